@@ -1,0 +1,1 @@
+"""Channel models: what happens to a frame between two radios."""

@@ -1,0 +1,1 @@
+"""Hosts: network namespaces, TAP interfaces, TCP profiles, workloads and probes."""

@@ -1,0 +1,1 @@
+"""The link layer: SLACP and the other link schemes, queues, and the real-time station loop."""

@@ -1,0 +1,87 @@
+"""The records a run is made of.
+
+Every record carries `time_ns`, nanoseconds since the start of its run (the run's manifest holds the wall-clock
+time of that instant). Fields that are counters count since the start of the run; fields that are rates
+(`*_bps`) cover the interval since the previous record of the same source. A value that does not exist yet
+(ssthresh before the first loss) is None.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+@dataclass(frozen=True, slots=True)
+class TcpRecord:
+    """One TCP sender at one instant."""
+
+    measurement: ClassVar[str] = "tcp"
+
+    time_ns: int
+    host: str
+    flow: str
+    cwnd_bytes: int
+    ssthresh_bytes: int | None
+    srtt_ms: float | None
+    rto_ms: float | None
+    bytes_acked: int
+    retransmits: int
+    timeouts: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRecord:
+    """What one application flow had received at one instant (payload bytes at the receiver)."""
+
+    measurement: ClassVar[str] = "flow"
+
+    time_ns: int
+    host: str
+    flow: str
+    bytes_received: int
+    goodput_bps: float
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRecord:
+    """One direction of the link, as its sending station sees it."""
+
+    measurement: ClassVar[str] = "link"
+
+    time_ns: int
+    link: str
+    #: all bytes sent on the air
+    throughput_bps: float
+    #: bytes of packets the far side acknowledged or, without ARQ, of packets sent once and not known lost
+    goodput_bps: float
+    frames: int
+    retransmissions: int
+    fec_frames: int
+    #: frames the far side rebuilt from redundancy
+    fec_repairs: int
+    #: packets the link layer gave up on
+    residual_losses: int
+    eln_marks: int
+    #: bytes waiting in the IP queue
+    queue_bytes: int
+    #: packets the IP queue or the MAC buffer refused
+    congestion_losses: int
+    #: frames the medium damaged or erased (ground truth where the medium is modelled)
+    corruption_losses: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhyRecord:
+    """The physical layer of one receiver, averaged over the interval since its previous record."""
+
+    measurement: ClassVar[str] = "phy"
+
+    time_ns: int
+    link: str
+    snr_db: float | None
+    evm_db: float | None
+    cfo_hz: float | None
+    per: float | None
+
+
+Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord
+RECORD_TYPES: tuple[type[Record], ...] = (TcpRecord, FlowRecord, LinkRecord, PhyRecord)

@@ -1,0 +1,1 @@
+"""The testbed: scenarios, tiers, runs and the command line."""
