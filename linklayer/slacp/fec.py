@@ -1,0 +1,112 @@
+"""Erasure codes over the frames of one block.
+
+Read first: SLACP paper section 2 (figure 1). The code is *vertical*: octet i of every frame of a block forms one
+Reed-Solomon codeword, so any `actual` of a block's frames rebuild the rest; positions of the missing ones are known.
+A symbol is (length, sequence number, packet), padded with zeros to the block's longest.
+
+`ReedSolomon` is zfec. `Counting` obeys the same contract for size-only packets in virtual time: it carries the
+members along and hands them out exactly when zfec could have computed them (tests hold the two together).
+"""
+
+import struct
+from collections.abc import Sequence, Sized
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol, cast
+
+import zfec
+
+_PREFIX = struct.Struct(">HI")
+
+#: a block's member: its sequence number (as on the wire) and its packet
+Member = tuple[int, Sized]
+
+
+class ErasureCode(Protocol):
+    """Any `actual` of a block's symbols give all its members."""
+
+    def encode(self, members: Sequence[Member], redundant: int) -> list[Sized]:
+        """Return `redundant` shards for `members` (symbols len(members), len(members) + 1, ...)."""
+
+    def decode(self, actual: int, known: dict[int, Member], shards: dict[int, Sized]) -> list[Member]:
+        """Return the members missing from `known`; needs len(known) + len(shards) >= actual.
+
+        `known` maps indexes below `actual` to members, `shards` maps higher ones to redundancy. Raises ValueError
+        when the symbols contradict each other.
+        """
+
+
+class ReedSolomon:
+    """zfec over octet packets."""
+
+    def encode(self, members: Sequence[Member], redundant: int) -> list[Sized]:
+        """See ErasureCode."""
+        actual = len(members)
+        width = _PREFIX.size + max(len(packet) for _, packet in members)
+        symbols = [_symbol(member, width) for member in members]
+        indexes = list(range(actual, actual + redundant))
+        return cast("list[Sized]", _encoder(actual, actual + redundant).encode(symbols, indexes))
+
+    def decode(self, actual: int, known: dict[int, Member], shards: dict[int, Sized]) -> list[Member]:
+        """See ErasureCode."""
+        width = len(next(iter(shards.values())))
+        if any(len(shard) != width for shard in shards.values()):
+            raise ValueError("shards of one block differ in length")
+        if any(_PREFIX.size + len(packet) > width for _, packet in known.values()):
+            raise ValueError("a member is longer than its block")
+        symbols: dict[int, Sized] = {index: _symbol(member, width) for index, member in known.items()}
+        for index, shard in shards.items():
+            if len(symbols) == actual:
+                break
+            symbols[index] = shard
+        # the code's redundancy symbols do not depend on how many of them there are
+        decoder = _decoder(actual, max(max(symbols), actual) + 1)
+        decoded = decoder.decode(list(symbols.values()), list(symbols))
+        return [_member(decoded[index]) for index in range(actual) if index not in known]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedShard:
+    """Redundancy that has a size and remembers what it protects."""
+
+    nbytes: int
+    members: tuple[Member, ...]
+
+    def __len__(self) -> int:
+        return self.nbytes
+
+
+class Counting:
+    """The stand-in for size-only packets."""
+
+    def encode(self, members: Sequence[Member], redundant: int) -> list[Sized]:
+        """See ErasureCode."""
+        width = _PREFIX.size + max(len(packet) for _, packet in members)
+        return [CountedShard(width, tuple(members))] * redundant
+
+    def decode(self, actual: int, known: dict[int, Member], shards: dict[int, Sized]) -> list[Member]:
+        """See ErasureCode."""
+        members = cast(CountedShard, next(iter(shards.values()))).members
+        return [members[index] for index in range(actual) if index not in known]
+
+
+def _symbol(member: Member, width: int) -> bytes:
+    seq, packet = member
+    return (_PREFIX.pack(len(packet), seq) + cast(bytes, packet)).ljust(width, b"\0")
+
+
+def _member(symbol: bytes) -> Member:
+    length, seq = _PREFIX.unpack_from(symbol)
+    if _PREFIX.size + length > len(symbol):
+        raise ValueError("a rebuilt frame is longer than its symbol")
+    return seq, symbol[_PREFIX.size : _PREFIX.size + length]
+
+
+@lru_cache(maxsize=512)
+def _encoder(actual: int, total: int) -> zfec.Encoder:
+    return zfec.Encoder(actual, total)
+
+
+@lru_cache(maxsize=512)
+def _decoder(actual: int, total: int) -> zfec.Decoder:
+    return zfec.Decoder(actual, total)

@@ -1,0 +1,142 @@
+"""SLACP's frames as objects: what the protocol machines exchange.
+
+`wire.py` turns them into octets and back; in virtual time they travel as they are. A payload is anything with a
+length: octets on the live tiers, a size-only packet in virtual time. Numbers (`tx`, `seq`, `base`, `cum`) are 32-bit
+and wrap; the machines unwrap them with `unwrap`.
+"""
+
+from collections.abc import Sized
+from dataclasses import dataclass
+
+#: octets of the fixed header, header check included
+HEADER_BYTES = 20
+#: octets of the CRC-32 behind the body
+TRAILER_BYTES = 4
+OVERHEAD_BYTES = HEADER_BYTES + TRAILER_BYTES
+#: block number and index in front of the payload of a frame that belongs to a FEC block
+BLOCK_BYTES = 4
+#: actual frames, redundancy frames and index in front of a shard
+FEC_BYTES = 4
+#: the first number in a HELLO's body
+HELLO_BYTES = 4
+
+NUMBER_MASK = 0xFFFF_FFFF
+_HALF = 0x8000_0000
+
+
+def unwrap(number: int, near: int) -> int:
+    """Return the unbounded number congruent to the 32-bit `number` that is nearest to `near`.
+
+    Serial number arithmetic (RFC 1982), done once at the border so that the machines compare plain integers.
+    """
+    return near + ((number - near + _HALF) & NUMBER_MASK) - _HALF
+
+
+@dataclass(slots=True)
+class Data:
+    """One packet. `back` is how far `seq` is ahead of the oldest frame the sender may still send."""
+
+    tag: int
+    channel: int
+    tx: int
+    seq: int
+    back: int
+    payload: Sized
+    retransmission: bool = False
+    #: FEC block this transmission belongs to, or None
+    block: int | None = None
+    index: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Octets on the air."""
+        block_bytes = 0 if self.block is None else BLOCK_BYTES
+        return OVERHEAD_BYTES + block_bytes + len(self.payload)
+
+
+@dataclass(slots=True)
+class Fec:
+    """One redundancy frame: symbol `index` of block `block`, of which the first `actual` are the frames themselves."""
+
+    tag: int
+    channel: int
+    tx: int
+    base: int
+    block: int
+    actual: int
+    index: int
+    shard: Sized
+
+    @property
+    def nbytes(self) -> int:
+        """Octets on the air."""
+        return OVERHEAD_BYTES + FEC_BYTES + len(self.shard)
+
+
+@dataclass(slots=True)
+class Sync:
+    """The sender's oldest number, when no other frame is there to carry it."""
+
+    tag: int
+    channel: int
+    tx: int
+    base: int
+
+    @property
+    def nbytes(self) -> int:
+        """Octets on the air."""
+        return OVERHEAD_BYTES
+
+
+@dataclass(slots=True)
+class Ack:
+    """What the receiver has: all below `cum`, and `cum + i` for every bit i of `received`.
+
+    `tx_high` is the highest transmission number seen: what was transmitted up to there and is not listed is lost.
+    `repeat` marks an acknowledgement sent by the ACK timer.
+    """
+
+    tag: int
+    channel: int
+    tx_high: int
+    cum: int
+    received: int
+    repeat: bool
+
+    @property
+    def nbytes(self) -> int:
+        """Octets on the air."""
+        return OVERHEAD_BYTES + (self.received.bit_length() + 7) // 8
+
+
+@dataclass(slots=True)
+class Hello:
+    """One step of the session handshake.
+
+    `ident` names the sender's incarnation; `offer` is the tag it wants on frames sent to it by this peer (0: none
+    yet); `echo` is the peer's offer (0: none seen). `first` is where the sender's `tx` and `seq` numbers start.
+    """
+
+    ident: int
+    offer: int
+    echo: int
+    established: bool
+    first: int
+
+    @property
+    def nbytes(self) -> int:
+        """Octets on the air."""
+        return OVERHEAD_BYTES + HELLO_BYTES
+
+
+@dataclass(slots=True)
+class Damaged:
+    """A data, redundancy or sync frame whose header survived and whose body did not: never payload, only news."""
+
+    tag: int
+    channel: int
+    tx: int
+    seq: int
+
+
+Frame = Data | Fec | Sync | Ack | Hello

@@ -1,0 +1,34 @@
+"""The link's round-trip time, measured on acknowledged transmissions.
+
+Read first: RFC 6298 section 2. It times nothing: it only tells whether a repeated acknowledgement is too old to
+know of a transmission. Integer nanoseconds.
+"""
+
+#: before the first sample (RFC 6298 section 2.1)
+INITIAL_NS = 1_000_000_000
+
+
+class RttEstimator:
+    """Smoothed round-trip time and its variation."""
+
+    __slots__ = ("_srtt", "_variation")
+
+    def __init__(self) -> None:
+        self._srtt = 0
+        self._variation = 0
+
+    def handle_sample(self, rtt_ns: int) -> None:
+        """Take one measurement."""
+        if not self._srtt:
+            self._srtt = rtt_ns
+            self._variation = rtt_ns // 2
+            return
+        self._variation += (abs(rtt_ns - self._srtt) - self._variation) // 4
+        self._srtt += (rtt_ns - self._srtt) // 8
+
+    @property
+    def bound_ns(self) -> int:
+        """What a round trip takes at most, as far as we know: srtt + max(4 variation, srtt / 4)."""
+        if not self._srtt:
+            return INITIAL_NS
+        return self._srtt + max(4 * self._variation, self._srtt // 4)
