@@ -1,0 +1,248 @@
+"""Which TCP a host speaks: kernel settings under the names the papers use.
+
+Read first: the kernel's Documentation/networking/ip-sysctl.rst; tcp(7); ip-route(8) for initcwnd and
+quickack; the SLACP paper's section on TCP variants for `reference` and the `enhanced` ones.
+
+Rules kept
+- Every profile writes every setting named here, so that switching profiles leaves nothing of the one before.
+- Settings are written inside the namespace only and read back; what the kernel lacks is an error, not a
+  guess.
+
+What Linux can be told, and what it cannot
+- NewReno: congestion control `reno` without SACK recovers by partial ACKs (RFC 6582). The window still
+  shrinks by proportional rate reduction (RFC 6937), not by inflation and deflation.
+- RACK: `tcp_recovery=0` is written for kernels that obey it. Since Linux 6.17 a SACK connection always uses
+  RACK; a connection without SACK counts three dupacks, here kept at three by `tcp_max_reordering=3`.
+- TLP: off by `tcp_early_retrans=0`. F-RTO: `tcp_frto` (0 off, 2 on).
+- Limited transmit (RFC 3042) is part of Linux's recovery and cannot be switched off, not even for
+  `reference`.
+- Initial window: the route's `initcwnd`. After a lost SYN it is 1 whatever the route says.
+- Delayed ACK: the timer adapts between 40 and 200 ms; a fixed 200 ms cannot be asked for. A new connection
+  acknowledges up to 16 segments (at most half the receiver's window) at once, which is very nearly the
+  paper's DAASS. `delayed_ack` asks our receivers to switch that off per socket (TCP_QUICKACK 0), for
+  `reference`.
+- quickack: the route attribute at the receiver makes it acknowledge every segment for the connection's life.
+- RTO: at least 200 ms (`tcp_rto_min_us`, Linux 6.11), measured in ms, against 1 s in RFC 6298; initially 1 s.
+- CBI: the metrics cache keeps ssthresh per peer, and with it RTT and reordering, which cannot be left out.
+  The cache is per namespace and so per run. A connection that never left slow start can only raise what is
+  cached.
+- Socket buffers tune themselves up to 16 MiB, more than any link here can hold; without window scaling the
+  receiver's window ends at 65535 octets, as it did for the papers.
+- ECN stays as Linux has it (answered, not asked for), except for `reference`: off.
+
+Left out: per-socket options of foreign programs, userspace TCP, MPTCP.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from hosts.errors import HostError
+from hosts.namespaces import run_in
+
+_SYSCTL_DIR = Path("/proc/sys/net/ipv4")
+
+#: Linux's own defaults, except that no connection inherits metrics from an earlier one, and wide buffers.
+_LINUX: dict[str, str] = {
+    "tcp_sack": "1",
+    "tcp_dsack": "1",
+    "tcp_window_scaling": "1",
+    "tcp_timestamps": "1",
+    "tcp_recovery": "1",
+    "tcp_early_retrans": "3",
+    "tcp_frto": "2",
+    "tcp_reordering": "3",
+    "tcp_max_reordering": "300",
+    "tcp_ecn": "2",
+    "tcp_slow_start_after_idle": "1",
+    "tcp_moderate_rcvbuf": "1",
+    "tcp_no_metrics_save": "1",
+    "tcp_no_ssthresh_metrics_save": "1",
+    "tcp_rmem": "4096 131072 16777216",
+    "tcp_wmem": "4096 65536 16777216",
+    "tcp_congestion_control": "cubic",
+}
+_REFERENCE: dict[str, str] = {
+    **_LINUX,
+    "tcp_congestion_control": "reno",
+    "tcp_sack": "0",
+    "tcp_dsack": "0",
+    "tcp_window_scaling": "0",
+    "tcp_timestamps": "0",
+    "tcp_recovery": "0",
+    "tcp_early_retrans": "0",
+    "tcp_frto": "0",
+    "tcp_max_reordering": "3",
+    "tcp_ecn": "0",
+}
+_ENHANCED: dict[str, str] = {
+    **_REFERENCE,
+    "tcp_sack": "1",
+    "tcp_dsack": "1",
+    "tcp_window_scaling": "1",
+    "tcp_frto": "2",
+    "tcp_ecn": "2",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TcpProfile:
+    """One named TCP.
+
+    `initcwnd` in segments (None: Linux's own, 10); `quickack`: the receiver acknowledges every segment;
+    `delayed_ack`: our receivers delay ACKs from the first segment on.
+    """
+
+    name: str
+    description: str
+    #: names below net.ipv4, every profile the same ones
+    sysctls: Mapping[str, str]
+    initcwnd: int | None = None
+    quickack: bool = False
+    delayed_ack: bool = False
+
+    @property
+    def congestion_control(self) -> str:
+        """The congestion control, by its kernel name."""
+        return self.sysctls["tcp_congestion_control"]
+
+    @property
+    def saves_metrics(self) -> bool:
+        """Whether a connection starts from what an earlier one to the same peer learnt."""
+        return self.sysctls["tcp_no_metrics_save"] == "0"
+
+
+def _profile(
+    name: str,
+    description: str,
+    base: Mapping[str, str],
+    *,
+    initcwnd: int | None = None,
+    quickack: bool = False,
+    delayed_ack: bool = False,
+    **changes: str,
+) -> TcpProfile:
+    sysctls = MappingProxyType({**base, **changes})
+    return TcpProfile(name, description, sysctls, initcwnd, quickack, delayed_ack)
+
+
+PROFILES: Mapping[str, TcpProfile] = MappingProxyType(
+    {
+        profile.name: profile
+        for profile in (
+            _profile(
+                "reference",
+                "the SLACP paper's reference: NewReno, IW 1, no SACK, no window scaling, delayed ACK",
+                _REFERENCE,
+                initcwnd=1,
+                delayed_ack=True,
+            ),
+            _profile(
+                "enhanced",
+                "IW 4, window scaling, SACK, F-RTO; Linux's quick ACKs in slow start stand in for DAASS",
+                _ENHANCED,
+                initcwnd=4,
+            ),
+            _profile(
+                "enhanced-cbi",
+                "enhanced, and ssthresh of the previous connection is reused",
+                _ENHANCED,
+                initcwnd=4,
+                tcp_no_metrics_save="0",
+                tcp_no_ssthresh_metrics_save="0",
+            ),
+            _profile(
+                "enhanced-daass",
+                "enhanced, and the receiver acknowledges every segment",
+                _ENHANCED,
+                initcwnd=4,
+                quickack=True,
+            ),
+            _profile("reno", "Linux with Reno", _LINUX, tcp_congestion_control="reno"),
+            _profile("cubic", "Linux with CUBIC", _LINUX, tcp_congestion_control="cubic"),
+            _profile("bbr", "Linux with BBR", _LINUX, tcp_congestion_control="bbr"),
+        )
+    }
+)
+
+
+def profile(name: str) -> TcpProfile:
+    """The profile of that name; raises HostError naming those there are."""
+    try:
+        return PROFILES[name]
+    except KeyError:
+        raise HostError(f"no TCP profile {name!r}: choose from {', '.join(PROFILES)}") from None
+
+
+def apply(namespace: str, profile: TcpProfile) -> None:
+    """Make a host's TCP that of the profile: its sysctls and the attributes of its default route.
+
+    Connections that exist already keep what they have. Raises HostError for a setting, a congestion control
+    or a namespace that is missing, and when the kernel does not keep what was written.
+    """
+    run_in(namespace, lambda: _apply_here(profile))
+
+
+def read_back(namespace: str) -> dict[str, str]:
+    """The namespace's present values of the settings profiles write, and `route`: its default route's
+    metrics.""" return run_in(namespace, _read_here)
+
+
+def _apply_here(profile: TcpProfile) -> None:
+    for name, value in profile.sysctls.items():
+        path = _SYSCTL_DIR / name
+        try:
+            path.write_text(value + "\n")
+        except FileNotFoundError:
+            if name == "tcp_congestion_control" and path.exists():
+                raise HostError(_missing_congestion_control(value)) from None
+            raise HostError(f"this kernel has no sysctl net.ipv4.{name}; {profile.name} needs it") from None
+        except OSError as error:
+            raise HostError(f"cannot set net.ipv4.{name} to {value}: {error.strerror}") from None
+        kept = path.read_text().split()
+        if kept != value.split():
+            raise HostError(f"net.ipv4.{name} stays {' '.join(kept)} where {profile.name} needs {value}")
+    metrics: dict[str, int] = {}
+    if profile.initcwnd is not None:
+        metrics["initcwnd"] = profile.initcwnd
+    if profile.quickack:
+        metrics["quickack"] = 1
+    _replace_default_route(metrics)
+
+
+def _missing_congestion_control(wanted: str) -> str:
+    available = (_SYSCTL_DIR / "tcp_available_congestion_control").read_text().split()
+    return f"this kernel has no congestion control {wanted} (it has {', '.join(available)}): modprobe tcp_{wanted}"
+
+
+def _replace_default_route(metrics: dict[str, int]) -> None:
+    from pyroute2 import IPRoute  # 200 ms to import: agents import this module for PROFILES only
+
+    with IPRoute() as ip:
+        for route in ip.get_default_routes(family=2, table=254):
+            gateway, index = route.get("gateway"), route.get("oif")
+            ip.route("replace", dst="default", gateway=gateway, oif=index, metrics=metrics)
+        kept = _default_route_metrics(ip.get_default_routes(family=2, table=254))
+    if kept != metrics:
+        raise HostError(f"the default route keeps {kept} where {metrics} was set")
+
+
+def _default_route_metrics(routes: object) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for route in routes:  # type: ignore[attr-defined]
+        for name in ("initcwnd", "quickack"):
+            value = route.get(("metrics", name))
+            if value is not None:
+                found[name] = int(value)
+    return found
+
+
+def _read_here() -> dict[str, str]:
+    from pyroute2 import IPRoute
+
+    values = {name: " ".join((_SYSCTL_DIR / name).read_text().split()) for name in _LINUX}
+    with IPRoute() as ip:
+        metrics = _default_route_metrics(ip.get_default_routes(family=2, table=254))
+    values["route"] = " ".join(f"{name} {value}" for name, value in metrics.items())
+    return values

@@ -1,0 +1,168 @@
+"""A TAP interface as the station process sees it: IP packets in, IP packets out.
+
+Read first: the kernel's Documentation/networking/tuntap.rst; netdevice(7) for the ioctls.
+
+Rules kept
+- Packets cross this class whole and unchanged; only the 14-byte Ethernet header is taken off and put on.
+- Never blocks. `read` has nothing -> None; the kernel refuses a packet -> `write` returns False. Both count.
+- IFF_NOARP: no ARP crosses the link; every frame written is addressed to the interface itself, which is what
+  makes the kernel take it.
+
+Left out: addresses and routes (`hosts/network.py` sets them on the persistent interface, so that they survive
+a station's restart), multi-queue, vnet headers. Without vnet headers the kernel hands over no bundle: a
+TSO/GSO packet forwarded here is segmented before it enters the ring, which holds `txqueuelen` packets. A full
+ring drops, so the ring must hold the largest burst that arrives between two reads (a window, for TCP).
+"""
+
+import errno
+import fcntl
+import os
+import socket
+import struct
+from pathlib import Path
+from types import TracebackType
+
+from hosts.errors import HostError
+
+TUN_DEVICE = Path("/dev/net/tun")
+TUN_MISSING = "/dev/net/tun is missing: modprobe tun, or start the container with --device /dev/net/tun"
+
+# linux/if_tun.h, linux/sockios.h, linux/if.h
+_TUNSETIFF = 0x400454CA
+_TUNSETPERSIST = 0x400454CB
+_IFF_TAP = 0x0002
+_IFF_NO_PI = 0x1000
+_SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
+_SIOCGIFMTU, _SIOCSIFMTU = 0x8921, 0x8922
+_SIOCGIFHWADDR = 0x8927
+_SIOCSIFTXQLEN = 0x8943
+_IFF_UP, _IFF_NOARP = 0x1, 0x80
+
+ETHERNET_BYTES = 14
+_ETHERTYPES = {4: b"\x08\x00", 6: b"\x86\xdd"}
+#: The kernel had no room or would not have this packet; anything else is a fault of ours.
+_REFUSALS = frozenset({errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.EINVAL, errno.EIO, errno.EMSGSIZE})
+
+
+def ethernet_headers(mac: bytes) -> tuple[bytes | None, ...]:
+    """The header to put before a packet, by the packet's first octet; None where that is no IP version."""
+    return tuple(mac + mac + _ETHERTYPES[octet >> 4] if octet >> 4 in _ETHERTYPES else None for octet in range(256))
+
+
+def is_ip(frame: bytes) -> bool:
+    """Whether an Ethernet frame carries IPv4 or IPv6."""
+    return frame[12:14] in (b"\x08\x00", b"\x86\xdd") and len(frame) > ETHERNET_BYTES
+
+
+class Tap:
+    """One open TAP interface of the current namespace, created when it is not there yet.
+
+    `mtu` in octets of the IP packet (None: leave it), `txqueuelen` in packets. Raises HostError.
+    """
+
+    def __init__(self, name: str = "fl0", *, mtu: int | None = None, txqueuelen: int = 1000) -> None:
+        self.name = name
+        #: frames read that carried no IP packet
+        self.non_ip_dropped = 0
+        #: packets the kernel did not take
+        self.refused = 0
+        self._fd = _open(name)
+        try:
+            mac, self.mtu = _configure(name, mtu, txqueuelen)
+        except OSError as error:
+            os.close(self._fd)
+            raise HostError(f"cannot set up TAP {name}: {error.strerror}") from None
+        self._headers = ethernet_headers(mac)
+        self._read_bytes = max(self.mtu, 1500) + ETHERNET_BYTES + 4
+
+    def fileno(self) -> int:
+        """The descriptor to wait on; readable means `read` has something (perhaps only a frame to drop)."""
+        return self._fd
+
+    def read(self) -> bytes | None:
+        """The next IP packet, or None when nothing waits."""
+        while True:
+            try:
+                frame = os.read(self._fd, self._read_bytes)
+            except BlockingIOError:
+                return None
+            if is_ip(frame):
+                return frame[ETHERNET_BYTES:]
+            self.non_ip_dropped += 1
+
+    def write(self, packet: bytes) -> bool:
+        """Hand one IP packet to the kernel; False when it is not IP or the kernel refuses it."""
+        header = self._headers[packet[0]] if packet else None
+        if header is not None:
+            try:
+                os.writev(self._fd, (header, packet))
+                return True
+            except OSError as error:
+                if error.errno not in _REFUSALS:
+                    raise
+        self.refused += 1
+        return False
+
+    def close(self) -> None:
+        """Let go of the interface; idempotent."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def __enter__(self) -> "Tap":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def create_persistent(name: str) -> None:
+    """Make a TAP in the current namespace that stays when no process has it open.
+
+    Raises HostError.
+    """
+    descriptor = _open(name)
+    try:
+        fcntl.ioctl(descriptor, _TUNSETPERSIST, 1)
+    except OSError as error:
+        raise HostError(f"cannot create TAP {name}: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
+
+
+def _open(name: str) -> int:
+    try:
+        descriptor = os.open(TUN_DEVICE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise HostError(TUN_MISSING) from None
+    except OSError as error:
+        raise HostError(f"cannot open {TUN_DEVICE}: {error.strerror}; run with sudo or as root") from None
+    try:
+        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TAP | _IFF_NO_PI))
+    except OSError as error:
+        os.close(descriptor)
+        if error.errno == errno.EBUSY:
+            raise HostError(f"TAP {name} is already open: end the other station on it") from None
+        raise HostError(f"cannot create TAP {name}: {error.strerror}; run with sudo or as root") from None
+    return descriptor
+
+
+def _configure(name: str, mtu: int | None, txqueuelen: int) -> tuple[bytes, int]:
+    """Bring the interface up; returns its MAC address and MTU."""
+
+    def request(code: int, layout: str = "24x", *values: int) -> bytes:
+        ifreq = struct.pack("16s" + layout, name.encode(), *values)
+        return fcntl.ioctl(control, code, ifreq)[16:]
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        if mtu is not None:
+            request(_SIOCSIFMTU, "i20x", mtu)
+        # Also resizes the ring the kernel queues packets for us in.
+        request(_SIOCSIFTXQLEN, "i20x", txqueuelen)
+        flags: int = struct.unpack_from("H", request(_SIOCGIFFLAGS))[0]
+        request(_SIOCSIFFLAGS, "H22x", flags | _IFF_UP | _IFF_NOARP)
+        mac = request(_SIOCGIFHWADDR)[2:8]
+        mtu_now: int = struct.unpack_from("i", request(_SIOCGIFMTU))[0]
+        return mac, mtu_now

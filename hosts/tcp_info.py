@@ -1,0 +1,67 @@
+"""The kernel's `struct tcp_info`, as far as this project uses it.
+
+Read first: include/uapi/linux/tcp.h of the kernel (field order is the ABI; new fields are only ever
+appended).
+
+Why not pyroute2's: 0.9 knows the structure up to tcpi_snd_wnd and so lacks tcpi_total_rto (Linux 6.7). Read
+by `hosts/probes.py` (through netlink) and `hosts/flows.py` (of its own sockets).
+"""
+
+import socket
+import struct
+from dataclasses import dataclass
+
+#: snd_ssthresh before the first loss (TCP_INFINITE_SSTHRESH in include/net/tcp.h)
+INFINITE_SSTHRESH = 0x7FFFFFFF
+#: More than any kernel's tcp_info; it tells how much of it was filled.
+_TCP_INFO_MAX = 512
+
+# Offsets in octets from the start of struct tcp_info.
+_RTO_TO_MSS = struct.Struct("=III")  # rto, ato, snd_mss
+_RTT_TO_CWND = struct.Struct("=IIII")  # rtt, rttvar, snd_ssthresh, snd_cwnd
+_TOTAL_RETRANS = struct.Struct("=I")
+_BYTES_ACKED = struct.Struct("=Q")
+_TOTAL_RTO = struct.Struct("=H")
+_AT_RTO, _AT_RTT, _AT_TOTAL_RETRANS, _AT_BYTES_ACKED, _AT_TOTAL_RTO = 8, 68, 100, 120, 240
+
+
+@dataclass(frozen=True, slots=True)
+class TcpInfo:
+    """One connection's sending side."""
+
+    state: int
+    cwnd_bytes: int
+    ssthresh_bytes: int | None
+    #: None before the first sample
+    srtt_ms: float | None
+    rto_ms: float
+    #: the SYN's sequence number, which the kernel counts too, taken off
+    bytes_acked: int
+    retransmits: int
+    #: RTO expiries; None before Linux 6.7
+    timeouts: int | None
+
+    @classmethod
+    def parse(cls, payload: bytes) -> "TcpInfo":
+        """Read a tcp_info of any kernel since 4.1; raises ValueError when it is shorter."""
+        if len(payload) < _AT_BYTES_ACKED + 8:
+            raise ValueError(f"tcp_info of {len(payload)} octets")
+        rto_us, _, mss = _RTO_TO_MSS.unpack_from(payload, _AT_RTO)
+        rtt_us, _, ssthresh, cwnd = _RTT_TO_CWND.unpack_from(payload, _AT_RTT)
+        acked = _BYTES_ACKED.unpack_from(payload, _AT_BYTES_ACKED)[0]
+        has_timeouts = len(payload) >= _AT_TOTAL_RTO + 2
+        return cls(
+            state=payload[0],
+            cwnd_bytes=cwnd * mss,
+            ssthresh_bytes=None if ssthresh >= INFINITE_SSTHRESH else ssthresh * mss,
+            srtt_ms=rtt_us / 1000 if rtt_us else None,
+            rto_ms=rto_us / 1000,
+            bytes_acked=max(0, acked - 1),
+            retransmits=_TOTAL_RETRANS.unpack_from(payload, _AT_TOTAL_RETRANS)[0],
+            timeouts=_TOTAL_RTO.unpack_from(payload, _AT_TOTAL_RTO)[0] if has_timeouts else None,
+        )
+
+
+def of_socket(sock: socket.socket) -> TcpInfo:
+    """What the kernel says of one of our own sockets, also after its connection has ended."""
+    return TcpInfo.parse(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_MAX))
