@@ -1,0 +1,40 @@
+"""Framing: how many bits a frame occupies on the wire.
+
+Read first: RFC 2684 section 5 and ITU-T I.363.5 (AAL5); DVB-RCS (EN 301 790) carries IP in ATM cells on its
+return link, which is what SLACP measured over.
+
+A framing is a function from a frame's bytes to its bits on the wire. Left out: the framing of the radios,
+whose preambles and codes depend on the mode; there the samples themselves take the time.
+"""
+
+from collections.abc import Callable
+
+from channel.limits import not_negative
+
+Framing = Callable[[int], int]
+
+#: ITU-T I.363.5: CPCS trailer, octets
+AAL5_TRAILER_BYTES = 8
+#: ITU-T I.361: octets of a cell, and of its payload
+CELL_BYTES = 53
+CELL_PAYLOAD_BYTES = 48
+
+
+def raw(nbytes: int) -> int:
+    """Return the bits of a frame sent as it is."""
+    return 8 * nbytes
+
+
+def raw_with_overhead(overhead_bytes: int) -> Framing:
+    """Return a framing that adds `overhead_bytes` to each frame (preamble, gap); raise ValueError below 0."""
+    overhead_bits = 8 * not_negative("overhead_bytes", overhead_bytes)
+
+    def framed(nbytes: int) -> int:
+        return 8 * nbytes + overhead_bits
+
+    return framed
+
+
+def aal5(nbytes: int) -> int:
+    """Return the bits of a frame in AAL5: trailer added, padded to whole cells."""
+    return -(-(nbytes + AAL5_TRAILER_BYTES) // CELL_PAYLOAD_BYTES) * (8 * CELL_BYTES)
