@@ -200,9 +200,9 @@ class GilbertElliott:
 
     __slots__ = (
         "_draw",
-        "_exponential",
         "_in_bad",
         "_started",
+        "_states",
         "_until",
         "bad_ns",
         "bad_per",
