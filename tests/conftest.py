@@ -1,0 +1,14 @@
+"""Test settings shared by all: Hypothesis profiles.
+
+The default profile repeats the same examples on every run, so that a red run is red for everybody.
+`HYPOTHESIS_PROFILE=thorough ./fadelab test -- -k properties` searches further, with fresh examples.
+"""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+_COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+settings.register_profile("repeatable", max_examples=60, stateful_step_count=60, derandomize=True, **_COMMON)
+settings.register_profile("thorough", max_examples=2000, stateful_step_count=120, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))

@@ -1,0 +1,395 @@
+"""SLACP's rules, one by one, on a pair of endpoints in virtual time."""
+
+import pytest
+
+from linklayer.slacp import FAST, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
+from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
+from tests.linklayer.pair import MS, A, B, Drop, Pair
+
+
+def packets(n: int, size: int = 40) -> list[bytes]:
+    return [index.to_bytes(4, "big") * (size // 4) for index in range(n)]
+
+
+def drop_transmissions(*tx: int) -> Drop:
+    """Drop a's frames with these transmission numbers."""
+    return lambda direction, frame: direction == A and getattr(frame, "tx", None) in tx
+
+
+def sent_by(pair: Pair, name: str, kind: type[Frame]) -> list[Frame]:
+    return [frame for _, sender, frame in pair.log if sender == name and type(frame) is kind]
+
+
+def next_frame(end: Slacp, now: int, kind: type[Frame]) -> Frame:
+    """The next frame of `kind`, behind whatever else is due."""
+    while True:
+        frame = end.poll_frame(now)
+        assert frame is not None
+        if isinstance(frame, kind):
+            return frame
+
+
+def test_without_loss_every_packet_crosses_once_and_nothing_is_repeated() -> None:
+    pair = Pair().establish()
+    pair.send(A, *packets(50))
+    pair.run()
+    assert pair.delivered[B] == packets(50)
+    assert len(sent_by(pair, A, Data)) == 50
+    assert not sent_by(pair, A, Fec)
+
+
+def test_a_lost_frame_is_retransmitted_before_new_ones() -> None:
+    pair = Pair(drop=drop_transmissions(3)).establish()
+    pair.send(A, *packets(40))
+    pair.run()
+    assert pair.delivered[B] == packets(40)
+    order = [(frame.seq, frame.retransmission) for frame in sent_by(pair, A, Data)]
+    place = order.index((3, True))
+    # noticed one frame later, and 62 ms (a round trip with two frames) are eleven frames; 25 others still waited
+    assert place == 3 + 1 + 11
+    assert order[place + 1 :] == [(seq, False) for seq in range(place, 40)]
+
+
+def test_first_transmissions_carry_no_fec_and_retransmissions_are_protected() -> None:
+    pair = Pair(SlacpConfig(block_timer_ns=1 * MS), drop=drop_transmissions(5, 6, 7)).establish()
+    pair.send(A, *packets(30))
+    pair.run()
+    data = sent_by(pair, A, Data)
+    assert all((frame.block is not None) == frame.retransmission for frame in data)
+    fec = sent_by(pair, A, Fec)
+    assert [(frame.actual, frame.index) for frame in fec] == [(3, 3), (3, 4), (3, 5)]
+    assert pair.delivered[B] == packets(30)
+
+
+def test_redundancy_repairs_retransmissions_that_are_lost_again() -> None:
+    seen: list[int] = []
+
+    def drop(direction: str, frame: Frame) -> bool:
+        if not isinstance(frame, Data):
+            return False
+        if frame.retransmission:
+            seen.append(frame.seq)
+            return frame.seq in (6, 7)
+        return 5 <= frame.seq < 9
+
+    pair = Pair(SlacpConfig(block_timer_ns=1 * MS), drop=drop).establish()
+    pair.send(A, *packets(30))
+    pair.run()
+    assert seen == [5, 6, 7, 8]
+    assert pair.delivered[B] == packets(30)
+    assert pair.ends[B].got.fec_repairs == 2
+    assert pair.ends[A].sent.residual_losses == 0
+
+
+def test_a_full_block_is_closed_at_once_and_others_by_the_threshold_timer() -> None:
+    def drop(direction: str, frame: Frame) -> bool:
+        return isinstance(frame, Data) and not frame.retransmission and 3 <= frame.seq < 9
+
+    config = SlacpConfig(block_frames=4, block_timer_ns=200 * MS, ack_every=1000)
+    pair = Pair(config, drop=drop, delay=300 * MS).establish()
+    pair.send(A, *packets(100))
+    pair.run()
+    repairs = [(at, frame) for at, name, frame in pair.log if name == A and isinstance(frame, Data | Fec)]
+    again = [at for at, frame in repairs if isinstance(frame, Data) and frame.retransmission]
+    redundancy = [(at, frame.block) for at, frame in repairs if isinstance(frame, Fec)]
+    assert [block for _, block in redundancy] == [0, 0, 0, 0, 1, 1]
+    # the full block's redundancy waits only for the retransmissions in front of it
+    assert redundancy[0][0] - again[-1] == pair.frame_time
+    assert redundancy[-1][0] - again[4] >= 200 * MS
+
+
+def test_what_is_acknowledged_before_its_block_closes_gets_no_redundancy() -> None:
+    pair = Pair(SlacpConfig(block_timer_ns=500 * MS), drop=drop_transmissions(5)).establish()
+    pair.send(A, *packets(60))
+    pair.run()
+    assert pair.delivered[B] == packets(60)
+    assert not sent_by(pair, A, Fec)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 3])
+def test_a_frame_is_retransmitted_at_most_as_often_as_allowed(limit: int) -> None:
+    config = SlacpConfig(retransmissions=limit, redundancy=0)
+    pair = Pair(config, drop=lambda direction, frame: isinstance(frame, Data) and frame.seq == 5).establish()
+    pair.send(A, *packets(30))
+    pair.run()
+    assert sum(frame.seq == 5 for frame in sent_by(pair, A, Data)) == 1 + limit
+    assert pair.given_up[A] == [packets(30)[5]]
+    assert pair.delivered[B] == [packet for seq, packet in enumerate(packets(30)) if seq != 5]
+    assert pair.ends[B].got.abandoned == 1
+
+
+def test_a_lost_last_frame_is_recovered_by_the_repeated_acknowledgement() -> None:
+    pair = Pair(drop=drop_transmissions(19)).establish()
+    pair.send(A, *packets(20))
+    pair.run()
+    assert pair.delivered[B] == packets(20)
+    assert any(frame.repeat for frame in sent_by(pair, B, Ack))
+
+
+def test_the_first_frame_ever_may_be_lost() -> None:
+    pair = Pair(drop=drop_transmissions(0)).establish()
+    pair.send(A, *packets(1))
+    pair.run()
+    assert pair.delivered[B] == packets(1)
+
+
+def test_a_given_up_frame_at_the_very_end_does_not_hold_back_the_rest() -> None:
+    """Nothing else is there to carry the news, so a sync frame is."""
+
+    def drop(direction: str, frame: Frame) -> bool:
+        return isinstance(frame, Data) and frame.seq == 3
+
+    pair = Pair(SlacpConfig(redundancy=0), drop=drop).establish()
+    pair.send(A, *packets(6))
+    pair.run()
+    assert pair.delivered[B] == [packet for seq, packet in enumerate(packets(6)) if seq != 3]
+    assert sent_by(pair, A, Sync)
+
+
+def test_a_lost_sync_is_repeated() -> None:
+    lost: list[Frame] = []
+
+    def drop(direction: str, frame: Frame) -> bool:
+        if isinstance(frame, Sync) and len(lost) < 3:
+            lost.append(frame)
+            return True
+        return isinstance(frame, Data) and frame.seq == 3
+
+    pair = Pair(SlacpConfig(redundancy=0), drop=drop).establish()
+    pair.send(A, *packets(6))
+    pair.run()
+    assert len(lost) == 3
+    assert len(pair.delivered[B]) == 5
+
+
+def test_a_receiver_deaf_for_more_than_a_window_catches_up() -> None:
+    deaf = [False]
+    pair = Pair(SlacpConfig(window=16, dead_after_ns=10**12), drop=lambda d, f: deaf[0] and d == A).establish()
+    deaf[0] = True
+    pair.send(A, *packets(60))
+    pair.run_until(lambda: len(pair.given_up[A]) == 60)
+    deaf[0] = False
+    pair.send(A, b"after the tunnel")
+    pair.run_until(lambda: bool(pair.delivered[B]))
+    assert pair.delivered[B] == [b"after the tunnel"]
+    assert pair.given_up[A] == packets(60)
+
+
+def test_lost_acknowledgements_do_no_harm() -> None:
+    acks = [0]
+
+    def drop(direction: str, frame: Frame) -> bool:
+        if isinstance(frame, Ack):
+            acks[0] += 1
+            return acks[0] % 3 != 0
+        return isinstance(frame, Data) and not frame.retransmission and frame.seq % 7 == 2
+
+    pair = Pair(drop=drop).establish()
+    pair.send(A, *packets(100))
+    pair.run()
+    assert pair.delivered[B] == packets(100)
+
+
+def test_a_full_window_waits_in_the_ip_queue_and_goes_on() -> None:
+    deaf = [True]
+    pair = Pair(SlacpConfig(window=8), drop=lambda d, f: deaf[0] and isinstance(f, Ack)).establish()
+    pair.send(A, *packets(30))
+    pair.run_until(lambda: len(pair.delivered[B]) == 8)
+    assert not pair.ends[A].wants_packet(0)
+    deaf[0] = False
+    pair.run()
+    assert pair.delivered[B] == packets(30)
+
+
+def test_only_one_unsent_packet_is_accepted() -> None:
+    pair = Pair().establish()
+    end = pair.ends[A]
+    end.handle_packet(b"one", 0)
+    assert not end.wants_packet(0)
+    with pytest.raises(RuntimeError):
+        end.handle_packet(b"two", 0)
+    pair.run()
+    assert pair.delivered[B] == [b"one"]
+
+
+def test_immediate_delivery_does_not_wait_for_a_gap() -> None:
+    config = SlacpConfig(channels=(ChannelOptions(in_order=False),))
+    pair = Pair(config, drop=drop_transmissions(3)).establish()
+    pair.send(A, *packets(30))
+    pair.run()
+    assert sorted(pair.delivered[B]) == packets(30)
+    assert pair.delivered[B][3] == packets(30)[4]
+    assert pair.delivered[B] != packets(30)
+
+
+def test_a_channel_without_arq_neither_repeats_nor_waits() -> None:
+    pair = Pair(drop=drop_transmissions(3, 4)).establish()
+    pair.send(A, *packets(20), channel=FAST)
+    pair.run()
+    assert pair.delivered[B] == [packet for seq, packet in enumerate(packets(20)) if seq not in (3, 4)]
+    assert len(sent_by(pair, A, Data)) == 20
+
+
+def test_channels_are_numbered_apart_and_a_fast_packet_overtakes() -> None:
+    pair = Pair(drop=drop_transmissions(1)).establish()
+    pair.send(A, *packets(20))
+    pair.send(A, b"urgent", channel=FAST)
+    pair.run()
+    assert set(pair.delivered[B]) == {*packets(20), b"urgent"}
+    # the backlog offers both channels' heads; the reliable channel stalls on the gap, the fast one does not
+    assert pair.delivered[B].index(b"urgent") <= 2
+
+
+@pytest.mark.parametrize("first", [0, 0xFFFF_FFFF, 0xFFFF_FFF0])
+def test_numbers_wrap(first: int) -> None:
+    lossy = Pair(first=first, drop=lambda d, f: isinstance(f, Data) and not f.retransmission and f.seq % 5 == 1)
+    lossy.establish()
+    lossy.send(A, *packets(60))
+    lossy.send(B, *packets(60))
+    lossy.run()
+    assert lossy.delivered == {A: packets(60), B: packets(60)}
+
+
+def test_a_damaged_frame_is_reported_at_once_and_never_delivered() -> None:
+    from linklayer.slacp.wire import emit, parse
+
+    pair = Pair().establish()
+    end = pair.ends[A]
+    end.handle_packet(b"payload", 0)
+    frame = next_frame(end, pair.now, Data)
+    octets = bytearray(emit(frame))
+    octets[22] ^= 0x10
+    pair.ends[B].handle_frame(parse(bytes(octets)), pair.now)
+    end.handle_frame(next_frame(pair.ends[B], pair.now, Ack), pair.now)
+    again = next_frame(end, pair.now, Data)
+    assert again.retransmission
+    assert pair.ends[B].poll_packet() is None
+
+
+# -- sessions ------------------------------------------------------------------------------------------------
+
+
+def test_a_restarted_peer_gets_a_new_session_and_no_old_frames() -> None:
+    pair = Pair().establish()
+    pair.send(A, *packets(20))
+    pair.run_until(lambda: len(pair.delivered[B]) == 5)
+    before = pair.ends[A].sessions
+    pair.restart(B)
+    pair.delivered[B].clear()
+    pair.run_until(lambda: pair.ends[A].sessions > before and pair.ends[B].established)
+    old = set(packets(20)[:15])
+    lost = set(pair.given_up[A])
+    assert lost
+    pair.send(A, b"fresh")
+    pair.run()
+    assert b"fresh" in pair.delivered[B]
+    # what flew during the restart was of the old session: refused, reported lost, delivered to nobody
+    assert not lost & set(pair.delivered[B])
+    assert pair.ends[B].got.refused > 0
+    assert set(pair.delivered[B]) - {b"fresh"} <= set(packets(20)) - old | set(packets(20)[5:])
+
+
+def test_a_delayed_hello_of_a_dead_incarnation_does_not_end_the_session() -> None:
+    pair = Pair()
+    hellos: list[Hello] = []
+    pair.drop = lambda d, f: d == B and isinstance(f, Hello) and (hellos.append(f) or False)
+    pair.establish()
+    pair.restart(B)
+    pair.run_until(lambda: pair.ends[A].sessions == 2)
+    stale = list(hellos[:2])
+    for hello in stale:
+        pair.ends[A].handle_frame(hello, pair.now)
+    pair.send(A, *packets(10))
+    pair.run()
+    assert pair.ends[A].sessions == 2
+    assert pair.delivered[B] == packets(10)
+
+
+def test_lost_hellos_only_delay_the_session() -> None:
+    seen = [0]
+
+    def drop(direction: str, frame: Frame) -> bool:
+        if isinstance(frame, Hello):
+            seen[0] += 1
+            return seen[0] < 9 and seen[0] % 2 == 1
+        return False
+
+    pair = Pair(drop=drop)
+    pair.send(A, *packets(3))
+    pair.run_until(lambda: len(pair.delivered[B]) == 3)
+    assert pair.delivered[B] == packets(3)
+
+
+def test_a_dead_peer_is_noticed_and_its_packets_are_reported() -> None:
+    gone = [False]
+    pair = Pair(SlacpConfig(dead_after_ns=1000 * MS, ack_timer_max_ns=300 * MS), drop=lambda d, f: gone[0]).establish()
+    gone[0] = True
+    pair.send(A, *packets(3))
+    pair.run_until(lambda: not pair.ends[A].established)
+    pair.step()
+    assert pair.given_up[A] == packets(3)
+    gone[0] = False
+    pair.send(A, b"back")
+    pair.run_until(lambda: b"back" in pair.delivered[B])
+
+
+def test_a_link_that_works_one_way_only_heals_when_the_other_way_returns() -> None:
+    half = [False]
+    pair = Pair(SlacpConfig(dead_after_ns=1000 * MS, ack_timer_max_ns=300 * MS), drop=lambda d, f: half[0] and d == A).establish()
+    half[0] = True
+    pair.run_until(lambda: not pair.ends[B].established)
+    pair.send(A, *packets(4))
+    pair.run_until(lambda: not pair.ends[A].established)
+    half[0] = False
+    pair.run_until(lambda: all(end.established for end in pair.ends.values()))
+    pair.send(A, b"back")
+    pair.run_until(lambda: b"back" in pair.delivered[B])
+
+
+def test_an_idle_link_says_little() -> None:
+    pair = Pair().establish()
+    pair.run_until(lambda: pair.now > 20_000 * MS)
+    start = len(pair.log)
+    pair.run_until(lambda: pair.now > 120_000 * MS)
+    assert len(pair.log) - start <= 2 * 100_000 / 2_000 + 2
+
+
+def test_frames_of_another_session_are_refused() -> None:
+    pair, other = Pair(seed=1).establish(), Pair(seed=2).establish()
+    other.ends[A].handle_packet(b"stray", 0)
+    frame = next_frame(other.ends[A], other.now, Data)
+    pair.ends[B].handle_frame(frame, pair.now)
+    assert pair.ends[B].poll_packet() is None
+    assert pair.ends[B].got.refused == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("retransmissions", -1), ("block_frames", 0), ("block_frames", 300), ("redundancy", -0.5), ("window", 0)],
+)
+def test_options_out_of_range_are_refused_by_name(option: str, value: float) -> None:
+    with pytest.raises(ValueError, match=option):
+        SlacpConfig(**{option: value})  # type: ignore[arg-type]
+
+
+def test_same_seed_same_frames() -> None:
+    logs = []
+    for _ in range(2):
+        pair = Pair(seed=7, drop=lambda d, f: isinstance(f, Data) and f.tx % 4 == 1).establish()
+        pair.send(A, *packets(50))
+        pair.run()
+        logs.append(pair.log)
+    assert logs[0] == logs[1]
+
+
+def test_an_early_deadline_is_a_no_op() -> None:
+    from random import Random
+
+    end = Slacp(SlacpConfig(), ReedSolomon(), Random(1), 0)
+    assert end.poll_frame(0) is not None
+    deadline = end.next_deadline()
+    end.handle_deadline(deadline - 1)
+    assert end.poll_frame(deadline - 1) is None
+    assert end.next_deadline() == deadline
+    end.handle_deadline(deadline)
+    assert end.poll_frame(deadline) is not None
