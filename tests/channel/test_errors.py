@@ -1,0 +1,216 @@
+"""Error models against theory, by counts with bounds that follow from the number of frames."""
+
+import random
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from math import exp, sqrt
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channel.errors import (
+    ERASED,
+    INTACT,
+    Bernoulli,
+    ErrorModel,
+    ExponentialBitErrors,
+    Fate,
+    FixedBursts,
+    GilbertElliott,
+    NoErrors,
+    UniformOnOff,
+    Verdict,
+)
+from channel.papers import PAPER_MODELS, named
+from tests.channel.stats import SIGMAS, binomial_bound, poisson_bound
+
+MS = 1_000_000
+FRAMES = 40_000
+
+MODELS: dict[str, Callable[[random.Random], ErrorModel]] = {
+    "bernoulli": lambda rng: Bernoulli(0.2, rng),
+    "exponential": lambda rng: ExponentialBitErrors(5_000, rng),
+    "bursts": lambda rng: FixedBursts(4, 20_000, rng),
+    "on-off": lambda rng: UniformOnOff((10 * MS, 50 * MS), (0, 20 * MS), rng),
+    "gilbert-elliott": lambda rng: GilbertElliott(30 * MS, 10 * MS, rng, good_per=0.1, bad_per=0.8),
+}
+
+
+def judge_all(model: ErrorModel, frames: int, nbytes: int = 1000, duration: int = MS) -> Iterator[Verdict]:
+    """Judge frames sent back to back."""
+    return (model.judge(n * duration, (n + 1) * duration, nbytes) for n in range(frames))
+
+
+def test_no_errors() -> None:
+    assert set(judge_all(NoErrors(), 10)) == {INTACT}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_seed_fixes_every_verdict(name: str) -> None:
+    first = list(judge_all(MODELS[name](random.Random(3)), 2000))
+    again = list(judge_all(MODELS[name](random.Random(3)), 2000))
+    other = list(judge_all(MODELS[name](random.Random(4)), 2000))
+    assert first == again
+    assert first != other
+    assert INTACT in first
+
+
+@pytest.mark.parametrize("per", [0.0, 0.01, 0.3, 1.0])
+def test_bernoulli_rate_and_independence(per: float) -> None:
+    lost = [v is ERASED for v in judge_all(Bernoulli(per, random.Random(1)), FRAMES)]
+    assert abs(sum(lost) - FRAMES * per) <= binomial_bound(FRAMES, per)
+    pairs = sum(a and b for a, b in zip(lost, lost[1:], strict=False))
+    # Overlapping pairs are dependent: their variance is below three times the binomial one.
+    assert abs(pairs - (FRAMES - 1) * per**2) <= sqrt(3) * binomial_bound(FRAMES - 1, per**2)
+
+
+@pytest.mark.parametrize(("nbytes", "spacing"), [(1400, 65_536), (40, 4_096), (1400, 1_000)])
+def test_exponential_bit_errors(nbytes: int, spacing: int) -> None:
+    verdicts = list(judge_all(ExponentialBitErrors(spacing, random.Random(2)), FRAMES, nbytes))
+    damaged = sum(v.fate is Fate.DAMAGED for v in verdicts)
+    clean = exp(-nbytes / spacing)
+    assert abs(damaged - FRAMES * (1 - clean)) <= binomial_bound(FRAMES, clean)
+    errors = sum(len(v.bit_errors) for v in verdicts)
+    mean = FRAMES * nbytes / spacing
+    assert abs(errors - mean) <= poisson_bound(mean)
+    assert all(list(v.bit_errors) == sorted(set(v.bit_errors)) for v in verdicts)
+    assert all(0 <= bit < 8 * nbytes for v in verdicts for bit in v.bit_errors)
+
+
+def test_exponential_bit_errors_do_not_depend_on_how_the_bytes_are_cut() -> None:
+    def positions(nbytes: int) -> list[int]:
+        model = ExponentialBitErrors(500, random.Random(5))
+        verdicts = judge_all(model, 60_000 // nbytes, nbytes)
+        return [n * nbytes * 8 + bit for n, v in enumerate(verdicts) for bit in v.bit_errors]
+
+    assert positions(1000) == positions(40) == positions(1)
+
+
+@pytest.mark.parametrize("burst_frames", [1, 2, 4, 6])
+def test_fixed_bursts_have_their_length_and_rate(burst_frames: int) -> None:
+    nbytes, spacing = 1400, 65_536
+    model = FixedBursts(burst_frames, spacing, random.Random(6))
+    runs = [(v, len(list(run))) for v, run in groupby(judge_all(model, FRAMES, nbytes))]
+    # The last run may be cut short by the end.
+    lengths = [n for v, n in runs[:-1] if v is ERASED]
+    assert set(lengths) == {burst_frames}
+    mean = FRAMES * nbytes / spacing
+    assert abs(len(lengths) - mean) <= poisson_bound(mean)
+
+
+def test_on_off_loses_exactly_what_touches_the_bad_state() -> None:
+    good, bad = (5 * MS, 20 * MS), (1 * MS, 8 * MS)
+    model, twin = UniformOnOff(good, bad, random.Random(7)), random.Random(7)
+    first = 12_345
+    states = []
+    at = first
+    for _ in range(300):
+        bad_at = at + twin.randint(*good)
+        at = bad_at + twin.randint(*bad)
+        states.append((bad_at, at))
+    start, expected = first, []
+    frames = random.Random(8)
+    verdicts = []
+    while start < states[-1][0] - 10 * MS:
+        end = start + frames.randint(1, 3 * MS)
+        expected.append(any(start < bad_until and end > bad_at for bad_at, bad_until in states))
+        verdicts.append(model.judge(start, end, 100) is ERASED)
+        start = end + frames.randint(0, 2 * MS)
+    assert verdicts == expected
+    assert 0 < sum(expected) < len(expected)
+
+
+@pytest.mark.parametrize("name", [name for name, ranges in PAPER_MODELS.items() if ranges])
+def test_paper_models_spend_the_right_share_of_time_in_bursts(name: str) -> None:
+    model = named(name, random.Random(9))
+    assert isinstance(model, UniformOnOff)
+    step, frames = 20 * MS, 60_000
+    bad = sum(model.judge(n * step, n * step + 1, 1) is ERASED for n in range(frames))
+    # Renewal theory: over c cycles the bad time varies with sd of bad - fraction * cycle in each.
+    (g0, g1), (b0, b1) = model.good_ns, model.bad_ns
+    fraction = model.bad_fraction
+    variance = ((1 - fraction) * (b1 - b0)) ** 2 / 12 + (fraction * (g1 - g0)) ** 2 / 12
+    cycles = frames * step / ((g0 + g1 + b0 + b1) / 2)
+    bound_ns = SIGMAS * sqrt(cycles * variance) + (g1 + b1) + SIGMAS * step * sqrt(cycles)
+    assert abs(bad * step - fraction * frames * step) <= bound_ns
+
+
+def test_paper_models_are_table_1() -> None:
+    seconds = {
+        name: None if r is None else tuple(ns / 1e9 for pair in r for ns in pair) for name, r in PAPER_MODELS.items()
+    }
+    assert seconds == {
+        "none": None,
+        "low": (10, 30, 0.06, 0.06),
+        "med": (5, 15, 0.1, 0.3),
+        "high": (2, 10, 0.1, 0.3),
+        "vhigh": (0, 10, 0.1, 0.3),
+        "huge": (0, 7, 0.1, 0.1),
+    }
+    assert isinstance(named("none", random.Random(0)), NoErrors)
+    with pytest.raises(ValueError, match="'worse'; known are none, low, med"):
+        named("worse", random.Random(0))
+
+
+def test_gilbert_elliott_stationary_per() -> None:
+    # Frames far apart in time see nearly independent states, so the count is nearly binomial.
+    model = GilbertElliott(30 * MS, 10 * MS, random.Random(10), good_per=0.05, bad_per=0.6)
+    assert model.stationary_per == pytest.approx(0.1875)
+    frames, step = 20_000, 100 * MS
+    lost = sum(model.judge(n * step, n * step + MS, 100) is ERASED for n in range(frames))
+    assert abs(lost - frames * model.stationary_per) <= binomial_bound(frames, model.stationary_per)
+
+
+def test_gilbert_elliott_starts_stationary() -> None:
+    trials = 4_000
+    seeds = random.Random(11)
+    models = (GilbertElliott(30 * MS, 10 * MS, random.Random(seeds.getrandbits(64))) for _ in range(trials))
+    lost = sum(m.judge(0, 1, 1) is ERASED for m in models)
+    assert abs(lost - trials * 0.25) <= binomial_bound(trials, 0.25)
+
+
+def test_gilbert_elliott_bursts_last_as_long_as_the_bad_state() -> None:
+    model = GilbertElliott(200 * MS, 50 * MS, random.Random(12))
+    runs = [len(list(run)) for v, run in groupby(judge_all(model, 200_000)) if v is ERASED]
+    # Frames of 1 ms sample the bad state: a sojourn seen at all has a geometric number of samples.
+    mean = 1 / (1 - exp(-MS / model.bad_ns))
+    assert abs(sum(runs) / len(runs) - mean) <= SIGMAS * mean / sqrt(len(runs))
+
+
+@given(seed=st.integers(0, 2**32), cut=st.lists(st.integers(1, 40), min_size=1, max_size=20))
+@settings(max_examples=50, deadline=None)
+def test_states_do_not_depend_on_the_traffic(seed: int, cut: list[int]) -> None:
+    """A frame sees the same state however many frames were sent before it."""
+    ends = 2_000 * MS
+    for make in (
+        lambda: UniformOnOff((0, 50 * MS), (0, 50 * MS), random.Random(seed)),
+        lambda: GilbertElliott(50 * MS, 50 * MS, random.Random(seed)),
+    ):
+        dense, sparse = make(), make()
+        every = {n * MS: dense.judge(n * MS, n * MS + 1, 1) for n in range(ends // MS)}
+        at, step = 0, 0
+        while at < ends:
+            assert sparse.judge(at, at + 1, 1) is every[at]
+            at += cut[step % len(cut)] * MS
+            step += 1
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda rng: Bernoulli(1.5, rng), r"per is 1\.5"),
+        (lambda rng: Bernoulli(float("nan"), rng), r"per is nan"),
+        (lambda rng: ExponentialBitErrors(0, rng), r"mean_spacing_bytes is 0"),
+        (lambda rng: FixedBursts(0, 1000, rng), r"burst_frames is 0"),
+        (lambda rng: FixedBursts(2, -1, rng), r"mean_spacing_bytes is -1"),
+        (lambda rng: UniformOnOff((5, 1), (0, 1), rng), r"good_ns is 5 to 1"),
+        (lambda rng: UniformOnOff((0, 1), (-1, 1), rng), r"bad_ns is -1 to 1"),
+        (lambda rng: UniformOnOff((0, 0), (0, 0), rng), r"one of the states must last"),
+        (lambda rng: GilbertElliott(0, 1, rng), r"good_ns is 0"),
+        (lambda rng: GilbertElliott(1, 1, rng, bad_per=-0.1), r"bad_per is -0\.1"),
+    ],
+)
+def test_a_wrong_parameter_is_named(make: Callable[[random.Random], ErrorModel], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make(random.Random(0))

@@ -1,0 +1,28 @@
+"""Framing against the definition of AAL5."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channel.framing import aal5, raw, raw_with_overhead
+
+
+@given(st.integers(0, 100_000))
+def test_aal5_is_the_fewest_whole_cells_that_hold_frame_and_trailer(nbytes: int) -> None:
+    cells, rest = divmod(aal5(nbytes), 53 * 8)
+    assert rest == 0
+    assert 48 * (cells - 1) < nbytes + 8 <= 48 * cells
+
+
+def test_known_sizes() -> None:
+    assert aal5(40) == 424
+    assert aal5(41) == 848
+    assert aal5(1450) == 31 * 424
+    assert raw(1450) == 11_600
+    assert raw_with_overhead(0)(1450) == raw(1450)
+    assert raw_with_overhead(24)(1) == 200
+
+
+def test_overhead_is_checked() -> None:
+    with pytest.raises(ValueError, match="overhead_bytes is -1"):
+        raw_with_overhead(-1)

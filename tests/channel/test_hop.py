@@ -1,0 +1,309 @@
+"""The hop against an independent account in exact fractions, and against itself driven late."""
+
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+from math import ceil
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channel.capacity import Capacity, ConstantRate
+from channel.dama import Rbdc, Superframe, Vbdc
+from channel.delay import ExcessDelay
+from channel.errors import (
+    ERASED,
+    INTACT,
+    Bernoulli,
+    ErrorModel,
+    ExponentialBitErrors,
+    Fate,
+    NoErrors,
+    UniformOnOff,
+    Verdict,
+)
+from channel.framing import Framing, aal5, raw
+from channel.hop import Arrival, Hop
+from tests.channel.stats import binomial_bound
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+
+#: (gap before the frame in ns, bytes of the frame)
+Traffic = list[tuple[int, int]]
+
+traffic = st.lists(
+    st.tuples(st.one_of(st.just(0), st.integers(0, 3 * MS), st.integers(0, 900 * MS)), st.integers(1, 1500)),
+    min_size=1,
+    max_size=40,
+)
+capacities = st.sampled_from(
+    [
+        lambda: ConstantRate(128_000),
+        lambda: ConstantRate(9_999_991),
+        lambda: Rbdc(128_000),
+        lambda: Rbdc(100_000, superframe=Superframe(53 * MS), drain_ns=SECOND),
+        lambda: Vbdc(128_000, random.Random(1), wait_ns=(0, 400 * MS)),
+    ]
+)
+errors = st.sampled_from(
+    [
+        lambda: NoErrors(),
+        lambda: Bernoulli(0.3, random.Random(2)),
+        lambda: ExponentialBitErrors(2_000, random.Random(3)),
+        lambda: UniformOnOff((0, 300 * MS), (0, 100 * MS), random.Random(4)),
+    ]
+)
+delays = st.sampled_from([lambda: None, lambda: ExcessDelay(0.2, 4 * SECOND, random.Random(5))])
+
+
+def make_hop(
+    capacity: Capacity | None = None,
+    framing: Framing = raw,
+    error_model: ErrorModel | None = None,
+    propagation_ns: int = 250 * MS,
+    buffer_bytes: int = 6_000,
+    excess_delay: ExcessDelay | None = None,
+) -> Hop[int]:
+    return Hop(
+        capacity=capacity or ConstantRate(1_000_000),
+        framing=framing,
+        errors=error_model or NoErrors(),
+        propagation_ns=propagation_ns,
+        buffer_bytes=buffer_bytes,
+        excess_delay=excess_delay,
+    )
+
+
+def drain(hop: Hop[int], now: int) -> list[Arrival[int]]:
+    arrivals = []
+    while (arrival := hop.poll_arrival(now)) is not None:
+        assert arrival.arrived_at <= now
+        arrivals.append(arrival)
+    return arrivals
+
+
+def drive_punctually(hop: Hop[int], frames: Traffic) -> tuple[list[Arrival[int]], list[bool]]:
+    """Wake the hop at each of its deadlines."""
+    arrivals: list[Arrival[int]] = []
+    accepted = []
+    now = 0
+
+    def run_until(limit: int | None) -> None:
+        while (at := hop.next_deadline()) is not None and (limit is None or at <= limit):
+            hop.handle_deadline(at)
+            got = drain(hop, at)
+            # Punctual driving hears every frame at the instant it is due.
+            assert all(a.arrived_at == at for a in got)
+            arrivals.extend(got)
+            follower = hop.next_deadline()
+            assert follower is None or follower > at
+
+    for number, (gap, nbytes) in enumerate(frames):
+        now += gap
+        run_until(now)
+        accepted.append(hop.handle_frame(number, nbytes, now))
+    run_until(None)
+    return arrivals, accepted
+
+
+def drive_late(hop: Hop[int], frames: Traffic, pokes: random.Random) -> tuple[list[Arrival[int]], list[bool]]:
+    """Wake the hop only when a frame comes, and at instants that have nothing to do with its deadlines."""
+    arrivals: list[Arrival[int]] = []
+    accepted = []
+    now = 0
+    for number, (gap, nbytes) in enumerate(frames):
+        if pokes.random() < 0.5:
+            hop.handle_deadline(now + pokes.randint(0, gap))
+        now += gap
+        accepted.append(hop.handle_frame(number, nbytes, now))
+        if pokes.random() < 0.5:
+            arrivals.extend(drain(hop, now))
+    while (at := hop.next_deadline()) is not None:
+        now = max(now, at) + pokes.randint(0, 2 * SECOND)
+        if pokes.random() < 0.5:
+            hop.handle_deadline(now)
+        arrivals.extend(drain(hop, now))
+    return arrivals, accepted
+
+
+@given(traffic, capacities, errors, delays, st.integers(0, 2**32))
+@settings(max_examples=150, deadline=None)
+def test_late_driving_changes_nothing(
+    frames: Traffic,
+    capacity: Callable[[], Capacity],
+    error_model: Callable[[], ErrorModel],
+    delay: Callable[[], ExcessDelay | None],
+    seed: int,
+) -> None:
+    def hop() -> Hop[int]:
+        return make_hop(capacity(), aal5, error_model(), excess_delay=delay())
+
+    punctual, late = hop(), hop()
+    expected = drive_punctually(punctual, frames)
+    assert drive_late(late, frames, random.Random(seed)) == expected
+    for name in ("frames", "bytes", "wire_bits", "erased", "damaged", "refused"):
+        assert getattr(late, name) == getattr(punctual, name)
+
+
+@given(traffic, capacities, errors, delays)
+@settings(max_examples=100, deadline=None)
+def test_a_frame_is_lost_by_verdict_or_refusal_only(
+    frames: Traffic,
+    capacity: Callable[[], Capacity],
+    error_model: Callable[[], ErrorModel],
+    delay: Callable[[], ExcessDelay | None],
+) -> None:
+    hop = make_hop(capacity(), aal5, error_model(), excess_delay=delay())
+    arrivals, accepted = drive_punctually(hop, frames)
+    kept = [n for n, ok in enumerate(accepted) if ok]
+    assert [a.frame for a in arrivals] == kept
+    assert hop.frames == len(kept)
+    assert hop.refused == len(frames) - len(kept)
+    assert hop.bytes == sum(frames[n][1] for n in kept)
+    assert hop.wire_bits == sum(aal5(frames[n][1]) for n in kept)
+    assert hop.erased == sum(a.verdict.fate is Fate.ERASED for a in arrivals)
+    assert hop.damaged == sum(a.verdict.fate is Fate.DAMAGED for a in arrivals)
+    assert hop.room() == 6_000
+    assert all(a.sent_at < b.sent_at and a.arrived_at <= b.arrived_at for a, b in pairwise(arrivals))
+    assert all(a.arrived_at >= a.sent_at + 250 * MS for a in arrivals)
+
+
+@given(traffic, st.integers(1, 10_000_000_000))
+@settings(max_examples=150, deadline=None)
+def test_constant_rate_against_exact_fractions(frames: Traffic, rate_bps: int) -> None:
+    """Busy periods start on a whole ns; inside one, times are exact and only shown rounded up."""
+    hop = make_hop(ConstantRate(rate_bps), raw, propagation_ns=7, buffer_bytes=4_000)
+    arrivals, accepted = drive_punctually(hop, frames)
+    held: list[tuple[Fraction, int]] = []
+    expected_sent, expected_accepted = [], []
+    now, ends = 0, Fraction(0)
+    for gap, nbytes in frames:
+        now += gap
+        held = [(end, size) for end, size in held if ceil(end) > now]
+        ok = not held or sum(size for _, size in held) + nbytes <= 4_000
+        expected_accepted.append(ok)
+        if ok:
+            ends = (ends if held else Fraction(now)) + Fraction(8 * nbytes * SECOND, rate_bps)
+            held.append((ends, nbytes))
+            expected_sent.append(ceil(ends))
+    assert accepted == expected_accepted
+    assert [a.sent_at for a in arrivals] == expected_sent
+    assert [a.arrived_at for a in arrivals] == [at + 7 for at in expected_sent]
+
+
+def test_back_to_back_frames_take_their_exact_time() -> None:
+    rate, n = 2_999_999, 5_000
+    hop = make_hop(ConstantRate(rate), propagation_ns=0, buffer_bytes=3_000)
+    now, sent = 0, 0
+    last = 0
+    while hop.frames < n:
+        while sent < n and hop.room() >= 1_001:
+            assert hop.handle_frame(sent, 1_001, now)
+            sent += 1
+        deadline = hop.next_deadline()
+        assert deadline is not None
+        now = deadline
+        hop.handle_deadline(now)
+        last = [a.sent_at for a in drain(hop, now)][-1]
+    assert last == -(-n * 8 * 1_001 * SECOND // rate)
+
+
+def test_an_early_deadline_does_nothing() -> None:
+    hop = make_hop()
+    hop.handle_frame(0, 1_000, 5)
+    due = 5 + 8 * MS
+    assert hop.next_deadline() == due
+    hop.handle_deadline(due - 1)
+    assert (hop.next_deadline(), hop.frames, hop.room()) == (due, 0, 5_000)
+    hop.handle_deadline(due)
+    assert (hop.next_deadline(), hop.frames, hop.room()) == (due + 250 * MS, 1, 6_000)
+    hop.handle_deadline(due)
+    assert hop.frames == 1
+    assert hop.poll_arrival(due + 250 * MS - 1) is None
+    assert hop.poll_arrival(due + 250 * MS) == Arrival(0, INTACT, due, due + 250 * MS)
+    assert hop.next_deadline() is None
+
+
+def test_the_buffer_counts_the_frame_being_sent_and_takes_any_frame_when_empty() -> None:
+    hop = make_hop(buffer_bytes=2_000)
+    assert hop.handle_frame(0, 5_000, 0)
+    assert hop.room() == 0
+    assert not hop.handle_frame(1, 1, 0)
+    end = 40 * MS
+    assert not hop.handle_frame(2, 1, end - 1)
+    assert hop.handle_frame(3, 2_000, end)
+    assert not hop.handle_frame(4, 1, end)
+    assert hop.refused == 3
+
+
+def test_the_error_model_is_asked_in_order_with_the_frames_time_on_the_air() -> None:
+    asked = []
+
+    class Witness:
+        def judge(self, start: int, end: int, nbytes: int) -> Verdict:
+            asked.append((start, end, nbytes))
+            return ERASED if nbytes == 2_000 else INTACT
+
+    hop = make_hop(error_model=Witness())
+    arrivals, _ = drive_punctually(hop, [(3, 1_000), (0, 2_000), (100 * MS, 500)])
+    assert asked == [
+        (3, 3 + 8 * MS, 1_000),
+        (3 + 8 * MS, 3 + 24 * MS, 2_000),
+        (3 + 100 * MS, 3 + 104 * MS, 500),
+    ]
+    assert [a.verdict for a in arrivals] == [INTACT, ERASED, INTACT]
+
+
+def test_a_frame_starts_when_there_is_a_rate() -> None:
+    starts = []
+
+    class Witness:
+        def judge(self, start: int, end: int, nbytes: int) -> Verdict:
+            starts.append((start, end))
+            return INTACT
+
+    hop = make_hop(Vbdc(128_000, random.Random(0)), aal5, Witness())
+    drive_punctually(hop, [(1, 1_450)])
+    assert starts == [(795 * MS, 1_060 * MS)]
+
+
+def test_excess_delay_holds_what_is_behind_it() -> None:
+    class Third(random.Random):
+        def __init__(self) -> None:
+            super().__init__(0)
+            self.asked = 0
+
+        def random(self) -> float:
+            self.asked += 1
+            return 0.0 if self.asked == 3 else 0.99
+
+    hop = make_hop(excess_delay=ExcessDelay(0.01, 20 * MS, Third()))
+    arrivals, _ = drive_punctually(hop, [(0, 1_000)] * 6)
+    delays = [a.arrived_at - a.sent_at - 250 * MS for a in arrivals]
+    assert delays == [0, 0, 20 * MS, 12 * MS, 4 * MS, 0]
+
+
+def test_excess_delay_probability() -> None:
+    n, p = 50_000, 0.01
+    delay = ExcessDelay(p, 4 * SECOND, random.Random(13))
+    draws = [delay.draw() for _ in range(n)]
+    assert set(draws) == {0, 4 * SECOND}
+    assert abs(sum(map(bool, draws)) - n * p) <= binomial_bound(n, p)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: make_hop(propagation_ns=-1), "propagation_ns is -1"),
+        (lambda: make_hop(buffer_bytes=0), "buffer_bytes is 0"),
+        (lambda: ConstantRate(0), "rate_bps is 0"),
+        (lambda: ExcessDelay(2, 1, random.Random(0)), "probability is 2"),
+        (lambda: ExcessDelay(0.1, 0, random.Random(0)), "hold_ns is 0"),
+    ],
+)
+def test_a_wrong_parameter_is_named(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()

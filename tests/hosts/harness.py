@@ -1,0 +1,177 @@
+"""What the tests with real namespaces share: a network, a radio made of a bridge, and agents.
+
+Rules kept: everything started is ended by its own handle; waits are bounded and end on events, never on sleeps.
+"""
+
+import json
+import os
+import selectors
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+import pytest
+
+from hosts.namespaces import run_in
+from hosts.network import Network
+from hosts.tap import Tap
+
+ROOT = Path(__file__).parents[2]
+#: bound on anything that is waited for
+PATIENCE_S = 20.0
+
+needs_network = [
+    pytest.mark.net,
+    pytest.mark.skipif(
+        os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"
+    ),
+]
+
+_numbers = count()
+Direction = Literal["up", "down"]
+
+
+def run_name() -> str:
+    """A name no other test process uses."""
+    return f"test{os.getpid()}-{next(_numbers)}"
+
+
+class Bridge:
+    """A radio link that carries every packet at once, except those `lose` picks; it notes when packets passed."""
+
+    def __init__(self, network: Network, lose: Callable[[Direction, bytes], bool] | None = None) -> None:
+        self._lose = lose or (lambda direction, packet: False)
+        self._st = run_in(network.namespaces["st"], lambda: Tap("fl0", mtu=network.mtu))
+        self._bas = run_in(network.namespaces["bas"], lambda: Tap("fl0", mtu=network.mtu))
+        self.passed: list[tuple[Direction, bytes]] = []
+        self._quit, self._quitter = os.pipe()
+        self._thread = threading.Thread(target=self._run, name="bridge")
+        self._thread.start()
+
+    def _run(self) -> None:
+        with selectors.EpollSelector() as selector:
+            selector.register(self._st, selectors.EVENT_READ, ("up", self._st, self._bas))
+            selector.register(self._bas, selectors.EVENT_READ, ("down", self._bas, self._st))
+            selector.register(self._quit, selectors.EVENT_READ, None)
+            while True:
+                for key, _ in selector.select():
+                    if key.data is None:
+                        return
+                    self._carry(*key.data)
+
+    def _carry(self, direction: Direction, source: Tap, sink: Tap) -> None:
+        # A bounded burst, so that the other direction gets its turn.
+        for _ in range(64):
+            packet = source.read()
+            if packet is None:
+                return
+            self.passed.append((direction, packet))
+            if not self._lose(direction, packet):
+                sink.write(packet)
+
+    def close(self) -> None:
+        """Stop carrying."""
+        os.close(self._quitter)
+        self._thread.join()
+        os.close(self._quit)
+        self._st.close()
+        self._bas.close()
+
+    def __enter__(self) -> "Bridge":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AgentProcess:
+    """An agent with its messages, read as they come by a thread."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "hosts.agent"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        self.messages: list[dict[str, Any]] = []
+        self._news = threading.Condition()
+        self._over = False
+        self._thread = threading.Thread(target=self._read, name="agent output")
+        self._thread.start()
+        self.say(config)
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            with self._news:
+                self.messages.append(json.loads(line))
+                self._news.notify_all()
+        with self._news:
+            self._over = True
+            self._news.notify_all()
+
+    def say(self, message: Mapping[str, Any]) -> None:
+        """Send one line."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.flush()
+
+    def wait_for(self, key: str) -> dict[str, Any]:
+        """The first message with that key."""
+
+        def come() -> bool:
+            return self._over or any(key in message for message in self.messages)
+
+        with self._news:
+            assert self._news.wait_for(come, PATIENCE_S), f"no {key} within {PATIENCE_S} s: {self.messages[-3:]}"
+            found = [message for message in self.messages if key in message]
+        assert found, f"agent ended without {key}: {self.messages[-3:]}"
+        return found[0]
+
+    def all(self, key: str) -> list[dict[str, Any]]:
+        """What messages of one kind have said so far."""
+        with self._news:
+            return [message[key] for message in self.messages if key in message]
+
+    def close(self) -> int:
+        """Close its stdin, as a dying parent would, and wait for its end."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        try:
+            status = self.process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        finally:
+            self._thread.join(PATIENCE_S)
+            self.process.stdout.close()
+        return status
+
+
+@contextmanager
+def agents(*configs: Mapping[str, Any]) -> Iterator[list[AgentProcess]]:
+    """Agents that are ready; ended afterwards."""
+    started = [AgentProcess(config) for config in configs]
+    try:
+        for agent in started:
+            agent.wait_for("ready")
+        yield started
+    finally:
+        for agent in started:
+            agent.close()
+
+
+def go(started: list[AgentProcess]) -> int:
+    """Start the clock of all agents now; returns the epoch."""
+    epoch = time.monotonic_ns()
+    for agent in started:
+        agent.say({"go": epoch})
+    return epoch
