@@ -1,0 +1,1 @@
+"""Tests of `./fadelab`, the command line and `doctor`."""

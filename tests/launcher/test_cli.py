@@ -1,0 +1,114 @@
+"""The command line: every command has help, and every error is one line with the right status."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from testbed import cli
+from testbed.errors import FadelabError
+
+
+def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield path
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from commands(child, (*path, name))
+
+
+def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
+    """Run a command that raises `error`."""
+
+    @click.command()
+    def broken() -> None:
+        raise error
+
+    monkeypatch.setitem(cli.cli.commands, "broken", broken)
+    return cli.main(["broken"])
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+@pytest.mark.parametrize("path", list(commands(cli.cli)), ids=" ".join)
+def test_help(path: tuple[str, ...], flag: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([*path, flag]) == 0
+    assert capsys.readouterr().out.startswith(f"Usage: {' '.join(('fadelab', *path))}")
+
+
+def test_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--version"]) == 0
+    assert f'version = "{capsys.readouterr().out.split()[1]}"' in (cli.root() / "pyproject.toml").read_text()
+
+
+def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 0
+    assert capsys.readouterr().out.startswith("Usage: fadelab")
+
+
+@pytest.mark.parametrize("args", [["nonsense"], ["--nonsense"], ["doctor", "--nonsense"], ["clean", "extra"]])
+def test_wrong_usage_is_one_line(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(args) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("fadelab: ")
+    assert shown.err.count("\n") == 1
+
+
+def test_a_known_error_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class SpecialError(FadelabError):
+        """A subclass counts as known."""
+
+    assert raising(monkeypatch, SpecialError("no radio;\nplug one in")) == 2
+    assert capsys.readouterr().err == "fadelab: no radio; plug one in\n"
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
+def test_interruption(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert raising(monkeypatch, error) == 130
+    assert capsys.readouterr().err.strip() == "fadelab: interrupted"
+
+
+def test_an_unknown_error_keeps_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FADELAB_ROOT", str(tmp_path))
+    monkeypatch.delenv("FADELAB_DEBUG", raising=False)
+    assert raising(monkeypatch, ValueError("odd\nvalue")) == 1
+    saved = tmp_path / ".build" / "last-error.txt"
+    shown = capsys.readouterr().err
+    assert shown == f"fadelab: internal error: ValueError: odd value (traceback in {saved})\n"
+    assert "Traceback" in saved.read_text()
+
+
+def test_debugging_shows_the_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FADELAB_DEBUG", "1")
+    with pytest.raises(ValueError, match="odd"):
+        raising(monkeypatch, ValueError("odd"))
+
+
+def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    @click.command()
+    def seven() -> int:
+        return 7
+
+    monkeypatch.setitem(cli.cli.commands, "seven", seven)
+    assert cli.main(["seven"]) == 7
+
+
+@pytest.mark.parametrize(
+    ("args", "shown"), [([], "removed fl-one\n"), (["--dry-run"], "would remove fl-one\n")]
+)
+def test_clean_says_what_it_does(
+    args: list[str], shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network = pytest.importorskip("hosts.network")
+    called = []
+    for name in ("clean", "leftovers"):
+        monkeypatch.setattr(network, name, lambda name=name: called.append(name) or ["fl-one"])
+    assert cli.main(["clean", *args]) == 0
+    assert capsys.readouterr().out == shown
+    assert called == ["leftovers" if args else "clean"]

@@ -1,0 +1,52 @@
+"""`doctor`: what it reports is whole, and its status follows from it."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from testbed import cli, doctor
+from testbed.doctor import Check
+
+PRESENT = Check("kernel", True, "6.1", "", ("demo",))
+MISSING = Check("radio", False, "none [here]", "apt-get install radio", ("usrp",))
+NEEDED = Check("tun", False, "gone", "modprobe tun", ("demo", "run"))
+
+
+def test_json_of_this_machine_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    status = cli.main(["doctor", "--json"])
+    shown = capsys.readouterr()
+    report = json.loads(shown.out)
+    assert shown.err == ""
+    assert status == (0 if report["ready"] else 2)
+    names = [check["name"] for check in report["checks"]]
+    assert len(names) == len(set(names)) > 10
+    for check in report["checks"]:
+        assert check["needed_for"], check
+        assert check["detail"], check
+        assert bool(check["remedy"]) is not check["ok"], check
+        assert check["required"] is ("demo" in check["needed_for"]), check
+
+
+def test_only_what_the_main_job_needs_decides() -> None:
+    assert doctor.ready([PRESENT, MISSING])
+    assert not doctor.ready([PRESENT, MISSING, NEEDED])
+
+
+def test_rendering_names_the_remedies() -> None:
+    out = io.StringIO()
+    doctor.render([PRESENT, MISSING, NEEDED], Console(file=out, width=100))
+    lines = out.getvalue().splitlines()
+    assert "  radio (optional): apt-get install radio" in lines
+    assert "  tun: modprobe tun" in lines
+    assert any("none [here]" in line for line in lines)
+    assert lines[-1] == "demo is missing tun"
+
+
+def test_a_machine_without_rights_still_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_try_in_private_network", lambda: {"namespace": "Operation not permitted"})
+    found = {check.name: check for check in doctor.checks()}
+    for name in ("network namespaces", "/dev/net/tun", "queueing disciplines"):
+        assert not found[name].ok
+        assert found[name].remedy

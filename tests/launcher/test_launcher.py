@@ -1,0 +1,104 @@
+"""`./fadelab` itself, on a copy with nothing to download: an empty lock and a command line of three lines.
+
+The setups here are real (a venv is made), but need neither network nor root.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NOBODY = 65534
+FAKE_CLI = "import os, sys\nprint(os.environ['FADELAB_ROOT'], *sys.argv[1:])\n"
+#: everything the launcher calls up to its refusal; sudo is not among them
+TOOLS = ["bash", "readlink", "sha256sum", "cat", "mkdir", "flock", "grep", "dpkg-query", "apt-get", "rm"]
+
+
+@pytest.fixture
+def copy() -> Iterator[Path]:
+    """A checkout that any user may enter, unlike pytest's own folders."""
+    with tempfile.TemporaryDirectory(prefix="fadelab-test-") as name:
+        copy = Path(name).resolve()
+        copy.chmod(0o755)
+        shutil.copy(ROOT / "fadelab", copy)
+        (copy / "packages.apt").write_text("[base]\n\n[radio]\nfadelab-no-such-package  # for its sake\n")
+        (copy / "requirements.lock").write_text("# nothing\n")
+        (copy / "testbed").mkdir()
+        (copy / "testbed" / "__main__.py").write_text(FAKE_CLI)
+        yield copy
+
+
+def environment(**changes: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("FADELAB", "PYTHON"))}
+    return kept | {"FADELAB_ANY_OS": "1"} | changes
+
+
+def start(launcher: Path, *args: str, **options: object) -> subprocess.CompletedProcess[str]:
+    command = [str(launcher), *args]
+    options = {"env": environment()} | options
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def test_first_start_interruption_second_start_and_failure(copy: Path, tmp_path: Path) -> None:
+    """One story in one test, because every setup takes seconds."""
+    stamp = copy / ".venv" / "fadelab-stamp"
+    setup = subprocess.Popen(
+        [copy / "fadelab"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+    with setup:
+        assert setup.stderr is not None
+        for line in setup.stderr:
+            if line.startswith("fadelab: making .venv …"):
+                break
+        setup.send_signal(signal.SIGTERM)
+        said = setup.stderr.read()
+    assert setup.returncode == 143
+    assert said == "fadelab: interrupted while preparing; the next start begins again\n"
+    assert not stamp.exists()
+
+    # Where one stands is not where the program is, whatever lies there.
+    (tmp_path / "testbed").mkdir()
+    (tmp_path / "testbed" / "__main__.py").write_text("print('the wrong one')\n")
+    whole = start(copy / "fadelab", "run", "--a b", cwd=tmp_path)
+    assert (whole.returncode, whole.stdout) == (0, f"{copy} run --a b\n"), whole.stderr
+    assert "making .venv" in whole.stderr
+    assert "installing Debian packages" not in whole.stderr
+
+    link = tmp_path / "elsewhere"
+    link.symlink_to(copy / "fadelab")
+    second = start(link, "x", cwd="/")
+    assert (second.returncode, second.stdout, second.stderr) == (0, f"{copy} x\n", "")
+
+    (copy / "requirements.lock").write_text("not a requirement\n")
+    failed = start(copy / "fadelab")
+    assert failed.returncode == 2
+    assert "installing Python packages failed (status 1); the end of " in failed.stderr
+    assert "ERROR: Invalid requirement: 'not a requirement'" in failed.stderr
+    assert not stamp.exists()
+
+
+def test_missing_packages_without_root_or_sudo_is_one_line(copy: Path, tmp_path: Path) -> None:
+    (copy / "packages.apt").write_text("[base]\nfadelab-no-such-package  # to be missing\n")
+    tools = copy / "tools"
+    tools.mkdir()
+    for tool in TOOLS:
+        found = shutil.which(tool)
+        if found is None:
+            pytest.skip(f"needs {tool}")
+        (tools / tool).symlink_to(found)
+    as_user: dict[str, object] = {}
+    if os.geteuid() == 0:
+        os.chown(copy, NOBODY, NOBODY)
+        as_user = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+    refused = start(copy / "fadelab", env=environment(PATH=str(tools)), **as_user)
+    assert refused.returncode == 2
+    last = refused.stderr.splitlines()[-1]
+    assert last.startswith("fadelab: these Debian packages are missing: fadelab-no-such-package;")
+    assert last.endswith("apt-get install fadelab-no-such-package")
+    assert not (copy / ".venv").exists()
