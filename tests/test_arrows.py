@@ -1,0 +1,183 @@
+"""Holds the repository to its layers: who may import whom, and what a core may not touch.
+
+Arrows of import point down the table only. A core (`channel`, `linklayer` but for its real-time loop,
+`hosts/tcp`) has no clock, no socket, no thread and no global random: `now` and a seeded generator
+are passed in.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+EVERYTHING = frozenset(
+    {"testbed", "dashboard", "flowgraphs", "hosts", "linklayer", "channel", "telemetry", "experiments"}
+    | {"hil_tests", "tests"}
+)
+BELOW_TESTBED = EVERYTHING - {"testbed", "experiments", "hil_tests", "tests"}
+
+#: folder -> the other top-level folders it may import from
+MAY_IMPORT = {
+    "testbed": BELOW_TESTBED,
+    "dashboard": frozenset({"telemetry"}),
+    "flowgraphs": frozenset({"linklayer", "channel", "telemetry"}),
+    "hosts": frozenset({"linklayer", "telemetry"}),
+    "linklayer": frozenset({"telemetry"}),
+    "channel": frozenset(),
+    "telemetry": frozenset(),
+    "experiments": frozenset({"testbed"}),
+    "hil_tests": EVERYTHING,
+    "tests": EVERYTHING,
+}
+
+CORES = ("channel", "linklayer", "hosts/tcp")
+#: the parts of `linklayer` that are the driver, not the core
+DRIVERS = frozenset({"linklayer/station.py", "linklayer/timerfd.py"})
+FORBIDDEN_IN_CORES = frozenset(
+    {"time", "socket", "threading", "asyncio", "select", "selectors", "datetime", "secrets", "os"}
+    | {"numpy.random", "multiprocessing", "subprocess", "signal"}
+)
+
+
+class Import(NamedTuple):
+    line: int
+    #: dotted; for `from a import b` both "a" and "a.b" are given, since b may be a module
+    names: tuple[str, ...]
+
+
+def imports(tree: ast.AST, package: tuple[str, ...]) -> Iterator[Import]:
+    """Every import in a file, wherever it stands; `package` resolves relative ones."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield Import(node.lineno, (alias.name,))
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            module = ".".join((*base, *([node.module] if node.module else [])))
+            for alias in node.names:
+                yield Import(node.lineno, (module, f"{module}.{alias.name}"))
+
+
+def is_core(path: str) -> bool:
+    return path not in DRIVERS and any(path.startswith(f"{core}/") for core in CORES)
+
+
+def violations(path: str, source: str) -> list[str]:
+    """What the file at `path` (relative to the root, with slashes) does that its layer may not do."""
+    tree = ast.parse(source, path)
+    folders = tuple(path.split("/")[:-1])
+    found = []
+    if folders[0] not in MAY_IMPORT:
+        return [f"{path}: the folder {folders[0]}/ is not in the table of layers"]
+    for line, names in imports(tree, folders):
+        target = names[0].split(".")[0]
+        if target in EVERYTHING and target != folders[0] and target not in MAY_IMPORT[folders[0]]:
+            found.append(f"{path}:{line}: {folders[0]} may not import {target}")
+        if folders[0] == "linklayer" and target == "telemetry" and "telemetry.records" not in names:
+            found.append(f"{path}:{line}: linklayer may import telemetry.records only")
+        if is_core(path):
+            for name in names:
+                parts = name.split(".")
+                prefixes = {".".join(parts[: end + 1]) for end in range(len(parts))}
+                found += [
+                    f"{path}:{line}: a core may not import {forbidden}"
+                    for forbidden in sorted(prefixes & FORBIDDEN_IN_CORES)
+                ]
+    if is_core(path):
+        found += [f"{path}:{line}: {what}" for line, what in global_random(tree)]
+    return list(dict.fromkeys(found))
+
+
+def global_random(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Uses of randomness that no caller has seeded, as (line, what)."""
+    modules = local_names(tree, "random")
+    arrays = local_names(tree, "numpy")
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "random":
+            for alias in node.names:
+                if alias.name != "Random":
+                    yield node.lineno, f"a core may not import random.{alias.name}"
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id in modules and node.attr != "Random":
+                yield node.lineno, f"a core may not use random.{node.attr}"
+            if node.value.id in arrays and node.attr == "random":
+                yield node.lineno, "a core may not use numpy.random"
+        elif (
+            isinstance(node, ast.Call)
+            and not (node.args or node.keywords)
+            and ast.unparse(node.func) in {"Random", *(f"{module}.Random" for module in modules)}
+        ):
+            yield node.lineno, "a core may not make an unseeded Random"
+
+
+def local_names(tree: ast.AST, module: str) -> set[str]:
+    """The names under which a file knows `module`."""
+    aliases = (alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names)
+    return {alias.asname or alias.name for alias in aliases if alias.name == module}
+
+
+def python_files() -> list[str]:
+    """Every Python file inside a top-level folder; folders with a dot and run results are not ours."""
+    tops = [top for top in ROOT.iterdir() if top.is_dir() and top.name[0] != "." and top.name != "runs"]
+    return sorted(path.relative_to(ROOT).as_posix() for top in tops for path in top.rglob("*.py"))
+
+
+def test_every_file_keeps_to_its_layer() -> None:
+    found = [line for path in python_files() for line in violations(path, (ROOT / path).read_text())]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("channel/a.py", "import telemetry.records"),
+        ("channel/a.py", "def f():\n    from linklayer import slacp"),
+        ("telemetry/a.py", "from hosts.tcp.connection import Connection"),
+        ("linklayer/a.py", "import channel"),
+        ("linklayer/a.py", "from telemetry.sinks import Sink"),
+        ("linklayer/slacp/a.py", "from ... import hosts\nfrom testbed import cli"),
+        ("dashboard/a.py", "import testbed"),
+        ("experiments/a.py", "import channel"),
+        ("hosts/a.py", "import channel.trace"),
+        ("testbed/a.py", "import tests"),
+        ("elsewhere/a.py", ""),
+        ("channel/a.py", "import time"),
+        ("channel/a.py", "import os.path"),
+        ("channel/a.py", "from numpy import random"),
+        ("channel/a.py", "import numpy as np\nx = np.random.default_rng(1)"),
+        ("linklayer/a.py", "if True:\n    import asyncio"),
+        ("hosts/tcp/a.py", "from datetime import datetime"),
+        ("hosts/tcp/a.py", "import random\nx = random.random()"),
+        ("hosts/tcp/a.py", "import random as r\nx = r.choice([1])"),
+        ("hosts/tcp/a.py", "from random import randrange"),
+        ("hosts/tcp/a.py", "import random\nx = random.Random()"),
+        ("hosts/tcp/a.py", "from random import Random\nx = Random()"),
+    ],
+)
+def test_a_violation_is_seen(path: str, source: str) -> None:
+    assert violations(path, source)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        (
+            "channel/a.py",
+            "import random\nimport channel.b\ndef f(r: random.Random): return r.random()",
+        ),
+        ("channel/a.py", "from random import Random\nx = Random(1)"),
+        ("channel/a.py", "import random\nx = random.Random(1)"),
+        ("linklayer/a.py", "from telemetry.records import LinkRecord\nfrom telemetry import records"),
+        ("linklayer/station.py", "import time, select"),
+        ("linklayer/slacp/a.py", "from . import b\nfrom .b import c\nfrom ..queues import d"),
+        ("hosts/a.py", "import os, time\nimport linklayer"),
+        ("testbed/a.py", "import hosts, channel, dashboard"),
+        ("tests/a.py", "import testbed, experiments, time"),
+    ],
+)
+def test_what_is_allowed_passes(path: str, source: str) -> None:
+    assert violations(path, source) == []
