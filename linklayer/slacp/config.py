@@ -81,6 +81,9 @@ class SlacpConfig:
         ):
             value = getattr(self, name)
             _require(value > 0, name, value, "more than 0")
+        # an idle peer is heard once per ack_timer_max_ns; one of its acknowledgements may be lost
+        enough = self.dead_after_ns > 2 * self.ack_timer_max_ns
+        _require(enough, "dead_after_ns", self.dead_after_ns, "more than twice ack_timer_max_ns")
         _require(1 <= self.window <= MAX_WINDOW, "window", self.window, f"1 to {MAX_WINDOW}")
         _require(1 <= len(self.channels) <= MAX_CHANNELS, "channels", len(self.channels), f"1 to {MAX_CHANNELS}")
 

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Sized
 from random import Random
 
+from linklayer.link import LinkCounters
 from linklayer.slacp.config import SlacpConfig
 from linklayer.slacp.fec import ErasureCode
 from linklayer.slacp.frames import NUMBER_MASK, Ack, Damaged, Data, Fec, Frame, Hello, unwrap
@@ -34,6 +35,8 @@ class Slacp:
 
     `first` is where transmission and sequence numbers start (tests start them just below the wrap).
     """
+
+    flow_control = True
 
     def __init__(self, config: SlacpConfig, code: ErasureCode, rng: Random, now: int, *, first: int = 0) -> None:
         self._config = config
@@ -81,6 +84,24 @@ class Slacp:
         self._ack_repeats = False
         self._ack_interval = config.ack_timer_ns
         self._ack_at = now + self._ack_interval
+
+    def counters(self) -> LinkCounters:
+        """Return what has happened so far."""
+        sent, got = self.sent, self.got
+        fast_bytes = sent.packet_bytes - sent.arq_bytes
+        return LinkCounters(
+            packets=sent.packets,
+            retransmissions=sent.retransmissions,
+            fec_frames=sent.fec_frames,
+            useful_bytes=sent.acked_bytes + fast_bytes,
+            residual_losses=sent.residual_losses + sent.session_losses,
+            delivered=got.delivered,
+            delivered_bytes=got.delivered_bytes,
+            fec_repairs=got.fec_repairs,
+            duplicates=got.duplicates,
+            refused=got.refused + got.damaged,
+            sessions=self.sessions,
+        )
 
     # -- from and to the IP layer ----------------------------------------------------------------------------
 
@@ -222,7 +243,9 @@ class Slacp:
         if tx_high >= self._tx:
             self.got.refused += 1
             return
-        sent_before = now - self._rtt.bound_ns if ack.repeat else None
+        # one frame that was held up for long must not make every later tail loss wait as long
+        patience = min(self._rtt.bound_ns, self._config.dead_after_ns // 2)
+        sent_before = now - patience if ack.repeat else None
         sent_at = sender.handle_ack(tx_high, cum, ack.received, sent_before)
         if sent_at is not None and not ack.repeat:
             self._rtt.handle_sample(now - sent_at)

@@ -86,8 +86,8 @@ class ArqSender:
 
     @property
     def has_work(self) -> bool:
-        """Whether a packet waits to be sent or to be settled."""
-        return bool(self._outstanding) or self._unsent is not None or self._sync_due
+        """Whether a packet waits to be sent or settled, or the receiver has not yet heard how it went."""
+        return bool(self._outstanding or self._verdicts) or self._unsent is not None or self._sync_due
 
     def unsettled(self) -> list[Sized]:
         """The packets sent and not settled, oldest first: what is lost when the session ends now."""
@@ -250,6 +250,7 @@ class ArqSender:
         self._sync_due = False
         self._stats.packets += 1
         self._stats.packet_bytes += len(packet)
+        self._stats.arq_bytes += len(packet)
         return Data(tag, self._channel, tx & NUMBER_MASK, seq & NUMBER_MASK, seq - self._base, packet)
 
     def poll_sync(self, tag: int, tx: int, now: int) -> Sync | None:

@@ -10,6 +10,8 @@ class SenderStats:
     #: packets sent for the first time
     packets: int = 0
     packet_bytes: int = 0
+    #: of these, on channels with ARQ
+    arq_bytes: int = 0
     retransmissions: int = 0
     fec_frames: int = 0
     syncs: int = 0

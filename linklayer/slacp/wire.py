@@ -10,6 +10,7 @@ import struct
 import zlib
 from typing import Final, cast
 
+from linklayer.link import FrameError
 from linklayer.slacp.frames import (
     BLOCK_BYTES,
     FEC_BYTES,
@@ -39,10 +40,6 @@ _NUMBER = struct.Struct(">I")
 _CHECK_SEED = 0xFFFF
 
 _VERSION_BITS = VERSION << 4
-
-
-class FrameError(ValueError):
-    """These octets are not a SLACP frame; the message says which check failed."""
 
 
 def emit(frame: Frame) -> bytes:

@@ -335,7 +335,9 @@ def test_a_dead_peer_is_noticed_and_its_packets_are_reported() -> None:
 
 def test_a_link_that_works_one_way_only_heals_when_the_other_way_returns() -> None:
     half = [False]
-    pair = Pair(SlacpConfig(dead_after_ns=1000 * MS, ack_timer_max_ns=300 * MS), drop=lambda d, f: half[0] and d == A).establish()
+    pair = Pair(
+        SlacpConfig(dead_after_ns=1000 * MS, ack_timer_max_ns=300 * MS), drop=lambda d, f: half[0] and d == A
+    ).establish()
     half[0] = True
     pair.run_until(lambda: not pair.ends[B].established)
     pair.send(A, *packets(4))
@@ -393,3 +395,19 @@ def test_an_early_deadline_is_a_no_op() -> None:
     assert end.next_deadline() == deadline
     end.handle_deadline(deadline)
     assert end.poll_frame(deadline) is not None
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_frame_that_arrives_twice_behind_a_gap_is_delivered_once(in_order: bool) -> None:
+    pair = Pair(SlacpConfig(channels=(ChannelOptions(in_order=in_order),))).establish()
+    frames = []
+    for packet in packets(3):
+        pair.ends[A].handle_packet(packet, 0)
+        frames.append(next_frame(pair.ends[A], pair.now, Data))
+    for frame in (frames[1], frames[1], frames[2], frames[1], frames[0], frames[0]):
+        pair.ends[B].handle_frame(frame, pair.now)
+    got = []
+    while (delivery := pair.ends[B].poll_packet()) is not None:
+        got.append(delivery[0])
+    assert sorted(got) == packets(3)
+    assert pair.ends[B].got.duplicates == 3

@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from linklayer.link import FrameError
 from linklayer.slacp import FAST, RELIABLE, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Data, Frame
-from linklayer.slacp.wire import FrameError, emit, parse
+from linklayer.slacp.wire import emit, parse
 from tests.linklayer.pair import MS, A, B, Pair
 
 ENDS = st.sampled_from([A, B])

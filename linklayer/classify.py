@@ -1,0 +1,35 @@
+"""Which logical channel a packet takes: by DSCP and by protocol.
+
+Read first: RFC 2474 (DSCP), RFC 3246 (EF), RFC 5865 (VOICE-ADMIT). What cannot wait for a retransmission goes without
+ARQ; everything else is reliable. Which flows those are is the scenario's to say: UDP and expedited forwarding by
+default, so QUIC users will want `protocols` empty.
+"""
+
+from dataclasses import dataclass
+
+from linklayer.slacp import FAST, RELIABLE
+
+UDP = 17
+DSCP_VOICE_ADMIT = 44
+DSCP_EF = 46
+
+
+@dataclass(frozen=True, slots=True)
+class Classifier:
+    """Maps an IP packet to a channel."""
+
+    fast_dscp: frozenset[int] = frozenset({DSCP_VOICE_ADMIT, DSCP_EF})
+    fast_protocols: frozenset[int] = frozenset({UDP})
+
+    def channel(self, packet: bytes) -> int:
+        """Return the channel for `packet` (IPv4 or IPv6 octets); what cannot be parsed is reliable."""
+        if len(packet) < 20:
+            return RELIABLE
+        version = packet[0] >> 4
+        if version == 4:
+            dscp, protocol = packet[1] >> 2, packet[9]
+        elif version == 6:
+            dscp, protocol = (packet[0] & 0xF) << 2 | packet[1] >> 6, packet[6]
+        else:
+            return RELIABLE
+        return FAST if dscp in self.fast_dscp or protocol in self.fast_protocols else RELIABLE

@@ -1,0 +1,89 @@
+"""What every link scheme offers to the station that drives it.
+
+Order of calls, all sans-IO: `handle_frame` per frame that arrived; `handle_packet` while `wants_packet`; `poll_frame`
+until None while the radio has room; `poll_packet` and `poll_given_up` until None; `handle_deadline` at
+`next_deadline()`.
+
+A scheme is a `Scheme`: how to make an endpoint, and how its frames become octets. `schemes.py` lists them.
+"""
+
+from collections.abc import Callable, Sized
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Protocol
+
+
+class FrameError(ValueError):
+    """These octets are not a frame of this link; the message says which check failed."""
+
+
+@dataclass(slots=True)
+class LinkCounters:
+    """What one endpoint has done so far: the sending side of one direction, the receiving side of the other."""
+
+    #: packets of the IP layer sent for the first time
+    packets: int = 0
+    retransmissions: int = 0
+    fec_frames: int = 0
+    #: packet bytes the peer acknowledged; without ARQ, packet bytes sent
+    useful_bytes: int = 0
+    #: packets given up or lost with their session
+    residual_losses: int = 0
+    delivered: int = 0
+    delivered_bytes: int = 0
+    fec_repairs: int = 0
+    duplicates: int = 0
+    #: frames refused: damaged beyond use, or of another session
+    refused: int = 0
+    sessions: int = 0
+
+
+class Link(Protocol):
+    """One end of a link."""
+
+    #: whether packets wait in the IP queue until the link wants them; without it they go straight to the radio
+    flow_control: bool
+
+    @property
+    def established(self) -> bool:
+        """Whether packets can cross."""
+
+    def wants_packet(self, channel: int) -> bool:
+        """Whether the next packet of `channel` may be handed over."""
+
+    def handle_packet(self, packet: Sized, channel: int) -> None:
+        """Take one packet from the IP layer."""
+
+    def poll_frame(self, now: int) -> Any | None:
+        """Return the next frame to transmit, or None."""
+
+    def handle_frame(self, frame: Any, now: int) -> None:
+        """Take one frame from the radio."""
+
+    def poll_packet(self) -> tuple[Sized, int] | None:
+        """Return the next packet for the IP layer and its channel, or None."""
+
+    def poll_given_up(self) -> Sized | None:
+        """Return the next packet the link has lost for good and knows it, or None."""
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` is due, or None."""
+
+    def handle_deadline(self, now: int) -> None:
+        """Expire what is due; a no-op when early."""
+
+    def counters(self) -> LinkCounters:
+        """Return what has happened so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A link scheme: its endpoint and its wire format."""
+
+    name: str
+    summary: str
+    #: (options, random numbers, now) -> endpoint; options are the scheme's own, or None for its defaults
+    make: Callable[[Any, Random, int], Link]
+    emit: Callable[[Any], bytes]
+    #: raises FrameError
+    parse: Callable[[bytes], Any]

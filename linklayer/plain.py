@@ -1,0 +1,97 @@
+"""Scheme `none`: packets cross bare. No ARQ, no FEC, no flow control: the baseline every other scheme is held against.
+
+A frame is the packet and a CRC-32, so that a damaged one is dropped, as any link's frame check does. Packets go
+straight to the radio, whose MAC buffer drops what it has no room for (SLACP paper, section 4).
+"""
+
+import zlib
+from collections import deque
+from collections.abc import Sized
+from dataclasses import dataclass
+from typing import cast
+
+from linklayer.link import FrameError, LinkCounters
+
+TRAILER_BYTES = 4
+
+
+@dataclass(slots=True)
+class PlainFrame:
+    """One packet on the air."""
+
+    payload: Sized
+
+    @property
+    def nbytes(self) -> int:
+        """Octets on the air."""
+        return len(self.payload) + TRAILER_BYTES
+
+
+class Plain:
+    """One end of a link that does nothing about losses."""
+
+    flow_control = False
+    established = True
+
+    def __init__(self) -> None:
+        self._counters = LinkCounters()
+        self._unsent: deque[Sized] = deque()
+        self._delivered: deque[Sized] = deque()
+
+    def wants_packet(self, channel: int) -> bool:
+        """Whether the next packet may be handed over: one at a time."""
+        return not self._unsent
+
+    def handle_packet(self, packet: Sized, channel: int) -> None:
+        """Take one packet. Raises RuntimeError, and changes nothing, when none is wanted."""
+        if self._unsent:
+            raise RuntimeError("a packet was handed over that the link did not want")
+        self._unsent.append(packet)
+
+    def poll_frame(self, now: int) -> PlainFrame | None:
+        """Return the waiting packet as a frame, or None."""
+        if not self._unsent:
+            return None
+        packet = self._unsent.popleft()
+        self._counters.packets += 1
+        self._counters.useful_bytes += len(packet)
+        return PlainFrame(packet)
+
+    def handle_frame(self, frame: PlainFrame, now: int) -> None:
+        """Take one frame: its packet is delivered."""
+        self._counters.delivered += 1
+        self._counters.delivered_bytes += len(frame.payload)
+        self._delivered.append(frame.payload)
+
+    def poll_packet(self) -> tuple[Sized, int] | None:
+        """Return the next packet for the IP layer, or None."""
+        return (self._delivered.popleft(), 0) if self._delivered else None
+
+    def poll_given_up(self) -> Sized | None:
+        """Return None: nobody tells this link what was lost."""
+        return None
+
+    def next_deadline(self) -> int | None:
+        """Return None: there are no timers."""
+        return None
+
+    def handle_deadline(self, now: int) -> None:
+        """Do nothing."""
+
+    def counters(self) -> LinkCounters:
+        """Return what has happened so far."""
+        return self._counters
+
+
+def emit(frame: PlainFrame) -> bytes:
+    """Return the octets of `frame`, whose payload must be octets."""
+    packet = cast(bytes, frame.payload)
+    return packet + zlib.crc32(packet).to_bytes(TRAILER_BYTES, "big")
+
+
+def parse(octets: bytes) -> PlainFrame:
+    """Return the frame in `octets`. Raises FrameError."""
+    packet = octets[:-TRAILER_BYTES]
+    if zlib.crc32(packet).to_bytes(TRAILER_BYTES, "big") != octets[-TRAILER_BYTES:]:
+        raise FrameError("CRC failed")
+    return PlainFrame(packet)
