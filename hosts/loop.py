@@ -1,8 +1,8 @@
 """The single thread an agent runs on: descriptors and deadlines, nothing else.
 
 Rule kept: never wakes without a reason; the wait is as long as the nearest deadline allows. Time is
-CLOCK_MONOTONIC in ns, which all processes of a machine share. Left out: cancelling deadlines (a callback looks at
-its own state).
+CLOCK_MONOTONIC in ns, which all processes of a machine share. Left out: cancelling deadlines (a callback
+looks at its own state).
 """
 
 import heapq

@@ -201,14 +201,14 @@ def leftovers() -> list[Leftover]:
     return Registry().leftovers()
 
 
-def clean() -> list[Leftover]:
+def clean(run: str | None = None) -> list[Leftover]:
     """Remove what killed runs left on this machine; see `Registry.clean`."""
-    return Registry().clean()
+    return Registry().clean(run)
 
 
 def check_machine() -> None:
     """Raise HostError when this process cannot make namespaces and TAPs at all."""
-    capabilities = int(Path("/proc/self/status").read_text().split("CapEff:")[1].split()[0], 16)
+    capabilities = _capabilities()
     wanted = 1 << _CAP_NET_ADMIN | 1 << _CAP_SYS_ADMIN
     if capabilities & wanted != wanted:
         if os.geteuid() != 0:
@@ -216,3 +216,8 @@ def check_machine() -> None:
         raise HostError("network namespaces need CAP_NET_ADMIN and CAP_SYS_ADMIN: start the container with them")
     if not TUN_DEVICE.exists():
         raise HostError(TUN_MISSING)
+
+
+def _capabilities() -> int:
+    """This process's effective capabilities, one bit each."""
+    return int(Path("/proc/self/status").read_text().split("CapEff:")[1].split()[0], 16)

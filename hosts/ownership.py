@@ -136,15 +136,15 @@ class Registry:
         with self._locked():
             return self._find()
 
-    def clean(self) -> list[Leftover]:
-        """Remove what `leftovers` finds: end the processes, delete the namespaces, drop the records.
+    def clean(self, run: str | None = None) -> list[Leftover]:
+        """Remove what `leftovers` finds, of one run or of all: processes, namespaces, records; returns what it was.
 
         Raises HostError when the rights are missing or a process does not end.
         """
         if not self._run_dir.exists() and not self._ours():
             return []
         with self._locked():
-            found = self._find()
+            found = [leftover for leftover in self._find() if run in (None, leftover.run)]
             end_processes(process for leftover in found for process in leftover.processes)
             for leftover in found:
                 for name in leftover.namespaces:

@@ -5,22 +5,24 @@ quickack; the SLACP paper's section on TCP variants for `reference` and the `enh
 
 Rules kept
 - Every profile writes every setting named here, so that switching profiles leaves nothing of the one before.
+- Congestion control is given by the route (congctl): outside the machine's first namespace the sysctl takes only
+  what `tcp_allowed_congestion_control` lists, and that list is machine-wide, so not ours to change.
 - Settings are written inside the namespace only and read back; what the kernel lacks is an error, not a
   guess.
 
 What Linux can be told, and what it cannot
 - NewReno: congestion control `reno` without SACK recovers by partial ACKs (RFC 6582). The window still
   shrinks by proportional rate reduction (RFC 6937), not by inflation and deflation.
-- RACK: `tcp_recovery=0` is written for kernels that obey it. Since Linux 6.17 a SACK connection always uses
-  RACK; a connection without SACK counts three dupacks, here kept at three by `tcp_max_reordering=3`.
+- RACK: off by `tcp_recovery=0` on kernels that still have RFC 6675's loss detection; newer ones use RACK for every
+  SACK connection whatever it says. Without SACK three dupacks count, kept at three by `tcp_max_reordering=3`.
 - TLP: off by `tcp_early_retrans=0`. F-RTO: `tcp_frto` (0 off, 2 on).
 - Limited transmit (RFC 3042) is part of Linux's recovery and cannot be switched off, not even for
   `reference`.
 - Initial window: the route's `initcwnd`. After a lost SYN it is 1 whatever the route says.
 - Delayed ACK: the timer adapts between 40 and 200 ms; a fixed 200 ms cannot be asked for. A new connection
-  acknowledges up to 16 segments (at most half the receiver's window) at once, which is very nearly the
-  paper's DAASS. `delayed_ack` asks our receivers to switch that off per socket (TCP_QUICKACK 0), for
-  `reference`.
+  acknowledges up to 16 segments (at most half the receiver's window) at once, which is very nearly the paper's
+  DAASS. `delayed_ack` makes our receivers ask for delayed ACKs at every read (TCP_QUICKACK 0), for `reference`; the
+  kernel still acknowledges at once from a delayed-ACK timeout until the next read.
 - quickack: the route attribute at the receiver makes it acknowledge every segment for the connection's life.
 - RTO: at least 200 ms (`tcp_rto_min_us`, Linux 6.11), measured in ms, against 1 s in RFC 6298; initially 1 s.
 - CBI: the metrics cache keeps ssthresh per peer, and with it RTT and reordering, which cannot be left out.
@@ -33,14 +35,21 @@ What Linux can be told, and what it cannot
 Left out: per-socket options of foreign programs, userspace TCP, MPTCP.
 """
 
+import errno
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from hosts.errors import HostError
 from hosts.namespaces import run_in
 
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
+
+_MAIN_TABLE = 254  # linux/rtnetlink.h
 _SYSCTL_DIR = Path("/proc/sys/net/ipv4")
 
 #: Linux's own defaults, except that no connection inherits metrics from an earlier one, and wide buffers.
@@ -61,11 +70,9 @@ _LINUX: dict[str, str] = {
     "tcp_no_ssthresh_metrics_save": "1",
     "tcp_rmem": "4096 131072 16777216",
     "tcp_wmem": "4096 65536 16777216",
-    "tcp_congestion_control": "cubic",
 }
 _REFERENCE: dict[str, str] = {
     **_LINUX,
-    "tcp_congestion_control": "reno",
     "tcp_sack": "0",
     "tcp_dsack": "0",
     "tcp_window_scaling": "0",
@@ -98,14 +105,11 @@ class TcpProfile:
     description: str
     #: names below net.ipv4, every profile the same ones
     sysctls: Mapping[str, str]
+    #: by its kernel name
+    congestion_control: str
     initcwnd: int | None = None
     quickack: bool = False
     delayed_ack: bool = False
-
-    @property
-    def congestion_control(self) -> str:
-        """The congestion control, by its kernel name."""
-        return self.sysctls["tcp_congestion_control"]
 
     @property
     def saves_metrics(self) -> bool:
@@ -117,6 +121,7 @@ def _profile(
     name: str,
     description: str,
     base: Mapping[str, str],
+    congestion_control: str = "reno",
     *,
     initcwnd: int | None = None,
     quickack: bool = False,
@@ -124,7 +129,7 @@ def _profile(
     **changes: str,
 ) -> TcpProfile:
     sysctls = MappingProxyType({**base, **changes})
-    return TcpProfile(name, description, sysctls, initcwnd, quickack, delayed_ack)
+    return TcpProfile(name, description, sysctls, congestion_control, initcwnd, quickack, delayed_ack)
 
 
 PROFILES: Mapping[str, TcpProfile] = MappingProxyType(
@@ -159,9 +164,9 @@ PROFILES: Mapping[str, TcpProfile] = MappingProxyType(
                 initcwnd=4,
                 quickack=True,
             ),
-            _profile("reno", "Linux with Reno", _LINUX, tcp_congestion_control="reno"),
-            _profile("cubic", "Linux with CUBIC", _LINUX, tcp_congestion_control="cubic"),
-            _profile("bbr", "Linux with BBR", _LINUX, tcp_congestion_control="bbr"),
+            _profile("reno", "Linux with Reno", _LINUX, "reno"),
+            _profile("cubic", "Linux with CUBIC", _LINUX, "cubic"),
+            _profile("bbr", "Linux with BBR", _LINUX, "bbr"),
         )
     }
 )
@@ -185,8 +190,8 @@ def apply(namespace: str, profile: TcpProfile) -> None:
 
 
 def read_back(namespace: str) -> dict[str, str]:
-    """The namespace's present values of the settings profiles write, and `route`: its default route's
-    metrics.""" return run_in(namespace, _read_here)
+    """The present values of all settings profiles write, and of the default route cc_algo, initcwnd, quickack."""
+    return run_in(namespace, _read_here)
 
 
 def _apply_here(profile: TcpProfile) -> None:
@@ -195,15 +200,13 @@ def _apply_here(profile: TcpProfile) -> None:
         try:
             path.write_text(value + "\n")
         except FileNotFoundError:
-            if name == "tcp_congestion_control" and path.exists():
-                raise HostError(_missing_congestion_control(value)) from None
             raise HostError(f"this kernel has no sysctl net.ipv4.{name}; {profile.name} needs it") from None
         except OSError as error:
             raise HostError(f"cannot set net.ipv4.{name} to {value}: {error.strerror}") from None
         kept = path.read_text().split()
         if kept != value.split():
             raise HostError(f"net.ipv4.{name} stays {' '.join(kept)} where {profile.name} needs {value}")
-    metrics: dict[str, int] = {}
+    metrics: dict[str, int | str] = {"cc_algo": profile.congestion_control}
     if profile.initcwnd is not None:
         metrics["initcwnd"] = profile.initcwnd
     if profile.quickack:
@@ -211,30 +214,38 @@ def _apply_here(profile: TcpProfile) -> None:
     _replace_default_route(metrics)
 
 
+def _replace_default_route(metrics: dict[str, int | str]) -> None:
+    from pyroute2 import IPRoute, NetlinkError  # 200 ms to import: some import this module for PROFILES only
+
+    with IPRoute() as ip:
+        routes = ip.get_default_routes(family=socket.AF_INET, table=_MAIN_TABLE)
+        if not routes:
+            raise HostError("the namespace has no default route to give initcwnd and congestion control to")
+        for route in routes:
+            gateway, index = route.get("gateway"), route.get("oif")
+            try:
+                ip.route("replace", dst="default", gateway=gateway, oif=index, metrics=metrics)
+            except NetlinkError as error:
+                if error.code != errno.EINVAL:
+                    raise HostError(f"cannot set {metrics} on the default route: {error}") from None
+                raise HostError(_missing_congestion_control(str(metrics["cc_algo"]))) from None
+        kept = _default_route_metrics(ip)
+    if kept != metrics:
+        raise HostError(f"the default route keeps {kept} where {metrics} was set")
+
+
 def _missing_congestion_control(wanted: str) -> str:
     available = (_SYSCTL_DIR / "tcp_available_congestion_control").read_text().split()
     return f"this kernel has no congestion control {wanted} (it has {', '.join(available)}): modprobe tcp_{wanted}"
 
 
-def _replace_default_route(metrics: dict[str, int]) -> None:
-    from pyroute2 import IPRoute  # 200 ms to import: agents import this module for PROFILES only
-
-    with IPRoute() as ip:
-        for route in ip.get_default_routes(family=2, table=254):
-            gateway, index = route.get("gateway"), route.get("oif")
-            ip.route("replace", dst="default", gateway=gateway, oif=index, metrics=metrics)
-        kept = _default_route_metrics(ip.get_default_routes(family=2, table=254))
-    if kept != metrics:
-        raise HostError(f"the default route keeps {kept} where {metrics} was set")
-
-
-def _default_route_metrics(routes: object) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for route in routes:  # type: ignore[attr-defined]
-        for name in ("initcwnd", "quickack"):
+def _default_route_metrics(ip: "IPRoute") -> dict[str, int | str]:
+    found: dict[str, int | str] = {}
+    for route in ip.get_default_routes(family=socket.AF_INET, table=_MAIN_TABLE):
+        for name in ("cc_algo", "initcwnd", "quickack"):
             value = route.get(("metrics", name))
             if value is not None:
-                found[name] = int(value)
+                found[name] = value
     return found
 
 
@@ -243,6 +254,5 @@ def _read_here() -> dict[str, str]:
 
     values = {name: " ".join((_SYSCTL_DIR / name).read_text().split()) for name in _LINUX}
     with IPRoute() as ip:
-        metrics = _default_route_metrics(ip.get_default_routes(family=2, table=254))
-    values["route"] = " ".join(f"{name} {value}" for name, value in metrics.items())
+        values |= {name: str(value) for name, value in _default_route_metrics(ip).items()}
     return values

@@ -24,8 +24,8 @@ Host = Literal["h1", "h2"]
 class Bulk:
     """One transfer, or `flows` parallel ones on consecutive ports, each limited by size, by time or by both.
 
-    With a duration the sender stops writing after it and then waits at most `drain_s` for the receiver to have
-    read everything; what is left after that is thrown away (RST).
+    With a duration the sender stops writing after it and then waits at most `drain_s` for the receiver to
+    have read everything; what is left after that is thrown away (RST).
     """
 
     kind: ClassVar[str] = "bulk"

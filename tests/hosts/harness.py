@@ -29,9 +29,7 @@ PATIENCE_S = 20.0
 
 needs_network = [
     pytest.mark.net,
-    pytest.mark.skipif(
-        os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"
-    ),
+    pytest.mark.skipif(os.geteuid() != 0 or not Path("/dev/net/tun").exists(), reason="needs root and /dev/net/tun"),
 ]
 
 _numbers = count()

@@ -1,0 +1,293 @@
+"""One host's agent: `python -m hosts.agent` runs its workloads inside its namespace and reports in JSON
+lines.
+
+Read first: `hosts/workloads.py` (`agent_config` makes the first line); docs/hosts.md for every message.
+
+On stdin, in this order: the configuration; `{"go": EPOCH}` with the CLOCK_MONOTONIC ns of the run's start
+(may lie ahead); `{"stop": true}`. On stdout: `{"ready": true}`, then `{"tcp": {...}}`, `{"flow": {...}}`,
+`{"result": {...}}` as they come, `{"done": true}` after the last result, or `{"error": "one line"}` and exit
+status 2.
+
+Rules kept
+- One thread, one loop, no polling.
+- Ends when told to stop, and at once when its stdin closes: a killed parent leaves no agent behind. What is
+  unfinished then is reset, not lingered over. SIGINT is the parent's business: Ctrl-C reaches us through it.
+- Every time in a record or result is ns since the epoch.
+
+Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/profiles.py`).
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from hosts.errors import HostError
+from hosts.flows import Counter, Result, delay_acks, listen
+from hosts.loop import READ, Loop
+from hosts.namespaces import enter
+from hosts.probes import TcpProbe
+from hosts.tcp_flows import StreamReceiver, StreamSender
+from hosts.udp_flows import UdpReceiver, UdpSender
+from hosts.workloads import Bulk, OnOffUdp, Short, Workload, from_dict
+from telemetry.records import FlowRecord, TcpRecord
+
+_STDIN, _STDOUT = 0, 1
+
+
+class Agent:
+    """Everything one host sends and receives in one run.
+
+    Raises HostError (namespace, ports) and ValueError or KeyError (configuration).
+    """
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.host: str = config["host"]
+        self.seed: int = int(config.get("seed", 1))
+        self.delayed_ack = bool(config.get("delayed_ack", False))
+        self._peer: str = config["peer"]
+        self._probe_interval_ns = int(config.get("probe_interval_ms", 100)) * 1_000_000
+        if self._probe_interval_ns <= 0:
+            raise ValueError("probe_interval_ms must be above 0")
+        self._send = [from_dict(raw) for raw in config.get("send", [])]
+        self._receive = [from_dict(raw) for raw in config.get("receive", [])]
+        if config.get("namespace"):
+            enter(config["namespace"])
+        self.loop = Loop()
+        self.probe = TcpProbe(self.host, {port: flow for work in self._send for port, flow in work.ports().items()})
+        self._epoch: int | None = None
+        self._ticks = 0
+        self._expected = sum(_results(work) for work in (*self._send, *self._receive))
+        self._active: dict[object, StreamSender | StreamReceiver | UdpSender | UdpReceiver] = {}
+        self._counters: dict[str, Counter] = {}
+        self._accepted: dict[str, int] = {}
+        self._at_duration: dict[str, int] = {}
+        self._listeners: list[tuple[socket.socket, str, Workload]] = []
+        self._udp_receivers: list[tuple[UdpReceiver, OnOffUdp]] = []
+        for work in self._receive:
+            self._bind(work)
+
+    def since_epoch(self, now: int) -> int:
+        """CLOCK_MONOTONIC as ns since the run's start."""
+        assert self._epoch is not None, "flows exist only after go"
+        return now - self._epoch
+
+    def emit(self, record: TcpRecord | FlowRecord) -> None:
+        """Report a record."""
+        say({record.measurement: asdict(record)})
+
+    def go(self, epoch: int) -> None:
+        """Start the run's clock: begin to accept, and send at the workloads' times."""
+        self._epoch = epoch
+        for listener, flow, work in self._listeners:
+            self.loop.watch(listener, READ, partial(self._accept, listener, flow, work))
+        for receiver, work in self._udp_receivers:
+            receiver.start()
+            end_s = work.start_s + work.duration_s + work.drain_s
+            self.loop.call_at(self._at(end_s), partial(receiver.abort, None))
+        for work in self._receive:
+            if isinstance(work, Bulk) and work.duration_s is not None:
+                for flow in work.ports().values():
+                    self.loop.call_at(self._at(work.start_s + work.duration_s), partial(self._mark, flow))
+        for work in self._send:
+            self.loop.call_at(self._at(work.start_s), partial(self._start, work))
+        self.loop.call_at(self._at(0), self._tick)
+        if self._expected == 0:
+            say({"done": True})
+
+    def stop(self) -> None:
+        """End what still runs, with its results, and leave the loop."""
+        self.loop.stop()
+        if self._epoch is None:
+            return
+        for flow in list(self._active.values()):
+            # Every flow must be reset, whether or not somebody still reads our results: a socket that lingers
+            # keeps its namespace alive.
+            with suppress(BrokenPipeError):
+                flow.abort("stopped")
+
+    def _at(self, seconds: float) -> int:
+        assert self._epoch is not None
+        return self._epoch + int(seconds * 1e9)
+
+    def _tick(self) -> None:
+        now = self.loop.now()
+        for record in self.probe.sample(self.since_epoch(now)) if self._send else ():
+            self.emit(record)
+        for counter in self._counters.values():
+            counter.report(now)
+        self._ticks = self.since_epoch(now) // self._probe_interval_ns + 1
+        self.loop.call_at(self._at(0) + self._ticks * self._probe_interval_ns, self._tick)
+
+    # Receiving.
+
+    def _bind(self, work: Workload) -> None:
+        for port, flow in work.ports().items():
+            counter = self._counters[flow] = Counter(self, flow)
+            if isinstance(work, OnOffUdp):
+                receiver = UdpReceiver(self, work, counter, partial(self._received, work, flow, 0, flow))
+                self._active[flow] = receiver
+                self._udp_receivers.append((receiver, work))
+            else:
+                listener = listen(self.host, port, socket.SOCK_STREAM)
+                if self.delayed_ack:
+                    delay_acks(listener)
+                self._listeners.append((listener, flow, work))
+
+    def _accept(self, listener: socket.socket, flow: str, work: Workload) -> None:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return  # it was reset before we came
+        # Connections of one flow follow one another, so the order of accepting numbers them.
+        index = self._accepted.get(flow, 0)
+        self._accepted[flow] = index + 1
+        key = (flow, index)
+        done = partial(self._received, work, flow, index, key)
+        receiver = StreamReceiver(self, flow, index, connection, self._counters[flow], done)
+        if not receiver.ended:
+            self._active[key] = receiver
+
+    def _mark(self, flow: str) -> None:
+        self._at_duration[flow] = self._counters[flow].bytes
+
+    def _received(self, work: Workload, flow: str, index: int, key: object, result: Result) -> None:
+        if isinstance(work, Bulk) and work.duration_s is not None:
+            result["bytes_at_duration"] = self._at_duration.get(flow, result["bytes"])
+        if not isinstance(work, Short) or index + 1 == work.count:
+            self._counters[flow].active = False
+        self._finished("receiver", work, flow, index, key, result)
+
+    # Sending.
+
+    def _start(self, work: Workload) -> None:
+        if isinstance(work, Bulk):
+            for port, flow in work.ports().items():
+                self._connect(work, port, flow, 0)
+        elif isinstance(work, Short):
+            self._connect(work, work.port, work.flow, 0)
+        else:
+            done = partial(self._sent, work, work.flow, 0)
+            end_at = self._at(work.start_s + work.duration_s)
+            self._active[work.flow] = UdpSender(self, work, (self._peer, work.port), end_at, done)
+
+    def _connect(self, work: Bulk | Short, port: int, flow: str, index: int) -> None:
+        end_at = drain_ns = None
+        if isinstance(work, Bulk) and work.duration_s is not None:
+            end_at = self._at(work.start_s + work.duration_s)
+            drain_ns = int(work.drain_s * 1e9)
+        done = partial(self._sent, work, flow, index)
+        address = (self._peer, port)
+        self._active[flow] = StreamSender(self, flow, index, address, work.bytes, end_at, drain_ns, done)
+
+    def _sent(self, work: Workload, flow: str, index: int, result: Result) -> None:
+        self._finished("sender", work, flow, index, flow, result)
+        if isinstance(work, Short) and index + 1 < work.count and result["error"] != "stopped":
+            next_at = self.loop.now() + int(work.gap_ms * 1e6)
+            self.loop.call_at(next_at, partial(self._connect, work, work.port, flow, index + 1))
+
+    def _finished(self, role: str, work: Workload, flow: str, index: int, key: object, result: Result) -> None:
+        self._active.pop(key, None)
+        head = {"role": role, "kind": work.kind, "host": self.host, "flow": flow, "index": index}
+        say({"result": head | result})
+        self._expected -= 1
+        if self._expected == 0:
+            say({"done": True})
+
+
+class Orders:
+    """The lines on stdin."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+
+    def fileno(self) -> int:
+        """Standard input's descriptor."""
+        return _STDIN
+
+    def read(self) -> list[dict[str, Any]] | None:
+        """Whole lines that have come, after waiting for some input; None at its end.
+
+        Raises ValueError when a line is no JSON object.
+        """
+        data = os.read(_STDIN, 65536)
+        if not data:
+            return None
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        orders = [json.loads(line) for line in lines if line.strip()]
+        if not all(isinstance(order, dict) for order in orders):
+            raise ValueError("every line on stdin must be a JSON object")
+        return orders
+
+
+def say(message: Mapping[str, Any]) -> None:
+    """Write one line to stdout."""
+    data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    while data:
+        data = data[os.write(_STDOUT, data) :]
+
+
+def serve() -> None:
+    """Run one agent from configuration to stop; raises HostError, ValueError, KeyError or TypeError."""
+    orders = Orders()
+    waiting: list[dict[str, Any]] = []
+    while not waiting:
+        more = orders.read()
+        if more is None:
+            return
+        waiting = more
+    agent = Agent(waiting.pop(0))
+    say({"ready": True})
+
+    def obey(messages: list[dict[str, Any]]) -> None:
+        for message in messages:
+            if "go" in message:
+                agent.go(int(message["go"]))
+            elif message.get("stop"):
+                agent.stop()
+            else:
+                raise ValueError("expected go or stop on stdin")
+
+    def listen_to_parent() -> None:
+        messages = orders.read()
+        if messages is None:
+            agent.stop()
+        else:
+            obey(messages)
+
+    agent.loop.watch(orders, READ, listen_to_parent)
+    try:
+        obey(waiting)
+        agent.loop.run()
+    finally:
+        agent.stop()
+
+
+def main() -> int:
+    """The process: 0 when stopped, 2 after an error line."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        serve()
+    except BrokenPipeError:
+        return 0  # nobody listens any more
+    except (HostError, ValueError, KeyError, TypeError, OSError) as error:
+        text = f"the configuration lacks {error}" if isinstance(error, KeyError) else str(error)
+        say({"error": " ".join(text.split())})
+        return 2
+    return 0
+
+
+def _results(work: Workload) -> int:
+    if isinstance(work, Bulk):
+        return work.flows
+    return work.count if isinstance(work, Short) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

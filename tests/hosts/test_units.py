@@ -1,0 +1,203 @@
+"""Profiles, workloads, headers and parsers: what needs neither root nor a network."""
+
+import json
+import os
+import struct
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosts import network
+from hosts.errors import HostError
+from hosts.flows import CHUNK, Stream
+from hosts.loop import READ, Loop
+from hosts.namespaces import enter, namespace_name
+from hosts.probes import _interface_lines, _snmp_pairs
+from hosts.profiles import PROFILES, profile
+from hosts.tap import ethernet_headers, is_ip
+from hosts.tcp_info import TcpInfo
+from hosts.workloads import Bulk, OnOffUdp, Short, Workload, agent_config, from_dict, to_dict
+
+
+def test_every_profile_writes_the_same_settings() -> None:
+    assert len({frozenset(each.sysctls) for each in PROFILES.values()}) == 1
+    assert {name: each.name for name, each in PROFILES.items()} == {name: name for name in PROFILES}
+
+
+def test_the_reference_profile_is_the_papers() -> None:
+    reference = PROFILES["reference"]
+    assert (reference.initcwnd, reference.congestion_control, reference.delayed_ack) == (1, "reno", True)
+    for name in ("sack", "window_scaling", "timestamps", "recovery", "early_retrans", "frto"):
+        assert reference.sysctls[f"tcp_{name}"] == "0"
+
+
+def test_only_cbi_saves_metrics() -> None:
+    assert [each.name for each in PROFILES.values() if each.saves_metrics] == ["enhanced-cbi"]
+    assert PROFILES["enhanced-cbi"].sysctls["tcp_no_ssthresh_metrics_save"] == "0"
+
+
+def test_an_unknown_profile_names_the_known_ones() -> None:
+    with pytest.raises(HostError, match=r"no TCP profile 'vegas': choose from reference, enhanced, .*bbr$"):
+        profile("vegas")
+
+
+workloads = st.one_of(
+    st.builds(Bulk, bytes=st.integers(1), direction=st.sampled_from(["up", "down"]), flows=st.integers(1, 9)),
+    st.builds(Bulk, duration_s=st.floats(0.1, 100), start_s=st.floats(0, 10)),
+    st.builds(Short, bytes=st.integers(1), count=st.integers(1, 9), gap_ms=st.floats(0, 1e3)),
+    st.builds(OnOffUdp, rate_bps=st.floats(1, 1e9), packet_bytes=st.integers(44, 65535)),
+)
+
+
+@given(workloads)
+def test_a_workload_survives_json(workload: Workload) -> None:
+    assert from_dict(json.loads(json.dumps(to_dict(workload)))) == workload
+
+
+@pytest.mark.parametrize(
+    ("raw", "complaint"),
+    [
+        ({"kind": "flood"}, "workload kind 'flood': choose from bulk, short, onoff-udp"),
+        ({"kind": "bulk"}, "a bulk needs bytes or duration_s"),
+        ({"kind": "bulk", "bytes": 0}, "bytes must be above 0"),
+        ({"kind": "bulk", "bytes": 1, "speed": 2}, "workload bulk has no speed"),
+        ({"kind": "bulk", "bytes": "many"}, "workload bulk: "),
+        ({"kind": "short", "direction": "sideways"}, "direction 'sideways' must be up or down"),
+        ({"kind": "onoff-udp", "packet_bytes": 43}, "packet_bytes must be 44 to 65535"),
+        ({"kind": "short", "port": 0}, "port 0 must be 1 to 65535"),
+    ],
+)
+def test_a_wrong_workload_is_one_line(raw: dict[str, object], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint) as caught:
+        from_dict(raw)
+    assert "\n" not in str(caught.value)
+
+
+def test_each_host_sends_its_direction() -> None:
+    work: list[Workload] = [Bulk(bytes=1), Short(direction="down")]
+    config = agent_config("h1", work, peer="10.77.2.2")
+    assert [raw["flow"] for raw in config["send"]] == ["bulk"]
+    assert [raw["flow"] for raw in config["receive"]] == ["short"]
+    assert [raw["flow"] for raw in agent_config("h2", work, peer="10.77.1.2")["send"]] == ["short"]
+
+
+def test_ports_and_names_are_not_shared() -> None:
+    with pytest.raises(HostError, match=r"flows bulk-3 and other both use port 5003"):
+        agent_config("h1", [Bulk(bytes=1, flows=3), Short(flow="other", port=5003)], peer="x")
+    with pytest.raises(HostError, match="two flows are called bulk"):
+        agent_config("h1", [Bulk(bytes=1), Bulk(bytes=1, port=6000)], peer="x")
+
+
+@pytest.mark.parametrize("run", ["", "../x", "a b", "x" * 49, "-x"])
+def test_run_names_are_safe_in_paths(run: str) -> None:
+    with pytest.raises(HostError, match="run name"):
+        namespace_name(run, "h1")
+
+
+def test_a_missing_namespace_is_one_line() -> None:
+    with pytest.raises(HostError, match=r"no network namespace fadelab-none-h1: start its run first"):
+        enter("fadelab-none-h1")
+
+
+def test_without_rights_the_network_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_capabilities", lambda: 0)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(HostError, match=r"^network namespaces need root: run with sudo or as root$"):
+        network.Network("none").up()
+
+
+def test_without_tun_the_network_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network, "_capabilities", lambda: -1)
+    monkeypatch.setattr(network, "TUN_DEVICE", Path("/nonexistent"))
+    with pytest.raises(HostError, match=r"^/dev/net/tun is missing: modprobe tun, or start the container"):
+        network.Network("none").up()
+
+
+def test_a_tiny_mtu_is_refused() -> None:
+    with pytest.raises(HostError, match="mtu 60"):
+        network.Network("none", mtu=60)
+
+
+def test_the_ethernet_header_follows_the_ip_version() -> None:
+    headers = ethernet_headers(b"\x02\0\0\0\0\1")
+    assert headers[0x45] == b"\x02\0\0\0\0\1" * 2 + b"\x08\x00"
+    assert headers[0x60] == b"\x02\0\0\0\0\1" * 2 + b"\x86\xdd"
+    assert headers[0x00] is None
+    assert is_ip(bytes(12) + b"\x08\x00E")
+    assert not is_ip(bytes(12) + b"\x08\x06A")
+    assert not is_ip(bytes(12) + b"\x08\x00")
+    assert not is_ip(b"")
+
+
+@given(st.lists(st.integers(1, 3 * CHUNK), max_size=4))
+def test_both_ends_of_a_stream_agree_however_it_is_cut(sizes: list[int]) -> None:
+    sender, receiver = Stream(7, "flow/0"), Stream(7, "flow/0")
+    for size in sizes:
+        data = b""
+        while len(data) < size:
+            piece = bytes(sender.peek(size - len(data)))
+            sender.take(len(piece))
+            data += piece
+        assert receiver.agrees(data)
+    assert sender.sha256() == receiver.sha256()
+    assert sender.taken == sum(sizes)
+    assert not receiver.agrees(bytes(9))
+
+
+def tcp_info(length: int) -> bytes:
+    payload = bytearray(length)
+    payload[0] = 1
+    struct.pack_into("=III", payload, 8, 204_000, 40_000, 1410)
+    struct.pack_into("=IIII", payload, 68, 12_500, 100, 0x7FFFFFFF, 10)
+    struct.pack_into("=IxxxxxxxxxxxxxxxxQ", payload, 100, 3, 5001)
+    if length >= 242:
+        struct.pack_into("=H", payload, 240, 2)
+    return bytes(payload)
+
+
+def test_tcp_info_is_read_by_offset() -> None:
+    expected = TcpInfo(1, 14_100, None, 12.5, 204.0, 5000, 3, 2)
+    assert TcpInfo.parse(tcp_info(248)) == expected
+    assert TcpInfo.parse(tcp_info(280)) == expected
+    assert TcpInfo.parse(tcp_info(232)) == replace(expected, timeouts=None)
+    with pytest.raises(ValueError, match="tcp_info of 100 octets"):
+        TcpInfo.parse(bytes(100))
+
+
+def test_counters_are_read_by_name() -> None:
+    text = "Ip: A B\nIp: 1 2\nTcp: RetransSegs MaxConn\nTcp: 3 -1\n"
+    assert _snmp_pairs(text) == {"RetransSegs": 3, "MaxConn": -1}
+    lines = "head\nhead\n  fl0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+    assert _interface_lines(lines)["fl0"]["tx_dropped"] == 12
+
+
+def test_the_loop_keeps_deadline_order_and_lets_callbacks_close_others() -> None:
+    loop = Loop()
+    calls: list[str] = []
+    now = loop.now()
+    loop.call_at(now + 2, lambda: calls.append("later"))
+    loop.call_at(now + 1, lambda: calls.append("first"))
+    loop.call_at(now + 1, lambda: calls.append("second"))
+    a, b = os.pipe(), os.pipe()
+
+    class End:
+        def __init__(self, descriptor: int) -> None:
+            self.fileno = lambda: descriptor
+
+    def first_wins(other: End) -> None:
+        calls.append("read")
+        loop.forget(other)
+        loop.stop()
+
+    ends = End(a[0]), End(b[0])
+    loop.watch(ends[0], READ, lambda: first_wins(ends[1]))
+    loop.watch(ends[1], READ, lambda: first_wins(ends[0]))
+    for _, writer in (a, b):
+        os.write(writer, b"x")
+    loop.run()
+    assert calls == ["first", "second", "later", "read"]
+    for descriptor in (*a, *b):
+        os.close(descriptor)
