@@ -32,7 +32,7 @@ SECOND_NS = 1_000_000_000
 
 #: Ours: terminal -> satellite -> scheduler and back, 250 ms each.
 SIGNALLING_NS = 500_000_000
-#: Ours: four superframes, so that a request outlives the two it takes to replace it.
+#: Ours: four superframes, since new data can wait up to three for the request it causes.
 TIMEOUT_NS = 1_060_000_000
 
 
@@ -261,8 +261,6 @@ class Vbdc:
 
     def _request(self, slots: int, at: int) -> None:
         due_at = at + self.signalling_ns + self._randint(*self.wait_ns)
-        if self._requests:
-            due_at = max(due_at, self._requests[-1][0])
         self._requests.append((due_at, slots))
         self._coming_slots += slots
         self.requested_bits += slots * self.superframe.slot_bits

@@ -1,0 +1,154 @@
+"""Channel traces in Parquet files.
+
+Read first: `docs/channel.md`, section "Channel traces" (the schema), and `channel/replay.py` (what a trace
+means).
+
+Rules: a file names its format and version, and a reader refuses what it does not know. Whatever is wrong with
+a file comes out as one TraceError that names the file. A writer streams: it never holds more than one row
+group.
+
+Left out: everything a receiver reports beyond one row per frame; that is telemetry.
+"""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from channel.limits import positive
+from channel.replay import Outcome, Trace, TraceError
+
+FORMAT = "fadelab-channel-trace"
+VERSION = 1
+
+SCHEMA = pa.schema(
+    [
+        pa.field("time_ns", pa.int64(), nullable=False),
+        pa.field("nbytes", pa.int32(), nullable=False),
+        pa.field("snr_db", pa.float32()),
+        pa.field("cfo_hz", pa.float32()),
+        pa.field("outcome", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+    ]
+)
+
+_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
+_ROWS_PER_GROUP = 65_536
+
+
+class TraceWriter:
+    """Writes a trace row by row; a context manager.
+
+    A file is readable once closed; leaving the context closes it, also by an exception, so what was heard is
+    kept. `link` names the link and its direction, `producer` the program that wrote the file.
+    """
+
+    def __init__(self, path: Path, *, link: str, producer: str, rows_per_group: int = _ROWS_PER_GROUP) -> None:
+        self.rows = 0
+        self._rows_per_group = positive("rows_per_group", rows_per_group)
+        self._columns: tuple[list[Any], ...] = tuple([] for _ in SCHEMA)
+        self._last_time_ns: int | None = None
+        metadata = {"format": FORMAT, "version": str(VERSION), "link": link, "producer": producer}
+        self._schema = SCHEMA.with_metadata(metadata)
+        self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", write_page_checksum=True)
+
+    def write(
+        self,
+        time_ns: int,
+        nbytes: int,
+        outcome: Outcome,
+        snr_db: float | None = None,
+        cfo_hz: float | None = None,
+    ) -> None:
+        """Append one frame; raise TraceError, keeping nothing of it, if its time lies before the last one's."""
+        if self._last_time_ns is not None and time_ns < self._last_time_ns:
+            raise TraceError(f"time_ns is {time_ns} after {self._last_time_ns}; write frames in order of time.")
+        self._last_time_ns = time_ns
+        row = (time_ns, nbytes, snr_db, cfo_hz, outcome.value)
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+        self.rows += 1
+        if len(self._columns[0]) >= self._rows_per_group:
+            self._flush()
+
+    def close(self) -> None:
+        """Write what is buffered and the file's footer; a second call does nothing."""
+        if self._writer.is_open:
+            self._flush()
+            self._writer.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _flush(self) -> None:
+        if self._columns[0]:
+            arrays = [pa.array(c, f.type) for c, f in zip(self._columns, SCHEMA, strict=True)]
+            self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+            for column in self._columns:
+                column.clear()
+
+
+def write_trace(path: Path, trace: Trace) -> None:
+    """Write a whole trace to `path`."""
+    with TraceWriter(path, link=trace.link, producer=trace.producer) as writer:
+        columns = (trace.time_ns, trace.nbytes, trace.outcome, trace.snr_db, trace.cfo_hz)
+        for row in zip(*columns, strict=True):
+            writer.write(*row)
+
+
+def read_trace(path: Path) -> Trace:
+    """Return the trace in the file `path`; raise TraceError if there is none that can be trusted."""
+    try:
+        # A context, since an open handle would outlive the error.
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            schema = file.schema_arrow
+            _check_schema(path, schema)
+            columns = file.read().to_pydict()
+    except FileNotFoundError:
+        raise TraceError(f"{path}: no such trace; check the path.") from None
+    except (pa.ArrowException, OSError) as error:
+        why = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TraceError(f"{path}: not a complete Parquet file ({why}); record the trace again.") from None
+    try:
+        return Trace(
+            time_ns=columns["time_ns"],
+            nbytes=columns["nbytes"],
+            outcome=[_OUTCOMES[name] for name in columns["outcome"]],
+            snr_db=columns["snr_db"],
+            cfo_hz=columns["cfo_hz"],
+            link=_text(schema, "link"),
+            producer=_text(schema, "producer"),
+        )
+    except KeyError as error:
+        known = ", ".join(_OUTCOMES)
+        raise TraceError(f"{path}: outcome is {error.args[0]!r}, known are {known}; record it again.") from None
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}") from None
+
+
+def _check_schema(path: Path, schema: Any) -> None:
+    if _text(schema, "format") != FORMAT:
+        raise TraceError(f"{path}: a Parquet file but not a channel trace; name a file made by `fadelab record`.")
+    version = _text(schema, "version")
+    if not version.isdecimal() or int(version) < 1:
+        raise TraceError(f"{path}: trace version is {version!r}; record the trace again.")
+    if int(version) > VERSION:
+        raise TraceError(f"{path}: trace version {version}, this fadelab reads up to {VERSION}; update fadelab.")
+    for wanted in SCHEMA:
+        at = schema.get_field_index(wanted.name)
+        if at < 0:
+            raise TraceError(f"{path}: column {wanted.name} is missing; record the trace again.")
+        found = schema.field(at)
+        if found.type != wanted.type or (found.nullable and not wanted.nullable):
+            raise TraceError(f"{path}: column is {found}, not {wanted}; record the trace again.")
+
+
+def _text(schema: Any, key: str) -> str:
+    value: bytes = (schema.metadata or {}).get(key.encode(), b"")
+    return value.decode(errors="replace")
