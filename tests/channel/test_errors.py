@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import exp, sqrt
 
 import pytest
@@ -60,7 +60,7 @@ def test_a_seed_fixes_every_verdict(name: str) -> None:
 def test_bernoulli_rate_and_independence(per: float) -> None:
     lost = [v is ERASED for v in judge_all(Bernoulli(per, random.Random(1)), FRAMES)]
     assert abs(sum(lost) - FRAMES * per) <= binomial_bound(FRAMES, per)
-    pairs = sum(a and b for a, b in zip(lost, lost[1:], strict=False))
+    pairs = sum(a and b for a, b in pairwise(lost))
     # Overlapping pairs are dependent: their variance is below three times the binomial one.
     assert abs(pairs - (FRAMES - 1) * per**2) <= sqrt(3) * binomial_bound(FRAMES - 1, per**2)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -24,15 +25,13 @@ from channel.errors import (
     UniformOnOff,
     Verdict,
 )
-from channel.framing import Framing, aal5, raw
+from channel.framing import aal5, raw
 from channel.hop import Arrival, Hop
+from tests.channel.driving import Traffic, drain, drive_late, drive_punctually, make_hop
 from tests.channel.stats import binomial_bound
 
 MS = 1_000_000
 SECOND = 1_000_000_000
-
-#: (gap before the frame in ns, bytes of the frame)
-Traffic = list[tuple[int, int]]
 
 traffic = st.lists(
     st.tuples(st.one_of(st.just(0), st.integers(0, 3 * MS), st.integers(0, 900 * MS)), st.integers(1, 1500)),
@@ -57,76 +56,6 @@ errors = st.sampled_from(
     ]
 )
 delays = st.sampled_from([lambda: None, lambda: ExcessDelay(0.2, 4 * SECOND, random.Random(5))])
-
-
-def make_hop(
-    capacity: Capacity | None = None,
-    framing: Framing = raw,
-    error_model: ErrorModel | None = None,
-    propagation_ns: int = 250 * MS,
-    buffer_bytes: int = 6_000,
-    excess_delay: ExcessDelay | None = None,
-) -> Hop[int]:
-    return Hop(
-        capacity=capacity or ConstantRate(1_000_000),
-        framing=framing,
-        errors=error_model or NoErrors(),
-        propagation_ns=propagation_ns,
-        buffer_bytes=buffer_bytes,
-        excess_delay=excess_delay,
-    )
-
-
-def drain(hop: Hop[int], now: int) -> list[Arrival[int]]:
-    arrivals = []
-    while (arrival := hop.poll_arrival(now)) is not None:
-        assert arrival.arrived_at <= now
-        arrivals.append(arrival)
-    return arrivals
-
-
-def drive_punctually(hop: Hop[int], frames: Traffic) -> tuple[list[Arrival[int]], list[bool]]:
-    """Wake the hop at each of its deadlines."""
-    arrivals: list[Arrival[int]] = []
-    accepted = []
-    now = 0
-
-    def run_until(limit: int | None) -> None:
-        while (at := hop.next_deadline()) is not None and (limit is None or at <= limit):
-            hop.handle_deadline(at)
-            got = drain(hop, at)
-            # Punctual driving hears every frame at the instant it is due.
-            assert all(a.arrived_at == at for a in got)
-            arrivals.extend(got)
-            follower = hop.next_deadline()
-            assert follower is None or follower > at
-
-    for number, (gap, nbytes) in enumerate(frames):
-        now += gap
-        run_until(now)
-        accepted.append(hop.handle_frame(number, nbytes, now))
-    run_until(None)
-    return arrivals, accepted
-
-
-def drive_late(hop: Hop[int], frames: Traffic, pokes: random.Random) -> tuple[list[Arrival[int]], list[bool]]:
-    """Wake the hop only when a frame comes, and at instants that have nothing to do with its deadlines."""
-    arrivals: list[Arrival[int]] = []
-    accepted = []
-    now = 0
-    for number, (gap, nbytes) in enumerate(frames):
-        if pokes.random() < 0.5:
-            hop.handle_deadline(now + pokes.randint(0, gap))
-        now += gap
-        accepted.append(hop.handle_frame(number, nbytes, now))
-        if pokes.random() < 0.5:
-            arrivals.extend(drain(hop, now))
-    while (at := hop.next_deadline()) is not None:
-        now = max(now, at) + pokes.randint(0, 2 * SECOND)
-        if pokes.random() < 0.5:
-            hop.handle_deadline(now)
-        arrivals.extend(drain(hop, now))
-    return arrivals, accepted
 
 
 @given(traffic, capacities, errors, delays, st.integers(0, 2**32))
@@ -268,6 +197,38 @@ def test_a_frame_starts_when_there_is_a_rate() -> None:
     hop = make_hop(Vbdc(128_000, random.Random(0)), aal5, Witness())
     drive_punctually(hop, [(1, 1_450)])
     assert starts == [(795 * MS, 1_060 * MS)]
+
+
+def test_the_backlog_is_what_is_still_to_be_served() -> None:
+    reports = []
+
+    class Steps:
+        """10 bit/s at first; other rates, and 0 for a while, later."""
+
+        constant: ClassVar[bool] = False
+
+        def __init__(self) -> None:
+            self.steps = [(150 * MS, 20), (350 * MS, 0), (500 * MS, 1_000)]
+            self.rate = 10
+
+        def rate_bps(self) -> int:
+            return self.rate
+
+        def handle_backlog(self, backlog_bits: int, now: int) -> None:
+            reports.append((now, backlog_bits))
+
+        def next_deadline(self) -> int | None:
+            return self.steps[0][0] if self.steps else None
+
+        def handle_deadline(self, now: int) -> None:
+            while self.steps and self.steps[0][0] <= now:
+                _, self.rate = self.steps.pop(0)
+
+    hop = make_hop(Steps())
+    arrivals, _ = drive_punctually(hop, [(0, 1), (50 * MS, 1), (350 * MS, 1)])
+    # Served: 0.5 bit by 50 ms, 1.5 by 150 ms, 5.5 by 350 ms and until 500 ms; then 18.5 bits at 1 ms each.
+    assert reports == [(0, 8), (50 * MS, 16), (150 * MS, 15), (350 * MS, 11), (400 * MS, 19), (500 * MS, 19)]
+    assert [a.sent_at for a in arrivals] == [502_500_000, 510_500_000, 518_500_000]
 
 
 def test_excess_delay_holds_what_is_behind_it() -> None:
