@@ -68,11 +68,14 @@ def is_core(path: str) -> bool:
 
 def violations(path: str, source: str) -> list[str]:
     """What the file at `path` (relative to the root, with slashes) does that its layer may not do."""
-    tree = ast.parse(source, path)
     folders = tuple(path.split("/")[:-1])
     found = []
     if folders[0] not in MAY_IMPORT:
         return [f"{path}: the folder {folders[0]}/ is not in the table of layers"]
+    try:
+        tree = ast.parse(source, path)
+    except SyntaxError as error:
+        return [f"{path}:{error.lineno}: {error.msg}"]
     for line, names in imports(tree, folders):
         target = names[0].split(".")[0]
         if target in EVERYTHING and target != folders[0] and target not in MAY_IMPORT[folders[0]]:
@@ -145,6 +148,7 @@ def test_every_file_keeps_to_its_layer() -> None:
         ("hosts/a.py", "import channel.trace"),
         ("testbed/a.py", "import tests"),
         ("elsewhere/a.py", ""),
+        ("testbed/a.py", "def"),
         ("channel/a.py", "import time"),
         ("channel/a.py", "import os.path"),
         ("channel/a.py", "from numpy import random"),
