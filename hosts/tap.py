@@ -19,6 +19,7 @@ import fcntl
 import os
 import socket
 import struct
+from array import array
 from pathlib import Path
 from types import TracebackType
 
@@ -36,6 +37,7 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
 _SIOCGIFMTU, _SIOCSIFMTU = 0x8921, 0x8922
 _SIOCGIFHWADDR = 0x8927
 _SIOCSIFTXQLEN = 0x8943
+_SIOCETHTOOL, _ETHTOOL_GLINK = 0x8946, 0xA
 _IFF_UP, _IFF_NOARP = 0x1, 0x80
 
 ETHERNET_BYTES = 14
@@ -163,6 +165,10 @@ def _configure(name: str, mtu: int | None, txqueuelen: int) -> tuple[bytes, int]
         request(_SIOCSIFTXQLEN, "i20x", txqueuelen)
         flags: int = struct.unpack_from("H", request(_SIOCGIFFLAGS))[0]
         request(_SIOCSIFFLAGS, "H22x", flags | _IFF_UP | _IFF_NOARP)
+        # Opening a TAP gives it a carrier, but the kernel starts its queue from a work item later and drops packets
+        # until then. Asking for the link state makes it do so now (linkwatch_sync_dev).
+        link = array("I", [_ETHTOOL_GLINK, 0])
+        request(_SIOCETHTOOL, "P16x", link.buffer_info()[0])
         mac = request(_SIOCGIFHWADDR)[2:8]
         mtu_now: int = struct.unpack_from("i", request(_SIOCGIFMTU))[0]
         return mac, mtu_now
