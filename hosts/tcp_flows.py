@@ -114,7 +114,7 @@ class StreamSender:
         self._ended = True
         now = self._context.since_epoch(self._loop.now())
         info = of_socket(self._socket)
-        # The kernel counts our FIN as a byte.
+        # The kernel counts our FIN as a byte, and a closed connection's state no longer tells whether it did.
         info = replace(info, bytes_acked=min(info.bytes_acked, self._stream.taken))
         if self._connected_ns is not None:
             port = self._socket.getsockname()[1]

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 
 #: snd_ssthresh before the first loss (TCP_INFINITE_SSTHRESH in include/net/tcp.h)
 INFINITE_SSTHRESH = 0x7FFFFFFF
+#: include/net/tcp_states.h: our FIN has been acknowledged
+_FIN_WAIT2 = 5
 #: More than any kernel's tcp_info; it tells how much of it was filled.
 _TCP_INFO_MAX = 512
 
@@ -35,7 +37,7 @@ class TcpInfo:
     #: None before the first sample
     srtt_ms: float | None
     rto_ms: float
-    #: the SYN's sequence number, which the kernel counts too, taken off
+    #: without the SYN and, once the connection is half closed, the FIN, which the kernel counts too
     bytes_acked: int
     retransmits: int
     #: RTO expiries; None before Linux 6.7
@@ -56,7 +58,7 @@ class TcpInfo:
             ssthresh_bytes=None if ssthresh >= INFINITE_SSTHRESH else ssthresh * mss,
             srtt_ms=rtt_us / 1000 if rtt_us else None,
             rto_ms=rto_us / 1000,
-            bytes_acked=max(0, acked - 1),
+            bytes_acked=max(0, acked - 1 - (payload[0] == _FIN_WAIT2)),
             retransmits=_TOTAL_RETRANS.unpack_from(payload, _AT_TOTAL_RETRANS)[0],
             timeouts=_TOTAL_RTO.unpack_from(payload, _AT_TOTAL_RTO)[0] if has_timeouts else None,
         )

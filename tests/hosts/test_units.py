@@ -163,6 +163,8 @@ def test_tcp_info_is_read_by_offset() -> None:
     assert TcpInfo.parse(tcp_info(248)) == expected
     assert TcpInfo.parse(tcp_info(280)) == expected
     assert TcpInfo.parse(tcp_info(232)) == replace(expected, timeouts=None)
+    half_closed = b"\x05" + tcp_info(248)[1:]
+    assert TcpInfo.parse(half_closed).bytes_acked == 4999
     with pytest.raises(ValueError, match="tcp_info of 100 octets"):
         TcpInfo.parse(bytes(100))
 
