@@ -82,6 +82,8 @@ class Scheme:
 
     name: str
     summary: str
+    #: octets a frame adds to a packet at most
+    overhead_bytes: int
     #: (options, random numbers, now) -> endpoint; options are the scheme's own, or None for its defaults
     make: Callable[[Any, Random, int], Link]
     emit: Callable[[Any], bytes]

@@ -6,10 +6,12 @@ from types import MappingProxyType
 from linklayer import plain
 from linklayer.link import Scheme
 from linklayer.slacp import ReedSolomon, Slacp, SlacpConfig, wire
+from linklayer.slacp.frames import MAX_OVERHEAD_BYTES
 
 NONE = Scheme(
     name="none",
     summary="packets cross bare",
+    overhead_bytes=plain.TRAILER_BYTES,
     make=lambda options, rng, now: plain.Plain(),
     emit=plain.emit,
     parse=plain.parse,
@@ -18,6 +20,7 @@ NONE = Scheme(
 SLACP = Scheme(
     name="slacp",
     summary="selective-repeat ARQ, FEC on retransmissions, no retransmission timers",
+    overhead_bytes=MAX_OVERHEAD_BYTES,
     make=lambda options, rng, now: Slacp(options or SlacpConfig(), ReedSolomon(), rng, now),
     emit=wire.emit,
     parse=wire.parse,

@@ -38,9 +38,7 @@ def root() -> Path:
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; never raises for an error of the command's."""
     try:
-        status = cli.main(
-            args=None if args is None else list(args), prog_name="fadelab", standalone_mode=False
-        )
+        status = cli.main(args=None if args is None else list(args), prog_name="fadelab", standalone_mode=False)
     except click.Abort as error:
         # click turns Ctrl-C into Abort; what remains is a question answered with end-of-file.
         interrupted = error.__cause__ is None or isinstance(error.__cause__, KeyboardInterrupt)

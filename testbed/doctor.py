@@ -135,9 +135,7 @@ def render(found: Sequence[Check], console: "Console | None" = None) -> None:
     for check in found:
         mark, style = ("ok", "green") if check.ok else ("--", "red" if check.required else "yellow")
         # Text, because what other programs say may hold square brackets.
-        table.add_row(
-            Text(mark, style), check.name, Text(check.detail), Text(", ".join(check.needed_for), "dim")
-        )
+        table.add_row(Text(mark, style), check.name, Text(check.detail), Text(", ".join(check.needed_for), "dim"))
     console.print(table)
     missing = [check for check in found if not check.ok]
     if missing:
@@ -178,9 +176,7 @@ def _kernel() -> Check:
 
 def _privileges() -> Check:
     status = _read("/proc/self/status")
-    effective = next(
-        (int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff")), 0
-    )
+    effective = next((int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff")), 0)
     wanted = {"CAP_NET_ADMIN": CAP_NET_ADMIN, "CAP_SYS_ADMIN": CAP_SYS_ADMIN}
     lacking = [name for name, bit in wanted.items() if not effective >> bit & 1]
     return _check(
@@ -303,9 +299,7 @@ def _timer() -> Check:
 
 def _cores() -> Check:
     count = len(os.sched_getaffinity(0))
-    return _check(
-        "processor cores", count >= 2, f"{count}", "give the machine two cores or more", "vusrp", "usrp"
-    )
+    return _check("processor cores", count >= 2, f"{count}", "give the machine two cores or more", "vusrp", "usrp")
 
 
 def _disk() -> Check:

@@ -16,7 +16,10 @@ from typing import Protocol, cast
 
 import zfec
 
+from linklayer.slacp.frames import SYMBOL_BYTES
+
 _PREFIX = struct.Struct(">HI")
+assert _PREFIX.size == SYMBOL_BYTES
 
 #: a block's member: its sequence number (as on the wire) and its packet
 Member = tuple[int, Sized]

@@ -17,6 +17,10 @@ OVERHEAD_BYTES = HEADER_BYTES + TRAILER_BYTES
 BLOCK_BYTES = 4
 #: actual frames, redundancy frames and index in front of a shard
 FEC_BYTES = 4
+#: length and sequence number in front of each packet of a FEC symbol
+SYMBOL_BYTES = 6
+#: what a packet gains at most, in a redundancy frame
+MAX_OVERHEAD_BYTES = OVERHEAD_BYTES + FEC_BYTES + SYMBOL_BYTES
 #: the first number in a HELLO's body
 HELLO_BYTES = 4
 

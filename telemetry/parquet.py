@@ -1,0 +1,79 @@
+"""Records to Parquet: one file per measurement, in the run's folder."""
+
+from dataclasses import fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, get_type_hints
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from telemetry.records import RECORD_TYPES, Record
+
+_ROWS_PER_GROUP = 16_384
+
+
+class ParquetSink:
+    """Appends records to `<folder>/<measurement>.parquet`; a context manager. `tags` go into each file's metadata.
+
+    A file exists once its measurement has a record, and is readable once the sink is closed.
+    """
+
+    def __init__(self, folder: Path, tags: dict[str, str]) -> None:
+        self._folder = folder
+        self._tags = tags
+        self._rows: dict[type[Record], list[Record]] = {kind: [] for kind in RECORD_TYPES}
+        self._writers: dict[type[Record], Any] = {}
+        #: records taken, by measurement
+        self.counts = {kind.measurement: 0 for kind in RECORD_TYPES}
+
+    def write(self, record: Record) -> None:
+        """Append one record."""
+        rows = self._rows[type(record)]
+        rows.append(record)
+        self.counts[record.measurement] += 1
+        if len(rows) >= _ROWS_PER_GROUP:
+            self._flush(type(record))
+
+    def close(self) -> None:
+        """Write what is buffered and close the files."""
+        for kind, rows in self._rows.items():
+            if rows:
+                self._flush(kind)
+        for writer in self._writers.values():
+            writer.close()
+        self._writers.clear()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _flush(self, kind: type[Record]) -> None:
+        rows = self._rows[kind]
+        schema = _schema(kind).with_metadata(self._tags)
+        if kind not in self._writers:
+            path = self._folder / f"{kind.measurement}.parquet"
+            self._writers[kind] = pq.ParquetWriter(path, schema, compression="zstd")
+        columns = [pa.array([getattr(row, field.name) for row in rows], field.type) for field in schema]
+        self._writers[kind].write_table(pa.Table.from_arrays(columns, schema=schema))
+        rows.clear()
+
+
+def read_records(folder: Path, measurement: str) -> list[dict[str, Any]]:
+    """Return the rows of one measurement of a run, or none when it has no such records."""
+    path = folder / f"{measurement}.parquet"
+    return list(pq.read_table(path).to_pylist()) if path.exists() else []
+
+
+def _schema(kind: type[Record]) -> Any:
+    types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    hints = get_type_hints(kind)
+    columns = []
+    for field in fields(kind):
+        options = [t for t in getattr(hints[field.name], "__args__", (hints[field.name],)) if t is not type(None)]
+        columns.append(pa.field(field.name, types[options[0]]))
+    return pa.schema(columns)

@@ -1,0 +1,164 @@
+"""The processes of a run: started with one line of configuration, heard line by line, ended for certain."""
+
+import contextlib
+import json
+import os
+import selectors
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from testbed.errors import FadelabError
+
+#: how long a process may take to end by itself, to be ready, to answer
+_END_TIMEOUT_S = 5.0
+
+Message = dict[str, Any]
+
+
+class ChildError(FadelabError):
+    """A process of the run failed; the message is what it said."""
+
+
+class Child:
+    """One process that speaks JSON lines (hosts/jsonlines.py)."""
+
+    def __init__(self, name: str, module: str, config: Mapping[str, Any], *, pass_fds: Sequence[int] = ()) -> None:
+        self.name = name
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `end`
+        root = Path(__file__).resolve().parent.parent
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            pass_fds=pass_fds,
+            env={**os.environ, "PYTHONPATH": str(root)},
+        )
+        self._buffer = b""
+        #: the end of its output has been seen
+        self.ended = False
+        self.tell(config)
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """Return the descriptor of its output."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Send one message; a process that has ended is not told."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            pass
+
+    def read(self) -> list[Message]:
+        """Return the messages that have come. Raises ChildError when the process failed."""
+        data = os.read(self.fileno(), 1 << 16)
+        if not data:
+            self.ended = True
+            status = self._process.wait(_END_TIMEOUT_S)
+            if status:
+                raise ChildError(f"{self.name}: ended with status {status}{self._last_words()}")
+            return []
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        messages = [json.loads(line) for line in lines]
+        for message in messages:
+            if "error" in message:
+                raise ChildError(f"{self.name}: {message['error']}")
+        return messages
+
+    def _last_words(self) -> str:
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").strip().splitlines()
+        return f": {lines[-1]}" if lines else ""
+
+    def end(self) -> None:
+        """Close its input, wait, and kill it if need be; idempotent."""
+        if self._stderr.closed:
+            return
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        # what it still has to say must not block its end
+        self._process.stdout.close()
+        try:
+            self._process.wait(_END_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._stderr.close()
+
+
+class Family:
+    """The children of one run, heard together; a context manager that ends them all."""
+
+    def __init__(self) -> None:
+        self.children: list[Child] = []
+        self._selector = selectors.DefaultSelector()
+
+    def add(self, child: Child) -> Child:
+        """Listen to `child` from now on."""
+        self.children.append(child)
+        self._selector.register(child, selectors.EVENT_READ)
+        return child
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Send one message to all."""
+        for child in self.children:
+            child.tell(message)
+
+    def listen(
+        self,
+        heard: Callable[[Child, Message], None],
+        until: Callable[[], bool],
+        *,
+        timeout_s: float,
+        tick: Callable[[], None] | None = None,
+        tick_s: float = 0.1,
+        may_end: bool = False,
+    ) -> bool:
+        """Pass on messages until `until()`; return False when that took longer than `timeout_s`.
+
+        `tick` is called about every `tick_s`. Raises ChildError when a process fails or, unless it `may_end`, ends.
+        """
+        deadline = time.monotonic() + timeout_s
+        while not until():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            for key, _ in self._selector.select(min(left, tick_s)):
+                child = key.fileobj
+                assert isinstance(child, Child)
+                for message in child.read():
+                    heard(child, message)
+                if child.ended:
+                    self._selector.unregister(child)
+                    if not may_end:
+                        raise ChildError(f"{child.name}: ended before its time")
+            if tick is not None:
+                tick()
+        return True
+
+    def __enter__(self) -> "Family":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._selector.close()
+        for child in self.children:
+            child.end()

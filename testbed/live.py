@@ -1,0 +1,290 @@
+"""Running a scenario in real time: namespaces, stations, hosts, and what they report.
+
+Rules: whatever happens, nothing is left behind; a process that fails ends the run with what it said; a run that did
+not keep the clock says so in its result.
+"""
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from hosts.network import Network
+from hosts.profiles import apply, profile
+from hosts.workloads import Host, OnOffUdp, Short, agent_config
+from telemetry.parquet import ParquetSink
+from telemetry.records import FlowRecord, LinkRecord, Record, TcpRecord
+from testbed.children import Child, ChildError, Family, Message
+from testbed.results import EndReport, LinkSummary, Summary, summarize_flow, summarize_link
+from testbed.scenario import SIDES, Scenario, Side
+from testbed.station import station_config
+from testbed.store import RunFolder
+
+#: one SEQPACKET direction holds this much of frames that have arrived and were not read yet
+_SOCKET_BYTES = 8 << 20
+_READY_S = 30.0
+_FINAL_S = 10.0
+#: the run's epoch lies this far ahead when it is announced, so that everybody has heard
+_LEAD_NS = 200_000_000
+_HOSTS: tuple[Host, ...] = ("h1", "h2")
+_STATIONS: dict[Side, str] = {"up": "st", "down": "bas"}
+
+
+@dataclass(slots=True)
+class Progress:
+    """What can be shown while a run goes on."""
+
+    phase: str = "setting up"
+    elapsed_s: float = 0.0
+    #: when the run will end, if that is known
+    expected_s: float | None = None
+    bytes_received: int = 0
+    bytes_expected: int | None = None
+    goodput_bps: float = 0.0
+    cwnd_bytes: int | None = None
+
+
+Show = Callable[[Progress], None]
+
+
+def run_live(scenario: Scenario, folder: RunFolder, show: Show = lambda progress: None) -> Summary:
+    """Run `scenario` on a real-time tier and return its result, which is also in `folder`.
+
+    Raises FadelabError or HostError in one line.
+    """
+    return _LiveRun(scenario, folder, show).run()
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What the processes have said so far."""
+
+    ready: set[str] = field(default_factory=set)
+    done: set[str] = field(default_factory=set)
+    reports: list[EndReport] = field(default_factory=list)
+    latest: dict[Side, dict[str, Any]] = field(default_factory=dict)
+    finals: dict[Side, dict[str, Any]] = field(default_factory=dict)
+    received: dict[str, int] = field(default_factory=dict)
+    goodput: dict[str, float] = field(default_factory=dict)
+
+
+class _LiveRun:
+    def __init__(self, scenario: Scenario, folder: RunFolder, show: Show) -> None:
+        self._scenario = scenario
+        self._folder = folder
+        self._show = show
+        self._workloads = scenario.make_workloads()
+        self._heard = _Heard()
+        self._progress = Progress(
+            expected_s=_expected_s(scenario),
+            bytes_expected=_expected_bytes(scenario),
+        )
+        self._epoch = 0
+        self._sink: ParquetSink | None = None
+        self._sides: dict[str, Side] = {}
+
+    def run(self) -> Summary:
+        scenario = self._scenario
+        self._show(self._progress)
+        with ExitStack() as stack:
+            tags = {"run": self._folder.name, "tier": scenario.tier, "scenario": scenario.name}
+            self._sink = stack.enter_context(ParquetSink(self._folder.path, tags))
+            # two runs may start in the same second from different folders: the pid keeps them apart
+            network = stack.enter_context(Network(f"{os.getpid()}-{id(self) & 0xFFFFFF:x}", mtu=scenario.mtu))
+            for host in _HOSTS:
+                apply(network.namespaces[host], profile(scenario.tcp))
+            family = stack.enter_context(Family())
+            self._start_stations(family, network)
+            self._start_hosts(family, network)
+            everybody = {child.name for child in family.children}
+            if not family.listen(self._hear, lambda: self._heard.ready == everybody, timeout_s=_READY_S):
+                missing = ", ".join(sorted(everybody - self._heard.ready))
+                raise ChildError(f"not ready after {_READY_S:.0f} s: {missing}")
+            duration_s = self._go(family)
+            self._finish(family)
+        summary = self._summarize(duration_s)
+        self._folder.finish(summary)
+        return summary
+
+    def _start_stations(self, family: Family, network: Network) -> None:
+        ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in ends:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+        for side, end in zip(SIDES, ends, strict=True):
+            with end:
+                role = _STATIONS[side]
+                config = station_config(
+                    self._scenario,
+                    side,
+                    namespace=network.namespaces[role],  # type: ignore[index]
+                    peer_fd=end.fileno(),
+                    trace=self._folder.path / f"trace-{side}.parquet" if self._scenario.trace else None,
+                )
+                child = family.add(Child(f"station {role}", "testbed.station", config, pass_fds=(end.fileno(),)))
+                network.add_child(child.pid)
+                self._sides[child.name] = side
+
+    def _start_hosts(self, family: Family, network: Network) -> None:
+        for host, peer in zip(_HOSTS, reversed(_HOSTS), strict=True):
+            config = agent_config(
+                host,
+                self._workloads,
+                peer=network.address(peer),
+                namespace=network.namespaces[host],
+                seed=self._scenario.seed,
+                probe_interval_ms=self._scenario.timing.probe_interval_ms,
+                delayed_ack=profile(self._scenario.tcp).delayed_ack,
+            )
+            child = family.add(Child(f"host {host}", "hosts.agent", config))
+            network.add_child(child.pid)
+
+    def _go(self, family: Family) -> float:
+        """Run until every host has done its work; return for how long it ran."""
+        self._epoch = time.monotonic_ns() + _LEAD_NS
+        family.tell({"go": self._epoch})
+        self._progress.phase = "running"
+        hosts = {f"host {host}" for host in _HOSTS}
+        family.listen(
+            self._hear,
+            lambda: hosts <= self._heard.done,
+            timeout_s=self._scenario.limit_s,
+            tick=self._tick,
+        )
+        return (time.monotonic_ns() - self._epoch) / 1e9
+
+    def _finish(self, family: Family) -> None:
+        """Hear everybody's last word."""
+        self._progress.phase = "finishing"
+        self._show(self._progress)
+        family.tell({"stop": True})
+        family.listen(
+            self._hear,
+            lambda: len(self._heard.finals) == len(SIDES) and all(child.ended for child in family.children),
+            timeout_s=_FINAL_S,
+            may_end=True,
+        )
+
+    def _tick(self) -> None:
+        progress = self._progress
+        progress.elapsed_s = max((time.monotonic_ns() - self._epoch) / 1e9, 0.0)
+        progress.bytes_received = sum(self._heard.received.values())
+        progress.goodput_bps = sum(self._heard.goodput.values())
+        self._show(progress)
+
+    # -- hearing ---------------------------------------------------------------------------------------------
+
+    def _hear(self, child: Child, message: Message) -> None:
+        heard = self._heard
+        for kind, body in message.items():
+            if kind == "ready":
+                heard.ready.add(child.name)
+            elif kind == "done":
+                heard.done.add(child.name)
+            elif kind == "tcp":
+                self._progress.cwnd_bytes = body["cwnd_bytes"]
+                self._keep(TcpRecord(**body))
+            elif kind == "flow":
+                heard.received[body["flow"]] = body["bytes_received"]
+                heard.goodput[body["flow"]] = body["goodput_bps"]
+                self._keep(FlowRecord(**body))
+            elif kind == "link":
+                self._hear_station(self._sides[child.name], body)
+            elif kind == "result":
+                heard.reports.append(body)
+            elif kind == "final":
+                heard.finals[self._sides[child.name]] = body
+
+    def _hear_station(self, side: Side, body: dict[str, Any]) -> None:
+        self._heard.latest[side] = body
+        far = self._heard.latest.get(_other(side), {})
+        self._keep(
+            LinkRecord(
+                time_ns=body["time_ns"],
+                link=side,
+                throughput_bps=body["throughput_bps"],
+                goodput_bps=body["goodput_bps"],
+                frames=body["frames"],
+                retransmissions=body["retransmissions"],
+                fec_frames=body["fec_frames"],
+                fec_repairs=far.get("fec_repairs", 0),
+                residual_losses=body["residual_losses"],
+                eln_marks=0,
+                queue_bytes=body["queue_bytes"],
+                congestion_losses=body["congestion_losses"],
+                corruption_losses=body["corruption_losses"],
+            )
+        )
+
+    def _keep(self, record: Record) -> None:
+        assert self._sink is not None
+        self._sink.write(record)
+
+    # -- the result ------------------------------------------------------------------------------------------
+
+    def _summarize(self, until_s: float) -> Summary:
+        scenario, heard = self._scenario, self._heard
+        if len(heard.finals) < len(SIDES):
+            raise ChildError("a station ended without its last word")
+        flows = tuple(
+            summarize_flow(work, flow, [r for r in heard.reports if r["flow"] == flow], until_s)
+            for work in self._workloads
+            for flow in work.ports().values()
+        )
+        main: Side = self._workloads[0].direction
+        mains = [flow for flow in flows if flow.direction == main]
+        duration_s = max(flow.duration_s for flow in mains)
+        links: dict[str, LinkSummary] = {
+            side: summarize_link(heard.finals[side], heard.finals[_other(side)], until_s) for side in SIDES
+        }
+        events = sum(final["events"] for final in heard.finals.values())
+        late = sum(final["late_events"] for final in heard.finals.values())
+        return Summary(
+            run=self._folder.name,
+            scenario=scenario.name,
+            tier=scenario.tier,
+            scheme=scenario.link.scheme,
+            tcp=scenario.tcp,
+            seed=scenario.seed,
+            duration_s=duration_s,
+            goodput_bps=sum(flow.bytes for flow in mains) * 8 / duration_s if duration_s else 0.0,
+            throughput_bps=links[main].throughput_bps,
+            capacity_bps=scenario.channel.direction(main).rate_bps,
+            retransmissions=sum(flow.retransmits for flow in flows),
+            timeouts=sum(flow.timeouts for flow in flows),
+            late_events=late,
+            events=events,
+            max_late_ms=max(final["max_ns"] for final in heard.finals.values()) / 1e6,
+            on_time=late <= scenario.timing.late_fraction * events,
+            finished=all(flow.finished for flow in flows),
+            intact=all(flow.intact is not False for flow in flows),
+            flows=flows,
+            link=links,
+            folder=str(self._folder.path),
+        )
+
+
+def _other(side: Side) -> Side:
+    return "down" if side == "up" else "up"
+
+
+def _expected_s(scenario: Scenario) -> float | None:
+    """How long the run takes if only durations decide, or None."""
+    end_s = 0.0
+    for work in scenario.make_workloads():
+        if isinstance(work, Short) or work.duration_s is None:
+            return None
+        end_s = max(end_s, work.start_s + work.duration_s)
+    return end_s
+
+
+def _expected_bytes(scenario: Scenario) -> int | None:
+    """How many payload bytes the run moves if only sizes decide, or None."""
+    total = 0
+    for work in scenario.make_workloads():
+        if isinstance(work, OnOffUdp) or work.bytes is None:
+            return None
+        total += work.bytes * (work.count if isinstance(work, Short) else work.flows)
+    return total

@@ -1,0 +1,169 @@
+"""What a run has shown: flows, links, and one summary.
+
+`Summary` is what `--json` prints and `summary.json` keeps. Rates are bit/s of: application payload at the receiver
+(`goodput_bps`), all frame bytes sent on the link (`throughput_bps`), the medium (`capacity_bps`), each over
+`duration_s` and in the direction of the scenario's first workload.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hosts.workloads import Bulk, OnOffUdp, Short, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSummary:
+    """One flow: a TCP connection, a series of short ones, or a UDP flow."""
+
+    flow: str
+    kind: str
+    direction: str
+    #: payload bytes the receiver had when the flow's time was up or the transfer complete
+    bytes: int
+    #: from the first SYN to the end of the transfer, or the flow's set duration
+    duration_s: float
+    goodput_bps: float
+    #: whether the transfer came to its end (a flow with a duration: whether it ran that long)
+    finished: bool
+    #: what arrived is what was sent (SHA-256, and byte by byte); None for UDP, whose packets may be lost
+    intact: bool | None
+    retransmits: int = 0
+    timeouts: int = 0
+    #: short transfers: each one's time
+    transfer_s: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSummary:
+    """One direction of the link, whole run; counters as in telemetry's LinkRecord."""
+
+    throughput_bps: float
+    frames: int
+    packets: int
+    retransmissions: int
+    fec_frames: int
+    fec_repairs: int
+    residual_losses: int
+    congestion_losses: int
+    corruption_losses: int
+    #: share of frames the medium took
+    per: float
+    #: share of the link's packets that never came out at the far side
+    residual_per: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The result of one run."""
+
+    run: str
+    scenario: str
+    tier: str
+    scheme: str
+    tcp: str
+    seed: int
+    duration_s: float
+    goodput_bps: float
+    throughput_bps: float
+    capacity_bps: int
+    #: of TCP, all flows
+    retransmissions: int
+    timeouts: int
+    #: events later than the scenario's bound, of all events, and the worst
+    late_events: int
+    events: int
+    max_late_ms: float
+    #: whether the clock was kept: late events within the scenario's fraction
+    on_time: bool
+    finished: bool
+    intact: bool
+    flows: tuple[FlowSummary, ...] = ()
+    link: Mapping[str, LinkSummary] = field(default_factory=dict)
+    folder: str | None = None
+
+
+#: what an agent reports about one end of one connection (docs/hosts.md)
+EndReport = Mapping[str, Any]
+
+
+def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s: float) -> FlowSummary:
+    """Join what both ends of one flow reported; a flow cut short counts what had arrived by `until_s`."""
+    senders = sorted((r for r in reports if r["role"] == "sender"), key=_index)
+    receivers = sorted((r for r in reports if r["role"] == "receiver"), key=_index)
+    retransmits = sum(r.get("retransmits", 0) for r in senders)
+    timeouts = sum(r.get("timeouts", 0) for r in senders)
+    received = sum(r["bytes"] for r in receivers)
+
+    if isinstance(work, OnOffUdp):
+        duration_s = min(work.duration_s, until_s)
+        finished = bool(senders) and senders[0]["complete"]
+        return _flow(work, flow, received, duration_s, finished, None)
+
+    intact = bool(receivers) and all(r["intact"] for r in receivers)
+    times = tuple((s["finished_ns"] - s["started_ns"]) / 1e9 for s in senders if s["complete"])
+    if isinstance(work, Bulk) and work.duration_s is not None:
+        ran_out = work.bytes is not None and bool(times) and times[0] < work.duration_s
+        if not ran_out:
+            received = receivers[0].get("bytes_at_duration", received) if receivers else 0
+            duration_s = min(work.duration_s, until_s)
+            finished = until_s >= work.duration_s
+            return _flow(work, flow, received, duration_s, finished, intact, retransmits, timeouts)
+
+    count = work.count if isinstance(work, Short) else 1
+    finished = len(times) == count
+    if finished:
+        # complete and not merely unspoilt: both ends hashed the same stream
+        intact = intact and [s["sha256"] for s in senders] == [r["sha256"] for r in receivers]
+    duration_s = sum(times) if finished else max(until_s - work.start_s, 0.0)
+    transfers = times if isinstance(work, Short) else ()
+    return _flow(work, flow, received, duration_s, finished, intact, retransmits, timeouts, transfers)
+
+
+def _flow(
+    work: Workload,
+    flow: str,
+    received: int,
+    duration_s: float,
+    finished: bool,
+    intact: bool | None,
+    retransmits: int = 0,
+    timeouts: int = 0,
+    transfer_s: tuple[float, ...] = (),
+) -> FlowSummary:
+    goodput_bps = received * 8 / duration_s if duration_s > 0 else 0.0
+    return FlowSummary(
+        flow,
+        work.kind,
+        work.direction,
+        received,
+        duration_s,
+        goodput_bps,
+        finished,
+        intact,
+        retransmits,
+        timeouts,
+        transfer_s,
+    )
+
+
+def summarize_link(sender: Mapping[str, Any], receiver: Mapping[str, Any], duration_s: float) -> LinkSummary:
+    """Join what the two stations of one direction counted."""
+    frames, packets = sender["frames"], sender["packets"]
+    return LinkSummary(
+        throughput_bps=sender["frame_bytes"] * 8 / duration_s if duration_s > 0 else 0.0,
+        frames=frames,
+        packets=packets,
+        retransmissions=sender["retransmissions"],
+        fec_frames=sender["fec_frames"],
+        fec_repairs=receiver["fec_repairs"],
+        residual_losses=sender["residual_losses"],
+        congestion_losses=sender["congestion_losses"],
+        corruption_losses=sender["corruption_losses"],
+        per=sender["corruption_losses"] / frames if frames else 0.0,
+        residual_per=max(0.0, 1 - receiver["delivered"] / packets) if packets else 0.0,
+    )
+
+
+def _index(report: EndReport) -> int:
+    return int(report["index"])

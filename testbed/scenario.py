@@ -1,0 +1,353 @@
+"""The schema of a scenario: what to run, on any tier.
+
+Units are in the names (`rate_bps`, `delay_ms`). docs/scenarios.md describes every key. `scenario_file.py` reads them.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from hosts.profiles import PROFILES
+from hosts.workloads import Bulk, OnOffUdp, Short, Workload, check_ports
+from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
+from linklayer.schemes import SCHEMES
+from linklayer.slacp import ChannelOptions, SlacpConfig
+
+Tier = Literal["model", "emulated", "vusrp", "usrp"]
+Side = Literal["up", "down"]
+#: up is from ST to BAS (the papers' return link), down the other way
+SIDES: tuple[Side, ...] = ("up", "down")
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+Bytes = Annotated[int, Field(gt=0)]
+
+MS = 1_000_000
+
+
+class Part(BaseModel):
+    """A piece of a scenario: unknown keys are errors, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+# -- the link ------------------------------------------------------------------------------------------------
+
+
+class SlacpOptions(Part):
+    """SLACP's options; a value left out is SLACP's default or, for the ACK timer, follows from the link."""
+
+    retransmissions: int = Field(default=1, ge=0)
+    block_frames: int = Field(default=8, ge=1, le=255)
+    redundancy: NotNegative = 1.0
+    block_timer_ms: Positive = 50
+    ack_every: int = Field(default=4, ge=1)
+    ack_timer_ms: Positive | None = None
+    window: int = Field(default=1024, ge=1, le=8192)
+    in_order: bool = True
+
+    def config(self, frame_ms: float) -> SlacpConfig:
+        """Return the core's configuration for a link on which a full frame takes `frame_ms`.
+
+        The ACK timer must not fire between the frames of a busy link: by default it is five of them, 100 ms at
+        least.
+        """
+        ack_timer_ms = self.ack_timer_ms or max(100.0, 5 * frame_ms)
+        return SlacpConfig(
+            retransmissions=self.retransmissions,
+            block_frames=self.block_frames,
+            redundancy=self.redundancy,
+            block_timer_ns=round(self.block_timer_ms * MS),
+            ack_every=self.ack_every,
+            ack_timer_ns=round(ack_timer_ms * MS),
+            ack_timer_max_ns=round(max(2000.0, 4 * ack_timer_ms) * MS),
+            dead_after_ns=round(max(15_000.0, 16 * ack_timer_ms) * MS),
+            window=self.window,
+            channels=(ChannelOptions(in_order=self.in_order), ChannelOptions(arq=False, in_order=False)),
+        )
+
+
+class FastOptions(Part):
+    """Which packets go without ARQ."""
+
+    dscp: frozenset[Annotated[int, Field(ge=0, le=63)]] = frozenset({DSCP_VOICE_ADMIT, DSCP_EF})
+    #: IP protocol numbers
+    protocols: frozenset[Annotated[int, Field(ge=0, le=255)]] = frozenset({UDP})
+
+
+class LinkOptions(Part):
+    """What the two stations run between their IP interfaces."""
+
+    scheme: str = "slacp"
+    #: per station; with a scheme that has flow control
+    ip_queue_bytes: Bytes = 64_000
+    slacp: SlacpOptions = SlacpOptions()
+    fast: FastOptions = FastOptions()
+
+    @model_validator(mode="after")
+    def _check(self) -> "LinkOptions":
+        if self.scheme not in SCHEMES:
+            raise ValueError(f"scheme {self.scheme!r} is unknown: choose from {', '.join(SCHEMES)}")
+        return self
+
+
+# -- the medium ----------------------------------------------------------------------------------------------
+
+
+class NamedErrors(Part):
+    """One of the SLACP paper's models, by name."""
+
+    model: Literal["none", "low", "med", "high", "vhigh", "huge"]
+
+
+class BernoulliErrors(Part):
+    """Each frame is lost with probability `per`."""
+
+    model: Literal["bernoulli"]
+    per: Probability
+
+
+class BitErrors(Part):
+    """Exponential distances between bit errors (COMPARISON)."""
+
+    model: Literal["exponential"]
+    mean_spacing_bytes: Bytes = 65_536
+
+
+class BurstErrors(Part):
+    """Bursts of `burst_frames` lost frames (COMPARISON table 5)."""
+
+    model: Literal["bursts"]
+    burst_frames: int = Field(ge=1)
+    mean_spacing_bytes: Bytes = 65_536
+
+
+class UniformErrors(Part):
+    """Good and bad states of uniform length (SLACP table 1, with one's own numbers)."""
+
+    model: Literal["uniform"]
+    good_ms: tuple[NotNegative, NotNegative]
+    bad_ms: tuple[NotNegative, NotNegative]
+
+
+class GilbertElliottErrors(Part):
+    """Good and bad states of exponential length, with an error rate in each."""
+
+    model: Literal["gilbert-elliott"]
+    good_ms: Positive
+    bad_ms: Positive
+    good_per: Probability = 0
+    bad_per: Probability = 1
+
+
+class TraceErrors(Part):
+    """A recorded channel trace; a relative `path` starts at the scenario's folder."""
+
+    model: Literal["trace"]
+    path: Path
+    by: Literal["index", "time"] = "time"
+    loop: bool = True
+
+
+Errors = Annotated[
+    NamedErrors | BernoulliErrors | BitErrors | BurstErrors | UniformErrors | GilbertElliottErrors | TraceErrors,
+    Field(discriminator="model"),
+]
+
+
+class Assignment(Part):
+    """How the transmitter gets capacity; docs/channel.md explains the DAMA parameters."""
+
+    kind: Literal["cra", "rbdc", "vbdc"] = "cra"
+    signalling_ms: Positive | None = None
+    #: RBDC
+    timeout_ms: Positive | None = None
+    drain_ms: Positive | None = None
+    #: VBDC: shortest and longest wait for other terminals' traffic
+    wait_ms: tuple[NotNegative, NotNegative] | None = None
+
+
+class ExcessDelayOptions(Part):
+    """With `probability` a frame, and everything behind it, is held for `hold_ms` (SLOWLINK)."""
+
+    probability: Probability
+    hold_ms: Positive
+
+
+class Direction(Part):
+    """One direction of the medium."""
+
+    rate_bps: Annotated[int, Field(gt=0)]
+    delay_ms: NotNegative
+    #: with flow control; default: two frames or 4 ms of the rate, whichever is more
+    mac_buffer_bytes: Bytes | None = None
+    #: without flow control, where this is the only queue; default: the IP queue and the MAC buffer together
+    bare_buffer_bytes: Bytes | None = None
+    framing: Literal["raw", "aal5"] = "raw"
+    assignment: Assignment = Assignment()
+    errors: Errors = NamedErrors(model="none")
+    excess_delay: ExcessDelayOptions | None = None
+
+
+class Channel(Part):
+    """The medium: what both directions share, and `up` (ST to BAS) and `down` where they differ."""
+
+    rate_bps: Annotated[int, Field(gt=0)]
+    delay_ms: NotNegative
+    mac_buffer_bytes: Bytes | None = None
+    bare_buffer_bytes: Bytes | None = None
+    framing: Literal["raw", "aal5"] = "raw"
+    assignment: Assignment = Assignment()
+    #: short for errors: {model: bernoulli, per: ...}
+    per: Probability | None = None
+    errors: Errors = NamedErrors(model="none")
+    excess_delay: ExcessDelayOptions | None = None
+    up: dict[str, Any] = Field(default_factory=dict)
+    down: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, raw: Any) -> Any:
+        """Let `errors: high` stand for `errors: {model: high}`, and `assignment: vbdc` likewise."""
+        return _expand_names(raw) if isinstance(raw, dict) else raw
+
+    @model_validator(mode="after")
+    def _check(self) -> "Channel":
+        if self.per is not None and "errors" in self.model_fields_set:
+            raise ValueError("per and errors are both given: set one of them to null")
+        for side in SIDES:
+            try:
+                self.direction(side)
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]
+                place = ".".join((side, *map(str, first["loc"])))
+                raise ValueError(f"{place}: {first['msg']}") from None
+        return self
+
+    def direction(self, side: Side) -> Direction:
+        """Return one direction: what both share, overridden by what `up` or `down` says."""
+        shared = {name: getattr(self, name) for name in Direction.model_fields}
+        own = _expand_names(self.up if side == "up" else self.down)
+        per = own.pop("per", None) if "errors" not in own else None
+        if per is None and "errors" not in own:
+            per = self.per
+        if per is not None:
+            shared["errors"] = BernoulliErrors(model="bernoulli", per=per)
+        return Direction.model_validate({**shared, **own})
+
+
+def _expand_names(raw: dict[str, Any]) -> dict[str, Any]:
+    raw = {key: value for key, value in raw.items() if value is not None}
+    for key, inner in (("errors", "model"), ("assignment", "kind")):
+        if isinstance(raw.get(key), str):
+            raw[key] = {inner: raw[key]}
+    return raw
+
+
+# -- the hosts -----------------------------------------------------------------------------------------------
+
+
+class FlowOptions(Part):
+    """What all workloads have."""
+
+    flow: str | None = None
+    direction: Side = "up"
+    port: Annotated[int, Field(gt=0, lt=65536)] | None = None
+    start_s: NotNegative = 0
+
+
+class BulkOptions(FlowOptions):
+    """One transfer or `flows` parallel ones, each limited by `bytes`, by `duration_s` or by both."""
+
+    kind: Literal["bulk"]
+    bytes: Bytes | None = None
+    duration_s: Positive | None = None
+    flows: int = Field(default=1, ge=1, le=1000)
+    drain_s: NotNegative = 5
+
+
+class ShortOptions(FlowOptions):
+    """`count` transfers of `bytes`, one after the other."""
+
+    kind: Literal["short"]
+    bytes: Bytes = 50_000
+    count: int = Field(default=1, ge=1)
+    gap_ms: NotNegative = 0
+
+
+class OnOffUdpOptions(FlowOptions):
+    """UDP with exponential on and off times."""
+
+    kind: Literal["onoff-udp"]
+    rate_bps: Positive = 500_000
+    on_ms: Positive = 100
+    off_ms: NotNegative = 100
+    packet_bytes: int = Field(default=1000, ge=44, le=65535)
+    duration_s: Positive = 10
+    drain_s: NotNegative = 1
+
+
+WorkloadOptions = Annotated[BulkOptions | ShortOptions | OnOffUdpOptions, Field(discriminator="kind")]
+_WORKLOADS: dict[str, type[Workload]] = {"bulk": Bulk, "short": Short, "onoff-udp": OnOffUdp}
+
+
+class Timing(Part):
+    """What a real-time tier must keep."""
+
+    #: an event later than this is late
+    late_bound_ms: Positive = 10
+    #: more late events than this fraction fail the run
+    late_fraction: Probability = 0.01
+    probe_interval_ms: Annotated[int, Field(ge=1)] = 100
+
+
+class Scenario(Part):
+    """One experiment."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    description: str = ""
+    tier: Tier = "emulated"
+    seed: Annotated[int, Field(ge=0)] = 1
+    #: octets of the IP packet
+    mtu: int = Field(default=1500, ge=576, le=9000)
+    tcp: str = "cubic"
+    link: LinkOptions = LinkOptions()
+    channel: Channel
+    workloads: Annotated[tuple[WorkloadOptions, ...], Field(min_length=1)]
+    timing: Timing = Timing()
+    #: write every frame's fate to a channel trace, for replay
+    trace: bool = True
+    #: an unfinished run is ended after this
+    limit_s: Positive = 1800
+
+    @model_validator(mode="after")
+    def _check(self) -> "Scenario":
+        if self.tcp not in PROFILES:
+            raise ValueError(f"tcp {self.tcp!r} is no profile: choose from {', '.join(PROFILES)}")
+        for side in SIDES:
+            buffer_bytes = self.channel.direction(side).mac_buffer_bytes
+            if buffer_bytes is not None and buffer_bytes < self.max_frame_bytes:
+                raise ValueError(
+                    f"channel.mac_buffer_bytes is {buffer_bytes}: must hold a frame of {self.max_frame_bytes} bytes"
+                )
+        try:
+            check_ports(self.make_workloads())
+        except RuntimeError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @property
+    def max_frame_bytes(self) -> int:
+        """The largest frame on the air."""
+        return self.mtu + SCHEMES[self.link.scheme].overhead_bytes
+
+    def make_workloads(self) -> list[Workload]:
+        """Return the workloads with ports and flow names given where the scenario leaves them open."""
+        made: list[Workload] = []
+        for index, options in enumerate(self.workloads):
+            values = {k: v for k, v in options.model_dump(exclude={"kind"}).items() if v is not None}
+            values.setdefault("port", 5001 + 1000 * index)
+            values.setdefault("flow", options.kind if len(self.workloads) == 1 else f"{options.kind}{index + 1}")
+            made.append(_WORKLOADS[options.kind](**values))
+        return made
