@@ -17,8 +17,6 @@ Rules kept
 Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/profiles.py`).
 """
 
-import json
-import os
 import signal
 import socket
 import sys
@@ -30,6 +28,7 @@ from typing import Any
 
 from hosts.errors import HostError
 from hosts.flows import Counter, Result, delay_acks, listen
+from hosts.jsonlines import Orders, say
 from hosts.loop import READ, Loop
 from hosts.namespaces import enter
 from hosts.probes import TcpProbe
@@ -37,8 +36,6 @@ from hosts.tcp_flows import StreamReceiver, StreamSender
 from hosts.udp_flows import UdpReceiver, UdpSender
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, from_dict
 from telemetry.records import FlowRecord, TcpRecord
-
-_STDIN, _STDOUT = 0, 1
 
 
 class Agent:
@@ -201,48 +198,14 @@ class Agent:
             say({"done": True})
 
 
-class Orders:
-    """The lines on stdin."""
-
-    def __init__(self) -> None:
-        self._buffer = b""
-
-    def fileno(self) -> int:
-        """Standard input's descriptor."""
-        return _STDIN
-
-    def read(self) -> list[dict[str, Any]] | None:
-        """Whole lines that have come, after waiting for some input; None at its end.
-
-        Raises ValueError when a line is no JSON object.
-        """
-        data = os.read(_STDIN, 65536)
-        if not data:
-            return None
-        *lines, self._buffer = (self._buffer + data).split(b"\n")
-        orders = [json.loads(line) for line in lines if line.strip()]
-        if not all(isinstance(order, dict) for order in orders):
-            raise ValueError("every line on stdin must be a JSON object")
-        return orders
-
-
-def say(message: Mapping[str, Any]) -> None:
-    """Write one line to stdout."""
-    data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
-    while data:
-        data = data[os.write(_STDOUT, data) :]
-
-
 def serve() -> None:
     """Run one agent from configuration to stop; raises HostError, ValueError, KeyError or TypeError."""
     orders = Orders()
-    waiting: list[dict[str, Any]] = []
-    while not waiting:
-        more = orders.read()
-        if more is None:
-            return
-        waiting = more
-    agent = Agent(waiting.pop(0))
+    first = orders.first()
+    if first is None:
+        return
+    config, waiting = first
+    agent = Agent(config)
     say({"ready": True})
 
     def obey(messages: list[dict[str, Any]]) -> None:
