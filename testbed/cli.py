@@ -91,6 +91,52 @@ def cli(context: click.Context) -> None:
 
 
 @cli.command()
+@click.argument("scenario", type=click.Path(path_type=Path))
+@click.option("--tier", type=click.Choice(["model", "emulated", "vusrp", "usrp"]), help="Run on this tier.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value, as in channel.per=0.1.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers.")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, help="Run N times with consecutive seeds.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
+@click.option("--allow-late", is_flag=True, help="Accept a run that did not keep the clock.")
+@click.option("--json", "json_", is_flag=True, help="Print one JSON object (with --repeat: one per run) instead.")
+def run(
+    scenario: Path,
+    tier: str | None,
+    settings: tuple[str, ...],
+    seed: int | None,
+    repeat: int,
+    out: Path,
+    allow_late: bool,
+    json_: bool,
+) -> None:
+    """Run SCENARIO (a YAML file) and show its result.
+
+    Each run keeps its scenario, seed, versions, records and result in a folder of its own below --out.
+    """
+    from testbed import commands
+
+    overrides = {"tier": tier, "seed": seed}
+    commands.run(scenario, settings, overrides, repeat=repeat, out=out, allow_late=allow_late, json_=json_)
+
+
+@cli.command()
+@click.option("--seconds", type=click.FloatRange(min=2), default=40.0, show_default=True, help="Length of each run.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
+@click.option("--allow-late", is_flag=True, help="Accept a run that did not keep the clock.")
+def demo(seconds: float, settings: tuple[str, ...], seed: int | None, out: Path, allow_late: bool) -> None:
+    """Show what SLACP does: one transfer over a lossy link without it, one with it, side by side.
+
+    Two real Linux hosts, kernel TCP, a modelled radio link (tier emulated). Takes about a minute and ends with a
+    table and a plot.
+    """
+    from testbed import commands
+
+    commands.demo(seconds, settings, seed, out=out, allow_late=allow_late)
+
+
+@cli.command()
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object instead of the table.")
 def doctor(json_: bool) -> int:
     """Look at this machine: what works, what is missing, how to get it.

@@ -1,0 +1,86 @@
+"""What `run` and `demo` do, behind the command line."""
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from testbed import show
+from testbed.results import Summary
+from testbed.running import check_tier, repetitions, require_on_time, run_once
+from testbed.scenario_file import load
+
+DEMO_SCENARIO = Path(__file__).resolve().parent.parent / "scenarios" / "lossy-link.yaml"
+#: the schemes the demo shows, the baseline first
+DEMO_SCHEMES = ("none", "slacp")
+
+
+def run(
+    path: Path,
+    settings: Sequence[str],
+    overrides: Mapping[str, Any],
+    *,
+    repeat: int,
+    out: Path,
+    allow_late: bool,
+    json_: bool,
+) -> None:
+    """Run a scenario `repeat` times and print what came of it."""
+    scenario = load(path, settings, **overrides)
+    check_tier(scenario)
+    summaries: list[Summary] = []
+    for seeded in repetitions(scenario, repeat):
+        label = f"{scenario.name} {scenario.link.scheme} seed {seeded.seed}"
+        with show.progress([label]) as [bar]:
+            summaries.append(run_once(seeded, out, bar))
+        if json_:
+            print(json.dumps(asdict(summaries[-1])), flush=True)
+    if not json_:
+        console = Console()
+        console.print(show.table(summaries, f"{scenario.name}, tier {scenario.tier}"))
+        for summary in summaries:
+            folder = Path(str(summary.folder))
+            show.plot([(f"{summary.scheme} seed {summary.seed}", folder)], folder / "plot.png", summary.run)
+            console.print(f"{folder}/  scenario, records, plot.png", highlight=False)
+    _warn(summaries)
+    require_on_time(summaries, allow_late)
+
+
+def demo(seconds: float, settings: Sequence[str], seed: int | None, *, out: Path, allow_late: bool) -> None:
+    """Run the demo's scenario without and with SLACP at the same time, and show both."""
+    common = (f"workloads.0.duration_s={seconds}", *settings)
+    scenarios = [load(DEMO_SCENARIO, (*common, f"link.scheme={scheme}"), seed=seed) for scheme in DEMO_SCHEMES]
+    console = Console()
+    channel = scenarios[0].channel.direction("up")
+    console.print(f"[bold]{scenarios[0].description}[/]")
+    console.print(
+        f"{show.rate(channel.rate_bps)}, {channel.delay_ms:g} ms each way, errors: {channel.errors.model_dump()}, "
+        f"TCP {scenarios[0].tcp}, tier {scenarios[0].tier}, seed {scenarios[0].seed}",
+        highlight=False,
+    )
+    labels = ["without SLACP", "with SLACP"]
+    with show.progress(labels) as bars, ThreadPoolExecutor(len(scenarios)) as pool:
+        futures = [pool.submit(run_once, scenario, out, bar) for scenario, bar in zip(scenarios, bars, strict=True)]
+        summaries = [future.result() for future in futures]
+    folders = [(label, Path(str(summary.folder))) for label, summary in zip(labels, summaries, strict=True)]
+    console.print(show.terminal_plot(folders), highlight=False, markup=False)
+    console.print(show.table(summaries, f"the same {seconds:g} s without and with SLACP"))
+    bare, slacp = summaries
+    if bare.goodput_bps:
+        ratio = slacp.goodput_bps / bare.goodput_bps
+        console.print(f"SLACP carried [bold]{ratio:.1f} times[/] the data.", highlight=False)
+    picture = folders[-1][1] / "demo.png"
+    show.plot(folders, picture, f"TCP over a lossy link, {channel.errors.model_dump()}")
+    console.print(f"plot: {picture}", highlight=False)
+    _warn(summaries)
+    require_on_time(summaries, allow_late)
+
+
+def _warn(summaries: Sequence[Summary]) -> None:
+    console = Console(stderr=True)
+    for line in show.warnings(summaries):
+        console.print(f"[yellow]warning:[/] {line}", highlight=False)

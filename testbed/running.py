@@ -1,0 +1,49 @@
+"""From a scenario to results: tiers by name, repetitions, one run's folder each."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from testbed.errors import FadelabError
+from testbed.live import Show, run_live
+from testbed.results import Summary
+from testbed.scenario import Scenario
+from testbed.store import RunFolder
+
+#: the tiers that run today; the others have a place in the schema and say so here
+_TIERS = {"emulated": run_live}
+
+
+class LateError(FadelabError):
+    """A real-time tier did not keep the clock."""
+
+
+def check_tier(scenario: Scenario) -> None:
+    """Raise FadelabError when the scenario's tier cannot run."""
+    if scenario.tier not in _TIERS:
+        raise FadelabError(
+            f"tier {scenario.tier} is not part of this version: run --tier {', '.join(_TIERS)} (no tier stands in "
+            "for another)"
+        )
+
+
+def run_once(scenario: Scenario, runs: Path, show: Show) -> Summary:
+    """Run a scenario and return its result."""
+    check_tier(scenario)
+    return _TIERS[scenario.tier](scenario, RunFolder.create(runs, scenario), show)
+
+
+def repetitions(scenario: Scenario, repeat: int) -> Iterator[Scenario]:
+    """The scenario with consecutive seeds, starting at its own."""
+    for offset in range(repeat):
+        yield scenario.model_copy(update={"seed": scenario.seed + offset})
+
+
+def require_on_time(summaries: list[Summary], allow_late: bool) -> None:
+    """Raise LateError when a run did not keep the clock, unless that is allowed."""
+    late = [s for s in summaries if not s.on_time]
+    if late and not allow_late:
+        s = late[0]
+        raise LateError(
+            f"{s.run}: {s.late_events} of {s.events} events were late (worst {s.max_late_ms:.0f} ms): this machine "
+            "did not keep up; lower the rate, free the machine, or accept it with --allow-late"
+        )

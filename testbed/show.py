@@ -1,0 +1,252 @@
+"""What people see of a run: progress while it goes on, tables and plots at its end.
+
+Progress goes to stderr, so that stdout holds the result alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from telemetry.parquet import read_records
+from testbed.live import Progress as RunProgress
+from testbed.live import Show
+from testbed.results import Summary
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Okabe and Ito's colours, told apart by the colour-blind, too
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+def rate(bps: float) -> str:
+    """A rate for people."""
+    for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if bps >= size:
+            return f"{bps / size:.2f} {unit}"
+    return f"{bps:.0f} bit/s"
+
+
+class _State(ProgressColumn):
+    """Time and rate of one run."""
+
+    def render(self, task: Any) -> Text:
+        return Text(task.fields["state"], style="cyan")
+
+
+@contextmanager
+def progress(labels: Sequence[str]) -> Iterator[list[Show]]:
+    """Show one bar per label; yields what each run is to call."""
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        _State(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bars:
+        tasks = [bars.add_task(label, total=None, state="") for label in labels]
+        yield [_Bar(bars, task) for task in tasks]
+
+
+class _Bar:
+    """One run's bar; on no terminal, a line every ten seconds."""
+
+    def __init__(self, bars: Progress, task: TaskID) -> None:
+        self._bars, self._task = bars, task
+        self._told_s = 0.0
+
+    def __call__(self, run: RunProgress) -> None:
+        total, done = _extent(run)
+        state = run.phase
+        if run.phase == "running":
+            state = f"{run.elapsed_s:5.1f} s  {rate(run.goodput_bps):>13}"
+        self._bars.update(self._task, total=total, completed=done, state=state)
+        if not self._bars.console.is_terminal and run.elapsed_s - self._told_s >= 10:
+            self._told_s = run.elapsed_s
+            label = self._bars.tasks[self._task].description
+            share = f"{100 * done / total:3.0f} %" if total else ""
+            self._bars.console.print(f"{label}: {state} {share}".rstrip())
+
+
+def _extent(run: RunProgress) -> tuple[float | None, float]:
+    """What a full bar stands for, and how much of it there is."""
+    if run.expected_s is not None:
+        return run.expected_s, min(run.elapsed_s, run.expected_s)
+    if run.bytes_expected is not None:
+        return run.bytes_expected, run.bytes_received
+    return None, 0
+
+
+def table(summaries: Sequence[Summary], title: str) -> Table:
+    """The results, a row each, and their medians when one scheme ran more than once."""
+    grid = Table(title=title, title_style="bold", header_style="bold")
+    for heading in ("link", "tcp", "seed"):
+        grid.add_column(heading)
+    for heading in (
+        "goodput",
+        "of capacity",
+        "time",
+        "PER",
+        "residual",
+        "link rexmt",
+        "FEC",
+        "TCP rexmt",
+        "RTO",
+        "late",
+    ):
+        grid.add_column(heading, justify="right")
+    for s in summaries:
+        link = s.link["up" if s.flows[0].direction == "up" else "down"]
+        grid.add_row(
+            s.scheme,
+            s.tcp,
+            str(s.seed),
+            rate(s.goodput_bps),
+            f"{100 * s.goodput_bps / s.capacity_bps:.0f} %",
+            f"{s.duration_s:.1f} s" + ("" if s.finished else " (cut)"),
+            f"{100 * link.per:.1f} %",
+            f"{100 * link.residual_per:.2f} %",
+            str(link.retransmissions),
+            str(link.fec_frames),
+            str(s.retransmissions),
+            str(s.timeouts),
+            str(s.late_events) if s.on_time else f"[red]{s.late_events}[/]",
+        )
+    groups: dict[str, list[Summary]] = {}
+    for s in summaries:
+        groups.setdefault(s.scheme, []).append(s)
+    if any(len(group) > 1 for group in groups.values()):
+        grid.add_section()
+        for scheme, group in groups.items():
+            goodput = median(s.goodput_bps for s in group)
+            share = f"{100 * goodput / group[0].capacity_bps:.0f} %"
+            time = f"{median(s.duration_s for s in group):.1f} s"
+            grid.add_row(scheme, group[0].tcp, "median", rate(goodput), share, time, *[""] * 7, style="bold")
+    return grid
+
+
+def warnings(summaries: Sequence[Summary]) -> list[str]:
+    """What is wrong with these results, a line each."""
+    lines = []
+    for s in summaries:
+        if not s.on_time:
+            lines.append(
+                f"{s.run}: {s.late_events} of {s.events} events were late (worst {s.max_late_ms:.0f} ms): "
+                "this machine did not keep up, the figures are not the channel's"
+            )
+        if not s.intact:
+            lines.append(f"{s.run}: what arrived is not what was sent")
+        if not s.finished:
+            lines.append(f"{s.run}: ended before the transfer did (limit_s)")
+    return lines
+
+
+# -- plots ---------------------------------------------------------------------------------------------------
+
+
+def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
+    """Draw goodput, data received, cwnd and losses of some runs over time into one PNG."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(2, 2, figsize=(11, 6.5), layout="constrained", sharex=True)
+    (goodput, received), (cwnd, losses) = axes
+    for colour, (label, folder) in zip(COLOURS, folders, strict=False):
+        _draw_flows(goodput, received, folder, label, colour)
+        _draw_cwnd(cwnd, folder, label, colour)
+        _draw_losses(losses, folder, label, colour)
+    for axis, name, unit in (
+        (goodput, "Goodput (1 s mean)", "Mbit/s"),
+        (received, "Received", "MB"),
+        (cwnd, "cwnd", "KiB"),
+        (losses, "Losses: on the air (dotted) and left for TCP", "frames"),
+    ):
+        axis.set_title(name, loc="left", fontsize=10)
+        axis.set_ylabel(unit)
+        axis.grid(alpha=0.3)
+        axis.set_ylim(bottom=0)
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in (cwnd, losses):
+        axis.set_xlabel("time (s)")
+        axis.set_xlim(left=0)
+    received.legend(frameon=False)
+    figure.suptitle(title, fontweight="bold")
+    figure.savefig(target, dpi=130)
+    plt.close(figure)
+
+
+def _draw_flows(goodput: "Axes", received: "Axes", folder: Path, label: str, colour: str) -> None:
+    times, totals = flow_totals(folder)
+    received.plot(times, [total / 1e6 for total in totals], color=colour, label=label)
+    goodput.plot(*mean_rate(times, totals), color=colour, label=label)
+
+
+def _draw_cwnd(axis: "Axes", folder: Path, label: str, colour: str) -> None:
+    rows = read_records(folder, "tcp")
+    for flow in sorted({row["flow"] for row in rows}):
+        points = [(row["time_ns"] / 1e9, row["cwnd_bytes"] / 1024) for row in rows if row["flow"] == flow]
+        axis.plot(*zip(*points, strict=True), color=colour, label=label, linewidth=1)
+
+
+def _draw_losses(axis: "Axes", folder: Path, label: str, colour: str) -> None:
+    rows = [row for row in read_records(folder, "link") if row["link"] == "up"]
+    times = [row["time_ns"] / 1e9 for row in rows]
+    axis.plot(times, [row["corruption_losses"] for row in rows], color=colour, linestyle=":", label=label)
+    left = [left_for_tcp(row) for row in rows]
+    axis.plot(times, left, color=colour, label=label)
+
+
+def left_for_tcp(row: dict[str, Any]) -> int:
+    """Losses TCP has to repair: all of the medium's where the link repairs none, and the queue's."""
+    repairs = row["retransmissions"] > 0 or row["fec_frames"] > 0
+    corrupted: int = row["residual_losses"] if repairs else row["corruption_losses"]
+    dropped: int = row["congestion_losses"]
+    return corrupted + dropped
+
+
+def flow_totals(folder: Path) -> tuple[list[float], list[int]]:
+    """Payload bytes received by all flows of a run over time (s)."""
+    latest: dict[str, int] = {}
+    times, totals = [0.0], [0]
+    for row in read_records(folder, "flow"):
+        latest[row["flow"]] = row["bytes_received"]
+        times.append(row["time_ns"] / 1e9)
+        totals.append(sum(latest.values()))
+    return times, totals
+
+
+def mean_rate(times: list[float], totals: list[int], window_s: float = 1.0) -> tuple[list[float], list[float]]:
+    """The rate over a sliding window, in Mbit/s: one value per time."""
+    rates = []
+    start = 0
+    for end, time in enumerate(times):
+        while start < end and times[start] < time - window_s:
+            start += 1
+        span = time - times[start]
+        rates.append((totals[end] - totals[start]) * 8e-6 / span if span > 0 else 0.0)
+    return times, rates
+
+
+def terminal_plot(folders: Sequence[tuple[str, Path]]) -> str:
+    """Data received over time, drawn in characters."""
+    import plotext
+
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.plot_size(90, 16)
+    for (label, folder), marker in zip(folders, "ox*", strict=False):
+        times, totals = flow_totals(folder)
+        plotext.plot(times, [total / 1e6 for total in totals], label=label, marker=marker)
+    plotext.xlabel("time (s)")
+    plotext.ylabel("MB received")
+    return str(plotext.build())
