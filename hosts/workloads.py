@@ -48,6 +48,7 @@ class Bulk:
         _check(self.duration_s is None or self.duration_s > 0, "duration_s must be above 0")
         _check(1 <= self.flows <= 1000, "flows must be 1 to 1000")
         _check(self.drain_s >= 0, "drain_s must not be negative")
+        _check(self.port + self.flows <= 65536, f"{self.flows} flows from port {self.port} on end above 65535")
 
     def ports(self) -> dict[int, str]:
         """Which flow each port carries."""

@@ -41,7 +41,7 @@ def run(
             print(json.dumps(asdict(summaries[-1])), flush=True)
     if not json_:
         console = Console()
-        console.print(show.table(summaries, f"{scenario.name}, tier {scenario.tier}"))
+        console.print(show.table(summaries, f"{scenario.name}: TCP {scenario.tcp}, tier {scenario.tier}"))
         for summary in summaries:
             folder = Path(str(summary.folder))
             show.plot([(f"{summary.scheme} seed {summary.seed}", folder)], folder / "plot.png", summary.run)
@@ -56,25 +56,22 @@ def demo(seconds: float, settings: Sequence[str], seed: int | None, *, out: Path
     scenarios = [load(DEMO_SCENARIO, (*common, f"link.scheme={scheme}"), seed=seed) for scheme in DEMO_SCHEMES]
     console = Console()
     channel = scenarios[0].channel.direction("up")
-    console.print(f"[bold]{scenarios[0].description}[/]")
-    console.print(
-        f"{show.rate(channel.rate_bps)}, {channel.delay_ms:g} ms each way, errors: {channel.errors.model_dump()}, "
-        f"TCP {scenarios[0].tcp}, tier {scenarios[0].tier}, seed {scenarios[0].seed}",
-        highlight=False,
-    )
+    medium = f"{show.rate(channel.rate_bps)}, {channel.delay_ms:g} ms each way, {show.errors_in_words(channel.errors)}"
+    run_by = f"TCP {scenarios[0].tcp}, tier {scenarios[0].tier}, seed {scenarios[0].seed}"
+    console.print(f"[bold]{scenarios[0].description}[/]\n{medium}\n{run_by}\n", highlight=False)
     labels = ["without SLACP", "with SLACP"]
     with show.progress(labels) as bars, ThreadPoolExecutor(len(scenarios)) as pool:
         futures = [pool.submit(run_once, scenario, out, bar) for scenario, bar in zip(scenarios, bars, strict=True)]
         summaries = [future.result() for future in futures]
     folders = [(label, Path(str(summary.folder))) for label, summary in zip(labels, summaries, strict=True)]
-    console.print(show.terminal_plot(folders), highlight=False, markup=False)
+    console.print(show.terminal_plot(folders, console.width))
     console.print(show.table(summaries, f"the same {seconds:g} s without and with SLACP"))
     bare, slacp = summaries
     if bare.goodput_bps:
         ratio = slacp.goodput_bps / bare.goodput_bps
         console.print(f"SLACP carried [bold]{ratio:.1f} times[/] the data.", highlight=False)
     picture = folders[-1][1] / "demo.png"
-    show.plot(folders, picture, f"TCP over a lossy link, {channel.errors.model_dump()}")
+    show.plot(folders, picture, f"TCP over a lossy link: {medium}")
     console.print(f"plot: {picture}", highlight=False)
     _warn(summaries)
     require_on_time(summaries, allow_late)

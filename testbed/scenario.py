@@ -199,7 +199,7 @@ class Channel(Part):
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5"] = "raw"
     assignment: Assignment = Assignment()
-    #: short for errors: {model: bernoulli, per: ...}
+    #: short for errors: {model: bernoulli, per: ...}; goes before the `per` given there
     per: Probability | None = None
     errors: Errors = NamedErrors(model="none")
     excess_delay: ExcessDelayOptions | None = None
@@ -214,8 +214,8 @@ class Channel(Part):
 
     @model_validator(mode="after")
     def _check(self) -> "Channel":
-        if self.per is not None and "errors" in self.model_fields_set:
-            raise ValueError("per and errors are both given: set one of them to null")
+        if self.per is not None and "errors" in self.model_fields_set and self.errors.model != "bernoulli":
+            raise ValueError(f"per and errors: {self.errors.model} are both given: set one of them to null")
         for side in SIDES:
             try:
                 self.direction(side)

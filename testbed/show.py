@@ -18,12 +18,21 @@ from telemetry.parquet import read_records
 from testbed.live import Progress as RunProgress
 from testbed.live import Show
 from testbed.results import Summary
+from testbed.scenario import BernoulliErrors, Errors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Okabe and Ito's colours, told apart by the colour-blind, too
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+def errors_in_words(errors: Errors) -> str:
+    """An error model for people."""
+    if isinstance(errors, BernoulliErrors):
+        return f"PER {100 * errors.per:g} %"
+    options = errors.model_dump(mode="json", exclude={"model"}, exclude_none=True)
+    return " ".join([f"errors {errors.model}", *(f"{name} {value}" for name, value in options.items())])
 
 
 def rate(bps: float) -> str:
@@ -85,33 +94,28 @@ def _extent(run: RunProgress) -> tuple[float | None, float]:
     return None, 0
 
 
+_COLUMNS = ("goodput", "of rate", "time", "PER", "left", "ARQ", "FEC", "TCP", "RTO", "late")
+LEGEND = (
+    "PER: frames lost on the air; left: packets the link did not repair; ARQ, TCP: retransmissions of the link and "
+    "of TCP; FEC: redundancy frames; RTO: timeouts; late: events the machine was late for"
+)
+
+
 def table(summaries: Sequence[Summary], title: str) -> Table:
-    """The results, a row each, and their medians when one scheme ran more than once."""
-    grid = Table(title=title, title_style="bold", header_style="bold")
-    for heading in ("link", "tcp", "seed"):
-        grid.add_column(heading)
-    for heading in (
-        "goodput",
-        "of capacity",
-        "time",
-        "PER",
-        "residual",
-        "link rexmt",
-        "FEC",
-        "TCP rexmt",
-        "RTO",
-        "late",
-    ):
-        grid.add_column(heading, justify="right")
+    """The results, a row each, and the medians of a scheme that ran more than once."""
+    grid = Table(title=title, title_style="bold", header_style="bold", caption=LEGEND, caption_justify="left")
+    grid.add_column("link")
+    for heading in _COLUMNS:
+        grid.add_column(heading, justify="right", no_wrap=True)
+    groups: dict[str, list[Summary]] = {}
     for s in summaries:
-        link = s.link["up" if s.flows[0].direction == "up" else "down"]
+        groups.setdefault(s.scheme, []).append(s)
+    repeated = any(len(group) > 1 for group in groups.values())
+    for s in summaries:
+        link = s.link[s.flows[0].direction]
         grid.add_row(
-            s.scheme,
-            s.tcp,
-            str(s.seed),
-            rate(s.goodput_bps),
-            f"{100 * s.goodput_bps / s.capacity_bps:.0f} %",
-            f"{s.duration_s:.1f} s" + ("" if s.finished else " (cut)"),
+            f"{s.scheme} seed {s.seed}" if repeated else s.scheme,
+            *_speed(s.goodput_bps, s.capacity_bps, s.duration_s, s.finished),
             f"{100 * link.per:.1f} %",
             f"{100 * link.residual_per:.2f} %",
             str(link.retransmissions),
@@ -120,17 +124,18 @@ def table(summaries: Sequence[Summary], title: str) -> Table:
             str(s.timeouts),
             str(s.late_events) if s.on_time else f"[red]{s.late_events}[/]",
         )
-    groups: dict[str, list[Summary]] = {}
-    for s in summaries:
-        groups.setdefault(s.scheme, []).append(s)
-    if any(len(group) > 1 for group in groups.values()):
+    if repeated:
         grid.add_section()
         for scheme, group in groups.items():
-            goodput = median(s.goodput_bps for s in group)
-            share = f"{100 * goodput / group[0].capacity_bps:.0f} %"
-            time = f"{median(s.duration_s for s in group):.1f} s"
-            grid.add_row(scheme, group[0].tcp, "median", rate(goodput), share, time, *[""] * 7, style="bold")
+            goodput, time = median(s.goodput_bps for s in group), median(s.duration_s for s in group)
+            speed = _speed(goodput, group[0].capacity_bps, time, finished=all(s.finished for s in group))
+            grid.add_row(f"{scheme} median", *speed, *[""] * (len(_COLUMNS) - len(speed)), style="bold")
     return grid
+
+
+def _speed(goodput_bps: float, capacity_bps: int, duration_s: float, finished: bool) -> tuple[str, str, str]:
+    cut = "" if finished else " (cut)"
+    return rate(goodput_bps), f"{100 * goodput_bps / capacity_bps:.0f} %", f"{duration_s:.1f} s{cut}"
 
 
 def warnings(summaries: Sequence[Summary]) -> list[str]:
@@ -202,16 +207,14 @@ def _draw_losses(axis: "Axes", folder: Path, label: str, colour: str) -> None:
     rows = [row for row in read_records(folder, "link") if row["link"] == "up"]
     times = [row["time_ns"] / 1e9 for row in rows]
     axis.plot(times, [row["corruption_losses"] for row in rows], color=colour, linestyle=":", label=label)
-    left = [left_for_tcp(row) for row in rows]
-    axis.plot(times, left, color=colour, label=label)
+    axis.plot(times, left_for_tcp(rows), color=colour, label=label)
 
 
-def left_for_tcp(row: dict[str, Any]) -> int:
-    """Losses TCP has to repair: all of the medium's where the link repairs none, and the queue's."""
-    repairs = row["retransmissions"] > 0 or row["fec_frames"] > 0
-    corrupted: int = row["residual_losses"] if repairs else row["corruption_losses"]
-    dropped: int = row["congestion_losses"]
-    return corrupted + dropped
+def left_for_tcp(rows: Sequence[dict[str, Any]]) -> list[int]:
+    """Losses TCP has to repair: what queues dropped, and what the link gave up or, repairing nothing, lost."""
+    repairs = any(row["retransmissions"] for row in rows)
+    corrupted = "residual_losses" if repairs else "corruption_losses"
+    return [row["congestion_losses"] + row[corrupted] for row in rows]
 
 
 def flow_totals(folder: Path) -> tuple[list[float], list[int]]:
@@ -226,27 +229,27 @@ def flow_totals(folder: Path) -> tuple[list[float], list[int]]:
 
 
 def mean_rate(times: list[float], totals: list[int], window_s: float = 1.0) -> tuple[list[float], list[float]]:
-    """The rate over a sliding window, in Mbit/s: one value per time."""
+    """The rate over the last `window_s` (since the start, before that), in Mbit/s: one value per time."""
     rates = []
     start = 0
     for end, time in enumerate(times):
-        while start < end and times[start] < time - window_s:
+        while start + 1 < end and times[start + 1] <= time - window_s:
             start += 1
-        span = time - times[start]
-        rates.append((totals[end] - totals[start]) * 8e-6 / span if span > 0 else 0.0)
+        span = max(time - times[start], window_s / 2)
+        rates.append((totals[end] - totals[start]) * 8e-6 / span)
     return times, rates
 
 
-def terminal_plot(folders: Sequence[tuple[str, Path]]) -> str:
+def terminal_plot(folders: Sequence[tuple[str, Path]], width: int) -> Text:
     """Data received over time, drawn in characters."""
     import plotext
 
     plotext.clear_figure()
     plotext.theme("clear")
-    plotext.plot_size(90, 16)
+    plotext.plot_size(min(width, 100), 16)
     for (label, folder), marker in zip(folders, "ox*", strict=False):
         times, totals = flow_totals(folder)
         plotext.plot(times, [total / 1e6 for total in totals], label=label, marker=marker)
     plotext.xlabel("time (s)")
     plotext.ylabel("MB received")
-    return str(plotext.build())
+    return Text.from_ansi(plotext.build())

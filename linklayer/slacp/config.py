@@ -36,8 +36,7 @@ RELIABLE, FAST = 0, 1
 class SlacpConfig:
     """Options of one SLACP endpoint; both ends of a link use the same ones. Raises ValueError when out of range.
 
-    Times are in nanoseconds. `redundancy` is redundancy frames per unacknowledged frame of a block; 0 switches
-    FEC off.
+    Times are in nanoseconds. `redundancy` is redundancy frames per actual frame of a block; 0 switches FEC off.
     """
 
     #: times one frame may be retransmitted (paper: once)

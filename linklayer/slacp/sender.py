@@ -6,8 +6,8 @@ Rules: there is no retransmission timer. A transmission is judged lost when an a
 was seen (`tx_high`), or when the receiver's ACK timer repeats an acknowledgement that does not list it although it
 was sent longer ago than a round trip. A frame is retransmitted at most `retransmissions` times; retransmissions come
 before everything new. First transmissions carry no FEC. Retransmitted frames form a block; when it is full, or when
-its threshold timer has expired and no retransmission waits, redundancy is computed for the members not yet
-acknowledged. A protected retransmission is judged when its block's last redundancy frame is. At most one packet waits
+its threshold timer has expired and no retransmission waits, redundancy is computed, unless all of it has been
+acknowledged by then. A protected retransmission is judged when its block's last redundancy frame is. At most one packet waits
 unsent: the rest stays in the IP queue.
 
 Left out: congestion control (the link's rate is the radio's) and fragmentation (the MTU is the link's).
@@ -115,15 +115,15 @@ class ArqSender:
         """The number of the next new frame; what numbers on the wire are unwrapped against."""
         return self._next_seq
 
-    def handle_ack(self, tx_high: int, cum: int, received: int, sent_before: int | None) -> int | None:
-        """Settle what arrived and judge what did not; return when transmission `tx_high` was sent, if known.
+    def handle_ack(self, tx_high: int, cum: int, received: int, sent_before: int | None) -> None:
+        """Settle what arrived and judge what did not.
 
         `cum` and `tx_high` are unwrapped. With `sent_before` (a repeated acknowledgement) transmissions made at or
         before that time are judged, too.
         """
         if cum + received.bit_length() > self._next_seq:
             self._stats.refused += 1
-            return None
+            return
         for seq in range(self._base, cum):
             self._settle(seq)
         seq = cum
@@ -134,22 +134,18 @@ class ArqSender:
             received >>= zeros + 1
             seq += 1
         self._move_base()
-        newest_sent_at = None
         verdicts = self._verdicts
         while verdicts:
             tx, sent_at, entries = verdicts[0]
             if tx > tx_high and (sent_before is None or sent_at > sent_before):
                 break
             verdicts.popleft()
-            if tx == tx_high:
-                newest_sent_at = sent_at
             for entry in entries:
                 if not entry.settled:
                     self._lose(entry)
         if cum < self._base and not self._outstanding and not verdicts:
             # everything is settled here and the receiver does not know it: only a frame of ours can tell
             self._sync_due = True
-        return newest_sent_at
 
     def _settle(self, seq: int) -> None:
         entry = self._outstanding.pop(seq, None)
@@ -287,11 +283,9 @@ class ArqSender:
 
     def _compute(self, block: _Block) -> None:
         self._open = None
-        # members that have arrived need no protection, but count as known symbols
-        unsettled = sum(not entry.settled for entry in block.members)
-        if not unsettled:
+        if all(entry.settled for entry in block.members):
             return
-        redundant = ceil(unsettled * self._config.redundancy)
+        redundant = ceil(len(block.members) * self._config.redundancy)
         members = [(entry.seq & NUMBER_MASK, entry.packet) for entry in block.members]
         shards = self._code.encode(members, redundant)
         block.shards.extend(enumerate(shards, start=len(members)))
