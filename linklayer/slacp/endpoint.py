@@ -8,7 +8,9 @@ packets (channels without ARQ first) and, when nothing else carries it, the send
 one transmission numbering `tx`; a jump in it tells the receiver at once that something was lost, whatever it was.
 
 The acknowledgement of a channel is due after `ack_every` new frames; at once after a jump, a damaged frame or a
-retransmission; and when the ACK timer expires, which starts with every new frame and doubles while none comes.
+retransmission; and when the ACK timer expires, which starts with every new frame of a channel with ARQ and doubles
+while none comes. Frames of the other channels leave it alone: nothing else would be said while they stream one way,
+and a peer that hears nothing takes the link for dead.
 """
 
 from collections import deque
@@ -16,7 +18,7 @@ from collections.abc import Sized
 from random import Random
 
 from linklayer.link import LinkCounters
-from linklayer.slacp.config import SlacpConfig
+from linklayer.slacp.config import MAX_WINDOW, SlacpConfig
 from linklayer.slacp.fec import ErasureCode
 from linklayer.slacp.frames import NUMBER_MASK, Ack, Damaged, Data, Fec, Frame, Hello, unwrap
 from linklayer.slacp.receiver import ArqReceiver, Deliveries, FastReceiver
@@ -24,6 +26,9 @@ from linklayer.slacp.rtt import RttEstimator
 from linklayer.slacp.sender import ArqSender, FastSender
 from linklayer.slacp.session import Session
 from linklayer.slacp.stats import ReceiverStats, SenderStats
+
+#: how far the number of a damaged frame may be ahead and still be believed: its header has 16 bits of check, not 32
+BELIEVED_JUMP = 64
 
 
 class Slacp:
@@ -76,10 +81,14 @@ class Slacp:
         self._rtt = RttEstimator()
         #: number of the next transmission
         self._tx = first
+        #: transmissions not known to have been seen, each with its time; the newest only, for the round-trip time
+        self._transmitted: deque[tuple[int, int]] = deque(maxlen=MAX_WINDOW)
         #: highest transmission seen of the peer's
         self._tx_high = peer_first - 1
         #: new frames since the last acknowledgement, by channel
         self._unacked = [0] * len(config.channels)
+        # a sender whose window is full before that would wait for the ACK timer
+        self._ack_every = min(config.ack_every, max(1, config.window // 2))
         self._acks_due: deque[int] = deque()
         self._ack_repeats = False
         self._ack_interval = config.ack_timer_ns
@@ -147,19 +156,21 @@ class Slacp:
         for arq in self._arq_senders:
             frame = arq.poll_retransmission(tag, tx, now) or arq.poll_redundancy(tag, tx, now)
             if frame is not None:
-                self._tx = tx + 1
-                return frame
+                return self._transmit(frame, now)
         for sender in self._by_urgency:
             frame = sender.poll_new(tag, tx, now)
             if frame is not None:
-                self._tx = tx + 1
-                return frame
+                return self._transmit(frame, now)
         for arq in self._arq_senders:
             frame = arq.poll_sync(tag, tx, now)
             if frame is not None:
-                self._tx = tx + 1
-                return frame
+                return self._transmit(frame, now)
         return None
+
+    def _transmit(self, frame: Frame, now: int) -> Frame:
+        self._transmitted.append((self._tx, now))
+        self._tx += 1
+        return frame
 
     def _acknowledge(self, channel: int) -> Ack:
         receiver = self._receivers[channel]
@@ -200,14 +211,16 @@ class Slacp:
             self._handle_ack(frame, now)
             return
 
-        # a frame with a transmission number: news for the ACK timer
-        self._ack_interval = self._config.ack_timer_ns
-        self._ack_at = now + self._ack_interval
+        receiver = self._receivers[channel]
+        if isinstance(receiver, ArqReceiver):
+            self._ack_interval = self._config.ack_timer_ns
+            self._ack_at = now + self._ack_interval
         tx = unwrap(frame.tx, self._tx_high)
         jump = tx - self._tx_high
+        if isinstance(frame, Damaged) and jump > BELIEVED_JUMP:
+            jump = 0
         if jump > 0:
             self._tx_high = tx
-        receiver = self._receivers[channel]
         urgent = jump > 1
         if isinstance(frame, Data):
             receiver.handle_data(frame)
@@ -226,7 +239,7 @@ class Slacp:
                 self._make_ack_due(number)
             return
         self._unacked[channel] += 1
-        if self._unacked[channel] >= self._config.ack_every and isinstance(receiver, ArqReceiver):
+        if self._unacked[channel] >= self._ack_every and isinstance(receiver, ArqReceiver):
             self._make_ack_due(channel)
 
     def _make_ack_due(self, channel: int) -> None:
@@ -241,14 +254,18 @@ class Slacp:
         tx_high = unwrap(ack.tx_high, self._tx)
         cum = unwrap(ack.cum, sender.next_seq)
         if tx_high >= self._tx:
+            # the peer was misled by a damaged header; what it has is true all the same, and ends the wait
             self.got.refused += 1
-            return
+            tx_high = -1
         # one frame that was held up for long must not make every later tail loss wait as long
         patience = min(self._rtt.bound_ns, self._config.dead_after_ns // 2)
         sent_before = now - patience if ack.repeat else None
-        sent_at = sender.handle_ack(tx_high, cum, ack.received, sent_before)
-        if sent_at is not None and not ack.repeat:
-            self._rtt.handle_sample(now - sent_at)
+        sender.handle_ack(tx_high, cum, ack.received, sent_before)
+        transmitted = self._transmitted
+        while transmitted and transmitted[0][0] <= tx_high:
+            tx, sent_at = transmitted.popleft()
+            if tx == tx_high and not ack.repeat:
+                self._rtt.handle_sample(now - sent_at)
         while (packet := sender.poll_given_up()) is not None:
             self._given_up.append(packet)
 
@@ -274,7 +291,10 @@ class Slacp:
         if now >= self._ack_at:
             for channel in self._acked_channels:
                 self._make_ack_due(channel)
-            self._ack_repeats = True
+            if self._acked_channels:
+                self._ack_repeats = True
+            else:
+                self._session.keep_alive()
             self._ack_at = now + self._ack_interval
             self._ack_interval = min(2 * self._ack_interval, self._config.ack_timer_max_ns)
         for sender in self._arq_senders:
@@ -286,4 +306,6 @@ class Slacp:
             lost = sender.unsettled()
             self.sent.session_losses += len(lost)
             self._given_up.extend(lost)
+        for receiver in self._receivers:
+            receiver.release_all()
         self._number_afresh(now)

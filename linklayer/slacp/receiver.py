@@ -3,9 +3,9 @@
 Read first: SLACP paper section 2; docs/slacp.md.
 
 Rules: a packet is delivered once, and in order where that is asked for: a packet behind a gap is held until the gap
-is filled or the sender says (by the oldest number it may still send, on every frame) that it never will be. Any
-`actual` frames of a FEC block rebuild the block. What a frame outside the window claims is not believed. Memory is
-bounded by the window and by `LIVE_BLOCKS`.
+is filled, the sender says (by the oldest number it may still send, on every frame) that it never will be, or the
+session ends. Any `actual` frames of a FEC block rebuild the block. What a frame outside the window claims is not
+believed. Memory is bounded by the window.
 
 Left out: the ACK timer and the decision when to acknowledge are the endpoint's, since all channels share one
 transmission numbering.
@@ -19,9 +19,8 @@ from linklayer.slacp.fec import ErasureCode
 from linklayer.slacp.frames import Data, Fec, unwrap
 from linklayer.slacp.stats import ReceiverStats
 
-#: FEC blocks kept for decoding; a block is in use for little more than its threshold timer
-LIVE_BLOCKS = 64
-
+#: FEC blocks kept for decoding at least
+MIN_BLOCKS = 64
 
 #: packets for the IP layer, each with its channel
 Deliveries = deque[tuple[Sized, int]]
@@ -68,6 +67,9 @@ class ArqReceiver:
         #: in order: packets that wait for those before them
         self._held: dict[int, Sized] = {}
         self._blocks: dict[int, _Block] = {}
+        # after an outage a whole window is retransmitted before the first block's redundancy: all those blocks are
+        # in use at once, and blocks that the threshold timer closed half empty come on top
+        self._max_blocks = max(MIN_BLOCKS, 2 * -(-config.window // config.block_frames))
 
     def handle_data(self, frame: Data) -> None:
         """Take one packet, and with it the news of the sender's oldest number."""
@@ -95,6 +97,11 @@ class ArqReceiver:
     def handle_base(self, base: int) -> None:
         """Take the sender's oldest number (as on the wire)."""
         self._advance(unwrap(base, self.cum))
+
+    def release_all(self) -> None:
+        """Deliver what was held: the session is over, and what it waited for will not come."""
+        for seq in sorted(self._held):
+            self._deliver(self._held.pop(seq))
 
     def _accept(self, seq: int, packet: Sized) -> None:
         offset = seq - self.cum
@@ -153,7 +160,7 @@ class ArqReceiver:
     def _block(self, number: int) -> _Block:
         block = self._blocks.get(number)
         if block is None:
-            if len(self._blocks) == LIVE_BLOCKS:
+            if len(self._blocks) == self._max_blocks:
                 del self._blocks[next(iter(self._blocks))]
             block = self._blocks[number] = _Block()
         return block
@@ -207,6 +214,9 @@ class FastReceiver:
         self._next = first
         #: bit i: _next - 1 - i has arrived
         self._seen = 0
+
+    def release_all(self) -> None:
+        """Nothing is ever held."""
 
     def handle_data(self, frame: Data) -> None:
         """Take one packet."""

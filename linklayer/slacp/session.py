@@ -14,7 +14,8 @@ HELLO that was delayed from an earlier incarnation cannot end the present sessio
 
 A station repeats its HELLO until established; an established station answers every HELLO that does not say
 `established`. A peer not heard for `dead_after_ns` is gone: the session ends and a new one is sought, which also
-heals a link that one side believes in and the other does not.
+heals a link that one side believes in and the other does not; so a HELLO of a peer that still seeks does not count as
+hearing it.
 """
 
 from enum import Enum
@@ -76,11 +77,14 @@ class Session:
 
     def handle_hello(self, hello: Hello, now: int) -> bool:
         """Take one step of the handshake; return whether a new session has begun with it."""
+        if hello.ident in (0, self._ident):
+            # no station has number 0; and this one has heard itself, by a reflection or on its own frequency
+            return False
         if self.established and hello.ident == self._peer:
-            self._heard_at = now
             if not hello.established:
-                self._candidate, self._offer, self._echo = self._peer, self.rx_tag, self.tx_tag
-                self.hello_due = True
+                self.keep_alive()
+            elif (hello.offer, hello.echo) == (self.tx_tag, self.rx_tag):
+                self._heard_at = now
             return False
         if hello.ident != self._candidate:
             self._candidate = hello.ident
@@ -97,6 +101,11 @@ class Session:
         self._heard_at = now
         self.hello_due = not hello.established
         return True
+
+    def keep_alive(self) -> None:
+        """Tell the peer of the present session that it stands."""
+        self._candidate, self._offer, self._echo = self._peer, self.rx_tag, self.tx_tag
+        self.hello_due = True
 
     def poll_hello(self) -> Hello | None:
         """Return the HELLO that is due, or None."""

@@ -1,0 +1,122 @@
+"""SLACP's recovery in hard weather: outages, wrong headers, changing delays, small windows, long runs."""
+
+import tracemalloc
+from random import Random
+
+import pytest
+
+from linklayer.slacp import RELIABLE, Counting, Slacp, SlacpConfig
+from linklayer.slacp.frames import Damaged, Data, Fec, Frame
+from tests.linklayer.pair import MS, A, B, Pair
+
+
+def packets(n: int) -> list[bytes]:
+    return [index.to_bytes(4, "big") * 5 for index in range(n)]
+
+
+@pytest.mark.parametrize("block_frames", [2, 8])
+def test_a_whole_window_of_blocks_is_repaired(block_frames: int) -> None:
+    """After an outage every block's frames come before the first block's redundancy."""
+    window = 1024
+
+    def drop(direction: str, frame: Frame) -> bool:
+        if isinstance(frame, Data):
+            return direction == A and frame.seq < window and frame.index == 0
+        return isinstance(frame, Fec) and frame.index > frame.actual
+
+    config = SlacpConfig(window=window, block_frames=block_frames)
+    pair = Pair(config, drop=drop, frame_time=MS // 10).establish()
+    pair.send(A, *packets(window + 50))
+    pair.run()
+    assert pair.delivered[B] == packets(window + 50)
+    assert pair.ends[B].got.fec_repairs == window // block_frames
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 40, 70, 1 << 20, 1 << 31, -3])
+@pytest.mark.parametrize("channel", [0, 1])
+def test_a_damaged_frame_that_lies_about_its_number_does_not_stop_the_link(ahead: int, channel: int) -> None:
+    """Sixteen bits of header check pass one wrong header in 65536."""
+    pair = Pair().establish()
+    pair.send(A, *packets(5))
+    pair.run()
+    b = pair.ends[B]
+    tx = b._tx_high + ahead
+    b.handle_frame(Damaged(b._session.rx_tag, channel, tx & 0xFFFF_FFFF, 3), pair.now)
+    pair.drop = lambda d, f: isinstance(f, Data) and not f.retransmission and f.seq in (9, 10)
+    pair.send(A, *packets(11)[5:])
+    pair.run()
+    assert pair.delivered[B] == packets(11)
+    assert not pair.given_up[A]
+
+
+@pytest.mark.parametrize(("before", "after"), [(25, 1500), (250, 1000)])
+def test_a_link_that_becomes_slower_is_learned(before: int, after: int) -> None:
+    """Repeated acknowledgements run ahead of a round trip that has grown; one such mistake teaches."""
+    pair = Pair(delay=before * MS).establish()
+    pair.send(A, *packets(50))
+    pair.run()
+    pair.delay = after * MS
+    for index in range(20):
+        later = pair.now + 4000 * MS + index * 137 * MS
+        pair.run_until(lambda later=later: pair.now > later)
+        pair.send(A, b"sparse")
+        pair.run()
+    assert pair.ends[A].sent.retransmissions <= 2
+    assert len(pair.given_up[A]) <= 1
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 8192])
+def test_every_window_works_and_none_waits_for_the_ack_timer(window: int) -> None:
+    pair = Pair(SlacpConfig(window=window, ack_every=10_000)).establish()
+    start, round_trip = pair.now, 2 * (pair.delay + pair.frame_time)
+    pair.send(A, *packets(40))
+    pair.run_until(lambda: len(pair.delivered[B]) == 40)
+    assert pair.delivered[B] == packets(40)
+    assert pair.now - start <= 40 * (round_trip + 2 * pair.frame_time)
+
+
+def test_block_numbers_wrap() -> None:
+    lost = {True}
+    pair = Pair(SlacpConfig(block_frames=2, window=64)).establish()
+    for end in pair.ends.values():
+        end._arq_senders[0]._next_block = 0xFFFE
+    pair.drop = lambda d, f: bool(lost) and isinstance(f, Data) and (not f.retransmission or f.index == 0)
+    pair.send(A, *packets(12))
+    pair.run()
+    assert {f.block for _, _, f in pair.log if isinstance(f, Fec)} == {0xFFFE, 0xFFFF, 0, 1, 2, 3}
+    assert pair.delivered[B] == packets(12)
+
+
+def test_memory_does_not_grow_with_the_run() -> None:
+    """Ten per cent lost; a leak of twenty octets a frame would show."""
+    code, rng = Counting(), Random(1)
+    a, b = (Slacp(SlacpConfig(window=256), code, rng, 0, first=0xFFFF_8000) for _ in range(2))
+    packet, now = bytes(20), 0
+
+    def cross(n: int) -> None:
+        nonlocal now
+        for _ in range(n):
+            now += MS // 10
+            if a.wants_packet(RELIABLE):
+                a.handle_packet(packet, RELIABLE)
+            for source, target in ((a, b), (b, a)):
+                frame = source.poll_frame(now)
+                if frame is not None and rng.random() > 0.1:
+                    target.handle_frame(frame, now)
+                if now >= source.next_deadline():
+                    source.handle_deadline(now)
+            while b.poll_packet() is not None:
+                pass
+            while a.poll_given_up() is not None:
+                pass
+
+    cross(10_000)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    cross(30_000)
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert a.sent.packets > 25_000
+    assert a._tx > 1 << 32
+    # what is under way is allocated and freed all the time; it is bounded by the window
+    assert grown < 512 * 1024
