@@ -50,10 +50,10 @@ class SlacpOptions(Part):
     def config(self, frame_ms: float) -> SlacpConfig:
         """Return the core's configuration for a link on which a full frame takes `frame_ms`.
 
-        The ACK timer must not fire between the frames of a busy link: by default it is five of them, 100 ms at
+        The ACK timer must not fire between the frames of a busy link: by default it is five of them, 50 ms at
         least.
         """
-        ack_timer_ms = self.ack_timer_ms or max(100.0, 5 * frame_ms)
+        ack_timer_ms = self.ack_timer_ms or max(50.0, 5 * frame_ms)
         return SlacpConfig(
             retransmissions=self.retransmissions,
             block_frames=self.block_frames,

@@ -50,7 +50,7 @@ class SlacpConfig:
     #: an acknowledgement is due after this many new frames; a gap or a retransmission makes it due at once
     ack_every: int = 4
     #: the receiver repeats its latest acknowledgement after this long without a new frame, doubling each time ...
-    ack_timer_ns: int = 100 * MS
+    ack_timer_ns: int = 50 * MS
     #: ... up to this
     ack_timer_max_ns: int = 2_000 * MS
     #: frames from the oldest unacknowledged to the newest sent

@@ -8,7 +8,7 @@ was sent longer ago than a round trip. A frame is retransmitted at most `retrans
 before everything new. First transmissions carry no FEC. Retransmitted frames form a block; when it is full, or when
 its threshold timer has expired and no retransmission waits, redundancy is computed, unless all of it has been
 acknowledged by then. A protected retransmission is judged when its block's last redundancy frame is. At most one packet waits
-unsent: the rest stays in the IP queue.
+unsent: the rest stays in the IP queue. When there is nothing more to send, a SYNC guards the last frame.
 
 Left out: congestion control (the link's rate is the radio's) and fragmentation (the MTU is the link's).
 """
@@ -81,7 +81,10 @@ class ArqSender:
         self._open: _Block | None = None
         self._closed: deque[_Block] = deque()
         self._next_block = 0
+        #: the receiver must hear that the base has moved
         self._sync_due = False
+        #: the last frame sent was not followed by another: a loss of it would not show
+        self._guard_due = False
         self._given_up: deque[Sized] = deque()
 
     @property
@@ -186,6 +189,7 @@ class ArqSender:
                 continue
             entry.resent += 1
             self._stats.retransmissions += 1
+            self._sync_due, self._guard_due = False, True
             block, index = None, 0
             if self._config.redundancy > 0:
                 block, index = self._join_block(entry, now)
@@ -219,7 +223,7 @@ class ArqSender:
             if not block.shards:
                 self._verdicts.append((tx, now, tuple(block.members)))
             self._stats.fec_frames += 1
-            self._sync_due = False
+            self._sync_due, self._guard_due = False, True
             return Fec(
                 tag,
                 self._channel,
@@ -243,17 +247,21 @@ class ArqSender:
         entry = _Outstanding(seq, packet)
         self._outstanding[seq] = entry
         self._verdicts.append((tx, now, (entry,)))
-        self._sync_due = False
+        self._sync_due, self._guard_due = False, True
         self._stats.packets += 1
         self._stats.packet_bytes += len(packet)
         self._stats.arq_bytes += len(packet)
         return Data(tag, self._channel, tx & NUMBER_MASK, seq & NUMBER_MASK, seq - self._base, packet)
 
     def poll_sync(self, tag: int, tx: int, now: int) -> Sync | None:
-        """Return the frame that tells the receiver where to go on, when it must be told and nothing else will."""
-        if not self._sync_due:
+        """Return the frame that says where the receiver should be, when nothing else will.
+
+        It follows the last frame before the link falls idle: should that one be lost, the receiver sees the jump in
+        `tx` now and need not wait for its ACK timer.
+        """
+        if not (self._sync_due or (self._guard_due and self._outstanding)):
             return None
-        self._sync_due = False
+        self._sync_due = self._guard_due = False
         self._stats.syncs += 1
         self._verdicts.append((tx, now, ()))
         return Sync(tag, self._channel, tx & NUMBER_MASK, self._base & NUMBER_MASK)

@@ -45,8 +45,11 @@ def test_a_lost_frame_is_retransmitted_before_new_ones() -> None:
     assert pair.delivered[B] == packets(40)
     order = [(frame.seq, frame.retransmission) for frame in sent_by(pair, A, Data)]
     place = order.index((3, True))
-    # noticed one frame later, and 62 ms (a round trip with two frames) are eleven frames; 25 others still waited
-    assert place == 3 + 1 + 11
+    sent_at, again_at = (at for at, name, frame in pair.log if name == A and getattr(frame, "seq", None) == 3)
+    # the next frame shows it, the acknowledgement tells; then it is at most one frame until the radio is free
+    assert (
+        0 <= again_at - sent_at - (2 * pair.frame_time + pair.delay + pair.frame_time + pair.delay) <= pair.frame_time
+    )
     assert order[place + 1 :] == [(seq, False) for seq in range(place, 40)]
 
 
@@ -119,11 +122,21 @@ def test_a_frame_is_retransmitted_at_most_as_often_as_allowed(limit: int) -> Non
 
 
 def test_a_lost_last_frame_is_recovered_by_the_repeated_acknowledgement() -> None:
-    pair = Pair(drop=drop_transmissions(19)).establish()
+    pair = Pair(drop=drop_transmissions(19, 20)).establish()
     pair.send(A, *packets(20))
     pair.run()
     assert pair.delivered[B] == packets(20)
     assert any(frame.repeat for frame in sent_by(pair, B, Ack))
+
+
+def test_a_lost_last_frame_shows_at_once_by_the_sync_behind_it() -> None:
+    pair = Pair(drop=drop_transmissions(19)).establish()
+    pair.send(A, *packets(20))
+    pair.run_until(lambda: len(pair.delivered[B]) == 20)
+    assert pair.delivered[B] == packets(20)
+    last, again = (at for at, name, frame in pair.log if name == A and getattr(frame, "seq", None) == 19)
+    # the sync shows it, the acknowledgement tells; then it is at most one frame until the radio is free
+    assert 0 <= again - last - (2 * pair.frame_time + pair.delay + pair.frame_time + pair.delay) <= pair.frame_time
 
 
 def test_the_first_frame_ever_may_be_lost() -> None:
