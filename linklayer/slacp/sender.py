@@ -5,10 +5,13 @@ Read first: SLACP paper section 2; docs/slacp.md.
 Rules: there is no retransmission timer. A transmission is judged lost when an acknowledgement shows that a later one
 was seen (`tx_high`), or when the receiver's ACK timer repeats an acknowledgement that does not list it although it
 was sent longer ago than a round trip. A frame is retransmitted at most `retransmissions` times; retransmissions come
-before everything new. First transmissions carry no FEC. Retransmitted frames form a block; when it is full, or when
-its threshold timer has expired and no retransmission waits, redundancy is computed, unless all of it has been
-acknowledged by then. A protected retransmission is judged when its block's last redundancy frame is. At most one packet waits
-unsent: the rest stays in the IP queue. When there is nothing more to send, a SYNC guards the last frame.
+before everything new. At most one packet waits unsent: the rest stays in the IP queue.
+
+First transmissions carry no FEC. Retransmitted frames form a block; when it is full, when its threshold timer has
+expired and no retransmission waits, or when there is nothing else to send, its redundancy is computed, unless all of
+it has been acknowledged by then. A protected retransmission is judged when its block's last redundancy frame is.
+
+When there is nothing more to send, a SYNC guards the last frame.
 
 Left out: congestion control (the link's rate is the radio's) and fragmentation (the MTU is the link's).
 """
@@ -60,7 +63,7 @@ _Verdict = tuple[int, int, tuple[_Outstanding, ...]]
 class ArqSender:
     """Sends packets of one channel, keeps them until settled, and resends what the receiver reports lost.
 
-    Call `handle_packet` while `wants_packet()`; `poll_retransmission`, `poll_redundancy`, `poll_new` and `poll_sync`
+    Call `handle_packet` while `wants_packet()`; `poll_retransmission`, `poll_redundancy`, `poll_new` and `poll_idle`
     in that order, each until None, whenever the radio has room; `handle_ack` for every acknowledgement;
     `handle_deadline` at `next_deadline()`. `poll_given_up` yields the packets the link has lost for good.
     """
@@ -253,12 +256,18 @@ class ArqSender:
         self._stats.arq_bytes += len(packet)
         return Data(tag, self._channel, tx & NUMBER_MASK, seq & NUMBER_MASK, seq - self._base, packet)
 
-    def poll_sync(self, tag: int, tx: int, now: int) -> Sync | None:
-        """Return the frame that says where the receiver should be, when nothing else will.
+    def poll_idle(self, tag: int, tx: int, now: int) -> Fec | Sync | None:
+        """Return what to send when there is nothing else, or None.
 
-        It follows the last frame before the link falls idle: should that one be lost, the receiver sees the jump in
-        `tx` now and need not wait for its ACK timer.
+        The open block's redundancy: it costs nothing now. Then a SYNC, which tells the receiver a new base, and
+        guards the last frame: should that one be lost, the receiver sees the jump in `tx` now and need not wait for
+        its ACK timer.
         """
+        if self._open is not None:
+            self._compute(self._open)
+            frame = self.poll_redundancy(tag, tx, now)
+            if frame is not None:
+                return frame
         if not (self._sync_due or (self._guard_due and self._outstanding)):
             return None
         self._sync_due = self._guard_due = False

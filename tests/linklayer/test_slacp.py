@@ -90,7 +90,7 @@ def test_a_full_block_is_closed_at_once_and_others_by_the_threshold_timer() -> N
 
     config = SlacpConfig(block_frames=4, block_timer_ns=200 * MS, ack_every=1000)
     pair = Pair(config, drop=drop, delay=300 * MS).establish()
-    pair.send(A, *packets(100))
+    pair.send(A, *packets(300))
     pair.run()
     repairs = [(at, frame) for at, name, frame in pair.log if name == A and isinstance(frame, Data | Fec)]
     again = [at for at, frame in repairs if isinstance(frame, Data) and frame.retransmission]
@@ -99,6 +99,15 @@ def test_a_full_block_is_closed_at_once_and_others_by_the_threshold_timer() -> N
     # the full block's redundancy waits only for the retransmissions in front of it
     assert redundancy[0][0] - again[-1] == pair.frame_time
     assert redundancy[-1][0] - again[4] >= 200 * MS
+
+
+def test_an_open_block_is_closed_when_there_is_nothing_else_to_send() -> None:
+    pair = Pair(SlacpConfig(block_timer_ns=10_000 * MS), drop=drop_transmissions(19)).establish()
+    pair.send(A, *packets(20))
+    pair.run_until(lambda: len(pair.delivered[B]) == 20)
+    (repaired_at,) = (at for at, _, frame in pair.log if isinstance(frame, Data) and frame.retransmission)
+    (redundancy_at,) = (at for at, _, frame in pair.log if isinstance(frame, Fec))
+    assert redundancy_at - repaired_at == pair.frame_time
 
 
 def test_what_is_acknowledged_before_its_block_closes_gets_no_redundancy() -> None:
