@@ -75,6 +75,13 @@ class Leftover:
     namespaces: tuple[str, ...]
     processes: tuple[Process, ...]
 
+    def __str__(self) -> str:
+        """One line for people."""
+        parts = [f"network namespaces {', '.join(self.namespaces)}"] if self.namespaces else []
+        if self.processes:
+            parts.append(f"processes {', '.join(str(process.pid) for process in self.processes)}")
+        return f"run {self.run}: {'; '.join(parts) or 'its record'}"
+
 
 def start_time(pid: int) -> int | None:
     """When a process started, in clock ticks since boot; None for no such process and for a zombie."""
