@@ -6,7 +6,7 @@ Units are in the names (`rate_bps`, `delay_ms`). docs/scenarios.md describes eve
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hosts.profiles import PROFILES
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, check_ports
@@ -23,7 +23,26 @@ NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Bytes = Annotated[int, Field(gt=0)]
 
+
+def _in_order(ends: tuple[float, float]) -> tuple[float, float]:
+    if ends[0] > ends[1]:
+        raise ValueError(f"{ends[0]:g} to {ends[1]:g} is no range: the shortest comes first")
+    return ends
+
+
+#: shortest and longest
+Span = Annotated[tuple[NotNegative, NotNegative], AfterValidator(_in_order)]
+
 MS = 1_000_000
+
+
+class DirectionError(ValueError):
+    """What is wrong with `up` or `down` of a channel."""
+
+    def __init__(self, side: Side, cause: ValidationError) -> None:
+        super().__init__(f"{side}: {cause}")
+        self.side = side
+        self.cause = cause
 
 
 class Part(BaseModel):
@@ -47,6 +66,11 @@ class SlacpOptions(Part):
     window: int = Field(default=1024, ge=1, le=8192)
     in_order: bool = True
 
+    @model_validator(mode="after")
+    def _check(self) -> "SlacpOptions":
+        self.config(1.0)
+        return self
+
     def config(self, frame_ms: float) -> SlacpConfig:
         """Return the core's configuration for a link on which a full frame takes `frame_ms`.
 
@@ -61,7 +85,7 @@ class SlacpOptions(Part):
             block_timer_ns=round(self.block_timer_ms * MS),
             ack_every=self.ack_every,
             ack_timer_ns=round(ack_timer_ms * MS),
-            ack_timer_max_ns=round(max(2000.0, 4 * ack_timer_ms) * MS),
+            ack_timer_max_ns=round(max(500.0, 4 * ack_timer_ms) * MS),
             dead_after_ns=round(max(15_000.0, 16 * ack_timer_ms) * MS),
             window=self.window,
             channels=(ChannelOptions(in_order=self.in_order), ChannelOptions(arq=False, in_order=False)),
@@ -127,8 +151,14 @@ class UniformErrors(Part):
     """Good and bad states of uniform length (SLACP table 1, with one's own numbers)."""
 
     model: Literal["uniform"]
-    good_ms: tuple[NotNegative, NotNegative]
-    bad_ms: tuple[NotNegative, NotNegative]
+    good_ms: Span
+    bad_ms: Span
+
+    @model_validator(mode="after")
+    def _check(self) -> "UniformErrors":
+        if not self.good_ms[1] + self.bad_ms[1]:
+            raise ValueError("good_ms and bad_ms are both 0: one of the states must last")
+        return self
 
 
 class GilbertElliottErrors(Part):
@@ -165,7 +195,7 @@ class Assignment(Part):
     timeout_ms: Positive | None = None
     drain_ms: Positive | None = None
     #: VBDC: shortest and longest wait for other terminals' traffic
-    wait_ms: tuple[NotNegative, NotNegative] | None = None
+    wait_ms: Span | None = None
 
 
 class ExcessDelayOptions(Part):
@@ -199,7 +229,7 @@ class Channel(Part):
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5"] = "raw"
     assignment: Assignment = Assignment()
-    #: short for errors: {model: bernoulli, per: ...}; goes before the `per` given there
+    #: short for errors: {model: bernoulli, per: ...}; goes before a `per` given there, and before model none
     per: Probability | None = None
     errors: Errors = NamedErrors(model="none")
     excess_delay: ExcessDelayOptions | None = None
@@ -214,15 +244,17 @@ class Channel(Part):
 
     @model_validator(mode="after")
     def _check(self) -> "Channel":
-        if self.per is not None and "errors" in self.model_fields_set and self.errors.model != "bernoulli":
-            raise ValueError(f"per and errors: {self.errors.model} are both given: set one of them to null")
+        # every default filled in, a stored scenario has errors none beside its per
+        if self.per is not None and self.errors.model not in ("bernoulli", "none"):
+            raise ValueError(f"per and errors {self.errors.model} are both given: set one of them to null")
         for side in SIDES:
+            own = self.up if side == "up" else self.down
+            if None not in (own.get("per"), own.get("errors")):
+                raise ValueError(f"{side} has both per and errors: set one of them to null")
             try:
                 self.direction(side)
             except ValidationError as error:
-                first = error.errors(include_url=False)[0]
-                place = ".".join((side, *map(str, first["loc"])))
-                raise ValueError(f"{place}: {first['msg']}") from None
+                raise DirectionError(side, error) from None
         return self
 
     def direction(self, side: Side) -> Direction:
@@ -328,13 +360,14 @@ class Scenario(Part):
         for side in SIDES:
             buffer_bytes = self.channel.direction(side).mac_buffer_bytes
             if buffer_bytes is not None and buffer_bytes < self.max_frame_bytes:
+                place = "channel" if buffer_bytes == self.channel.mac_buffer_bytes else f"channel.{side}"
                 raise ValueError(
-                    f"channel.mac_buffer_bytes is {buffer_bytes}: must hold a frame of {self.max_frame_bytes} bytes"
+                    f"{place}.mac_buffer_bytes is {buffer_bytes}: must hold a frame of {self.max_frame_bytes} bytes"
                 )
         try:
             check_ports(self.make_workloads())
         except RuntimeError as error:
-            raise ValueError(str(error)) from None
+            raise ValueError(f"workloads: {error}") from None
         return self
 
     @property
@@ -349,5 +382,8 @@ class Scenario(Part):
             values = {k: v for k, v in options.model_dump(exclude={"kind"}).items() if v is not None}
             values.setdefault("port", 5001 + 1000 * index)
             values.setdefault("flow", options.kind if len(self.workloads) == 1 else f"{options.kind}{index + 1}")
-            made.append(_WORKLOADS[options.kind](**values))
+            try:
+                made.append(_WORKLOADS[options.kind](**values))
+            except ValueError as error:
+                raise ValueError(f"workloads.{index}: {error}") from None
         return made

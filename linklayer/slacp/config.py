@@ -52,7 +52,7 @@ class SlacpConfig:
     #: the receiver repeats its latest acknowledgement after this long without a new frame, doubling each time ...
     ack_timer_ns: int = 50 * MS
     #: ... up to this
-    ack_timer_max_ns: int = 2_000 * MS
+    ack_timer_max_ns: int = 500 * MS
     #: frames from the oldest unacknowledged to the newest sent
     window: int = 1024
     #: first repetition of an unanswered HELLO, doubling each time ...
