@@ -15,7 +15,8 @@ HELLO that was delayed from an earlier incarnation cannot end the present sessio
 A station repeats its HELLO until established; an established station answers every HELLO that does not say
 `established`. A peer not heard for `dead_after_ns` is gone: the session ends and a new one is sought, which also
 heals a link that one side believes in and the other does not; so a HELLO of a peer that still seeks does not count as
-hearing it.
+hearing it. One case heals at once: a peer that echoes the tag of the present session and offers another one has
+forgotten its offer, and is made a new one.
 """
 
 from enum import Enum
@@ -81,22 +82,38 @@ class Session:
             # no station has number 0; and this one has heard itself, by a reflection or on its own frequency
             return False
         if self.established and hello.ident == self._peer:
-            if not hello.established:
-                self.keep_alive()
-            elif (hello.offer, hello.echo) == (self.tx_tag, self.rx_tag):
-                self._heard_at = now
-            return False
+            return self._handle_hello_of_peer(hello, now)
         if hello.ident != self._candidate:
             self._candidate = hello.ident
             self._offer = self._draw()
+        if hello.echo == self._offer and hello.offer:
+            return self._begin(hello, now)
         self._echo = hello.offer
-        if hello.echo != self._offer or not hello.offer:
+        self.hello_due = True
+        return False
+
+    def _handle_hello_of_peer(self, hello: Hello, now: int) -> bool:
+        renewing = self._candidate == self._peer and self._offer != self.rx_tag
+        if renewing and hello.echo == self._offer:
+            return self._begin(hello, now)
+        if hello.established:
+            if (hello.offer, hello.echo) == (self.tx_tag, self.rx_tag):
+                self._heard_at = now
+        elif hello.echo == self.rx_tag and hello.offer != self.tx_tag:
+            # it knows our offer and not its own: a HELLO of another incarnation came between. Both need a new one
+            if not renewing:
+                self._candidate, self._offer = self._peer, self._draw()
+            self._echo = hello.offer
             self.hello_due = True
-            return False
+        else:
+            self.keep_alive()
+        return False
+
+    def _begin(self, hello: Hello, now: int) -> bool:
         self.state = SessionState.ESTABLISHED
         self._peer = hello.ident
         self.rx_tag = self._offer
-        self.tx_tag = hello.offer
+        self.tx_tag = self._echo = hello.offer
         self.peer_first = hello.first
         self._heard_at = now
         self.hello_due = not hello.established
@@ -112,7 +129,7 @@ class Session:
         if not self.hello_due:
             return None
         self.hello_due = False
-        established = self.established and self._candidate == self._peer
+        established = self.established and self._offer == self.rx_tag
         return Hello(self._ident, self._offer, self._echo, established, self.first)
 
     def next_deadline(self) -> int:
