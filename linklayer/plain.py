@@ -91,6 +91,9 @@ def emit(frame: PlainFrame) -> bytes:
 
 def parse(octets: bytes) -> PlainFrame:
     """Return the frame in `octets`. Raises FrameError."""
+    if len(octets) <= TRAILER_BYTES:
+        # four zeros would pass for an empty packet with a right CRC
+        raise FrameError(f"{len(octets)} octets: too short for a frame")
     packet = octets[:-TRAILER_BYTES]
     if zlib.crc32(packet).to_bytes(TRAILER_BYTES, "big") != octets[-TRAILER_BYTES:]:
         raise FrameError("CRC failed")

@@ -1,0 +1,70 @@
+"""Scheme `none`: the packet and its CRC, and nothing else."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linklayer.link import FrameError
+from linklayer.plain import Plain, PlainFrame, emit, parse
+
+PACKETS = st.binary(min_size=1, max_size=60)
+
+
+@given(PACKETS)
+def test_emit_then_parse_gives_an_equal_frame(packet: bytes) -> None:
+    frame = PlainFrame(packet)
+    assert parse(emit(frame)) == frame
+    assert frame.nbytes == len(emit(frame))
+
+
+@given(PACKETS)
+def test_every_truncation_and_every_single_bit_error_is_refused(packet: bytes) -> None:
+    octets = emit(PlainFrame(packet))
+    wrong = [octets[:length] for length in range(len(octets))]
+    for bit in range(8 * len(octets)):
+        flipped = bytearray(octets)
+        flipped[bit // 8] ^= 1 << bit % 8
+        wrong.append(bytes(flipped))
+    for damaged in wrong:
+        with pytest.raises(FrameError):
+            parse(damaged)
+
+
+@given(st.binary(max_size=40))
+def test_arbitrary_octets_give_a_frame_or_a_frame_error(octets: bytes) -> None:
+    try:
+        frame = parse(octets)
+    except FrameError:
+        return
+    assert emit(frame) == octets
+
+
+def test_zeros_are_no_packet() -> None:
+    for length in range(40):
+        with pytest.raises(FrameError):
+            parse(bytes(length))
+
+
+def test_packets_cross_in_order_and_are_counted() -> None:
+    a, b = Plain(), Plain()
+    for packet in (b"one", b"three"):
+        assert a.wants_packet(0)
+        a.handle_packet(packet, 0)
+        assert not a.wants_packet(0)
+        with pytest.raises(RuntimeError):
+            a.handle_packet(b"two", 0)
+        frame = a.poll_frame(0)
+        assert frame is not None
+        b.handle_frame(frame, 0)
+        assert a.poll_frame(0) is None
+    assert [b.poll_packet(), b.poll_packet(), b.poll_packet()] == [(b"one", 0), (b"three", 0), None]
+    assert (a.counters().packets, a.counters().useful_bytes) == (2, 8)
+    assert (b.counters().delivered, b.counters().delivered_bytes) == (2, 8)
+
+
+def test_it_has_no_timers_and_no_session_to_wait_for() -> None:
+    end = Plain()
+    end.handle_deadline(10**12)
+    assert end.next_deadline() is None
+    assert end.poll_given_up() is None
+    assert end.established
