@@ -58,6 +58,11 @@ def make_hop(direction: Direction, side: Side, seed: int, mac_buffer_bytes: int)
     )
 
 
+def check_medium(direction: Direction, side: Side) -> None:
+    """Raise ValueError (TraceError) in one line when `make_hop` would."""
+    make_hop(direction, side, 0, 1)
+
+
 def buffer_bytes(direction: Direction, frame_bytes: int, ip_queue_bytes: int, flow_control: bool) -> int:
     """Return the size of the MAC buffer for frames of up to `frame_bytes`.
 
@@ -72,7 +77,12 @@ def buffer_bytes(direction: Direction, frame_bytes: int, ip_queue_bytes: int, fl
 
 def frame_ms(direction: Direction, frame_bytes: int) -> float:
     """How long a frame takes to send."""
-    return _FRAMINGS[direction.framing](frame_bytes) * 1e3 / direction.rate_bps
+    return frame_ns(direction, frame_bytes) / MS
+
+
+def frame_ns(direction: Direction, frame_bytes: int) -> int:
+    """How long a frame takes to send, in whole nanoseconds."""
+    return _FRAMINGS[direction.framing](frame_bytes) * 1_000_000_000 // direction.rate_bps
 
 
 def _capacity(direction: Direction, rng: Random) -> Capacity:

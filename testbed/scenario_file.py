@@ -1,6 +1,7 @@
 """Reading scenarios: a YAML file, `--set key=value`, and one line about what is wrong and where."""
 
 import difflib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
@@ -10,11 +11,25 @@ from pydantic import ValidationError
 
 from testbed import scenario as schema
 from testbed.errors import FadelabError
-from testbed.scenario import SIDES, Scenario, TraceErrors
+from testbed.medium import check_medium
+from testbed.scenario import SIDES, DirectionError, Scenario, TraceErrors
 
 
 class ScenarioError(FadelabError):
     """A scenario that cannot be run as it stands."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.1 takes 2e6 for a string; here it is a number."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
+def _parse(text: str) -> Any:
+    return yaml.load(text, _Loader)
 
 
 def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario:
@@ -23,17 +38,20 @@ def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario
     Raises ScenarioError with one line: the file, the key, and what to do.
     """
     try:
-        raw = yaml.safe_load(path.read_text())
+        raw = _parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = sorted(str(p) for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
         hint = f"; there are {', '.join(known)}" if known else ""
         raise ScenarioError(f"{path}: no such scenario{hint}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path}: cannot be read: {error}") from None
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path}: cannot be read: a scenario is YAML text") from None
     except yaml.YAMLError as error:
         raise ScenarioError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(raw, dict):
-        raise ScenarioError(f"{path}: must be a mapping of keys to values")
+        what = "is empty" if raw is None else f"holds one {type(raw).__name__}"
+        raise ScenarioError(f"{path}: {what}: a scenario is a mapping of keys to values")
     for setting in settings:
         _apply_setting(raw, setting)
     raw.update({key: value for key, value in overrides.items() if value is not None})
@@ -41,16 +59,24 @@ def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario
 
 
 def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Scenario:
-    """Return the scenario `raw` describes; `where` names its source in errors, `base` anchors relative paths."""
+    """Return the scenario `raw` describes; `where` names its source in errors.
+
+    With `base`, where relative paths start, the medium is tried, too: a trace must be there and whole.
+    """
     try:
         scenario = Scenario.model_validate(raw)
     except ValidationError as error:
-        raise ScenarioError(f"{where}: {_explain(error, raw)}") from None
+        raise ScenarioError(f"{where}: {_explain(error)}") from None
     if base is not None:
         for side in SIDES:
             errors = scenario.channel.direction(side).errors
             if isinstance(errors, TraceErrors) and not errors.path.is_absolute():
-                return validate(_anchor(raw, base.resolve()), where)
+                scenario = Scenario.model_validate(_anchor(raw, base.resolve()))
+        for side in SIDES:
+            try:
+                check_medium(scenario.channel.direction(side), side)
+            except ValueError as error:
+                raise ScenarioError(f"{where}: channel.{side}: {error}") from None
     return scenario
 
 
@@ -70,16 +96,16 @@ def _apply_setting(raw: dict[str, Any], setting: str) -> None:
     if not equals or not key:
         raise ScenarioError(f"--set {setting}: must be key=value, as in channel.per=0.1")
     try:
-        value = yaml.safe_load(text)
+        value = _parse(text)
     except yaml.YAMLError:
         raise ScenarioError(f"--set {setting}: the value is not valid YAML") from None
-    if isinstance(value, str):
-        value = _number(value)
     *parents, last = key.split(".")
     here: Any = raw
     for parent in parents:
         if isinstance(here, list):
             here = _item(here, parent, setting)
+            if not isinstance(here, dict | list):
+                raise ScenarioError(f"--set {setting}: {parent} is {here!r} and has no keys")
             continue
         if not isinstance(here.get(parent), dict | list):
             # a name such as `errors: high` gives way to the mapping that is being set
@@ -89,45 +115,53 @@ def _apply_setting(raw: dict[str, Any], setting: str) -> None:
         _item(here, last, setting)
         here[int(last)] = value
     else:
+        if last == "model" and here.get(last) != value:
+            # another error model has other keys
+            here.clear()
         here[last] = value
 
 
-def _number(text: str) -> str | float | int:
-    """Let 2e6 be a number, which YAML 1.1 takes for a string."""
-    try:
-        number = float(text)
-    except ValueError:
-        return text
-    return int(number) if number.is_integer() else number
-
-
 def _item(items: list[Any], index: str, setting: str) -> Any:
-    if not index.isdigit() or int(index) >= len(items):
+    if not index.isdecimal() or int(index) >= len(items):
         raise ScenarioError(f"--set {setting}: {index!r} is no index into {len(items)} entries")
     return items[int(index)]
 
 
-def _explain(error: ValidationError, raw: dict[str, Any]) -> str:
-    """Turn pydantic's first complaint into one line: where, what, what to do."""
+def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
+    """Turn pydantic's first complaint into one line: where, what, what to do; `above` is where its keys stand."""
     first = error.errors(include_url=False)[0]
-    location = [str(part) for part in first["loc"]]
     # a union's tag is part of pydantic's path, not of ours
-    place = ".".join(part for part in location if part not in _TAGS)
+    location = [str(part) for i, part in enumerate(first["loc"]) if i == 0 or part not in _TAGS]
+    place = ".".join((*above, *location))
     kind, message, value = first["type"], first["msg"], first.get("input")
     if kind == "extra_forbidden":
-        close = difflib.get_close_matches(location[-1], _KEYS, n=1)
+        key = location[-1]
+        if key in _KEYS:
+            return f"{place}: is no key here"
+        close = difflib.get_close_matches(key, _KEYS, n=1)
         return f"{place}: unknown key" + (f" (did you mean {close[0]}?)" if close else "")
-    if kind == "missing":
-        return f"{place}: is missing"
+    if kind in ("missing", "union_tag_not_found"):
+        key = "" if kind == "missing" else f".{first['ctx']['discriminator'].strip(_QUOTE)}"
+        return f"{place}{key}: is missing"
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        return f"{place}: must be a mapping of keys to values, not {value!r}"
+    if kind in ("tuple_type", "frozen_set_type"):
+        return f"{place}: must be a list, not {value!r}"
+    if kind == "too_short":
+        return f"{place}: needs {first['ctx']['min_length']} entry at least"
     if kind == "union_tag_invalid":
         return f"{place}: {first['ctx']['tag']!r} is unknown: choose from {first['ctx']['expected_tags']}"
     if kind == "value_error":
-        message = str(first["ctx"]["error"])
+        cause = first["ctx"]["error"]
+        if isinstance(cause, DirectionError):
+            return _explain(cause.cause, (*above, *location, cause.side))
+        message = str(cause)
         return f"{place}: {message}" if place else message
     given = f" (it is {value!r})" if isinstance(value, str | int | float | bool) else ""
     return f"{place}: {message[0].lower()}{message[1:]}{given}"
 
 
+_QUOTE = "'"
 _PARTS = [part for part in vars(schema).values() if isinstance(part, type) and issubclass(part, schema.Part)]
 _KEYS = sorted({name for part in _PARTS for name in part.model_fields})
 #: the tags of discriminated unions, which stand in pydantic's paths

@@ -1,0 +1,1 @@
+"""Tests of the testbed: scenarios, runs, what they keep and show."""
