@@ -1,0 +1,80 @@
+"""The erasure codes: any `actual` symbols of a block give all of it, for octets and for size-only packets alike."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linklayer.slacp.fec import Counting, ErasureCode, Member, ReedSolomon
+from linklayer.slacp.frames import SYMBOL_BYTES
+
+SEQS = st.integers(0, 0xFFFF_FFFF)
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> tuple[list[Member], int]:
+    """Up to 16 packets of very different lengths and up to 16 redundancy frames."""
+    members = draw(st.lists(st.tuples(SEQS, st.binary(min_size=1, max_size=60)), min_size=1, max_size=16))
+    return [(seq, packet) for seq, packet in members], draw(st.integers(1, 16))
+
+
+def decoded(code: ErasureCode, members: list[Member], redundant: int, arrived: set[int]) -> list[Member]:
+    shards = code.encode(members, redundant)
+    assert len(shards) == redundant
+    actual = len(members)
+    known = {index: members[index] for index in arrived if index < actual}
+    kept = {index: shards[index - actual] for index in arrived if index >= actual}
+    return code.decode(actual, known, kept)
+
+
+@given(blocks(), st.data())
+def test_any_actual_frames_give_the_rest_and_both_codes_agree(
+    block: tuple[list[Member], int], data: st.DataObject
+) -> None:
+    members, redundant = block
+    actual = len(members)
+    order = data.draw(st.permutations(range(actual + redundant)))
+    n = data.draw(st.integers(actual, actual + redundant))
+    arrived = set(order[:n])
+    if all(index < actual for index in arrived):
+        return  # nothing to decode, and never asked for
+    missing = [members[index] for index in range(actual) if index not in arrived]
+    assert decoded(ReedSolomon(), members, redundant, arrived) == missing
+    assert decoded(Counting(), members, redundant, arrived) == missing
+
+
+@given(blocks(), st.integers(1, 16))
+def test_a_redundancy_symbol_does_not_depend_on_how_many_there_are(block: tuple[list[Member], int], more: int) -> None:
+    members, redundant = block
+    code = ReedSolomon()
+    assert code.encode(members, redundant + more)[:redundant] == code.encode(members, redundant)
+
+
+@given(blocks())
+def test_both_codes_make_shards_of_one_length(block: tuple[list[Member], int]) -> None:
+    members, redundant = block
+    width = SYMBOL_BYTES + max(len(packet) for _, packet in members)
+    for code in (ReedSolomon(), Counting()):
+        assert [len(shard) for shard in code.encode(members, redundant)] == [width] * redundant
+
+
+def test_a_whole_field_of_symbols_works() -> None:
+    members: list[Member] = [(index, bytes([index]) * 3) for index in range(127)]
+    assert decoded(ReedSolomon(), members, 128, set(range(127, 254))) == members
+
+
+def test_shards_of_different_length_are_a_contradiction() -> None:
+    with pytest.raises(ValueError, match="differ"):
+        ReedSolomon().decode(2, {}, {2: bytes(9), 3: bytes(10)})
+
+
+def test_a_member_longer_than_its_block_is_a_contradiction() -> None:
+    with pytest.raises(ValueError, match="longer"):
+        ReedSolomon().decode(2, {0: (1, bytes(10))}, {2: bytes(9)})
+
+
+def test_a_rebuilt_length_that_cannot_be_is_a_contradiction() -> None:
+    code = ReedSolomon()
+    members: list[Member] = [(1, b"one"), (2, b"two")]
+    shard = code.encode(members, 1)[0]
+    with pytest.raises(ValueError, match="longer"):
+        code.decode(2, {0: (1, b"xxx")}, {2: bytes(255 - octet for octet in bytes(shard))})  # type: ignore[call-overload]

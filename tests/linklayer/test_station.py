@@ -1,0 +1,306 @@
+"""The station's loop on real descriptors: two stations in threads, their ports and radios over socket pairs."""
+
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from random import Random
+
+import pytest
+
+from linklayer.classify import Classifier
+from linklayer.link import Link, Scheme
+from linklayer.queues import DropTail
+from linklayer.schemes import NONE, SCHEMES, SLACP
+from linklayer.station import Station
+
+MS = 1_000_000
+#: how long a test waits for what should take milliseconds
+PATIENCE_S = 20.0
+
+
+def packet(number: int, protocol: int = 6) -> bytes:
+    """An IPv4 packet that carries its number."""
+    header = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 24, number, 0, 64, protocol, 0, bytes(4), bytes(4))
+    return header + number.to_bytes(4, "big")
+
+
+class Port:
+    """The IP interface: the test writes and reads at `kernel`."""
+
+    def __init__(self) -> None:
+        self.kernel, self._socket = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.setblocking(False)
+        self.kernel.settimeout(PATIENCE_S)
+        self.refusing = False
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def read(self) -> bytes | None:
+        try:
+            return self._socket.recv(2048)
+        except BlockingIOError:
+            return None
+
+    def write(self, packet: bytes) -> bool:
+        if self.refusing:
+            return False
+        self._socket.send(packet)
+        return True
+
+    def close(self) -> None:
+        self.kernel.close()
+        self._socket.close()
+
+
+class Air:
+    """A radio: one end of a socket pair. `room` says whether it takes frames; `hurt` changes those that leave."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+        end.setblocking(False)
+        self.room = True
+        self.hurt = lambda frame: frame
+        self.received = 0
+        self.alarm: int | None = None
+        self.alarms: list[int] = []
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def has_room(self) -> bool:
+        return self.room
+
+    def send(self, frame: bytes, now: int) -> bool:
+        if not self.room:
+            return False
+        self._socket.send(self.hurt(frame))
+        return True
+
+    def receive(self) -> bytes | None:
+        try:
+            frame = self._socket.recv(2048)
+        except BlockingIOError:
+            return None
+        self.received += 1
+        return frame
+
+    def next_deadline(self) -> int | None:
+        return self.alarm
+
+    def handle_deadline(self, now: int) -> None:
+        if self.alarm is not None and now >= self.alarm:
+            self.alarms.append(now - self.alarm)
+            self.alarm = None
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class Counting(Station):
+    """A station that counts its turns and the deadlines it was given."""
+
+    turns = 0
+
+    def _turn(self, now: int) -> None:
+        self.turns += 1
+        super()._turn(now)
+
+
+class Bench:
+    """One station with everything around it."""
+
+    def __init__(self, scheme: Scheme, end: socket.socket, seed: int, limit: int = 100_000) -> None:
+        self.port, self.radio = Port(), Air(end)
+        self.link: Link = scheme.make(None, Random(seed), time.monotonic_ns())
+        self.queues = [DropTail(limit), DropTail(limit)]
+        self.reports: list[int] = []
+        self.wake, self._control = socket.socketpair()
+        self.station = Counting(
+            port=self.port,
+            link=self.link,
+            scheme=scheme,
+            radio=self.radio,
+            queues=self.queues,
+            classifier=Classifier(),
+            report=self.reports.append,
+            report_interval_ns=100 * MS,
+            control=self.handle_control,
+            control_fds=[self._control.fileno()],
+        )
+        self.failure: BaseException | None = None
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self) -> None:
+        try:
+            self.station.run()
+        except BaseException as error:
+            self.failure = error
+
+    def handle_control(self, fd: int) -> None:
+        assert fd == self._control.fileno()
+        if self._control.recv(1) == b"q":
+            self.station.stop()
+
+    def stop(self) -> None:
+        if self.thread.is_alive():
+            self.wake.send(b"q")
+        self.thread.join(PATIENCE_S)
+        assert not self.thread.is_alive()
+
+    def close(self) -> None:
+        for thing in (self.port, self.radio, self.wake, self._control):
+            thing.close()
+        assert self.failure is None
+
+
+@contextmanager
+def stations(scheme: Scheme, **options: int) -> Iterator[tuple[Bench, Bench]]:
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    benches = Bench(scheme, ends[0], 1, **options), Bench(scheme, ends[1], 2, **options)
+    for bench in benches:
+        bench.thread.start()
+    try:
+        yield benches
+    finally:
+        for bench in benches:
+            bench.stop()
+        for bench in benches:
+            bench.close()
+
+
+def wait_for(condition) -> None:  # type: ignore[no-untyped-def]
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, "nothing came of it"
+        time.sleep(0.002)
+
+
+def nudge(bench: Bench) -> None:
+    """Wake the loop, which cannot know that the test has changed its radio."""
+    bench.wake.send(b".")
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMES))
+def test_packets_cross_both_ways(name: str) -> None:
+    with stations(SCHEMES[name]) as (a, b):
+        wait_for(lambda: a.link.established and b.link.established)
+        for number in range(100):
+            a.port.kernel.send(packet(number))
+            b.port.kernel.send(packet(1000 + number))
+        assert [b.port.kernel.recv(2048) for _ in range(100)] == [packet(number) for number in range(100)]
+        assert [a.port.kernel.recv(2048) for _ in range(100)] == [packet(1000 + number) for number in range(100)]
+        assert a.station.counters.frames >= 100
+        assert a.station.counters.frame_bytes >= 100 * 24
+        assert a.link.counters().packets == b.link.counters().delivered == 100
+
+
+def test_classes_take_their_channels() -> None:
+    with stations(SLACP) as (a, b):
+        a.port.kernel.send(packet(1, protocol=17))
+        assert b.port.kernel.recv(2048) == packet(1, protocol=17)
+        assert a.link.sent.arq_bytes == 0  # type: ignore[attr-defined]
+        a.port.kernel.send(packet(2))
+        assert b.port.kernel.recv(2048) == packet(2)
+        assert a.link.sent.arq_bytes == 24  # type: ignore[attr-defined]
+
+
+def test_with_flow_control_packets_wait_in_the_ip_queue_while_the_radio_has_no_room() -> None:
+    with stations(SLACP, limit=24 * 30) as (a, b):
+        wait_for(lambda: a.link.established and b.link.established)
+        a.radio.room = False
+        for number in range(50):
+            a.port.kernel.send(packet(number))
+        wait_for(lambda: len(a.queues[0]) + a.queues[0].drops == 50)
+        assert (len(a.queues[0]), a.queues[0].drops) == (30, 20)
+        assert a.station.counters.radio_refusals == 0
+        a.radio.room = True
+        nudge(a)
+        assert [b.port.kernel.recv(2048) for _ in range(30)] == [packet(number) for number in range(30)]
+        assert len(a.queues[0]) == 0
+
+
+def test_without_flow_control_the_radio_drops() -> None:
+    with stations(NONE) as (a, b):
+        a.radio.room = False
+        for number in range(50):
+            a.port.kernel.send(packet(number))
+        wait_for(lambda: a.station.counters.radio_refusals == 50)
+        assert len(a.queues[0]) == 0
+        a.radio.room = True
+        a.port.kernel.send(packet(50))
+        assert b.port.kernel.recv(2048) == packet(50)
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMES))
+def test_a_frame_damaged_beyond_use_is_counted_and_the_loop_goes_on(name: str) -> None:
+    with stations(SCHEMES[name]) as (a, b):
+        wait_for(lambda: a.link.established and b.link.established)
+        before = b.station.counters.bad_frames
+        a.radio.hurt = lambda frame: bytes(len(frame))
+        a.port.kernel.send(packet(1))
+        wait_for(lambda: b.station.counters.bad_frames > before)
+        a.radio.hurt = lambda frame: frame
+        a.port.kernel.send(packet(2))
+        received = b.port.kernel.recv(2048)
+        # SLACP sends the first one again
+        assert received == packet(1 if name == "slacp" else 2)
+
+
+def test_a_packet_the_kernel_refuses_is_counted() -> None:
+    with stations(NONE) as (a, b):
+        b.port.refusing = True
+        a.port.kernel.send(packet(1))
+        wait_for(lambda: b.station.counters.port_refusals == 1)
+
+
+def test_the_radios_deadline_is_kept() -> None:
+    with stations(NONE) as (a, _):
+        for _ in range(5):
+            done = len(a.radio.alarms)
+            a.radio.alarm = time.monotonic_ns() + 20 * MS
+            nudge(a)
+            wait_for(lambda done=done: len(a.radio.alarms) > done)
+        assert min(a.radio.alarms) >= 0
+        # late by scheduling only; the best of five says what the loop itself adds
+        assert min(a.radio.alarms) < 10 * MS
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMES))
+def test_an_idle_loop_sleeps_between_its_deadlines(name: str) -> None:
+    with stations(SCHEMES[name]) as (a, b):
+        wait_for(lambda: a.link.established and b.link.established)
+        received, turns, reports = a.radio.received, a.station.turns, len(a.reports)
+        start = time.monotonic_ns()
+        time.sleep(0.6)
+        # ACK timers of 50, 100, 200, ... ms, reports, and one turn for each frame of the peer's
+        seconds = (time.monotonic_ns() - start) / 1e9
+        timers = 6 + 2 * seconds
+        caused = (a.radio.received - received) + (len(a.reports) - reports) + timers
+        assert a.station.turns - turns <= caused + 3
+        assert 4 <= len(a.reports) - reports <= 10 * seconds + 1
+
+
+def test_idle_stations_use_no_processor_time() -> None:
+    with stations(SLACP) as (a, b):
+        wait_for(lambda: a.link.established and b.link.established)
+        before = time.process_time()
+        time.sleep(0.3)
+        assert time.process_time() - before < 0.15
+
+
+def test_stopping_ends_the_loop_and_returns_its_descriptors() -> None:
+    def descriptors() -> int:
+        return len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+
+    with stations(NONE):
+        pass
+    before = descriptors()
+    for _ in range(3):
+        with stations(SLACP):
+            pass
+    assert descriptors() == before
