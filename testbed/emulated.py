@@ -78,9 +78,8 @@ class EmulatedRadio:
 
     def handle_deadline(self, now: int) -> None:
         """Deliver what is due."""
-        if self._retry_at is not None:
+        if self._retry_at is not None and now >= self._retry_at:
             self._retry_at = None
-            self._deliver(now)
         while (arrival := self.hop.poll_arrival(now)) is not None:
             self._note(now - arrival.arrived_at)
             if self._judged is not None:
@@ -90,7 +89,7 @@ class EmulatedRadio:
                 continue
             frame = arrival.frame
             self._waiting.append(damage(frame, arrival.verdict.bit_errors) if fate is Fate.DAMAGED else frame)
-        if self._waiting:
+        if self._waiting and self._retry_at is None:
             self._deliver(now)
 
     def _deliver(self, now: int) -> None:
