@@ -60,7 +60,7 @@ class SlacpOptions(Part):
     retransmissions: int = Field(default=1, ge=0)
     block_frames: int = Field(default=8, ge=1, le=255)
     redundancy: NotNegative = 1.0
-    block_timer_ms: Positive = 50
+    block_timer_ms: Positive = 100
     ack_every: int = Field(default=4, ge=1)
     ack_timer_ms: Positive | None = None
     window: int = Field(default=1024, ge=1, le=8192)

@@ -46,7 +46,7 @@ class SlacpConfig:
     #: (paper: as many redundancy frames as actual frames)
     redundancy: float = 1.0
     #: after this long an open block is closed although it is not full
-    block_timer_ns: int = 50 * MS
+    block_timer_ns: int = 100 * MS
     #: an acknowledgement is due after this many new frames; a gap or a retransmission makes it due at once
     ack_every: int = 4
     #: the receiver repeats its latest acknowledgement after this long without a new frame, doubling each time ...

@@ -162,7 +162,7 @@ class Slacp:
             if frame is not None:
                 return self._transmit(frame, now)
         for arq in self._arq_senders:
-            frame = arq.poll_idle(tag, tx, now)
+            frame = arq.poll_sync(tag, tx, now)
             if frame is not None:
                 return self._transmit(frame, now)
         return None

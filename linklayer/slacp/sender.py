@@ -7,9 +7,9 @@ was seen (`tx_high`), or when the receiver's ACK timer repeats an acknowledgemen
 was sent longer ago than a round trip. A frame is retransmitted at most `retransmissions` times; retransmissions come
 before everything new. At most one packet waits unsent: the rest stays in the IP queue.
 
-First transmissions carry no FEC. Retransmitted frames form a block; when it is full, when its threshold timer has
-expired and no retransmission waits, or when there is nothing else to send, its redundancy is computed, unless all of
-it has been acknowledged by then. A protected retransmission is judged when its block's last redundancy frame is.
+First transmissions carry no FEC. Retransmitted frames form a block; when it is full, or when its threshold timer has
+expired and no retransmission waits, its redundancy is computed, unless all of it has been acknowledged by then. A
+protected retransmission is judged when its block's last redundancy frame is.
 
 When there is nothing more to send, a SYNC guards the last frame.
 
@@ -63,7 +63,7 @@ _Verdict = tuple[int, int, tuple[_Outstanding, ...]]
 class ArqSender:
     """Sends packets of one channel, keeps them until settled, and resends what the receiver reports lost.
 
-    Call `handle_packet` while `wants_packet()`; `poll_retransmission`, `poll_redundancy`, `poll_new` and `poll_idle`
+    Call `handle_packet` while `wants_packet()`; `poll_retransmission`, `poll_redundancy`, `poll_new` and `poll_sync`
     in that order, each until None, whenever the radio has room; `handle_ack` for every acknowledgement;
     `handle_deadline` at `next_deadline()`. `poll_given_up` yields the packets the link has lost for good.
     """
@@ -81,6 +81,9 @@ class ArqSender:
         self._unsent: Sized | None = None
         self._lost: deque[_Outstanding] = deque()
         self._verdicts: deque[_Verdict] = deque()
+        #: the newest acknowledgement's bitmap, all of it settled; its bit 0 is `_listed_from`
+        self._listed = 0
+        self._listed_from = first
         self._open: _Block | None = None
         self._closed: deque[_Block] = deque()
         self._next_block = 0
@@ -132,13 +135,16 @@ class ArqSender:
             return
         for seq in range(self._base, cum):
             self._settle(seq)
-        seq = cum
-        while received:
-            zeros = (received & -received).bit_length() - 1
-            seq += zeros
-            self._settle(seq)
-            received >>= zeros + 1
-            seq += 1
+        # on a long link every bitmap repeats a thousand bits of the one before: only the new ones cost time
+        ahead = cum - self._listed_from
+        fresh = received
+        if ahead >= 0:
+            fresh &= ~(self._listed >> ahead)
+            self._listed, self._listed_from = received, cum
+        while fresh:
+            lowest = fresh & -fresh
+            self._settle(cum + lowest.bit_length() - 1)
+            fresh ^= lowest
         self._move_base()
         verdicts = self._verdicts
         while verdicts:
@@ -256,18 +262,12 @@ class ArqSender:
         self._stats.arq_bytes += len(packet)
         return Data(tag, self._channel, tx & NUMBER_MASK, seq & NUMBER_MASK, seq - self._base, packet)
 
-    def poll_idle(self, tag: int, tx: int, now: int) -> Fec | Sync | None:
-        """Return what to send when there is nothing else, or None.
+    def poll_sync(self, tag: int, tx: int, now: int) -> Sync | None:
+        """Return the frame that says where the receiver should be, when nothing else will, or None.
 
-        The open block's redundancy: it costs nothing now. Then a SYNC, which tells the receiver a new base, and
-        guards the last frame: should that one be lost, the receiver sees the jump in `tx` now and need not wait for
-        its ACK timer.
+        It tells a new base, and it follows the last frame before the link falls idle: should that one be lost, the
+        receiver sees the jump in `tx` now and need not wait for its ACK timer.
         """
-        if self._open is not None:
-            self._compute(self._open)
-            frame = self.poll_redundancy(tag, tx, now)
-            if frame is not None:
-                return frame
         if not (self._sync_due or (self._guard_due and self._outstanding)):
             return None
         self._sync_due = self._guard_due = False

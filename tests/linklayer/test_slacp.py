@@ -101,15 +101,6 @@ def test_a_full_block_is_closed_at_once_and_others_by_the_threshold_timer() -> N
     assert redundancy[-1][0] - again[4] >= 200 * MS
 
 
-def test_an_open_block_is_closed_when_there_is_nothing_else_to_send() -> None:
-    pair = Pair(SlacpConfig(block_timer_ns=10_000 * MS), drop=drop_transmissions(19)).establish()
-    pair.send(A, *packets(20))
-    pair.run_until(lambda: len(pair.delivered[B]) == 20)
-    (repaired_at,) = (at for at, _, frame in pair.log if isinstance(frame, Data) and frame.retransmission)
-    (redundancy_at,) = (at for at, _, frame in pair.log if isinstance(frame, Fec))
-    assert redundancy_at - repaired_at == pair.frame_time
-
-
 def test_what_is_acknowledged_before_its_block_closes_gets_no_redundancy() -> None:
     pair = Pair(SlacpConfig(block_timer_ns=500 * MS), drop=drop_transmissions(5)).establish()
     pair.send(A, *packets(60))
