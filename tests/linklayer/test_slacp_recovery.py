@@ -7,6 +7,7 @@ import pytest
 
 from linklayer.slacp import RELIABLE, Counting, Slacp, SlacpConfig
 from linklayer.slacp.frames import Damaged, Data, Fec, Frame
+from linklayer.slacp.sender import ArqSender
 from tests.linklayer.pair import MS, A, B, Pair
 
 
@@ -120,3 +121,19 @@ def test_memory_does_not_grow_with_the_run() -> None:
     assert a._tx > 1 << 32
     # what is under way is allocated and freed all the time; it is bounded by the window
     assert grown < 512 * 1024
+
+
+def test_an_acknowledgement_costs_what_is_new_in_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a long link each one lists hundreds of frames again."""
+    settled, settle = [0], ArqSender._settle
+
+    def counted(sender: ArqSender, seq: int) -> None:
+        settled[0] += 1
+        settle(sender, seq)
+
+    monkeypatch.setattr(ArqSender, "_settle", counted)
+    pair = Pair(delay=250 * MS, frame_time=MS, drop=lambda d, f: isinstance(f, Data) and f.tx % 10 == 3).establish()
+    pair.send(A, *packets(1500))
+    pair.run()
+    assert len(pair.delivered[B]) > 1400
+    assert settled[0] < 4 * 1500
