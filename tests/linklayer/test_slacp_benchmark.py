@@ -1,0 +1,26 @@
+"""The benchmark of SLACP's core runs and carries what it says; how fast is not a test's business."""
+
+import json
+import sys
+
+import pytest
+
+from benchmarks import slacp_core
+
+
+@pytest.mark.parametrize("per", [0.0, 0.1])
+def test_nearly_every_packet_arrives_while_it_is_timed(per: float) -> None:
+    sample = slacp_core.measure(per, 600, 32)
+    assert sample.sending > 0
+    assert sample.receiving > 0
+    assert sample.packets - 200 <= sample.delivered <= sample.packets
+
+
+def test_it_prints_one_json_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["slacp_core", "--frames", "200", "--repetitions", "1", "--json"])
+    slacp_core.main()
+    results = json.loads(capsys.readouterr().out)["results"]
+    assert [(row["per"], row["side"]) for row in results] == [
+        (per, side) for per in (0.0, 0.1) for side in ("sending", "receiving")
+    ]
+    assert all(row["min_fps"] <= row["median_fps"] <= row["max_fps"] for row in results)
