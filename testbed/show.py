@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn
 from rich.table import Table
@@ -102,11 +103,21 @@ LEGEND = (
 
 
 def table(summaries: Sequence[Summary], title: str) -> Table:
-    """The results, a row each, and the medians of a scheme that ran more than once."""
-    grid = Table(title=title, title_style="bold", header_style="bold", caption=LEGEND, caption_justify="left")
+    """The results, a row each, and the medians of a scheme that ran more than once; 80 columns hold it."""
+    grid = Table(
+        title=title,
+        title_style="bold",
+        header_style="bold",
+        caption=LEGEND,
+        caption_justify="left",
+        # lines between eleven columns, and blanks on both sides of each, take half of a terminal
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        show_edge=False,
+    )
     grid.add_column("link")
     for heading in _COLUMNS:
-        grid.add_column(heading, justify="right", no_wrap=True)
+        grid.add_column(heading, justify="right", no_wrap=heading != "time")
     groups: dict[str, list[Summary]] = {}
     for s in summaries:
         groups.setdefault(s.scheme, []).append(s)
@@ -138,11 +149,11 @@ def _speed(goodput_bps: float, capacity_bps: int, duration_s: float, finished: b
     return rate(goodput_bps), f"{100 * goodput_bps / capacity_bps:.0f} %", f"{duration_s:.1f} s{cut}"
 
 
-def warnings(summaries: Sequence[Summary]) -> list[str]:
-    """What is wrong with these results, a line each."""
+def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
+    """What is wrong with these results, a line each; `late` says whether lateness is among it."""
     lines = []
     for s in summaries:
-        if not s.on_time:
+        if late and not s.on_time:
             lines.append(
                 f"{s.run}: {s.late_events} of {s.events} events were late (worst {s.max_late_ms:.0f} ms): "
                 "this machine did not keep up, the figures are not the channel's"

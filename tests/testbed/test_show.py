@@ -1,0 +1,195 @@
+"""Tables and plots, from results and records made here."""
+
+import io
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from telemetry.parquet import ParquetSink
+from telemetry.records import FlowRecord, LinkRecord, TcpRecord
+from testbed import show
+from testbed.live import Progress
+from testbed.results import Summary
+from testbed.scenario import BernoulliErrors, GilbertElliottErrors
+from tests.testbed.samples import LINK, summary
+
+
+def link_record(second: int, **values: Any) -> LinkRecord:
+    counts: dict[str, Any] = {
+        "retransmissions": second,
+        "fec_frames": second,
+        "fec_repairs": 0,
+        "residual_losses": 0,
+        "eln_marks": 0,
+        "queue_bytes": 0,
+        "congestion_losses": 0,
+        "corruption_losses": 2 * second,
+    }
+    return LinkRecord(second * 10**9, "up", 2e6, 1.8e6, 100 * second, **{**counts, **values})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run's folder with the records of ten seconds."""
+    with ParquetSink(tmp_path, {"run": "r"}) as sink:
+        for second in range(1, 11):
+            sink.write(TcpRecord(second * 10**9, "h1", "bulk", 14480, None, 50.0, 250.0, 1000, 0, 0))
+            sink.write(FlowRecord(second * 10**9, "h2", "bulk", second * 250_000, 2e6))
+            sink.write(link_record(second))
+    return tmp_path
+
+
+# -- numbers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bps", "text"),
+    [
+        (0, "0 bit/s"),
+        (999, "999 bit/s"),
+        (1000, "1.00 kbit/s"),
+        (128_000, "128.00 kbit/s"),
+        (2_000_000, "2.00 Mbit/s"),
+        (1.5e9, "1.50 Gbit/s"),
+    ],
+)
+def test_rate(bps: float, text: str) -> None:
+    assert show.rate(bps) == text
+
+
+def test_mean_rate_covers_the_last_window() -> None:
+    times = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+    totals = [0, 0, 125_000, 250_000, 250_000, 250_000]
+    assert show.mean_rate(times, totals) == (times, [0.0, 0.0, 1.0, 2.0, 1.0, 0.0])
+
+
+def test_mean_rate_of_a_steady_flow_is_its_rate() -> None:
+    times = [n / 10 for n in range(50)]
+    _, rates = show.mean_rate(times, [round(250_000 * time) for time in times])
+    assert rates[6:] == pytest.approx([2.0] * 44)
+    # before half a window there is too little to divide by
+    assert rates[0] == 0
+    assert max(rates) == pytest.approx(2.0)
+
+
+def test_left_for_tcp() -> None:
+    def row(**values: int) -> dict[str, Any]:
+        return {"retransmissions": 0, "congestion_losses": 0, "corruption_losses": 0, "residual_losses": 0, **values}
+
+    # a link that repairs nothing leaves every loss to TCP; one that does, what it gave up
+    bare = [row(corruption_losses=3), row(corruption_losses=5, congestion_losses=2)]
+    assert show.left_for_tcp(bare) == [3, 7]
+    repairing = [row(corruption_losses=3), row(corruption_losses=9, retransmissions=8, residual_losses=1)]
+    assert show.left_for_tcp(repairing) == [0, 1]
+    assert show.left_for_tcp([]) == []
+
+
+def test_flow_totals_add_up_over_flows(tmp_path: Path) -> None:
+    with ParquetSink(tmp_path, {}) as sink:
+        for time_ns, flow, received in ((1, "a", 10), (1, "b", 5), (2, "a", 20), (3, "b", 7)):
+            sink.write(FlowRecord(time_ns * 10**9, "h2", flow, received, 0.0))
+    assert show.flow_totals(tmp_path) == ([0, 1, 1, 2, 3], [0, 10, 15, 25, 27])
+
+
+def test_errors_in_words() -> None:
+    assert show.errors_in_words(BernoulliErrors(model="bernoulli", per=0.05)) == "PER 5 %"
+    words = show.errors_in_words(GilbertElliottErrors(model="gilbert-elliott", good_ms=2000, bad_ms=60))
+    assert words == "errors gilbert-elliott good_ms 2000.0 bad_ms 60.0 good_per 0.0 bad_per 1.0"
+
+
+# -- tables --------------------------------------------------------------------------------------------------
+
+
+def rendered(summaries: list[Summary], width: int = 80) -> str:
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(show.table(summaries, "the same 40 s without and with SLACP"))
+    return console.export_text()
+
+
+def test_a_table_fits_80_columns() -> None:
+    crowded = summary(
+        goodput_bps=999_994_000.0,
+        capacity_bps=1_000_000_000,
+        duration_s=1799.9,
+        finished=False,
+        retransmissions=99_999,
+        timeouts=999,
+        late_events=0,
+        link={"up": LINK.__class__(1e9, 9, 9, 99_999, 99_999, 1, 1, 1, 1, 0.999, 0.9999)},
+    )
+    for summaries in ([summary(), crowded], [summary(), summary(seed=2), summary(scheme="none", seed=100)]):
+        text = rendered(summaries)
+        assert "…" not in text
+        for s in summaries:
+            assert s.scheme in text
+            assert show.rate(s.goodput_bps) in text
+        assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_table_says_what_happened() -> None:
+    text = rendered([summary()])
+    for piece in ("slacp", "2.00 Mbit/s", "91 %", "4.0 s", "10.0 %", "0.14 %"):
+        assert piece in text
+    assert "(cut)" not in text
+    assert "(cut)" in rendered([summary(finished=False)], width=100)
+
+
+def test_a_table_of_repetitions_has_medians() -> None:
+    text = rendered([summary(seed=n, goodput_bps=n * 1e6) for n in (1, 2, 9)])
+    [line] = [line for line in text.splitlines() if "median" in line]
+    assert "2.00 Mbit/s" in line
+    assert "seed 9" in text
+
+
+def test_a_table_without_a_goodput() -> None:
+    assert "0 bit/s" in rendered([summary(goodput_bps=0.0)])
+
+
+def test_warnings() -> None:
+    assert show.warnings([summary()]) == []
+    bad = summary(on_time=False, late_events=30, max_late_ms=44.4, intact=False, finished=False)
+    late, spoilt, cut = show.warnings([bad])
+    assert "30 of 1000 events were late (worst 44 ms)" in late
+    assert "not what was sent" in spoilt
+    assert "limit_s" in cut
+    assert show.warnings([bad], late=False) == [spoilt, cut]
+
+
+# -- plots ---------------------------------------------------------------------------------------------------
+
+
+def test_plot_writes_a_picture(folder: Path) -> None:
+    target = folder / "plot.png"
+    show.plot([("without", folder), ("with", folder)], target, "a title")
+    head = target.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack("!II", head[16:])
+    assert min(width, height) > 500
+    assert target.stat().st_size > 10_000
+
+
+def test_plot_of_a_run_without_records(tmp_path: Path) -> None:
+    target = tmp_path / "plot.png"
+    show.plot([("nothing", tmp_path)], target, "nothing")
+    assert target.stat().st_size > 1000
+
+
+def test_terminal_plot_has_its_labels(folder: Path) -> None:
+    text = show.terminal_plot([("without SLACP", folder), ("with SLACP", folder)], 80).plain
+    for label in ("without SLACP", "with SLACP", "time (s)", "MB received"):
+        assert label in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with show.progress(["one", "two"]) as bars:
+        for bar, expected in zip(bars, (20.0, None), strict=True):
+            bar(Progress())
+            bar(Progress(phase="running", elapsed_s=11.0, expected_s=expected, bytes_received=5, goodput_bps=1e6))
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "11.0 s" in shown.err
+    assert "1.00 Mbit/s" in shown.err
