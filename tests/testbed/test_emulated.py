@@ -154,6 +154,7 @@ def test_a_full_socket_makes_frames_wait_and_loses_none() -> None:
         # nobody reads: it tries again every millisecond, and every time counts
         for _ in range(3):
             assert emulated.next_deadline() == now + MS
+            emulated.handle_deadline(now + 1)
             now += MS
             emulated.handle_deadline(now)
         assert emulated.lateness.late_events == before + 3

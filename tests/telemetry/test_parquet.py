@@ -1,0 +1,104 @@
+"""Records in Parquet files."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from telemetry import parquet
+from telemetry.parquet import ParquetSink, read_records
+from telemetry.records import RECORD_TYPES, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+
+TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
+FULL: list[Record] = [
+    TcpRecord(1, "h1", "bulk", 14480, 7240, 51.25, 251.0, 1 << 40, 3, 1),
+    FlowRecord(2, "h2", "bulk", 1 << 40, 1.5e6),
+    LinkRecord(3, "up", 2e6, 1.9e6, 10, 1, 2, 3, 4, 5, 6, 7, 8),
+    PhyRecord(4, "down", 20.5, -25.0, 12.5, 0.01),
+]
+EMPTY: list[Record] = [
+    replace(FULL[0], ssthresh_bytes=None, srtt_ms=None, rto_ms=None),  # type: ignore[type-var]
+    FULL[1],
+    FULL[2],
+    PhyRecord(5, "down", None, None, None, None),
+]
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Iterator[ParquetSink]:
+    with ParquetSink(tmp_path, TAGS) as opened:
+        yield opened
+
+
+def test_the_samples_cover_every_record_type() -> None:
+    assert [type(record) for record in FULL] == list(RECORD_TYPES)
+
+
+@pytest.mark.parametrize("number", range(len(RECORD_TYPES)), ids=lambda n: RECORD_TYPES[n].measurement)
+def test_there_and_back(number: int, tmp_path: Path) -> None:
+    for records in ([FULL[number]], [EMPTY[number]], [EMPTY[number], FULL[number], EMPTY[number]]):
+        with ParquetSink(tmp_path, TAGS) as sink:
+            for record in records:
+                sink.write(record)
+        rows = read_records(tmp_path, records[0].measurement)
+        assert rows == [asdict(record) for record in records]
+        assert [type(records[0])(**row) for row in rows] == records
+
+
+def test_columns_have_the_fields_order_and_types(sink: ParquetSink, tmp_path: Path) -> None:
+    for record in EMPTY:
+        sink.write(record)
+    sink.close()
+    for kind in RECORD_TYPES:
+        schema = pq.read_schema(tmp_path / f"{kind.measurement}.parquet")
+        assert schema.names == [field.name for field in fields(kind)]
+        assert str(schema.field("time_ns").type) == "int64"
+    assert str(pq.read_schema(tmp_path / "tcp.parquet").field("ssthresh_bytes").type) == "int64"
+    assert str(pq.read_schema(tmp_path / "phy.parquet").field("per").type) == "double"
+
+
+def test_counts_by_measurement(sink: ParquetSink) -> None:
+    assert sink.counts == dict.fromkeys(["tcp", "flow", "link", "phy"], 0)
+    for record in (FULL[0], FULL[0], FULL[2]):
+        sink.write(record)
+    assert sink.counts == {"tcp": 2, "flow": 0, "link": 1, "phy": 0}
+
+
+def test_tags_are_in_every_file(sink: ParquetSink, tmp_path: Path) -> None:
+    for record in FULL:
+        sink.write(record)
+    sink.close()
+    for kind in RECORD_TYPES:
+        metadata = pq.read_schema(tmp_path / f"{kind.measurement}.parquet").metadata
+        assert {key.decode(): value.decode() for key, value in metadata.items()}.items() >= TAGS.items()
+
+
+def test_nothing_written_leaves_no_file(tmp_path: Path) -> None:
+    with ParquetSink(tmp_path, TAGS) as sink:
+        sink.close()
+        sink.close()
+    assert list(tmp_path.iterdir()) == []
+    assert read_records(tmp_path, "tcp") == []
+
+
+def test_rows_stay_in_order_over_many_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parquet, "_ROWS_PER_GROUP", 10)
+    with ParquetSink(tmp_path, TAGS) as sink:
+        for n in range(95):
+            sink.write(FlowRecord(n, "h2", "bulk", n, 0.0))
+        assert (tmp_path / "flow.parquet").exists()
+    assert pq.ParquetFile(tmp_path / "flow.parquet").num_row_groups == 10
+    assert [row["time_ns"] for row in read_records(tmp_path, "flow")] == list(range(95))
+
+
+def test_an_exception_keeps_what_was_written(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with ParquetSink(tmp_path, TAGS) as sink:
+            sink.write(FULL[1])
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        interrupted()
+    assert len(read_records(tmp_path, "flow")) == 1
