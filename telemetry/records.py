@@ -1,7 +1,7 @@
 """The records a run is made of.
 
-Every record carries `time_ns`, nanoseconds since the start of its run (the run's manifest holds the wall-clock
-time of that instant). Fields that are counters count since the start of the run; fields that are rates
+Every record carries `time_ns`, nanoseconds since the start of its run (`epoch` in the run's manifest is the
+wall-clock time of that instant). Fields that are counters count since the start of the run; fields that are rates
 (`*_bps`) cover the interval since the previous record of the same source. A value that does not exist yet
 (ssthresh before the first loss) is None.
 """

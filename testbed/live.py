@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from hosts.network import Network
@@ -18,7 +19,7 @@ from hosts.workloads import Host, OnOffUdp, Short, agent_config
 from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, LinkRecord, Record, TcpRecord
 from testbed.children import Child, ChildError, Family, Message
-from testbed.results import EndReport, LinkSummary, Summary, summarize_flow, summarize_link
+from testbed.results import EndReport, LinkSummary, Summary, rise, summarize_flow, summarize_link
 from testbed.scenario import SIDES, Scenario, Side
 from testbed.station import station_config
 from testbed.store import RunFolder
@@ -85,6 +86,8 @@ class _LiveRun:
         self._epoch = 0
         self._sink: ParquetSink | None = None
         self._sides: dict[str, Side] = {}
+        #: bits sent on the air over time (s)
+        self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [(0.0, 0.0)] for side in SIDES}
 
     def run(self) -> Summary:
         scenario = self._scenario
@@ -100,7 +103,9 @@ class _LiveRun:
             self._start_stations(family, network)
             self._start_hosts(family, network)
             everybody = {child.name for child in family.children}
-            if not family.listen(self._hear, lambda: self._heard.ready == everybody, timeout_s=_READY_S):
+            if not family.listen(
+                self._hear, lambda: self._heard.ready == everybody, timeout_s=_READY_S, tick=self._tick
+            ):
                 missing = ", ".join(sorted(everybody - self._heard.ready))
                 raise ChildError(f"not ready after {_READY_S:.0f} s: {missing}")
             duration_s = self._go(family)
@@ -145,6 +150,8 @@ class _LiveRun:
         """Run until every host has done its work; return for how long it ran."""
         self._epoch = time.monotonic_ns() + _LEAD_NS
         family.tell({"go": self._epoch})
+        ahead_s = (self._epoch - time.monotonic_ns()) / 1e9
+        self._folder.began(datetime.fromtimestamp(time.time() + ahead_s, UTC))
         self._progress.phase = "running"
         hosts = {f"host {host}" for host in _HOSTS}
         family.listen(
@@ -169,7 +176,8 @@ class _LiveRun:
 
     def _tick(self) -> None:
         progress = self._progress
-        progress.elapsed_s = max((time.monotonic_ns() - self._epoch) / 1e9, 0.0)
+        if self._epoch:
+            progress.elapsed_s = max((time.monotonic_ns() - self._epoch) / 1e9, 0.0)
         progress.bytes_received = sum(self._heard.received.values())
         progress.goodput_bps = sum(self._heard.goodput.values())
         self._show(progress)
@@ -199,6 +207,10 @@ class _LiveRun:
 
     def _hear_station(self, side: Side, body: dict[str, Any]) -> None:
         self._heard.latest[side] = body
+        points = self._sent_bits[side]
+        last_s, last_bits = points[-1]
+        time_s = body["time_ns"] / 1e9
+        points.append((time_s, last_bits + body["throughput_bps"] * (time_s - last_s)))
         far = self._heard.latest.get(_other(side), {})
         self._keep(
             LinkRecord(
@@ -235,7 +247,8 @@ class _LiveRun:
         )
         main: Side = self._workloads[0].direction
         mains = [flow for flow in flows if flow.direction == main]
-        duration_s = max(flow.duration_s for flow in mains)
+        start_s, end_s = min(flow.start_s for flow in mains), max(flow.end_s for flow in mains)
+        duration_s = end_s - start_s
         links: dict[str, LinkSummary] = {
             side: summarize_link(heard.finals[side], heard.finals[_other(side)], until_s) for side in SIDES
         }
@@ -250,7 +263,7 @@ class _LiveRun:
             seed=scenario.seed,
             duration_s=duration_s,
             goodput_bps=sum(flow.bytes for flow in mains) * 8 / duration_s if duration_s else 0.0,
-            throughput_bps=links[main].throughput_bps,
+            throughput_bps=rise(self._sent_bits[main], start_s, end_s) / duration_s if duration_s else 0.0,
             capacity_bps=scenario.channel.direction(main).rate_bps,
             retransmissions=sum(flow.retransmits for flow in flows),
             timeouts=sum(flow.timeouts for flow in flows),

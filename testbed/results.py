@@ -3,9 +3,12 @@
 `Summary` is what `--json` prints and `summary.json` keeps. Rates are bit/s of: application payload at the receiver
 (`goodput_bps`), all frame bytes sent on the link (`throughput_bps`), the medium (`capacity_bps`), each over
 `duration_s` and in the direction of the scenario's first workload.
+
+docs/runs.md defines every field.
 """
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +24,11 @@ class FlowSummary:
     direction: str
     #: payload bytes the receiver had when the flow's time was up or the transfer complete
     bytes: int
-    #: from the first SYN to the end of the transfer, or the flow's set duration
+    #: from the first SYN to the end of the transfer, or the flow's set duration; short ones: without the gaps
     duration_s: float
+    #: when that was, after the run's start
+    start_s: float
+    end_s: float
     goodput_bps: float
     #: whether the transfer came to its end (a flow with a duration: whether it ran that long)
     finished: bool
@@ -96,41 +102,50 @@ def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s:
     received = sum(r["bytes"] for r in receivers)
 
     if isinstance(work, OnOffUdp):
-        duration_s = min(work.duration_s, until_s)
         finished = bool(senders) and senders[0]["complete"]
-        return _flow(work, flow, received, duration_s, finished, None)
+        return _flow(work, flow, received, _span(work, work.duration_s, until_s), finished, None)
 
-    intact = bool(receivers) and all(r["intact"] for r in receivers)
+    intact = all(r["intact"] for r in receivers)
     times = tuple((s["finished_ns"] - s["started_ns"]) / 1e9 for s in senders if s["complete"])
     if isinstance(work, Bulk) and work.duration_s is not None:
         ran_out = work.bytes is not None and bool(times) and times[0] < work.duration_s
         if not ran_out:
             received = receivers[0].get("bytes_at_duration", received) if receivers else 0
-            duration_s = min(work.duration_s, until_s)
-            finished = until_s >= work.duration_s
-            return _flow(work, flow, received, duration_s, finished, intact, retransmits, timeouts)
+            finished = until_s >= work.start_s + work.duration_s
+            span = _span(work, work.duration_s, until_s)
+            return _flow(work, flow, received, span, finished, intact, retransmits, timeouts)
 
     count = work.count if isinstance(work, Short) else 1
     finished = len(times) == count
+    span, duration_s = _span(work, None, until_s), None
     if finished:
+        span, duration_s = (senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9), sum(times)
         # complete and not merely unspoilt: both ends hashed the same stream
         intact = intact and [s["sha256"] for s in senders] == [r["sha256"] for r in receivers]
-    duration_s = sum(times) if finished else max(until_s - work.start_s, 0.0)
     transfers = times if isinstance(work, Short) else ()
-    return _flow(work, flow, received, duration_s, finished, intact, retransmits, timeouts, transfers)
+    return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, transfers, duration_s)
+
+
+def _span(work: Workload, duration_s: float | None, until_s: float) -> tuple[float, float]:
+    """When a flow that was to last `duration_s` started and ended, in a run that went on until `until_s`."""
+    end_s = until_s if duration_s is None else min(work.start_s + duration_s, until_s)
+    return float(work.start_s), float(max(end_s, work.start_s))
 
 
 def _flow(
     work: Workload,
     flow: str,
     received: int,
-    duration_s: float,
+    span: tuple[float, float],
     finished: bool,
     intact: bool | None,
     retransmits: int = 0,
     timeouts: int = 0,
     transfer_s: tuple[float, ...] = (),
+    duration_s: float | None = None,
 ) -> FlowSummary:
+    if duration_s is None:
+        duration_s = span[1] - span[0]
     goodput_bps = received * 8 / duration_s if duration_s > 0 else 0.0
     return FlowSummary(
         flow,
@@ -138,6 +153,7 @@ def _flow(
         work.direction,
         received,
         duration_s,
+        *span,
         goodput_bps,
         finished,
         intact,
@@ -163,6 +179,19 @@ def summarize_link(sender: Mapping[str, Any], receiver: Mapping[str, Any], durat
         per=sender["corruption_losses"] / frames if frames else 0.0,
         residual_per=max(0.0, 1 - receiver["delivered"] / packets) if packets else 0.0,
     )
+
+
+def rise(points: Sequence[tuple[float, float]], start: float, end: float) -> float:
+    """How much a counter grew between two times, from its `points` (time, value), which are in order."""
+    return _value_at(points, end) - _value_at(points, start)
+
+
+def _value_at(points: Sequence[tuple[float, float]], time: float) -> float:
+    after = bisect_left(points, time, key=lambda point: point[0])
+    if after == 0 or after == len(points):
+        return points[min(after, len(points) - 1)][1]
+    (t0, v0), (t1, v1) = points[after - 1 : after + 1]
+    return v0 + (v1 - v0) * (time - t0) / (t1 - t0)
 
 
 def _index(report: EndReport) -> int:

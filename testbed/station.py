@@ -34,7 +34,7 @@ from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
 from testbed.emulated import EmulatedRadio
-from testbed.medium import buffer_bytes, frame_ms, make_hop, make_rng
+from testbed.medium import buffer_bytes, frame_ms, frame_ns, make_hop, make_rng
 from testbed.scenario import MS, SIDES, Scenario, Side
 from testbed.scenario_file import validate
 
@@ -69,6 +69,7 @@ class StationProcess:
         enter(config["namespace"])
         scheme = SCHEMES[scenario.link.scheme]
         out, back = (scenario.channel.direction(s) for s in (side, SIDES[1 - SIDES.index(side)]))
+        self._out = out
         self.link: Link = scheme.make(
             # the peer's frames set our ACK timer
             scenario.link.slacp.config(frame_ms(back, scenario.max_frame_bytes)),
@@ -87,6 +88,8 @@ class StationProcess:
             judged=self._judged,
         )
         self._trace = None
+        #: the frames judged before the run's start is known: start, bytes, fate
+        self._early: list[tuple[int, int, Fate]] = []
         if config["trace"] is not None:
             self._trace = stack.enter_context(
                 TraceWriter(Path(config["trace"]), link=side, producer="fadelab emulated")
@@ -109,9 +112,14 @@ class StationProcess:
         self._last = (0, 0, 0)
 
     def _judged(self, arrival: Arrival[bytes]) -> None:
-        if self._trace is not None and self._epoch is not None and arrival.sent_at >= self._epoch:
-            outcome = _OUTCOMES[arrival.verdict.fate]
-            self._trace.write(arrival.sent_at - self._epoch, len(arrival.frame), outcome)
+        if self._trace is None:
+            return
+        nbytes, fate = len(arrival.frame), arrival.verdict.fate
+        started_at = arrival.sent_at - frame_ns(self._out, nbytes)
+        if self._epoch is None:
+            self._early.append((started_at, nbytes, fate))
+        else:
+            self._trace.write(started_at - self._epoch, nbytes, _OUTCOMES[fate])
 
     def _listen(self, fd: int) -> None:
         orders = self._orders.read()
@@ -126,11 +134,16 @@ class StationProcess:
             if "go" in order:
                 self._epoch = int(order["go"])
                 self._last = (self._epoch, *self._bytes())
+                # a replay by index repeats every verdict only if none is missing
+                for started_at, nbytes, fate in self._early:
+                    assert self._trace is not None
+                    self._trace.write(started_at - self._epoch, nbytes, _OUTCOMES[fate])
+                self._early.clear()
             if order.get("stop"):
                 self.station.stop()
 
     def _bytes(self) -> tuple[int, int]:
-        return self.station.counters.frame_bytes, self.link.counters().useful_bytes
+        return self._radio.hop.bytes, self.link.counters().useful_bytes
 
     def _report(self, now: int) -> None:
         if not self._ready and self.link.established:
@@ -152,8 +165,8 @@ class StationProcess:
         """What this station has sent (on its own direction) and repaired (on the other)."""
         counters, station, hop = self.link.counters(), self.station.counters, self._radio.hop
         return {
-            "frames": station.frames,
-            "frame_bytes": station.frame_bytes,
+            "frames": hop.frames,
+            "frame_bytes": hop.bytes,
             "packets": counters.packets,
             "retransmissions": counters.retransmissions,
             "fec_frames": counters.fec_frames,
@@ -171,7 +184,8 @@ class StationProcess:
         }
 
     def final(self) -> dict[str, Any]:
-        """The station's last word."""
+        """The station's last word, after its last report."""
+        self._report(time.monotonic_ns())
         return {**self._counts(), **asdict(self._radio.lateness)}
 
 

@@ -1,7 +1,7 @@
 """The run store: one folder per run, complete enough to repeat the run and to draw everything from.
 
 scenario.yaml   what was run, every default filled in
-manifest.json   command, tier, seed, versions, kernel, start
+manifest.json   command, tier, seed, versions, kernel, start; once it runs, its epoch
 *.parquet       records by measurement (telemetry/records.py), trace-up/-down: the channel traces
 summary.json    the result
 """
@@ -31,6 +31,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._manifest: dict[str, Any] = {}
 
     @property
     def name(self) -> str:
@@ -58,7 +59,12 @@ class RunFolder:
     def _begin(self, scenario: Scenario) -> None:
         values = scenario.model_dump(mode="json", exclude_none=True)
         (self.path / "scenario.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
-        self._write("manifest.json", manifest(scenario))
+        self._manifest = manifest(scenario)
+        self._write("manifest.json", self._manifest)
+
+    def began(self, epoch: datetime) -> None:
+        """Keep the wall-clock time from which the records count."""
+        self._write("manifest.json", {**self._manifest, "epoch": epoch.isoformat(timespec="milliseconds")})
 
     def finish(self, summary: Summary) -> None:
         """Keep the result."""
