@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import asdict
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from rich.console import Console
 
 from testbed import show
+from testbed.errors import FadelabError
+from testbed.live import Progress, Show
 from testbed.results import Summary
 from testbed.running import check_tier, repetitions, require_on_time, run_once
 from testbed.scenario_file import load
@@ -45,8 +48,8 @@ def run(
         for summary in summaries:
             folder = Path(str(summary.folder))
             show.plot([(f"{summary.scheme} seed {summary.seed}", folder)], folder / "plot.png", summary.run)
-            console.print(f"{folder}/  scenario, records, plot.png", highlight=False)
-    _warn(summaries)
+            console.print(f"{folder}/  scenario, records, plot.png", highlight=False, soft_wrap=True)
+    _warn(summaries, allow_late)
     require_on_time(summaries, allow_late)
 
 
@@ -54,6 +57,7 @@ def demo(seconds: float, settings: Sequence[str], seed: int | None, *, out: Path
     """Run the demo's scenario without and with SLACP at the same time, and show both."""
     common = (f"workloads.0.duration_s={seconds}", *settings)
     scenarios = [load(DEMO_SCENARIO, (*common, f"link.scheme={scheme}"), seed=seed) for scheme in DEMO_SCHEMES]
+    check_tier(scenarios[0])
     console = Console()
     channel = scenarios[0].channel.direction("up")
     medium = f"{show.rate(channel.rate_bps)}, {channel.delay_ms:g} ms each way, {show.errors_in_words(channel.errors)}"
@@ -61,7 +65,19 @@ def demo(seconds: float, settings: Sequence[str], seed: int | None, *, out: Path
     console.print(f"[bold]{scenarios[0].description}[/]\n{medium}\n{run_by}\n", highlight=False)
     labels = ["without SLACP", "with SLACP"]
     with show.progress(labels) as bars, ThreadPoolExecutor(len(scenarios)) as pool:
-        futures = [pool.submit(run_once, scenario, out, bar) for scenario, bar in zip(scenarios, bars, strict=True)]
+        ended = Event()
+        futures = [
+            pool.submit(run_once, scenario, out, _until(ended, bar))
+            for scenario, bar in zip(scenarios, bars, strict=True)
+        ]
+        try:
+            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+            for future in done:
+                future.result()
+        except BaseException:
+            # Ctrl-C, or one run has failed: the other must not go on to its end
+            ended.set()
+            raise
         summaries = [future.result() for future in futures]
     folders = [(label, Path(str(summary.folder))) for label, summary in zip(labels, summaries, strict=True)]
     console.print(show.terminal_plot(folders, console.width))
@@ -72,12 +88,24 @@ def demo(seconds: float, settings: Sequence[str], seed: int | None, *, out: Path
         console.print(f"SLACP carried [bold]{ratio:.1f} times[/] the data.", highlight=False)
     picture = folders[-1][1] / "demo.png"
     show.plot(folders, picture, f"TCP over a lossy link: {medium}")
-    console.print(f"plot: {picture}", highlight=False)
-    _warn(summaries)
+    console.print(f"plot: {picture}", highlight=False, soft_wrap=True)
+    _warn(summaries, allow_late)
     require_on_time(summaries, allow_late)
 
 
-def _warn(summaries: Sequence[Summary]) -> None:
+def _until(ended: Event, bar: Show) -> Show:
+    """What a run in a thread is to call: it ends the run once `ended` is set."""
+
+    def shown(progress: Progress) -> None:
+        if ended.is_set():
+            raise FadelabError("ended with the other run")
+        bar(progress)
+
+    return shown
+
+
+def _warn(summaries: Sequence[Summary], allow_late: bool) -> None:
+    """Say what is wrong with these results; lateness that is not allowed is an error, and said there."""
     console = Console(stderr=True)
-    for line in show.warnings(summaries):
-        console.print(f"[yellow]warning:[/] {line}", highlight=False)
+    for line in show.warnings(summaries, late=allow_late):
+        console.print(f"[yellow]warning:[/] {line}", highlight=False, soft_wrap=True)

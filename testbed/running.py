@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from hosts.network import check_machine
 from testbed.errors import FadelabError
 from testbed.live import Show, run_live
 from testbed.results import Summary
@@ -18,12 +19,13 @@ class LateError(FadelabError):
 
 
 def check_tier(scenario: Scenario) -> None:
-    """Raise FadelabError when the scenario's tier cannot run."""
+    """Raise FadelabError or HostError when the scenario's tier cannot run here."""
     if scenario.tier not in _TIERS:
         raise FadelabError(
             f"tier {scenario.tier} is not part of this version: run --tier {', '.join(_TIERS)} (no tier stands in "
             "for another)"
         )
+    check_machine()
 
 
 def run_once(scenario: Scenario, runs: Path, show: Show) -> Summary:
