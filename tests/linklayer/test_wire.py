@@ -1,0 +1,213 @@
+"""SLACP's octets: round trips, padding, truncation, bit errors, and the examples of docs/slacp.md."""
+
+import binascii
+import re
+import struct
+import zlib
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from linklayer.link import FrameError
+from linklayer.slacp import SlacpConfig, frames, wire
+from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello, Sync, unwrap
+from linklayer.slacp.wire import emit, parse
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "slacp.md"
+
+NUMBERS = st.integers(0, 0xFFFF_FFFF)
+SHORTS = st.integers(0, 0xFFFF)
+CHANNELS = st.integers(0, 15)
+OCTETS = st.binary(max_size=40)
+
+FIRST_DATA = st.builds(Data, NUMBERS, CHANNELS, NUMBERS, NUMBERS, SHORTS, OCTETS)
+UNPROTECTED = st.builds(Data, NUMBERS, CHANNELS, NUMBERS, NUMBERS, SHORTS, OCTETS, st.just(True))
+PROTECTED = st.builds(
+    Data,
+    NUMBERS,
+    CHANNELS,
+    NUMBERS,
+    NUMBERS,
+    SHORTS,
+    OCTETS,
+    st.just(True),
+    SHORTS,
+    st.integers(0, 254),
+)
+FECS = st.integers(1, 254).flatmap(
+    lambda actual: st.builds(
+        Fec,
+        NUMBERS,
+        CHANNELS,
+        NUMBERS,
+        NUMBERS,
+        SHORTS,
+        st.just(actual),
+        st.integers(actual, 255),
+        OCTETS,
+    )
+)
+SYNCS = st.builds(Sync, NUMBERS, CHANNELS, NUMBERS, NUMBERS)
+ACKS = st.builds(Ack, NUMBERS, CHANNELS, NUMBERS, NUMBERS, st.integers(0, (1 << 300) - 1), st.booleans())
+HELLOS = st.builds(Hello, NUMBERS, NUMBERS, NUMBERS, st.booleans(), NUMBERS)
+NUMBERED = st.one_of(FIRST_DATA, UNPROTECTED, PROTECTED, FECS, SYNCS)
+FRAMES = st.one_of(NUMBERED, ACKS, HELLOS)
+
+
+def remains(frame: Frame) -> Damaged:
+    """What is left of a numbered frame when only its header is right."""
+    assert isinstance(frame, Data | Fec | Sync)
+    seq = frame.seq if isinstance(frame, Data) else frame.base
+    return Damaged(frame.tag, frame.channel, frame.tx, seq)
+
+
+def outcome(octets: bytes) -> Frame | Damaged | None:
+    try:
+        return parse(octets)
+    except FrameError:
+        return None
+
+
+@given(FRAMES, OCTETS)
+def test_emit_then_parse_gives_an_equal_frame_whatever_is_behind_it(frame: Frame, padding: bytes) -> None:
+    octets = emit(frame)
+    assert frame.nbytes == len(octets)
+    assert parse(octets) == frame
+    assert parse(octets + padding) == frame
+
+
+@given(FRAMES)
+def test_every_truncation_is_noticed(frame: Frame) -> None:
+    octets = emit(frame)
+    for length in range(len(octets)):
+        left = outcome(octets[:length])
+        if length < frames.OVERHEAD_BYTES or isinstance(frame, Ack | Hello):
+            assert left is None
+        else:
+            assert left == remains(frame)
+
+
+@given(FRAMES)
+def test_every_single_bit_error_is_noticed_and_the_header_is_known_or_refused(frame: Frame) -> None:
+    octets = emit(frame)
+    for bit in range(8 * len(octets)):
+        wrong = bytearray(octets)
+        wrong[bit // 8] ^= 1 << bit % 8
+        left = outcome(bytes(wrong))
+        if bit < 8 * frames.HEADER_BYTES or isinstance(frame, Ack | Hello):
+            assert left is None
+        else:
+            assert left == remains(frame)
+
+
+@given(FRAMES, st.data())
+def test_bursts_over_the_header_never_give_a_frame(frame: Frame, data: st.DataObject) -> None:
+    """Any burst of up to 16 bits is seen by the header check, whatever its place."""
+    octets = emit(frame)
+    start = data.draw(st.integers(0, 8 * frames.HEADER_BYTES - 16))
+    pattern = data.draw(st.integers(1, 0xFFFF))
+    burst = (pattern << (8 * len(octets) - start - 16)).to_bytes(len(octets), "big")
+    assert outcome(bytes(a ^ b for a, b in zip(octets, burst, strict=True))) is None
+
+
+@given(st.binary(max_size=80))
+@example(b"")
+@example(bytes(24))
+@example(b"\xff" * 60)
+def test_arbitrary_octets_give_a_frame_or_a_frame_error(octets: bytes) -> None:
+    left = outcome(octets)
+    assert left is None or isinstance(left, Frame | Damaged)
+
+
+@given(st.integers(0, 255), st.integers(0, 255), st.integers(0, 99), NUMBERS, NUMBERS, NUMBERS, SHORTS, OCTETS)
+def test_arbitrary_fields_with_right_checks_are_a_frame_or_refused(
+    kind: int, flags: int, length: int, tag: int, tx: int, seq: int, arg: int, body: bytes
+) -> None:
+    """What a program that is not ours might send."""
+    for claimed in (length, len(body)):
+        checked = struct.pack(">BBHIIIH", kind, flags, claimed, tag, tx, seq, arg)
+        header = checked + binascii.crc_hqx(checked, 0xFFFF).to_bytes(2, "big")
+        octets = header + body + zlib.crc32(header + body).to_bytes(4, "big")
+        left = outcome(octets)
+        if isinstance(left, Frame):
+            assert parse(emit(left)) == left
+
+
+@pytest.mark.parametrize(
+    ("frame", "body"),
+    [
+        (Data(1, 0, 2, 3, 0, b"", True, 4, 0), b"\0\0\0"),
+        (Fec(1, 0, 2, 3, 4, 2, 2, b""), b"\0\0"),
+        (Fec(1, 0, 2, 3, 4, 2, 2, b""), b"\3\2\0\0"),
+        (Fec(1, 0, 2, 3, 4, 2, 2, b""), b"\0\2\0\0"),
+        (Hello(1, 2, 3, True, 4), b"\0\0\0"),
+        (Hello(1, 2, 3, True, 4), b"\0\0\0\0\0"),
+    ],
+)
+def test_a_body_that_cannot_be_is_refused(frame: Frame, body: bytes) -> None:
+    checked = bytearray(emit(frame)[: frames.HEADER_BYTES - 2])
+    checked[2:4] = len(body).to_bytes(2, "big")
+    header = bytes(checked) + binascii.crc_hqx(checked, 0xFFFF).to_bytes(2, "big")
+    with pytest.raises(FrameError):
+        parse(header + body + zlib.crc32(header + body).to_bytes(4, "big"))
+
+
+def test_another_version_or_type_is_refused_by_name() -> None:
+    for first in (0x00, 0x10, 0x16, 0x1F, 0x21, 0xF1):
+        checked = bytes((first, *bytes(17)))
+        header = checked + binascii.crc_hqx(checked, 0xFFFF).to_bytes(2, "big")
+        with pytest.raises(FrameError, match=f"{first:#04x}"):
+            parse(header + zlib.crc32(header).to_bytes(4, "big"))
+
+
+def test_overhead_is_what_the_constants_say() -> None:
+    packet = bytes(1400)
+    assert len(emit(Data(1, 0, 2, 3, 0, packet))) - 1400 == frames.OVERHEAD_BYTES == 24
+    assert len(emit(Data(1, 0, 2, 3, 0, packet, True, 4, 0))) - 1400 == frames.OVERHEAD_BYTES + frames.BLOCK_BYTES == 28
+    shard = bytes(1400 + frames.SYMBOL_BYTES)
+    assert len(emit(Fec(1, 0, 2, 3, 4, 1, 1, shard))) - 1400 == frames.MAX_OVERHEAD_BYTES == 34
+
+
+@given(st.integers(0, 1 << 40), st.integers(-(1 << 31), (1 << 31) - 1))
+def test_a_number_is_unwrapped_to_the_nearest(near: int, distance: int) -> None:
+    number = near + distance
+    assert unwrap(number & 0xFFFF_FFFF, near) == number
+
+
+# -- the document --------------------------------------------------------------------------------------------
+
+
+def documented() -> list[tuple[str, str]]:
+    """The ```frame blocks of docs/slacp.md: an object, then its octets in hex."""
+    blocks = re.findall(r"^```frame\n(.+?)\n(.+?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    return [(expression, "".join(octets.split())) for expression, octets in blocks]
+
+
+def test_every_type_of_frame_has_an_example_in_the_document() -> None:
+    kinds = {expression.partition("(")[0] for expression, _ in documented()}
+    assert kinds == {"Data", "Fec", "Sync", "Ack", "Hello"}
+
+
+@pytest.mark.parametrize(("expression", "octets"), documented())
+def test_the_documented_examples_are_what_is_sent(expression: str, octets: str) -> None:
+    frame = eval(expression, {**vars(frames)})
+    assert emit(frame).hex() == octets
+    assert parse(bytes.fromhex(octets)) == frame
+
+
+def test_the_documented_types_and_flags_are_the_ones_in_use() -> None:
+    text = DOCUMENT.read_text()
+    for name in ("DATA", "FEC", "SYNC", "ACK", "HELLO"):
+        assert re.search(rf"^\| {getattr(wire, 'TYPE_' + name)} \| {name} \|", text, re.MULTILINE), name
+    for name in ("RETRANSMISSION", "BLOCK", "REPEAT", "ESTABLISHED"):
+        assert re.search(rf"^\| {getattr(wire, 'FLAG_' + name)} \| {name} \|", text, re.MULTILINE), name
+
+
+def test_the_documented_defaults_are_the_ones_in_use() -> None:
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+(?: ms)?) \|", DOCUMENT.read_text(), re.MULTILINE))
+    values = {name: float(text.split()[0]) * (10**6 if text.endswith("ms") else 1) for name, text in rows.items()}
+    config = SlacpConfig()
+    assert values == {field.name: getattr(config, field.name) for field in fields(config) if field.name != "channels"}
