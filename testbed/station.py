@@ -33,7 +33,7 @@ from linklayer.link import Link
 from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
-from testbed.emulated import EmulatedRadio
+from testbed.emulated import EmulatedRadio, Lateness
 from testbed.medium import buffer_bytes, frame_ms, frame_ns, make_hop, make_rng
 from testbed.scenario import MS, SIDES, Scenario, Side
 from testbed.scenario_file import validate
@@ -133,6 +133,8 @@ class StationProcess:
         for order in orders:
             if "go" in order:
                 self._epoch = int(order["go"])
+                # what was late while the processes still started is nobody's result
+                self._radio.lateness = Lateness()
                 self._last = (self._epoch, *self._bytes())
                 # a replay by index repeats every verdict only if none is missing
                 for started_at, nbytes, fate in self._early:
