@@ -1,4 +1,4 @@
-"""Packets per second from TAP to TAP over the emulated tier: `sudo .venv/bin/python benchmarks/tap_path.py`.
+"""Packets per second from TAP to TAP over the emulated tier: `sudo .venv/bin/python -m benchmarks.tap_path`.
 
 Two hosts, two station processes with SLACP, a fast lossless medium; kernel TCP (cubic) fills it. Reported are IP
 packets carried by the link per second, data and ACKs, the median of some runs. All of it shares this machine's cores:
@@ -6,17 +6,14 @@ both stations, both hosts, the kernel. Target (issue of the main job): 15,000 pa
 """
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 from statistics import median
 
 import click
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from testbed.running import run_once  # noqa: E402
-from testbed.scenario import Scenario  # noqa: E402
+from testbed.running import run_once
+from testbed.scenario import Scenario
 
 TARGET_PPS = 15_000
 

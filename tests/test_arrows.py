@@ -16,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 EVERYTHING = frozenset(
     {"testbed", "dashboard", "flowgraphs", "hosts", "linklayer", "channel", "telemetry", "experiments"}
-    | {"hil_tests", "tests"}
+    | {"hil_tests", "tests", "benchmarks"}
 )
-BELOW_TESTBED = EVERYTHING - {"testbed", "experiments", "hil_tests", "tests"}
+BELOW_TESTBED = EVERYTHING - {"testbed", "experiments", "hil_tests", "tests", "benchmarks"}
 
 #: folder -> the other top-level folders it may import from
 MAY_IMPORT = {
@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "channel": frozenset(),
     "telemetry": frozenset(),
     "experiments": frozenset({"testbed"}),
+    "benchmarks": EVERYTHING,
     "hil_tests": EVERYTHING,
     "tests": EVERYTHING,
 }
