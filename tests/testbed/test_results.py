@@ -1,13 +1,16 @@
 """Results from hand-made reports."""
 
 import json
-from dataclasses import asdict
+import re
+from dataclasses import asdict, fields
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hosts.workloads import Bulk, OnOffUdp, Short
-from testbed.results import rise, summarize_flow, summarize_link
+from telemetry.records import FlowRecord, LinkRecord, TcpRecord
+from testbed.results import FlowSummary, LinkSummary, Summary, rise, summarize_flow, summarize_link
 from tests.testbed.samples import summary
 
 S = 1_000_000_000
@@ -211,3 +214,10 @@ def test_rise_is_taken_between_the_points() -> None:
 def test_a_summary_is_json() -> None:
     text = json.dumps(asdict(summary()))
     assert json.loads(text)["flows"][0]["flow"] == "bulk"
+
+
+@pytest.mark.parametrize("kind", [Summary, FlowSummary, LinkSummary, TcpRecord, FlowRecord, LinkRecord])
+def test_the_document_has_every_field(kind: Any) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "runs.md").read_text()
+    documented = {name for quoted in re.findall(r"`([a-z_, ]+)`", text) for name in quoted.split(", ")}
+    assert {field.name for field in fields(kind)} - documented == set()
