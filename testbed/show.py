@@ -4,7 +4,7 @@ Progress goes to stderr, so that stdout holds the result alone.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -54,14 +54,17 @@ class _State(ProgressColumn):
 @contextmanager
 def progress(labels: Sequence[str]) -> Iterator[list[Show]]:
     """Show one bar per label; yields what each run is to call."""
-    with Progress(
+    console = Console(stderr=True)
+    bars = Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
         _State(),
-        console=Console(stderr=True),
+        console=console,
         transient=True,
-    ) as bars:
+    )
+    # where nobody watches there is nothing to draw, and no empty line to end the drawing with
+    with bars if console.is_terminal else nullcontext():
         tasks = [bars.add_task(label, total=None, state="") for label in labels]
         yield [_Bar(bars, task) for task in tasks]
 
