@@ -1,0 +1,104 @@
+"""What the tests with real runs share: runs in threads, command lines, and what a run has left behind.
+
+Rules kept: a run is named by the process that owns it, so other runs on this machine do not matter; waits are bounded
+and end on events.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from hosts.namespaces import NETNS_DIR
+from hosts.ownership import RUN_DIR
+from testbed.results import Summary
+from testbed.running import run_once
+from testbed.scenario import Scenario
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 30.0
+
+
+def run_all(scenarios: Sequence[Scenario], runs: Path) -> list[Summary]:
+    """Run scenarios at the same time."""
+    with ThreadPoolExecutor(len(scenarios)) as pool:
+        return list(pool.map(lambda scenario: run_once(scenario, runs, lambda progress: None), scenarios))
+
+
+def folder_of(summary: Summary) -> Path:
+    assert summary.folder is not None
+    return Path(summary.folder)
+
+
+def start(*args: str | Path, **options: Any) -> "subprocess.Popen[str]":
+    """`python -m testbed` with these arguments."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "testbed", *map(str, args)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+        **options,
+    )
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    """Status, stdout and stderr."""
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def fadelab(*args: str | Path, **options: Any) -> tuple[int, str, str]:
+    return finish(start(*args, **options))
+
+
+def complaint(outcome: tuple[int, str, str]) -> str:
+    """The one line of a command that was refused."""
+    status, out, err = outcome
+    assert (status, out) == (2, ""), err
+    assert err.startswith("fadelab: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def wait_for(what: Callable[[], Any]) -> Any:
+    """What `what()` gives once it gives something."""
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not (found := what()):
+        assert time.monotonic() < give_up_at, f"nothing within {PATIENCE_S} s"
+        time.sleep(0.02)
+    return found
+
+
+def records_of(owner: int) -> list[dict[str, Any]]:
+    """The records of the runs a process owns."""
+    return [json.loads(path.read_text()) for path in RUN_DIR.glob(f"{owner}-*.json")]
+
+
+def children_of(owner: int) -> list[int]:
+    """The pids of those runs' children, as far as they are on record."""
+    return [child["pid"] for record in records_of(owner) for child in record["children"]]
+
+
+def running(pids: Sequence[int]) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}/fd").exists()]
+
+
+def left_behind(owner: int) -> list[str]:
+    """Namespaces and records of the runs of a process, and (if it is this one) its children."""
+    names = [path.name for path in NETNS_DIR.glob(f"fadelab-{owner}-*")] if NETNS_DIR.exists() else []
+    names += [path.name for path in RUN_DIR.glob(f"{owner}-*")]
+    if owner == os.getpid():
+        for children in Path("/proc/self/task").glob("*/children"):
+            names += [f"process {pid}" for pid in children.read_text().split()]
+    return names
