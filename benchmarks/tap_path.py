@@ -1,8 +1,8 @@
 """Packets per second from TAP to TAP over the emulated tier: `sudo .venv/bin/python -m benchmarks.tap_path`.
 
-Two hosts, two station processes with SLACP, a fast lossless medium; kernel TCP (cubic) fills it. Reported are IP
-packets carried by the link per second, data and ACKs, the median of some runs. All of it shares this machine's cores:
-both stations, both hosts, the kernel. Target (issue of the main job): 15,000 packets/s.
+Two hosts, two station processes with SLACP, a fast lossless medium; four kernel TCP flows (cubic) fill it. Reported
+are IP packets carried by the link per second, data and ACKs, the median of some runs. All of it shares this machine's
+cores: both stations, both hosts, the kernel. Target: 15,000 packets/s.
 """
 
 import json
@@ -27,7 +27,7 @@ def scenario(scheme: str, seconds: float, rate_bps: int, seed: int) -> Scenario:
             "trace": False,
             "link": {"scheme": scheme, "ip_queue_bytes": 2_000_000, "slacp": {"window": 8192}},
             "channel": {"rate_bps": rate_bps, "delay_ms": 1},
-            "workloads": [{"kind": "bulk", "duration_s": seconds}],
+            "workloads": [{"kind": "bulk", "duration_s": seconds, "flows": 4}],
             "timing": {"late_bound_ms": 20},
         }
     )

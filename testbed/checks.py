@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from testbed.cli import root
+from testbed.paths import root
 
 
 class Step(NamedTuple):

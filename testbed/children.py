@@ -9,11 +9,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from testbed.errors import FadelabError
+from testbed.paths import root
 
 #: how long a process may take to end by itself, to be ready, to answer
 _END_TIMEOUT_S = 5.0
@@ -31,14 +31,13 @@ class Child:
     def __init__(self, name: str, module: str, config: Mapping[str, Any], *, pass_fds: Sequence[int] = ()) -> None:
         self.name = name
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `end`
-        root = Path(__file__).resolve().parent.parent
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             pass_fds=pass_fds,
-            env={**os.environ, "PYTHONPATH": str(root)},
+            env={**os.environ, "PYTHONPATH": str(root())},
         )
         self._buffer = b""
         #: the end of its output has been seen

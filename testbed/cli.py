@@ -16,6 +16,8 @@ from pathlib import Path
 
 import click
 
+from testbed.paths import root
+
 #: Exception classes whose message is a line for people, by full name: named, not imported, to keep starts
 #: quick. Subclasses count.
 KNOWN_ERRORS = frozenset(
@@ -27,12 +29,6 @@ KNOWN_ERRORS = frozenset(
 )
 
 INTERRUPTED = 130
-
-
-def root() -> Path:
-    """The checkout this program runs from."""
-    named = os.environ.get("FADELAB_ROOT")
-    return Path(named) if named else Path(__file__).resolve().parent.parent
 
 
 def main(args: Sequence[str] | None = None) -> int:

@@ -13,11 +13,12 @@ from rich.console import Console
 from testbed import show
 from testbed.errors import FadelabError
 from testbed.live import Progress, Show
+from testbed.paths import root
 from testbed.results import Summary
 from testbed.running import check_tier, repetitions, require_on_time, run_once
 from testbed.scenario_file import load
 
-DEMO_SCENARIO = Path(__file__).resolve().parent.parent / "scenarios" / "lossy-link.yaml"
+DEMO_SCENARIO = root() / "scenarios" / "lossy-link.yaml"
 #: the schemes the demo shows, the baseline first
 DEMO_SCHEMES = ("none", "slacp")
 

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from testbed.cli import root
+from testbed.paths import root
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import sys
+import tomllib
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -19,6 +20,7 @@ from typing import Any
 import yaml
 
 from testbed.errors import FadelabError
+from testbed.paths import root
 from testbed.results import Summary
 from testbed.scenario import Scenario
 
@@ -94,13 +96,10 @@ def manifest(scenario: Scenario) -> dict[str, Any]:
 
 def _fadelab_version() -> str:
     """The version, with the commit where this is a checkout."""
-    root = Path(__file__).resolve().parent.parent
-    import tomllib
-
-    declared = str(tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"])
+    declared = str(tomllib.loads((root() / "pyproject.toml").read_text())["project"]["version"])
     try:
-        head = (root / ".git" / "HEAD").read_text().strip()
-        commit = (root / ".git" / head.removeprefix("ref: ")).read_text().strip() if head.startswith("ref") else head
+        head = (root() / ".git" / "HEAD").read_text().strip()
+        commit = (root() / ".git" / head.removeprefix("ref: ")).read_text().strip() if head.startswith("ref") else head
     except OSError:
         return declared
     return f"{declared}+{commit[:12]}"
