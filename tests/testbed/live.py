@@ -90,6 +90,17 @@ def children_of(owner: int) -> list[int]:
     return [child["pid"] for record in records_of(owner) for child in record["children"]]
 
 
+def children_once_up(process: "subprocess.Popen[str]", count: int) -> list[int]:
+    """The children of a run's process, once there are so many."""
+
+    def up() -> list[int]:
+        assert process.poll() is None, f"ended with {process.returncode}: {process.communicate()}"
+        children = children_of(process.pid)
+        return children if len(children) == count else []
+
+    return list(wait_for(up))
+
+
 def running(pids: Sequence[int]) -> list[int]:
     return [pid for pid in pids if Path(f"/proc/{pid}/fd").exists()]
 

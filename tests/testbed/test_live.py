@@ -26,7 +26,7 @@ from testbed.running import run_once
 from testbed.scenario_file import load
 from tests.hosts.harness import needs_network
 from tests.testbed.live import (
-    children_of,
+    children_once_up,
     finish,
     folder_of,
     left_behind,
@@ -43,7 +43,7 @@ pytestmark = needs_network
 PER = 0.05
 BYTES = 500_000
 SCHEMES = ("none", "slacp")
-AIR = {"rate_bps": 4_000_000, "delay_ms": 5}
+AIR = {"rate_bps": 4_000_000, "delay_ms": 15}
 #: long enough for every run to be stopped by a signal
 ENDLESS = [{"kind": "bulk", "duration_s": 600}]
 
@@ -59,7 +59,7 @@ def transfers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Summary]:
     """The same transfer at the same seed, without and with SLACP."""
     work = [{"kind": "bulk", "bytes": BYTES}]
     scenarios = [
-        scenario(seed=3, link={"scheme": scheme}, channel={**AIR, "per": PER}, workloads=work) for scheme in SCHEMES
+        scenario(seed=4, link={"scheme": scheme}, channel={**AIR, "per": PER}, workloads=work) for scheme in SCHEMES
     ]
     return dict(zip(SCHEMES, run_all(scenarios, tmp_path_factory.mktemp("runs")), strict=True))
 
@@ -247,9 +247,8 @@ def endless(tmp_path: Path) -> Path:
 def test_ctrl_c_ends_a_run_tidily(command: str, endless: Path, tmp_path: Path) -> None:
     args = [endless] if command == "run" else ["--seconds", "600"]
     process = start(command, *args, "--out", tmp_path / "runs")
-    wanted = 4 if command == "run" else 8
     try:
-        children = wait_for(lambda: len(found := children_of(process.pid)) == wanted and found)
+        children = children_once_up(process, 4 if command == "run" else 8)
     finally:
         process.send_signal(signal.SIGINT)
         status, _, err = finish(process)
@@ -264,7 +263,7 @@ def test_a_killed_run_leaves_nothing_that_clean_does_not_remove(
 ) -> None:
     process = start("run", endless, "--out", tmp_path / "runs")
     try:
-        children = wait_for(lambda: len(found := children_of(process.pid)) == 4 and found)
+        children = children_once_up(process, 4)
         [run] = [record["run"] for record in records_of(process.pid)]
     finally:
         process.kill()
