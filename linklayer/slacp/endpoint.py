@@ -196,6 +196,7 @@ class Slacp:
         if isinstance(frame, Hello):
             if self._session.handle_hello(frame, now):
                 self._end_session(now)
+                self._rtt.handle_sample(self._session.handshake_rtt_ns)
                 self.sessions += 1
             return
         session = self._session

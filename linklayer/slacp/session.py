@@ -58,7 +58,10 @@ class Session:
         self._peer = 0
         self._candidate = 0
         self._offer = 0
+        self._offered_at = now
         self._echo = 0
+        #: at least a round trip: from making the offer that the peer echoed until its echo came
+        self.handshake_rtt_ns = 0
         #: where the peer's numbers start
         self.peer_first = 0
         #: whether `poll_hello` has one
@@ -84,8 +87,7 @@ class Session:
         if self.established and hello.ident == self._peer:
             return self._handle_hello_of_peer(hello, now)
         if hello.ident != self._candidate:
-            self._candidate = hello.ident
-            self._offer = self._draw()
+            self._make_offer(hello.ident, now)
         if hello.echo == self._offer and hello.offer:
             return self._begin(hello, now)
         self._echo = hello.offer
@@ -102,14 +104,18 @@ class Session:
         elif hello.echo == self.rx_tag and hello.offer != self.tx_tag:
             # it knows our offer and not its own: a HELLO of another incarnation came between. Both need a new one
             if not renewing:
-                self._candidate, self._offer = self._peer, self._draw()
+                self._make_offer(self._peer, now)
             self._echo = hello.offer
             self.hello_due = True
         else:
             self.keep_alive()
         return False
 
+    def _make_offer(self, candidate: int, now: int) -> None:
+        self._candidate, self._offer, self._offered_at = candidate, self._draw(), now
+
     def _begin(self, hello: Hello, now: int) -> bool:
+        self.handshake_rtt_ns = now - self._offered_at
         self.state = SessionState.ESTABLISHED
         self._peer = hello.ident
         self.rx_tag = self._offer

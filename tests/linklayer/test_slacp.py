@@ -146,6 +146,15 @@ def test_the_first_frame_ever_may_be_lost() -> None:
     assert pair.delivered[B] == packets(1)
 
 
+def test_the_handshake_measures_the_round_trip_so_that_a_lost_first_packet_need_not_wait() -> None:
+    pair = Pair(drop=drop_transmissions(0, 1)).establish()
+    start = pair.now
+    pair.send(A, *packets(1))
+    pair.run_until(lambda: bool(pair.delivered[B]))
+    # packet and guard are lost: at most one repeat of a backed-off ACK is too early, the next one tells
+    assert pair.now - start < 2 * pair.config.ack_timer_max_ns
+
+
 def test_a_given_up_frame_at_the_very_end_does_not_hold_back_the_rest() -> None:
     """Nothing else is there to carry the news, so a sync frame is."""
 
