@@ -54,9 +54,7 @@ def test_wrong_usage_is_one_line(args: list[str], capsys: pytest.CaptureFixture[
     assert shown.err.count("\n") == 1
 
 
-def test_a_known_error_is_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_known_error_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     class SpecialError(FadelabError):
         """A subclass counts as known."""
 
@@ -99,9 +97,7 @@ def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
     assert cli.main(["seven"]) == 7
 
 
-@pytest.mark.parametrize(
-    ("args", "shown"), [([], "removed fl-one\n"), (["--dry-run"], "would remove fl-one\n")]
-)
+@pytest.mark.parametrize(("args", "shown"), [([], "removed fl-one\n"), (["--dry-run"], "would remove fl-one\n")])
 def test_clean_says_what_it_does(
     args: list[str], shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
