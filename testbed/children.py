@@ -1,4 +1,4 @@
-"""The processes of a run: started with one line of configuration, heard line by line, ended for certain."""
+"""The processes of a run: told and heard line by line, ended for certain."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ class ChildError(FadelabError):
 class Child:
     """One process that speaks JSON lines (hosts/jsonlines.py)."""
 
-    def __init__(self, name: str, module: str, config: Mapping[str, Any], *, pass_fds: Sequence[int] = ()) -> None:
+    def __init__(self, name: str, module: str, *, pass_fds: Sequence[int] = ()) -> None:
         self.name = name
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `end`
         self._process = subprocess.Popen(
@@ -42,7 +42,6 @@ class Child:
         self._buffer = b""
         #: the end of its output has been seen
         self.ended = False
-        self.tell(config)
 
     @property
     def pid(self) -> int:

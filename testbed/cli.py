@@ -22,7 +22,7 @@ from testbed.paths import root
 #: quick. Subclasses count.
 KNOWN_ERRORS = frozenset(
     {
-        "channel.trace.TraceError",
+        "channel.replay.TraceError",
         "hosts.errors.HostError",
         "testbed.errors.FadelabError",
     }

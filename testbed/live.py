@@ -7,13 +7,13 @@ not keep the clock says so in its result.
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from hosts.network import Network
+from hosts.network import Network, Role
 from hosts.profiles import apply, profile
 from hosts.workloads import Host, OnOffUdp, Short, agent_config
 from telemetry.parquet import ParquetSink
@@ -31,7 +31,7 @@ _FINAL_S = 10.0
 #: the run's epoch lies this far ahead when it is announced, so that everybody has heard
 _LEAD_NS = 200_000_000
 _HOSTS: tuple[Host, ...] = ("h1", "h2")
-_STATIONS: dict[Side, str] = {"up": "st", "down": "bas"}
+_STATIONS: dict[Side, Role] = {"up": "st", "down": "bas"}
 
 
 @dataclass(slots=True)
@@ -96,12 +96,19 @@ class _LiveRun:
             tags = {"run": self._folder.name, "tier": scenario.tier, "scenario": scenario.name}
             self._sink = stack.enter_context(ParquetSink(self._folder.path, tags))
             # two runs may start in the same second from different folders: the pid keeps them apart
-            network = stack.enter_context(Network(f"{os.getpid()}-{id(self) & 0xFFFFFF:x}", mtu=scenario.mtu))
+            network = Network(f"{os.getpid()}-{id(self) & 0xFFFFFF:x}", mtu=scenario.mtu)
+            stack.callback(network.close)
+            family = stack.enter_context(Family())
+            # the interpreters start while the network is made
+            stations = self._start_stations(family)
+            hosts = {host: family.add(Child(f"host {host}", "hosts.agent")) for host in _HOSTS}
+            network.up()
+            for child in family.children:
+                network.add_child(child.pid)
             for host in _HOSTS:
                 apply(network.namespaces[host], profile(scenario.tcp))
-            family = stack.enter_context(Family())
-            self._start_stations(family, network)
-            self._start_hosts(family, network)
+            self._configure_stations(stations, network)
+            self._configure_hosts(hosts, network)
             everybody = {child.name for child in family.children}
             if not family.listen(
                 self._hear, lambda: self._heard.ready == everybody, timeout_s=_READY_S, tick=self._tick
@@ -114,25 +121,30 @@ class _LiveRun:
         self._folder.finish(summary)
         return summary
 
-    def _start_stations(self, family: Family, network: Network) -> None:
+    def _start_stations(self, family: Family) -> dict[Side, tuple[Child, int]]:
+        """Start the station of each side; return it with the descriptor of its socket to the other."""
         ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        for end in ends:
-            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+        stations: dict[Side, tuple[Child, int]] = {}
         for side, end in zip(SIDES, ends, strict=True):
             with end:
-                role = _STATIONS[side]
-                config = station_config(
-                    self._scenario,
-                    side,
-                    namespace=network.namespaces[role],  # type: ignore[index]
-                    peer_fd=end.fileno(),
-                    trace=self._folder.path / f"trace-{side}.parquet" if self._scenario.trace else None,
-                )
-                child = family.add(Child(f"station {role}", "testbed.station", config, pass_fds=(end.fileno(),)))
-                network.add_child(child.pid)
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+                child = family.add(Child(f"station {_STATIONS[side]}", "testbed.station", pass_fds=(end.fileno(),)))
                 self._sides[child.name] = side
+                stations[side] = child, end.fileno()
+        return stations
 
-    def _start_hosts(self, family: Family, network: Network) -> None:
+    def _configure_stations(self, stations: Mapping[Side, tuple[Child, int]], network: Network) -> None:
+        for side, (child, peer_fd) in stations.items():
+            config = station_config(
+                self._scenario,
+                side,
+                namespace=network.namespaces[_STATIONS[side]],
+                peer_fd=peer_fd,
+                trace=self._folder.path / f"trace-{side}.parquet" if self._scenario.trace else None,
+            )
+            child.tell(config)
+
+    def _configure_hosts(self, hosts: Mapping[Host, Child], network: Network) -> None:
         for host, peer in zip(_HOSTS, reversed(_HOSTS), strict=True):
             config = agent_config(
                 host,
@@ -143,8 +155,7 @@ class _LiveRun:
                 probe_interval_ms=self._scenario.timing.probe_interval_ms,
                 delayed_ack=profile(self._scenario.tcp).delayed_ack,
             )
-            child = family.add(Child(f"host {host}", "hosts.agent", config))
-            network.add_child(child.pid)
+            hosts[host].tell(config)
 
     def _go(self, family: Family) -> float:
         """Run until every host has done its work; return for how long it ran."""

@@ -22,7 +22,6 @@ from channel.framing import Framing, aal5, raw
 from channel.hop import Hop
 from channel.papers import named
 from channel.replay import TraceReplay
-from channel.trace import read_trace
 from testbed.scenario import (
     MS,
     BernoulliErrors,
@@ -118,6 +117,9 @@ def _errors(errors: Errors, rng: Random) -> ErrorModel:
             good_per=errors.good_per,
             bad_per=errors.bad_per,
         )
+    # pyarrow behind it: not for runs without a trace
+    from channel.trace import read_trace
+
     return TraceReplay(read_trace(errors.path), by=errors.by, loop=errors.loop)
 
 

@@ -23,7 +23,6 @@ from typing import Any
 from channel.errors import Fate
 from channel.hop import Arrival
 from channel.replay import Outcome
-from channel.trace import TraceWriter
 from hosts.jsonlines import Orders, say
 from hosts.namespaces import enter
 from hosts.network import TAP_NAME
@@ -91,6 +90,9 @@ class StationProcess:
         #: the frames judged before the run's start is known: start, bytes, fate
         self._early: list[tuple[int, int, Fate]] = []
         if config["trace"] is not None:
+            # pyarrow behind it: not for the run's own process, which imports this module too
+            from channel.trace import TraceWriter
+
             self._trace = stack.enter_context(
                 TraceWriter(Path(config["trace"]), link=side, producer="fadelab emulated")
             )
