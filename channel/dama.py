@@ -81,54 +81,20 @@ class Superframe:
         return slots * self.slot_bits * SECOND_NS // self.length_ns
 
 
-class Rbdc:
-    """Rate-based dynamic capacity: rate requests up to a guaranteed ceiling.
+class _Terminal:
+    """What RBDC and VBDC share: a terminal that wakes at superframes while it has anything to do."""
 
-    While anything waits, the terminal asks in each superframe for the rate that empties its MAC buffer in
-    `drain_ns` (ours: a request's own lifetime). With an empty buffer it asks for nothing and keeps its rate
-    until the timeout, which runs from the start of the first superframe the request can take effect in. Times
-    in ns.
-
-    Raises ValueError when a parameter is not positive or the ceiling is below one slot per superframe.
-    """
-
-    __slots__ = (
-        "_backlog_bits",
-        "_boundary_at",
-        "_max_slots",
-        "_requests",
-        "_slots",
-        "_valid_until",
-        "drain_ns",
-        "signalling_ns",
-        "superframe",
-        "timeout_ns",
-    )
+    __slots__ = ("_backlog_bits", "_boundary_at", "_slots", "superframe")
 
     constant: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        ceiling_bps: int,
-        *,
-        superframe: Superframe | None = None,
-        signalling_ns: int = SIGNALLING_NS,
-        timeout_ns: int = TIMEOUT_NS,
-        drain_ns: int | None = None,
-    ) -> None:
+    def __init__(self, superframe: Superframe | None) -> None:
         self.superframe = superframe or Superframe()
-        self.signalling_ns = positive("signalling_ns", signalling_ns)
-        self.timeout_ns = positive("timeout_ns", timeout_ns)
-        self.drain_ns = positive("drain_ns", timeout_ns if drain_ns is None else drain_ns)
-        self._max_slots = self.superframe.slots_within(positive("ceiling_bps", ceiling_bps))
         self._backlog_bits = 0
         #: start of the next superframe, while there is anything to do
         self._boundary_at: int | None = None
-        #: requests on their way: (takes effect at, slots per superframe)
-        self._requests: deque[tuple[int, int]] = deque()
-        #: slots per superframe now, and the instant the request behind them times out
+        #: slots of the present superframe
         self._slots = 0
-        self._valid_until = 0
 
     def rate_bps(self) -> int:
         """Return the rate of the present superframe."""
@@ -145,11 +111,55 @@ class Rbdc:
         return self._boundary_at
 
     def handle_deadline(self, now: int) -> None:
-        """Start every superframe due by `now`: apply the request in force, send the next one."""
+        """Start every superframe due by `now`."""
         while self._boundary_at is not None and self._boundary_at <= now:
             self._start_superframe(self._boundary_at)
 
     def _start_superframe(self, at: int) -> None:
+        raise AssertionError("a terminal is RBDC's or VBDC's")
+
+
+class Rbdc(_Terminal):
+    """Rate-based dynamic capacity: rate requests up to a guaranteed ceiling.
+
+    While anything waits, the terminal asks in each superframe for the rate that empties its MAC buffer in
+    `drain_ns` (ours: a request's own lifetime). With an empty buffer it asks for nothing and keeps its rate
+    until the timeout, which runs from the start of the first superframe the request can take effect in. Times
+    in ns.
+
+    Raises ValueError when a parameter is not positive or the ceiling is below one slot per superframe.
+    """
+
+    __slots__ = (
+        "_max_slots",
+        "_requests",
+        "_valid_until",
+        "drain_ns",
+        "signalling_ns",
+        "timeout_ns",
+    )
+
+    def __init__(
+        self,
+        ceiling_bps: int,
+        *,
+        superframe: Superframe | None = None,
+        signalling_ns: int = SIGNALLING_NS,
+        timeout_ns: int = TIMEOUT_NS,
+        drain_ns: int | None = None,
+    ) -> None:
+        super().__init__(superframe)
+        self.signalling_ns = positive("signalling_ns", signalling_ns)
+        self.timeout_ns = positive("timeout_ns", timeout_ns)
+        self.drain_ns = positive("drain_ns", timeout_ns if drain_ns is None else drain_ns)
+        self._max_slots = self.superframe.slots_within(positive("ceiling_bps", ceiling_bps))
+        #: requests on their way: (takes effect at, slots per superframe)
+        self._requests: deque[tuple[int, int]] = deque()
+        #: the instant the request behind the present slots times out
+        self._valid_until = 0
+
+    def _start_superframe(self, at: int) -> None:
+        """Apply the request in force, send the next one."""
         requests = self._requests
         while requests and requests[0][0] <= at:
             effective_at, self._slots = requests.popleft()
@@ -167,7 +177,7 @@ class Rbdc:
         return min(slots, self._max_slots)
 
 
-class Vbdc:
+class Vbdc(_Terminal):
     """Volume-based dynamic capacity: requests for what waits in the MAC buffer, with no guarantee.
 
     In each superframe the terminal asks for the volume that no earlier request covers, in whole slots. A
@@ -179,22 +189,16 @@ class Vbdc:
     """
 
     __slots__ = (
-        "_backlog_bits",
-        "_boundary_at",
         "_coming_slots",
         "_due_slots",
         "_max_slots",
         "_randint",
         "_requests",
-        "_slots",
         "granted_bits",
         "requested_bits",
         "signalling_ns",
-        "superframe",
         "wait_ns",
     )
-
-    constant: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -205,45 +209,23 @@ class Vbdc:
         signalling_ns: int = SIGNALLING_NS,
         wait_ns: tuple[int, int] = (0, 0),
     ) -> None:
-        self.superframe = superframe or Superframe()
+        super().__init__(superframe)
         self.signalling_ns = positive("signalling_ns", signalling_ns)
         self.wait_ns = span("wait_ns", wait_ns)
         self._max_slots = self.superframe.slots_within(positive("ceiling_bps", ceiling_bps))
         self._randint = rng.randint
-        self._backlog_bits = 0
-        self._boundary_at: int | None = None
         #: requests not yet at the head of the scheduler's queue: (due there at, slots), and their slots in
         #: all
         self._requests: deque[tuple[int, int]] = deque()
         self._coming_slots = 0
         #: slots at the head of the queue that found no room yet
         self._due_slots = 0
-        #: slots of the present superframe
-        self._slots = 0
         #: totals since the start, for who wants to know what was asked for and what was assigned
         self.requested_bits = 0
         self.granted_bits = 0
 
-    def rate_bps(self) -> int:
-        """Return the rate of the present superframe."""
-        return self.superframe.rate_bps(self._slots)
-
-    def handle_backlog(self, backlog_bits: int, now: int) -> None:
-        """Take note of the backlog; the first bits to wait wake the terminal at the next superframe."""
-        self._backlog_bits = backlog_bits
-        if backlog_bits and self._boundary_at is None:
-            self._boundary_at = self.superframe.at_or_after(now)
-
-    def next_deadline(self) -> int | None:
-        """Return the start of the next superframe unless the terminal is idle."""
-        return self._boundary_at
-
-    def handle_deadline(self, now: int) -> None:
-        """Start every superframe due by `now`: assign what was asked for, ask for what is new."""
-        while self._boundary_at is not None and self._boundary_at <= now:
-            self._start_superframe(self._boundary_at)
-
     def _start_superframe(self, at: int) -> None:
+        """Assign what was asked for, ask for what is new."""
         requests, slot_bits = self._requests, self.superframe.slot_bits
         while requests and requests[0][0] <= at:
             _, slots = requests.popleft()

@@ -17,7 +17,6 @@ Rules kept
 Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/profiles.py`).
 """
 
-import signal
 import socket
 import sys
 from collections.abc import Mapping
@@ -26,9 +25,8 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from hosts.errors import HostError
 from hosts.flows import Counter, Result, delay_acks, listen
-from hosts.jsonlines import Orders, say
+from hosts.jsonlines import Orders, run_child, say
 from hosts.loop import READ, Loop
 from hosts.namespaces import enter
 from hosts.probes import TcpProbe
@@ -198,13 +196,8 @@ class Agent:
             say({"done": True})
 
 
-def serve() -> None:
+def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
     """Run one agent from configuration to stop; raises HostError, ValueError, KeyError or TypeError."""
-    orders = Orders()
-    first = orders.first()
-    if first is None:
-        return
-    config, waiting = first
     agent = Agent(config)
     say({"ready": True})
 
@@ -232,20 +225,6 @@ def serve() -> None:
         agent.stop()
 
 
-def main() -> int:
-    """The process: 0 when stopped, 2 after an error line."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        serve()
-    except BrokenPipeError:
-        return 0  # nobody listens any more
-    except (HostError, ValueError, KeyError, TypeError, OSError) as error:
-        text = f"the configuration lacks {error}" if isinstance(error, KeyError) else str(error)
-        say({"error": " ".join(text.split())})
-        return 2
-    return 0
-
-
 def _results(work: Workload) -> int:
     if isinstance(work, Bulk):
         return work.flows
@@ -253,4 +232,4 @@ def _results(work: Workload) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_child(serve))

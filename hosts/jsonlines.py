@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Mapping
+import signal
+from collections.abc import Callable, Mapping
 from typing import Any
 
 _STDIN, _STDOUT = 0, 1
@@ -45,3 +46,24 @@ def say(message: Mapping[str, Any]) -> None:
     data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
     while data:
         data = data[os.write(_STDOUT, data) :]
+
+
+def run_child(serve: Callable[[Orders, dict[str, Any], list[dict[str, Any]]], None]) -> int:
+    """Be a process of a run: `serve` it with its orders, the first message and those that came with it.
+
+    Returns the exit status: 0 when stopped or when nobody listens any more, 2 after an error, which has been said in
+    one line. SIGINT is the parent's business: Ctrl-C reaches its children through it.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    orders = Orders()
+    try:
+        first = orders.first()
+        if first is not None:
+            serve(orders, *first)
+    except BrokenPipeError:
+        return 0
+    except (RuntimeError, ValueError, KeyError, TypeError, OSError) as error:
+        text = f"the configuration lacks {error}" if isinstance(error, KeyError) else str(error)
+        say({"error": " ".join(text.split())})
+        return 2
+    return 0

@@ -21,6 +21,8 @@ from testbed.scenario_file import load
 DEMO_SCENARIO = root() / "scenarios" / "lossy-link.yaml"
 #: the schemes the demo shows, the baseline first
 DEMO_SCHEMES = ("none", "slacp")
+#: how soon a Ctrl-C is noticed at the latest
+_INTERRUPT_S = 0.2
 
 
 def run(
@@ -67,14 +69,17 @@ def demo(seconds: float, settings: Sequence[str], seed: int | None, *, out: Path
     labels = ["without SLACP", "with SLACP"]
     with show.progress(labels) as bars, ThreadPoolExecutor(len(scenarios)) as pool:
         ended = Event()
-        futures = [
-            pool.submit(run_once, scenario, out, _until(ended, bar))
-            for scenario, bar in zip(scenarios, bars, strict=True)
-        ]
         try:
-            done, _ = wait(futures, return_when=FIRST_EXCEPTION)
-            for future in done:
-                future.result()
+            futures = [
+                pool.submit(run_once, scenario, out, _until(ended, bar))
+                for scenario, bar in zip(scenarios, bars, strict=True)
+            ]
+            running = set(futures)
+            while running:
+                # not without a timeout: Python may miss a Ctrl-C that comes just before it begins to wait
+                done, running = wait(running, timeout=_INTERRUPT_S, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
         except BaseException:
             # Ctrl-C, or one run has failed: the other must not go on to its end
             ended.set()

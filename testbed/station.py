@@ -10,7 +10,6 @@ run's business.
 
 import gc
 import os
-import signal
 import socket
 import sys
 import time
@@ -23,7 +22,7 @@ from typing import Any
 from channel.errors import Fate
 from channel.hop import Arrival
 from channel.replay import Outcome
-from hosts.jsonlines import Orders, say
+from hosts.jsonlines import Orders, run_child, say
 from hosts.namespaces import enter
 from hosts.network import TAP_NAME
 from hosts.tap import Tap
@@ -193,13 +192,8 @@ class StationProcess:
         return {**self._counts(), **asdict(self._radio.lateness)}
 
 
-def serve() -> None:
+def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
     """Run one station from configuration to stop."""
-    orders = Orders()
-    first = orders.first()
-    if first is None:
-        return
-    config, waiting = first
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))
     with ExitStack() as stack:
@@ -212,18 +206,5 @@ def serve() -> None:
         say({"final": process.final()})
 
 
-def main() -> int:
-    """The process: 0 when stopped, 2 after an error line."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        serve()
-    except BrokenPipeError:
-        return 0  # nobody listens any more
-    except (RuntimeError, ValueError, OSError) as error:
-        say({"error": " ".join(str(error).split())})
-        return 2
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_child(serve))
