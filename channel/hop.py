@@ -182,6 +182,10 @@ class Hop(Generic[T]):
             return arrivals.popleft()
         return None
 
+    def in_flight(self) -> tuple[Arrival[T], ...]:
+        """Return the frames that have left and not arrived, oldest first; they stay where they are."""
+        return tuple(self._arrivals)
+
     def _advance(self, now: int) -> None:
         while self._wake_at <= now:
             # On a tie the frame ends first: its last bit belongs to the old rate.

@@ -187,7 +187,9 @@ class StationProcess:
         }
 
     def final(self) -> dict[str, Any]:
-        """The station's last word, after its last report."""
+        """The station's last word, after its last report; the trace gets what is still on the air, fate decided."""
+        for arrival in self._radio.hop.in_flight():
+            self._judged(arrival)
         self._report(time.monotonic_ns())
         return {**self._counts(), **asdict(self._radio.lateness)}
 

@@ -268,3 +268,19 @@ def test_excess_delay_probability() -> None:
 def test_a_wrong_parameter_is_named(make: Callable[[], object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_frames_in_flight_have_left_and_not_arrived() -> None:
+    hop: Hop[str] = Hop(
+        capacity=ConstantRate(8_000_000), framing=raw, errors=NoErrors(), propagation_ns=10_000, buffer_bytes=100
+    )
+    for name in ("first", "second"):
+        assert hop.handle_frame(name, 5, 0)
+    hop.handle_deadline(5_000)
+    assert [arrival.frame for arrival in hop.in_flight()] == ["first"]
+    hop.handle_deadline(10_000)
+    assert [arrival.frame for arrival in hop.in_flight()] == ["first", "second"]
+    arrival = hop.poll_arrival(15_000)
+    assert arrival is not None
+    assert arrival.frame == "first"
+    assert [left.frame for left in hop.in_flight()] == ["second"]
