@@ -23,7 +23,7 @@ public:
     void add(std::int64_t tick, std::size_t n, float sigma, std::complex<float>* acc);
 
 private:
-    static constexpr std::size_t kBlock = 256;
+    static constexpr std::size_t kBlock = 256;  // ticks
 
     void fill(std::int64_t block);
 

@@ -1,0 +1,55 @@
+#include "medium/options.hpp"
+
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+namespace fadelab::medium {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw std::invalid_argument(what); }
+
+void require_finite(double value, const std::string& name) {
+    if (!std::isfinite(value)) refuse(name + " must be a finite number");
+}
+
+void require_delay(double delay_ns, const std::string& name) {
+    if (!(delay_ns >= 0.0 && delay_ns <= 1e9)) refuse(name + " must lie between 0 and 1e9 (one second)");
+}
+
+}  // namespace
+
+void validate(const LinkOptions& options) {
+    require_finite(options.gain_db, "gain_db");
+    require_finite(options.cfo_hz, "cfo_hz");
+    require_delay(options.delay_ns, "delay_ns");
+    if ((options.flags & ~kKeepTapPowers) != 0) refuse("flags has unknown bits");
+    if (options.n_taps < 0 || options.n_taps > static_cast<std::int32_t>(kMaxTaps)) {
+        refuse("a path has 0 to " + std::to_string(kMaxTaps) + " taps, not " + std::to_string(options.n_taps));
+    }
+    for (std::int32_t i = 0; i < options.n_taps; ++i) {
+        const Tap& tap = options.taps[i];
+        const std::string name = "tap " + std::to_string(i) + ": ";
+        if (tap.kind != kStatic && tap.kind != kRayleigh && tap.kind != kRician) {
+            refuse(name + "kind is 0 (static), 1 (Rayleigh) or 2 (Rician), not " + std::to_string(tap.kind));
+        }
+        require_delay(tap.delay_ns, name + "delay_ns");
+        require_finite(tap.power_db, name + "power_db");
+        require_finite(tap.k_db, name + "k_db");
+        require_finite(tap.los_doppler_hz, name + "los_doppler_hz");
+        require_finite(tap.phase_rad, name + "phase_rad");
+        if (!(tap.doppler_hz >= 0.0 && std::isfinite(tap.doppler_hz))) {
+            refuse(name + "doppler_hz must be 0 or more");
+        }
+    }
+    if (std::memchr(options.series_path, '\0', kSeriesPathBytes) == nullptr) {
+        refuse("series_path is longer than " + std::to_string(kSeriesPathBytes - 1) + " bytes");
+    }
+    if (options.series_path[0] != '\0') {
+        if (options.series_path[0] != '/') refuse("series_path must be absolute: several programs open it");
+        if (options.n_taps != 0) refuse("a path has taps of its own or those of a series, not both");
+    }
+}
+
+}  // namespace fadelab::medium
