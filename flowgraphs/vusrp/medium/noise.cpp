@@ -32,32 +32,36 @@ struct Ziggurat {
     }
 };
 
-// Bits 0-7 choose the layer, bit 8 is the sign, 9-31 are uniform within the layer.
-inline float magnitude(const Ziggurat& z, std::uint32_t bits) {
-    return (static_cast<float>(bits >> 9) + 0.5f) * 0x1p-23f * z.x[bits & 255];
+// A try: bits 0-7 choose the layer, the others are uniform between its two ends.
+inline float tried(const Ziggurat& z, std::uint32_t bits) {
+    const auto across = static_cast<float>(static_cast<std::int32_t>(bits) >> 8);
+    return (across + 0.5f) * 0x1p-23f * z.x[bits & 255];
 }
 
-inline float signed_by(float value, std::uint32_t bits) { return (bits & 256) != 0 ? -value : value; }
+double exponential(Generator& generator) { return -std::log(1.0 - generator.uniform()); }
 
-// A normal draw whose first try is `bits`.
-float draw(const Ziggurat& z, Generator& generator, std::uint32_t bits) {
+// A draw whose first try lies where the density crosses its layer.
+float draw_at_edge(const Ziggurat& z, Generator& generator, std::uint32_t bits) {
     for (;;) {
-        const float value = magnitude(z, bits);
+        const float value = tried(z, bits);
         const std::uint32_t layer = bits & 255;
-        if (value < z.x[layer + 1]) return signed_by(value, bits);
+        if (std::abs(value) < z.x[layer + 1]) return value;
         if (layer == 0) {
             double beyond = 0.0;
-            double bound = 0.0;
             do {
-                beyond = -std::log(1.0 - generator.uniform()) / Ziggurat::kTail;
-                bound = -std::log(1.0 - generator.uniform());
-            } while (2.0 * bound < beyond * beyond);
-            return signed_by(static_cast<float>(Ziggurat::kTail + beyond), bits);
+                beyond = exponential(generator) / Ziggurat::kTail;
+            } while (2.0 * exponential(generator) < beyond * beyond);
+            return std::copysign(static_cast<float>(Ziggurat::kTail + beyond), value);
         }
         const double height = z.density[layer] + (z.density[layer + 1] - z.density[layer]) * generator.uniform();
-        if (height < std::exp(-0.5 * double(value) * double(value))) return signed_by(value, bits);
+        if (height < std::exp(-0.5 * double(value) * double(value))) return value;
         bits = static_cast<std::uint32_t>(generator() >> 32);
     }
+}
+
+inline float draw(const Ziggurat& z, Generator& generator, std::uint32_t bits) {
+    const float value = tried(z, bits);
+    return std::abs(value) < z.x[(bits & 255) + 1] ? value : draw_at_edge(z, generator, bits);
 }
 
 }  // namespace
