@@ -1,0 +1,94 @@
+"""Series of taps for an air to follow: gains over time, linear in between, from the beginning again at the end.
+
+Read first: `vusrp/medium/series.hpp`, which defines the format and reads it for the air.
+
+A series is written beside its place and then moved there, so that an air that follows an older one of the same name
+keeps that until the link is set again.
+"""
+
+import os
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+MAX_TAPS = 24
+
+_MAGIC = b"FADESER1"
+#: magic, n_taps, reserved, interval_ns, n_rows
+_HEADER = struct.Struct("<8sIIdQ")
+_MAX_DELAY_NS = 1e9
+
+
+class SeriesError(ValueError):
+    """A series that cannot be written, or a file that is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Complex gains `taps[row, tap]`, rows `interval_ns` apart, of taps `delays_ns` behind the path's own delay."""
+
+    interval_ns: float
+    delays_ns: tuple[float, ...]
+    taps: NDArray[np.complex64]
+
+
+def write_series(path: Path, interval_ns: float, delays_ns: Sequence[float], taps: ArrayLike) -> None:
+    """Write complex gains of shape (rows, taps) that an air follows as they are, without normalising them.
+
+    Raises SeriesError when the shapes do not fit, when there are no rows, no taps or more than 24, and for numbers
+    out of range; OSError as writing a file does.
+    """
+    gains = np.asarray(taps, "<c8")
+    delays = np.asarray(delays_ns, "<f8")
+    if gains.ndim != 2 or delays.ndim != 1 or gains.shape[1] != delays.size:
+        raise SeriesError(f"taps have shape {gains.shape}; with {delays.size} delays it must be (rows, {delays.size}).")
+    if not 1 <= delays.size <= MAX_TAPS:
+        raise SeriesError(f"there are {delays.size} taps; a series has 1 to {MAX_TAPS}.")
+    if not len(gains):
+        raise SeriesError("there are no rows; a series has at least one.")
+    if not (np.isfinite(interval_ns) and interval_ns > 0):
+        raise SeriesError(f"interval_ns is {interval_ns}; it must be positive.")
+    if not ((delays >= 0) & (delays <= _MAX_DELAY_NS)).all():
+        raise SeriesError(f"delays_ns must lie between 0 and {_MAX_DELAY_NS:.0e}.")
+    if not np.isfinite(gains).all():
+        raise SeriesError("taps must be finite numbers.")
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            file.write(_HEADER.pack(_MAGIC, delays.size, 0, interval_ns, len(gains)))
+            file.write(delays.tobytes())
+            file.write(gains.tobytes())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_gains(path: Path, interval_ns: float, gains_db: ArrayLike) -> None:
+    """Write a series of one tap from gains in dB; the air is linear in amplitude between them.
+
+    Raises what `write_series` raises.
+    """
+    gains = np.asarray(gains_db, np.float64)
+    if gains.ndim != 1:
+        raise SeriesError(f"gains_db has shape {gains.shape}; it must be a vector.")
+    write_series(path, interval_ns, (0.0,), (10.0 ** (gains / 20.0))[:, np.newaxis])
+
+
+def read_series(path: Path) -> Series:
+    """Read a series; raises SeriesError, naming the file, for one that does not fit the format, and OSError."""
+    octets = path.read_bytes()
+    if len(octets) < _HEADER.size or not octets.startswith(_MAGIC):
+        raise SeriesError(f"{path}: not a series of taps of version 1.")
+    _, n_taps, _, interval_ns, n_rows = _HEADER.unpack_from(octets)
+    gains_at = _HEADER.size + 8 * n_taps
+    if not (1 <= n_taps <= MAX_TAPS and n_rows >= 1 and interval_ns > 0):
+        raise SeriesError(f"{path}: has {n_rows} rows of {n_taps} taps, {interval_ns} ns apart.")
+    if len(octets) != gains_at + 8 * n_taps * n_rows:
+        raise SeriesError(f"{path}: is {len(octets)} bytes long, which does not fit {n_rows} rows of {n_taps} taps.")
+    delays = np.frombuffer(octets, "<f8", n_taps, _HEADER.size)
+    taps = np.frombuffer(octets, "<c8", n_rows * n_taps, gains_at).reshape(n_rows, n_taps)
+    return Series(interval_ns, tuple(delays.tolist()), taps)

@@ -1,0 +1,104 @@
+"""Power delay profiles: the published numbers, by properties their tables state, and what is refused."""
+
+from math import isclose, sqrt
+from typing import Any
+
+import pytest
+
+from channel.profiles import NAMES, Kind, Tap, profile
+
+SCALED = ("two-tap", "tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e")
+
+
+def taps_of(name: str, **more: Any) -> tuple[Tap, ...]:
+    if name in SCALED:
+        more.setdefault("delay_spread_ns", 100.0)
+    if name == "rician":
+        more.setdefault("k_db", 6.0)
+    return profile(name, doppler_hz=10.0, **more)
+
+
+def rms_delay_spread_ns(taps: tuple[Tap, ...]) -> float:
+    powers = [10 ** (tap.power_db / 10) for tap in taps]
+    mean_ns = sum(p * tap.delay_ns for p, tap in zip(powers, taps, strict=True)) / sum(powers)
+    variance = sum(p * (tap.delay_ns - mean_ns) ** 2 for p, tap in zip(powers, taps, strict=True)) / sum(powers)
+    return sqrt(variance)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_taps", "last_ns"),
+    [
+        *(("epa", 7, 410), ("eva", 9, 2510), ("etu", 9, 5000)),
+        *(("tdl-a", 23, 965.86), ("tdl-b", 23, 478.34), ("tdl-c", 24, 865.23)),
+        *(("tdl-d", 13, 1252.5), ("tdl-e", 14, 2065.19)),
+        *(("flat", 1, 0), ("rician", 1, 0), ("two-tap", 2, 200)),
+    ],
+)
+def test_tables_have_their_taps(name: str, n_taps: int, last_ns: float) -> None:
+    taps = taps_of(name)
+    assert len(taps) == n_taps
+    assert isclose(max(tap.delay_ns for tap in taps), last_ns, abs_tol=1e-9)
+    assert min(tap.delay_ns for tap in taps) == 0
+
+
+@pytest.mark.parametrize("name", ["two-tap", "tdl-a", "tdl-b", "tdl-c", "tdl-e"])
+def test_normalised_tables_have_the_delay_spread_asked_for(name: str) -> None:
+    """A single wrong digit in a strong tap shows: the tables are normalised to 1e-4."""
+    assert rms_delay_spread_ns(taps_of(name, delay_spread_ns=300.0)) == pytest.approx(300.0, rel=1e-4)
+
+
+def test_tdl_d_is_normalised_as_coarsely_as_its_table() -> None:
+    assert rms_delay_spread_ns(taps_of("tdl-d")) == pytest.approx(100.0, rel=0.01)
+
+
+@pytest.mark.parametrize(("name", "spread_ns"), [("eva", 357), ("etu", 991)])
+def test_fixed_tables_have_the_delay_spread_36_101_states(name: str, spread_ns: int) -> None:
+    assert round(rms_delay_spread_ns(taps_of(name))) == spread_ns
+
+
+@pytest.mark.parametrize(
+    ("name", "k_db", "los_db", "scattered_db"), [("tdl-d", 13.3, -0.2, -13.5), ("tdl-e", 22.0, -0.03, -22.03)]
+)
+def test_the_first_tap_of_d_and_e_is_rician(name: str, k_db: float, los_db: float, scattered_db: float) -> None:
+    """The tables give line of sight and scattered power apart, and K and mean power in a note; both must agree."""
+    first, *others = taps_of(name)
+    assert (first.kind, first.k_db, first.power_db) == (Kind.RICIAN, k_db, 0.0)
+    k = 10 ** (first.k_db / 10)
+    total = 10 ** (first.power_db / 10)
+    assert 10 ** (los_db / 10) == pytest.approx(total * k / (1 + k), rel=10**0.005 - 1)
+    assert 10 ** (scattered_db / 10) == pytest.approx(total / (1 + k), rel=10**0.005 - 1)
+    assert first.los_doppler_hz == pytest.approx(7.0)
+    assert {tap.kind for tap in others} == {Kind.RAYLEIGH}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_tap_has_the_doppler_asked_for(name: str) -> None:
+    assert {tap.doppler_hz for tap in taps_of(name)} == {10.0}
+
+
+def test_names_are_not_case_sensitive() -> None:
+    assert taps_of("EVA") == taps_of("eva")
+
+
+def test_rician_is_one_tap_with_a_line_of_sight_that_stands_still() -> None:
+    (tap,) = taps_of("rician", k_db=3.0)
+    assert (tap.kind, tap.k_db, tap.los_doppler_hz) == (Kind.RICIAN, 3.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "message"),
+    [
+        ("tdl-x", {"doppler_hz": 1.0}, "there is no profile 'tdl-x'; known are flat, rician, two-tap, epa"),
+        ("tdl-a", {"doppler_hz": 1.0}, "profile tdl-a needs delay_spread_ns"),
+        ("epa", {"doppler_hz": 1.0, "delay_spread_ns": 10.0}, "profile epa takes no delay_spread_ns"),
+        ("rician", {"doppler_hz": 1.0}, "profile rician needs k_db"),
+        ("tdl-d", {"doppler_hz": 1.0, "delay_spread_ns": 10.0, "k_db": 3.0}, "profile tdl-d takes no k_db"),
+        ("rician", {"doppler_hz": 1.0, "k_db": float("nan")}, "k_db is nan"),
+        ("flat", {"doppler_hz": -1.0}, "doppler_hz is -1.0; it must be 0 or more"),
+        ("flat", {"doppler_hz": float("inf")}, "doppler_hz is inf"),
+        ("tdl-a", {"doppler_hz": 1.0, "delay_spread_ns": -5.0}, "delay_spread_ns is -5.0"),
+    ],
+)
+def test_what_is_refused(name: str, numbers: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        profile(name, **numbers)
