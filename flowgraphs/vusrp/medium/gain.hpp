@@ -4,8 +4,8 @@
 // fading channels", IEEE Trans. Wireless Commun. 5(12), 2006, sections III and IV.
 //
 // A gain is computed at points 2^shift ticks apart, counted from tick 0, and linear between them. Fading has 128 points
-// or more per period of its largest Doppler shift (an error below -70 dB), a series 16 or more per interval; both have
-// one at least every 4096 ticks.
+// or more per period of its largest Doppler shift (error below -70 dB, root mean square), a series 16 or more per
+// interval; both have one at least every 4096 ticks.
 
 #pragma once
 
