@@ -29,7 +29,7 @@ class SeriesError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Complex gains `taps[row, tap]`, rows `interval_ns` apart, of taps `delays_ns` behind the path's own delay."""
+    """Complex gains `taps[row, tap]`, rows `interval_ns` apart, of taps `delays_ns` after the path's own delay."""
 
     interval_ns: float
     delays_ns: tuple[float, ...]

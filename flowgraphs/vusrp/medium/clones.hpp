@@ -1,5 +1,5 @@
-// MEDIUM_CLONES before a function: compiled for AVX2 too, chosen when the library is loaded. Without fused multiply-adds
-// both give the same bits.
+// MEDIUM_CLONES before a function: compiled for AVX2 too, the choice being made when the library is loaded. Without
+// fused multiply-adds both give the same bits.
 
 #pragma once
 

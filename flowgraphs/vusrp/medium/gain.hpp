@@ -1,7 +1,7 @@
 // The complex gain of a tap over time: fading, or followed from a series.
 //
-// Read first: C. Xiao, Y. R. Zheng and N. C. Beaulieu, "Novel sum-of-sinusoids simulation models for Rayleigh and Rician
-// fading channels", IEEE Trans. Wireless Commun. 5(12), 2006, sections III and IV.
+// Read first: C. Xiao, Y. R. Zheng and N. C. Beaulieu, "Novel sum-of-sinusoids simulation models for Rayleigh and
+// Rician fading channels", IEEE Trans. Wireless Commun. 5(12), 2006.
 //
 // A gain is computed at points 2^shift ticks apart, counted from tick 0, and linear between them. Fading has 128 points
 // or more per period of its largest Doppler shift (error below -70 dB, root mean square), a series 16 or more per

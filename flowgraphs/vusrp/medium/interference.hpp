@@ -11,7 +11,7 @@ namespace fadelab::medium {
 
 class Interference : public Source {
 public:
-    // The recording's first sample is heard at `start_tick`, and again every length of it, before and behind. Throws
+    // The recording's first sample is heard at `start_tick`, and again every length of it, before and after. Throws
     // std::runtime_error, one line naming the file, when it cannot be read, is empty or ends within a sample.
     explicit Interference(const std::string& path, std::int64_t start_tick = 0);
 

@@ -1,8 +1,8 @@
 // White Gaussian noise, a function of (seed, port, tick).
 //
-// Read first: G. Marsaglia and W. W. Tsang, "The ziggurat method for generating random variables", Journal of Statistical
-// Software 5 (2000). Every 256 ticks start a generator of their own, so that any stretch can be had without the ones
-// before it.
+// Read first: G. Marsaglia and W. W. Tsang, "The ziggurat method for generating random variables", Journal of
+// Statistical Software 5 (2000). Every 256 ticks start a generator of their own, so that any stretch can be had without
+// the ones before it.
 
 #pragma once
 

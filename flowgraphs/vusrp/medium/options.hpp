@@ -16,10 +16,10 @@ constexpr std::size_t kSeriesPathBytes = 256;
 
 enum TapKind : std::int32_t { kStatic = 0, kRayleigh = 1, kRician = 2 };
 
-// One tap of a tapped delay line. Its Doppler spectrum is the classical one (Clarke, Jakes) of maximum `doppler_hz`; with
-// Doppler 0 a fading tap keeps the gain that the seed gave it. A static tap is a line of sight and nothing else.
+// One tap of a tapped delay line. Its Doppler spectrum is the classical one (Clarke, Jakes) of maximum `doppler_hz`;
+// with Doppler 0 a fading tap keeps the gain that the seed gave it. A static tap is a line of sight and nothing else.
 struct Tap {
-    double delay_ns = 0.0;  // behind the path's own delay
+    double delay_ns = 0.0;  // on top of the path's own delay
     double power_db = 0.0;  // mean power, line of sight included
     std::int32_t kind = kStatic;
     std::int32_t reserved = 0;

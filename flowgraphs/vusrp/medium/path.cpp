@@ -208,7 +208,9 @@ private:
 
 Path::Path(const LinkOptions& options, const Ends& ends, std::uint64_t seed) {
     validate(options);
-    if (!(ends.rate_sps > 0.0 && std::isfinite(ends.rate_sps))) throw std::invalid_argument("rate_sps must be positive");
+    if (!(ends.rate_sps > 0.0 && std::isfinite(ends.rate_sps))) {
+        throw std::invalid_argument("rate_sps must be positive");
+    }
     if (!std::isfinite(ends.freq_offset_hz)) throw std::invalid_argument("freq_offset_hz must be a finite number");
     if (!std::isfinite(ends.scale)) throw std::invalid_argument("scale must be a finite number");
     if (!(std::abs(ends.tx_ppm) <= kMaxPpm && std::abs(ends.rx_ppm) <= kMaxPpm)) {

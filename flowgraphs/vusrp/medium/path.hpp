@@ -52,8 +52,8 @@ public:
     // once.
     void mix(Source& source, std::int64_t rx_tick, std::size_t n, std::complex<float>* acc);
 
-    // Returns the transmitter ticks that `mix` of the same receiver ticks looks at. The end may lie up to half an
-    // interpolator behind the last tick heard: a receiver waits until those samples are known.
+    // Returns the transmitter ticks that `mix` of the same receiver ticks looks at. With a delay between samples
+    // they reach half an interpolator beyond the last one heard: a receiver waits until those are known.
     TickRange needs(std::int64_t rx_tick, std::size_t n) const;
 
 private:

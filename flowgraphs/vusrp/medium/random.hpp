@@ -1,7 +1,7 @@
 // Hashes and a generator: the only randomness of the medium.
 //
-// Read first: S. Vigna, https://prng.di.unimi.it (splitmix64, xoshiro256++). Everything random is drawn from a generator
-// seeded by a hash of (seed, what it is for), so that no draw depends on another one having been made.
+// Read first: S. Vigna, https://prng.di.unimi.it (splitmix64, xoshiro256++). Everything random is drawn from a
+// generator seeded by a hash of (seed, what it is for), so that no draw depends on another one having been made.
 
 #pragma once
 

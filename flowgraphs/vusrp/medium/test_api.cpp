@@ -38,7 +38,8 @@ auto made(Make make) -> decltype(make()) {
 // A transmission: samples from a tick on, silence around them.
 class Burst : public Source {
 public:
-    Burst(const Sample* samples, std::int64_t n, std::int64_t start) : samples_(samples, samples + n), start_(start) {}
+    Burst(const Sample* samples, std::int64_t n, std::int64_t start)
+        : samples_(samples, samples + n), start_(start) {}
 
     const Sample* read(std::int64_t tick, std::size_t n, Sample* scratch) override {
         const std::int64_t from = tick - start_;
@@ -64,7 +65,9 @@ extern "C" {
 
 const char* medium_error() { return last_error.c_str(); }
 
-std::uint64_t medium_hash(std::uint64_t a, const char* text) { return fadelab::medium::hash(a, std::string_view(text)); }
+std::uint64_t medium_hash(std::uint64_t a, const char* text) {
+    return fadelab::medium::hash(a, std::string_view(text));
+}
 
 void medium_default_options(LinkOptions* options) { *options = LinkOptions(); }
 
