@@ -5,7 +5,9 @@
 // free.
 //
 // A delay that moves, because the clocks at the two ends differ, stays in place for 16 ticks, at its value in their
-// true delay its response errs by less than -68 dB up to 0.8 of the Nyquist frequency; leave the rest free.
+// middle. That is wrong by 8 ticks' drift at most: at 40 ppm 3.2e-4 of a sample, -62 dB at 0.8 of the Nyquist
+// frequency.
+
 #pragma once
 
 #include <complex>
