@@ -1,0 +1,161 @@
+"""What a PHY is, what it reports of a frame, and how both cross GNU Radio's messages.
+
+Read first: GNU Radio's manual on message passing and on PDUs (a pair of a dictionary and a u8vector).
+
+A PHY offers two blocks, so that a station, GNU Radio Companion and the tests use the same ones:
+
+    "frames" ─► transmitter ─► bursts of samples          samples ─► receiver ─► "frames"
+
+- The transmitter takes a PDU per frame on its message port "frames" and makes one burst of each, in order; the first
+  sample of a burst carries the tag "packet_len" (a long: its samples), from which gr-uhd's sink makes SOB and EOB.
+- The receiver gives a PDU per frame on its message port "frames". The dictionary says what `Received` does under the
+  names of its fields; a key is absent where the PHY does not know.
+
+Left out: any choice between PHYs. A PHY that cannot run raises PhyError and nothing takes its place.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pmt
+
+_SEQUENCES = 1 << 32
+#: keys of a received PDU's dictionary and what their values are made with
+_WHOLE = ("sequence", "sample", "nsamples")
+_REAL = ("snr_db", "evm_db", "cfo_hz", "rssi_db")
+_OK = pmt.intern("crc_ok")
+_KEYS = {name: pmt.intern(name) for name in (*_WHOLE, *_REAL)}
+_NIL = pmt.PMT_NIL
+
+
+class PhyError(RuntimeError):
+    """A PHY that is not there, or an option it has not got; one line."""
+
+
+class Phy(Protocol):
+    """One way to turn link frames into samples and back."""
+
+    @property
+    def name(self) -> str:
+        """What the PHY is called in a scenario."""
+
+    @property
+    def max_frame_bytes(self) -> int:
+        """The longest frame it carries."""
+
+    @property
+    def rms(self) -> float:
+        """Root mean square of the samples of a burst; full scale is 1."""
+
+    def frame_samples(self, nbytes: int) -> int:
+        """Return how many samples a frame of `nbytes` takes on the air."""
+
+    def transmitter(self) -> Any:
+        """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
+
+    def receiver(self) -> Any:
+        """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
+
+    def describe(self) -> str:
+        """Return the PHY and its options in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One frame as a receiver decoded it; figures are None where the PHY has none."""
+
+    #: the link frame; damaged octets among it when `crc_ok` is False
+    payload: bytes
+    crc_ok: bool
+    #: counts the frames of a transmitter, modulo 2^32
+    sequence: int
+    #: index in the received stream of the frame's first sample
+    sample: int
+    #: airtime in samples
+    nsamples: int
+    #: signal to noise per sample, over the whole sampled band
+    snr_db: float | None = None
+    #: error vector magnitude, relative to the symbols' mean power
+    evm_db: float | None = None
+    #: carrier of the transmitter above the receiver's
+    cfo_hz: float | None = None
+    #: mean power over the frame, noise included, relative to full scale
+    rssi_db: float | None = None
+
+
+def frame_pdu(frame: bytes) -> Any:
+    """Return the PDU that makes a transmitter send `frame`."""
+    return pmt.cons(pmt.PMT_NIL, _octets(frame))
+
+
+def frame_from_pdu(pdu: Any) -> bytes:
+    """Return the frame in a PDU; raises PhyError for any other message."""
+    if not (pmt.is_pair(pdu) and pmt.is_u8vector(pmt.cdr(pdu))):
+        raise PhyError("a message that is no PDU of octets came to the port frames: send pairs of a dict and a u8vector")
+    return bytes(pmt.u8vector_elements(pmt.cdr(pdu)))
+
+
+def received_pdu(received: Received) -> Any:
+    """Return the PDU in which a receiver gives a frame."""
+    about = pmt.dict_add(pmt.make_dict(), _OK, pmt.from_bool(received.crc_ok))
+    about = pmt.dict_add(about, _KEYS["sequence"], pmt.from_long(received.sequence))
+    for name in ("sample", "nsamples"):
+        about = pmt.dict_add(about, _KEYS[name], pmt.from_uint64(getattr(received, name)))
+    for name in _REAL:
+        value = getattr(received, name)
+        if value is not None:
+            about = pmt.dict_add(about, _KEYS[name], pmt.from_double(value))
+    return pmt.cons(about, _octets(received.payload))
+
+
+def received_from_pdu(pdu: Any) -> Received:
+    """Return the frame in a receiver's PDU; raises PhyError for any other message."""
+    payload = frame_from_pdu(pdu)
+    about = pmt.car(pdu)
+    if not (pmt.is_dict(about) and all(pmt.dict_has_key(about, key) for key in (_OK, *map(_KEYS.get, _WHOLE)))):
+        raise PhyError("a PDU without sequence, sample, nsamples and crc_ok is no received frame: connect a receiver")
+    figures = {}
+    for name in _REAL:
+        value = pmt.dict_ref(about, _KEYS[name], _NIL)
+        figures[name] = None if pmt.is_null(value) else pmt.to_double(value)
+    return Received(
+        payload,
+        pmt.to_bool(pmt.dict_ref(about, _OK, _NIL)),
+        *(pmt.to_python(pmt.dict_ref(about, _KEYS[name], _NIL)) for name in _WHOLE),
+        **figures,
+    )
+
+
+class SequenceGaps:
+    """Knows the frames a receiver has missed, by the sequence numbers of those it got.
+
+    Rules kept: a core. On one link nothing overtakes, so a number that is not ahead of the last one is either the last
+    one again (an echo, counted as duplicate) or that of a transmitter that began anew. Ahead means by less than 2^31.
+
+    Left out: frames missed before the first and after the last one that was heard.
+    """
+
+    def __init__(self) -> None:
+        self._last: int | None = None
+        self.missed = 0
+        self.duplicates = 0
+        self.restarts = 0
+
+    def handle(self, sequence: int) -> int:
+        """Take the number of a frame that was heard; return how many were missed between it and the one before."""
+        last, self._last = self._last, sequence
+        if last is None:
+            return 0
+        ahead = (sequence - last) % _SEQUENCES
+        if ahead == 0:
+            self.duplicates += 1
+            return 0
+        if ahead >= _SEQUENCES // 2:
+            self.restarts += 1
+            return 0
+        self.missed += ahead - 1
+        return ahead - 1
+
+
+def _octets(octets: bytes) -> Any:
+    return pmt.init_u8vector(len(octets), list(octets))
