@@ -1,0 +1,456 @@
+#include "air.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <system_error>
+#include <utility>
+
+namespace fadelab {
+namespace {
+
+const std::string kFolder = "/dev/shm";
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kRingBytes = kRingSamples * sizeof(Sample);
+constexpr std::size_t kHeaderBytes = (sizeof(Header) + kPage - 1) / kPage * kPage;
+constexpr std::size_t kBytes = kHeaderBytes + kDevices * kChannels * kRingBytes;
+constexpr double kMaxClockOffset_ppm = 1000.0;
+// A transmitter checks that samples are in time, then publishes them: it has so long for it.
+constexpr std::int64_t kPublishing_ns = 50'000;
+constexpr std::int64_t kLookForDead_ns = 100'000'000;
+
+std::string path_of(const std::string& name) { return kFolder + "/fadelab-air-" + name; }
+
+std::string reason(int error) { return std::generic_category().message(error); }
+
+void make_mutex(pthread_mutex_t& mutex) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+    pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+    pthread_mutex_init(&mutex, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+}
+
+void check_options(const std::string& name, const Header& header, const AirOptions& options) {
+    const auto disagree = [&](const std::string& has, const std::string& asked) {
+        throw AirError("air '" + name + "' has " + has + ", not " + asked + ": leave that out, or take another air");
+    };
+    const auto clock = [](bool lockstep) { return std::string("clock=") + (lockstep ? "lockstep" : "realtime"); };
+    if (options.lockstep && *options.lockstep != (header.lockstep != 0)) {
+        disagree(clock(header.lockstep != 0), clock(*options.lockstep));
+    }
+    if (options.seed && *options.seed != header.seed) {
+        disagree("seed=" + std::to_string(header.seed), "seed=" + std::to_string(*options.seed));
+    }
+    if (options.wait_streams && *options.wait_streams != header.wait_streams) {
+        disagree("wait_streams=" + std::to_string(header.wait_streams),
+                 "wait_streams=" + std::to_string(*options.wait_streams));
+    }
+}
+
+// How exactly a pattern names a port; negative when it does not.
+int exactness(const std::string& pattern, const std::string& port) {
+    if (pattern == port) return 2;
+    if (pattern == "*") return 0;
+    return port.compare(0, pattern.size() + 1, pattern + ":") == 0 ? 1 : -1;
+}
+
+void check_pattern(const std::string& pattern) {
+    if (pattern == "*") return;
+    const auto colon = pattern.find(':');
+    check_name("a device", pattern.substr(0, colon));
+    if (colon == std::string::npos) return;
+    const std::string channel = pattern.substr(colon + 1);
+    if (channel != "0" && channel != "1") throw AirError("port '" + pattern + "': its channel must be 0 or 1");
+}
+
+template <std::size_t kSize>
+void put(char (&text)[kSize], const std::string& value) {
+    text[value.copy(text, kSize - 1)] = '\0';
+}
+
+template <typename Value, std::size_t kSize>
+void set_entry(Header& header, Entry<Value> (&table)[kSize], const std::string& tx, const std::string& rx,
+               const Value& value) {
+    const auto entry =
+        std::find_if(std::begin(table), std::end(table), [](const auto& one) { return one.order.load() == 0; });
+    if (entry == std::end(table)) throw AirError("the air has no room for more settings of one kind");
+    put(entry->tx, tx);
+    put(entry->rx, rx);
+    entry->value = value;
+    entry->order = ++header.orders;
+    for (auto& other : table) {
+        if (&other != entry && tx == other.tx && rx == other.rx) other.order = 0;
+    }
+    ++header.changes;
+}
+
+template <typename Value, std::size_t kSize>
+const Value* find_entry(const Entry<Value> (&table)[kSize], const std::string& tx, const std::string& rx) {
+    const Entry<Value>* best = nullptr;
+    int best_exactness = -1;
+    for (const auto& entry : table) {
+        if (entry.order == 0) continue;
+        const int of_tx = exactness(entry.tx, tx);
+        const int of_rx = exactness(entry.rx, rx);
+        if (of_tx < 0 || of_rx < 0 || of_tx + of_rx < best_exactness) continue;
+        if (of_tx + of_rx == best_exactness && entry.order < best->order) continue;
+        best = &entry;
+        best_exactness = of_tx + of_rx;
+    }
+    return best == nullptr ? nullptr : &best->value;
+}
+
+// Takes back what a channel would still have played.
+void cut(TxChannel& channel, std::int64_t now_ns) {
+    channel.open_until_ns = kNever;
+    const std::uint64_t end = channel.segments;
+    const std::uint64_t oldest = end > kSegments ? end - kSegments : 0;
+    for (std::uint64_t i = end; i-- > oldest;) {
+        Segment& segment = channel.ring[i % kSegments];
+        const std::int64_t played = Grid{segment.rate_sps, segment.ppm}.first_tick_at(now_ns) - segment.start_tick;
+        if (played >= segment.length) break;
+        segment.length = std::max<std::int64_t>(played, 0);
+    }
+}
+
+void cut(Tunings& tunings, std::int64_t now_ns) {
+    const std::uint64_t end = tunings.count;
+    const std::uint64_t oldest = end > kTunings ? end - kTunings : 0;
+    for (std::uint64_t i = end; i-- > oldest;) {
+        Tuning& tuning = tunings.ring[i % kTunings];
+        if (tuning.at_ns <= now_ns) break;
+        tuning.at_ns = now_ns;
+    }
+}
+
+}  // namespace
+
+Air::Lock::Lock(Air& air) : header_(*air.header_) {
+    // A dead owner's work needs no repair: entries count only once they are whole.
+    if (pthread_mutex_lock(&header_.mutex) == EOWNERDEAD) pthread_mutex_consistent(&header_.mutex);
+}
+
+Air::Lock::~Lock() { pthread_mutex_unlock(&header_.mutex); }
+
+Air Air::open_or_create(const std::string& name, const AirOptions& options, Keep keep) {
+    return find(name, options, keep, nullptr);
+}
+
+Air Air::join(const std::string& name, const AirOptions& options, const std::string& serial) {
+    check_name("a serial number", serial);
+    return find(name, options, Keep::kWhileUsed, &serial);
+}
+
+Air Air::find(const std::string& name, const AirOptions& options, Keep keep, const std::string* serial) {
+    for (;;) {
+        if (auto air = open(name)) {
+            const Lock lock(*air);
+            air->reap_locked();
+            if (air->header_->removed || air->unused_locked()) {
+                air->remove_locked();
+                continue;
+            }
+            check_options(name, *air->header_, options);
+            air->keep_locked(keep);
+            if (serial != nullptr) air->claim_locked(*serial);
+            return std::move(*air);
+        }
+        if (auto air = create(name, options, keep, serial)) return std::move(*air);
+    }
+}
+
+std::optional<Air> Air::open(const std::string& name) {
+    check_name("an air", name);
+    const int file = ::open(path_of(name).c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) {
+        if (errno == ENOENT) return std::nullopt;
+        throw AirError("air '" + name + "' cannot be opened: " + reason(errno));
+    }
+    Mapping mapping(name, file);
+    if (!mapping.whole()) {
+        throw AirError("air '" + name + "' was made by another version of this program: remove " + path_of(name));
+    }
+    return Air(name, std::move(mapping));
+}
+
+std::optional<Air> Air::create(const std::string& name, const AirOptions& options, Keep keep,
+                               const std::string* serial) {
+    const int file = ::open(kFolder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0 || ftruncate(file, kBytes) != 0) {
+        throw AirError("air '" + name + "' cannot be made in " + kFolder + ": " + reason(errno));
+    }
+    Air air(name, Mapping(name, file));
+    Header& header = *air.header_;  // zeros, which are an empty one but for what follows
+    header.magic = kMagic;
+    header.version = kVersion;
+    header.lockstep = options.lockstep.value_or(false);
+    header.seed = options.seed.value_or(1);
+    header.wait_streams = options.wait_streams.value_or(0);
+    header.epoch_ns = monotonic_ns();
+    air.keep_locked(keep);
+    make_mutex(header.mutex);
+    for (Slot& slot : header.slots) {
+        for (TxChannel& channel : slot.tx) channel.open_until_ns = kNever;
+        for (RxChannel& channel : slot.rx) channel.next_ns = kNever;
+    }
+    if (serial != nullptr) air.claim_locked(*serial);
+    const std::string unnamed = "/proc/self/fd/" + std::to_string(file);
+    if (linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path_of(name).c_str(), AT_SYMLINK_FOLLOW) == 0) return air;
+    if (errno == EEXIST) return std::nullopt;
+    throw AirError("air '" + name + "' cannot be made: " + reason(errno));
+}
+
+bool Air::remove(const std::string& name) {
+    check_name("an air", name);
+    const int file = ::open(path_of(name).c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) return false;
+    Mapping mapping(name, file);
+    if (!mapping.whole()) return unlink(path_of(name).c_str()) == 0;
+    Air air(name, std::move(mapping));
+    const Lock lock(air);
+    air.remove_locked();
+    return true;
+}
+
+Air::Mapping::Mapping(const std::string& name, int file) : file_(file) {
+    struct stat status;
+    fstat(file, &status);
+    inode_ = status.st_ino;
+    bytes_ = static_cast<std::size_t>(status.st_size);
+    memory_ = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+    if (memory_ == MAP_FAILED) {
+        close(file);
+        throw AirError("air '" + name + "' cannot be mapped: " + reason(errno));
+    }
+}
+
+Air::Mapping::Mapping(Mapping&& other) noexcept
+    : file_(std::exchange(other.file_, -1)), inode_(other.inode_), bytes_(other.bytes_), memory_(other.memory_) {}
+
+Air::Mapping::~Mapping() {
+    if (file_ < 0) return;
+    munmap(memory_, bytes_);
+    close(file_);
+}
+
+bool Air::Mapping::whole() const {
+    const auto* header = static_cast<const Header*>(memory_);
+    return bytes_ == kBytes && header->magic == kMagic && header->version == kVersion;
+}
+
+Air::Air(std::string name, Mapping mapping)
+    : name_(std::move(name)), mapping_(std::move(mapping)), header_(static_cast<Header*>(mapping_.memory())) {}
+
+Air::Air(Air&& other) noexcept
+    : name_(std::move(other.name_)),
+      mapping_(std::move(other.mapping_)),
+      header_(std::exchange(other.header_, nullptr)),
+      claimed_(other.claimed_),
+      keeps_(other.keeps_) {}
+
+Air::~Air() {
+    if (header_ == nullptr) return;
+    const Lock lock(*this);
+    if (claimed_) free_locked(*claimed_);
+    if (keeps_) header_->kept = 0;
+    reap_locked();
+    if (unused_locked()) remove_locked();
+}
+
+void Air::sleep_until(std::int64_t ns) {
+    for (;;) {
+        const std::uint32_t seen = header_->events;
+        if (now_ns() >= ns) return;
+        wait(header_->events, seen, look_again_ns(ns));
+    }
+}
+
+std::int64_t Air::look_again_ns(std::int64_t ns) const {
+    if (lockstep()) return monotonic_ns() + kLookForDead_ns;
+    return ns == kNever ? kNever : header_->epoch_ns + ns;
+}
+
+std::int64_t Air::settled_ns() { return now_ns() - kPublishing_ns; }
+
+bool Air::begin_burst(std::size_t, std::int64_t start_ns) { return start_ns >= now_ns(); }
+
+void Air::set_transmitting(std::size_t, std::int64_t) {}
+
+void Air::set_receiving(std::size_t, std::int64_t) {}
+
+Process Air::owner(const std::string& serial) {
+    const Lock lock(*this);
+    for (const Slot& slot : header_->slots) {
+        if (serial == slot.serial && slot.owner.alive()) return slot.owner;
+    }
+    return {};
+}
+
+void Air::reap() {
+    const Lock lock(*this);
+    reap_locked();
+}
+
+void Air::keep_locked(Keep keep) {
+    if (keep == Keep::kWhileUsed) return;
+    keeps_ = keep == Keep::kWhileCallerLives;
+    header_->keeper = keeps_ ? Process::self() : Process();
+    header_->kept = 1;
+}
+
+bool Air::unused_locked() {
+    if (header_->kept && (header_->keeper.pid == 0 || header_->keeper.alive())) return false;
+    return std::none_of(std::begin(header_->slots), std::end(header_->slots),
+                        [](const Slot& slot) { return slot.owner.pid != 0; });
+}
+
+void Air::reap_locked() {
+    for (std::size_t i = 0; i < kDevices; ++i) {
+        const Process& owner = header_->slots[i].owner;
+        if (owner.pid != 0 && !owner.alive()) free_locked(i);
+    }
+}
+
+void Air::remove_locked() {
+    header_->removed = 1;
+    // Only the holder of its lock takes an air's name away, and another air may have got the name since.
+    struct stat status;
+    if (stat(path_of(name_).c_str(), &status) == 0 && status.st_ino == mapping_.inode()) unlink(path_of(name_).c_str());
+}
+
+void Air::claim_locked(const std::string& serial) {
+    Slot* choice = nullptr;
+    for (Slot& slot : header_->slots) {
+        const bool same = serial == slot.serial;
+        if (slot.owner.pid != 0) {
+            if (!same) continue;
+            throw InUse("device " + serial + " of air '" + name_ + "' is in use by process " +
+                           std::to_string(slot.owner.pid) + (slot.owner.is_self() ? ", this one" : ""));
+        }
+        // What a device sent last may still be on its way, so the slot free for longest is taken.
+        if (same || choice == nullptr || (serial != choice->serial && slot.released_ns < choice->released_ns)) {
+            choice = &slot;
+        }
+    }
+    if (choice == nullptr) {
+        throw AirError("air '" + name_ + "' has its " + std::to_string(kDevices) + " devices: take another air");
+    }
+    for (TxChannel& channel : choice->tx) {
+        cut(channel, now_ns());
+        cut(channel.tunings, now_ns());
+    }
+    for (RxChannel& channel : choice->rx) {
+        channel.next_ns = kNever;
+        cut(channel.tunings, now_ns());
+    }
+    put(choice->serial, serial);
+    choice->owner = Process::self();
+    claimed_ = static_cast<std::size_t>(choice - header_->slots);
+    ++header_->changes;
+    wake(header_->events);
+}
+
+void Air::free_locked(std::size_t index) {
+    Slot& slot = header_->slots[index];
+    slot.owner = Process();
+    slot.released_ns = monotonic_ns();
+    for (TxChannel& channel : slot.tx) channel.open_until_ns = kNever;
+    for (RxChannel& channel : slot.rx) channel.next_ns = kNever;
+    ++header_->changes;
+    wake(header_->events);
+}
+
+Sample* Air::samples(std::size_t slot, std::size_t channel) {
+    auto* rings = reinterpret_cast<std::byte*>(header_) + kHeaderBytes;
+    return reinterpret_cast<Sample*>(rings + (slot * kChannels + channel) * kRingBytes);
+}
+
+void Air::reserve_samples(std::size_t slot, std::size_t channel) {
+    const auto offset = static_cast<off_t>(kHeaderBytes + (slot * kChannels + channel) * kRingBytes);
+    if (fallocate(mapping_.file(), 0, offset, kRingBytes) != 0) {
+        throw AirError("air '" + name_ + "' has no room in " + kFolder + " for another transmitter's " +
+                       std::to_string(kRingBytes >> 20) + " MiB: " + reason(errno));
+    }
+}
+
+void Air::set_link(const std::string& tx, const std::string& rx, const medium::LinkOptions& options) {
+    check_pattern(tx);
+    check_pattern(rx);
+    try {
+        medium::validate(options);
+    } catch (const std::invalid_argument& error) {
+        throw AirError("link " + tx + " -> " + rx + ": " + error.what());
+    }
+    const Lock lock(*this);
+    set_entry(*header_, header_->links, tx, rx, options);
+}
+
+medium::LinkOptions Air::link(const std::string& tx, const std::string& rx) {
+    const Lock lock(*this);
+    const auto* found = find_entry(header_->links, tx, rx);
+    return found == nullptr ? medium::LinkOptions() : *found;
+}
+
+void Air::set_noise_dbm_hz(const std::string& rx, double dbm_hz) {
+    check_pattern(rx);
+    if (std::isnan(dbm_hz) || dbm_hz > 0.0) throw AirError("noise density must be at most 0 dBm/Hz");
+    const Lock lock(*this);
+    set_entry(*header_, header_->noise_dbm_hz, "", rx, dbm_hz);
+}
+
+double Air::noise_dbm_hz(const std::string& rx) {
+    const Lock lock(*this);
+    const auto* found = find_entry(header_->noise_dbm_hz, "", rx);
+    return found == nullptr ? kDefaultNoise_dbm_hz : *found;
+}
+
+void Air::set_interferer(const std::string& rx, const Interferer& interferer) {
+    check_pattern(rx);
+    const Lock lock(*this);
+    set_entry(*header_, header_->interferers, "", rx, interferer);
+}
+
+std::vector<Interferer> Air::interferers(const std::string& rx) {
+    const Lock lock(*this);
+    std::vector<Interferer> found;
+    for (const auto& entry : header_->interferers) {
+        if (entry.order != 0 && exactness(entry.rx, rx) >= 0 && entry.value.path[0] != '\0') found.push_back(entry.value);
+    }
+    return found;
+}
+
+void Air::set_clock_offset_ppm(const std::string& serial, double ppm) {
+    if (serial != "*") check_name("a device", serial);
+    if (!(std::abs(ppm) <= kMaxClockOffset_ppm)) throw AirError("a clock offset must lie within 1000 ppm");
+    const Lock lock(*this);
+    set_entry(*header_, header_->clock_offsets_ppm, "", serial, ppm);
+}
+
+double Air::clock_offset_ppm(const std::string& serial) {
+    const Lock lock(*this);
+    const auto* found = find_entry(header_->clock_offsets_ppm, "", serial);
+    return found == nullptr ? 0.0 : *found;
+}
+
+void check_name(const std::string& what, const std::string& name) {
+    const bool fits = !name.empty() && name.size() < kNameBytes && name[0] != '.' &&
+                      name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") ==
+                          std::string::npos;
+    if (!fits) {
+        throw AirError("'" + name + "' cannot be the name of " + what + ": up to " + std::to_string(kNameBytes - 1) +
+                       " letters, digits, '_', '-' and '.'");
+    }
+}
+
+std::string port_name(const std::string& serial, std::size_t channel) { return serial + ":" + std::to_string(channel); }
+
+double amplitude(double db) { return std::pow(10.0, db / 20.0); }
+
+}  // namespace fadelab

@@ -1,0 +1,175 @@
+// An air: what devices of one name share. A file in /dev/shm, no daemon.
+//
+// Read first: shm_overview(7), pthread_mutexattr_setrobust(3); layout.hpp for what lies where.
+//
+// Rules kept here:
+//
+// - A process may be killed at any point. Locks are robust, entries become valid after they are written, and owners are
+//   checked by process id and start time: their devices become free and the last one to leave removes the file.
+// - An air appears under its name whole, or not at all.
+// - Errors are AirError with one line for people.
+//
+// Left out: processes of different users or PID namespaces on one air.
+
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "layout.hpp"
+
+namespace fadelab {
+
+class AirError : public std::runtime_error {
+public:
+    using std::runtime_error::runtime_error;
+};
+
+// A device that is claimed already.
+class InUse : public AirError {
+public:
+    using AirError::AirError;
+};
+
+// What is asked of an air when it is made; an air that exists must agree.
+struct AirOptions {
+    std::optional<bool> lockstep;
+    std::optional<std::uint64_t> seed;
+    std::optional<std::uint32_t> wait_streams;
+};
+
+// What begins untimed begins so much after now, and lockstep lets receivers run ahead of each other by it.
+constexpr std::int64_t kLead_ns = 1'000'000;
+
+enum class Keep { kWhileUsed, kWhileCallerLives, kForGood };
+
+class Air {
+public:
+    // Opens the air of this name, or makes one.
+    static Air open_or_create(const std::string& name, const AirOptions& options, Keep keep);
+    // The same, and claims a serial number on it for this process. Throws AirError naming the owner when it has one.
+    static Air join(const std::string& name, const AirOptions& options, const std::string& serial);
+    // Opens one that exists; nothing when none does.
+    static std::optional<Air> open(const std::string& name);
+    // Takes the name away; those who have the air open keep it. False when there was none.
+    static bool remove(const std::string& name);
+
+    Air(Air&& other) noexcept;
+    Air& operator=(Air&&) = delete;
+    ~Air();  // gives up what it claimed, and removes the air when nothing keeps it
+
+    const std::string& name() const { return name_; }
+    bool lockstep() const { return header_->lockstep != 0; }
+    std::uint64_t seed() const { return header_->seed; }
+    std::int64_t epoch_ns() const { return header_->epoch_ns; }
+    std::int64_t now_ns() const { return lockstep() ? header_->now_ns.load() : monotonic_ns() - header_->epoch_ns; }
+
+    // Sleeps until air time `ns`.
+    void sleep_until(std::int64_t ns);
+    // CLOCK_MONOTONIC when to look again whether air time `ns` has come; a lockstep air wakes sleepers of its events.
+    std::int64_t look_again_ns(std::int64_t ns) const;
+
+    // Air time up to which all that will ever be sent is on the air.
+    std::int64_t settled_ns();
+    // Begins a burst; false when it is too late for that time.
+    bool begin_burst(std::size_t channel, std::int64_t start_ns);
+    // The end of what a burst that goes on has, and the next sample of a receive stream; kNever: there is none.
+    void set_transmitting(std::size_t channel, std::int64_t until_ns);
+    void set_receiving(std::size_t channel, std::int64_t next_ns);
+
+    // The slot that `join` claimed.
+    std::size_t slot_index() const { return *claimed_; }
+    Slot& slot() { return header_->slots[*claimed_]; }
+    // The owner of a serial number, pid 0 when it is free.
+    Process owner(const std::string& serial);
+    // Frees what dead processes own.
+    void reap();
+
+    Header& header() { return *header_; }
+    const Header& header() const { return *header_; }
+    // The ring of a transmitting channel: kRingSamples.
+    Sample* samples(std::size_t slot, std::size_t channel);
+    // Gives a ring its memory, so that /dev/shm being full is an error here and not a signal later.
+    void reserve_samples(std::size_t slot, std::size_t channel);
+
+    // Holds the air's lock, repaired if its last owner died with it.
+    class Lock {
+    public:
+        explicit Lock(Air& air);
+        ~Lock();
+        Lock(const Lock&) = delete;
+        Lock& operator=(const Lock&) = delete;
+
+    private:
+        Header& header_;
+    };
+
+    // The configuration. A port is "*", "V1" or "V1:0". The most exact entry holds, among equals the newest.
+    void set_link(const std::string& tx, const std::string& rx, const medium::LinkOptions& options);
+    medium::LinkOptions link(const std::string& tx, const std::string& rx);
+    void set_noise_dbm_hz(const std::string& rx, double dbm_hz);
+    double noise_dbm_hz(const std::string& rx);
+    // A receiver hears the interferers of all entries that name it.
+    void set_interferer(const std::string& rx, const Interferer& interferer);
+    std::vector<Interferer> interferers(const std::string& rx);
+    void set_clock_offset_ppm(const std::string& serial, double ppm);
+    double clock_offset_ppm(const std::string& serial);
+    // Grows when owners or configuration change.
+    std::uint64_t changes() const { return header_->changes.load(std::memory_order_acquire); }
+
+private:
+    class Mapping {
+    public:
+        Mapping(const std::string& name, int file);  // takes the file
+        Mapping(Mapping&& other) noexcept;
+        Mapping& operator=(Mapping&&) = delete;
+        ~Mapping();
+
+        bool whole() const;  // an air, of this version
+        int file() const { return file_; }
+        ino_t inode() const { return inode_; }
+        void* memory() const { return memory_; }
+
+    private:
+        int file_;
+        ino_t inode_;
+        std::size_t bytes_;
+        void* memory_;
+    };
+
+    Air(std::string name, Mapping mapping);
+
+    // Makes one; nothing when the name has been taken meanwhile.
+    static std::optional<Air> create(const std::string& name, const AirOptions& options, Keep keep,
+                                     const std::string* serial);
+    static Air find(const std::string& name, const AirOptions& options, Keep keep, const std::string* serial);
+    void keep_locked(Keep keep);
+    bool unused_locked();
+    void reap_locked();
+    void remove_locked();
+    void claim_locked(const std::string& serial);
+    void free_locked(std::size_t slot);
+
+    std::string name_;
+    Mapping mapping_;
+    Header* header_;
+    std::optional<std::size_t> claimed_;
+    bool keeps_ = false;
+};
+
+// Throws AirError unless it may be the name of an air or a device.
+void check_name(const std::string& what, const std::string& name);
+// "V1:0".
+std::string port_name(const std::string& serial, std::size_t channel);
+
+// Linear amplitude of a level.
+double amplitude(double db);
+
+constexpr double kDefaultNoise_dbm_hz = -168.0;  // kT at 290 K and a noise figure of 6 dB
+
+}  // namespace fadelab

@@ -1,0 +1,238 @@
+#include "antenna.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <stdexcept>
+#include <utility>
+
+#include "medium/random.hpp"
+
+namespace fadelab {
+namespace {
+
+constexpr std::size_t kPiece = 4096;          // samples mixed at a time
+constexpr std::size_t kKnownPaths = 32;       // of one transmitter, before all are forgotten
+constexpr std::uint64_t kBeingWritten = 8192;  // samples of a ring that may be overwritten while they are read
+
+std::string engineering(double value, const char* unit) {
+    char text[48];
+    const bool giga = std::abs(value) >= 1e9;
+    std::snprintf(text, sizeof text, "%.10g %c%s", value / (giga ? 1e9 : 1e6), giga ? 'G' : 'M', unit);
+    return text;
+}
+
+}  // namespace
+
+Antenna::Antenna(Radio& radio, std::size_t channel, std::function<void(const std::string&)> warn)
+    : radio_(radio),
+      channel_(channel),
+      name_(port_name(radio.serial(), channel)),
+      warn_(std::move(warn)),
+      noise_(radio.air().seed(), medium::hash(0, name_)) {}
+
+void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* out) {
+    if (configured_ != radio_.air().changes()) configure();
+    const Tunings& tunings = radio_.air().slot().rx[channel_].tunings;
+    while (n > 0) {
+        const TunedUntil tuned = tuning_at(tunings, grid.ns_of(tick));
+        std::size_t piece = std::min(n, kPiece);
+        if (tuned.until_ns != kNever) {
+            piece = std::min<std::size_t>(piece, static_cast<std::size_t>(grid.first_tick_at(tuned.until_ns) - tick));
+        }
+        const Hearing hearing{grid, tuned.freq_hz, tick, piece};
+        std::fill_n(out, piece, Sample());
+        for (std::size_t slot = 0; slot < kDevices; ++slot) {
+            for (std::size_t channel = 0; channel < kChannels; ++channel) add_transmitter(slot, channel, hearing, out);
+        }
+        for (Interferer& interferer : interferers_) add_interferer(interferer, hearing, out);
+        const double noise_dbm = noise_dbm_hz_ + 10.0 * std::log10(grid.rate_sps);
+        noise_.add(tick, piece, static_cast<float>(amplitude(noise_dbm)), out);
+
+        const auto scale = static_cast<float>(amplitude(-rx_full_scale_dbm(tuned.gain_db)));
+        auto* parts = reinterpret_cast<float*>(out);
+        for (std::size_t i = 0; i < 2 * piece; ++i) parts[i] = std::clamp(parts[i] * scale, -1.0f, 1.0f);
+        tick += static_cast<std::int64_t>(piece);
+        out += piece;
+        n -= piece;
+    }
+}
+
+void Antenna::configure() {
+    Air& air = radio_.air();
+    configured_ = air.changes();
+    noise_dbm_hz_ = air.noise_dbm_hz(name_);
+    for (std::size_t slot = 0; slot < kDevices; ++slot) {
+        for (std::size_t channel = 0; channel < kChannels; ++channel) {
+            Transmitter& transmitter = transmitters_[slot][channel];
+            transmitter.name = port_name(air.header().slots[slot].serial, channel);
+            transmitter.link = air.link(transmitter.name, name_);
+            transmitter.paths.clear();
+        }
+    }
+    interferers_.clear();
+    for (const auto& settings : air.interferers(name_)) {
+        Interferer& interferer = interferers_.emplace_back();
+        interferer.settings = settings;
+        try {
+            interferer.recording = std::make_unique<medium::Interference>(settings.path);
+        } catch (const std::runtime_error& error) {
+            warn_once(settings.path, error.what());
+        }
+    }
+}
+
+void Antenna::add_transmitter(std::size_t slot, std::size_t channel, const Hearing& hearing, Sample* sum) {
+    if (radio_.air().header().slots[slot].tx[channel].segments == 0) return;
+    std::size_t stretches = 0;
+    collect(slot, channel, hearing, stretches);
+    Transmitter& transmitter = transmitters_[slot][channel];
+    for (std::size_t i = 0; i < stretches; ++i) {
+        Stretch& stretch = transmitter.stretches[i];
+        medium::Path* way = path(transmitter.paths, transmitter.name, transmitter.link, stretch.freq_hz, stretch.ppm,
+                                 hearing, 1.0);
+        if (way != nullptr) way->mix(stretch, hearing.tick, hearing.n, sum);
+    }
+}
+
+// Finds what of a transmitter's samples can be heard, one stretch per frequency.
+void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hearing, std::size_t& stretches) {
+    Transmitter& transmitter = transmitters_[slot][channel];
+    const TxChannel& tx = radio_.air().header().slots[slot].tx[channel];
+    const std::int64_t begins_ns = hearing.grid.ns_of(hearing.tick);
+    const auto stretch_at = [&](double freq_hz, double ppm) -> Stretch& {
+        for (std::size_t i = 0; i < stretches; ++i) {
+            Stretch& stretch = transmitter.stretches[i];
+            if (stretch.freq_hz == freq_hz && stretch.ppm == ppm) return stretch;
+        }
+        if (transmitter.stretches.size() == stretches) transmitter.stretches.emplace_back();
+        Stretch& stretch = transmitter.stretches[stretches++];
+        stretch.freq_hz = freq_hz;
+        stretch.ppm = ppm;
+        stretch.ring = radio_.air().samples(slot, channel);
+        stretch.spans.clear();
+        return stretch;
+    };
+
+    const std::uint64_t count = tx.segments.load(std::memory_order_acquire);
+    const std::uint64_t oldest = count > kSegments ? count - kSegments + 1 : 0;
+    for (std::uint64_t i = count; i-- > oldest;) {
+        const Segment& segment = tx.ring[i % kSegments];
+        const Grid grid{segment.rate_sps, segment.ppm};
+        const std::int64_t end = segment.start_tick + segment.length.load(std::memory_order_acquire);
+        if (end == segment.start_tick) continue;
+        if (grid.rate_sps != hearing.grid.rate_sps) {
+            if (grid.ns_of(end) <= begins_ns) break;
+            if (slot != radio_.air().slot_index()) {
+                warn_once(transmitter.name, "transmits at " + engineering(grid.rate_sps, "sps") + ", this one receives at " +
+                                                engineering(hearing.grid.rate_sps, "sps") + ": set both to one rate");
+            }
+            continue;
+        }
+        // A link's delays, and so the ticks it needs, are the same for every frequency.
+        const TunedUntil tuned = tuning_at(tx.tunings, begins_ns);
+        const medium::Path* way = path(transmitter.paths, transmitter.name, transmitter.link, tuned.freq_hz, grid.ppm,
+                                       hearing, 1.0);
+        if (way == nullptr) return;
+        const medium::TickRange needs = way->needs(hearing.tick, hearing.n);
+        if (end <= needs.first) break;
+        const std::uint64_t written = tx.written.load(std::memory_order_acquire) + kBeingWritten;
+        const std::uint64_t kept = written > kRingSamples ? written - kRingSamples : 0;
+        std::int64_t first = std::max(segment.start_tick, needs.first);
+        if (segment.first + static_cast<std::uint64_t>(first - segment.start_tick) < kept) {
+            warn_once(transmitter.name, "was heard later than its samples are kept: shorten the link's delay, or read faster");
+            first = segment.start_tick + static_cast<std::int64_t>(kept - segment.first);
+        }
+        const std::int64_t last = std::min(end, needs.end);
+        while (first < last) {
+            const TunedUntil at = tuning_at(tx.tunings, grid.ns_of(first));
+            const std::int64_t until = at.until_ns == kNever ? last : std::min(last, grid.first_tick_at(at.until_ns));
+            if (slot == radio_.air().slot_index() ? std::abs(at.freq_hz - hearing.freq_hz) <= hearing.grid.rate_sps / 2
+                                                  : near(transmitter.name, at.freq_hz, hearing)) {
+                const std::uint64_t position = segment.first + static_cast<std::uint64_t>(first - segment.start_tick);
+                stretch_at(at.freq_hz, grid.ppm)
+                    .spans.push_back({first, until, position,
+                                      static_cast<float>(amplitude(tx_full_scale_dbm(at.gain_db)))});
+            }
+            first = until;
+        }
+        if (segment.start_tick <= needs.first) break;
+    }
+}
+
+void Antenna::add_interferer(Interferer& interferer, const Hearing& hearing, Sample* sum) {
+    if (!interferer.recording) return;
+    const auto& settings = interferer.settings;
+    if (settings.rate_sps != hearing.grid.rate_sps) {
+        warn_once(settings.path, "is interference at " + engineering(settings.rate_sps, "sps") + ", this one receives at " +
+                                     engineering(hearing.grid.rate_sps, "sps") + ": record it at that rate");
+        return;
+    }
+    if (!near(settings.path, settings.freq_hz, hearing)) return;
+    medium::LinkOptions direct;
+    direct.gain_db = 0.0;
+    medium::Path* way = path(interferer.paths, settings.path, direct, settings.freq_hz, 0.0, hearing,
+                             amplitude(settings.level_dbm));
+    if (way != nullptr) way->mix(*interferer.recording, hearing.tick, hearing.n, sum);
+}
+
+medium::Path* Antenna::path(std::vector<KnownPath>& paths, const std::string& from, const medium::LinkOptions& link,
+                            double tx_hz, double tx_ppm, const Hearing& hearing, double scale) {
+    for (KnownPath& known : paths) {
+        if (known.tx_hz == tx_hz && known.rx_hz == hearing.freq_hz && known.tx_ppm == tx_ppm &&
+            known.rx_grid == hearing.grid) {
+            return known.path ? &*known.path : nullptr;
+        }
+    }
+    if (paths.size() == kKnownPaths) paths.clear();
+    KnownPath& made = paths.emplace_back(KnownPath{tx_hz, hearing.freq_hz, tx_ppm, hearing.grid, std::nullopt});
+    medium::Ends ends;
+    ends.rate_sps = hearing.grid.rate_sps;
+    ends.tx_ppm = tx_ppm;
+    ends.rx_ppm = hearing.grid.ppm;
+    ends.freq_offset_hz = tx_hz * (1.0 + tx_ppm * 1e-6) - hearing.freq_hz * (1.0 + hearing.grid.ppm * 1e-6);
+    ends.scale = scale;
+    try {
+        made.path.emplace(link, ends, medium::hash(medium::hash(radio_.air().seed(), from), name_));
+    } catch (const std::exception& error) {
+        warn_once(from, std::string("has a link that cannot be: ") + error.what());
+        return nullptr;
+    }
+    return &*made.path;
+}
+
+bool Antenna::near(const std::string& from, double tx_hz, const Hearing& hearing) {
+    if (std::abs(tx_hz - hearing.freq_hz) <= hearing.grid.rate_sps / 2) return true;
+    warn_once(from, "transmits at " + engineering(tx_hz, "Hz") + ", this one receives at " +
+                        engineering(hearing.freq_hz, "Hz") + ", more than half the sample rate away: tune both to one frequency");
+    return false;
+}
+
+void Antenna::warn_once(const std::string& from, const std::string& why) {
+    if (warned_.insert(from).second) warn_(name_ + " does not hear " + from + ": it " + why);
+}
+
+const Sample* Antenna::Stretch::read(std::int64_t tick, std::size_t n, Sample* scratch) {
+    const std::int64_t end = tick + static_cast<std::int64_t>(n);
+    bool silent = true;
+    for (const Span& span : spans) {
+        const std::int64_t first = std::max(span.begin, tick);
+        const std::int64_t last = std::min(span.end, end);
+        if (first >= last) continue;
+        if (silent) std::fill_n(scratch, n, Sample());
+        silent = false;
+        std::uint64_t position = span.first + static_cast<std::uint64_t>(first - span.begin);
+        Sample* to = scratch + (first - tick);
+        for (auto left = static_cast<std::size_t>(last - first); left > 0;) {
+            const Sample* from = ring + position % kRingSamples;
+            const std::size_t run = std::min(left, kRingSamples - position % kRingSamples);
+            for (std::size_t i = 0; i < run; ++i) to[i] = from[i] * span.amplitude;
+            to += run;
+            position += run;
+            left -= run;
+        }
+    }
+    return silent ? nullptr : scratch;
+}
+
+}  // namespace fadelab

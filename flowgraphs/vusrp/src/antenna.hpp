@@ -1,0 +1,106 @@
+// What a receiving channel hears: all transmitters of its air, interference and noise, by the power model of README.md.
+//
+// Read first: medium/path.hpp.
+//
+// Rules kept here:
+//
+// - A sample is a function of what was transmitted, the configuration and its tick: never of the pieces asked for.
+// - While mixing, samples are in units of the square root of a milliwatt; at the end, of the receiver's full scale.
+// - Who cannot be heard for a reason the user can do something about is named in a warning, once.
+//
+// Left out: resampling between unequal rates; the selectivity of a real front end: what is tuned within half the sample
+// rate is rotated by the difference, and what that pushes over the band's edge comes back at the other.
+
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "medium/interference.hpp"
+#include "medium/noise.hpp"
+#include "medium/path.hpp"
+#include "radio.hpp"
+
+namespace fadelab {
+
+// Samples after those heard that have to be on the air before they can be mixed: half an interpolator, generously.
+constexpr std::int64_t kLookahead = 32;
+
+class Antenna {
+public:
+    Antenna(Radio& radio, std::size_t channel, std::function<void(const std::string&)> warn);
+
+    // Fills out[0 ... n) with what is heard at ticks [tick, tick + n), clipped at +-1.
+    void hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* out);
+
+private:
+    // Samples of one transmitter that lie in a stretch of time, at one frequency.
+    class Stretch : public medium::Source {
+    public:
+        struct Span {
+            std::int64_t begin, end;  // ticks
+            std::uint64_t first;      // position of `begin` in the ring
+            float amplitude;
+        };
+
+        double freq_hz = 0.0;
+        double ppm = 0.0;
+        const Sample* ring = nullptr;
+        std::vector<Span> spans;
+
+        const Sample* read(std::int64_t tick, std::size_t n, Sample* scratch) override;
+    };
+
+    struct KnownPath {
+        double tx_hz, rx_hz, tx_ppm;
+        Grid rx_grid;
+        std::optional<medium::Path> path;  // none: it cannot be built
+    };
+
+    struct Transmitter {
+        std::string name;
+        medium::LinkOptions link;
+        std::vector<KnownPath> paths;
+        std::vector<Stretch> stretches;
+    };
+
+    struct Interferer {
+        fadelab::Interferer settings;
+        std::unique_ptr<medium::Interference> recording;
+        std::vector<KnownPath> paths;
+    };
+
+    // A stretch over which this receiver is tuned to one frequency and gain.
+    struct Hearing {
+        Grid grid;
+        double freq_hz;
+        std::int64_t tick;
+        std::size_t n;
+    };
+
+    void configure();
+    void add_transmitter(std::size_t slot, std::size_t channel, const Hearing& hearing, Sample* sum);
+    void collect(std::size_t slot, std::size_t channel, const Hearing& hearing, std::size_t& stretches);
+    void add_interferer(Interferer& interferer, const Hearing& hearing, Sample* sum);
+    medium::Path* path(std::vector<KnownPath>& paths, const std::string& from, const medium::LinkOptions& link,
+                       double tx_hz, double tx_ppm, const Hearing& hearing, double scale);
+    bool near(const std::string& from, double tx_hz, const Hearing& hearing);
+    void warn_once(const std::string& from, const std::string& why);
+
+    Radio& radio_;
+    std::size_t channel_;
+    std::string name_;
+    std::function<void(const std::string&)> warn_;
+    std::set<std::string> warned_;
+    medium::Noise noise_;
+    std::uint64_t configured_ = 0;
+    double noise_dbm_hz_ = kDefaultNoise_dbm_hz;
+    Transmitter transmitters_[kDevices][kChannels];
+    std::vector<Interferer> interferers_;
+};
+
+}  // namespace fadelab

@@ -1,0 +1,85 @@
+// Sample formats of the host: fc64, fc32, sc16 and sc8, with full scale at +-1 or at the integers' largest value.
+
+#pragma once
+
+#include <uhd/exception.hpp>
+#include <uhd/stream.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "layout.hpp"
+
+namespace fadelab {
+
+class HostFormat {
+public:
+    // Throws uhd::value_error for stream arguments there is no format for.
+    explicit HostFormat(const uhd::stream_args_t& args) : full_scale_(args.args.cast<double>("fullscale", 1.0)) {
+        const std::string& cpu = args.cpu_format.empty() ? std::string("fc32") : args.cpu_format;
+        if (cpu == "fc32") {
+            set<float>();
+        } else if (cpu == "fc64") {
+            set<double>();
+        } else if (cpu == "sc16") {
+            set<std::int16_t>();
+        } else if (cpu == "sc8") {
+            set<std::int8_t>();
+        } else {
+            throw uhd::value_error("vusrp has no host sample format " + cpu + ": take fc32, fc64, sc16 or sc8");
+        }
+        const std::string& wire = args.otw_format;
+        if (!wire.empty() && wire != "sc16" && wire != "sc12" && wire != "sc8" && wire != "fc32") {
+            throw uhd::value_error("vusrp has no wire sample format " + wire + ": take sc16, sc12, sc8 or fc32");
+        }
+    }
+
+    // `offset` counts samples of the host's buffer.
+    void to_air(const void* host, std::size_t offset, std::size_t n, Sample* air) const {
+        to_air_(host, offset, n, air, static_cast<float>(1.0 / full_scale_));
+    }
+    void to_host(const Sample* air, std::size_t n, void* host, std::size_t offset) const {
+        to_host_(air, n, host, offset, static_cast<float>(full_scale_));
+    }
+
+private:
+    template <typename Part>
+    static constexpr bool kWhole = std::is_integral_v<Part>;
+    template <typename Part>
+    static constexpr float kLargest = static_cast<float>(std::numeric_limits<Part>::max());
+
+    template <typename Part>
+    void set() {
+        to_air_ = [](const void* host, std::size_t offset, std::size_t n, Sample* air, float scale) {
+            const auto* from = static_cast<const Part*>(host) + 2 * offset;
+            auto* to = reinterpret_cast<float*>(air);
+            const float factor = kWhole<Part> ? 1.0f / kLargest<Part> : scale;
+            for (std::size_t i = 0; i < 2 * n; ++i) {
+                to[i] = std::clamp(static_cast<float>(from[i]) * factor, -1.0f, 1.0f);
+            }
+        };
+        to_host_ = [](const Sample* air, std::size_t n, void* host, std::size_t offset, float scale) {
+            const auto* from = reinterpret_cast<const float*>(air);
+            auto* to = static_cast<Part*>(host) + 2 * offset;
+            for (std::size_t i = 0; i < 2 * n; ++i) {
+                if constexpr (kWhole<Part>) {
+                    to[i] = static_cast<Part>(std::lrintf(from[i] * kLargest<Part>));
+                } else {
+                    to[i] = static_cast<Part>(from[i] * scale);
+                }
+            }
+        };
+    }
+
+    double full_scale_;
+    void (*to_air_)(const void*, std::size_t, std::size_t, Sample*, float);
+    void (*to_host_)(const Sample*, std::size_t, void*, std::size_t, float);
+};
+
+}  // namespace fadelab

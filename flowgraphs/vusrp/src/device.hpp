@@ -1,0 +1,50 @@
+// The device that UHD sees: a property tree as multi_usrp wants it of a device without RFNoC, and the streamers.
+//
+// Read first: host/lib/usrp/multi_usrp.cpp of UHD, whose paths these are.
+//
+// Left out, and not in the tree: GPIO, LO sharing, AGC, corrections of DC offset and IQ balance, calibrated power.
+
+#pragma once
+
+#include <uhd/device.hpp>
+#include <uhd/property_tree.hpp>
+#include <uhd/types/device_addr.hpp>
+#include <uhd/usrp/subdev_spec.hpp>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "radio.hpp"
+#include "rx_stream.hpp"
+#include "tx_stream.hpp"
+
+namespace fadelab {
+
+class Device : public uhd::device {
+public:
+    explicit Device(std::shared_ptr<Radio> radio);
+
+    uhd::rx_streamer::sptr get_rx_stream(const uhd::stream_args_t& args) override;
+    uhd::tx_streamer::sptr get_tx_stream(const uhd::stream_args_t& args) override;
+    bool recv_async_msg(uhd::async_metadata_t& message, double timeout) override;
+
+private:
+    void add_mboard();
+    void add_time();
+    void add_dboard();
+    void add_front_end(bool tx, std::size_t channel);
+    void add_dsp(bool tx, std::size_t channel);
+    void tune(bool tx, std::size_t channel);
+    std::vector<std::size_t> front_ends(bool tx, const uhd::stream_args_t& args) const;
+    void issue_stream_cmd(std::size_t channel, const uhd::stream_cmd_t& command);
+    std::vector<std::shared_ptr<TxStream>> tx_streams();
+
+    std::shared_ptr<Radio> radio_;
+    std::mutex mutex_;  // of what follows
+    std::vector<std::weak_ptr<RxStream>> rx_streams_;
+    std::vector<std::weak_ptr<TxStream>> tx_streams_;
+};
+
+}  // namespace fadelab

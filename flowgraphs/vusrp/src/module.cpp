@@ -1,0 +1,148 @@
+// Makes virtual USRPs known to UHD: which device addresses there are, and devices from them.
+//
+// Arguments: type=vusrp, air (default: "default"), serial, master_clock_rate, and for an air that does not exist yet
+// clock=realtime|lockstep, seed, wait_streams.
+
+#include <uhd/device.hpp>
+#include <uhd/exception.hpp>
+#include <uhd/types/device_addr.hpp>
+#include <uhd/utils/static.hpp>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "air.hpp"
+#include "device.hpp"
+#include "radio.hpp"
+
+namespace fadelab {
+namespace {
+
+using uhd::device_addr_t;
+using uhd::device_addrs_t;
+
+const std::string kDefaultAir = "default";
+
+std::string serial_number(std::size_t i) { return "V" + std::to_string(i); }
+
+// A hint without a type may be for hardware.
+bool asks_for_others(const device_addr_t& hint) {
+    if (hint.has_key("type")) return hint["type"] != "vusrp";
+    if (hint.has_key("air")) return false;
+    for (const char* key : {"addr", "mgmt_addr", "resource", "node", "name", "serial", "product", "vid", "pid"}) {
+        if (hint.has_key(key)) return true;
+    }
+    return false;
+}
+
+// What this process has made and offered. UHD itself knows devices by their address only, and two sinks that ask for
+// "type=vusrp" mean one device.
+class Ledger {
+public:
+    // Serial numbers that a program which names none may have: its own first, then V1 and V2 if they are free, or the
+    // first one that is.
+    std::vector<std::string> offer(const std::string& air_name) {
+        const std::lock_guard lock(mutex_);
+        auto air = Air::open(air_name);
+        std::vector<std::string> free;
+        for (std::size_t i = 1; i <= kDevices && (i <= 2 || free.empty()); ++i) {
+            const Process owner = air ? air->owner(serial_number(i)) : Process();
+            if (owner.pid == 0 || owner.is_self()) free.push_back(serial_number(i));
+        }
+        for (const std::string& serial : free) offered_.insert({air_name, serial});
+        return free;
+    }
+
+    void name(const std::string& air_name, const std::string& serial) {
+        const std::lock_guard lock(mutex_);
+        offered_.erase({air_name, serial});
+    }
+
+    // UHD calls `find`, which is what offers and names, right before.
+    uhd::device::sptr make(const device_addr_t& address) {
+        const std::lock_guard lock(mutex_);
+        const std::string air_name = address.get("air", kDefaultAir);
+        const std::string asked = address.get("serial", serial_number(1));
+        if (auto device = made_[{air_name, asked}].lock()) return device;
+        AirOptions options;
+        if (address.has_key("clock")) {
+            const std::string& clock = address["clock"];
+            if (clock != "realtime" && clock != "lockstep") throw AirError("clock=" + clock + " is neither realtime nor lockstep");
+            options.lockstep = clock == "lockstep";
+        }
+        if (address.has_key("seed")) options.seed = address.cast<std::uint64_t>("seed", 1);
+        if (address.has_key("wait_streams")) options.wait_streams = address.cast<std::uint32_t>("wait_streams", 0);
+        const double master_clock_hz = address.cast<double>("master_clock_rate", kDefaultMasterClock_hz);
+        if (!(master_clock_hz >= kMinMasterClock_hz && master_clock_hz <= kMaxMasterClock_hz)) {
+            throw AirError("master_clock_rate must lie within 1e6 and 250e6");
+        }
+        Air air = join(air_name, options, asked);
+        const std::string serial = air.slot().serial;
+        auto device = std::make_shared<Device>(std::make_shared<Radio>(std::move(air), master_clock_hz));
+        made_[{air_name, serial}] = device;
+        return device;
+    }
+
+private:
+    // Another program may have taken what was on offer meanwhile: one that named no serial number gets the next.
+    Air join(const std::string& air_name, const AirOptions& options, const std::string& asked) {
+        std::string serial = asked;
+        for (std::size_t i = 1;; ++i) {
+            try {
+                return Air::join(air_name, options, serial);
+            } catch (const InUse&) {
+                if (offered_.count({air_name, asked}) == 0 || i > kDevices) throw;
+                serial = serial_number(i);
+            }
+        }
+    }
+
+    using Name = std::pair<std::string, std::string>;  // of the air and the device
+    std::mutex mutex_;
+    std::map<Name, std::weak_ptr<Device>> made_;
+    std::set<Name> offered_;
+};
+
+Ledger& ledger() {
+    static Ledger one;
+    return one;
+}
+
+device_addr_t address_of(const std::string& air, const std::string& serial) {
+    device_addr_t address;
+    address["type"] = "vusrp";
+    address["air"] = air;
+    address["serial"] = serial;
+    return address;
+}
+
+device_addrs_t find(const device_addr_t& hint) {
+    if (asks_for_others(hint)) return {};
+    const std::string air = hint.get("air", kDefaultAir);
+    if (hint.has_key("serial")) {
+        ledger().name(air, hint["serial"]);
+        return {address_of(air, hint["serial"])};
+    }
+    device_addrs_t found;
+    for (const std::string& serial : ledger().offer(air)) found.push_back(address_of(air, serial));
+    return found;
+}
+
+uhd::device::sptr make(const device_addr_t& address) {
+    try {
+        return ledger().make(address);
+    } catch (const AirError& error) {
+        throw uhd::runtime_error(error.what());
+    }
+}
+
+}  // namespace
+}  // namespace fadelab
+
+UHD_STATIC_BLOCK(register_vusrp) {
+    uhd::device::register_device(&fadelab::find, &fadelab::make, uhd::device::USRP);
+}

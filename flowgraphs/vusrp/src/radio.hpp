@@ -1,0 +1,131 @@
+// A claimed device: its place on the air, its clock, its rates and what its front ends are tuned to.
+//
+// The property tree (device.hpp) sets it, the streams (rx_stream.hpp, tx_stream.hpp) run by it. Device time is counted in
+// ticks of the master clock; sample k of decimation D lies at tick k D since the air began, plus the offset that setting
+// the time has given the device.
+
+#pragma once
+
+#include <uhd/types/metadata.hpp>
+#include <uhd/types/time_spec.hpp>
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "air.hpp"
+
+namespace fadelab {
+
+constexpr double kDefaultMasterClock_hz = 200e6;
+constexpr double kMinMasterClock_hz = 1e6;
+constexpr double kMaxMasterClock_hz = 250e6;
+constexpr int kMaxDecimation = 4096;
+constexpr double kMaxGain_db = 60.0;
+
+// Full scale, at the antenna.
+inline double tx_full_scale_dbm(double gain_db) { return gain_db - 40.0; }
+inline double rx_full_scale_dbm(double gain_db) { return -10.0 - gain_db; }
+
+// Asynchronous messages, for a streamer or a whole device; the oldest go when nobody takes them.
+class AsyncQueue {
+public:
+    void push(const uhd::async_metadata_t& message);
+    bool pop(uhd::async_metadata_t& message);
+
+private:
+    static constexpr std::size_t kRoom = 1000;
+    std::mutex mutex_;
+    std::deque<uhd::async_metadata_t> messages_;
+};
+
+// A channel's frequency and gain over time. Changes are carried out in the order they are given, as from a queue of
+// commands: one without a time waits for those before it.
+class Tuner {
+public:
+    Tuner(Tunings& tunings, double freq_hz, double gain_db, std::int64_t now_ns);
+
+    void set_freq_hz(double freq_hz, std::int64_t at_ns);
+    void set_gain_db(double gain_db, std::int64_t at_ns);
+    // When there will be room for another change.
+    std::int64_t room_ns() const;
+
+private:
+    void append(Tuning tuning, std::int64_t at_ns);
+
+    Tunings& tunings_;
+};
+
+// What holds at a moment, and until when (kNever: no change is known).
+struct TunedUntil {
+    double freq_hz;
+    double gain_db;
+    std::int64_t until_ns;
+};
+TunedUntil tuning_at(const Tunings& tunings, std::int64_t ns);
+
+class Radio {
+public:
+    Radio(Air air, double master_clock_hz);
+
+    Air& air() { return air_; }
+    const std::string& serial() const { return serial_; }
+    AsyncQueue& async() { return async_; }
+
+    double master_clock_hz() const { return master_clock_hz_; }
+    double set_master_clock_hz(double hz);  // returns the one it got, like all that follow
+
+    // Rates are the master clock's over a whole number.
+    double set_rate_sps(bool tx, std::size_t channel, double rate_sps);
+    double rate_sps(bool tx, std::size_t channel) const { return rates_sps_[tx][channel]; }
+    Grid grid(bool tx, std::size_t channel) const { return {rate_sps(tx, channel), ppm_}; }
+
+    void set_freq_hz(bool tx, std::size_t channel, double freq_hz);
+    void set_gain_db(bool tx, std::size_t channel, double gain_db);
+
+    // Device time. While a command time is set, frequencies and gains change and the time is read at that time.
+    uhd::time_spec_t now();
+    void set_now(const uhd::time_spec_t& time);
+    uhd::time_spec_t last_pps();
+    void set_next_pps(const uhd::time_spec_t& time);
+    void set_command_time(const uhd::time_spec_t& time);
+
+    uhd::time_spec_t time_of(std::int64_t ns);
+    uhd::time_spec_t time_of_tick(const Grid& grid, std::int64_t tick);
+    std::int64_t tick_at(const Grid& grid, const uhd::time_spec_t& time);  // the nearest
+
+    // Takes over what the air says of this device's clock. Grids differ from then on.
+    void follow_clock();
+    // With an external reference a device has the air's own clock.
+    void set_external_reference(bool external);
+
+private:
+    struct Step {
+        std::int64_t at_ns;
+        std::int64_t offset_ticks;
+    };
+
+    Grid master() const { return {master_clock_hz_, ppm_}; }
+    std::int64_t offset_ticks(std::int64_t ns);
+    std::int64_t command_ns();
+    uhd::time_spec_t device_time(std::int64_t ticks) const;
+    void set_clock(double hz, double ppm);
+
+    Air air_;
+    std::string serial_;
+    AsyncQueue async_;
+    std::mutex mutex_;  // of what follows, but for reading atomics
+    std::atomic<double> master_clock_hz_;
+    std::atomic<double> ppm_{0.0};
+    bool external_reference_ = false;
+    std::atomic<std::uint64_t> followed_{0};
+    std::int64_t offset_ticks_ = 0;  // device time minus air time
+    std::optional<Step> step_;       // at the next PPS
+    std::optional<uhd::time_spec_t> command_time_;
+    std::atomic<double> rates_sps_[2][kChannels];
+    std::optional<Tuner> tuners_[2][kChannels];
+};
+
+}  // namespace fadelab

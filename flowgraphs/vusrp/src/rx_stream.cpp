@@ -1,0 +1,246 @@
+#include "rx_stream.hpp"
+
+#include <uhd/exception.hpp>
+#include <uhd/utils/log.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace fadelab {
+namespace {
+
+using uhd::rx_metadata_t;
+using uhd::stream_cmd_t;
+
+// In lockstep a stream waits for other programs, however long they take; this long means that something is wrong.
+constexpr std::int64_t kLockstepTimeout_ns = 30 * kSecond_ns;
+
+std::size_t packet_size(const uhd::stream_args_t& args) {
+    return std::clamp<std::size_t>(args.args.cast<std::size_t>("spp", kPacket), 1, kPacket);
+}
+
+}  // namespace
+
+RxStream::RxStream(std::shared_ptr<Radio> radio, const uhd::stream_args_t& args, std::vector<std::size_t> channels)
+    : radio_(std::move(radio)),
+      channels_(std::move(channels)),
+      format_(args),
+      packet_size_(packet_size(args)),
+      scratch_(packet_size_),
+      grid_(radio_->grid(false, channels_.front())) {
+    for (const std::size_t channel : channels_) {
+        antennas_.emplace_back(*radio_, channel, [](const std::string& text) { UHD_LOG_WARNING("VUSRP", text); });
+    }
+}
+
+RxStream::~RxStream() { go_idle(); }
+
+bool RxStream::has(std::size_t channel) const {
+    return std::find(channels_.begin(), channels_.end(), channel) != channels_.end();
+}
+
+std::size_t RxStream::recv(const buffs_type& buffs, std::size_t nsamps_per_buff, rx_metadata_t& metadata,
+                           double timeout, bool one_packet) {
+    std::unique_lock lock(mutex_);
+    metadata.reset();
+    std::size_t filled = 0;
+    const auto timeout_ns = static_cast<std::int64_t>(timeout * kSecond_ns);
+    while (filled < nsamps_per_buff) {
+        if (!error_ && !wait_for_samples(lock, timeout_ns)) {
+            if (filled == 0) metadata.error_code = rx_metadata_t::ERROR_CODE_TIMEOUT;
+            break;
+        }
+        if (error_) {
+            if (filled > 0) break;  // first what came before it
+            metadata = *error_;
+            error_.reset();
+            break;
+        }
+        filled += deliver(buffs, filled, nsamps_per_buff - filled, metadata);
+        if (metadata.end_of_burst || (one_packet && !metadata.more_fragments)) break;
+    }
+    return filled;
+}
+
+void RxStream::issue_stream_cmd(const stream_cmd_t& command) {
+    const bool stops = command.stream_mode == stream_cmd_t::STREAM_MODE_STOP_CONTINUOUS;
+    if (command.stream_now && !stops && channels_.size() > 1) {
+        throw uhd::runtime_error("vusrp cannot start several channels of one streamer with stream_now: give a time");
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        if (stops) {
+            stop(command);
+        } else {
+            Command asked;
+            asked.issued_ns = radio_->air().now_ns();
+            if (!command.stream_now) asked.start = command.time_spec;
+            asked.samples = command.stream_mode == stream_cmd_t::STREAM_MODE_START_CONTINUOUS
+                                ? kNever
+                                : static_cast<std::int64_t>(command.num_samps);
+            asked.chained = command.stream_mode == stream_cmd_t::STREAM_MODE_NUM_SAMPS_AND_MORE;
+            if (active_) {
+                queue_.push_back(asked);
+            } else {
+                grid_ = radio_->grid(false, channels_.front());
+                start(asked, now_tick());
+            }
+        }
+    }
+    wake(changed_);
+    if (radio_->air().lockstep()) wake(radio_->air().header().events);
+}
+
+// Hands out what there is of the packet, up to `room`.
+std::size_t RxStream::deliver(const buffs_type& buffs, std::size_t filled, std::size_t room, rx_metadata_t& metadata) {
+    const std::int64_t settled = grid_.last_tick_at(radio_->air().settled_ns()) - kLookahead;
+    const std::size_t n = std::min({packet_left_, room, static_cast<std::size_t>(settled - next_tick_)});
+    if (filled == 0) {
+        metadata.has_time_spec = true;
+        metadata.time_spec = radio_->time_of_tick(grid_, next_tick_);
+        metadata.start_of_burst = first_packet_ && packet_offset_ == 0;
+        metadata.fragment_offset = packet_offset_;
+    }
+    for (std::size_t i = 0; i < channels_.size(); ++i) {
+        antennas_[i].hear(grid_, next_tick_, n, scratch_.data());
+        format_.to_host(scratch_.data(), n, buffs[i], filled);
+    }
+    next_tick_ += static_cast<std::int64_t>(n);
+    packet_left_ -= n;
+    packet_offset_ += n;
+    metadata.more_fragments = packet_left_ > 0;
+    if (packet_left_ == 0) {
+        packet_offset_ = 0;
+        first_packet_ = false;
+    }
+    radio_->air().set_receiving(channels_.front(), grid_.ns_of(next_tick_));
+    if (next_tick_ == end_tick_) {
+        metadata.end_of_burst = !active_->chained;
+        end_command();
+    }
+    return n;
+}
+
+// Waits for a packet, in lockstep for a sample of one. False when the time is up; an error may be there instead.
+bool RxStream::wait_for_samples(std::unique_lock<std::mutex>& lock, std::int64_t timeout_ns) {
+    Air& air = radio_->air();
+    const std::int64_t begun_ns = monotonic_ns();
+    for (;;) {
+        Word& word = air.lockstep() ? air.header().events : changed_;
+        const std::uint32_t seen = word;
+        std::int64_t look_again_ns = kNever;
+        if (active_) {
+            if (packet_offset_ == 0) form_packet();
+            if (error_) return true;
+            const auto wanted = static_cast<std::int64_t>(air.lockstep() ? 1 : packet_left_);
+            const std::int64_t needed_ns = grid_.ns_of(next_tick_ + wanted + kLookahead);
+            const std::int64_t settled_ns = air.settled_ns();
+            if (settled_ns >= needed_ns) return true;
+            look_again_ns = air.look_again_ns(air.now_ns() + needed_ns - settled_ns);
+        }
+        const std::int64_t patience_ns = active_ && air.lockstep() ? std::max(timeout_ns, kLockstepTimeout_ns) : timeout_ns;
+        const std::int64_t deadline_ns = begun_ns + patience_ns;
+        if (monotonic_ns() >= deadline_ns) return false;
+        lock.unlock();
+        wait(word, seen, std::min(look_again_ns, deadline_ns));
+        if (air.lockstep() && word == seen) air.reap();
+        lock.lock();
+    }
+}
+
+// Settles what the next packet is, as far as none of it has been handed out.
+void RxStream::form_packet() {
+    follow_grid();
+    if (!radio_->air().lockstep() && now_tick() - next_tick_ > kMaxLag) {
+        UHD_LOG_FASTPATH("O");
+        fail(rx_metadata_t::ERROR_CODE_OVERFLOW, radio_->time_of_tick(grid_, next_tick_));
+        if (active_->samples == kNever && end_tick_ == kNever) {
+            next_tick_ = now_tick();
+        } else {
+            go_idle();
+        }
+        return;
+    }
+    packet_left_ = packet_size_;
+    if (end_tick_ != kNever) packet_left_ = std::min(packet_left_, static_cast<std::size_t>(end_tick_ - next_tick_));
+}
+
+// Makes a command the active one, or says that it is late.
+void RxStream::start(const Command& command, std::int64_t earliest_tick) {
+    std::int64_t tick = earliest_tick;
+    if (command.start) {
+        tick = radio_->tick_at(grid_, *command.start);
+        if (tick < earliest_tick) {
+            fail(rx_metadata_t::ERROR_CODE_LATE_COMMAND, radio_->time_of_tick(grid_, earliest_tick));
+            go_idle();
+            return;
+        }
+    }
+    if (command.samples == 0) return;
+    active_ = command;
+    next_tick_ = tick;
+    end_tick_ = command.samples == kNever ? kNever : tick + command.samples;
+    first_packet_ = true;
+    packet_left_ = packet_offset_ = 0;
+    radio_->air().set_receiving(channels_.front(), grid_.ns_of(next_tick_));
+}
+
+void RxStream::stop(const stream_cmd_t& command) {
+    queue_.clear();
+    if (!active_) return;
+    const bool begun = !first_packet_ || packet_offset_ > 0 || next_tick_ <= now_tick();
+    if (!begun) {
+        go_idle();
+        return;
+    }
+    // The last packet, of one sample at least, carries the end of burst.
+    const std::int64_t formed = packet_offset_ > 0 ? static_cast<std::int64_t>(packet_left_) : 1;
+    const std::int64_t asked = command.stream_now ? now_tick() : radio_->tick_at(grid_, command.time_spec);
+    end_tick_ = std::min(end_tick_, std::max(asked, next_tick_ + formed));
+    active_->chained = false;
+}
+
+// All samples of the active command are handed out: what is next?
+void RxStream::end_command() {
+    const Command ended = *active_;
+    const std::int64_t end_ns = grid_.ns_of(end_tick_);
+    active_.reset();
+    const bool follows = !queue_.empty() && (!ended.chained || queue_.front().issued_ns <= end_ns);
+    if (ended.chained && !follows) {
+        fail(rx_metadata_t::ERROR_CODE_BROKEN_CHAIN, radio_->time_of_tick(grid_, end_tick_));
+    }
+    if (queue_.empty()) {
+        go_idle();
+        return;
+    }
+    const Command next = queue_.front();
+    queue_.pop_front();
+    start(next, end_tick_);
+}
+
+void RxStream::go_idle() {
+    active_.reset();
+    packet_left_ = packet_offset_ = 0;
+    radio_->air().set_receiving(channels_.front(), kNever);
+}
+
+void RxStream::fail(rx_metadata_t::error_code_t code, const uhd::time_spec_t& time) {
+    error_.emplace();
+    error_->has_time_spec = true;
+    error_->time_spec = time;
+    error_->error_code = code;
+}
+
+// The rate, or the device's clock, may change while a stream runs: it goes on at the same time on another grid.
+void RxStream::follow_grid() {
+    radio_->follow_clock();
+    const Grid grid = radio_->grid(false, channels_.front());
+    if (grid == grid_) return;
+    const std::int64_t left = end_tick_ == kNever ? kNever : end_tick_ - next_tick_;
+    next_tick_ = grid.first_tick_at(grid_.ns_of(next_tick_));
+    end_tick_ = left == kNever ? kNever : next_tick_ + left;
+    grid_ = grid;
+}
+
+}  // namespace fadelab

@@ -1,0 +1,293 @@
+#include "tx_stream.hpp"
+
+#include <uhd/exception.hpp>
+#include <uhd/utils/log.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace fadelab {
+namespace {
+
+using uhd::async_metadata_t;
+using uhd::tx_metadata_t;
+
+constexpr std::size_t kMaxBursts = 1024;  // not over yet; the rest of a channel's segments are for receivers that lag
+constexpr std::int64_t kRoomAtOnce = 8 * 2040;  // samples a long send() waits for, to be woken less often
+constexpr std::int64_t kLockstepBuffer = kRingSamples / 2;
+constexpr std::int64_t kLockstepTimeout_ns = 30 * kSecond_ns;
+
+}  // namespace
+
+TxStream::TxStream(std::shared_ptr<Radio> radio, const uhd::stream_args_t& args, std::vector<std::size_t> channels)
+    : radio_(std::move(radio)),
+      channels_(std::move(channels)),
+      format_(args),
+      next_burst_policy_(args.args.get("underflow_policy", "next_packet") == "next_burst"),
+      grid_(radio_->grid(true, channels_.front())) {
+    Air& air = radio_->air();
+    for (const std::size_t channel : channels_) {
+        air.reserve_samples(air.slot_index(), channel);
+        const TxChannel& tx = air.slot().tx[channel];
+        if (tx.segments == 0) continue;
+        const Segment& last = tx.ring[(tx.segments - 1) % kSegments];
+        const std::int64_t end_ns = Grid{last.rate_sps, last.ppm}.ns_of(last.start_tick + last.length);
+        free_tick_ = std::max(free_tick_, grid_.first_tick_at(end_ns));
+    }
+}
+
+TxStream::~TxStream() { replace(); }
+
+bool TxStream::has(std::size_t channel) const {
+    return std::find(channels_.begin(), channels_.end(), channel) != channels_.end();
+}
+
+void TxStream::replace() {
+    const std::lock_guard lock(mutex_);
+    if (!replaced_) leave_open_burst();
+    replaced_ = true;
+}
+
+std::size_t TxStream::send(const buffs_type& buffs, std::size_t nsamps_per_buff, const tx_metadata_t& metadata,
+                           double timeout) {
+    std::unique_lock lock(mutex_);
+    if (replaced_) throw uhd::runtime_error("vusrp: another streamer has taken over this one's transmit channel");
+    if (nsamps_per_buff == 0 && metadata.start_of_burst) {
+        start_of_burst_ = metadata;
+        return 0;
+    }
+    tx_metadata_t given = metadata;
+    if (nsamps_per_buff > 0 && start_of_burst_) {
+        if (!given.has_time_spec) {
+            given.has_time_spec = start_of_burst_->has_time_spec;
+            given.time_spec = start_of_burst_->time_spec;
+        }
+        given.start_of_burst = true;
+        start_of_burst_.reset();
+    }
+    if (dropping_ && given.start_of_burst) dropping_ = false;
+    if (dropping_) {
+        dropping_ = !given.end_of_burst;
+        return nsamps_per_buff;
+    }
+    const auto timeout_ns = static_cast<std::int64_t>(timeout * kSecond_ns);
+    const std::size_t sent = send_packets(lock, buffs, nsamps_per_buff, given, timeout_ns);
+    if (given.end_of_burst) dropping_ = false;
+    return sent;
+}
+
+bool TxStream::recv_async_msg(async_metadata_t& message, double timeout) {
+    Air& air = radio_->air();
+    const std::int64_t deadline_ns = monotonic_ns() + static_cast<std::int64_t>(timeout * kSecond_ns);
+    Word& word = air.lockstep() ? air.header().events : changed_;
+    for (;;) {
+        const std::uint32_t seen = word;
+        const std::int64_t next_ns = report();
+        if (async_.pop(message)) return true;
+        if (monotonic_ns() >= deadline_ns) return false;
+        wait(word, seen, std::min(air.look_again_ns(next_ns), deadline_ns));
+    }
+}
+
+std::int64_t TxStream::report() {
+    const std::lock_guard lock(mutex_);
+    return report_locked();
+}
+
+// Returns how many samples were taken; those that are late are.
+std::size_t TxStream::send_packets(std::unique_lock<std::mutex>& lock, const buffs_type& buffs, std::size_t n,
+                                   const tx_metadata_t& metadata, std::int64_t timeout_ns) {
+    follow_grid();
+    in_send_ = false;
+    std::optional<uhd::time_spec_t> time;
+    if (metadata.has_time_spec) time = metadata.time_spec;
+    if (radio_->air().lockstep()) timeout_ns = std::max(timeout_ns, kLockstepTimeout_ns);
+    const std::int64_t deadline_ns = monotonic_ns() + timeout_ns;
+    std::size_t sent = 0;
+    while (sent < n) {
+        const std::size_t packet = std::min(n - sent, kMaxPacket);
+        const auto wanted = std::min<std::int64_t>(static_cast<std::int64_t>(n - sent), kRoomAtOnce);
+        if (!wait_for_room(lock, std::max<std::int64_t>(wanted, packet), deadline_ns)) break;
+        if (dropping_) return n;
+        if (sent == 0 && open_) {
+            const bool later = time && radio_->tick_at(grid_, *time) > free_tick_;
+            if (metadata.start_of_burst || later) leave_open_burst();
+        }
+        if (!open_ && !begin(time)) {
+            tell(Event::EVENT_CODE_TIME_ERROR, radio_->air().now_ns());
+            dropping_ = next_burst_policy_;
+            return n;
+        }
+        if (!write(buffs, sent, packet)) continue;  // ran dry, or was too late after all
+        time.reset();
+        in_send_ = true;
+        sent += packet;
+    }
+    in_send_ = false;
+    if (sent == n && metadata.end_of_burst) end_burst();
+    return sent;
+}
+
+bool TxStream::wait_for_room(std::unique_lock<std::mutex>& lock, std::int64_t n, std::int64_t deadline_ns) {
+    Air& air = radio_->air();
+    Word& word = air.lockstep() ? air.header().events : changed_;
+    for (;;) {
+        const std::uint32_t seen = word;
+        report_locked();
+        const std::int64_t room_at_ns = room_ns(n);
+        if (room_at_ns <= air.now_ns()) return true;
+        if (monotonic_ns() >= deadline_ns) return false;
+        lock.unlock();
+        wait(word, seen, std::min(air.look_again_ns(room_at_ns), deadline_ns));
+        if (air.lockstep() && word == seen) air.reap();
+        lock.lock();
+    }
+}
+
+// When there will be room for `n` more samples, or an earlier time to look again.
+std::int64_t TxStream::room_ns(std::int64_t n) const {
+    const Air& air = radio_->air();
+    const std::int64_t now = air.now_ns();
+    if (bursts_.size() >= kMaxBursts) return bursts_.front().end_ns();
+    std::int64_t too_many = n - (air.lockstep() ? kLockstepBuffer : kBuffer);
+    for (const Burst& burst : bursts_) {
+        too_many += burst.end_tick - std::clamp(burst.grid.last_tick_at(now), burst.start_tick, burst.end_tick);
+    }
+    if (too_many <= 0) return now;
+    const Burst& first = bursts_.front();
+    const std::int64_t next = std::clamp(first.grid.last_tick_at(now), first.start_tick, first.end_tick);
+    return first.grid.ns_of(std::min(next + too_many, first.end_tick));
+}
+
+// False when the time is past, or taken by the burst before.
+bool TxStream::begin(const std::optional<uhd::time_spec_t>& time) {
+    Air& air = radio_->air();
+    std::int64_t tick;
+    if (time) {
+        tick = radio_->tick_at(grid_, *time);
+        if (tick < free_tick_ || !air.begin_burst(channels_.front(), grid_.ns_of(tick))) return false;
+    } else {
+        do {
+            tick = std::max(free_tick_, grid_.first_tick_at(air.now_ns() + kLead_ns));
+        } while (!air.begin_burst(channels_.front(), grid_.ns_of(tick)));
+    }
+    bursts_.push_back({grid_, tick, tick, false});
+    free_tick_ = tick;
+    open_ = true;
+    wake(changed_);
+    return true;
+}
+
+// Puts samples on the air behind the last ones of the open burst. False when their time is past: none are heard.
+bool TxStream::write(const buffs_type& buffs, std::size_t offset, std::size_t n) {
+    Air& air = radio_->air();
+    Burst& burst = bursts_.back();
+    for (std::size_t i = 0; i < channels_.size(); ++i) {
+        Sample* ring = air.samples(air.slot_index(), channels_[i]);
+        std::uint64_t position = air.slot().tx[channels_[i]].written;
+        for (std::size_t done = 0; done < n;) {
+            const std::size_t run = std::min(n - done, kRingSamples - position % kRingSamples);
+            format_.to_air(buffs[i], offset + done, run, ring + position % kRingSamples);
+            done += run;
+            position += run;
+        }
+    }
+    const bool empty = burst.start_tick == burst.end_tick;
+    if (!air.lockstep() && burst.end_ns() < air.now_ns()) {
+        if (empty) {
+            bursts_.pop_back();
+            open_ = false;
+        } else {
+            report_locked();
+        }
+        return false;
+    }
+    for (const std::size_t channel : channels_) {
+        TxChannel& tx = air.slot().tx[channel];
+        const std::uint64_t first = tx.written;
+        tx.written.store(first + n, std::memory_order_release);
+        if (empty) {
+            Segment& segment = tx.ring[tx.segments % kSegments];
+            segment.start_tick = burst.start_tick;
+            segment.first = first;
+            segment.rate_sps = burst.grid.rate_sps;
+            segment.ppm = burst.grid.ppm;
+            segment.length = static_cast<std::int64_t>(n);
+            tx.segments.fetch_add(1, std::memory_order_release);
+        } else {
+            Segment& segment = tx.ring[(tx.segments - 1) % kSegments];
+            segment.length.fetch_add(static_cast<std::int64_t>(n), std::memory_order_release);
+        }
+    }
+    burst.end_tick += static_cast<std::int64_t>(n);
+    free_tick_ = burst.end_tick;
+    air.set_transmitting(channels_.front(), burst.end_ns());
+    return true;
+}
+
+// The open burst ends without anybody having said so: nothing is told when it is over.
+void TxStream::leave_open_burst() {
+    if (!open_) return;
+    open_ = false;
+    radio_->air().set_transmitting(channels_.front(), kNever);
+}
+
+void TxStream::end_burst() {
+    if (open_) {
+        bursts_.back().acknowledged = true;
+        leave_open_burst();
+    } else {
+        // The burst ran dry before: a device plays the one sample that carries the end of burst.
+        tell(Event::EVENT_CODE_BURST_ACK, radio_->air().now_ns());
+    }
+    wake(changed_);
+}
+
+std::int64_t TxStream::report_locked() {
+    const Air& air = radio_->air();
+    const std::int64_t now = air.now_ns();
+    while (!bursts_.empty()) {
+        const Burst first = bursts_.front();
+        const bool open = open_ && bursts_.size() == 1;
+        if (open && air.lockstep()) return kNever;
+        if (first.end_ns() > now) return first.end_ns();
+        if (open) {
+            leave_open_burst();
+            dropping_ = next_burst_policy_;
+            tell(in_send_ ? Event::EVENT_CODE_UNDERFLOW_IN_PACKET : Event::EVENT_CODE_UNDERFLOW, first.end_ns());
+        } else if (first.acknowledged) {
+            tell(Event::EVENT_CODE_BURST_ACK, first.end_ns());
+        }
+        bursts_.pop_front();
+    }
+    return kNever;
+}
+
+void TxStream::tell(Event event, std::int64_t ns) {
+    if (event == Event::EVENT_CODE_TIME_ERROR) UHD_LOG_FASTPATH("L");
+    if (event == Event::EVENT_CODE_UNDERFLOW || event == Event::EVENT_CODE_UNDERFLOW_IN_PACKET) UHD_LOG_FASTPATH("U");
+    async_metadata_t message{};
+    message.has_time_spec = true;
+    message.time_spec = radio_->time_of(ns);
+    message.event_code = event;
+    for (std::size_t i = 0; i < channels_.size(); ++i) {
+        message.channel = i;
+        async_.push(message);
+        message.channel = channels_[i];
+        radio_->async().push(message);
+    }
+    wake(changed_);
+}
+
+// The rate, or the device's clock, may change while a burst goes on: it goes on at the same time on another grid.
+void TxStream::follow_grid() {
+    radio_->follow_clock();
+    const Grid grid = radio_->grid(true, channels_.front());
+    if (grid == grid_) return;
+    free_tick_ = grid.first_tick_at(grid_.ns_of(free_tick_));
+    grid_ = grid;
+    if (!open_) return;
+    bursts_.push_back({grid_, free_tick_, free_tick_, false});
+}
+
+}  // namespace fadelab

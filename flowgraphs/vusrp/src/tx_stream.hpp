@@ -1,0 +1,93 @@
+// A transmit streamer: samples in, onto the air at their times, and messages about how it went.
+//
+// Read first: uhd/stream.hpp and uhd/types/metadata.hpp, which say what a program may expect.
+//
+// Rules kept here:
+//
+// - A sample that is not on the air before its time is never heard, and the program is told: late (L) for the start of a
+//   timed burst, underflow (U) for a burst that ran dry. As in a device, the next packet starts anew, or the next burst
+//   with the stream argument underflow_policy=next_burst.
+// - Up to kBuffer samples wait for their time; send() blocks when there are more.
+// - Messages are made when the program sends or asks for them: there is no thread.
+
+#pragma once
+
+#include <uhd/stream.hpp>
+
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "convert.hpp"
+#include "radio.hpp"
+
+namespace fadelab {
+
+constexpr std::int64_t kBuffer = 262144;  // samples, the 1 MiB of an N210
+
+class TxStream : public uhd::tx_streamer {
+public:
+    // `channels`: front ends. Throws AirError when there is no memory for their samples.
+    TxStream(std::shared_ptr<Radio> radio, const uhd::stream_args_t& args, std::vector<std::size_t> channels);
+    ~TxStream() override;
+
+    std::size_t get_num_channels() const override { return channels_.size(); }
+    std::size_t get_max_num_samps() const override { return kMaxPacket; }
+    std::size_t send(const buffs_type& buffs, std::size_t nsamps_per_buff, const uhd::tx_metadata_t& metadata,
+                     double timeout) override;
+    bool recv_async_msg(uhd::async_metadata_t& message, double timeout) override;
+
+    bool has(std::size_t channel) const;
+    // Makes the messages that are due; returns when the next one is (kNever: none is known).
+    std::int64_t report();
+    // Another streamer takes the channels over.
+    void replace();
+
+private:
+    static constexpr std::size_t kMaxPacket = 2040;
+
+    // Contiguous samples that are not all past.
+    struct Burst {
+        Grid grid;
+        std::int64_t start_tick;
+        std::int64_t end_tick;
+        bool acknowledged;  // when it is over: it had an end of burst
+
+        std::int64_t end_ns() const { return grid.ns_of(end_tick); }
+    };
+
+    using Event = uhd::async_metadata_t::event_code_t;
+
+    std::size_t send_packets(std::unique_lock<std::mutex>& lock, const buffs_type& buffs, std::size_t n,
+                             const uhd::tx_metadata_t& metadata, std::int64_t timeout_ns);
+    bool wait_for_room(std::unique_lock<std::mutex>& lock, std::int64_t n, std::int64_t deadline_ns);
+    std::int64_t room_ns(std::int64_t n) const;
+    bool begin(const std::optional<uhd::time_spec_t>& time);
+    bool write(const buffs_type& buffs, std::size_t offset, std::size_t n);
+    void leave_open_burst();
+    void end_burst();
+    std::int64_t report_locked();
+    void tell(Event event, std::int64_t ns);
+    void follow_grid();
+
+    std::shared_ptr<Radio> radio_;
+    std::vector<std::size_t> channels_;
+    HostFormat format_;
+    bool next_burst_policy_;
+
+    std::mutex mutex_;  // of what follows
+    Word changed_{0};   // when there may be a message earlier than was known
+    AsyncQueue async_;
+    std::deque<Burst> bursts_;
+    bool open_ = false;      // the last burst goes on
+    bool in_send_ = false;   // packets of the same send() are on the air
+    bool dropping_ = false;  // until the next burst
+    bool replaced_ = false;
+    Grid grid_;
+    std::int64_t free_tick_ = 0;  // where the next sample may be, behind the last one
+    std::optional<uhd::tx_metadata_t> start_of_burst_;  // given without samples: it is that of the next ones
+};
+
+}  // namespace fadelab
