@@ -20,12 +20,9 @@ from typing import Any, Protocol
 import pmt
 
 _SEQUENCES = 1 << 32
-#: keys of a received PDU's dictionary and what their values are made with
-_WHOLE = ("sequence", "sample", "nsamples")
-_REAL = ("snr_db", "evm_db", "cfo_hz", "rssi_db")
-_OK = pmt.intern("crc_ok")
-_KEYS = {name: pmt.intern(name) for name in (*_WHOLE, *_REAL)}
-_NIL = pmt.PMT_NIL
+#: keys of a received PDU's dictionary: those it always has, those it may lack
+_OK, *_WHOLE = (pmt.intern(name) for name in ("crc_ok", "sequence", "sample", "nsamples"))
+_REAL = {name: pmt.intern(name) for name in ("snr_db", "evm_db", "cfo_hz", "rssi_db")}
 
 
 class PhyError(RuntimeError):
@@ -91,20 +88,22 @@ def frame_pdu(frame: bytes) -> Any:
 def frame_from_pdu(pdu: Any) -> bytes:
     """Return the frame in a PDU; raises PhyError for any other message."""
     if not (pmt.is_pair(pdu) and pmt.is_u8vector(pmt.cdr(pdu))):
-        raise PhyError("a message that is no PDU of octets came to the port frames: send pairs of a dict and a u8vector")
+        raise PhyError(
+            "a message that is no PDU of octets came to port frames: send pairs of a dictionary and a u8vector"
+        )
     return bytes(pmt.u8vector_elements(pmt.cdr(pdu)))
 
 
 def received_pdu(received: Received) -> Any:
     """Return the PDU in which a receiver gives a frame."""
     about = pmt.dict_add(pmt.make_dict(), _OK, pmt.from_bool(received.crc_ok))
-    about = pmt.dict_add(about, _KEYS["sequence"], pmt.from_long(received.sequence))
-    for name in ("sample", "nsamples"):
-        about = pmt.dict_add(about, _KEYS[name], pmt.from_uint64(getattr(received, name)))
-    for name in _REAL:
-        value = getattr(received, name)
-        if value is not None:
-            about = pmt.dict_add(about, _KEYS[name], pmt.from_double(value))
+    whole = pmt.from_long(received.sequence), pmt.from_uint64(received.sample), pmt.from_uint64(received.nsamples)
+    for key, value in zip(_WHOLE, whole, strict=True):
+        about = pmt.dict_add(about, key, value)
+    for name, key in _REAL.items():
+        real = getattr(received, name)
+        if real is not None:
+            about = pmt.dict_add(about, key, pmt.from_double(real))
     return pmt.cons(about, _octets(received.payload))
 
 
@@ -112,18 +111,12 @@ def received_from_pdu(pdu: Any) -> Received:
     """Return the frame in a receiver's PDU; raises PhyError for any other message."""
     payload = frame_from_pdu(pdu)
     about = pmt.car(pdu)
-    if not (pmt.is_dict(about) and all(pmt.dict_has_key(about, key) for key in (_OK, *map(_KEYS.get, _WHOLE)))):
+    if not (pmt.is_dict(about) and all(pmt.dict_has_key(about, key) for key in (_OK, *_WHOLE))):
         raise PhyError("a PDU without sequence, sample, nsamples and crc_ok is no received frame: connect a receiver")
-    figures = {}
-    for name in _REAL:
-        value = pmt.dict_ref(about, _KEYS[name], _NIL)
-        figures[name] = None if pmt.is_null(value) else pmt.to_double(value)
-    return Received(
-        payload,
-        pmt.to_bool(pmt.dict_ref(about, _OK, _NIL)),
-        *(pmt.to_python(pmt.dict_ref(about, _KEYS[name], _NIL)) for name in _WHOLE),
-        **figures,
-    )
+    crc_ok = pmt.to_bool(pmt.dict_ref(about, _OK, pmt.PMT_F))
+    sequence, sample, nsamples = (pmt.to_python(pmt.dict_ref(about, key, pmt.PMT_NIL)) for key in _WHOLE)
+    reals = (pmt.to_python(pmt.dict_ref(about, key, pmt.PMT_NIL)) for key in _REAL.values())
+    return Received(payload, crc_ok, sequence, sample, nsamples, *reals)
 
 
 class SequenceGaps:

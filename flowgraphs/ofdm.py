@@ -1,0 +1,452 @@
+"""PHY `ofdm`: link frames in liquid-dsp's OFDM flexible frames.
+
+Read first: docs/ofdm.md; https://liquidsdr.org/doc/ofdmflexframe.
+
+    │ S0 │ S0 │ S1 │ header: BPSK, Golay (24,12), CRC-32 │ payload: any mode, CRC-32 │
+    └ detection, ┘ └ channel                             └ one OFDM symbol is a cyclic prefix and `subcarriers` samples
+      carrier offset
+
+Our part of the header is six octets: the frame's sequence number and a network's id. liquid's part holds the payload's
+length, modulation and code, so that a receiver hears all modes whatever its own is.
+
+Rules kept: what a demodulator gives does not depend on how the samples were cut into calls of `feed`. Frames of another
+network, and those of other programs (their header is of liquid's default length, ours is not), are passed over. Equal
+frames make equal samples: the symbols that fill up a frame, which liquid draws from C's rand(), are seeded each time.
+
+Left out: convolutional and Reed-Solomon codes, which need libfec and are not in Debian's liquid.
+"""
+
+import math
+import queue
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import pmt
+from gnuradio import gr
+from numpy.typing import NDArray
+
+from flowgraphs.liquid import LOCK, ffi, liquid
+from flowgraphs.phy import PhyError, Received, frame_from_pdu, received_pdu
+
+Samples = NDArray[np.complex64]
+
+#: longest frame: an IP packet of 9000 octets and any link header
+MAX_FRAME_BYTES = 10_000
+#: our names of liquid's codes, with liquid's
+FEC = {
+    "none": "none",
+    "rep3": "rep3",
+    "rep5": "rep5",
+    "hamming74": "h74",
+    "hamming84": "h84",
+    "hamming128": "h128",
+    "golay2412": "g2412",
+    "secded2216": "secded2216",
+    "secded3932": "secded3932",
+    "secded7264": "secded7264",
+}
+
+#: sequence number, network
+_HEADER = struct.Struct(">IH")
+#: liquid's part of the header: version, payload length, modulation, codes
+_LIQUID_HEADER_BYTES = 6
+#: S0 twice, S1 once
+_TRAINING_SYMBOLS = 3
+_NULL, _DATA = 0, 2
+_SEQUENCES = 1 << 32
+#: a receiver takes samples in lots of about this long
+_LOT_S = 0.5e-3
+#: how often a transmitter without frames looks whether it has been stopped
+_IDLE_S = 0.1
+
+
+class Modulation(NamedTuple):
+    """A constellation: on each axis the odd numbers up to `levels` - 1, scaled to a mean power of 1."""
+
+    bits: int
+    levels: int
+    axes: int
+
+    @property
+    def unit(self) -> float:
+        """Half the distance between two points."""
+        return math.sqrt(3 / (self.axes * (self.levels**2 - 1)))
+
+
+MODULATIONS = {
+    "bpsk": Modulation(1, 2, 1),
+    "qpsk": Modulation(2, 2, 2),
+    "qam16": Modulation(4, 4, 2),
+    "qam64": Modulation(6, 8, 2),
+}
+
+
+@dataclass(frozen=True)
+class OfdmPhy:
+    """The PHY; `rms` is the amplitude of a burst, `network` tells apart networks on one frequency.
+
+    Raises PhyError for options that are none and when liquid-dsp is missing.
+    """
+
+    rate_sps: float
+    modulation: str = "qpsk"
+    fec: str = "none"
+    subcarriers: int = 64
+    cyclic_prefix: int = 16
+    #: samples over which one symbol fades into the next
+    taper: int = 4
+    rms: float = 0.25
+    network: int = 0
+
+    name = "ofdm"
+    max_frame_bytes = MAX_FRAME_BYTES
+
+    def __post_init__(self) -> None:
+        _check("modulation", self.modulation, MODULATIONS)
+        _check("fec", self.fec, FEC)
+        _check("subcarriers", self.subcarriers, range(16, 2049, 2))
+        _check("cyclic_prefix", self.cyclic_prefix, range(4, self.subcarriers // 2 + 1))
+        _check("taper", self.taper, range(self.cyclic_prefix))
+        _check("network", self.network, range(1 << 16))
+        if not 0 < self.rms <= 1:
+            raise PhyError(f"PHY ofdm: rms is {self.rms}: choose from above 0 to 1, full scale")
+        if not self.rate_sps > 0:
+            raise PhyError(f"PHY ofdm: rate_sps is {self.rate_sps}: it must be positive")
+        liquid()
+
+    def frame_samples(self, nbytes: int) -> int:
+        """Return how many samples a frame of `nbytes` takes on the air; raises PhyError if it carries none so long."""
+        if not 1 <= nbytes <= MAX_FRAME_BYTES:
+            raise PhyError(f"PHY ofdm carries frames of 1 to {MAX_FRAME_BYTES} bytes, not of {nbytes}")
+        symbols = self.frame_symbols(nbytes, MODULATIONS[self.modulation].bits, _fec_number(self.fec))
+        return symbols * self.symbol_samples + self.taper
+
+    def frame_symbols(self, nbytes: int, bits: int, fec: int) -> int:
+        """Return the OFDM symbols of a frame with `bits` per subcarrier and liquid's code number `fec`."""
+        payload_bits = 8 * _encoded_bytes(nbytes, fec)
+        return _TRAINING_SYMBOLS + self.header_symbols + -(-payload_bits // (bits * self.data_subcarriers))
+
+    @property
+    def symbol_samples(self) -> int:
+        """Samples of an OFDM symbol and its cyclic prefix."""
+        return self.subcarriers + self.cyclic_prefix
+
+    @cached_property
+    def header_symbols(self) -> int:
+        """OFDM symbols of the header."""
+        header_bits = 8 * _encoded_bytes(_LIQUID_HEADER_BYTES + _HEADER.size, _fec_number("golay2412"))
+        return -(-header_bits // self.data_subcarriers)
+
+    @cached_property
+    def data_subcarriers(self) -> int:
+        """Subcarriers that carry data."""
+        return self._allocation.count(_DATA)
+
+    @cached_property
+    def active_subcarriers(self) -> int:
+        """Subcarriers that carry data or are pilots."""
+        return self.subcarriers - self._allocation.count(_NULL)
+
+    @cached_property
+    def _allocation(self) -> bytes:
+        allocation = ffi.new("unsigned char[]", self.subcarriers)
+        liquid().ofdmframe_init_default_sctype(self.subcarriers, allocation)
+        return bytes(allocation)
+
+    def transmitter(self) -> "Transmitter":
+        """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
+        return Transmitter(self)
+
+    def receiver(self) -> "Receiver":
+        """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
+        return Receiver(self)
+
+    def describe(self) -> str:
+        """Return the PHY and its mode."""
+        return f"ofdm {self.modulation}" + ("" if self.fec == "none" else f" {self.fec}")
+
+
+class Modulator:
+    """Turns link frames into bursts, numbering them from 0."""
+
+    def __init__(self, phy: OfdmPhy) -> None:
+        self._phy = phy
+        self._liquid = liquid()
+        properties = ffi.new(
+            "ofdmflexframegenprops_s *",
+            {
+                "check": self._liquid.liquid_getopt_str2crc(b"crc32"),
+                "fec0": _fec_number(phy.fec),
+                "fec1": _fec_number("none"),
+                "mod_scheme": self._liquid.liquid_getopt_str2mod(phy.modulation.encode()),
+            },
+        )
+        with LOCK:
+            generator = self._liquid.ofdmflexframegen_create(
+                phy.subcarriers, phy.cyclic_prefix, phy.taper, ffi.NULL, properties
+            )
+        self._generator = ffi.gc(generator, self._liquid.ofdmflexframegen_destroy)
+        self._liquid.ofdmflexframegen_set_header_len(self._generator, _HEADER.size)
+        self._sequence = 0
+
+    def modulate(self, frame: bytes) -> Samples:
+        """Return the burst of a frame: complex64. Raises PhyError for a length the PHY does not carry."""
+        burst = np.empty(self._phy.frame_samples(len(frame)), np.complex64)
+        header = _HEADER.pack(self._sequence, self._phy.network)
+        self._sequence = (self._sequence + 1) % _SEQUENCES
+        self._liquid.ofdmflexframegen_assemble(self._generator, header, frame, len(frame))
+        with LOCK:
+            self._liquid.srand(1)
+            self._liquid.ofdmflexframegen_write(
+                self._generator, ffi.from_buffer("float[]", burst, require_writable=True), len(burst)
+            )
+        burst *= self._phy.rms
+        return burst
+
+
+class Demodulator:
+    """Finds the frames in a stream of samples, which may come in pieces of any size."""
+
+    def __init__(self, phy: OfdmPhy) -> None:
+        self._phy = phy
+        self._liquid = liquid()
+        self._heard: list[_Heard] = []
+        self._callback = ffi.callback("framesync_callback", _listener(phy.network, self._heard), error=0)
+        with LOCK:
+            synchronizer = self._liquid.ofdmflexframesync_create(
+                phy.subcarriers, phy.cyclic_prefix, phy.taper, ffi.NULL, self._callback, ffi.NULL
+            )
+        self._synchronizer = ffi.gc(synchronizer, self._liquid.ofdmflexframesync_destroy)
+        self._liquid.ofdmflexframesync_set_header_len(self._synchronizer, _HEADER.size)
+        # the shortest frame: of two frames, no more than one ends in a block of this size
+        self._block = phy.frame_symbols(1, max(m.bits for m in MODULATIONS.values()), _fec_number("none"))
+        self._block *= phy.symbol_samples
+        longest = phy.frame_symbols(MAX_FRAME_BYTES, 1, _fec_number("rep5")) * phy.symbol_samples
+        self._history = _History(longest + 2 * self._block)
+        self._training = Modulator(phy).modulate(b"\0")[: _TRAINING_SYMBOLS * phy.symbol_samples]
+
+    def feed(self, samples: Samples) -> list[Received]:
+        """Take the next samples (complex64); return the frames that ended in them."""
+        samples = np.ascontiguousarray(samples, np.complex64)
+        pointer = ffi.from_buffer("float[]", samples)
+        found = []
+        at = 0
+        while at < len(samples):
+            block_start = self._history.end // self._block * self._block
+            n = min(block_start + self._block - self._history.end, len(samples) - at)
+            self._history.append(samples[at : at + n])
+            self._liquid.ofdmflexframesync_execute(self._synchronizer, pointer + 2 * at, n)
+            at += n
+            found += [self._measure(heard, block_start) for heard in self._heard]
+            self._heard.clear()
+        return found
+
+    def _measure(self, heard: "_Heard", block_start: int) -> Received:
+        """Complete what liquid knows of a frame that ended in the block that starts at `block_start`."""
+        phy = self._phy
+        symbols = phy.frame_symbols(len(heard.payload), heard.bits, heard.fec)
+        start = self._find(block_start - symbols * phy.symbol_samples, heard.cfo)
+        # without the last symbol, which may not have come to its end
+        power = self._history.power(start, start + (symbols - 1) * phy.symbol_samples)
+        return Received(
+            heard.payload,
+            heard.crc_ok,
+            heard.sequence,
+            start,
+            symbols * phy.symbol_samples + phy.taper,
+            snr_db=-heard.header_evm_db + 10 * math.log10(phy.active_subcarriers / phy.subcarriers),
+            evm_db=heard.evm_db,
+            cfo_hz=heard.cfo / (2 * math.pi) * phy.rate_sps,
+            rssi_db=10 * math.log10(max(power, 1e-20)),
+        )
+
+    def _find(self, earliest: int, cfo: float) -> int:
+        """Return where the training that starts in the block at `earliest` fits best; `cfo` in radians per sample."""
+        slack = self._phy.cyclic_prefix
+        first = max(earliest - slack, 0)
+        count = earliest + self._block + slack - first
+        training = self._training * np.exp(1j * cfo * np.arange(len(self._training))).astype(np.complex64)
+        samples = self._history.read(first, first + count - 1 + len(training))
+        energy = np.convolve(samples.real**2 + samples.imag**2, np.ones(len(training), np.float32), "valid")
+        match = np.abs(np.correlate(samples, training, "valid")) ** 2
+        return first + int(np.argmax(match / np.maximum(energy, 1e-20)))
+
+
+class Transmitter(gr.hier_block2):
+    """GNU Radio's side of a modulator: message port "frames" in, bursts with the tag "packet_len" out."""
+
+    def __init__(self, phy: OfdmPhy) -> None:
+        gr.hier_block2.__init__(self, "ofdm tx", gr.io_signature(0, 0, 0), gr.io_signature(1, 1, gr.sizeof_gr_complex))
+        self.message_port_register_hier_in("frames")
+        bursts: queue.SimpleQueue[Samples] = queue.SimpleQueue()
+        # blocks in Python, kept here since GNU Radio holds on to their C++ half only
+        self._modulating = _Modulating(Modulator(phy), bursts)
+        self._source = _BurstSource(bursts)
+        self.msg_connect((self, "frames"), (self._modulating, "frames"))
+        self.connect(self._source, self)
+
+
+class Receiver(gr.sync_block):
+    """GNU Radio's side of a demodulator: samples in, message port "frames" out."""
+
+    def __init__(self, phy: OfdmPhy) -> None:
+        gr.sync_block.__init__(self, "ofdm rx", in_sig=[np.complex64], out_sig=None)
+        self._demodulator = Demodulator(phy)
+        self._port = pmt.intern("frames")
+        self.message_port_register_out(self._port)
+        self.set_output_multiple(min(max(1 << round(math.log2(phy.rate_sps * _LOT_S)), 256), 4096))
+
+    def work(self, input_items: list[Samples], output_items: object) -> int:
+        for received in self._demodulator.feed(input_items[0]):
+            self.message_port_pub(self._port, received_pdu(received))
+        return len(input_items[0])
+
+
+class _Modulating(gr.basic_block):
+    """Modulates in the thread that GNU Radio handles its messages in."""
+
+    def __init__(self, modulator: Modulator, bursts: "queue.SimpleQueue[Samples]") -> None:
+        gr.basic_block.__init__(self, "ofdm modulator", in_sig=None, out_sig=None)
+        self._modulator = modulator
+        self._bursts = bursts
+        self.message_port_register_in(pmt.intern("frames"))
+        self.set_msg_handler(pmt.intern("frames"), self._take)
+
+    def _take(self, pdu: Any) -> None:
+        self._bursts.put(self._modulator.modulate(frame_from_pdu(pdu)))
+
+
+class _BurstSource(gr.sync_block):
+    """Gives bursts as they come; waits for the next one in between."""
+
+    def __init__(self, bursts: "queue.SimpleQueue[Samples]") -> None:
+        gr.sync_block.__init__(self, "ofdm bursts", in_sig=None, out_sig=[np.complex64])
+        self._bursts = bursts
+        self._rest: Samples = np.empty(0, np.complex64)
+
+    def work(self, input_items: object, output_items: list[Samples]) -> int:
+        if not len(self._rest):
+            try:
+                self._rest = self._bursts.get(timeout=_IDLE_S)
+            except queue.Empty:
+                return 0
+            length = pmt.from_long(len(self._rest))
+            self.add_item_tag(0, self.nitems_written(0), pmt.intern("packet_len"), length)
+        out = output_items[0]
+        n = min(len(out), len(self._rest))
+        out[:n] = self._rest[:n]
+        self._rest = self._rest[n:]
+        return n
+
+
+class _Heard(NamedTuple):
+    """What liquid says of a frame."""
+
+    payload: bytes
+    crc_ok: bool
+    sequence: int
+    bits: int
+    fec: int
+    header_evm_db: float
+    evm_db: float
+    #: radians per sample
+    cfo: float
+
+
+def _listener(network: int, heard: list[_Heard]) -> Any:
+    """Return what liquid calls at the end of every frame; it appends our network's to `heard`."""
+    shapes = {_modulation_number(name): shape for name, shape in MODULATIONS.items()}
+
+    def listen(
+        header: Any, header_ok: int, payload: Any, nbytes: int, crc_ok: int, stats: Any, userdata: object
+    ) -> int:
+        if not header_ok or not 1 <= nbytes <= MAX_FRAME_BYTES or stats.mod_scheme not in shapes:
+            return 0
+        sequence, of = _HEADER.unpack(ffi.buffer(header, _HEADER.size))
+        if of != network:
+            return 0
+        shape = shapes[stats.mod_scheme]
+        symbols = np.frombuffer(ffi.buffer(stats.framesyms, 8 * stats.num_framesyms), np.float32)
+        heard.append(
+            _Heard(
+                bytes(ffi.buffer(payload, nbytes)),
+                bool(crc_ok),
+                sequence,
+                shape.bits,
+                stats.fec0,
+                stats.evm,
+                _evm_db(symbols, shape),
+                stats.cfo,
+            )
+        )
+        return 0
+
+    return listen
+
+
+def _evm_db(symbols: NDArray[np.float32], shape: Modulation) -> float:
+    """Return the mean power of what the nearest points leave of `symbols` (I and Q by turns), in dB of theirs."""
+    nearest = np.floor(symbols / np.float32(2 * shape.unit)) * 2 + 1
+    np.clip(nearest, 1 - shape.levels, shape.levels - 1, out=nearest)
+    nearest *= np.float32(shape.unit)
+    if shape.axes == 1:
+        nearest[1::2] = 0
+    error = symbols - nearest
+    return 10 * math.log10(max(2 * float(np.dot(error, error)) / len(symbols), 1e-20))
+
+
+class _History:
+    """The newest samples of a stream, found again by their index; at least `size` of them."""
+
+    def __init__(self, size: int) -> None:
+        self._ring: Samples = np.zeros(1 << (size - 1).bit_length(), np.complex64)
+        #: samples so far
+        self.end = 0
+
+    def append(self, samples: Samples) -> None:
+        at = self.end % len(self._ring)
+        before_wrap = min(len(samples), len(self._ring) - at)
+        self._ring[at : at + before_wrap] = samples[:before_wrap]
+        self._ring[: len(samples) - before_wrap] = samples[before_wrap:]
+        self.end += len(samples)
+
+    def read(self, start: int, stop: int) -> Samples:
+        return np.concatenate(self._parts(start, stop))
+
+    def power(self, start: int, stop: int) -> float:
+        """Return the mean power from `start` to `stop`."""
+        return sum(float(np.vdot(part, part).real) for part in self._parts(start, stop)) / (stop - start)
+
+    def _parts(self, start: int, stop: int) -> tuple[Samples, Samples]:
+        at = start % len(self._ring)
+        first = self._ring[at : at + stop - start]
+        return first, self._ring[: stop - start - len(first)]
+
+
+def _check(what: str, value: Any, known: Iterable[Any]) -> None:
+    if value not in known:
+        choice = f"{known[0]} to {known[-1]}" if isinstance(known, range) else ", ".join(known)
+        step = " in steps of 2" if isinstance(known, range) and known.step == 2 else ""
+        raise PhyError(f"PHY ofdm: {what} is {value!r}: choose from {choice}{step}")
+
+
+def _modulation_number(name: str) -> int:
+    number: int = liquid().liquid_getopt_str2mod(name.encode())
+    return number
+
+
+def _fec_number(name: str) -> int:
+    number: int = liquid().liquid_getopt_str2fec(FEC[name].encode())
+    return number
+
+
+def _encoded_bytes(nbytes: int, fec: int) -> int:
+    library = liquid()
+    length: int = library.packetizer_compute_enc_msg_len(
+        nbytes, library.liquid_getopt_str2crc(b"crc32"), fec, _fec_number("none")
+    )
+    return length
