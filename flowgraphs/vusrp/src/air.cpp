@@ -11,6 +11,10 @@
 #include <system_error>
 #include <utility>
 
+#include "medium/interference.hpp"
+#include "medium/series.hpp"
+#include "power.hpp"
+
 namespace fadelab {
 namespace {
 
@@ -23,6 +27,8 @@ constexpr double kMaxClockOffset_ppm = 1000.0;
 // A transmitter checks that samples are in time, then publishes them: it has so long for it.
 constexpr std::int64_t kPublishing_ns = 50'000;
 constexpr std::int64_t kLookForDead_ns = 100'000'000;
+constexpr std::int64_t kPatience_ns = 30 * kSecond_ns;
+constexpr std::int64_t kPatienceWhileIdle_ns = 2 * kSecond_ns;
 
 std::string path_of(const std::string& name) { return kFolder + "/fadelab-air-" + name; }
 
@@ -193,6 +199,7 @@ std::optional<Air> Air::create(const std::string& name, const AirOptions& option
     header.lockstep = options.lockstep.value_or(false);
     header.seed = options.seed.value_or(1);
     header.wait_streams = options.wait_streams.value_or(0);
+    header.lead_ns = kLead_ns;
     header.epoch_ns = monotonic_ns();
     air.keep_locked(keep);
     make_mutex(header.mutex);
@@ -252,14 +259,19 @@ Air::Air(Air&& other) noexcept
     : name_(std::move(other.name_)),
       mapping_(std::move(other.mapping_)),
       header_(std::exchange(other.header_, nullptr)),
-      claimed_(other.claimed_),
+      slot_(other.slot_),
+      claims_(other.claims_),
       keeps_(other.keeps_) {}
 
 Air::~Air() {
-    if (header_ == nullptr) return;
+    if (header_ != nullptr) leave();
+}
+
+void Air::leave() {
     const Lock lock(*this);
-    if (claimed_) free_locked(*claimed_);
+    if (claims_) free_locked(slot_);
     if (keeps_) header_->kept = 0;
+    claims_ = keeps_ = false;
     reap_locked();
     if (unused_locked()) remove_locked();
 }
@@ -277,13 +289,55 @@ std::int64_t Air::look_again_ns(std::int64_t ns) const {
     return ns == kNever ? kNever : header_->epoch_ns + ns;
 }
 
-std::int64_t Air::settled_ns() { return now_ns() - kPublishing_ns; }
+std::int64_t Air::settled_ns() const {
+    if (!lockstep()) return now_ns() - kPublishing_ns;
+    if (header_->bursts < header_->wait_streams) return 0;
+    // Time first: a burst that begins later begins behind what is returned.
+    std::int64_t settled = now_ns() + header_->lead_ns;
+    for (const Slot& slot : header_->slots) {
+        for (const TxChannel& channel : slot.tx) settled = std::min(settled, channel.open_until_ns.load());
+    }
+    return settled;
+}
 
-bool Air::begin_burst(std::size_t, std::int64_t start_ns) { return start_ns >= now_ns(); }
+bool Air::begin_burst(std::size_t channel, std::int64_t start_ns) {
+    if (!lockstep()) return start_ns >= now_ns();
+    const Lock lock(*this);
+    if (start_ns < earliest_ns()) return false;
+    slot().tx[channel].open_until_ns = start_ns;
+    if (header_->bursts < header_->wait_streams) ++header_->bursts;
+    advance_locked();
+    return true;
+}
 
-void Air::set_transmitting(std::size_t, std::int64_t) {}
+void Air::set_transmitting(std::size_t channel, std::int64_t until_ns) {
+    if (!lockstep()) return;
+    const Lock lock(*this);
+    slot().tx[channel].open_until_ns = until_ns;
+    advance_locked();
+}
 
-void Air::set_receiving(std::size_t, std::int64_t) {}
+void Air::set_receiving(std::size_t channel, std::int64_t next_ns) {
+    if (!lockstep()) return;
+    const Lock lock(*this);
+    slot().rx[channel].next_ns = next_ns;
+    if (next_ns < kIdle) header_->received = 1;
+    advance_locked();
+}
+
+void Air::lead_at_least(std::int64_t ns) {
+    if (!lockstep()) return;
+    const Lock lock(*this);
+    header_->lead_ns = std::max(header_->lead_ns.load(), ns);
+}
+
+std::int64_t Air::patience_ns() const {
+    bool active = false;
+    for (const Slot& slot : header_->slots) {
+        for (const RxChannel& channel : slot.rx) active = active || channel.next_ns < kIdle;
+    }
+    return active || !header_->received ? kPatience_ns : kPatienceWhileIdle_ns;
+}
 
 Process Air::owner(const std::string& serial) {
     const Lock lock(*this);
@@ -352,9 +406,9 @@ void Air::claim_locked(const std::string& serial) {
     }
     put(choice->serial, serial);
     choice->owner = Process::self();
-    claimed_ = static_cast<std::size_t>(choice - header_->slots);
+    slot_ = static_cast<std::size_t>(choice - header_->slots);
+    claims_ = true;
     ++header_->changes;
-    wake(header_->events);
 }
 
 void Air::free_locked(std::size_t index) {
@@ -364,6 +418,24 @@ void Air::free_locked(std::size_t index) {
     for (TxChannel& channel : slot.tx) channel.open_until_ns = kNever;
     for (RxChannel& channel : slot.rx) channel.next_ns = kNever;
     ++header_->changes;
+    advance_locked();
+}
+
+// Time goes on to the earliest next sample of a receiver, and never past the end of what a transmitter has sent of a
+// burst that goes on. It stands still while receivers are idle, so that what comes next does not depend on how long they
+// are; when the last one has gone, transmitters go on by themselves.
+void Air::advance_locked() {
+    if (header_->bursts >= header_->wait_streams) {
+        std::int64_t received = kNever;
+        std::int64_t sent = kNever;
+        for (const Slot& slot : header_->slots) {
+            for (const RxChannel& channel : slot.rx) received = std::min(received, channel.next_ns.load());
+            for (const TxChannel& channel : slot.tx) sent = std::min(sent, channel.open_until_ns.load());
+        }
+        const bool alone = received == kNever && header_->received;
+        const std::int64_t to = std::min(received, sent);
+        if ((received < kIdle || alone) && to < kIdle && to > header_->now_ns) header_->now_ns = to;
+    }
     wake(header_->events);
 }
 
@@ -385,7 +457,8 @@ void Air::set_link(const std::string& tx, const std::string& rx, const medium::L
     check_pattern(rx);
     try {
         medium::validate(options);
-    } catch (const std::invalid_argument& error) {
+        if (options.series_path[0] != '\0') medium::Series(options.series_path);
+    } catch (const std::exception& error) {
         throw AirError("link " + tx + " -> " + rx + ": " + error.what());
     }
     const Lock lock(*this);
@@ -413,6 +486,14 @@ double Air::noise_dbm_hz(const std::string& rx) {
 
 void Air::set_interferer(const std::string& rx, const Interferer& interferer) {
     check_pattern(rx);
+    if (interferer.path[0] != '\0') {
+        try {
+            medium::Interference(interferer.path);
+        } catch (const std::exception& error) {
+            throw AirError(std::string("interference: ") + error.what());
+        }
+        if (!(interferer.rate_sps > 0.0)) throw AirError("interference needs the sample rate of its recording");
+    }
     const Lock lock(*this);
     set_entry(*header_, header_->interferers, "", rx, interferer);
 }
@@ -450,7 +531,5 @@ void check_name(const std::string& what, const std::string& name) {
 }
 
 std::string port_name(const std::string& serial, std::size_t channel) { return serial + ":" + std::to_string(channel); }
-
-double amplitude(double db) { return std::pow(10.0, db / 20.0); }
 
 }  // namespace fadelab

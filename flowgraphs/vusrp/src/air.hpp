@@ -61,7 +61,9 @@ public:
 
     Air(Air&& other) noexcept;
     Air& operator=(Air&&) = delete;
-    ~Air();  // gives up what it claimed, and removes the air when nothing keeps it
+    ~Air();  // leaves
+    // Gives up what it claimed, and removes the air when nothing keeps it. What is still done with it has no effect.
+    void leave();
 
     const std::string& name() const { return name_; }
     bool lockstep() const { return header_->lockstep != 0; }
@@ -75,16 +77,23 @@ public:
     std::int64_t look_again_ns(std::int64_t ns) const;
 
     // Air time up to which all that will ever be sent is on the air.
-    std::int64_t settled_ns();
+    std::int64_t settled_ns() const;
+    // The earliest time at which something may begin that has no time of its own.
+    std::int64_t earliest_ns() const { return now_ns() + (lockstep() ? header_->lead_ns.load() : kLead_ns); }
     // Begins a burst; false when it is too late for that time.
     bool begin_burst(std::size_t channel, std::int64_t start_ns);
-    // The end of what a burst that goes on has, and the next sample of a receive stream; kNever: there is none.
+    // The end of what a burst that goes on has (kNever: none does), and the next sample of a receive stream (kIdle,
+    // kNever). Lockstep's time goes by them.
     void set_transmitting(std::size_t channel, std::int64_t until_ns);
     void set_receiving(std::size_t channel, std::int64_t next_ns);
+    // Lets receivers run ahead by so much at least.
+    void lead_at_least(std::int64_t ns);
+    // How long to wait in lockstep for what others do, before it counts as a timeout.
+    std::int64_t patience_ns() const;
 
     // The slot that `join` claimed.
-    std::size_t slot_index() const { return *claimed_; }
-    Slot& slot() { return header_->slots[*claimed_]; }
+    std::size_t slot_index() const { return slot_; }
+    Slot& slot() { return header_->slots[slot_]; }
     // The owner of a serial number, pid 0 when it is free.
     Process owner(const std::string& serial);
     // Frees what dead processes own.
@@ -154,11 +163,13 @@ private:
     void remove_locked();
     void claim_locked(const std::string& serial);
     void free_locked(std::size_t slot);
+    void advance_locked();
 
     std::string name_;
     Mapping mapping_;
     Header* header_;
-    std::optional<std::size_t> claimed_;
+    std::size_t slot_ = 0;
+    bool claims_ = false;
     bool keeps_ = false;
 };
 
@@ -166,10 +177,5 @@ private:
 void check_name(const std::string& what, const std::string& name);
 // "V1:0".
 std::string port_name(const std::string& serial, std::size_t channel);
-
-// Linear amplitude of a level.
-double amplitude(double db);
-
-constexpr double kDefaultNoise_dbm_hz = -168.0;  // kT at 290 K and a noise figure of 6 dB
 
 }  // namespace fadelab

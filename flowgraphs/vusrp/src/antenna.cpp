@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "medium/random.hpp"
+#include "power.hpp"
 
 namespace fadelab {
 namespace {
@@ -35,7 +36,7 @@ void Antenna::hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* o
     if (configured_ != radio_.air().changes()) configure();
     const Tunings& tunings = radio_.air().slot().rx[channel_].tunings;
     while (n > 0) {
-        const TunedUntil tuned = tuning_at(tunings, grid.ns_of(tick));
+        const Tuned tuned = tuned_at(tunings, grid.ns_of(tick));
         std::size_t piece = std::min(n, kPiece);
         if (tuned.until_ns != kNever) {
             piece = std::min<std::size_t>(piece, static_cast<std::size_t>(grid.first_tick_at(tuned.until_ns) - tick));
@@ -130,7 +131,7 @@ void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hear
             continue;
         }
         // A link's delays, and so the ticks it needs, are the same for every frequency.
-        const TunedUntil tuned = tuning_at(tx.tunings, begins_ns);
+        const Tuned tuned = tuned_at(tx.tunings, begins_ns);
         const medium::Path* way = path(transmitter.paths, transmitter.name, transmitter.link, tuned.freq_hz, grid.ppm,
                                        hearing, 1.0);
         if (way == nullptr) return;
@@ -145,7 +146,7 @@ void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hear
         }
         const std::int64_t last = std::min(end, needs.end);
         while (first < last) {
-            const TunedUntil at = tuning_at(tx.tunings, grid.ns_of(first));
+            const Tuned at = tuned_at(tx.tunings, grid.ns_of(first));
             const std::int64_t until = at.until_ns == kNever ? last : std::min(last, grid.first_tick_at(at.until_ns));
             if (slot == radio_.air().slot_index() ? std::abs(at.freq_hz - hearing.freq_hz) <= hearing.grid.rate_sps / 2
                                                   : near(transmitter.name, at.freq_hz, hearing)) {

@@ -23,6 +23,7 @@
 #include "medium/interference.hpp"
 #include "medium/noise.hpp"
 #include "medium/path.hpp"
+#include "power.hpp"
 #include "radio.hpp"
 
 namespace fadelab {

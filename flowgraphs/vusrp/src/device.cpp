@@ -9,7 +9,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+
+#include "power.hpp"
 
 namespace fadelab {
 namespace {

@@ -26,6 +26,9 @@ class Device : public uhd::device {
 public:
     explicit Device(std::shared_ptr<Radio> radio);
 
+    // Gives the serial number back before the device is destroyed.
+    void leave() { radio_->air().leave(); }
+
     uhd::rx_streamer::sptr get_rx_stream(const uhd::stream_args_t& args) override;
     uhd::tx_streamer::sptr get_tx_stream(const uhd::stream_args_t& args) override;
     bool recv_async_msg(uhd::async_metadata_t& message, double timeout) override;

@@ -34,6 +34,8 @@ constexpr std::size_t kTunings = 1024;
 constexpr std::size_t kLinks = 256;
 constexpr std::size_t kPorts = 64;  // entries for one receiver, or one device
 
+constexpr std::int64_t kIdle = kNever - 1;
+
 using Sample = std::complex<float>;
 using Count = std::atomic<std::uint64_t>;
 static_assert(Count::is_always_lock_free);
@@ -64,12 +66,12 @@ struct TxChannel {
     Count segments;  // of the ring below
     Segment ring[kSegments];
     Tunings tunings;
-    std::atomic<std::int64_t> open_until_ns;  // lockstep: end of what a burst that goes on has; kNever: none goes on
+    std::atomic<std::int64_t> open_until_ns;  // lockstep: end of what a burst that goes on has; kNever: none does
 };
 
 struct RxChannel {
     Tunings tunings;
-    std::atomic<std::int64_t> next_ns;  // lockstep: when the next sample of an active stream is; kNever: none is active
+    std::atomic<std::int64_t> next_ns;  // lockstep: when a stream's next sample is; kIdle: it is not active; kNever: none
 };
 
 struct Slot {
@@ -113,10 +115,12 @@ struct Header {
     Count changes;          // of owners and configuration
     std::uint64_t orders;
 
-    std::atomic<std::int64_t> now_ns;  // lockstep's time
-    std::uint32_t bursts;              // lockstep: begun so far, up to wait_streams
-    std::uint32_t heard;               // lockstep: a receive stream has been active
-    Word events;                       // lockstep: changed whenever any of this has
+    // Lockstep's time, and what it depends on; `events` changes when any of it has.
+    std::atomic<std::int64_t> now_ns;
+    std::atomic<std::int64_t> lead_ns;   // how far receivers run ahead of now, at most
+    std::atomic<std::uint32_t> bursts;   // begun so far, up to wait_streams
+    std::atomic<std::uint32_t> received; // a receive stream has been active
+    Word events;
 
     Entry<medium::LinkOptions> links[kLinks];
     Entry<double> noise_dbm_hz[kPorts];

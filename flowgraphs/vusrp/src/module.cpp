@@ -43,6 +43,13 @@ bool asks_for_others(const device_addr_t& hint) {
 // "type=vusrp" mean one device.
 class Ledger {
 public:
+    // A program may end without destroying its devices, as Python does.
+    ~Ledger() {
+        for (const auto& [name, made] : made_) {
+            if (const auto device = made.lock()) device->leave();
+        }
+    }
+
     // Serial numbers that a program which names none may have: its own first, then V1 and V2 if they are free, or the
     // first one that is.
     std::vector<std::string> offer(const std::string& air_name) {

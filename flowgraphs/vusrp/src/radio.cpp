@@ -6,9 +6,6 @@
 namespace fadelab {
 namespace {
 
-// A device's queue of commands that are not carried out yet; what is older stays for receivers that lag.
-constexpr std::uint64_t kQueuedTunings = kTunings / 2;
-
 constexpr double kDefaultRate_sps = 1e6;
 constexpr double kDefaultFreq_hz = 1e9;
 
@@ -31,48 +28,6 @@ bool AsyncQueue::pop(uhd::async_metadata_t& message) {
     message = messages_.front();
     messages_.pop_front();
     return true;
-}
-
-Tuner::Tuner(Tunings& tunings, double freq_hz, double gain_db, std::int64_t now_ns) : tunings_(tunings) {
-    append({0, freq_hz, gain_db}, now_ns);
-}
-
-void Tuner::set_freq_hz(double freq_hz, std::int64_t at_ns) {
-    Tuning tuning = tunings_.ring[(tunings_.count - 1) % kTunings];
-    tuning.freq_hz = freq_hz;
-    append(tuning, at_ns);
-}
-
-void Tuner::set_gain_db(double gain_db, std::int64_t at_ns) {
-    Tuning tuning = tunings_.ring[(tunings_.count - 1) % kTunings];
-    tuning.gain_db = gain_db;
-    append(tuning, at_ns);
-}
-
-std::int64_t Tuner::room_ns() const {
-    const std::uint64_t count = tunings_.count;
-    return count < kQueuedTunings ? 0 : tunings_.ring[(count - kQueuedTunings) % kTunings].at_ns;
-}
-
-void Tuner::append(Tuning tuning, std::int64_t at_ns) {
-    const std::uint64_t count = tunings_.count;
-    tuning.at_ns = count == 0 ? at_ns : std::max(at_ns, tunings_.ring[(count - 1) % kTunings].at_ns);
-    tunings_.ring[count % kTunings] = tuning;
-    tunings_.count.store(count + 1, std::memory_order_release);
-}
-
-TunedUntil tuning_at(const Tunings& tunings, std::int64_t ns) {
-    const std::uint64_t count = tunings.count.load(std::memory_order_acquire);
-    const std::uint64_t oldest = count > kTunings ? count - kTunings + 1 : 0;
-    TunedUntil found{0.0, 0.0, kNever};
-    for (std::uint64_t i = count; i-- > oldest;) {
-        const Tuning& tuning = tunings.ring[i % kTunings];
-        found.freq_hz = tuning.freq_hz;
-        found.gain_db = tuning.gain_db;
-        if (tuning.at_ns <= ns) break;
-        found.until_ns = tuning.at_ns;
-    }
-    return found;
 }
 
 Radio::Radio(Air air, double master_clock_hz)
@@ -103,20 +58,20 @@ void Radio::set_freq_hz(bool tx, std::size_t channel, double freq_hz) {
     Tuner& tuner = *tuners_[tx][channel];
     air_.sleep_until(tuner.room_ns());
     const std::lock_guard lock(mutex_);
-    tuner.set_freq_hz(freq_hz, command_ns());
+    tuner.set_freq_hz(freq_hz, command_ns(earliest_ns(tx, channel)));
 }
 
 void Radio::set_gain_db(bool tx, std::size_t channel, double gain_db) {
     Tuner& tuner = *tuners_[tx][channel];
     air_.sleep_until(tuner.room_ns());
     const std::lock_guard lock(mutex_);
-    tuner.set_gain_db(gain_db, command_ns());
+    tuner.set_gain_db(gain_db, command_ns(earliest_ns(tx, channel)));
 }
 
 uhd::time_spec_t Radio::now() {
     std::unique_lock lock(mutex_);
     if (command_time_) {
-        const std::int64_t ns = command_ns();
+        const std::int64_t ns = command_ns(air_.now_ns());
         lock.unlock();
         // In lockstep the caller may be the one whom time waits for.
         if (!air_.lockstep()) air_.sleep_until(ns);
@@ -193,13 +148,19 @@ std::int64_t Radio::offset_ticks(std::int64_t ns) {
     return step_ && ns >= step_->at_ns ? step_->offset_ticks : offset_ticks_;
 }
 
-// When a command given now is carried out. Rounded down, so that the sample at that time has it.
-std::int64_t Radio::command_ns() {
-    const std::int64_t now = air_.now_ns() + (air_.lockstep() ? kLead_ns : 0);
-    if (!command_time_) return now;
-    const std::int64_t ticks = command_time_->to_ticks(master_clock_hz_);
-    const long double ns = (ticks - offset_ticks(now)) / master().ticks_per_ns();
-    return std::max(now, static_cast<std::int64_t>(std::floor(ns + 1e-4L)));
+// When a command given now is carried out. Rounded down, so that the sample at the command time has it.
+std::int64_t Radio::command_ns(std::int64_t earliest_ns) {
+    if (!command_time_) return earliest_ns;
+    const std::int64_t ticks = command_time_->to_ticks(master_clock_hz_) - offset_ticks(air_.now_ns());
+    return std::max(earliest_ns, static_cast<std::int64_t>(std::floor(ticks / master().ticks_per_ns() + 1e-4L)));
+}
+
+// When a channel can be tuned: in lockstep, samples before that may have been mixed.
+std::int64_t Radio::earliest_ns(bool tx, std::size_t channel) {
+    if (!air_.lockstep()) return air_.now_ns();
+    if (tx) return air_.earliest_ns();
+    const std::int64_t next_ns = air_.slot().rx[channel].next_ns;
+    return next_ns < kIdle ? std::max(air_.now_ns(), next_ns) : air_.now_ns();
 }
 
 uhd::time_spec_t Radio::device_time(std::int64_t ticks) const {

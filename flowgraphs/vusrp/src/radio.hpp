@@ -16,6 +16,7 @@
 #include <string>
 
 #include "air.hpp"
+#include "tuning.hpp"
 
 namespace fadelab {
 
@@ -23,11 +24,6 @@ constexpr double kDefaultMasterClock_hz = 200e6;
 constexpr double kMinMasterClock_hz = 1e6;
 constexpr double kMaxMasterClock_hz = 250e6;
 constexpr int kMaxDecimation = 4096;
-constexpr double kMaxGain_db = 60.0;
-
-// Full scale, at the antenna.
-inline double tx_full_scale_dbm(double gain_db) { return gain_db - 40.0; }
-inline double rx_full_scale_dbm(double gain_db) { return -10.0 - gain_db; }
 
 // Asynchronous messages, for a streamer or a whole device; the oldest go when nobody takes them.
 class AsyncQueue {
@@ -40,31 +36,6 @@ private:
     std::mutex mutex_;
     std::deque<uhd::async_metadata_t> messages_;
 };
-
-// A channel's frequency and gain over time. Changes are carried out in the order they are given, as from a queue of
-// commands: one without a time waits for those before it.
-class Tuner {
-public:
-    Tuner(Tunings& tunings, double freq_hz, double gain_db, std::int64_t now_ns);
-
-    void set_freq_hz(double freq_hz, std::int64_t at_ns);
-    void set_gain_db(double gain_db, std::int64_t at_ns);
-    // When there will be room for another change.
-    std::int64_t room_ns() const;
-
-private:
-    void append(Tuning tuning, std::int64_t at_ns);
-
-    Tunings& tunings_;
-};
-
-// What holds at a moment, and until when (kNever: no change is known).
-struct TunedUntil {
-    double freq_hz;
-    double gain_db;
-    std::int64_t until_ns;
-};
-TunedUntil tuning_at(const Tunings& tunings, std::int64_t ns);
 
 class Radio {
 public:
@@ -109,7 +80,8 @@ private:
 
     Grid master() const { return {master_clock_hz_, ppm_}; }
     std::int64_t offset_ticks(std::int64_t ns);
-    std::int64_t command_ns();
+    std::int64_t command_ns(std::int64_t earliest_ns);
+    std::int64_t earliest_ns(bool tx, std::size_t channel);
     uhd::time_spec_t device_time(std::int64_t ticks) const;
     void set_clock(double hz, double ppm);
 

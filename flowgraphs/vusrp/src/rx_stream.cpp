@@ -13,9 +13,6 @@ namespace {
 using uhd::rx_metadata_t;
 using uhd::stream_cmd_t;
 
-// In lockstep a stream waits for other programs, however long they take; this long means that something is wrong.
-constexpr std::int64_t kLockstepTimeout_ns = 30 * kSecond_ns;
-
 std::size_t packet_size(const uhd::stream_args_t& args) {
     return std::clamp<std::size_t>(args.args.cast<std::size_t>("spp", kPacket), 1, kPacket);
 }
@@ -32,9 +29,10 @@ RxStream::RxStream(std::shared_ptr<Radio> radio, const uhd::stream_args_t& args,
     for (const std::size_t channel : channels_) {
         antennas_.emplace_back(*radio_, channel, [](const std::string& text) { UHD_LOG_WARNING("VUSRP", text); });
     }
+    go_idle();
 }
 
-RxStream::~RxStream() { go_idle(); }
+RxStream::~RxStream() { radio_->air().set_receiving(channels_.front(), kNever); }
 
 bool RxStream::has(std::size_t channel) const {
     return std::find(channels_.begin(), channels_.end(), channel) != channels_.end();
@@ -139,8 +137,8 @@ bool RxStream::wait_for_samples(std::unique_lock<std::mutex>& lock, std::int64_t
             if (settled_ns >= needed_ns) return true;
             look_again_ns = air.look_again_ns(air.now_ns() + needed_ns - settled_ns);
         }
-        const std::int64_t patience_ns = active_ && air.lockstep() ? std::max(timeout_ns, kLockstepTimeout_ns) : timeout_ns;
-        const std::int64_t deadline_ns = begun_ns + patience_ns;
+        const std::int64_t patience_ns = active_ && air.lockstep() ? air.patience_ns() : 0;
+        const std::int64_t deadline_ns = begun_ns + std::max(timeout_ns, patience_ns);
         if (monotonic_ns() >= deadline_ns) return false;
         lock.unlock();
         wait(word, seen, std::min(look_again_ns, deadline_ns));
@@ -183,6 +181,7 @@ void RxStream::start(const Command& command, std::int64_t earliest_tick) {
     end_tick_ = command.samples == kNever ? kNever : tick + command.samples;
     first_packet_ = true;
     packet_left_ = packet_offset_ = 0;
+    radio_->air().lead_at_least(grid_.ns_of(2 * kLookahead));
     radio_->air().set_receiving(channels_.front(), grid_.ns_of(next_tick_));
 }
 
@@ -222,7 +221,7 @@ void RxStream::end_command() {
 void RxStream::go_idle() {
     active_.reset();
     packet_left_ = packet_offset_ = 0;
-    radio_->air().set_receiving(channels_.front(), kNever);
+    radio_->air().set_receiving(channels_.front(), kIdle);
 }
 
 void RxStream::fail(rx_metadata_t::error_code_t code, const uhd::time_spec_t& time) {

@@ -15,7 +15,6 @@ using uhd::tx_metadata_t;
 constexpr std::size_t kMaxBursts = 1024;  // not over yet; the rest of a channel's segments are for receivers that lag
 constexpr std::int64_t kRoomAtOnce = 8 * 2040;  // samples a long send() waits for, to be woken less often
 constexpr std::int64_t kLockstepBuffer = kRingSamples / 2;
-constexpr std::int64_t kLockstepTimeout_ns = 30 * kSecond_ns;
 
 }  // namespace
 
@@ -101,13 +100,12 @@ std::size_t TxStream::send_packets(std::unique_lock<std::mutex>& lock, const buf
     in_send_ = false;
     std::optional<uhd::time_spec_t> time;
     if (metadata.has_time_spec) time = metadata.time_spec;
-    if (radio_->air().lockstep()) timeout_ns = std::max(timeout_ns, kLockstepTimeout_ns);
-    const std::int64_t deadline_ns = monotonic_ns() + timeout_ns;
+    const std::int64_t begun_ns = monotonic_ns();
     std::size_t sent = 0;
     while (sent < n) {
         const std::size_t packet = std::min(n - sent, kMaxPacket);
         const auto wanted = std::min<std::int64_t>(static_cast<std::int64_t>(n - sent), kRoomAtOnce);
-        if (!wait_for_room(lock, std::max<std::int64_t>(wanted, packet), deadline_ns)) break;
+        if (!wait_for_room(lock, wanted, begun_ns, timeout_ns)) break;
         if (dropping_) return n;
         if (sent == 0 && open_) {
             const bool later = time && radio_->tick_at(grid_, *time) > free_tick_;
@@ -128,7 +126,8 @@ std::size_t TxStream::send_packets(std::unique_lock<std::mutex>& lock, const buf
     return sent;
 }
 
-bool TxStream::wait_for_room(std::unique_lock<std::mutex>& lock, std::int64_t n, std::int64_t deadline_ns) {
+bool TxStream::wait_for_room(std::unique_lock<std::mutex>& lock, std::int64_t n, std::int64_t begun_ns,
+                             std::int64_t timeout_ns) {
     Air& air = radio_->air();
     Word& word = air.lockstep() ? air.header().events : changed_;
     for (;;) {
@@ -136,6 +135,7 @@ bool TxStream::wait_for_room(std::unique_lock<std::mutex>& lock, std::int64_t n,
         report_locked();
         const std::int64_t room_at_ns = room_ns(n);
         if (room_at_ns <= air.now_ns()) return true;
+        const std::int64_t deadline_ns = begun_ns + std::max(timeout_ns, air.lockstep() ? air.patience_ns() : 0);
         if (monotonic_ns() >= deadline_ns) return false;
         lock.unlock();
         wait(word, seen, std::min(air.look_again_ns(room_at_ns), deadline_ns));
@@ -168,7 +168,7 @@ bool TxStream::begin(const std::optional<uhd::time_spec_t>& time) {
         if (tick < free_tick_ || !air.begin_burst(channels_.front(), grid_.ns_of(tick))) return false;
     } else {
         do {
-            tick = std::max(free_tick_, grid_.first_tick_at(air.now_ns() + kLead_ns));
+            tick = std::max(free_tick_, grid_.first_tick_at(air.earliest_ns()));
         } while (!air.begin_burst(channels_.front(), grid_.ns_of(tick)));
     }
     bursts_.push_back({grid_, tick, tick, false});

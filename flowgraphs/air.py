@@ -1,0 +1,375 @@
+"""Airs: what virtual USRPs of one name share, set up and looked at from Python.
+
+Read first: `vusrp/README.md` for what a link, a port and a level are; `vusrp/include/fadelab_air.h`, of which this is
+the Python side. A port is "*", "V1" or "V1:0". The most exact setting holds, among equals the newest. Everything may
+be set before the devices are opened, and while they run: receivers take it up at their next samples.
+"""
+
+import os
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from cffi import FFI
+
+from channel.profiles import Kind, Tap, profile
+
+LIBRARY = Path(__file__).resolve().parent.parent / ".build" / "vusrp" / "libfadelab-air.so"
+
+_FOLDER = Path("/dev/shm")
+_PREFIX = "fadelab-air-"
+_MAX_TAPS = 24
+_PATH_BYTES = 256
+_KEEP_TAP_POWERS = 1
+_MAX_DEVICES = 8
+_WHILE_CALLER_LIVES, _FOR_GOOD = 1, 2
+
+_DECLARATIONS = """
+typedef struct fadelab_air fadelab_air;
+typedef struct { int64_t lockstep, seed, wait_streams; } fadelab_air_options;
+typedef struct {
+    double delay_ns, power_db; int32_t kind, reserved; double k_db, doppler_hz, los_doppler_hz, phase_rad;
+} fadelab_tap;
+typedef struct {
+    double gain_db, delay_ns, cfo_hz; uint64_t seed_salt; uint32_t flags; int32_t n_taps;
+    fadelab_tap taps[24]; char series_path[256];
+} fadelab_link;
+typedef struct { char path[256]; double rate_sps, freq_hz, level_dbm; } fadelab_interferer;
+typedef struct { double freq_hz, gain_db, full_scale_dbm; } fadelab_tuning;
+typedef struct {
+    char serial[32]; int32_t pid; double clock_offset_ppm; fadelab_tuning tx[2], rx[2];
+} fadelab_device;
+const char *fadelab_air_error(void);
+void fadelab_air_sizes(uint64_t sizes[4]);
+fadelab_air *fadelab_air_create(const char *name, const fadelab_air_options *options, int keep);
+fadelab_air *fadelab_air_open(const char *name);
+void fadelab_air_close(fadelab_air *air);
+int fadelab_air_remove(const char *name);
+int64_t fadelab_air_now_ns(const fadelab_air *air);
+int fadelab_air_lockstep(const fadelab_air *air);
+uint64_t fadelab_air_seed(const fadelab_air *air);
+int fadelab_air_devices(fadelab_air *air, fadelab_device *devices, int room);
+int fadelab_air_set_link(fadelab_air *air, const char *tx, const char *rx, const fadelab_link *link);
+int fadelab_air_link(fadelab_air *air, const char *tx, const char *rx, fadelab_link *link);
+int fadelab_air_set_noise_dbm_hz(fadelab_air *air, const char *rx, double dbm_hz);
+int fadelab_air_noise_dbm_hz(fadelab_air *air, const char *rx, double *dbm_hz);
+int fadelab_air_set_interferer(fadelab_air *air, const char *rx, const fadelab_interferer *interferer);
+int fadelab_air_set_clock_offset_ppm(fadelab_air *air, const char *serial, double ppm);
+int fadelab_air_clock_offset_ppm(fadelab_air *air, const char *serial, double *ppm);
+"""
+
+
+class AirError(RuntimeError):
+    """An air that is not there or will not do what it is asked; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What one directed path does to a signal; without taps and series, one static tap."""
+
+    gain_db: float = -60.0
+    delay_ns: float = 0.0
+    #: on top of what the two devices' frequencies and clocks make
+    cfo_hz: float = 0.0
+    taps: tuple[Tap, ...] = ()
+    #: scale the taps to unit total mean power
+    normalise: bool = True
+    #: tells the fading of links apart that would have the same
+    seed_salt: int = 0
+    #: a file of `flowgraphs.series` that gives the taps
+    series: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """A channel's centre frequency and gain, and what amplitude 1 is worth at its antenna."""
+
+    freq_hz: float
+    gain_db: float
+    full_scale_dbm: float
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device in use: its owner's process id, its clock's error, and its channels."""
+
+    serial: str
+    pid: int
+    clock_offset_ppm: float
+    tx: tuple[Tuning, ...]
+    rx: tuple[Tuning, ...]
+
+
+class Air:
+    """An air that is open; a context manager. Every method raises AirError for what cannot be."""
+
+    def __init__(self, name: str, handle: Any) -> None:
+        self.name = name
+        self._handle = handle
+        self._close = weakref.finalize(self, _library().fadelab_air_close, handle)
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        *,
+        clock: str | None = None,
+        seed: int | None = None,
+        wait_streams: int | None = None,
+        keep: bool = False,
+    ) -> Self:
+        """Make an air, or open the one of that name if it agrees.
+
+        It stays while a device is on it or this object is open; with `keep`, until it is removed. `clock` is
+        "realtime" (the default) or "lockstep"; lockstep's time stands still until `wait_streams` bursts have begun.
+        """
+        if clock not in (None, "realtime", "lockstep"):
+            raise AirError(f"clock {clock!r} is neither 'realtime' nor 'lockstep'")
+        for what, value in (("seed", seed), ("wait_streams", wait_streams)):
+            if value is not None and not 0 <= value < 2**32:
+                raise AirError(f"{what} is {value}; it must lie between 0 and {2**32 - 1}")
+        options = _ffi().new("fadelab_air_options *")
+        options.lockstep = -1 if clock is None else clock == "lockstep"
+        options.seed = -1 if seed is None else seed
+        options.wait_streams = -1 if wait_streams is None else wait_streams
+        library = _library()
+        keeping = _FOR_GOOD if keep else _WHILE_CALLER_LIVES
+        return cls(name, _checked(library.fadelab_air_create(name.encode(), options, keeping)))
+
+    @classmethod
+    def open(cls, name: str) -> Self:
+        """Open an air that exists."""
+        return cls(name, _checked(_library().fadelab_air_open(name.encode())))
+
+    @staticmethod
+    def names() -> list[str]:
+        """Return the names of the airs there are, also of those that nobody uses any more."""
+        return sorted(path.name.removeprefix(_PREFIX) for path in _FOLDER.glob(f"{_PREFIX}*"))
+
+    @staticmethod
+    def remove(name: str) -> bool:
+        """Take an air's name away, whoever uses it; False when there was none."""
+        return bool(_checked(_library().fadelab_air_remove(name.encode())))
+
+    def close(self) -> None:
+        """Let go of the air, which goes when nothing else keeps it. Use of this object ends here."""
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def now_ns(self) -> int:
+        """Nanoseconds since the air began."""
+        return int(_library().fadelab_air_now_ns(self._open()))
+
+    @property
+    def clock(self) -> str:
+        """How time goes on: "realtime" or "lockstep"."""
+        return "lockstep" if _library().fadelab_air_lockstep(self._open()) else "realtime"
+
+    @property
+    def seed(self) -> int:
+        """What all its randomness comes from."""
+        return int(_library().fadelab_air_seed(self._open()))
+
+    def devices(self) -> list[Device]:
+        """Return the devices in use."""
+        found = _ffi().new("fadelab_device[]", _MAX_DEVICES)
+        count = _checked(_library().fadelab_air_devices(self._open(), found, _MAX_DEVICES))
+        return [
+            Device(_text(one.serial), one.pid, one.clock_offset_ppm, _tunings(one.tx), _tunings(one.rx))
+            for one in found[0:count]
+        ]
+
+    def set_link(
+        self,
+        tx: str,
+        rx: str,
+        *,
+        gain_db: float | None = None,
+        delay_ns: float | None = None,
+        cfo_hz: float | None = None,
+        taps: Sequence[Tap] | None = None,
+        normalise: bool | None = None,
+        seed_salt: int | None = None,
+        series: Path | None = None,
+    ) -> Link:
+        """Change what is given of the path from `tx` to `rx`, and return all of it.
+
+        What is not given stays as it is for these ports. A link has taps or a series: giving one ends the other, and
+        no taps are `taps=()`.
+        """
+        link = self.link(tx, rx)
+        if gain_db is not None:
+            link = replace(link, gain_db=gain_db)
+        if delay_ns is not None:
+            link = replace(link, delay_ns=delay_ns)
+        if cfo_hz is not None:
+            link = replace(link, cfo_hz=cfo_hz)
+        if normalise is not None:
+            link = replace(link, normalise=normalise)
+        if seed_salt is not None:
+            link = replace(link, seed_salt=seed_salt)
+        if taps is not None:
+            link = replace(link, taps=tuple(taps), series=None)
+        if series is not None:
+            link = replace(link, taps=tuple(taps or ()), series=series)
+        wanted = _to_c(link)
+        _checked(_library().fadelab_air_set_link(self._open(), tx.encode(), rx.encode(), wanted))
+        return link
+
+    def set_profile(
+        self,
+        tx: str,
+        rx: str,
+        name: str,
+        *,
+        doppler_hz: float,
+        delay_spread_ns: float | None = None,
+        k_db: float | None = None,
+    ) -> Link:
+        """Give a path the taps of a published power delay profile, see `channel.profiles`."""
+        try:
+            taps = profile(name, doppler_hz=doppler_hz, delay_spread_ns=delay_spread_ns, k_db=k_db)
+        except ValueError as error:
+            raise AirError(str(error)) from None
+        return self.set_link(tx, rx, taps=taps)
+
+    def link(self, tx: str, rx: str) -> Link:
+        """Return the path that holds between two ports."""
+        found = _ffi().new("fadelab_link *")
+        _checked(_library().fadelab_air_link(self._open(), tx.encode(), rx.encode(), found))
+        return _from_c(found)
+
+    def set_receiver(self, rx: str, *, noise_dbm_hz: float) -> None:
+        """Set the density of a receiver's noise at its input; -inf is none."""
+        _checked(_library().fadelab_air_set_noise_dbm_hz(self._open(), rx.encode(), noise_dbm_hz))
+
+    def noise_dbm_hz(self, rx: str) -> float:
+        """Return the density of a receiver's noise at its input."""
+        density = _ffi().new("double *")
+        _checked(_library().fadelab_air_noise_dbm_hz(self._open(), rx.encode(), density))
+        return float(density[0])
+
+    def set_interference(
+        self, rx: str, recording: Path | None, *, rate_sps: float = 0.0, freq_hz: float = 0.0, level_dbm: float = 0.0
+    ) -> None:
+        """Let a receiver hear a recording, over and over; None ends it.
+
+        `recording` is complex float32 IQ without a header (SigMF cf32_le); its amplitude 1 arrives with `level_dbm`.
+        It is heard by channels of its sample rate that are tuned within half of that of `freq_hz`.
+        """
+        wanted = _ffi().new("fadelab_interferer *")
+        if recording is not None:
+            wanted.path = _path(recording)
+            wanted.rate_sps, wanted.freq_hz, wanted.level_dbm = rate_sps, freq_hz, level_dbm
+        _checked(_library().fadelab_air_set_interferer(self._open(), rx.encode(), wanted))
+
+    def set_clock_offset(self, serial: str, ppm: float) -> None:
+        """Let a device's clock, and so its carriers and sample rates, be off by so much; "*" is every device."""
+        _checked(_library().fadelab_air_set_clock_offset_ppm(self._open(), serial.encode(), ppm))
+
+    def clock_offset_ppm(self, serial: str) -> float:
+        """Return how far a device's clock is off."""
+        ppm = _ffi().new("double *")
+        _checked(_library().fadelab_air_clock_offset_ppm(self._open(), serial.encode(), ppm))
+        return float(ppm[0])
+
+    def _open(self) -> Any:
+        if not self._close.alive:
+            raise AirError(f"air '{self.name}' has been closed")
+        return self._handle
+
+
+@cache
+def _ffi() -> FFI:
+    ffi = FFI()
+    ffi.cdef(_DECLARATIONS)
+    return ffi
+
+
+@cache
+def _library() -> Any:
+    ffi = _ffi()
+    if not LIBRARY.exists():
+        raise AirError(f"the virtual USRP is not built ({LIBRARY} is missing): start ./fadelab once")
+    library = ffi.dlopen(os.fspath(LIBRARY))
+    sizes = ffi.new("uint64_t[4]")
+    library.fadelab_air_sizes(sizes)
+    types = ("fadelab_link", "fadelab_interferer", "fadelab_device", "fadelab_air_options")
+    if list(sizes) != [ffi.sizeof(one) for one in types]:
+        raise AirError(f"{LIBRARY} is of another version than this program: build it again with ./fadelab")
+    return library
+
+
+def _checked(result: Any) -> Any:
+    """Return what a function of the library returned, or raise what it says went wrong."""
+    failed = result < 0 if isinstance(result, int) else result == _ffi().NULL
+    if failed:
+        raise AirError(_text(_library().fadelab_air_error()))
+    return result
+
+
+def _text(value: Any) -> str:
+    return bytes(_ffi().string(value)).decode(errors="replace")
+
+
+def _path(path: Path) -> bytes:
+    encoded = os.fsencode(path.resolve())
+    if len(encoded) >= _PATH_BYTES:
+        raise AirError(f"{path}: a path of an air has less than {_PATH_BYTES} bytes")
+    return encoded
+
+
+def _to_c(link: Link) -> Any:
+    if len(link.taps) > _MAX_TAPS:
+        raise AirError(f"a link has up to {_MAX_TAPS} taps, not {len(link.taps)}")
+    wanted = _ffi().new("fadelab_link *")
+    wanted.gain_db, wanted.delay_ns, wanted.cfo_hz = link.gain_db, link.delay_ns, link.cfo_hz
+    wanted.seed_salt = link.seed_salt
+    wanted.flags = 0 if link.normalise else _KEEP_TAP_POWERS
+    wanted.n_taps = len(link.taps)
+    for to, tap in zip(wanted.taps, link.taps, strict=False):
+        to.delay_ns, to.power_db, to.kind, to.k_db = tap.delay_ns, tap.power_db, tap.kind, tap.k_db
+        to.doppler_hz, to.los_doppler_hz, to.phase_rad = tap.doppler_hz, tap.los_doppler_hz, tap.phase_rad
+    if link.series is not None:
+        wanted.series_path = _path(link.series)
+    return wanted
+
+
+def _from_c(link: Any) -> Link:
+    series = _text(link.series_path)
+    return Link(
+        gain_db=link.gain_db,
+        delay_ns=link.delay_ns,
+        cfo_hz=link.cfo_hz,
+        taps=tuple(
+            Tap(
+                delay_ns=tap.delay_ns,
+                power_db=tap.power_db,
+                kind=Kind(tap.kind),
+                k_db=tap.k_db,
+                doppler_hz=tap.doppler_hz,
+                los_doppler_hz=tap.los_doppler_hz,
+                phase_rad=tap.phase_rad,
+            )
+            for tap in link.taps[0 : link.n_taps]
+        ),
+        normalise=not link.flags & _KEEP_TAP_POWERS,
+        seed_salt=link.seed_salt,
+        series=Path(series) if series else None,
+    )
+
+
+def _tunings(tunings: Any) -> tuple[Tuning, ...]:
+    return tuple(Tuning(one.freq_hz, one.gain_db, one.full_scale_dbm) for one in tunings)

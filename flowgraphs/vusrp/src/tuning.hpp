@@ -1,0 +1,37 @@
+// A channel's frequency and gain over time, in shared memory: what any process needs to mix samples of the past.
+
+#pragma once
+
+#include <cstdint>
+
+#include "layout.hpp"
+
+namespace fadelab {
+
+// Writes it, for the device. Changes are carried out in the order they are given, as from a queue of commands: one
+// without a time waits for those before it.
+class Tuner {
+public:
+    Tuner(Tunings& tunings, double freq_hz, double gain_db, std::int64_t now_ns);
+
+    void set_freq_hz(double freq_hz, std::int64_t at_ns);
+    void set_gain_db(double gain_db, std::int64_t at_ns);
+    // When there will be room for another change.
+    std::int64_t room_ns() const;
+
+private:
+    Tuning newest() const;
+    void append(Tuning tuning, std::int64_t at_ns);
+
+    Tunings& tunings_;
+};
+
+// What holds at a moment, and until when (kNever: no change is known).
+struct Tuned {
+    double freq_hz = 0.0;
+    double gain_db = 0.0;
+    std::int64_t until_ns = kNever;
+};
+Tuned tuned_at(const Tunings& tunings, std::int64_t ns);
+
+}  // namespace fadelab
