@@ -17,8 +17,8 @@ Left out: convolutional and Reed-Solomon codes, which need libfec and are not in
 """
 
 import math
-import queue
 import struct
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -60,8 +60,6 @@ _NULL, _DATA = 0, 2
 _SEQUENCES = 1 << 32
 #: a receiver takes samples in lots of about this long
 _LOT_S = 0.5e-3
-#: how often a transmitter without frames looks whether it has been stopped
-_IDLE_S = 0.1
 
 
 class Modulation(NamedTuple):
@@ -276,18 +274,33 @@ class Demodulator:
         return first + int(np.argmax(match / np.maximum(energy, 1e-20)))
 
 
-class Transmitter(gr.hier_block2):
+class Transmitter(gr.sync_block):
     """GNU Radio's side of a modulator: message port "frames" in, bursts with the tag "packet_len" out."""
 
     def __init__(self, phy: OfdmPhy) -> None:
-        gr.hier_block2.__init__(self, "ofdm tx", gr.io_signature(0, 0, 0), gr.io_signature(1, 1, gr.sizeof_gr_complex))
-        self.message_port_register_hier_in("frames")
-        bursts: queue.SimpleQueue[Samples] = queue.SimpleQueue()
-        # blocks in Python, kept here since GNU Radio holds on to their C++ half only
-        self._modulating = _Modulating(Modulator(phy), bursts)
-        self._source = _BurstSource(bursts)
-        self.msg_connect((self, "frames"), (self._modulating, "frames"))
-        self.connect(self._source, self)
+        gr.sync_block.__init__(self, "ofdm tx", in_sig=None, out_sig=[np.complex64])
+        self._modulator = Modulator(phy)
+        self._bursts: deque[Samples] = deque()
+        self._rest: Samples = np.empty(0, np.complex64)
+        self.message_port_register_in(pmt.intern("frames"))
+        self.set_msg_handler(pmt.intern("frames"), self._take)
+
+    def _take(self, pdu: Any) -> None:
+        self._bursts.append(self._modulator.modulate(frame_from_pdu(pdu)))
+
+    def work(self, input_items: object, output_items: list[Samples]) -> int:
+        if not len(self._rest):
+            if not self._bursts:
+                # the next message wakes this block; waiting here would keep its own handler from running
+                return 0
+            self._rest = self._bursts.popleft()
+            length = pmt.from_long(len(self._rest))
+            self.add_item_tag(0, self.nitems_written(0), pmt.intern("packet_len"), length)
+        out = output_items[0]
+        n = min(len(out), len(self._rest))
+        out[:n] = self._rest[:n]
+        self._rest = self._rest[n:]
+        return n
 
 
 class Receiver(gr.sync_block):
@@ -304,43 +317,6 @@ class Receiver(gr.sync_block):
         for received in self._demodulator.feed(input_items[0]):
             self.message_port_pub(self._port, received_pdu(received))
         return len(input_items[0])
-
-
-class _Modulating(gr.basic_block):
-    """Modulates in the thread that GNU Radio handles its messages in."""
-
-    def __init__(self, modulator: Modulator, bursts: "queue.SimpleQueue[Samples]") -> None:
-        gr.basic_block.__init__(self, "ofdm modulator", in_sig=None, out_sig=None)
-        self._modulator = modulator
-        self._bursts = bursts
-        self.message_port_register_in(pmt.intern("frames"))
-        self.set_msg_handler(pmt.intern("frames"), self._take)
-
-    def _take(self, pdu: Any) -> None:
-        self._bursts.put(self._modulator.modulate(frame_from_pdu(pdu)))
-
-
-class _BurstSource(gr.sync_block):
-    """Gives bursts as they come; waits for the next one in between."""
-
-    def __init__(self, bursts: "queue.SimpleQueue[Samples]") -> None:
-        gr.sync_block.__init__(self, "ofdm bursts", in_sig=None, out_sig=[np.complex64])
-        self._bursts = bursts
-        self._rest: Samples = np.empty(0, np.complex64)
-
-    def work(self, input_items: object, output_items: list[Samples]) -> int:
-        if not len(self._rest):
-            try:
-                self._rest = self._bursts.get(timeout=_IDLE_S)
-            except queue.Empty:
-                return 0
-            length = pmt.from_long(len(self._rest))
-            self.add_item_tag(0, self.nitems_written(0), pmt.intern("packet_len"), length)
-        out = output_items[0]
-        n = min(len(out), len(self._rest))
-        out[:n] = self._rest[:n]
-        self._rest = self._rest[n:]
-        return n
 
 
 class _Heard(NamedTuple):

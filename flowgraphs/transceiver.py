@@ -1,0 +1,174 @@
+"""The station's flowgraph: one USRP and one PHY, sending and receiving frames at the same time.
+
+    frames ─► PHY transmitter ─► USRP sink          USRP source ─► PHY receiver ─► frames
+                                                         ├──────► level meter
+                                                         └──────► file (when recording)
+
+Rules kept: the flowgraph is GNU Radio's, its blocks run in threads of their own; a caller gives frames with `send` and
+takes them with `receive`, both of which return at once, and waits on `fileno()`. It never blocks on the radio. What the
+device could not do in time (overflow, underflow, late) is counted, never hidden.
+
+Left out: how many frames may wait in the radio; the caller paces itself by `Phy.frame_samples`.
+"""
+
+import os
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pmt
+from gnuradio import blocks, gr
+from numpy.typing import NDArray
+
+from flowgraphs.frontend import RadioSettings, Receiver, Transmitter
+from flowgraphs.phy import Phy, Received, frame_pdu, received_from_pdu
+
+#: samples the level meter takes at a time
+_METER_SAMPLES = 16_384
+#: gr-uhd's events: what went wrong while transmitting (uhd/types/metadata.hpp)
+_LATE_EVENTS = frozenset({"underflow", "underflow_in_packet", "time_error", "seq_error", "seq_error_in_packet"})
+
+
+@dataclass(slots=True)
+class DeviceCounters:
+    """What a device could not do in time, since the start."""
+
+    #: receive: gaps in the samples, since the host did not take them (O)
+    overflows: int = 0
+    #: transmit: samples that came too late or not at all (U, L, S)
+    underflows: int = 0
+
+
+class Transceiver(gr.top_block):
+    """A running radio station; `start()`, `stop()` and `wait()` are GNU Radio's.
+
+    With `record`, the received samples go to that file as complex64. Raises FrontEndError and PhyError.
+    """
+
+    def __init__(self, settings: RadioSettings, phy: Phy, *, record: Path | None = None) -> None:
+        gr.top_block.__init__(self, "station", catch_exceptions=False)
+        self.settings = settings
+        self.phy = phy
+        # transmitter first: with a device that is both, the receiver's settings come last
+        self.tx = Transmitter(settings)
+        self.rx = Receiver(settings)
+        self._mailbox = _Mailbox()
+        self._meter = _LevelMeter()
+        self._gaps = blocks.tag_debug(gr.sizeof_gr_complex, "gaps", "rx_time")
+        self._gaps.set_display(False)
+        transmitter, receiver = phy.transmitter(), phy.receiver()
+        # GNU Radio keeps no Python block alive
+        self._modem = transmitter, receiver
+        self.msg_connect((self._mailbox, "send"), (transmitter, "frames"))
+        self.connect(transmitter, self.tx.block)
+        self.connect(self.rx.block, receiver)
+        self.msg_connect((receiver, "frames"), (self._mailbox, "heard"))
+        self.connect(self.rx.block, self._meter)
+        self.connect(self.rx.block, self._gaps)
+        self.msg_connect((self.tx.block, "async_msgs"), (self._mailbox, "events"))
+        if record is not None:
+            self.connect(self.rx.block, blocks.file_sink(gr.sizeof_gr_complex, str(record), False))
+
+    def send(self, frame: bytes) -> None:
+        """Put one frame behind those that wait to be transmitted."""
+        self._mailbox.post(frame)
+
+    def receive(self) -> Received | None:
+        """Return the next frame that was heard, damaged ones included, or None."""
+        return self._mailbox.take()
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when a frame has been heard."""
+        return self._mailbox.fileno()
+
+    def airtime_ns(self, nbytes: int) -> int:
+        """Return how long a frame of `nbytes` takes on the air."""
+        return round(self.phy.frame_samples(nbytes) * 1e9 / self.settings.rate_sps)
+
+    def peak_dbfs(self) -> float:
+        """Return the largest received sample since the last call, in dB of full scale."""
+        return self._meter.take_dbfs()
+
+    def samples(self) -> NDArray[np.complex64]:
+        """Return the newest received samples: complex64, as many as the meter takes at a time; empty at first."""
+        return self._meter.newest
+
+    def counters(self) -> DeviceCounters:
+        """Return what the device could not do in time."""
+        # the device names the time of its first sample, and of the first one after every gap
+        return DeviceCounters(max(self._gaps.num_tags() - 1, 0), self._mailbox.late)
+
+    def close(self) -> None:
+        """End the flowgraph and give everything back."""
+        self.stop()
+        self.wait()
+        self._mailbox.close()
+
+
+class _Mailbox(gr.basic_block):
+    """Where frames enter and leave GNU Radio's messages."""
+
+    def __init__(self) -> None:
+        gr.basic_block.__init__(self, "mailbox", in_sig=None, out_sig=None)
+        self._port = pmt.intern("send")
+        self.message_port_register_out(self._port)
+        for port, handler in (("heard", self._hear), ("events", self._note)):
+            self.message_port_register_in(pmt.intern(port))
+            self.set_msg_handler(pmt.intern(port), handler)
+        self._heard: deque[Received] = deque()
+        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.late = 0
+
+    def fileno(self) -> int:
+        return self._bell
+
+    def post(self, frame: bytes) -> None:
+        self.message_port_pub(self._port, frame_pdu(frame))
+
+    def take(self) -> Received | None:
+        if not self._heard:
+            # silenced before the last look, so that a frame that comes between the two rings again
+            try:
+                os.eventfd_read(self._bell)
+            except BlockingIOError:
+                return None
+        return self._heard.popleft() if self._heard else None
+
+    def close(self) -> None:
+        os.close(self._bell)
+
+    def _hear(self, pdu: object) -> None:
+        self._heard.append(received_from_pdu(pdu))
+        os.eventfd_write(self._bell, 1)
+
+    def _note(self, message: object) -> None:
+        # (event . metadata): gr-uhd names the event by a flag of its own in the dictionary
+        details = pmt.cdr(message) if pmt.is_pair(message) else message
+        if any(pmt.is_true(_flag(details, name)) for name in _LATE_EVENTS):
+            self.late += 1
+
+
+def _flag(details: object, name: str) -> object:
+    return pmt.dict_ref(details, pmt.intern(name), pmt.PMT_F) if pmt.is_dict(details) else pmt.PMT_F
+
+
+class _LevelMeter(gr.sync_block):
+    """Keeps the largest sample, and the newest ones for who wants to look at them."""
+
+    def __init__(self) -> None:
+        gr.sync_block.__init__(self, "level meter", in_sig=[np.complex64], out_sig=None)
+        self.set_output_multiple(_METER_SAMPLES)
+        self._peak = 0.0
+        self.newest: NDArray[np.complex64] = np.empty(0, np.complex64)
+
+    def take_dbfs(self) -> float:
+        peak, self._peak = self._peak, 0.0
+        return 20 * float(np.log10(max(peak, 1e-10)))
+
+    def work(self, input_items: list[NDArray[np.complex64]], output_items: object) -> int:
+        samples = input_items[0]
+        # either part clips on its own
+        self._peak = max(self._peak, float(np.abs(samples.view(np.float32)).max()))
+        self.newest = samples[-_METER_SAMPLES:].copy()
+        return len(samples)
