@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable, Mapping
 from typing import Any
 
-_STDIN, _STDOUT = 0, 1
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 class Orders:
@@ -41,11 +41,23 @@ class Orders:
         return None
 
 
+class _Lines:
+    """Where our lines go: stdout as it was at the start."""
+
+    fd = _STDOUT
+
+    @classmethod
+    def claim(cls) -> None:
+        """Keep stdout for our lines alone: what libraries print there goes to stderr from now on."""
+        cls.fd = os.dup(_STDOUT)
+        os.dup2(_STDERR, _STDOUT)
+
+
 def say(message: Mapping[str, Any]) -> None:
     """Write one line to stdout."""
     data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
     while data:
-        data = data[os.write(_STDOUT, data) :]
+        data = data[os.write(_Lines.fd, data) :]
 
 
 def run_child(serve: Callable[[Orders, dict[str, Any], list[dict[str, Any]]], None]) -> int:
@@ -55,6 +67,7 @@ def run_child(serve: Callable[[Orders, dict[str, Any], list[dict[str, Any]]], No
     one line. SIGINT is the parent's business: Ctrl-C reaches its children through it.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _Lines.claim()
     orders = Orders()
     try:
         first = orders.first()

@@ -29,7 +29,7 @@ from hosts.tap import TUN_DEVICE, TUN_MISSING, create_persistent
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
-__all__ = ["TAP_NAME", "AddressPlan", "Network", "Role", "clean", "enter", "leftovers"]
+__all__ = ["TAP_NAME", "AddressPlan", "Network", "Role", "add_address", "clean", "enter", "leftovers"]
 
 Role = Literal["h1", "st", "bas", "h2"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -204,6 +204,22 @@ def leftovers() -> list[Leftover]:
 def clean(run: str | None = None) -> list[Leftover]:
     """Remove what killed runs left on this machine; see `Registry.clean`."""
     return Registry().clean(run)
+
+
+def add_address(interface: str, address: str) -> None:
+    """Give an interface of the current namespace an IPv4 address, as in 10.0.0.1/24. Raises HostError."""
+    from pyroute2 import IPRoute, NetlinkError
+
+    try:
+        wanted = IPv4Interface(address)
+    except ValueError:
+        raise HostError(f"{address!r} is no IPv4 address with its prefix length, as in 10.0.0.1/24") from None
+    with IPRoute() as ip:
+        try:
+            [index] = ip.link_lookup(ifname=interface)
+            ip.addr("replace", index=index, address=str(wanted.ip), prefixlen=wanted.network.prefixlen)
+        except NetlinkError as error:
+            raise HostError(f"cannot give {interface} the address {address}: {error.args[1]}") from None
 
 
 def check_machine() -> None:

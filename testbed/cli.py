@@ -23,6 +23,10 @@ from testbed.paths import root
 KNOWN_ERRORS = frozenset(
     {
         "channel.replay.TraceError",
+        "flowgraphs.air.AirError",
+        "flowgraphs.frontend.FrontEndError",
+        "flowgraphs.phy.PhyError",
+        "flowgraphs.recording.RecordingError",
         "hosts.errors.HostError",
         "testbed.errors.FadelabError",
     }
@@ -90,6 +94,7 @@ def cli(context: click.Context) -> None:
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.option("--tier", type=click.Choice(["model", "emulated", "vusrp", "usrp"]), help="Run on this tier.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value, as in channel.per=0.1.")
+@click.option("--device", "devices", multiple=True, metavar="ARGS", help="Tier usrp: ST's radio, then BAS's.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, help="Run N times with consecutive seeds.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
@@ -99,6 +104,7 @@ def run(
     scenario: Path,
     tier: str | None,
     settings: tuple[str, ...],
+    devices: tuple[str, ...],
     seed: int | None,
     repeat: int,
     out: Path,
@@ -112,6 +118,7 @@ def run(
     from testbed import commands
 
     overrides = {"tier": tier, "seed": seed}
+    settings = (*settings, *commands.device_settings(devices))
     commands.run(scenario, settings, overrides, repeat=repeat, out=out, allow_late=allow_late, json_=json_)
 
 
@@ -130,6 +137,148 @@ def demo(seconds: float, settings: tuple[str, ...], seed: int | None, out: Path,
     from testbed import commands
 
     commands.demo(seconds, settings, seed, out=out, allow_late=allow_late)
+
+
+@cli.command()
+@click.option(
+    "--device", required=True, metavar="ARGS", help="The radio, as in type=b200 or type=vusrp,air=lab,serial=V1."
+)
+@click.option(
+    "--as", "role", type=click.Choice(["st", "bas"]), default="st", show_default=True, help="Which end to be."
+)
+@click.option("--scenario", type=click.Path(path_type=Path), help="Link, PHY and rates; default: the demo's.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
+@click.option("--tap", default="fl0", show_default=True, help="The TAP interface to make.")
+@click.option("--address", metavar="ADDRESS/BITS", help="Give the TAP this IPv4 address.")
+@click.option("--seconds", type=click.FloatRange(min=0.1), help="Stop after this long; default: at Ctrl-C.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
+def station(
+    device: str,
+    role: str,
+    scenario: Path | None,
+    settings: tuple[str, ...],
+    tap: str,
+    address: str | None,
+    seconds: float | None,
+    out: Path,
+) -> None:
+    """Be one station of a radio link: a TAP on this side, a radio on the other.
+
+    Start the other station, with the other --as, on this machine or another.
+    """
+    from testbed import radio_commands
+
+    radio_commands.station(device, role, scenario, settings, tap=tap, address=address, seconds=seconds, out=out)
+
+
+@cli.command()
+@click.argument("target", type=click.Path(path_type=Path))
+@click.option("--device", required=True, metavar="ARGS", help="The radio, as in type=b200.")
+@click.option("--freq", "hz", type=float, required=True, help="Carrier, Hz.")
+@click.option("--rate", "rate_sps", type=float, default=2.5e6, show_default=True, help="Samples per second.")
+@click.option("--gain", "gain_db", type=float, help="Receive gain, dB; default: the middle of its range.")
+@click.option("--seconds", type=click.FloatRange(min=0.001), default=10.0, show_default=True)
+def record(target: Path, device: str, hz: float, rate_sps: float, gain_db: float | None, seconds: float) -> None:
+    """Record what a radio receives as a SigMF recording TARGET.sigmf-data and TARGET.sigmf-meta."""
+    from testbed import radio_commands
+
+    radio_commands.record(target, device, hz, rate_sps, gain_db, seconds)
+
+
+@cli.command()
+@click.argument("recording", type=click.Path(path_type=Path))
+@click.option("--phy", type=click.Choice(["ofdm", "wifi"]), help="Default: the recording's own, else ofdm.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Option of the PHY: modulation=qam16.")
+@click.option("--trace", type=click.Path(path_type=Path, dir_okay=False), help="Write the channel trace there.")
+@click.option("--device", metavar="ARGS", help="Transmit the recording with this radio instead of decoding it.")
+@click.option("--freq", "hz", type=float, help="Carrier to transmit on; default: the recording's.")
+@click.option("--gain", "gain_db", type=float, help="Transmit gain, dB; default: the middle of its range.")
+@click.option("--json", "json_", is_flag=True, help="Print one JSON object per frame.")
+def replay(
+    recording: Path,
+    phy: str | None,
+    settings: tuple[str, ...],
+    trace: Path | None,
+    device: str | None,
+    hz: float | None,
+    gain_db: float | None,
+    json_: bool,
+) -> None:
+    """Decode RECORDING (SigMF) as a receiver would have, or transmit it."""
+    from testbed import radio_commands
+
+    if device is None:
+        radio_commands.decode(recording, phy, settings, trace=trace, json_=json_)
+    else:
+        radio_commands.transmit(recording, device, hz, gain_db)
+
+
+@cli.group()
+def air() -> None:
+    """Look at and change the air between virtual USRPs, also while they run."""
+
+
+@air.command("list")
+def air_list() -> None:
+    """List the airs of this machine, their radios and paths."""
+    from testbed import air_commands
+
+    air_commands.show_all()
+
+
+@air.command("create")
+@click.argument("name")
+@click.option("--clock", type=click.Choice(["realtime", "lockstep"]), default="realtime", show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
+@click.option(
+    "--wait-streams", type=click.IntRange(min=0), default=0, help="Lockstep: hold the clock for N transmitters."
+)
+def air_create(name: str, clock: str, seed: int, wait_streams: int) -> None:
+    """Make the air NAME, which stays until it is removed."""
+    from testbed import air_commands
+
+    air_commands.create(name, clock=clock, seed=seed, wait_streams=wait_streams)
+
+
+@air.command("set")
+@click.argument("name")
+@click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
+@click.option("--from", "tx", default="*", show_default=True, help="Transmitter: serial, serial:channel or *.")
+@click.option("--to", "rx", default="*", show_default=True, help="Receiver: serial, serial:channel or *.")
+def air_set(name: str, settings: tuple[str, ...], tx: str, rx: str) -> None:
+    """Change paths on the air NAME, as in: fadelab air set lab gain_db=-80 fading=eva doppler_hz=5
+
+    \b
+    gain_db=-80            path gain                    delay_ns=1000   delay
+    cfo_hz=200             carrier offset               fading=eva      profile; flat, epa, eva, tdl-a...; none
+    doppler_hz=5 k_db=6 delay_spread_ns=300             of the profile
+    series=FILE            gains or taps to follow      noise_dbm_hz=-168   noise of the receivers in --to
+    clock_ppm=2            clock offset of the radios in --from
+    """
+    from testbed import air_commands
+
+    air_commands.change(name, tx, rx, settings)
+
+
+@air.command("remove")
+@click.argument("name")
+def air_remove(name: str) -> None:
+    """Remove the air NAME."""
+    from testbed import air_commands
+
+    air_commands.remove(name)
+
+
+@cli.command()
+def env() -> None:
+    """Print shell exports with which any UHD program and GNU Radio Companion see the virtual USRPs and our blocks.
+
+    \b
+    eval "$(./fadelab env)"
+    """
+    from testbed.environment import exports
+
+    click.echo(exports())
 
 
 @cli.command()

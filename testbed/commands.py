@@ -16,6 +16,7 @@ from testbed.live import Progress, Show
 from testbed.paths import root
 from testbed.results import Summary
 from testbed.running import check_tier, repetitions, require_on_time, run_once
+from testbed.scenario import SIDES
 from testbed.scenario_file import load
 
 DEMO_SCENARIO = root() / "scenarios" / "lossy-link.yaml"
@@ -54,6 +55,15 @@ def run(
             console.print(f"{folder}/  scenario, records, plot.png", highlight=False, soft_wrap=True)
     _warn(summaries, allow_late)
     require_on_time(summaries, allow_late)
+
+
+def device_settings(devices: Sequence[str]) -> tuple[str, ...]:
+    """The `--set` that `--device` stands for."""
+    if not devices:
+        return ()
+    if len(devices) != len(SIDES):
+        raise FadelabError(f"--device is given {len(devices)} times: name ST's radio, then BAS's")
+    return (f"radio.devices={json.dumps(devices)}",)
 
 
 def demo(seconds: float, settings: Sequence[str], seed: int | None, *, out: Path, allow_late: bool) -> None:

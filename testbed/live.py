@@ -1,11 +1,12 @@
 """Running a scenario in real time: namespaces, stations, hosts, and what they report.
 
+The tiers differ in what joins the stations (`media.py`) and in their radios (`station.py`); all else is the same.
+
 Rules: whatever happens, nothing is left behind; a process that fails ends the run with what it said; a run that did
 not keep the clock says so in its result.
 """
 
 import os
-import socket
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -17,15 +18,14 @@ from hosts.network import Network, Role
 from hosts.profiles import apply, profile
 from hosts.workloads import Host, OnOffUdp, Short, agent_config
 from telemetry.parquet import ParquetSink
-from telemetry.records import FlowRecord, LinkRecord, Record, TcpRecord
+from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
 from testbed.children import Child, ChildError, Family, Message
+from testbed.media import Medium, Wiring
 from testbed.results import EndReport, LinkSummary, Summary, rise, summarize_flow, summarize_link
-from testbed.scenario import SIDES, Scenario, Side
+from testbed.scenario import SIDES, Scenario, Side, other
 from testbed.station import station_config
 from testbed.store import RunFolder
 
-#: one SEQPACKET direction holds this much of frames that have arrived and were not read yet
-_SOCKET_BYTES = 8 << 20
 _READY_S = 30.0
 _FINAL_S = 10.0
 #: the run's epoch lies this far ahead when it is announced, so that everybody has heard
@@ -51,12 +51,12 @@ class Progress:
 Show = Callable[[Progress], None]
 
 
-def run_live(scenario: Scenario, folder: RunFolder, show: Show = lambda progress: None) -> Summary:
-    """Run `scenario` on a real-time tier and return its result, which is also in `folder`.
+def run_live(scenario: Scenario, folder: RunFolder, medium: Medium, show: Show = lambda progress: None) -> Summary:
+    """Run `scenario` in real time over `medium` and return its result, which is also in `folder`.
 
     Raises FadelabError or HostError in one line.
     """
-    return _LiveRun(scenario, folder, show).run()
+    return _LiveRun(scenario, folder, medium, show).run()
 
 
 @dataclass(slots=True)
@@ -73,9 +73,10 @@ class _Heard:
 
 
 class _LiveRun:
-    def __init__(self, scenario: Scenario, folder: RunFolder, show: Show) -> None:
+    def __init__(self, scenario: Scenario, folder: RunFolder, medium: Medium, show: Show) -> None:
         self._scenario = scenario
         self._folder = folder
+        self._medium = medium
         self._show = show
         self._workloads = scenario.make_workloads()
         self._heard = _Heard()
@@ -97,17 +98,18 @@ class _LiveRun:
             self._sink = stack.enter_context(ParquetSink(self._folder.path, tags))
             # two runs may start in the same second from different folders: the pid keeps them apart
             network = Network(f"{os.getpid()}-{id(self) & 0xFFFFFF:x}", mtu=scenario.mtu)
+            wirings = stack.enter_context(self._medium(scenario))
             stack.callback(network.close)
             family = stack.enter_context(Family())
             # the interpreters start while the network is made
-            stations = self._start_stations(family)
+            stations = self._start_stations(family, wirings)
             hosts = {host: family.add(Child(f"host {host}", "hosts.agent")) for host in _HOSTS}
             network.up()
             for child in family.children:
                 network.add_child(child.pid)
             for host in _HOSTS:
                 apply(network.namespaces[host], profile(scenario.tcp))
-            self._configure_stations(stations, network)
+            self._configure_stations(stations, wirings, network)
             self._configure_hosts(hosts, network)
             everybody = {child.name for child in family.children}
             if not family.listen(
@@ -121,26 +123,24 @@ class _LiveRun:
         self._folder.finish(summary)
         return summary
 
-    def _start_stations(self, family: Family) -> dict[Side, tuple[Child, int]]:
-        """Start the station of each side; return it with the descriptor of its socket to the other."""
-        ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        stations: dict[Side, tuple[Child, int]] = {}
-        for side, end in zip(SIDES, ends, strict=True):
-            with end:
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
-                child = family.add(Child(f"station {_STATIONS[side]}", "testbed.station", pass_fds=(end.fileno(),)))
-                self._sides[child.name] = side
-                stations[side] = child, end.fileno()
+    def _start_stations(self, family: Family, wirings: Mapping[Side, Wiring]) -> dict[Side, Child]:
+        stations: dict[Side, Child] = {}
+        for side, wiring in wirings.items():
+            child = family.add(Child(f"station {_STATIONS[side]}", "testbed.station", pass_fds=wiring.fds))
+            self._sides[child.name] = side
+            stations[side] = child
         return stations
 
-    def _configure_stations(self, stations: Mapping[Side, tuple[Child, int]], network: Network) -> None:
-        for side, (child, peer_fd) in stations.items():
+    def _configure_stations(
+        self, stations: Mapping[Side, Child], wirings: Mapping[Side, Wiring], network: Network
+    ) -> None:
+        for side, child in stations.items():
             config = station_config(
                 self._scenario,
                 side,
                 namespace=network.namespaces[_STATIONS[side]],
-                peer_fd=peer_fd,
-                trace=self._folder.path / f"trace-{side}.parquet" if self._scenario.trace else None,
+                wiring=wirings[side].config,
+                folder=self._folder.path.absolute(),
             )
             child.tell(config)
 
@@ -211,6 +211,8 @@ class _LiveRun:
                 self._keep(FlowRecord(**body))
             elif kind == "link":
                 self._hear_station(self._sides[child.name], body)
+            elif kind == "phy":
+                self._keep(PhyRecord(**body))
             elif kind == "result":
                 heard.reports.append(body)
             elif kind == "final":
@@ -222,7 +224,7 @@ class _LiveRun:
         last_s, last_bits = points[-1]
         time_s = body["time_ns"] / 1e9
         points.append((time_s, last_bits + body["throughput_bps"] * (time_s - last_s)))
-        far = self._heard.latest.get(_other(side), {})
+        far = self._heard.latest.get(other(side), {})
         self._keep(
             LinkRecord(
                 time_ns=body["time_ns"],
@@ -237,7 +239,7 @@ class _LiveRun:
                 eln_marks=0,
                 queue_bytes=body["queue_bytes"],
                 congestion_losses=body["congestion_losses"],
-                corruption_losses=body["corruption_losses"],
+                corruption_losses=body["corruption_losses"] + far.get("unheard", 0),
             )
         )
 
@@ -261,7 +263,7 @@ class _LiveRun:
         start_s, end_s = min(flow.start_s for flow in mains), max(flow.end_s for flow in mains)
         duration_s = end_s - start_s
         links: dict[str, LinkSummary] = {
-            side: summarize_link(heard.finals[side], heard.finals[_other(side)], until_s) for side in SIDES
+            side: summarize_link(heard.finals[side], heard.finals[other(side)], until_s) for side in SIDES
         }
         events = sum(final["events"] for final in heard.finals.values())
         late = sum(final["late_events"] for final in heard.finals.values())
@@ -288,10 +290,6 @@ class _LiveRun:
             link=links,
             folder=str(self._folder.path),
         )
-
-
-def _other(side: Side) -> Side:
-    return "down" if side == "up" else "up"
 
 
 def _expected_s(scenario: Scenario) -> float | None:

@@ -166,6 +166,7 @@ def _flow(
 def summarize_link(sender: Mapping[str, Any], receiver: Mapping[str, Any], duration_s: float) -> LinkSummary:
     """Join what the two stations of one direction counted."""
     frames, packets = sender["frames"], sender["packets"]
+    corrupted = sender["corruption_losses"] + receiver["unheard"]
     return LinkSummary(
         throughput_bps=sender["frame_bytes"] * 8 / duration_s if duration_s > 0 else 0.0,
         frames=frames,
@@ -175,8 +176,8 @@ def summarize_link(sender: Mapping[str, Any], receiver: Mapping[str, Any], durat
         fec_repairs=receiver["fec_repairs"],
         residual_losses=sender["residual_losses"],
         congestion_losses=sender["congestion_losses"],
-        corruption_losses=sender["corruption_losses"],
-        per=sender["corruption_losses"] / frames if frames else 0.0,
+        corruption_losses=corrupted,
+        per=corrupted / frames if frames else 0.0,
         residual_per=max(0.0, 1 - receiver["delivered"] / packets) if packets else 0.0,
     )
 

@@ -1,17 +1,19 @@
 """From a scenario to results: tiers by name, repetitions, one run's folder each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from hosts.network import check_machine
 from testbed.errors import FadelabError
 from testbed.live import Show, run_live
+from testbed.media import Medium, real_air, sockets, virtual_air
 from testbed.results import Summary
 from testbed.scenario import Scenario
 from testbed.store import RunFolder
 
-#: the tiers that run today; the others have a place in the schema and say so here
-_TIERS = {"emulated": run_live}
+#: what joins the stations, by real-time tier; tier model has a place in the schema and says so here
+_MEDIA: Mapping[str, Medium] = MappingProxyType({"emulated": sockets, "vusrp": virtual_air, "usrp": real_air})
 
 
 class LateError(FadelabError):
@@ -20,9 +22,9 @@ class LateError(FadelabError):
 
 def check_tier(scenario: Scenario) -> None:
     """Raise FadelabError or HostError when the scenario's tier cannot run here."""
-    if scenario.tier not in _TIERS:
+    if scenario.tier not in _MEDIA:
         raise FadelabError(
-            f"tier {scenario.tier} is not part of this version: run --tier {', '.join(_TIERS)} (no tier stands in "
+            f"tier {scenario.tier} is not part of this version: run --tier {', '.join(_MEDIA)} (no tier stands in "
             "for another)"
         )
     check_machine()
@@ -31,7 +33,7 @@ def check_tier(scenario: Scenario) -> None:
 def run_once(scenario: Scenario, runs: Path, show: Show) -> Summary:
     """Run a scenario and return its result."""
     check_tier(scenario)
-    return _TIERS[scenario.tier](scenario, RunFolder.create(runs, scenario), show)
+    return run_live(scenario, RunFolder.create(runs, scenario), _MEDIA[scenario.tier], show)
 
 
 def repetitions(scenario: Scenario, repeat: int) -> Iterator[Scenario]:

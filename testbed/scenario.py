@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from channel.profiles import Tap, profile
 from hosts.profiles import PROFILES
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, check_ports
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
@@ -18,9 +19,11 @@ Tier = Literal["model", "emulated", "vusrp", "usrp"]
 Side = Literal["up", "down"]
 #: up is from ST to BAS (the papers' return link), down the other way
 SIDES: tuple[Side, ...] = ("up", "down")
+
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0, le=1)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Bytes = Annotated[int, Field(gt=0)]
 
 
@@ -34,6 +37,13 @@ def _in_order(ends: tuple[float, float]) -> tuple[float, float]:
 Span = Annotated[tuple[NotNegative, NotNegative], AfterValidator(_in_order)]
 
 MS = 1_000_000
+#: a clean channel for every modulation
+DEFAULT_SNR_DB = 40.0
+
+
+def other(side: Side) -> Side:
+    """The opposite direction."""
+    return "down" if side == "up" else "up"
 
 
 class DirectionError(ValueError):
@@ -205,6 +215,27 @@ class ExcessDelayOptions(Part):
     hold_ms: Positive
 
 
+class FadingOptions(Part):
+    """Multipath on the air of virtual radios (docs/radios.md)."""
+
+    #: a published profile or one of ours (channel/profiles.py)
+    profile: str = "flat"
+    doppler_hz: NotNegative = 0.0
+    #: for the TDL profiles, which are published for a delay spread of one
+    delay_spread_ns: Positive | None = None
+    #: for profile rician: power of the line of sight over the scattered power
+    k_db: float | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> "FadingOptions":
+        self.taps()
+        return self
+
+    def taps(self) -> tuple[Tap, ...]:
+        """Return the taps of the multipath channel."""
+        return profile(self.profile, doppler_hz=self.doppler_hz, delay_spread_ns=self.delay_spread_ns, k_db=self.k_db)
+
+
 class Direction(Part):
     """One direction of the medium."""
 
@@ -218,6 +249,10 @@ class Direction(Part):
     assignment: Assignment = Assignment()
     errors: Errors = NamedErrors(model="none")
     excess_delay: ExcessDelayOptions | None = None
+    #: virtual radios: mean SNR per sample over the whole sampled band, at the receiver
+    snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
+    fading: FadingOptions | None = None
+    cfo_hz: Finite = 0.0
 
 
 class Channel(Part):
@@ -233,13 +268,17 @@ class Channel(Part):
     per: Probability | None = None
     errors: Errors = NamedErrors(model="none")
     excess_delay: ExcessDelayOptions | None = None
+    #: virtual radios; `fading: eva` is short for {profile: eva}
+    snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
+    fading: FadingOptions | None = None
+    cfo_hz: Finite = 0.0
     up: dict[str, Any] = Field(default_factory=dict)
     down: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="before")
     @classmethod
     def _expand(cls, raw: Any) -> Any:
-        """Let `errors: high` stand for `errors: {model: high}`, and `assignment: vbdc` likewise."""
+        """Let `errors: high` stand for `errors: {model: high}`, `assignment: vbdc` and `fading: eva` likewise."""
         return _expand_names(raw) if isinstance(raw, dict) else raw
 
     @model_validator(mode="after")
@@ -271,10 +310,53 @@ class Channel(Part):
 
 def _expand_names(raw: dict[str, Any]) -> dict[str, Any]:
     raw = {key: value for key, value in raw.items() if value is not None}
-    for key, inner in (("errors", "model"), ("assignment", "kind")):
+    for key, inner in (("errors", "model"), ("assignment", "kind"), ("fading", "profile")):
         if isinstance(raw.get(key), str):
             raw[key] = {inner: raw[key]}
     return raw
+
+
+# -- the radios ----------------------------------------------------------------------------------------------
+
+
+class RadioOptions(Part):
+    """The two stations' radios, on the tiers that have any."""
+
+    phy: Literal["ofdm", "wifi"] = "ofdm"
+    #: PHY ofdm
+    modulation: Literal["bpsk", "qpsk", "qam16", "qam64"] = "qpsk"
+    fec: str = "none"
+    #: PHY wifi: modulation and code rate, as in qpsk-1/2
+    encoding: str = "qpsk-1/2"
+    #: complex samples per second, of both radios
+    rate_sps: Annotated[float, Field(ge=100_000, le=50_000_000)] = 2_500_000
+    #: carrier per direction (FDD)
+    up_hz: Positive = 2.45e9
+    down_hz: Positive = 2.40e9
+    tx_gain_db: NotNegative | None = None
+    rx_gain_db: NotNegative | Literal["auto"] = "auto"
+    #: UHD device arguments of ST's and BAS's radio; tier usrp needs both
+    devices: tuple[str, str] | None = None
+    #: keep what both radios receive as SigMF recordings
+    record: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> "RadioOptions":
+        if abs(self.up_hz - self.down_hz) < self.rate_sps:
+            raise ValueError("up_hz and down_hz are closer than rate_sps: each direction needs a band of its own")
+        if self.devices is not None and self.devices[0] == self.devices[1]:
+            raise ValueError(f"devices are both {self.devices[0]!r}: name one by serial or addr for each station")
+        return self
+
+    def phy_options(self) -> dict[str, str]:
+        """The options of the PHY that is chosen."""
+        if self.phy == "wifi":
+            return {"encoding": self.encoding}
+        return {"modulation": self.modulation, "fec": self.fec}
+
+    def carrier_hz(self, side: Side) -> float:
+        """The carrier of one direction."""
+        return self.up_hz if side == "up" else self.down_hz
 
 
 # -- the hosts -----------------------------------------------------------------------------------------------
@@ -346,6 +428,7 @@ class Scenario(Part):
     tcp: str = "cubic"
     link: LinkOptions = LinkOptions()
     channel: Channel
+    radio: RadioOptions = RadioOptions()
     workloads: Annotated[tuple[WorkloadOptions, ...], Field(min_length=1)]
     timing: Timing = Timing()
     #: write every frame's fate to a channel trace, for replay

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -135,10 +135,10 @@ def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
     place = ".".join((*above, *location))
     kind, message, value = first["type"], first["msg"], first.get("input")
     if kind == "extra_forbidden":
-        key = location[-1]
+        *parents, key = (*above, *location)
         if key in _KEYS:
             return f"{place}: is no key here"
-        close = difflib.get_close_matches(key, _KEYS, n=1)
+        close = difflib.get_close_matches(key, _keys_below(parents), n=1)
         return f"{place}: unknown key" + (f" (did you mean {close[0]}?)" if close else "")
     if kind in ("missing", "union_tag_not_found"):
         key = "" if kind == "missing" else f".{first['ctx']['discriminator'].strip(_QUOTE)}"
@@ -159,6 +159,25 @@ def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
         return f"{place}: {message}" if place else message
     given = f" (it is {value!r})" if isinstance(value, str | int | float | bool) else ""
     return f"{place}: {message[0].lower()}{message[1:]}{given}"
+
+
+def _keys_below(path: Iterable[str]) -> list[str]:
+    """The keys that may stand at `path` in a scenario, whatever models and kinds are chosen on the way there."""
+    parts: set[type[schema.Part]] = {Scenario}
+    for name in path:
+        if name in SIDES:
+            parts = {schema.Direction}
+        elif not name.isdecimal():
+            fields = [part.model_fields[name] for part in parts if name in part.model_fields]
+            parts = {inner for field in fields for inner in _parts_in(field.annotation)}
+    return sorted({name for part in parts for name in part.model_fields})
+
+
+def _parts_in(annotation: Any) -> Iterator[type[schema.Part]]:
+    if isinstance(annotation, type) and issubclass(annotation, schema.Part):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _parts_in(inner)
 
 
 _QUOTE = "'"

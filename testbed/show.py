@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
 
 from rich import box
 from rich.console import Console
@@ -171,13 +172,21 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
 # -- plots ---------------------------------------------------------------------------------------------------
 
 
-def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
-    """Draw goodput, data received, cwnd and losses of some runs over time into one PNG."""
+def _pyplot() -> Any:
+    """matplotlib's pyplot, drawing into files."""
     import matplotlib as mpl
 
     mpl.use("Agg")
-    from matplotlib import pyplot as plt
+    # Debian's own matplotlib, which GNU Radio brings along, hides the 3D axes of ours
+    with catch_warnings():
+        filterwarnings("ignore", "Unable to import Axes3D")
+        from matplotlib import pyplot
+    return pyplot
 
+
+def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
+    """Draw goodput, data received, cwnd and losses of some runs over time into one PNG."""
+    plt = _pyplot()
     figure, axes = plt.subplots(2, 2, figsize=(11, 6.5), layout="constrained", sharex=True)
     (goodput, received), (cwnd, losses) = axes
     for colour, (label, folder) in zip(COLOURS, folders, strict=False):

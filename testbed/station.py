@@ -1,8 +1,9 @@
 """One station of a run: `python -m testbed.station` joins a TAP to the medium, in its own namespace.
 
 On stdin: the configuration (`station_config` makes it), `{"go": EPOCH}` with the CLOCK_MONOTONIC ns of the run's
-start, and `{"stop": true}` or the end of the input. On stdout: `{"ready": true}` once the link is up, then
-`{"link": {...}}` at every interval, `{"final": {...}}` at the end, or `{"error": "one line"}` and exit status 2.
+start, and `{"stop": true}` or the end of the input. On stdout: `{"started": true}`, `{"ready": true}` once the link is
+up, then `{"link": {...}}` (and with a radio `{"phy": {...}}`) at every interval, `{"final": {...}}` at the end, or
+`{"error": "one line"}` and exit status 2.
 
 Rule kept: it ends when told to or when its stdin closes, so a killed run leaves no station behind. Ctrl-C is the
 run's business.
@@ -17,7 +18,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from channel.errors import Fate
 from channel.hop import Arrival
@@ -31,10 +32,15 @@ from linklayer.link import Link
 from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
-from testbed.emulated import EmulatedRadio, Lateness
+from testbed.emulated import EmulatedRadio
+from testbed.frame_trace import FrameTrace
+from testbed.hop_radio import HopRadio, Lateness
 from testbed.medium import buffer_bytes, frame_ms, frame_ns, make_hop, make_rng
-from testbed.scenario import MS, SIDES, Scenario, Side
+from testbed.scenario import MS, Scenario, Side, other
 from testbed.scenario_file import validate
+
+if TYPE_CHECKING:
+    from testbed.hearing import Hearing
 
 _STDIN = 0
 _CHANNELS = 2
@@ -44,15 +50,26 @@ _OUTCOMES = {Fate.INTACT: Outcome.OK, Fate.DAMAGED: Outcome.PAYLOAD, Fate.ERASED
 
 
 def station_config(
-    scenario: Scenario, side: Side, *, namespace: str, peer_fd: int, trace: Path | None
+    scenario: Scenario,
+    side: Side,
+    *,
+    wiring: Mapping[str, Any],
+    folder: Path,
+    namespace: str | None = None,
+    tap: str = TAP_NAME,
 ) -> dict[str, Any]:
-    """The configuration line for the station that transmits on `side`; `trace` is where its frames' fates go."""
+    """The configuration line for the station that transmits on `side`.
+
+    `wiring` is what the tier's medium gives it: a socket's `peer_fd` or a radio's `device`. Traces and recordings go
+    to `folder`. Without a namespace it stays where it is started.
+    """
     return {
         "scenario": scenario.model_dump(mode="json", exclude_defaults=True),
         "side": side,
         "namespace": namespace,
-        "peer_fd": peer_fd,
-        "trace": None if trace is None else str(trace),
+        "tap": tap,
+        "folder": str(folder),
+        **wiring,
     }
 
 
@@ -64,10 +81,10 @@ class StationProcess:
         side: Side = config["side"]
         self._side = side
         self._orders = orders
-        enter(config["namespace"])
+        if config["namespace"] is not None:
+            enter(config["namespace"])
         scheme = SCHEMES[scenario.link.scheme]
-        out, back = (scenario.channel.direction(s) for s in (side, SIDES[1 - SIDES.index(side)]))
-        self._out = out
+        self._out, back = scenario.channel.direction(side), scenario.channel.direction(other(side))
         self.link: Link = scheme.make(
             # the peer's frames set our ACK timer
             scenario.link.slacp.config(frame_ms(back, scenario.max_frame_bytes)),
@@ -75,27 +92,13 @@ class StationProcess:
             time.monotonic_ns(),
         )
         self._queues = [DropTail(scenario.link.ip_queue_bytes) for _ in range(_CHANNELS)]
-        mac_buffer_bytes = buffer_bytes(
-            out, scenario.max_frame_bytes, scenario.link.ip_queue_bytes, self.link.flow_control
-        )
-        self._radio = EmulatedRadio(
-            make_hop(out, side, scenario.seed, mac_buffer_bytes),
-            stack.enter_context(socket.socket(fileno=config["peer_fd"])),
-            max_frame_bytes=scenario.max_frame_bytes,
-            late_bound_ns=round(scenario.timing.late_bound_ms * MS),
-            judged=self._judged,
-        )
-        self._trace = None
-        #: the frames judged before the run's start is known: start, bytes, fate
-        self._early: list[tuple[int, int, Fate]] = []
-        if config["trace"] is not None:
-            # pyarrow behind it: not for the run's own process, which imports this module too
-            from channel.trace import TraceWriter
-
-            self._trace = stack.enter_context(
-                TraceWriter(Path(config["trace"]), link=side, producer="fadelab emulated")
-            )
-        tap = stack.enter_context(Tap(TAP_NAME, mtu=scenario.mtu))
+        #: what the station's own transmissions met, where the medium is modelled
+        self._trace: FrameTrace | None = None
+        #: what its receiver heard, where there is a radio
+        self._hearing: Hearing | None = None
+        make_radio = self._onair_radio if "device" in config else self._emulated_radio
+        self._radio = make_radio(config, scenario, stack)
+        tap = stack.enter_context(Tap(config["tap"], mtu=scenario.mtu))
         self.station = Station(
             port=tap,
             link=self.link,
@@ -112,15 +115,56 @@ class StationProcess:
         self._epoch: int | None = None
         self._last = (0, 0, 0)
 
+    def _emulated_radio(self, config: Mapping[str, Any], scenario: Scenario, stack: ExitStack) -> EmulatedRadio:
+        if scenario.trace:
+            path = Path(config["folder"]) / f"trace-{self._side}.parquet"
+            self._trace = stack.enter_context(FrameTrace(path, link=self._side, producer="fadelab emulated"))
+        return EmulatedRadio(
+            make_hop(self._out, self._side, scenario.seed, self._mac_buffer_bytes(scenario)),
+            stack.enter_context(socket.socket(fileno=config["peer_fd"])),
+            max_frame_bytes=scenario.max_frame_bytes,
+            late_bound_ns=round(scenario.timing.late_bound_ms * MS),
+            judged=self._judged,
+        )
+
+    def _onair_radio(self, config: Mapping[str, Any], scenario: Scenario, stack: ExitStack) -> HopRadio:
+        # GNU Radio behind it: not for a run without
+        from testbed.hearing import Hearing
+        from testbed.onair import OnAirRadio, open_transceiver, radio_delay_ns
+
+        side, far = self._side, other(self._side)
+        folder = Path(config["folder"])
+        recording = folder / f"iq-{far}" if scenario.radio.record else None
+        transceiver = stack.enter_context(open_transceiver(scenario, side, config["device"], recording))
+        trace = None
+        if scenario.trace:
+            path = folder / f"trace-{far}.parquet"
+            trace = stack.enter_context(FrameTrace(path, link=far, producer=f"fadelab {scenario.tier}"))
+        self._hearing = Hearing(far, scenario.radio.rate_sps, trace)
+        # the time on the air is part of the modelled delay
+        delay_ms = max(0.0, self._out.delay_ms - radio_delay_ns(transceiver, scenario.max_frame_bytes) / MS)
+        return OnAirRadio(
+            make_hop(
+                self._out.model_copy(update={"delay_ms": delay_ms}),
+                side,
+                scenario.seed,
+                self._mac_buffer_bytes(scenario),
+            ),
+            transceiver,
+            max_frame_bytes=scenario.max_frame_bytes,
+            late_bound_ns=round(scenario.timing.late_bound_ms * MS),
+            automatic_gain=scenario.radio.rx_gain_db == "auto",
+            heard=self._hearing.handle_frame,
+        )
+
+    def _mac_buffer_bytes(self, scenario: Scenario) -> int:
+        return buffer_bytes(self._out, scenario.max_frame_bytes, scenario.link.ip_queue_bytes, self.link.flow_control)
+
     def _judged(self, arrival: Arrival[bytes]) -> None:
-        if self._trace is None:
-            return
-        nbytes, fate = len(arrival.frame), arrival.verdict.fate
-        started_at = arrival.sent_at - frame_ns(self._out, nbytes)
-        if self._epoch is None:
-            self._early.append((started_at, nbytes, fate))
-        else:
-            self._trace.write(started_at - self._epoch, nbytes, _OUTCOMES[fate])
+        if self._trace is not None:
+            nbytes = len(arrival.frame)
+            started_at = arrival.sent_at - frame_ns(self._out, nbytes)
+            self._trace.write(started_at, nbytes, _OUTCOMES[arrival.verdict.fate])
 
     def _listen(self, fd: int) -> None:
         orders = self._orders.read()
@@ -133,17 +177,19 @@ class StationProcess:
         """Do what the run says."""
         for order in orders:
             if "go" in order:
-                self._epoch = int(order["go"])
-                # what was late while the processes still started is nobody's result
-                self._radio.lateness = Lateness()
-                self._last = (self._epoch, *self._bytes())
-                # a replay by index repeats every verdict only if none is missing
-                for started_at, nbytes, fate in self._early:
-                    assert self._trace is not None
-                    self._trace.write(started_at - self._epoch, nbytes, _OUTCOMES[fate])
-                self._early.clear()
+                self._begin(int(order["go"]))
             if order.get("stop"):
                 self.station.stop()
+
+    def _begin(self, epoch: int) -> None:
+        self._epoch = epoch
+        # what was late while the processes still started is nobody's result
+        self._radio.lateness = Lateness()
+        self._last = (epoch, *self._bytes())
+        if self._trace is not None:
+            self._trace.begin(epoch)
+        if self._hearing is not None:
+            self._hearing.begin(epoch)
 
     def _bytes(self) -> tuple[int, int]:
         return self._radio.hop.bytes, self.link.counters().useful_bytes
@@ -163,9 +209,11 @@ class StationProcess:
                 "goodput_bps": (useful - last_useful) * 8 / seconds,
             }
             say({"link": {**rates, **self._counts()}})
+            if self._hearing is not None:
+                say({"phy": asdict(self._hearing.take_record(now - self._epoch))})
 
     def _counts(self) -> dict[str, int]:
-        """What this station has sent (on its own direction) and repaired (on the other)."""
+        """What this station has sent (on its own direction), heard and repaired (on the other)."""
         counters, station, hop = self.link.counters(), self.station.counters, self._radio.hop
         return {
             "frames": hop.frames,
@@ -177,6 +225,7 @@ class StationProcess:
             "queue_bytes": sum(queue.nbytes for queue in self._queues),
             "congestion_losses": sum(queue.drops for queue in self._queues) + station.radio_refusals,
             "corruption_losses": hop.erased + hop.damaged,
+            "unheard": 0 if self._hearing is None else self._hearing.corrupted + self._hearing.missed,
             "fec_repairs": counters.fec_repairs,
             "delivered": counters.delivered,
             "delivered_bytes": counters.delivered_bytes,
@@ -200,6 +249,7 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))
     with ExitStack() as stack:
         process = StationProcess(config, stack, orders)
+        say({"started": True})
         process.obey(waiting)
         # the cores make no cycles; a collector's pause would be a late frame
         gc.freeze()

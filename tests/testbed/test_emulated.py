@@ -11,7 +11,8 @@ from channel.capacity import ConstantRate
 from channel.errors import ERASED, INTACT, Fate, Verdict
 from channel.framing import raw
 from channel.hop import Arrival, Hop
-from testbed.emulated import EmulatedRadio, damage
+from testbed.emulated import EmulatedRadio
+from testbed.hop_radio import damage
 
 MS = 1_000_000
 RATE_BPS = 8_000_000  # a byte a microsecond

@@ -179,15 +179,17 @@ COUNTS = {
     "residual_losses": 2,
     "congestion_losses": 5,
     "corruption_losses": 30,
+    "unheard": 6,
     "fec_repairs": 77,
     "delivered": 66,
 }
 
 
 def test_a_link_joins_its_sender_and_its_receiver() -> None:
-    far = {**COUNTS, "fec_repairs": 4, "delivered": 147}
+    # the medium took 30 of 200, and the far radio did not hear 10 of the rest
+    far = {**COUNTS, "fec_repairs": 4, "delivered": 147, "unheard": 10}
     link = summarize_link(COUNTS, far, 4.0)
-    assert (link.throughput_bps, link.per, link.residual_per) == (500_000, 0.15, pytest.approx(0.02))
+    assert (link.throughput_bps, link.per, link.residual_per) == (500_000, 0.2, pytest.approx(0.02))
     assert (link.frames, link.packets, link.retransmissions, link.fec_frames) == (200, 150, 20, 18)
     assert (link.fec_repairs, link.residual_losses, link.congestion_losses) == (4, 2, 5)
 

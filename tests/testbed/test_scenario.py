@@ -194,7 +194,7 @@ def test_there_and_back(path: Path, settings: list[str], tmp_path: Path) -> None
     whole = scenario.model_dump(mode="json", exclude_none=True)
     assert validate(json.loads(json.dumps(whole)), "json") == scenario
     assert load(write(tmp_path, whole)) == scenario
-    sent = station_config(scenario, "up", namespace="n", peer_fd=3, trace=None)
+    sent = station_config(scenario, "up", namespace="n", wiring={"peer_fd": 3}, folder=Path("runs"))
     assert validate(json.loads(json.dumps(sent))["scenario"], "station") == scenario
 
 

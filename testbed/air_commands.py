@@ -1,0 +1,113 @@
+"""What `fadelab air` does: the air between virtual USRPs, looked at and changed."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from flowgraphs.air import Air
+from testbed.errors import FadelabError
+
+_PATH_KEYS = ("gain_db", "delay_ns", "cfo_hz")
+_PROFILE_KEYS = ("doppler_hz", "k_db", "delay_spread_ns")
+_OTHER_KEYS = ("fading", "series", "noise_dbm_hz", "clock_ppm")
+
+
+def show_all() -> None:
+    """Print every air of this machine with its radios, and each path between them."""
+    console = Console()
+    names = Air.names()
+    if not names:
+        console.print("there is no air: the first virtual USRP of one makes it, or `fadelab air create NAME`")
+    for name in names:
+        with Air.open(name) as air:
+            _show(air, console)
+
+
+def create(name: str, *, clock: str, seed: int, wait_streams: int) -> None:
+    """Make an air that stays."""
+    with Air.create(name, clock=clock, seed=seed, wait_streams=wait_streams, keep=True):
+        pass
+
+
+def remove(name: str) -> None:
+    """Remove an air."""
+    if not Air.remove(name):
+        raise FadelabError(f"there is no air {name!r}: `fadelab air list` names those there are")
+
+
+def change(name: str, tx: str, rx: str, settings: Sequence[str]) -> None:
+    """Apply `KEY=VALUE`s to the paths from `tx` to `rx`; nothing is changed when one cannot be read."""
+    texts = dict(_split(setting) for setting in settings)
+    fading, series = texts.pop("fading", None), texts.pop("series", None)
+    numbers = {key: _number(key, text) for key, text in texts.items()}
+    path: dict[str, Any] = {key: numbers[key] for key in _PATH_KEYS if key in numbers}
+    options = {key: numbers[key] for key in _PROFILE_KEYS if key in numbers}
+    if options and fading in (None, "none"):
+        raise FadelabError(f"{next(iter(options))} belongs to a profile: add fading=NAME")
+    if fading == "none":
+        path["taps"] = ()
+    if series is not None:
+        path["series"] = Path(series)
+    with Air.open(name) as air:
+        if fading not in (None, "none"):
+            air.set_profile(tx, rx, fading, **{"doppler_hz": 0.0, **options})
+        if path:
+            air.set_link(tx, rx, **path)
+        if "noise_dbm_hz" in numbers:
+            air.set_receiver(rx, noise_dbm_hz=numbers["noise_dbm_hz"])
+        if "clock_ppm" in numbers:
+            air.set_clock_offset(tx, numbers["clock_ppm"])
+
+
+def _split(setting: str) -> tuple[str, str]:
+    key, equals, text = setting.partition("=")
+    known = (*_PATH_KEYS, *_PROFILE_KEYS, *_OTHER_KEYS)
+    if not equals or not text:
+        raise click.UsageError(f"{setting}: must be KEY=VALUE, as in gain_db=-80")
+    if key not in known:
+        raise click.UsageError(f"{key}: unknown; there are {', '.join(known)}")
+    return key, text
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise click.UsageError(f"{key}={text}: must be a number") from None
+
+
+def _show(air: Air, console: Console) -> None:
+    devices = air.devices()
+    console.print(f"[bold]{air.name}[/]  clock {air.clock}, seed {air.seed}", highlight=False)
+    radios = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for heading in ("radio", "process", "sends at", "hears at", "noise", "clock"):
+        radios.add_column(heading)
+    for device in devices:
+        radios.add_row(
+            device.serial,
+            str(device.pid),
+            *(f"{tunings[0].freq_hz / 1e6:g} MHz" for tunings in (device.tx, device.rx)),
+            f"{air.noise_dbm_hz(device.serial):g} dBm/Hz",
+            f"{device.clock_offset_ppm:g} ppm",
+        )
+    paths = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for heading in ("path", "gain", "delay", "offset", "taps"):
+        paths.add_column(heading)
+    serials = [device.serial for device in devices] or ["*"]
+    for tx in serials:
+        for rx in serials:
+            if tx == rx and len(serials) > 1:
+                continue
+            link = air.link(tx, rx)
+            taps = str(link.series) if link.series else f"{len(link.taps)} fading" if link.taps else "one, steady"
+            paths.add_row(
+                f"{tx} → {rx}", f"{link.gain_db:.1f} dB", f"{link.delay_ns:g} ns", f"{link.cfo_hz:g} Hz", taps
+            )
+    if devices:
+        console.print(radios)
+    console.print(paths)

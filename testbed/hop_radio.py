@@ -1,0 +1,101 @@
+"""What the radios of all real-time tiers share: a modelled hop in front of whatever carries the frames.
+
+Rules: the model runs in the sending station's process and keeps exact time of its own, so late driving delays a frame
+but never changes its fate. A damaged frame is carried with its bits flipped, and the link's own check must find that;
+an erased one is not carried. A frame carried later than it was due counts as late beyond the bound: a slow machine is
+never reported as a bad channel.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from channel.errors import Fate
+from channel.hop import Arrival, Hop
+
+
+@dataclass(slots=True)
+class Lateness:
+    """How well the wall clock was kept."""
+
+    events: int = 0
+    late_events: int = 0
+    max_ns: int = 0
+
+
+class HopRadio(ABC):
+    """Sends frames through `hop`; a subclass says what carries them from there.
+
+    `judged(arrival)` is called for every frame with its fate.
+    """
+
+    def __init__(
+        self,
+        hop: Hop[bytes],
+        *,
+        max_frame_bytes: int,
+        late_bound_ns: int,
+        judged: Callable[[Arrival[bytes]], None] | None = None,
+    ) -> None:
+        self.hop = hop
+        self.lateness = Lateness()
+        self._max_frame_bytes = max_frame_bytes
+        self._late_bound_ns = late_bound_ns
+        self._judged = judged
+        #: frames that have come through the hop and are not carried yet
+        self._waiting: deque[bytes] = deque()
+
+    def has_room(self) -> bool:
+        """Whether the MAC buffer takes a frame of the largest size."""
+        return self.hop.room() >= self._max_frame_bytes
+
+    def send(self, frame: bytes, now: int) -> bool:
+        """Put a frame into the MAC buffer; False when it is full."""
+        return self.hop.handle_frame(frame, len(frame), now)
+
+    def handle_deadline(self, now: int) -> None:
+        """Carry what is due."""
+        while (arrival := self.hop.poll_arrival(now)) is not None:
+            self._note(now - arrival.arrived_at)
+            if self._judged is not None:
+                self._judged(arrival)
+            fate = arrival.verdict.fate
+            if fate is Fate.ERASED:
+                continue
+            frame = arrival.frame
+            self._waiting.append(damage(frame, arrival.verdict.bit_errors) if fate is Fate.DAMAGED else frame)
+        if self._waiting:
+            self._carry(now)
+
+    @abstractmethod
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when a frame has come."""
+
+    @abstractmethod
+    def receive(self) -> bytes | None:
+        """Return the next frame that has come, or None."""
+
+    @abstractmethod
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` is due, or None."""
+
+    @abstractmethod
+    def _carry(self, now: int) -> None:
+        """Take from the waiting frames what can go now."""
+
+    def _note(self, late_ns: int) -> None:
+        lateness = self.lateness
+        lateness.events += 1
+        if late_ns > lateness.max_ns:
+            lateness.max_ns = late_ns
+        if late_ns > self._late_bound_ns:
+            lateness.late_events += 1
+
+
+def damage(frame: bytes, bit_errors: tuple[int, ...]) -> bytes:
+    """Return `frame` with the bits at these offsets flipped."""
+    octets = bytearray(frame)
+    for bit in bit_errors:
+        octets[bit >> 3] ^= 0x80 >> (bit & 7)
+    return bytes(octets)

@@ -1,0 +1,77 @@
+"""What joins the two stations of a run, tier by tier: sockets, a virtual air, or nothing but the air.
+
+A medium is opened for the length of a run and says what each station's configuration and process need for it. A new
+tier is a function here and a line in `running.py`.
+"""
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from testbed.errors import FadelabError
+from testbed.scenario import SIDES, Scenario, Side, other
+
+#: one SEQPACKET direction holds this much of frames that have arrived and were not read yet
+_SOCKET_BYTES = 8 << 20
+#: serial numbers of the virtual USRPs: who transmits on a side
+SERIALS: Mapping[Side, str] = {"up": "ST", "down": "BAS"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What one station gets: a part of its configuration, and the descriptors its process inherits."""
+
+    config: Mapping[str, Any]
+    fds: tuple[int, ...] = field(default=())
+
+
+#: opens what joins the stations; yields each one's wiring by the side it transmits on
+Medium = Callable[[Scenario], AbstractContextManager[Mapping[Side, Wiring]]]
+
+
+@contextmanager
+def sockets(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
+    """Tier `emulated`: frames cross a socket pair; the stations may inherit an end each."""
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        for end in ends:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
+        yield {side: Wiring({"peer_fd": end.fileno()}, (end.fileno(),)) for side, end in zip(SIDES, ends, strict=True)}
+    finally:
+        for end in ends:
+            end.close()
+
+
+@contextmanager
+def virtual_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
+    """Tier `vusrp`: two virtual USRPs on an air of the run's own, set up as the channel says."""
+    # GNU Radio behind them: not for a run without
+    from flowgraphs.air import Air
+    from flowgraphs.levels import MIDDLE_GAIN_DB, path_gain_db
+    from flowgraphs.phys import make_phy
+
+    if scenario.radio.devices is not None:
+        raise FadelabError("radio.devices name real USRPs: run them with --tier usrp, or leave them out")
+    name = f"run-{os.getpid()}-{id(scenario) & 0xFFFFFF:x}"
+    radio = scenario.radio
+    phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options())
+    tx_gain_db = MIDDLE_GAIN_DB if radio.tx_gain_db is None else radio.tx_gain_db
+    with Air.create(name, seed=scenario.seed) as air:
+        for side in SIDES:
+            direction = scenario.channel.direction(side)
+            gain_db = path_gain_db(direction.snr_db, rate_sps=radio.rate_sps, tx_gain_db=tx_gain_db, rms=phy.rms)
+            taps = () if direction.fading is None else direction.fading.taps()
+            air.set_link(SERIALS[side], SERIALS[other(side)], gain_db=gain_db, cfo_hz=direction.cfo_hz, taps=taps)
+        yield {side: Wiring({"device": f"type=vusrp,air={name},serial={SERIALS[side]}"}) for side in SIDES}
+
+
+@contextmanager
+def real_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
+    """Tier `usrp`: two USRPs, named by the scenario or by --device."""
+    devices = scenario.radio.devices
+    if devices is None:
+        raise FadelabError("tier usrp needs two radios: --device ARGS for ST and --device ARGS for BAS")
+    yield {side: Wiring({"device": device}) for side, device in zip(SIDES, devices, strict=True)}
