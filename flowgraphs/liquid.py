@@ -3,14 +3,15 @@
 Read first: https://liquidsdr.org/doc/ofdmflexframe, and liquid.h, "ofdmflexframegen" and "ofdmflexframesync".
 
 Rules kept: the library is loaded once, when it is first needed. Schemes are looked up by liquid's own names, whose
-numbers are not part of its interface. Objects are made under `LOCK`: FFTW's planner, which they call, is not
+numbers are not part of its interface. Objects are made and ended by `make`: FFTW's planner, which they call, is not
 thread-safe. A call lets other Python threads run.
 
 Left out: any logic; that is `ofdm.py`'s.
 """
 
+from collections.abc import Callable
 from functools import cache
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import cffi
@@ -18,7 +19,7 @@ import cffi
 from flowgraphs.phy import PhyError
 
 #: held while making or ending liquid's objects, and while using what is global in C (rand)
-LOCK = Lock()
+LOCK = RLock()
 
 _SONAME = "libliquid.so.1"
 #: versions with these declarations: user header lengths came with 1.4, later ones than 1.5 were not tried
@@ -91,3 +92,14 @@ def liquid() -> Any:
     if not version.startswith(_VERSIONS):
         raise PhyError(f"PHY ofdm knows liquid-dsp 1.4 and 1.5, {_SONAME} is {version}: install Debian's libliquid1")
     return library
+
+
+def make(create: Callable[..., Any], destroy: Callable[[Any], Any], *arguments: Any) -> Any:
+    """Return the object that `create` makes of the arguments; it is destroyed with the last reference to it."""
+
+    def end(made: Any) -> None:
+        with LOCK:
+            destroy(made)
+
+    with LOCK:
+        return ffi.gc(create(*arguments), end)

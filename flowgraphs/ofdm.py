@@ -13,7 +13,8 @@ Rules kept: what a demodulator gives does not depend on how the samples were cut
 network, and those of other programs (their header is of liquid's default length, ours is not), are passed over. Equal
 frames make equal samples: the symbols that fill up a frame, which liquid draws from C's rand(), are seeded each time.
 
-Left out: convolutional and Reed-Solomon codes, which need libfec and are not in Debian's liquid.
+Left out: convolutional and Reed-Solomon codes, which need libfec and are not in Debian's liquid; soft decisions, since
+liquid 1.5's soft decoder of Hamming (7,4) ends the process at some lengths.
 """
 
 import math
@@ -29,7 +30,7 @@ import pmt
 from gnuradio import gr
 from numpy.typing import NDArray
 
-from flowgraphs.liquid import LOCK, ffi, liquid
+from flowgraphs.liquid import LOCK, ffi, liquid, make
 from flowgraphs.phy import PhyError, Received, frame_from_pdu, received_pdu
 
 Samples = NDArray[np.complex64]
@@ -54,9 +55,13 @@ FEC = {
 _HEADER = struct.Struct(">IH")
 #: liquid's part of the header: version, payload length, modulation, codes
 _LIQUID_HEADER_BYTES = 6
+#: symbols of a payload from which its EVM says more than that of the header
+_MANY_SYMBOLS = 256
 #: S0 twice, S1 once
 _TRAINING_SYMBOLS = 3
 _NULL, _DATA = 0, 2
+#: amplitude and phase over frequency are polynomials of order 4
+_EQUALISER_PARAMETERS = 5
 _SEQUENCES = 1 << 32
 #: a receiver takes samples in lots of about this long
 _LOT_S = 0.5e-3
@@ -150,6 +155,17 @@ class OfdmPhy:
         return self.subcarriers - self._allocation.count(_NULL)
 
     @cached_property
+    def evm_at_0_db(self) -> float:
+        """EVM (dB) that an SNR per sample of 0 dB makes.
+
+        Noise is in all subcarriers, the signal in the active ones; the equaliser, of so many parameters, is as noisy as
+        what it is taken from, one symbol, and so is the phase that the pilots give every symbol.
+        """
+        pilots = self.active_subcarriers - self.data_subcarriers
+        estimates = 1 + _EQUALISER_PARAMETERS / self.active_subcarriers + 1 / (2 * pilots)
+        return 10 * math.log10(self.active_subcarriers / self.subcarriers * estimates)
+
+    @cached_property
     def _allocation(self) -> bytes:
         allocation = ffi.new("unsigned char[]", self.subcarriers)
         liquid().ofdmframe_init_default_sctype(self.subcarriers, allocation)
@@ -183,11 +199,11 @@ class Modulator:
                 "mod_scheme": self._liquid.liquid_getopt_str2mod(phy.modulation.encode()),
             },
         )
-        with LOCK:
-            generator = self._liquid.ofdmflexframegen_create(
-                phy.subcarriers, phy.cyclic_prefix, phy.taper, ffi.NULL, properties
-            )
-        self._generator = ffi.gc(generator, self._liquid.ofdmflexframegen_destroy)
+        self._generator = make(
+            self._liquid.ofdmflexframegen_create,
+            self._liquid.ofdmflexframegen_destroy,
+            *(phy.subcarriers, phy.cyclic_prefix, phy.taper, ffi.NULL, properties),
+        )
         self._liquid.ofdmflexframegen_set_header_len(self._generator, _HEADER.size)
         self._sequence = 0
 
@@ -214,15 +230,15 @@ class Demodulator:
         self._liquid = liquid()
         self._heard: list[_Heard] = []
         self._callback = ffi.callback("framesync_callback", _listener(phy.network, self._heard), error=0)
-        with LOCK:
-            synchronizer = self._liquid.ofdmflexframesync_create(
-                phy.subcarriers, phy.cyclic_prefix, phy.taper, ffi.NULL, self._callback, ffi.NULL
-            )
-        self._synchronizer = ffi.gc(synchronizer, self._liquid.ofdmflexframesync_destroy)
+        self._synchronizer = make(
+            self._liquid.ofdmflexframesync_create,
+            self._liquid.ofdmflexframesync_destroy,
+            *(phy.subcarriers, phy.cyclic_prefix, phy.taper, ffi.NULL, self._callback, ffi.NULL),
+        )
         self._liquid.ofdmflexframesync_set_header_len(self._synchronizer, _HEADER.size)
-        # the shortest frame: of two frames, no more than one ends in a block of this size
-        self._block = phy.frame_symbols(1, max(m.bits for m in MODULATIONS.values()), _fec_number("none"))
-        self._block *= phy.symbol_samples
+        # no two frames end in one block, and the training of one that ends in it lies before it, wherever it is sought
+        shortest = phy.frame_symbols(1, max(m.bits for m in MODULATIONS.values()), _fec_number("none"))
+        self._block = (shortest - _TRAINING_SYMBOLS) * phy.symbol_samples - 2 * phy.cyclic_prefix
         longest = phy.frame_symbols(MAX_FRAME_BYTES, 1, _fec_number("rep5")) * phy.symbol_samples
         self._history = _History(longest + 2 * self._block)
         self._training = Modulator(phy).modulate(b"\0")[: _TRAINING_SYMBOLS * phy.symbol_samples]
@@ -256,7 +272,7 @@ class Demodulator:
             heard.sequence,
             start,
             symbols * phy.symbol_samples + phy.taper,
-            snr_db=-heard.header_evm_db + 10 * math.log10(phy.active_subcarriers / phy.subcarriers),
+            snr_db=phy.evm_at_0_db - heard.noise_db,
             evm_db=heard.evm_db,
             cfo_hz=heard.cfo / (2 * math.pi) * phy.rate_sps,
             rssi_db=10 * math.log10(max(power, 1e-20)),
@@ -327,8 +343,9 @@ class _Heard(NamedTuple):
     sequence: int
     bits: int
     fec: int
-    header_evm_db: float
     evm_db: float
+    #: EVM where its decisions are to be trusted
+    noise_db: float
     #: radians per sample
     cfo: float
 
@@ -347,6 +364,9 @@ def _listener(network: int, heard: list[_Heard]) -> Any:
             return 0
         shape = shapes[stats.mod_scheme]
         symbols = np.frombuffer(ffi.buffer(stats.framesyms, 8 * stats.num_framesyms), np.float32)
+        evm_db = _evm_db(symbols, shape)
+        # else the header's, whose BPSK is decided rightly for sure
+        noise_db = evm_db if crc_ok and stats.num_framesyms >= _MANY_SYMBOLS else stats.evm
         heard.append(
             _Heard(
                 bytes(ffi.buffer(payload, nbytes)),
@@ -354,8 +374,8 @@ def _listener(network: int, heard: list[_Heard]) -> Any:
                 sequence,
                 shape.bits,
                 stats.fec0,
-                stats.evm,
-                _evm_db(symbols, shape),
+                evm_db,
+                noise_db,
                 stats.cfo,
             )
         )
