@@ -194,11 +194,12 @@ def _long_training(x: NDArray[np.complex64], at: int, alike: NDArray[np.complex6
     """Return where the long training begins and the frequency offset (rad/sample), or None when it is not there."""
     near = alike[at // _PERIOD : (at + _SEARCH_FROM) // _PERIOD]
     coarse = float(np.angle(near[np.argmax(np.abs(near))])) / _PERIOD
-    y = x[at + _SEARCH_FROM - GUARD : at + _LOOKAHEAD]
+    # that much of the guard before the long training is like it too
+    before = GUARD + _EARLY
+    y = x[at + _SEARCH_FROM - before : at + _LOOKAHEAD]
     y = y * np.exp(-1j * coarse * np.arange(len(y))).astype(np.complex64)
-    peaks = np.abs(np.correlate(y[GUARD:], _TEMPLATE, "valid"))
+    peaks = np.abs(np.correlate(y[before:], _TEMPLATE, "valid"))
     best = int(np.argmax(peaks[:-CARRIERS] + peaks[CARRIERS:]))
-    # one guard early, since that much of the guard before it is like the training too
     first, second = y[best : best + SYMBOL_SAMPLES], y[best + CARRIERS : best + CARRIERS + SYMBOL_SAMPLES]
     energy = np.sqrt(np.vdot(first, first).real * np.vdot(second, second).real)
     if peaks[best] ** 2 + peaks[best + CARRIERS] ** 2 <= _PEAK * 2 * energy * CARRIERS / SYMBOL_SAMPLES:

@@ -1,0 +1,144 @@
+"""The synchronizer of PHY wifi finds 802.11 frames where they are, and nothing where there are none."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from flowgraphs.wifi_sync import CARRIERS, GUARD, LONG_TRAINING, MAX_SYMBOLS, Preamble, Synchronizer
+from tests.flowgraphs.awgn import Samples, air
+
+USED = np.flatnonzero(LONG_TRAINING)
+#: IEEE 802.11-2016, equation 17-6, by carrier
+SHORT_TRAINING = {-24: 1, -20: -1, -16: 1, -12: -1, -8: -1, -4: 1, 4: -1, 8: -1, 12: 1, 16: 1, 20: 1, 24: 1}
+#: samples that push a frame's last ones through
+TAIL = 4096
+
+
+def burst(symbols: NDArray[np.complex128]) -> Samples:
+    """Return a frame of these symbols (carriers -32 to 31 in rows), of mean amplitude 1, written from the standard."""
+    scale = CARRIERS / np.sqrt(len(USED))
+    short = np.zeros(CARRIERS, np.complex128)
+    for carrier, sign in SHORT_TRAINING.items():
+        short[carrier + CARRIERS // 2] = sign * (1 + 1j) * np.sqrt(13 / 6)
+    periods = np.tile(_ifft(short) * scale, 3)[:160]
+    long = _ifft(LONG_TRAINING) * scale
+    pieces = [periods, long[-2 * GUARD :], long, long]
+    for row in symbols:
+        wave = _ifft(row) * scale
+        pieces += [wave[-GUARD:], wave]
+    return np.concatenate(pieces).astype(np.complex64)
+
+
+def qpsk(rng: np.random.Generator, n: int) -> NDArray[np.complex128]:
+    symbols = np.zeros((n, CARRIERS), np.complex128)
+    symbols[:, USED] = (rng.choice((-1, 1), (n, len(USED))) + 1j * rng.choice((-1, 1), (n, len(USED)))) / np.sqrt(2)
+    return symbols
+
+
+def received(samples: Samples, chunk: int = 1 << 20) -> list[tuple[Preamble, Samples]]:
+    """Return the frames found in samples fed in chunks: preamble, symbols."""
+    frames: list[tuple[Preamble, list[Samples]]] = []
+    synchronizer = Synchronizer()
+    for first in range(0, len(samples), chunk):
+        for preamble, carriers in synchronizer.feed(samples[first : first + chunk]):
+            if preamble is not None:
+                frames.append((preamble, []))
+            frames[-1][1].append(carriers)
+    return [(preamble, np.concatenate(parts)) for preamble, parts in frames]
+
+
+@pytest.mark.parametrize("cfo_carriers", [-1.8, -0.5, 0.0, 0.03, 1.8])
+@pytest.mark.parametrize("level", [1e-3, 1.0])
+def test_frames_are_found_where_they_begin(cfo_carriers: float, level: float) -> None:
+    rng = np.random.default_rng(20)
+    cfo = cfo_carriers / CARRIERS
+    sent = air([burst(qpsk(rng, 20)) for _ in range(50)], rng, rms=1, snr_db=3, cfo=cfo, level=level, tail=TAIL)
+    found = [preamble for preamble, _ in received(sent.samples)]
+    assert [preamble.sample for preamble in found] == list(sent.starts)
+    offsets = np.array([preamble.cfo for preamble in found]) - 2 * np.pi * cfo
+    # an estimate from 80 products of samples 64 apart: 1 / (64 sqrt(80 SNR)) rms; five of these for the worst of 50
+    assert np.abs(offsets).max() < 5 / (64 * np.sqrt(80 * 10**0.3))
+    power = np.array([preamble.power for preamble in found]) / level**2
+    assert power.mean() == pytest.approx(1 + 10**-0.3, rel=0.02)
+
+
+@pytest.mark.parametrize("snr_db", [5, 10, 20, 30])
+def test_snr_is_that_of_a_sample(snr_db: float) -> None:
+    rng = np.random.default_rng(21)
+    sent = air([burst(qpsk(rng, 2)) for _ in range(200)], rng, rms=1, snr_db=snr_db, cfo=1e-3, tail=TAIL)
+    seen = 10 * np.log10([preamble.snr for preamble, _ in received(sent.samples)])
+    assert len(seen) == 200
+    # 52 carriers tell one frame's noise to 0.6 dB: the mean is known to 0.05 dB, its logarithm is 0.1 dB high
+    assert seen.mean() == pytest.approx(snr_db, abs=0.25)
+    assert seen.std() < 0.9
+
+
+def test_symbols_come_through_a_channel_with_their_phase_put_right() -> None:
+    rng = np.random.default_rng(22)
+    symbols = qpsk(rng, 30)
+    channel = np.array([0.2, 0.9, 0, 0.4j, -0.2])
+    wave = np.convolve(burst(symbols), channel).astype(np.complex64)
+    sent = air([wave], rng, rms=1, snr_db=60, cfo=2e-3, tail=TAIL)
+    [(preamble, rows)] = received(sent.samples)
+    # the strongest path is the second one
+    assert preamble.sample == sent.starts[0] + 1
+    gains = rows[0, USED] * LONG_TRAINING[USED]
+    assert np.abs(np.angle(gains)).max() < 0.02
+    assert np.abs(rows[2:32, USED] / gains - symbols[:, USED]).max() < 0.05
+
+
+@pytest.fixture(scope="module")
+def stream() -> Samples:
+    rng = np.random.default_rng(23)
+    return air([burst(qpsk(rng, n)) for n in (3, 30, 9)], rng, rms=1, snr_db=8, tail=TAIL).samples
+
+
+@given(chunks=st.lists(st.integers(1, 5000), min_size=1, max_size=20))
+def test_what_is_found_does_not_depend_on_chunks(stream: Samples, chunks: list[int]) -> None:
+    synchronizer, at, pieces = Synchronizer(), 0, []
+    for n in [*chunks, len(stream)]:
+        pieces += synchronizer.feed(stream[at : at + n])
+        at += n
+    whole = Synchronizer().feed(stream)
+    assert [piece.preamble for piece in pieces] == [piece.preamble for piece in whole]
+    assert all(np.array_equal(a.carriers, b.carriers) for a, b in zip(pieces, whole, strict=True))
+
+
+def test_a_frame_ends_with_the_next_preamble_or_the_longest_length() -> None:
+    rng = np.random.default_rng(24)
+    waves = [burst(qpsk(rng, 40)), burst(qpsk(rng, 5))]
+    sent = air(waves, rng, rms=1, snr_db=20, gaps=[500, 80], tail=80 * MAX_SYMBOLS + TAIL)
+    (_, first), (_, second) = received(sent.samples)
+    assert 42 <= len(first) <= 44
+    assert len(second) == 2 + MAX_SYMBOLS
+
+
+def test_nothing_is_found_in_noise() -> None:
+    rng = np.random.default_rng(25)
+    noise = rng.standard_normal(8_000_000, np.float32).view(np.complex64)
+    assert received(noise) == []
+
+
+@pytest.mark.parametrize("frequency", [0.0, 1 / 64, 0.1])
+def test_nothing_is_found_in_a_carrier(frequency: float) -> None:
+    rng = np.random.default_rng(26)
+    noise = rng.standard_normal(400_000, np.float32).view(np.complex64)
+    carrier = 10 * np.exp(2j * np.pi * frequency * np.arange(len(noise)))
+    assert received((noise + carrier).astype(np.complex64)) == []
+
+
+def test_silence_is_no_signal() -> None:
+    assert received(np.zeros(100_000, np.complex64)) == []
+
+
+def test_a_frame_without_noise_has_an_snr() -> None:
+    rng = np.random.default_rng(27)
+    sent = air([burst(qpsk(rng, 3))], rng, rms=1, tail=TAIL)
+    [(preamble, _)] = received(sent.samples)
+    assert preamble.snr > 1e6
+
+
+def _ifft(carriers: NDArray[np.complex128] | NDArray[np.float64]) -> NDArray[np.complex128]:
+    return np.fft.ifft(np.fft.ifftshift(carriers))
