@@ -20,6 +20,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -52,8 +53,6 @@ ENCODINGS: Final = {
     "qam64-3/4": 216,
 }
 _DATA_BITS = tuple(ENCODINGS.values())
-#: 12 dB below full scale leave room for OFDM's peaks
-RMS: Final = 0.25
 
 #: frame control, duration, receiver, transmitter, BSSID, sequence control (9.2.4.1)
 _HEADER = struct.Struct("<HH6s6s6sH")
@@ -89,44 +88,54 @@ _BURST_TAG = "packet_len"
 _PREAMBLES = 64
 
 
+@dataclass(frozen=True)
 class WifiPhy:
-    """IEEE 802.11 OFDM with one of the `ENCODINGS`. `network` tells our frames from another pair's on the same carrier.
+    """The PHY; `rms` is the amplitude of a burst, `network` tells apart networks on one frequency.
 
-    `carrier_hz` lets a receiver follow the sample clock, which is off by as many parts per million as the carrier.
-    Raises PhyError for an encoding there is not, and when gr-ieee802-11 is not installed.
+    `carrier_hz` lets a receiver follow the sender's sample clock, which is off by as many parts per million as its
+    carrier. Raises PhyError for options that are none and when gr-ieee802-11 is missing.
     """
+
+    rate_sps: float
+    encoding: str = "qpsk-1/2"
+    #: 12 dB below full scale leave room for OFDM's peaks
+    rms: float = 0.25
+    network: int = 0
+    carrier_hz: float = 2.4e9
 
     name = "wifi"
     max_frame_bytes = MAX_FRAME_BYTES
-    rms = RMS
 
-    def __init__(
-        self, *, rate_sps: float, encoding: str = "qpsk-1/2", network: int = 0xFADE, carrier_hz: float = 2.4e9
-    ) -> None:
-        if encoding not in ENCODINGS:
-            raise PhyError(f"PHY wifi has no encoding {encoding!r}: choose from {', '.join(ENCODINGS)}")
+    def __post_init__(self) -> None:
+        if self.encoding not in ENCODINGS:
+            raise PhyError(f"PHY wifi: encoding is {self.encoding!r}: choose from {', '.join(ENCODINGS)}")
+        if self.network not in range(1 << 16):
+            raise PhyError(f"PHY wifi: network is {self.network!r}: choose from 0 to 65535")
+        if not 0 < self.rms <= 1:
+            raise PhyError(f"PHY wifi: rms is {self.rms}: choose from above 0 to 1, full scale")
+        for option in ("rate_sps", "carrier_hz"):
+            if not getattr(self, option) > 0:
+                raise PhyError(f"PHY wifi: {option} is {getattr(self, option)}: it must be positive")
         _ieee802_11()
-        self.rate_sps = rate_sps
-        self.encoding = encoding
-        self.network = network
-        self.carrier_hz = carrier_hz
-
-    def describe(self) -> str:
-        """Return name and mode, for people."""
-        return f"wifi {self.encoding}"
 
     def frame_samples(self, nbytes: int) -> int:
-        """Return how many samples a frame of `nbytes` takes on the air."""
+        """Return how many samples a frame of `nbytes` takes on the air; raises PhyError if it carries none so long."""
+        if not 0 <= nbytes <= MAX_FRAME_BYTES:
+            raise PhyError(f"PHY wifi carries frames of up to {MAX_FRAME_BYTES} bytes, not of {nbytes}")
         data_bits = ENCODINGS[self.encoding]
         return _burst_samples(nbytes + _OVERHEAD + _filler(nbytes, data_bits), data_bits)
 
-    def transmitter(self) -> "WifiTransmitter":
-        """Return a new transmitter block."""
-        return WifiTransmitter(self.encoding, self.network)
+    def transmitter(self) -> "Transmitter":
+        """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
+        return Transmitter(self)
 
-    def receiver(self) -> "WifiReceiver":
-        """Return a new receiver block, which hears every encoding."""
-        return WifiReceiver(self.rate_sps, self.network, self.carrier_hz)
+    def receiver(self) -> "Receiver":
+        """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
+        return Receiver(self)
+
+    def describe(self) -> str:
+        """Return the PHY and its mode."""
+        return f"wifi {self.encoding}"
 
 
 # -- without GNU Radio -----------------------------------------------------------------------------------------
@@ -200,19 +209,17 @@ def _pilots() -> list[list[complex]]:
 # -- GNU Radio's blocks ----------------------------------------------------------------------------------------
 
 
-class WifiTransmitter(gr.hier_block2):
-    """Frames in by messages, bursts out."""
+class Transmitter(gr.hier_block2):
+    """Message port "frames" in, bursts with the tag "packet_len" out."""
 
-    def __init__(self, encoding: str = "qpsk-1/2", network: int = 0xFADE) -> None:
-        gr.hier_block2.__init__(
-            self, "PHY wifi transmitter", gr.io_signature(0, 0, 0), gr.io_signature(1, 1, gr.sizeof_gr_complex)
-        )
+    def __init__(self, phy: WifiPhy) -> None:
+        gr.hier_block2.__init__(self, "wifi tx", gr.io_signature(0, 0, 0), gr.io_signature(1, 1, gr.sizeof_gr_complex))
         self.message_port_register_hier_in(_FRAMES)
         ieee802_11 = _ieee802_11()
         # attributes, since GNU Radio does not keep Python's blocks and formatters alive
-        self._framer = _Framer(encoding, network)
+        self._framer = _Framer(phy)
         self._signal_field = ieee802_11.signal_field()
-        mapper = ieee802_11.mapper(ieee802_11.Encoding(list(ENCODINGS).index(encoding)), False)
+        mapper = ieee802_11.mapper(ieee802_11.Encoding(list(ENCODINGS).index(phy.encoding)), False)
         signal = digital.packet_headergenerator_bb(self._signal_field.formatter(), _BURST_TAG)
         signal_points = digital.chunks_to_symbols_bc([-1, 1], 1)
         data_points = ieee802_11.chunks_to_symbols()
@@ -220,7 +227,7 @@ class WifiTransmitter(gr.hier_block2):
         carriers = digital.ofdm_carrier_allocator_cvc(
             CARRIERS, [_DATA_CARRIERS], [_PILOTS], _pilots(), _preamble(), _BURST_TAG, True
         )
-        window = [RMS / math.sqrt(_USED_CARRIERS)] * CARRIERS
+        window = [phy.rms / math.sqrt(_USED_CARRIERS)] * CARRIERS
         ifft = fft.fft_vcc(CARRIERS, False, window, True, 1)
         guard = digital.ofdm_cyclic_prefixer(CARRIERS, SYMBOL_SAMPLES, _FLANK, _BURST_TAG)
         # these take whole frames: room for two, so that one is made while the other leaves
@@ -245,10 +252,9 @@ class WifiTransmitter(gr.hier_block2):
 class _Framer(gr.basic_block):
     """Link frames into PSDUs."""
 
-    def __init__(self, encoding: str, network: int) -> None:
+    def __init__(self, phy: WifiPhy) -> None:
         gr.basic_block.__init__(self, "wifi framer", in_sig=None, out_sig=None)
-        self._encoding = encoding
-        self._network = network
+        self._phy = phy
         self._sequence = 0
         self.message_port_register_out(pmt.intern("psdus"))
         self.message_port_register_in(pmt.intern(_FRAMES))
@@ -257,26 +263,24 @@ class _Framer(gr.basic_block):
     def _take(self, pdu: Any) -> None:
         frame = frame_from_pdu(pdu)
         if len(frame) > MAX_FRAME_BYTES:
-            raise ValueError(f"a frame of {len(frame)} bytes: 0 to {MAX_FRAME_BYTES} go into one")
-        psdu = mac_frame(frame, self._sequence, self._network, self._encoding)
+            raise PhyError(f"PHY wifi carries frames of up to {MAX_FRAME_BYTES} bytes, not of {len(frame)}")
+        psdu = mac_frame(frame, self._sequence, self._phy.network, self._phy.encoding)
         self._sequence = (self._sequence + 1) % (1 << 32)
         octets = pmt.init_u8vector(len(psdu), list(psdu))
         self.message_port_pub(pmt.intern("psdus"), pmt.cons(pmt.make_dict(), octets))
 
 
-class WifiReceiver(gr.hier_block2):
-    """Samples in, frames out by messages."""
+class Receiver(gr.hier_block2):
+    """Samples in, message port "frames" out."""
 
-    def __init__(self, rate_sps: float, network: int = 0xFADE, carrier_hz: float = 2.4e9) -> None:
-        gr.hier_block2.__init__(
-            self, "PHY wifi receiver", gr.io_signature(1, 1, gr.sizeof_gr_complex), gr.io_signature(0, 0, 0)
-        )
+    def __init__(self, phy: WifiPhy) -> None:
+        gr.hier_block2.__init__(self, "wifi rx", gr.io_signature(1, 1, gr.sizeof_gr_complex), gr.io_signature(0, 0, 0))
         self.message_port_register_hier_out(_FRAMES)
         ieee802_11 = _ieee802_11()
-        self._front = _Front(rate_sps)
-        self._unframer = _Unframer(network, self._front)
+        self._front = _Front(phy)
+        self._unframer = _Unframer(phy, self._front)
         with _zeroed_memory():
-            equalizer = ieee802_11.frame_equalizer(ieee802_11.LS, carrier_hz, rate_sps, False, False)
+            equalizer = ieee802_11.frame_equalizer(ieee802_11.LS, phy.carrier_hz, phy.rate_sps, False, False)
             decoder = ieee802_11.decode_mac(False, False)
         self.connect(self, self._front, equalizer, decoder)
         self.msg_connect(decoder, "out", self._unframer, "mpdus")
@@ -290,9 +294,9 @@ class _Front(gr.basic_block):
     last bit as it is computed here, and so tells which preamble was this frame's.
     """
 
-    def __init__(self, rate_sps: float) -> None:
+    def __init__(self, phy: WifiPhy) -> None:
         gr.basic_block.__init__(self, "wifi synchronizer", in_sig=[np.complex64], out_sig=[(np.complex64, CARRIERS)])
-        self._rate_sps = rate_sps
+        self._phy = phy
         self._synchronizer = Synchronizer()
         self._waiting: list[Symbols] = []
         #: by frequency offset in Hz, the oldest first
@@ -324,7 +328,7 @@ class _Front(gr.basic_block):
     def _tag(self, item: int, preamble: Preamble) -> None:
         cfo = preamble.cfo
         # the equalizer's own sum; two frames never share a value
-        while (cfo_hz := cfo * self._rate_sps / (2 * math.pi)) in self._preambles:
+        while (cfo_hz := cfo * self._phy.rate_sps / (2 * math.pi)) in self._preambles:
             cfo = math.nextafter(cfo, math.inf)
         self._preambles[cfo_hz] = preamble
         if len(self._preambles) > _PREAMBLES:
@@ -335,16 +339,16 @@ class _Front(gr.basic_block):
 class _Unframer(gr.basic_block):
     """MPDUs, and what gr-ieee802-11 says of them, into link frames and what a PHY says of them."""
 
-    def __init__(self, network: int, front: _Front) -> None:
+    def __init__(self, phy: WifiPhy, front: _Front) -> None:
         gr.basic_block.__init__(self, "wifi unframer", in_sig=None, out_sig=None)
-        self._network = network
+        self._phy = phy
         self._front = front
         self.message_port_register_out(pmt.intern(_FRAMES))
         self.message_port_register_in(pmt.intern("mpdus"))
         self.set_msg_handler(pmt.intern("mpdus"), self._take)
 
     def _take(self, pdu: Any) -> None:
-        heard = link_frame(frame_from_pdu(pdu), self._network)
+        heard = link_frame(frame_from_pdu(pdu), self._phy.network)
         if heard is None:
             return
         sequence, payload = heard

@@ -10,10 +10,11 @@ import pytest
 from gnuradio import blocks, gr
 
 from flowgraphs.phy import PhyError, Received, frame_pdu, received_from_pdu
-from flowgraphs.wifi import ENCODINGS, MAX_FRAME_BYTES, RMS, WifiPhy, link_frame, mac_frame
+from flowgraphs.wifi import ENCODINGS, MAX_FRAME_BYTES, WifiPhy, link_frame, mac_frame
 from tests.flowgraphs.awgn import Samples, air
 
 RATE_SPS = 2e6
+RMS = 0.25
 #: samples that push a frame's last ones through
 TAIL = 8192
 #: sizes around those that fill OFDM symbols, and the largest
@@ -170,7 +171,7 @@ def test_frames_pass_at_2_db_more_than_where_most_are_lost() -> None:
 
 @needs_it
 def test_an_encoding_that_is_not_there_is_refused() -> None:
-    with pytest.raises(PhyError, match="no encoding 'qam256': choose from bpsk-1/2, "):
+    with pytest.raises(PhyError, match="encoding is 'qam256': choose from bpsk-1/2, "):
         WifiPhy(rate_sps=RATE_SPS, encoding="qam256")
 
 
