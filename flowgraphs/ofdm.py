@@ -20,7 +20,7 @@ liquid 1.5's soft decoder of Hamming (7,4) ends the process at some lengths.
 import math
 import struct
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -31,9 +31,7 @@ from gnuradio import gr
 from numpy.typing import NDArray
 
 from flowgraphs.liquid import LOCK, ffi, liquid, make
-from flowgraphs.phy import PhyError, Received, frame_from_pdu, received_pdu
-
-Samples = NDArray[np.complex64]
+from flowgraphs.phy import PhyError, Received, Samples, frame_from_pdu, received_pdu
 
 #: longest frame: an IP packet of 9000 octets and any link header
 MAX_FRAME_BYTES = 10_000
@@ -178,6 +176,12 @@ class OfdmPhy:
     def receiver(self) -> "Receiver":
         """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
         return Receiver(self)
+
+    def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
+        """Return the frames in samples that are there already."""
+        demodulator = Demodulator(self)
+        for block in blocks:
+            yield from demodulator.feed(block)
 
     def describe(self) -> str:
         """Return the PHY and its mode."""

@@ -14,10 +14,15 @@ A PHY offers two blocks, so that a station, GNU Radio Companion and the tests us
 Left out: any choice between PHYs. A PHY that cannot run raises PhyError and nothing takes its place.
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import pmt
+from numpy.typing import NDArray
+
+Samples = NDArray[np.complex64]
 
 _SEQUENCES = 1 << 32
 #: keys of a received PDU's dictionary: those it always has, those it may lack
@@ -27,6 +32,29 @@ _REAL = {name: pmt.intern(name) for name in ("snr_db", "evm_db", "cfo_hz", "rssi
 
 class PhyError(RuntimeError):
     """A PHY that is not there, or an option it has not got; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One frame as a receiver decoded it; figures are None where the PHY has none."""
+
+    #: the link frame; damaged octets among it when `crc_ok` is False
+    payload: bytes
+    crc_ok: bool
+    #: counts the frames of a transmitter, modulo 2^32
+    sequence: int
+    #: index in the received stream of the frame's first sample
+    sample: int
+    #: airtime in samples
+    nsamples: int
+    #: signal to noise per sample, over the whole sampled band
+    snr_db: float | None = None
+    #: error vector magnitude, relative to the symbols' mean power
+    evm_db: float | None = None
+    #: carrier of the transmitter above the receiver's
+    cfo_hz: float | None = None
+    #: mean power over the frame, noise included, relative to full scale
+    rssi_db: float | None = None
 
 
 class Phy(Protocol):
@@ -53,31 +81,11 @@ class Phy(Protocol):
     def receiver(self) -> Any:
         """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
 
+    def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
+        """Return the frames that a receiver would hear in samples (complex64) that are there already."""
+
     def describe(self) -> str:
         """Return the PHY and its options in a few words."""
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """One frame as a receiver decoded it; figures are None where the PHY has none."""
-
-    #: the link frame; damaged octets among it when `crc_ok` is False
-    payload: bytes
-    crc_ok: bool
-    #: counts the frames of a transmitter, modulo 2^32
-    sequence: int
-    #: index in the received stream of the frame's first sample
-    sample: int
-    #: airtime in samples
-    nsamples: int
-    #: signal to noise per sample, over the whole sampled band
-    snr_db: float | None = None
-    #: error vector magnitude, relative to the symbols' mean power
-    evm_db: float | None = None
-    #: carrier of the transmitter above the receiver's
-    cfo_hz: float | None = None
-    #: mean power over the frame, noise included, relative to full scale
-    rssi_db: float | None = None
 
 
 def frame_pdu(frame: bytes) -> Any:
