@@ -49,6 +49,7 @@ fadelab_air *fadelab_air_create(const char *name, const fadelab_air_options *opt
 fadelab_air *fadelab_air_open(const char *name);
 void fadelab_air_close(fadelab_air *air);
 int fadelab_air_remove(const char *name);
+int fadelab_air_abandoned(const char *name);
 int64_t fadelab_air_now_ns(const fadelab_air *air);
 int fadelab_air_lockstep(const fadelab_air *air);
 uint64_t fadelab_air_seed(const fadelab_air *air);
@@ -149,6 +150,11 @@ class Air:
     def names() -> list[str]:
         """Return the names of the airs there are, also of those that nobody uses any more."""
         return sorted(path.name.removeprefix(_PREFIX) for path in _FOLDER.glob(f"{_PREFIX}*"))
+
+    @classmethod
+    def abandoned(cls) -> list[str]:
+        """Return the names of the airs that killed programs have left: nobody uses or keeps them. Changes nothing."""
+        return [name for name in cls.names() if _checked(_library().fadelab_air_abandoned(name.encode()))]
 
     @staticmethod
     def remove(name: str) -> bool:

@@ -1,7 +1,7 @@
 """Front ends: one channel of a USRP, virtual or real, as a GNU Radio source and sink.
 
-Read first: UHD's manual on device identification and on streaming; `flowgraphs/vusrp/README.md` for what a virtual one does.
-A virtual and a real USRP differ in the device arguments only.
+Read first: UHD's manual on device identification and on streaming; `flowgraphs/vusrp/README.md` for what a virtual one
+does. A virtual and a real USRP differ in the device arguments only.
 
 Rules kept: what the device will not do (a sample rate it has not got) is an error before anything runs, never another
 rate. Everything UHD raises comes out as one line that names the device.

@@ -13,8 +13,11 @@ Left out: how many frames may wait in the radio; the caller paces itself by `Phy
 
 import os
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pmt
@@ -23,11 +26,15 @@ from numpy.typing import NDArray
 
 from flowgraphs.frontend import RadioSettings, Receiver, Transmitter
 from flowgraphs.phy import Phy, Received, frame_pdu, received_from_pdu
+from flowgraphs.recording import data_path, finish
 
 #: samples the level meter takes at a time
 _METER_SAMPLES = 16_384
 #: gr-uhd's events: what went wrong while transmitting (uhd/types/metadata.hpp)
-_LATE_EVENTS = frozenset({"underflow", "underflow_in_packet", "time_error", "seq_error", "seq_error_in_packet"})
+_LATE_EVENTS = [
+    pmt.intern(name) for name in ("underflow", "underflow_in_packet", "time_error", "seq_error", "seq_error_in_burst")
+]
+_EVENTS = pmt.intern("event_code")
 
 
 @dataclass(slots=True)
@@ -43,10 +50,19 @@ class DeviceCounters:
 class Transceiver(gr.top_block):
     """A running radio station; `start()`, `stop()` and `wait()` are GNU Radio's.
 
-    With `record`, the received samples go to that file as complex64. Raises FrontEndError and PhyError.
+    With `record`, what is received is kept as a SigMF recording of that name, and described when the station closes;
+    `phy_options` are what the PHY was made with, for who decodes it again.
+    Raises FrontEndError, PhyError and, when closing, RecordingError.
     """
 
-    def __init__(self, settings: RadioSettings, phy: Phy, *, record: Path | None = None) -> None:
+    def __init__(
+        self,
+        settings: RadioSettings,
+        phy: Phy,
+        *,
+        record: Path | None = None,
+        phy_options: Mapping[str, Any] | None = None,
+    ) -> None:
         gr.top_block.__init__(self, "station", catch_exceptions=False)
         self.settings = settings
         self.phy = phy
@@ -58,6 +74,8 @@ class Transceiver(gr.top_block):
         self._gaps = blocks.tag_debug(gr.sizeof_gr_complex, "gaps", "rx_time")
         self._gaps.set_display(False)
         transmitter, receiver = phy.transmitter(), phy.receiver()
+        # a burst reaches the device whole, or it runs dry while Python waits for its turn; the next one fits beside it
+        transmitter.set_min_output_buffer(2 * phy.frame_samples(phy.max_frame_bytes))
         # GNU Radio keeps no Python block alive
         self._modem = transmitter, receiver
         self.msg_connect((self._mailbox, "send"), (transmitter, "frames"))
@@ -67,8 +85,13 @@ class Transceiver(gr.top_block):
         self.connect(self.rx.block, self._meter)
         self.connect(self.rx.block, self._gaps)
         self.msg_connect((self.tx.block, "async_msgs"), (self._mailbox, "events"))
+        self._record = record
+        self._phy_options = phy_options
+        self._heard: list[Received] = []
+        self._started = datetime.now(UTC)
         if record is not None:
-            self.connect(self.rx.block, blocks.file_sink(gr.sizeof_gr_complex, str(record), False))
+            self._file = blocks.file_sink(gr.sizeof_gr_complex, str(data_path(record)), False)
+            self.connect(self.rx.block, self._file)
 
     def send(self, frame: bytes) -> None:
         """Put one frame behind those that wait to be transmitted."""
@@ -76,7 +99,10 @@ class Transceiver(gr.top_block):
 
     def receive(self) -> Received | None:
         """Return the next frame that was heard, damaged ones included, or None."""
-        return self._mailbox.take()
+        received = self._mailbox.take()
+        if received is not None and self._record is not None:
+            self._heard.append(received)
+        return received
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when a frame has been heard."""
@@ -103,7 +129,25 @@ class Transceiver(gr.top_block):
         """End the flowgraph and give everything back."""
         self.stop()
         self.wait()
+        while self.receive() is not None:
+            pass
         self._mailbox.close()
+        if self._record is not None:
+            self._file.close()
+            self._describe(self._record)
+
+    def _describe(self, recording: Path) -> None:
+        finish(
+            recording,
+            rate_sps=self.settings.rate_sps,
+            frequency_hz=self.settings.rx_hz,
+            started=self._started,
+            hardware=f"{self.settings.args}, gain {self.rx.gain_db:g} dB",
+            gaps=self.counters().overflows,
+            phy=self.phy.name,
+            phy_options=self._phy_options,
+            frames=self._heard,
+        )
 
 
 class _Mailbox(gr.basic_block):
@@ -143,14 +187,9 @@ class _Mailbox(gr.basic_block):
         os.eventfd_write(self._bell, 1)
 
     def _note(self, message: object) -> None:
-        # (event . metadata): gr-uhd names the event by a flag of its own in the dictionary
-        details = pmt.cdr(message) if pmt.is_pair(message) else message
-        if any(pmt.is_true(_flag(details, name)) for name in _LATE_EVENTS):
-            self.late += 1
-
-
-def _flag(details: object, name: str) -> object:
-    return pmt.dict_ref(details, pmt.intern(name), pmt.PMT_F) if pmt.is_dict(details) else pmt.PMT_F
+        # a pair of a name and a dictionary, where the events are a list
+        events = pmt.dict_ref(pmt.cdr(message), _EVENTS, pmt.PMT_NIL)
+        self.late += any(pmt.list_has(events, event) for event in _LATE_EVENTS)
 
 
 class _LevelMeter(gr.sync_block):

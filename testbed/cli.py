@@ -27,6 +27,7 @@ KNOWN_ERRORS = frozenset(
         "flowgraphs.frontend.FrontEndError",
         "flowgraphs.phy.PhyError",
         "flowgraphs.recording.RecordingError",
+        "flowgraphs.series.SeriesError",
         "hosts.errors.HostError",
         "testbed.errors.FadelabError",
     }
@@ -123,20 +124,33 @@ def run(
 
 
 @cli.command()
+@click.option(
+    "--tier", type=click.Choice(["vusrp", "usrp", "emulated"]), default="vusrp", show_default=True, help="The medium."
+)
+@click.option("--device", "devices", multiple=True, metavar="ARGS", help="Tier usrp: ST's radio, then BAS's.")
 @click.option("--seconds", type=click.FloatRange(min=2), default=40.0, show_default=True, help="Length of each run.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
 @click.option("--allow-late", is_flag=True, help="Accept a run that did not keep the clock.")
-def demo(seconds: float, settings: tuple[str, ...], seed: int | None, out: Path, allow_late: bool) -> None:
+def demo(
+    tier: str,
+    devices: tuple[str, ...],
+    seconds: float,
+    settings: tuple[str, ...],
+    seed: int | None,
+    out: Path,
+    allow_late: bool,
+) -> None:
     """Show what SLACP does: one transfer over a lossy link without it, one with it, side by side.
 
-    Two real Linux hosts, kernel TCP, a modelled radio link (tier emulated). Takes about a minute and ends with a
-    table and a plot.
+    Two real Linux hosts and kernel TCP over two radios: virtual ones on an air that fades, real ones with --tier usrp,
+    or a frame-level model with --tier emulated. Takes about a minute and ends with a table and a plot.
     """
     from testbed import commands
 
-    commands.demo(seconds, settings, seed, out=out, allow_late=allow_late)
+    settings = (*settings, *commands.device_settings(devices))
+    commands.demo(tier, seconds, settings, seed, out=out, allow_late=allow_late)
 
 
 @cli.command()
@@ -314,10 +328,10 @@ def test(pytest_args: tuple[str, ...]) -> int:
 @cli.command()
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 def clean(dry_run: bool) -> None:
-    """Remove what a killed run left: namespaces, interfaces, processes."""
-    from hosts import network
+    """Remove what a killed run left: namespaces, interfaces, processes, airs."""
+    from testbed import cleaning
 
-    things = network.leftovers() if dry_run else network.clean()
+    things = cleaning.leftovers() if dry_run else cleaning.clean()
     for thing in things:
         click.echo(f"{'would remove' if dry_run else 'removed'} {thing}")
     if not things:

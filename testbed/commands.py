@@ -15,11 +15,16 @@ from testbed.errors import FadelabError
 from testbed.live import Progress, Show
 from testbed.paths import root
 from testbed.results import Summary
-from testbed.running import check_tier, repetitions, require_on_time, run_once
+from testbed.running import check_tier, repetitions, require_on_time, run_once, unused
 from testbed.scenario import SIDES
 from testbed.scenario_file import load
 
-DEMO_SCENARIO = root() / "scenarios" / "lossy-link.yaml"
+#: by the tier the demo runs on
+DEMO_SCENARIOS = {
+    "vusrp": root() / "scenarios" / "fading-link.yaml",
+    "usrp": root() / "scenarios" / "fading-link.yaml",
+    "emulated": root() / "scenarios" / "lossy-link.yaml",
+}
 #: the schemes the demo shows, the baseline first
 DEMO_SCHEMES = ("none", "slacp")
 #: how soon a Ctrl-C is noticed at the latest
@@ -39,6 +44,7 @@ def run(
     """Run a scenario `repeat` times and print what came of it."""
     scenario = load(path, settings, **overrides)
     check_tier(scenario)
+    _say_warnings(unused(scenario))
     summaries: list[Summary] = []
     for seeded in repetitions(scenario, repeat):
         label = f"{scenario.name} {scenario.link.scheme} seed {seeded.seed}"
@@ -66,18 +72,21 @@ def device_settings(devices: Sequence[str]) -> tuple[str, ...]:
     return (f"radio.devices={json.dumps(devices)}",)
 
 
-def demo(seconds: float, settings: Sequence[str], seed: int | None, *, out: Path, allow_late: bool) -> None:
-    """Run the demo's scenario without and with SLACP at the same time, and show both."""
+def demo(tier: str, seconds: float, settings: Sequence[str], seed: int | None, *, out: Path, allow_late: bool) -> None:
+    """Run the tier's demo without and with SLACP, and show both; at the same time where there is an air for each."""
     common = (f"workloads.0.duration_s={seconds}", *settings)
-    scenarios = [load(DEMO_SCENARIO, (*common, f"link.scheme={scheme}"), seed=seed) for scheme in DEMO_SCHEMES]
+    scenarios = [
+        load(DEMO_SCENARIOS[tier], (*common, f"link.scheme={scheme}"), tier=tier, seed=seed) for scheme in DEMO_SCHEMES
+    ]
     check_tier(scenarios[0])
     console = Console()
-    channel = scenarios[0].channel.direction("up")
-    medium = f"{show.rate(channel.rate_bps)}, {channel.delay_ms:g} ms each way, {show.errors_in_words(channel.errors)}"
+    medium = show.medium_in_words(scenarios[0])
     run_by = f"TCP {scenarios[0].tcp}, tier {scenarios[0].tier}, seed {scenarios[0].seed}"
     console.print(f"[bold]{scenarios[0].description}[/]\n{medium}\n{run_by}\n", highlight=False)
     labels = ["without SLACP", "with SLACP"]
-    with show.progress(labels) as bars, ThreadPoolExecutor(len(scenarios)) as pool:
+    # two pairs of virtual radios have an air each, one pair of real ones has not
+    together = 1 if tier == "usrp" else len(scenarios)
+    with show.progress(labels) as bars, ThreadPoolExecutor(together) as pool:
         ended = Event()
         try:
             futures = [
@@ -97,7 +106,7 @@ def demo(seconds: float, settings: Sequence[str], seed: int | None, *, out: Path
         summaries = [future.result() for future in futures]
     folders = [(label, Path(str(summary.folder))) for label, summary in zip(labels, summaries, strict=True)]
     console.print(show.terminal_plot(folders, console.width))
-    console.print(show.table(summaries, f"the same {seconds:g} s without and with SLACP"))
+    console.print(show.table(summaries, f"the same {seconds:g} s without and with SLACP, tier {tier}"))
     bare, slacp = summaries
     if bare.goodput_bps:
         ratio = slacp.goodput_bps / bare.goodput_bps
@@ -122,6 +131,10 @@ def _until(ended: Event, bar: Show) -> Show:
 
 def _warn(summaries: Sequence[Summary], allow_late: bool) -> None:
     """Say what is wrong with these results; lateness that is not allowed is an error, and said there."""
+    _say_warnings(show.warnings(summaries, late=allow_late))
+
+
+def _say_warnings(lines: Sequence[str]) -> None:
     console = Console(stderr=True)
-    for line in show.warnings(summaries, late=allow_late):
+    for line in lines:
         console.print(f"[yellow]warning:[/] {line}", highlight=False, soft_wrap=True)

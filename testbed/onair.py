@@ -136,7 +136,7 @@ def open_transceiver(scenario: Scenario, side: Side, device: str, recording: Pat
         tx_gain_db=radio.tx_gain_db,
         rx_gain_db=None if radio.rx_gain_db == "auto" else radio.rx_gain_db,
     )
-    transceiver = Transceiver(settings, phy, record=recording)
+    transceiver = Transceiver(settings, phy, record=recording, phy_options=radio.phy_options())
     transceiver.start()
     try:
         yield transceiver

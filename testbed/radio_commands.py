@@ -1,13 +1,22 @@
 """What `station`, `record` and `replay` do, behind the command line."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import yaml
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from testbed.commands import DEMO_SCENARIO
+from flowgraphs.frontend import RadioSettings
+from flowgraphs.phy import Received, SequenceGaps
+from flowgraphs.phys import make_phy
+from flowgraphs.recording import Recording, write_trace
+from testbed.commands import DEMO_SCENARIOS
+from testbed.errors import FadelabError
 from testbed.scenario import Side
 from testbed.scenario_file import load
 from testbed.show import rate
@@ -28,7 +37,7 @@ def station(
     out: Path,
 ) -> None:
     """Be one station until Ctrl-C, saying every second how it goes."""
-    scenario = load(path or DEMO_SCENARIO, settings, tier="usrp")
+    scenario = load(path or DEMO_SCENARIOS["usrp"], settings, tier="usrp")
     console = Console(stderr=True)
     folder = out / folder_name(role)
     latest: dict[str, Any] = {}
@@ -61,3 +70,77 @@ def station(
     final = run_station(scenario, _SIDES[role], device, tap=tap, folder=folder, seconds=seconds, up=up, report=report)
     (folder / "station.json").write_text(json.dumps(final, indent=2) + "\n")
     console.print(f"{folder}/  station.json, traces", highlight=False, soft_wrap=True)
+
+
+def record(target: Path, device: str, hz: float, rate_sps: float, gain_db: float | None, seconds: float) -> None:
+    """Record what a radio receives."""
+    from flowgraphs.recorder import record
+
+    settings = RadioSettings(device, rate_sps, tx_hz=hz, rx_hz=hz, rx_gain_db=gain_db)
+    with _bar(f"recording {hz / 1e6:g} MHz") as progress:
+        meta = record(settings, target, seconds, progress)
+    found = Recording.read(meta)
+    lost = f", with {found.gaps} gaps: this machine did not keep up" if found.gaps else ""
+    print(f"{meta}  {found.duration_s:.3f} s at {found.rate_sps / 1e6:g} Msps{lost}")
+
+
+def decode(path: Path, name: str | None, settings: Sequence[str], *, trace: Path | None, json_: bool) -> None:
+    """Print the frames in a recording, and what they say of the channel."""
+    recording = Recording.read(path)
+    options = dict(recording.phy_options if name in (None, recording.phy) else {})
+    options |= dict(_option(setting) for setting in settings)
+    phy = make_phy(name or recording.phy or "ofdm", rate_sps=recording.rate_sps, **options)
+    gaps = SequenceGaps()
+    frames: list[Received] = []
+    with _bar(f"decoding {recording.path.name}") as progress:
+        for frame in phy.decode(_watched(recording, progress)):
+            gaps.handle(frame.sequence)
+            frames.append(frame)
+            if json_:
+                print(json.dumps({**asdict(frame), "payload": frame.payload.hex()}))
+    if trace is not None:
+        write_trace(trace, frames, rate_sps=recording.rate_sps, link=recording.path.stem, producer="fadelab replay")
+    if not json_:
+        damaged = sum(not frame.crc_ok for frame in frames)
+        print(f"{phy.describe()}: {len(frames)} frames heard, {damaged} of them damaged, {gaps.missed} missed")
+
+
+def transmit(path: Path, device: str, hz: float | None, gain_db: float | None) -> None:
+    """Put a recording on the air."""
+    from flowgraphs.replayer import transmit
+
+    recording = Recording.read(path)
+    hz = recording.frequency_hz if hz is None else hz
+    if hz is None:
+        raise FadelabError(f"{path}: does not say its carrier: give --freq")
+    settings = RadioSettings(device, recording.rate_sps, tx_hz=hz, rx_hz=hz, tx_gain_db=gain_db)
+    with _bar(f"transmitting {recording.path.name} on {hz / 1e6:g} MHz") as progress:
+        transmit(recording, settings, progress)
+    print(f"transmitted {recording.duration_s:.3f} s")
+
+
+def _option(setting: str) -> tuple[str, Any]:
+    key, equals, text = setting.partition("=")
+    if not equals:
+        raise FadelabError(f"--set {setting}: must be KEY=VALUE, as in modulation=qam16")
+    return key, yaml.safe_load(text)
+
+
+def _watched(recording: Recording, progress: Callable[[float], None]) -> Iterator[Any]:
+    done = 0
+    for block in recording.blocks():
+        yield block
+        done += len(block)
+        progress(done / len(recording))
+
+
+@contextmanager
+def _bar(label: str) -> Iterator[Callable[[float], None]]:
+    """Show how far something is, where somebody watches."""
+    console = Console(stderr=True)
+    bars = Progress(
+        TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(), console=console, transient=True
+    )
+    task = bars.add_task(label, total=1.0)
+    with bars if console.is_terminal else nullcontext():
+        yield lambda share: bars.update(task, completed=share)

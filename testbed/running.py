@@ -9,7 +9,7 @@ from testbed.errors import FadelabError
 from testbed.live import Show, run_live
 from testbed.media import Medium, real_air, sockets, virtual_air
 from testbed.results import Summary
-from testbed.scenario import Scenario
+from testbed.scenario import SIDES, Scenario
 from testbed.store import RunFolder
 
 #: what joins the stations, by real-time tier; tier model has a place in the schema and says so here
@@ -28,6 +28,16 @@ def check_tier(scenario: Scenario) -> None:
             "for another)"
         )
     check_machine()
+
+
+def unused(scenario: Scenario) -> list[str]:
+    """What the scenario says of the air that its tier has no use for, a line each."""
+    if scenario.tier == "vusrp":
+        return []
+    said = scenario.channel.model_fields_set | {key for side in SIDES for key in scenario.channel.own(side)}
+    keys = ", ".join(f"channel.{key}" for key in ("snr_db", "fading", "cfo_hz") if key in said)
+    why = "the air is the real one" if scenario.tier == "usrp" else "there is no radio"
+    return [f"tier {scenario.tier} has no use for {keys}: {why}"] if keys else []
 
 
 def run_once(scenario: Scenario, runs: Path, show: Show) -> Summary:

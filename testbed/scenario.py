@@ -287,7 +287,7 @@ class Channel(Part):
         if self.per is not None and self.errors.model not in ("bernoulli", "none"):
             raise ValueError(f"per and errors {self.errors.model} are both given: set one of them to null")
         for side in SIDES:
-            own = self.up if side == "up" else self.down
+            own = self.own(side)
             if None not in (own.get("per"), own.get("errors")):
                 raise ValueError(f"{side} has both per and errors: set one of them to null")
             try:
@@ -296,10 +296,14 @@ class Channel(Part):
                 raise DirectionError(side, error) from None
         return self
 
+    def own(self, side: Side) -> dict[str, Any]:
+        """What one direction has of its own."""
+        return self.up if side == "up" else self.down
+
     def direction(self, side: Side) -> Direction:
         """Return one direction: what both share, overridden by what `up` or `down` says."""
         shared = {name: getattr(self, name) for name in Direction.model_fields}
-        own = _expand_names(self.up if side == "up" else self.down)
+        own = _expand_names(self.own(side))
         per = own.pop("per", None) if "errors" not in own else None
         if per is None and "errors" not in own:
             per = self.per

@@ -20,7 +20,7 @@ from telemetry.parquet import read_records
 from testbed.live import Progress as RunProgress
 from testbed.live import Show
 from testbed.results import Summary
-from testbed.scenario import BernoulliErrors, Errors
+from testbed.scenario import BernoulliErrors, Errors, NamedErrors, Scenario
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,6 +35,23 @@ def errors_in_words(errors: Errors) -> str:
         return f"PER {100 * errors.per:g} %"
     options = errors.model_dump(mode="json", exclude={"model"}, exclude_none=True)
     return " ".join([f"errors {errors.model}", *(f"{name} {value}" for name, value in options.items())])
+
+
+def medium_in_words(scenario: Scenario) -> str:
+    """The medium of a scenario, in its main direction, for people."""
+    channel = scenario.channel.direction(scenario.workloads[0].direction)
+    words = [rate(channel.rate_bps), f"{channel.delay_ms:g} ms each way"]
+    if not isinstance(channel.errors, NamedErrors) or channel.errors.model != "none":
+        words.append(errors_in_words(channel.errors))
+    if scenario.tier in ("vusrp", "usrp"):
+        radio = scenario.radio
+        mode = " ".join(str(option) for option in radio.phy_options().values() if option != "none")
+        words.append(f"{radio.phy} {mode} at {radio.rate_sps / 1e6:g} Msps")
+    if scenario.tier == "vusrp":
+        words.append(f"SNR {channel.snr_db:g} dB")
+        if channel.fading is not None:
+            words.append(f"{channel.fading.profile} fading, Doppler {channel.fading.doppler_hz:g} Hz")
+    return ", ".join(words)
 
 
 def rate(bps: float) -> str:

@@ -76,6 +76,7 @@ fadelab_air* fadelab_air_create(const char* name, const fadelab_air_options* opt
 fadelab_air* fadelab_air_open(const char* name); /* one that exists */
 void fadelab_air_close(fadelab_air* air);
 int fadelab_air_remove(const char* name); /* 1: there was one */
+int fadelab_air_abandoned(const char* name); /* 1: there is one that nobody uses or keeps */
 
 int64_t fadelab_air_now_ns(const fadelab_air* air);
 int fadelab_air_lockstep(const fadelab_air* air);

@@ -93,6 +93,10 @@ int fadelab_air_remove(const char* name) {
     return guarded(-1, [&] { return Air::remove(name) ? 1 : 0; });
 }
 
+int fadelab_air_abandoned(const char* name) {
+    return guarded(-1, [&] { return Air::abandoned(name) ? 1 : 0; });
+}
+
 int64_t fadelab_air_now_ns(const fadelab_air* air) { return air->air.now_ns(); }
 
 int fadelab_air_lockstep(const fadelab_air* air) { return air->air.lockstep(); }

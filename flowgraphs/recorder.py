@@ -1,0 +1,68 @@
+"""Recording what a USRP receives: IQ into a SigMF recording.
+
+Rules kept: what has been received when the recording is interrupted is kept, and described as what it is; a radio that
+stops delivering is an error, not a short recording.
+"""
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gnuradio import blocks, gr
+
+from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver
+from flowgraphs.recording import data_path, finish
+
+_POLL_S = 0.05
+#: without samples for so long, the radio has stopped
+_STALL_S = 3.0
+
+
+def record(
+    settings: RadioSettings, target: Path, seconds: float, progress: Callable[[float], None] = lambda share: None
+) -> Path:
+    """Record `seconds` of samples into `target`.sigmf-data and .sigmf-meta; return the latter's path.
+
+    `progress(share)` is called with 0 to 1. Ctrl-C ends the recording early and is passed on. Raises FrontEndError when
+    the radio is not there or stops, RecordingError when the files cannot be written.
+    """
+    receiver = Receiver(settings)
+    wanted = round(seconds * settings.rate_sps)
+    data = data_path(target)
+    started = datetime.now(UTC)
+    top = gr.top_block("recorder", catch_exceptions=False)
+    sink = blocks.file_sink(gr.sizeof_gr_complex, str(data), False)
+    gaps = blocks.tag_debug(gr.sizeof_gr_complex, "gaps", "rx_time")
+    gaps.set_display(False)
+    head = blocks.head(gr.sizeof_gr_complex, wanted)
+    top.connect(receiver.block, head, sink)
+    top.connect(head, gaps)
+    top.start()
+    try:
+        _wait(sink, wanted, settings.args, progress)
+    finally:
+        top.stop()
+        top.wait()
+        sink.close()
+        meta = finish(
+            target,
+            rate_sps=settings.rate_sps,
+            frequency_hz=settings.rx_hz,
+            started=started,
+            hardware=f"{settings.args}, gain {receiver.gain_db:g} dB",
+            gaps=max(gaps.num_tags() - 1, 0),
+        )
+    return meta
+
+
+def _wait(sink: object, wanted: int, args: str, progress: Callable[[float], None]) -> None:
+    had, moved_at = 0, time.monotonic()
+    while had < wanted:
+        time.sleep(_POLL_S)
+        have: int = sink.nitems_read(0)  # type: ignore[attr-defined]
+        if have > had:
+            had, moved_at = have, time.monotonic()
+            progress(min(have / wanted, 1.0))
+        elif time.monotonic() - moved_at > _STALL_S:
+            raise FrontEndError(f"USRP {args!r}: no samples for {_STALL_S:.0f} s: check that it is still connected")

@@ -1,0 +1,50 @@
+"""Transmitting a recording: IQ from a SigMF recording through a USRP, on the air again."""
+
+import time
+from collections.abc import Callable
+
+from gnuradio import blocks, gr
+
+from flowgraphs.frontend import BURST_TAG, FrontEndError, RadioSettings, Transmitter
+from flowgraphs.recording import Recording
+
+_POLL_S = 0.05
+#: the radio has stopped when it takes nothing for so long
+_STALL_S = 3.0
+#: what a device may still hold when it has taken the last sample
+_DRAIN_S = 0.5
+
+
+def transmit(
+    recording: Recording, settings: RadioSettings, progress: Callable[[float], None] = lambda share: None
+) -> None:
+    """Transmit a whole recording as one burst, at the rate and carrier of `settings`.
+
+    `progress(share)` is called with 0 to 1. Raises FrontEndError when the radio is not there or stops.
+    """
+    transmitter = Transmitter(settings)
+    total = len(recording)
+    top = gr.top_block("replayer", catch_exceptions=False)
+    if recording.datatype == "cf32_le":
+        source = blocks.file_source(gr.sizeof_gr_complex, str(recording.path), False)
+    else:
+        shorts = blocks.file_source(2 * gr.sizeof_short, str(recording.path), False)
+        source = blocks.interleaved_short_to_complex(True, False, 32767.0)
+        top.connect(shorts, source)
+    burst = blocks.stream_to_tagged_stream(gr.sizeof_gr_complex, 1, total, BURST_TAG)
+    top.connect(source, burst, transmitter.block)
+    top.start()
+    try:
+        sent, moved_at = 0, time.monotonic()
+        while sent < total:
+            time.sleep(_POLL_S)
+            taken = transmitter.block.nitems_read(0)
+            if taken > sent:
+                sent, moved_at = taken, time.monotonic()
+                progress(sent / total)
+            elif time.monotonic() - moved_at > _STALL_S:
+                raise FrontEndError(f"USRP {settings.args!r}: takes no samples for {_STALL_S:.0f} s")
+        time.sleep(_DRAIN_S)
+    finally:
+        top.stop()
+        top.wait()
