@@ -1,10 +1,19 @@
-"""What the tests of the virtual USRP share."""
+"""What the tests of the virtual USRPs share."""
 
+import importlib.util
+import itertools
+import os
 import shutil
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from flowgraphs.air import LIBRARY, Air
 from tests.vusrp.medium import Medium, build
+from tests.vusrp.radio import MODULES, RadioProcess
+
+_numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
@@ -13,3 +22,66 @@ def medium(tmp_path_factory: pytest.TempPathFactory) -> Medium:
     if not (shutil.which("cmake") and shutil.which("g++")):
         pytest.skip("the medium is built with cmake and g++, which are not installed")
     return Medium(build(tmp_path_factory.mktemp("medium")))
+
+
+class Lab:
+    """An air and the radios on it."""
+
+    def __init__(self, folder: Path, air: Air) -> None:
+        self.air = air
+        self.folder = folder
+        self._radios: list[RadioProcess] = []
+
+    def radio(self, serial: str, rate: float = 1e6, args: str = "", **settings: float) -> RadioProcess:
+        """Open a device in a process of its own."""
+        address = f"type=vusrp,air={self.air.name},serial={serial}{args}"
+        radio = RadioProcess(self.folder, address, rate, **settings)
+        self._radios.append(radio)
+        return radio
+
+    def close(self) -> None:
+        """End all radios and the air, which leaves nothing behind."""
+        for radio in self._radios:
+            radio.close()
+        self.air.close()
+        assert self.air.name not in Air.names()
+
+
+@pytest.fixture
+def air_name() -> Iterator[str]:
+    """A name no other air has."""
+    if not LIBRARY.exists():
+        pytest.skip("the virtual USRP is not built: start ./fadelab once")
+    name = f"test-{os.getpid()}-{next(_numbers)}"
+    yield name
+    Air.remove(name)
+
+
+@pytest.fixture
+def uhd_modules(air_name: str) -> Path:
+    """Where UHD finds the module."""
+    del air_name
+    if importlib.util.find_spec("uhd") is None:
+        pytest.skip("python3-uhd is not installed")
+    return MODULES
+
+
+@pytest.fixture
+def lab(request: pytest.FixtureRequest, air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Lab]:
+    """A lockstep air without noise: every sample is known. Its parameter: bursts that time waits for."""
+    del uhd_modules
+    wait_streams = getattr(request, "param", 0)
+    lab = Lab(tmp_path, Air.create(air_name, clock="lockstep", seed=5, wait_streams=wait_streams))
+    lab.air.set_receiver("*", noise_dbm_hz=float("-inf"))
+    yield lab
+    lab.close()
+
+
+@pytest.fixture
+def live_lab(air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Lab]:
+    """A realtime air without noise."""
+    del uhd_modules
+    lab = Lab(tmp_path, Air.create(air_name, seed=5))
+    lab.air.set_receiver("*", noise_dbm_hz=float("-inf"))
+    yield lab
+    lab.close()

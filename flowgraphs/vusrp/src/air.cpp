@@ -70,7 +70,7 @@ int exactness(const std::string& pattern, const std::string& port) {
 void check_pattern(const std::string& pattern) {
     if (pattern == "*") return;
     const auto colon = pattern.find(':');
-    check_name("a device", pattern.substr(0, colon));
+    check_name("a serial number", pattern.substr(0, colon));
     if (colon == std::string::npos) return;
     const std::string channel = pattern.substr(colon + 1);
     if (channel != "0" && channel != "1") throw AirError("port '" + pattern + "': its channel must be 0 or 1");
@@ -173,7 +173,7 @@ Air Air::find(const std::string& name, const AirOptions& options, Keep keep, con
 }
 
 std::optional<Air> Air::open(const std::string& name) {
-    check_name("an air", name);
+    check_name("the name of an air", name);
     const int file = ::open(path_of(name).c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) {
         if (errno == ENOENT) return std::nullopt;
@@ -215,7 +215,7 @@ std::optional<Air> Air::create(const std::string& name, const AirOptions& option
 }
 
 bool Air::remove(const std::string& name) {
-    check_name("an air", name);
+    check_name("the name of an air", name);
     const int file = ::open(path_of(name).c_str(), O_RDWR | O_CLOEXEC);
     if (file < 0) return false;
     Mapping mapping(name, file);
@@ -224,6 +224,19 @@ bool Air::remove(const std::string& name) {
     const Lock lock(air);
     air.remove_locked();
     return true;
+}
+
+bool Air::abandoned(const std::string& name) {
+    check_name("the name of an air", name);
+    const int file = ::open(path_of(name).c_str(), O_RDWR | O_CLOEXEC);
+    if (file < 0) return false;
+    const Mapping mapping(name, file);
+    if (!mapping.whole()) return true;
+    // Looked at without the lock, which would be to join; whoever joins now finds it unused, and makes another.
+    const auto& header = *static_cast<const Header*>(mapping.memory());
+    if (header.kept && (header.keeper.pid == 0 || header.keeper.alive())) return false;
+    return std::none_of(std::begin(header.slots), std::end(header.slots),
+                        [](const Slot& slot) { return slot.owner.pid != 0 && slot.owner.alive(); });
 }
 
 Air::Mapping::Mapping(const std::string& name, int file) : file_(file) {
@@ -508,7 +521,7 @@ std::vector<Interferer> Air::interferers(const std::string& rx) {
 }
 
 void Air::set_clock_offset_ppm(const std::string& serial, double ppm) {
-    if (serial != "*") check_name("a device", serial);
+    if (serial != "*") check_name("a serial number", serial);
     if (!(std::abs(ppm) <= kMaxClockOffset_ppm)) throw AirError("a clock offset must lie within 1000 ppm");
     const Lock lock(*this);
     set_entry(*header_, header_->clock_offsets_ppm, "", serial, ppm);
@@ -525,7 +538,7 @@ void check_name(const std::string& what, const std::string& name) {
                       name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-") ==
                           std::string::npos;
     if (!fits) {
-        throw AirError("'" + name + "' cannot be the name of " + what + ": up to " + std::to_string(kNameBytes - 1) +
+        throw AirError("'" + name + "' cannot be " + what + ": up to " + std::to_string(kNameBytes - 1) +
                        " letters, digits, '_', '-' and '.'");
     }
 }

@@ -58,6 +58,8 @@ public:
     static std::optional<Air> open(const std::string& name);
     // Takes the name away; those who have the air open keep it. False when there was none.
     static bool remove(const std::string& name);
+    // Whether there is one that nobody uses or keeps; changes nothing.
+    static bool abandoned(const std::string& name);
 
     Air(Air&& other) noexcept;
     Air& operator=(Air&&) = delete;
@@ -173,7 +175,7 @@ private:
     bool keeps_ = false;
 };
 
-// Throws AirError unless it may be the name of an air or a device.
+// Throws AirError unless `name` can be that of an air or a device.
 void check_name(const std::string& what, const std::string& name);
 // "V1:0".
 std::string port_name(const std::string& serial, std::size_t channel);

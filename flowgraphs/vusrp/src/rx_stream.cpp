@@ -189,7 +189,8 @@ void RxStream::stop(const stream_cmd_t& command) {
     queue_.clear();
     if (!active_) return;
     const bool begun = !first_packet_ || packet_offset_ > 0 || next_tick_ <= now_tick();
-    if (!begun) {
+    // In lockstep the program may not come back for a last packet, and time would wait for it.
+    if (!begun || (command.stream_now && radio_->air().lockstep())) {
         go_idle();
         return;
     }

@@ -13,7 +13,7 @@ using uhd::async_metadata_t;
 using uhd::tx_metadata_t;
 
 constexpr std::size_t kMaxBursts = 1024;  // not over yet; the rest of a channel's segments are for receivers that lag
-constexpr std::int64_t kRoomAtOnce = 8 * 2040;  // samples a long send() waits for, to be woken less often
+constexpr std::size_t kRoomAtOnce = 8 * 2040;  // samples a long send() waits for, to be woken less often
 constexpr std::int64_t kLockstepBuffer = kRingSamples / 2;
 
 }  // namespace
@@ -104,8 +104,7 @@ std::size_t TxStream::send_packets(std::unique_lock<std::mutex>& lock, const buf
     std::size_t sent = 0;
     while (sent < n) {
         const std::size_t packet = std::min(n - sent, kMaxPacket);
-        const auto wanted = std::min<std::int64_t>(static_cast<std::int64_t>(n - sent), kRoomAtOnce);
-        if (!wait_for_room(lock, wanted, begun_ns, timeout_ns)) break;
+        if (!wait_for_room(lock, packet, n - sent, begun_ns + timeout_ns)) break;
         if (dropping_) return n;
         if (sent == 0 && open_) {
             const bool later = time && radio_->tick_at(grid_, *time) > free_tick_;
@@ -126,30 +125,32 @@ std::size_t TxStream::send_packets(std::unique_lock<std::mutex>& lock, const buf
     return sent;
 }
 
-bool TxStream::wait_for_room(std::unique_lock<std::mutex>& lock, std::int64_t n, std::int64_t begun_ns,
-                             std::int64_t timeout_ns) {
+// Waits for room for a packet, and while at it for more of the `left` samples to come. False when the time is up.
+bool TxStream::wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t packet, std::size_t left,
+                             std::int64_t deadline_ns) {
     Air& air = radio_->air();
     Word& word = air.lockstep() ? air.header().events : changed_;
+    const std::int64_t begun_ns = monotonic_ns();
     for (;;) {
         const std::uint32_t seen = word;
         report_locked();
-        const std::int64_t room_at_ns = room_ns(n);
-        if (room_at_ns <= air.now_ns()) return true;
-        const std::int64_t deadline_ns = begun_ns + std::max(timeout_ns, air.lockstep() ? air.patience_ns() : 0);
+        if (room_ns(packet) <= air.now_ns()) return true;
+        if (air.lockstep()) deadline_ns = std::max(deadline_ns, begun_ns + air.patience_ns());
         if (monotonic_ns() >= deadline_ns) return false;
+        const std::int64_t look_again_ns = air.look_again_ns(room_ns(std::min(left, kRoomAtOnce)));
         lock.unlock();
-        wait(word, seen, std::min(air.look_again_ns(room_at_ns), deadline_ns));
+        wait(word, seen, std::min(look_again_ns, deadline_ns));
         if (air.lockstep() && word == seen) air.reap();
         lock.lock();
     }
 }
 
 // When there will be room for `n` more samples, or an earlier time to look again.
-std::int64_t TxStream::room_ns(std::int64_t n) const {
+std::int64_t TxStream::room_ns(std::size_t n) const {
     const Air& air = radio_->air();
     const std::int64_t now = air.now_ns();
     if (bursts_.size() >= kMaxBursts) return bursts_.front().end_ns();
-    std::int64_t too_many = n - (air.lockstep() ? kLockstepBuffer : kBuffer);
+    std::int64_t too_many = static_cast<std::int64_t>(n) - (air.lockstep() ? kLockstepBuffer : kBuffer);
     for (const Burst& burst : bursts_) {
         too_many += burst.end_tick - std::clamp(burst.grid.last_tick_at(now), burst.start_tick, burst.end_tick);
     }

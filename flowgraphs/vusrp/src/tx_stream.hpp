@@ -62,9 +62,9 @@ private:
 
     std::size_t send_packets(std::unique_lock<std::mutex>& lock, const buffs_type& buffs, std::size_t n,
                              const uhd::tx_metadata_t& metadata, std::int64_t timeout_ns);
-    bool wait_for_room(std::unique_lock<std::mutex>& lock, std::int64_t n, std::int64_t begun_ns,
-                       std::int64_t timeout_ns);
-    std::int64_t room_ns(std::int64_t n) const;
+    bool wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t packet, std::size_t left,
+                       std::int64_t deadline_ns);
+    std::int64_t room_ns(std::size_t n) const;
     bool begin(const std::optional<uhd::time_spec_t>& time);
     bool write(const buffs_type& buffs, std::size_t offset, std::size_t n);
     void leave_open_burst();

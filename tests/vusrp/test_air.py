@@ -1,0 +1,232 @@
+"""Airs and who is on them: settings, names, claims, and what killed processes leave."""
+
+import multiprocessing
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from channel.profiles import Kind, Tap
+from flowgraphs.air import Air, AirError, Link
+from flowgraphs.series import write_series
+from tests.vusrp.conftest import Lab
+from tests.vusrp.radio import MODULES, RadioProcess
+
+
+def test_what_is_set_is_what_holds(air_name: str) -> None:
+    with Air.create(air_name, clock="lockstep", seed=9) as air:
+        assert (air.clock, air.seed, air.devices()) == ("lockstep", 9, [])
+        assert air.link("V1:0", "V2:0") == Link()
+        taps = (
+            Tap(kind=Kind.RICIAN, k_db=6.0, doppler_hz=5.0, los_doppler_hz=1.0, phase_rad=0.5),
+            Tap(delay_ns=800.0, power_db=-3.0),
+        )
+        link = air.set_link(
+            "V1", "V2", gain_db=-70.5, delay_ns=1e3, cfo_hz=-40.0, taps=taps, normalise=False, seed_salt=4
+        )
+        assert air.link("V1:1", "V2:0") == link == Link(-70.5, 1e3, -40.0, taps, normalise=False, seed_salt=4)
+        assert air.set_link("V1", "V2", gain_db=-60) == Link(-60.0, 1e3, -40.0, taps, normalise=False, seed_salt=4)
+        assert air.noise_dbm_hz("V2:0") == -168.0
+        air.set_receiver("*", noise_dbm_hz=-150.0)
+        assert air.noise_dbm_hz("V2:0") == -150.0
+        air.set_clock_offset("V7", -2.5)
+        assert (air.clock_offset_ppm("V7"), air.clock_offset_ppm("V1")) == (-2.5, 0.0)
+
+
+def test_the_most_exact_setting_holds_and_among_equals_the_newest(air_name: str) -> None:
+    with Air.create(air_name) as air:
+        for gain_db, (tx, rx) in enumerate(
+            [("V1:0", "V2:0"), ("V1", "V2"), ("*", "V2:0"), ("V1", "*"), ("*", "*")], -50
+        ):
+            air.set_link(tx, rx, gain_db=gain_db)
+        assert air.link("V1:0", "V2:0").gain_db == -50
+        assert air.link("V1:1", "V2:0").gain_db == -48  # "*" -> "V2:0" is as exact as "V1" -> "V2", and newer
+        assert air.link("V1:1", "V2:1").gain_db == -49
+        assert air.link("V1:1", "V3:0").gain_db == -47
+        assert air.link("V3:0", "V10:0").gain_db == -46
+        assert air.link("V10:0", "V3:0").gain_db == -46
+
+
+def test_links_follow_profiles_and_series(air_name: str, tmp_path: Path) -> None:
+    with Air.create(air_name) as air:
+        eva = air.set_profile("*", "*", "EVA", doppler_hz=70.0)
+        assert (len(eva.taps), eva.taps[-1].delay_ns) == (9, 2510.0)
+        write_series(tmp_path / "gains", 1e6, [0.0], np.array([[1.0], [0.5]]))
+        following = air.set_link("*", "*", series=tmp_path / "gains")
+        assert following == Link(series=tmp_path / "gains") == air.link("V1:0", "V2:0")
+        assert air.set_link("*", "*", taps=()) == Link()
+
+
+def test_what_cannot_be_is_refused_in_one_line(air_name: str, tmp_path: Path) -> None:
+    with Air.create(air_name, seed=1) as air:
+        (tmp_path / "odd").write_bytes(b"12345")
+        refused = [
+            (lambda: air.set_link("V1", "V2", gain_db=float("nan")), "link V1 -> V2: gain_db must be a finite number"),
+            (lambda: air.set_link("V1:2", "V2"), "port 'V1:2': its channel must be 0 or 1"),
+            (lambda: air.set_link("V 1", "V2"), "'V 1' cannot be a serial number"),
+            (lambda: air.set_link("*", "*", series=tmp_path / "none"), r"link \* -> \*: .*none"),
+            (lambda: air.set_link("*", "*", taps=[Tap()] * 25), "up to 24 taps"),
+            (lambda: air.set_profile("*", "*", "EXA", doppler_hz=1.0), "no profile 'EXA'"),
+            (lambda: air.set_receiver("*", noise_dbm_hz=float("nan")), "noise density"),
+            (lambda: air.set_interference("V1", tmp_path / "odd", rate_sps=1e6), "interference: .*odd"),
+            (lambda: air.set_clock_offset("V1", 1e4), "within 1000 ppm"),
+            (lambda: Air.create(air_name, seed=2), "has seed=1, not seed=2"),
+            (lambda: Air.create(air_name, clock="lockstep"), "has clock=realtime, not clock=lockstep"),
+            (lambda: Air.create("a/b"), "'a/b' cannot be the name of an air"),
+            (lambda: Air.create(air_name, clock="sundial"), "'sundial' is neither"),
+            (lambda: Air.open(f"{air_name}-none"), "there is no air"),
+        ]
+        for action, says in refused:
+            with pytest.raises(AirError, match=says) as caught:
+                action()
+            assert "\n" not in str(caught.value)
+    with pytest.raises(AirError, match="has been closed"):
+        air.devices()
+
+
+def test_an_air_goes_when_nothing_keeps_it(air_name: str) -> None:
+    with Air.create(air_name) as first:
+        with Air.open(air_name) as second:
+            second.set_link("*", "*", gain_db=-10)
+        assert air_name in Air.names()
+        assert first.link("V1:0", "V2:0").gain_db == -10
+    assert air_name not in Air.names()
+    Air.create(air_name, keep=True).close()
+    with Air.open(air_name):
+        pass
+    assert air_name in Air.names()
+    assert Air.remove(air_name)
+    assert not Air.remove(air_name)
+    assert air_name not in Air.names()
+
+
+def test_a_device_has_one_owner_who_is_named(live_lab: Lab) -> None:
+    owner = live_lab.radio("V1")
+    with pytest.raises(RuntimeError, match=f"device V1 of air '{live_lab.air.name}' is in use by process {owner.pid}$"):
+        live_lab.radio("V1")
+    devices = live_lab.air.devices()
+    assert [(device.serial, device.pid) for device in devices] == [("V1", owner.pid)]
+    owner.gain("rx", 12.0, channel=1)
+    owner.tune("tx", 2.4e9)
+    (device,) = live_lab.air.devices()
+    assert (device.rx[1].gain_db, device.rx[1].full_scale_dbm) == (12.0, -22.0)
+    assert device.tx[0].freq_hz == 2.4e9
+
+
+def test_programs_that_name_no_serial_get_the_next_free_device(live_lab: Lab, tmp_path: Path) -> None:
+    radios = [RadioProcess(tmp_path, f"type=vusrp,air={live_lab.air.name}") for _ in range(3)]
+    assert [device.serial for device in live_lab.air.devices()] == ["V1", "V2", "V3"]
+    radios[1].close()
+    again = RadioProcess(tmp_path, f"type=vusrp,air={live_lab.air.name}")
+    assert [device.serial for device in live_lab.air.devices()] == ["V1", "V2", "V3"]
+    for radio in (*radios, again):
+        radio.close()
+
+
+def test_an_air_has_room_for_eight_devices(live_lab: Lab) -> None:
+    script = """if 1:
+        import sys, uhd
+        held = [uhd.usrp.MultiUSRP(f"type=vusrp,air={sys.argv[1]},serial=N{i}") for i in range(8)]
+        try:
+            uhd.usrp.MultiUSRP(f"type=vusrp,air={sys.argv[1]},serial=N8")
+        except RuntimeError as error:
+            print(error)
+    """
+    done = _python(script, live_lab.air.name)
+    assert "has its 8 devices: take another air" in done.stdout
+
+
+def test_arguments_that_cannot_be_are_refused_in_one_line(air_name: str, uhd_modules: Path, tmp_path: Path) -> None:
+    del uhd_modules
+    for args, says in [
+        ("clock=sundial", "clock=sundial is neither realtime nor lockstep"),
+        ("serial=V/1", "'V/1' cannot be a serial number"),
+        ("master_clock_rate=1", "master_clock_rate must lie within"),
+        ("seed=many", "cannot cast seed = many"),
+    ]:
+        with pytest.raises(RuntimeError, match=says):
+            RadioProcess(tmp_path, f"type=vusrp,air={air_name},{args}")
+        assert air_name not in Air.names()
+
+
+def test_a_killed_owner_leaves_its_serial_number_and_the_air_usable(live_lab: Lab) -> None:
+    killed = live_lab.radio("V1")
+    killed.send(np.zeros(100_000, np.complex64), end=False)
+    killed.kill()
+    assert live_lab.air.devices() == []
+    live_lab.air.set_link("*", "*", gain_db=-50)
+    tx, rx = live_lab.radio("V1"), live_lab.radio("V2", rx_gain=40.0)
+    rx.open("rx")
+    tx.open("tx")
+    start = rx.now() + 300_000
+    rx.start(2_000, at=start)
+    tx.send(np.full(1_000, 0.5, np.complex64), at=start + 500)
+    heard = np.abs(rx.collect(2_000)[0])
+    assert heard == pytest.approx(np.repeat([0.0, 0.5, 0.0], [500, 1_000, 500]), abs=1e-6)
+
+
+def test_what_a_killed_owner_would_still_have_sent_is_not_heard_after_its_successor(live_lab: Lab) -> None:
+    live_lab.air.set_link("*", "*", gain_db=-50)
+    killed = live_lab.radio("V1")
+    killed.send(np.full(200_000, 0.9, np.complex64), at=killed.now() + 500_000)
+    killed.kill()
+    rx = live_lab.radio("V2")
+    live_lab.radio("V1")
+    rx.start(1_000_000)
+    assert not rx.collect(1_000_000).any()
+
+
+def test_an_air_whose_processes_were_all_killed_makes_room_for_a_new_one(
+    air_name: str, uhd_modules: Path, tmp_path: Path
+) -> None:
+    del uhd_modules
+    killed = RadioProcess(tmp_path, f"type=vusrp,air={air_name},serial=V1,seed=3")
+    killed.kill()
+    assert air_name in Air.names()
+    fresh = RadioProcess(tmp_path, f"type=vusrp,air={air_name},serial=V1,clock=lockstep")
+    with Air.open(air_name) as air:
+        assert (air.clock, air.seed) == ("lockstep", 1)
+    fresh.close()
+    assert air_name not in Air.names()
+
+
+def test_a_process_killed_while_it_sets_links_leaves_the_air_whole(air_name: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    rng = random.Random(7)
+    with Air.create(air_name) as air:
+        air.set_link("V1", "V2", gain_db=-40, delay_ns=40)
+        for _ in range(12):
+            ours, theirs = context.Pipe()
+            child = context.Process(target=_set_links_for_ever, args=(air_name, theirs), daemon=True)
+            child.start()
+            assert ours.recv() == "begun"
+            time.sleep(rng.uniform(0.0, 0.02))
+            assert child.pid is not None
+            os.kill(child.pid, signal.SIGKILL)
+            child.join()
+            link = air.link("V1:0", "V2:0")
+            assert link.gain_db == -link.delay_ns  # of one call, not of two
+            air.set_link("V1", "V2", gain_db=-40, delay_ns=40)
+            assert air.link("V1:0", "V2:0").gain_db == -40
+
+
+def _set_links_for_ever(name: str, ready: Connection) -> None:
+    with Air.open(name) as air:
+        ready.send("begun")
+        gain = 1
+        while True:
+            gain = gain % 90 + 1
+            air.set_link("V1", "V2", gain_db=-gain, delay_ns=gain)
+
+
+def _python(script: str, *args: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "UHD_MODULE_PATH": os.fspath(MODULES)}
+    command = [sys.executable, "-c", script, *args]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)

@@ -1,0 +1,214 @@
+"""Programs that know nothing of virtual USRPs run on them: UHD's tools and examples, and GNU Radio's."""
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path("/usr/libexec/uhd/examples")
+
+
+class Programs:
+    """Runs programs with the module in their path."""
+
+    def __init__(self, modules: Path, folder: Path, air: str) -> None:
+        self.args = f"type=vusrp,air={air}"
+        self._folder = folder
+        self.environment = {**os.environ, "UHD_MODULE_PATH": os.fspath(modules)}
+
+    def run(self, *command: str, code: int = 0) -> str:
+        """Return what a program writes on either output; it must end with `code`."""
+        name = str(EXAMPLES / command[0]) if (EXAMPLES / command[0]).exists() else shutil.which(command[0])
+        if name is None:
+            pytest.skip(f"{command[0]} is not installed")
+        start = [sys.executable, name] if name.endswith(".py") else [name]
+        done = subprocess.run(
+            [*start, *command[1:]],
+            cwd=self._folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        output = done.stdout + done.stderr
+        assert done.returncode == code, output
+        return output
+
+
+@pytest.fixture
+def programs(uhd_modules: Path, tmp_path: Path, air_name: str) -> Programs:
+    return Programs(uhd_modules, tmp_path, air_name)
+
+
+def test_devices_are_found_where_they_are_asked_for(programs: Programs) -> None:
+    def serials(args: str, code: int = 0) -> list[str]:
+        return re.findall(r"serial: (\S+)", programs.run("uhd_find_devices", "--args", args, code=code))
+
+    assert serials(programs.args) == ["V1", "V2"]
+    assert serials(f"{programs.args},serial=any-1") == ["any-1"]
+    assert serials(programs.args.removeprefix("type=vusrp,")) == ["V1", "V2"]
+    for other in ("type=b200", "addr=127.0.0.1", "serial=30AD123", "resource=RIO0"):
+        assert serials(other, code=1) == []
+
+
+def test_probe_shows_two_channels_each_way(programs: Programs) -> None:
+    shown = programs.run("uhd_usrp_probe", "--args", f"{programs.args},serial=V9")
+    assert "Device: vusrp" in shown
+    assert "serial: V9" in shown
+    assert len(re.findall("RX Frontend: ", shown)) == len(re.findall("TX Frontend: ", shown)) == 2
+    assert "/mboards/0/time/now" in programs.run("uhd_usrp_probe", "--args", programs.args, "--tree")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--rx_rate", "1e6", "--tx_rate", "1e6"],
+        ["--rx_rate", "1e6", "--tx_rate", "1e6", "--channels", "0,1", "--rx_cpu", "sc16", "--tx_cpu", "sc8"],
+        ["--rx_rate", "5e5", "--tx_rate", "5e5", "--channels", "0,1", "--multi_streamer"],
+    ],
+)
+def test_benchmark_rate(programs: Programs, more: list[str]) -> None:
+    said = programs.run("benchmark_rate", "--args", programs.args, "--duration", "1", *more)
+    counts = dict(re.findall(r"Num (.*): +(\d+)", said))
+    assert int(counts["received samples"]) >= 900_000
+    assert int(counts["transmitted samples"]) >= 900_000
+    assert counts["sequence errors (Rx)"] == counts["sequence errors (Tx)"] == "0"
+
+
+def test_messages(programs: Programs) -> None:
+    said = programs.run("test_messages", "--args", programs.args, "--ntests", "12", "--test-chain")
+    results = re.findall(r"(\d+) successes, +(\d+) failures", said)
+    assert len(results) == 5
+    assert {failures for _, failures in results} == {"0"}
+
+
+def test_timed_commands(programs: Programs) -> None:
+    said = programs.run("test_timed_commands", "--args", programs.args)
+    assert "Difference of response time 1: 0.000000 us" in said
+    assert "Difference between actual and expected time delta: 0.000000 us" in said
+
+
+def test_a_recording_of_so_many_samples(programs: Programs, tmp_path: Path) -> None:
+    programs.run(
+        *("rx_samples_to_file", "--args", programs.args, "--file", "iq", "--type", "float", "--nsamps", "200000"),
+        *("--rate", "1e6", "--freq", "2.4e9", "--gain", "50"),
+    )
+    recorded = np.fromfile(tmp_path / "iq", np.complex64)
+    assert recorded.size == 200_000
+    # -168 dBm/Hz in 1 MHz, full scale at -60 dBm; five sigma of the mean of 200,000 exponential powers
+    assert np.mean(np.abs(recorded) ** 2) == pytest.approx(10**-4.8, rel=5 / 200_000**0.5)
+
+
+def test_a_loopback_hears_its_own_tone(programs: Programs, tmp_path: Path) -> None:
+    both = {f"--{end}-{what}": value for end in ("tx", "rx") for what, value in (("rate", "1e6"), ("freq", "1e9"))}
+    both |= {"--tx-args": programs.args, "--rx-args": programs.args, "--tx-gain": "60", "--rx-gain": "30"}
+    # an eighth of the rate: the program's wave table has it exactly. It transmits from 0.5 s on.
+    tone = {"--wave-type": "SINE", "--wave-freq": "125e3", "--ampl": "0.5", "--settling": "0.7"}
+    file = {"--type": "float", "--file": "iq", "--nsamps": "200000"}
+    programs.run("txrx_loopback_to_file", *itertools.chain(*(both | tone | file).items()))
+    spectrum = np.abs(np.fft.fft(np.fromfile(tmp_path / "iq", np.complex64))) / 200_000
+    assert int(np.argmax(spectrum)) == 25_000
+    assert spectrum[25_000] == pytest.approx(0.5, rel=0.01)  # +20 dBm less 60 dB is full scale
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["tx_waveforms", "--args", "ARGS", "--rate", "1e6", "--freq", "1e9", "--nsamps", "300000"],
+        ["tx_bursts", "--args", "ARGS", "--rate", "1e6", "--freq", "1e9", "--nsamps", "5000"],
+        ["tx_timed_samples", "--args", "ARGS"],
+        ["rx_timed_samples", "--args", "ARGS"],
+        ["rx_multi_samples", "--args", "ARGS", "--channels", "0,1"],
+        ["latency_test", "--args", "ARGS", "--nruns", "30"],
+        ["test_pps_input", "--args", "ARGS"],
+        ["usrp_list_sensors", "--args", "ARGS"],
+        ["rx_samples_c", "-a", "ARGS", "-o", "iq", "-n", "100000"],
+        ["python/rx_to_file.py", "-a", "ARGS", "-o", "iq.npy", "-f", "1e9", "-r", "1e6", "-d", "0.2", "-c", "0"],
+        ["python/benchmark_rate.py", "--args", "ARGS", "--rx_rate", "1e6", "--tx_rate", "1e6", "--duration", "1"],
+        ["uhd_rx_cfile", "-a", "ARGS", "-f", "1e9", "--samp-rate", "1e6", "-N", "200000", "iq"],
+    ],
+    ids=lambda command: Path(command[0]).name,
+)
+def test_a_program_ends_well(programs: Programs, command: list[str]) -> None:
+    said = programs.run(*[programs.args if word == "ARGS" else word for word in command])
+    assert "Traceback" not in said
+
+
+def test_samples_go_from_file_to_file(programs: Programs, tmp_path: Path, air_name: str) -> None:
+    """Two unmodified programs in lockstep: one plays a file, the other records it."""
+    rng = np.random.default_rng(3)
+    sent = (0.3 * (rng.standard_normal(50_000) + 1j * rng.standard_normal(50_000))).astype(np.complex64)
+    sent.tofile(tmp_path / "sent")
+    radio = ("--rate", "1e6", "--freq", "1e9", "--type", "float")
+    args = f"{programs.args},clock=lockstep,wait_streams=1,serial="
+    receiver = subprocess.Popen(
+        [
+            EXAMPLES / "rx_samples_to_file",
+            "--args",
+            f"{args}V2",
+            "--file",
+            "got",
+            "--nsamps",
+            "60000",
+            "--gain",
+            "50",
+            *radio,
+        ],
+        cwd=tmp_path,
+        env=programs.environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    programs.run("tx_samples_from_file", "--args", f"{args}V1", "--file", "sent", "--gain", "40", *radio)
+    assert receiver.wait(60) == 0
+    got = np.fromfile(tmp_path / "got", np.complex64)
+    # from 1 ms on; noise at -48 dBFS
+    expected = np.clip(sent.real, -1, 1) + 1j * np.clip(sent.imag, -1, 1)
+    error = got[1_000:51_000] - expected
+    assert np.mean(np.abs(error) ** 2) == pytest.approx(10**-4.8, rel=0.05)
+
+
+FLOWGRAPH = """
+import sys, time
+from gnuradio import blocks, gr, uhd
+import numpy as np, pmt
+
+def tag(offset):
+    made = gr.tag_t()
+    made.offset, made.key, made.value = offset, pmt.intern("packet_len"), pmt.from_long(1000)
+    return made
+
+args = sys.argv[1]
+graph = gr.top_block()
+stream = uhd.stream_args(cpu_format="fc32", channels=[0])
+source, sink = uhd.usrp_source(args, stream), uhd.usrp_sink(args, stream, "packet_len")
+for end, gain in ((source, 50.0), (sink, 40.0)):
+    end.set_samp_rate(1e6)
+    end.set_center_freq(1e9)
+    end.set_gain(gain)
+heard = blocks.vector_sink_c()
+bursts = blocks.vector_source_c([0.5] * 3000, False, 1, [tag(k * 1000) for k in range(3)])
+bursts.set_min_output_buffer(4096)
+graph.connect(source, blocks.head(gr.sizeof_gr_complex, 500_000), heard)
+graph.connect(bursts, sink)
+graph.run()
+np.array(heard.data(), np.complex64).tofile("iq")
+"""
+
+
+def test_a_flowgraph_hears_the_bursts_it_sends(programs: Programs, tmp_path: Path) -> None:
+    pytest.importorskip("gnuradio", reason="GNU Radio is not installed")
+    (tmp_path / "flowgraph.py").write_text(FLOWGRAPH)
+    programs.run(sys.executable, "flowgraph.py", programs.args)
+    level = np.abs(np.fromfile(tmp_path / "iq", np.complex64))
+    assert level.size == 500_000
+    # noise is at -48 dBFS
+    assert np.count_nonzero(level > 0.25) == 3_000
