@@ -62,6 +62,7 @@ ffi.cdef(
         unsigned char * p, ofdmflexframegenprops_s * props);
     int ofdmflexframegen_destroy(ofdmflexframegen q);
     int ofdmflexframegen_set_header_len(ofdmflexframegen q, unsigned int len);
+    unsigned int ofdmflexframegen_getframelen(ofdmflexframegen q);
     int ofdmflexframegen_assemble(ofdmflexframegen q, const unsigned char * header, const unsigned char * payload,
         unsigned int payload_len);
     int ofdmflexframegen_write(ofdmflexframegen q, float * samples, unsigned int n);
