@@ -7,6 +7,7 @@ Rules kept: what the device will not do (a sample rate it has not got) is an err
 rate. Everything UHD raises comes out as one line that names the device.
 """
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,10 +75,12 @@ class Transmitter:
 
 def _set_up(block: Any, rate_sps: float, hz: float, gain_db: float | None) -> float:
     """Tune one half of a device; return its gain."""
-    block.set_samp_rate(rate_sps)
-    got = block.get_samp_rate()
-    if abs(got - rate_sps) > _RATE_TOLERANCE * rate_sps:
-        raise RuntimeError(f"has no sample rate of {rate_sps:.0f}, the nearest is {got:.0f}: set the rate to that")
+    nearest = block.get_samp_rates().clip(rate_sps, True)
+    if abs(nearest - rate_sps) <= _RATE_TOLERANCE * rate_sps:
+        block.set_samp_rate(rate_sps)
+        nearest = block.get_samp_rate()
+    if abs(nearest - rate_sps) > _RATE_TOLERANCE * rate_sps:
+        raise RuntimeError(f"has no sample rate of {rate_sps:.0f}, the nearest is {nearest:.0f}: set the rate to that")
     frequencies = block.get_freq_range()
     if not frequencies.start() <= hz <= frequencies.stop():
         span = f"{frequencies.start() / 1e6:.0f} to {frequencies.stop() / 1e6:.0f} MHz"
@@ -93,6 +96,8 @@ def _set_up(block: Any, rate_sps: float, hz: float, gain_db: float | None) -> fl
 
 
 def _uhd() -> Any:
+    # UHD tells its version at every start; what goes wrong, it still tells
+    os.environ.setdefault("UHD_LOG_CONSOLE_LEVEL", "warning")
     try:
         from gnuradio import uhd
     except ImportError as error:
