@@ -112,7 +112,7 @@ def demo(tier: str, seconds: float, settings: Sequence[str], seed: int | None, *
         ratio = slacp.goodput_bps / bare.goodput_bps
         console.print(f"SLACP carried [bold]{ratio:.1f} times[/] the data.", highlight=False)
     picture = folders[-1][1] / "demo.png"
-    show.plot(folders, picture, f"TCP over a lossy link: {medium}")
+    show.plot(folders, picture, f"TCP over a lossy radio link: {medium}")
     console.print(f"plot: {picture}", highlight=False, soft_wrap=True)
     _warn(summaries, allow_late)
     require_on_time(summaries, allow_late)

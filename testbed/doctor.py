@@ -42,6 +42,8 @@ CAP_SYS_ADMIN = 21
 TUNSETIFF = 0x400454CA  # linux/if_tun.h
 IFF_TAP_NO_PI = 0x0002 | 0x1000
 
+UHD_MODULES = root() / ".build" / "vusrp" / "uhd"
+
 #: qdiscs and the parameters `tc` insists on
 QDISCS = {
     "netem": ("delay", "1ms"),
@@ -91,6 +93,7 @@ def checks(report: Report | None = None) -> list[Check]:
         _cgroup2,
         _gnuradio,
         _uhd,
+        _vusrp,
         _liquid,
         _wifi,
         _influxdb,
@@ -357,7 +360,7 @@ def _cgroup2() -> Check:
 
 def _gnuradio() -> Check:
     ok, detail = _ask_system_python("from gnuradio import gr; print(gr.version())")
-    return _check("GNU Radio", ok, detail, _apt("gnuradio", "gnuradio-dev"), "vusrp", "usrp")
+    return _check("GNU Radio", ok, detail, _apt("gnuradio"), "demo", "vusrp", "usrp")
 
 
 def _uhd() -> Check:
@@ -371,7 +374,17 @@ def _uhd() -> Check:
         detail += f", no Python module: {why}"
     lacking = [] if programs else ["uhd-host"]
     lacking += [] if imported else ["python3-uhd"]
-    return _check("UHD", not lacking, detail, _apt(*lacking, "libuhd-dev"), "vusrp", "usrp")
+    return _check("UHD", not lacking, detail, _apt(*lacking), "demo", "vusrp", "usrp")
+
+
+def _vusrp() -> Check:
+    path = UHD_MODULES.relative_to(root())
+    ok, detail = False, f"no module in {path}"
+    if any(UHD_MODULES.glob("*.so")):
+        ok, detail = _ask(("uhd_find_devices", "--args", "type=vusrp"), UHD_MODULE_PATH=str(UHD_MODULES))
+        detail = f"UHD finds them through {path}" if ok else detail or "UHD finds none"
+    remedy = f"remove {path.parent} and start ./fadelab again, which builds it; .build/setup.log says what went wrong"
+    return _check("virtual USRPs", ok, detail, remedy, "demo", "vusrp")
 
 
 def _liquid() -> Check:
@@ -385,7 +398,7 @@ def _liquid() -> Check:
         "print(version().decode())\n"
     )
     ok, detail = _ask_system_python(code)
-    return _check("liquid-dsp", ok, detail, _apt("libliquid-dev"), "vusrp", "usrp")
+    return _check("liquid-dsp", ok, detail, _apt("libliquid1"), "demo", "vusrp", "usrp")
 
 
 def _wifi() -> Check:
@@ -437,10 +450,10 @@ def _ask_system_python(code: str) -> tuple[bool, str]:
     return _ask((SYSTEM_PYTHON, "-I", "-c", code))
 
 
-def _ask(command: tuple[str, ...]) -> tuple[bool, str]:
+def _ask(command: tuple[str, ...], **variables: str) -> tuple[bool, str]:
     """Run a program; returns whether it succeeded, and the first line it said or what is wrong."""
     # Our own PYTHONPATH is no business of other programs.
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")} | variables
     try:
         done = subprocess.run(
             command,

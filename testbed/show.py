@@ -3,10 +3,12 @@
 Progress goes to stderr, so that stdout holds the result alone.
 """
 
+import textwrap
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
 
@@ -202,30 +204,38 @@ def _pyplot() -> Any:
 
 
 def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
-    """Draw goodput, data received, cwnd and losses of some runs over time into one PNG."""
+    """Draw goodput, data received, cwnd and losses of some runs over time into one PNG; with radios, SNR and PER."""
     plt = _pyplot()
-    figure, axes = plt.subplots(2, 2, figsize=(11, 6.5), layout="constrained", sharex=True)
-    (goodput, received), (cwnd, losses) = axes
+    radios = any(read_records(folder, "phy") for _, folder in folders)
+    names = [
+        ("Goodput (1 s mean)", "Mbit/s"),
+        ("Received", "MB"),
+        ("cwnd", "KiB"),
+        ("Losses: on the air (dotted) and left for TCP", "frames"),
+    ]
+    if radios:
+        names += [("SNR of the frames heard", "dB"), ("Frames lost on the air (1 s mean)", "%")]
+    lines = len(names) // 2
+    figure, axes = plt.subplots(lines, 2, figsize=(11, 0.5 + 3 * lines), layout="constrained", sharex=True)
+    goodput, received, cwnd, losses, *phy = axes.flat
     for colour, (label, folder) in zip(COLOURS, folders, strict=False):
         _draw_flows(goodput, received, folder, label, colour)
         _draw_cwnd(cwnd, folder, label, colour)
         _draw_losses(losses, folder, label, colour)
-    for axis, name, unit in (
-        (goodput, "Goodput (1 s mean)", "Mbit/s"),
-        (received, "Received", "MB"),
-        (cwnd, "cwnd", "KiB"),
-        (losses, "Losses: on the air (dotted) and left for TCP", "frames"),
-    ):
+        if radios:
+            _draw_phy(phy[0], phy[1], folder, label, colour)
+    for axis, (name, unit) in zip(axes.flat, names, strict=True):
         axis.set_title(name, loc="left", fontsize=10)
         axis.set_ylabel(unit)
         axis.grid(alpha=0.3)
-        axis.set_ylim(bottom=0)
+        if unit != "dB":
+            axis.set_ylim(bottom=0)
         axis.spines[["top", "right"]].set_visible(False)
-    for axis in (cwnd, losses):
+    for axis in axes[-1]:
         axis.set_xlabel("time (s)")
         axis.set_xlim(left=0)
     received.legend(frameon=False)
-    figure.suptitle(title, fontweight="bold")
+    figure.suptitle(textwrap.fill(title, 100), fontweight="bold", fontsize=11)
     figure.savefig(target, dpi=130)
     plt.close(figure)
 
@@ -248,6 +258,20 @@ def _draw_losses(axis: "Axes", folder: Path, label: str, colour: str) -> None:
     times = [row["time_ns"] / 1e9 for row in rows]
     axis.plot(times, [row["corruption_losses"] for row in rows], color=colour, linestyle=":", label=label)
     axis.plot(times, left_for_tcp(rows), color=colour, label=label)
+
+
+def _draw_phy(snr: "Axes", per: "Axes", folder: Path, label: str, colour: str) -> None:
+    rows = [row for row in read_records(folder, "phy") if row["link"] == "up" and row["per"] is not None]
+    times = [row["time_ns"] / 1e9 for row in rows]
+    snr.plot(times, [row["snr_db"] for row in rows], color=colour, label=label, linewidth=1)
+    recent: deque[tuple[float, float]] = deque()
+    shares = []
+    for time, row in zip(times, rows, strict=True):
+        recent.append((time, row["per"]))
+        while recent[0][0] < time - 1:
+            recent.popleft()
+        shares.append(100 * fmean(share for _, share in recent))
+    per.plot(times, shares, color=colour, label=label, linewidth=1)
 
 
 def left_for_tcp(rows: Sequence[dict[str, Any]]) -> list[int]:
