@@ -1,0 +1,335 @@
+"""The bench of the hardware-in-the-loop tests: two radios, virtual or real, and a loss between them that a test sets.
+
+Read first: README.md here. A test says what the link must do at a loss or an SNR; only this file knows what makes it:
+on virtual radios the gain of the path on the air, on real ones the transmit gain, lowered by as much.
+
+Rules kept: data is compared here, octet by octet, whatever a test looks at. A measurement during which a device could
+not keep up is no measurement: it is made once more, and fails for good with what was late. Waits are bounded and end on
+events.
+"""
+
+import itertools
+import os
+import random
+import select
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from flowgraphs.air import Air
+from flowgraphs.frontend import RadioSettings
+from flowgraphs.levels import MIDDLE_GAIN_DB, path_gain_db
+from flowgraphs.ofdm import OfdmPhy
+from flowgraphs.phy import Phy, Received
+from flowgraphs.transceiver import Transceiver
+from testbed.onair import LEAD_NS
+from testbed.results import Summary
+from testbed.running import run_once
+from testbed.scenario import Scenario
+from testbed.scenario_file import validate
+from tests.testbed.live import wait_for
+
+RATE_SPS = 2.5e6
+#: the carrier of the other direction lies so far below
+DUPLEX_HZ = 50e6
+#: an IP packet of usual length
+FRAME_BYTES = 1500
+#: where a real radio's own imperfections add nothing to the noise
+LINEAR_DB = 25.0
+#: SNR of virtual radios without loss
+_CLEAR_DB = 40.0
+_CALIBRATION_STEP_DB = 5.0
+#: frames in the radio: one on the air, one behind it
+_IN_RADIO = 2
+#: how long the last frame is waited for, which may have been missed
+_PATIENCE_NS = 1_000_000_000
+
+_numbers = itertools.count()
+
+
+def frames(count: int, nbytes: int = FRAME_BYTES, seed: int = 1) -> list[bytes]:
+    """Return frames of random octets."""
+    rng = random.Random(seed)
+    return [rng.randbytes(nbytes) for _ in range(count)]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What became of `sent` frames; figures are means over the frames that were heard."""
+
+    sent: int
+    heard: Sequence[Received]
+
+    @property
+    def per(self) -> float:
+        """Share of frames that were missed or damaged."""
+        return 1 - sum(received.crc_ok for received in self.heard) / self.sent
+
+    @property
+    def snr_db(self) -> float:
+        """SNR per sample as the receiver measured it."""
+        return self._mean("snr_db")
+
+    @property
+    def rssi_db(self) -> float:
+        """Level relative to full scale."""
+        return self._mean("rssi_db")
+
+    def _mean(self, figure: str) -> float:
+        assert self.heard, "no frame was heard: check carriers, cable and levels"
+        return fmean(getattr(received, figure) for received in self.heard)
+
+
+class Pair:
+    """Two running transceivers: `a` sends, `b` hears.
+
+    `lose(db)` attenuates what `b` hears by `db` more than at first and returns the loss the device made of it.
+    """
+
+    def __init__(self, a: Transceiver, b: Transceiver, lose: Callable[[float], float]) -> None:
+        self.a = a
+        self.b = b
+        self.set_loss = lose
+        self._sent = 0
+
+    def set_snr(self, snr_db: float) -> float:
+        """Set the loss at which `b` should hear about this SNR; return the loss in force."""
+        return self.set_loss(self.clear_snr_db - snr_db)
+
+    @cached_property
+    def clear_snr_db(self) -> float:
+        """SNR without loss: measured at one where it is linear, and the loss added."""
+        for step in itertools.count():
+            loss_db = self.set_loss(step * _CALIBRATION_STEP_DB)
+            snr_db = self.exchange(frames(20, 300)).snr_db
+            if snr_db < LINEAR_DB:
+                return snr_db + loss_db
+        raise AssertionError
+
+    def exchange(self, sent: Sequence[bytes], receive: Callable[[], Received | None] | None = None) -> Exchange:
+        """Send frames, at most two in the radio at a time, and return what was heard of them.
+
+        `receive` takes the next frame from `b`, or None; it is called at least once for every frame sent.
+        """
+        for _ in range(2):
+            before = self._troubles()
+            exchange = self._exchange(sent, receive or self.b.receive)
+            after = self._troubles()
+            if after == before:
+                return exchange
+        pytest.fail(
+            f"the machine did not keep up, twice: gaps heard and samples sent late rose from {before} to {after}; free "
+            "it and measure again"
+        )
+
+    def _exchange(self, sent: Sequence[bytes], receive: Callable[[], Received | None]) -> Exchange:
+        first = self._sent
+        last = first + len(sent) - 1
+        waiting = deque(sent)
+        heard: dict[int, Received] = {}
+        leaves_at: deque[int] = deque()
+        now = time.monotonic_ns()
+        give_up_at = now + _PATIENCE_NS
+        while last not in heard and now < give_up_at:
+            while leaves_at and leaves_at[0] <= now:
+                leaves_at.popleft()
+            while waiting and len(leaves_at) < _IN_RADIO:
+                frame = waiting.popleft()
+                self.a.send(frame)
+                self._sent += 1
+                starts_at = max(leaves_at[-1] if leaves_at else 0, now + LEAD_NS)
+                leaves_at.append(starts_at + self.a.airtime_ns(len(frame)))
+                give_up_at = leaves_at[-1] + _PATIENCE_NS
+            wakes_at = leaves_at[0] if leaves_at else give_up_at
+            select.select([self.b], [], [], (wakes_at - now) / 1e9)
+            while (received := receive()) is not None:
+                # the check of a frame's CRC must not be all that vouches for it
+                if received.sequence >= first:
+                    heard[received.sequence] = received
+            now = time.monotonic_ns()
+        for sequence, received in heard.items():
+            assert not received.crc_ok or received.payload == sent[sequence - first], f"frame {sequence} is not as sent"
+        return Exchange(len(sent), list(heard.values()))
+
+    def _troubles(self) -> tuple[int, int]:
+        return self.b.counters().overflows, self.a.counters().underflows
+
+
+@dataclass(frozen=True, slots=True)
+class Radios:
+    """Two radios that are there: their device arguments, and how to attenuate what the second hears of the first."""
+
+    args: tuple[str, str]
+    #: set_loss(a, db) returns the loss in force
+    set_loss: Callable[[Transceiver, float], float]
+
+
+class Bench(ABC):
+    """Two radios and the scenarios that run on them; results go below `runs`."""
+
+    tier: str
+    #: SNR without loss, where it is known without a measurement
+    clear_snr_db: float | None
+
+    def __init__(self, *, up_hz: float, runs: Path) -> None:
+        self.up_hz = up_hz
+        self._runs = runs
+
+    def scenario(self, **changes: Any) -> Scenario:
+        """Return a scenario for this bench; `channel`, `link` and `radio` are merged, other keys replaced."""
+        raw: dict[str, Any] = {
+            "name": "hil",
+            "tier": self.tier,
+            "channel": {"rate_bps": 2_000_000, "delay_ms": 10},
+            "radio": {"up_hz": self.up_hz, "down_hz": self.up_hz - DUPLEX_HZ, "rate_sps": RATE_SPS, **self._radio()},
+            "workloads": [{"kind": "bulk", "bytes": 200_000}],
+        }
+        for key, value in changes.items():
+            raw[key] = {**raw.get(key, {}), **value} if key in ("channel", "link", "radio") else value
+        return validate(raw, "hil")
+
+    def run(self, scenario: Scenario) -> Summary:
+        """Run a scenario whose asserted figures do not depend on how well the clock was kept."""
+        return run_once(scenario, self._runs, lambda progress: None)
+
+    def measure(self, scenario: Scenario) -> Summary:
+        """Run a scenario whose asserted figures lateness would falsify."""
+        for _ in range(2):
+            summary = self.run(scenario)
+            if summary.on_time:
+                return summary
+        pytest.fail(
+            f"the machine did not keep up, twice: {summary.late_events} of {summary.events} events were late (worst "
+            f"{summary.max_late_ms:.0f} ms); free it and measure again"
+        )
+
+    @contextmanager
+    def pair(
+        self, *, modulation: str = "qpsk", fec: str = "none", rate_sps: float = RATE_SPS, up_hz: float | None = None
+    ) -> Iterator[Pair]:
+        """Run two transceivers with PHY ofdm, without loss at first."""
+        phy = OfdmPhy(rate_sps=rate_sps, modulation=modulation, fec=fec)
+        with self.join(phy, rate_sps=rate_sps, up_hz=up_hz) as pair:
+            yield pair
+
+    @contextmanager
+    def join(self, phy: Phy, *, rate_sps: float = RATE_SPS, up_hz: float | None = None) -> Iterator[Pair]:
+        """Run two transceivers with any PHY, without loss at first."""
+        up_hz = self.up_hz if up_hz is None else up_hz
+        down_hz = up_hz - DUPLEX_HZ
+        with (
+            self._radios(phy, rate_sps) as radios,
+            _real_time(),
+            _started(RadioSettings(radios.args[1], rate_sps, down_hz, up_hz), phy) as b,
+        ):
+            # samples come before anything is sent: nothing is missed for want of a listener
+            wait_for(lambda: len(b.samples()))
+            with _started(RadioSettings(radios.args[0], rate_sps, up_hz, down_hz), phy) as a:
+                radios.set_loss(a, 0.0)
+                yield Pair(a, b, lambda db: radios.set_loss(a, db))
+
+    @abstractmethod
+    def at_snr(self, snr_db: float) -> Mapping[str, Mapping[str, float]]:
+        """Return the changes to a scenario that give its receivers this SNR."""
+
+    @abstractmethod
+    def _radios(self, phy: Phy, rate_sps: float) -> AbstractContextManager[Radios]:
+        """Hold two radios for a pair."""
+
+    def _radio(self) -> Mapping[str, Any]:
+        """Return what this bench adds to a scenario's `radio`."""
+        return {}
+
+
+class VirtualBench(Bench):
+    """Virtual USRPs, on airs that last as long as a pair or a run."""
+
+    tier = "vusrp"
+    clear_snr_db = _CLEAR_DB
+
+    def at_snr(self, snr_db: float) -> Mapping[str, Mapping[str, float]]:
+        return {"channel": {"snr_db": snr_db}}
+
+    @contextmanager
+    def _radios(self, phy: Phy, rate_sps: float) -> Iterator[Radios]:
+        clear_db = path_gain_db(_CLEAR_DB, rate_sps=rate_sps, tx_gain_db=MIDDLE_GAIN_DB, rms=phy.rms)
+        with Air.create(f"hil-{os.getpid()}-{next(_numbers)}", seed=1) as air:
+
+            def set_loss(a: Transceiver, db: float) -> float:
+                air.set_link("A", "B", gain_db=clear_db - db)
+                return db
+
+            yield Radios((f"type=vusrp,air={air.name},serial=A", f"type=vusrp,air={air.name},serial=B"), set_loss)
+
+
+class RealBench(Bench):
+    """Two USRPs joined by cables and attenuators; `devices` are ST's and BAS's UHD arguments."""
+
+    tier = "usrp"
+    clear_snr_db = None
+
+    def __init__(self, devices: tuple[str, str], *, up_hz: float, runs: Path) -> None:
+        super().__init__(up_hz=up_hz, runs=runs)
+        self._args = devices
+
+    def at_snr(self, snr_db: float) -> Mapping[str, Mapping[str, float]]:
+        gain_db, clear_snr_db = self._calibration
+        return {"radio": {"tx_gain_db": gain_db - (clear_snr_db - snr_db)}}
+
+    @cached_property
+    def _calibration(self) -> tuple[float, float]:
+        """Transmit gain without loss, and the SNR it gives."""
+        with self.pair() as pair:
+            return pair.a.tx.gain_db, pair.clear_snr_db
+
+    @contextmanager
+    def _radios(self, phy: Phy, rate_sps: float) -> Iterator[Radios]:
+        yield Radios(self._args, _lower_gain)
+
+    def _radio(self) -> Mapping[str, Any]:
+        return {"devices": self._args}
+
+
+def _lower_gain(a: Transceiver, db: float) -> float:
+    gains = a.tx.block.get_gain_range()
+    wanted_db = a.tx.gain_db - db
+    if not gains.start() <= wanted_db <= gains.stop():
+        pytest.fail(
+            f"a loss of {db:.1f} dB takes a transmit gain of {wanted_db:.1f} dB, and the radio has {gains.start():g} "
+            f"to {gains.stop():g}: change the attenuator between the radios"
+        )
+    a.tx.block.set_gain(wanted_db)
+    return a.tx.gain_db - float(a.tx.block.get_gain())
+
+
+@contextmanager
+def _real_time() -> Iterator[None]:
+    """Let the threads that are started here run before those of other programs, as in a station."""
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError:
+        yield
+        return
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+@contextmanager
+def _started(settings: RadioSettings, phy: Phy) -> Iterator[Transceiver]:
+    transceiver = Transceiver(settings, phy)
+    transceiver.start()
+    try:
+        yield transceiver
+    finally:
+        transceiver.close()
