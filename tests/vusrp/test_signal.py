@@ -138,6 +138,26 @@ def test_a_clock_that_is_off_moves_the_carrier_and_the_samples(lab: Lab) -> None
     assert frequency_hz(rx.collect(20_000)[0][5_000:]) == pytest.approx(0.0, abs=0.01)
 
 
+def test_a_clock_may_drift_while_it_runs(lab: Lab) -> None:
+    tx = lab.radio("V1")
+    rx = lab.radio("V2", rx_gain=50.0)
+    tx.send(tone(20_000, 0.0), at=2_000, end=False)
+    rx.start(60_000)
+    first = rx.collect(15_000)[0][3_000:]
+    lab.air.set_clock_offset("V1", 20.0)
+    tx.send(tone(30_000, 0.0), start=False)
+    second = rx.collect(15_000)[0][8_000:]
+    lab.air.set_clock_offset("V2", 50.0)
+    rx.collect(2_040)  # the packet that has begun stays as it is
+    third, piece = rx.recv(2_040)
+    assert [frequency_hz(part) for part in (first, second)] == pytest.approx([0.0, 20_000.0], abs=0.01)
+    assert frequency_hz(third[0]) == pytest.approx(20_000.0 - 50_000.0, abs=3.0)  # 50 ppm of it are the samples'
+    assert abs(piece.at - 32_040) <= 1
+    assert (piece.error, rx.recv(2_040)[1].at) == ("none", piece.at + 2_040)
+    level = np.abs(np.concatenate([first, second, third[0]]))
+    assert level == pytest.approx(0.5, abs=0.005)
+
+
 def test_timed_commands_take_effect_on_their_sample(lab: Lab) -> None:
     tx = lab.radio("V1", tx_gain=40.0)
     rx = lab.radio("V2", rx_gain=40.0)
