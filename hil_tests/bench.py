@@ -105,6 +105,16 @@ class Pair:
         """Set the loss at which `b` should hear about this SNR; return the loss in force."""
         return self.set_loss(self.clear_snr_db - snr_db)
 
+    def set_tx_gain(self, db: float) -> float:
+        """Set the gain of `a`, until a loss is set; return what the device made of it."""
+        self.a.tx.block.set_gain(db)
+        return float(self.a.tx.block.get_gain())
+
+    def set_rx_gain(self, db: float) -> float:
+        """Set the gain of `b`; return what the device made of it."""
+        self.b.rx.set_gain(db)
+        return self.b.rx.gain_db
+
     @cached_property
     def clear_snr_db(self) -> float:
         """SNR without loss: measured at one where it is linear, and the loss added."""

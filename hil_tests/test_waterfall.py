@@ -103,5 +103,5 @@ def draw(curves: dict[Mode, list[Point]], path: Path) -> None:
         title=f"PHY ofdm, frames of 1500 bytes, {FRAMES} per point; ×: liquid-dsp's own at 10 %",
     )
     axes.grid(alpha=0.3)
-    axes.legend()
+    figure.legend(loc="outside right upper")
     figure.savefig(path, dpi=120)

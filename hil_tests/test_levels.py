@@ -1,0 +1,146 @@
+"""Carriers, gains and losses: what is set is what the receiver finds, and the gain control finds a gain that works."""
+
+import time
+from collections import deque
+
+import pytest
+
+from flowgraphs.gain import CLIP_DBFS, WEAK_DBFS
+from flowgraphs.phy import Received
+from hil_tests.bench import DUPLEX_HZ, LINEAR_DB, Bench, Pair, frames
+from testbed.medium import make_hop
+from testbed.onair import OnAirRadio
+
+pytestmark = pytest.mark.radio
+
+#: of QPSK without a code, frames of 1500 octets: a tenth is lost
+THRESHOLD_DB = 12.3
+#: where hardly any of the frames used here is lost, and noise hardly adds to the level
+SAFE_DB = 17.0
+#: short frames, since their number counts here
+FRAMES = frames(30, 300)
+#: what a device's gain may be off
+GAIN_ERROR_DB = 1.5
+STEP_DB = 4.0
+CARRIERS = 7
+#: bound on how long the gain control may take: a search through the range of any device
+SETTLED_WITHIN_S = 30.0
+
+
+def test_frames_cross_on_carriers_over_the_whole_range(bench: Bench) -> None:
+    with bench.pair() as pair:
+        ranges = [block.get_freq_range() for end in (pair.a, pair.b) for block in (end.tx.block, end.rx.block)]
+    lowest_hz = max(span.start() for span in ranges) + DUPLEX_HZ
+    highest_hz = min(span.stop() for span in ranges)
+    ratio = (highest_hz / lowest_hz) ** (1 / (CARRIERS - 1))
+    heard = {}
+    for up_hz in (lowest_hz * ratio**n for n in range(CARRIERS)):
+        with bench.pair(up_hz=min(up_hz, highest_hz)) as pair:
+            heard[up_hz] = len([received for received in pair.exchange(FRAMES).heard if received.crc_ok])
+    assert all(count == len(FRAMES) for count in heard.values()), heard
+
+
+def test_the_level_follows_the_transmit_gain(bench: Bench) -> None:
+    with bench.pair() as pair:
+        pair.set_snr(SAFE_DB + 4 * STEP_DB)
+        first_db = float(pair.a.tx.block.get_gain())
+        gains_db, levels_db = [], []
+        for step in range(5):
+            gains_db.append(pair.set_tx_gain(first_db - step * STEP_DB))
+            levels_db.append(pair.exchange(FRAMES).rssi_db)
+    assert_moves_alike(gains_db, levels_db, GAIN_ERROR_DB)
+
+
+def test_the_level_follows_the_receive_gain(bench: Bench) -> None:
+    with bench.pair() as pair:
+        pair.set_snr(SAFE_DB)
+        first_db = pair.b.rx.gain_db
+        gains_db, levels_db = [], []
+        for step in range(5):
+            gains_db.append(pair.set_rx_gain(first_db + step * STEP_DB))
+            pair.b.peak_dbfs()
+            levels_db.append(pair.exchange(FRAMES).rssi_db)
+            assert pair.b.peak_dbfs() < CLIP_DBFS, "put in an attenuator: the receiver clips"
+    assert_moves_alike(gains_db, levels_db, GAIN_ERROR_DB)
+
+
+def test_snr_falls_with_the_cables_loss(bench: Bench) -> None:
+    with bench.pair() as pair:
+        clear_db = min(pair.clear_snr_db, LINEAR_DB)
+        losses_db, snrs_db = [], []
+        for wanted_db in (clear_db, 22.0, 19.0, 16.0, THRESHOLD_DB + 1.0):
+            losses_db.append(pair.set_snr(wanted_db))
+            snrs_db.append(pair.exchange(FRAMES).snr_db)
+        assert_moves_alike([-loss_db for loss_db in losses_db], snrs_db, 1.0)
+        pair.set_snr(THRESHOLD_DB - 4.0)
+        assert pair.exchange(frames(30)).per > 0.9
+
+
+def assert_moves_alike(set_db: list[float], found_db: list[float], tolerance_db: float) -> None:
+    """What was found rises and falls as what was set, from the first on."""
+    errors_db = [(found - found_db[0]) - (given - set_db[0]) for given, found in zip(set_db, found_db, strict=True)]
+    assert abs(set_db[-1] - set_db[0]) > 10, f"hardly anything was moved: {set_db}"
+    assert all(abs(error_db) <= tolerance_db for error_db in errors_db), f"set {set_db}, found {found_db}"
+
+
+# -- automatic gain ------------------------------------------------------------------------------------------
+
+
+class Listener:
+    """The receiver's end as a station has it: with automatic gain."""
+
+    def __init__(self, bench: Bench, pair: Pair) -> None:
+        self._heard: deque[Received] = deque()
+        scenario = bench.scenario()
+        self._radio = OnAirRadio(
+            make_hop(scenario.channel.direction("down"), "down", scenario.seed, 10_000),
+            pair.b,
+            max_frame_bytes=scenario.max_frame_bytes,
+            late_bound_ns=0,
+            automatic_gain=True,
+            heard=self._heard.append,
+        )
+
+    def receive(self) -> Received | None:
+        self._radio.handle_deadline(time.monotonic_ns())
+        while self._radio.receive() is not None:
+            pass
+        return self._heard.popleft() if self._heard else None
+
+
+def settle(pair: Pair, listener: Listener) -> None:
+    """Send until the gain stays and all is heard."""
+    give_up_at = time.monotonic() + SETTLED_WITHIN_S
+    while True:
+        before_db = pair.b.rx.gain_db
+        exchange = pair.exchange(FRAMES, listener.receive)
+        if exchange.per == 0 and pair.b.rx.gain_db == before_db:
+            return
+        assert time.monotonic() < give_up_at, f"at {before_db:g} dB {100 * exchange.per:.0f} % are lost still"
+
+
+def test_automatic_gain_comes_down_for_a_strong_signal(bench: Bench) -> None:
+    with bench.pair() as pair:
+        pair.set_loss(0)
+        loudest_db = pair.set_rx_gain(pair.b.rx.gain_range_db[1])
+        pair.b.peak_dbfs()
+        pair.exchange(FRAMES)
+        assert pair.b.peak_dbfs() > CLIP_DBFS, "take an attenuator out: the receiver does not clip at its highest gain"
+        listener = Listener(bench, pair)
+        settle(pair, listener)
+        pair.b.peak_dbfs()
+        assert pair.exchange(frames(60), listener.receive).per == 0
+        assert pair.b.peak_dbfs() < CLIP_DBFS
+        assert pair.b.rx.gain_db < loudest_db
+
+
+def test_automatic_gain_goes_up_for_a_weak_signal(bench: Bench) -> None:
+    with bench.pair() as pair:
+        pair.set_snr(SAFE_DB)
+        lowest_db = pair.set_rx_gain(pair.b.rx.gain_range_db[0])
+        listener = Listener(bench, pair)
+        settle(pair, listener)
+        exchange = pair.exchange(frames(60), listener.receive)
+        assert exchange.per <= 0.1
+        assert exchange.rssi_db >= WEAK_DBFS
+        assert pair.b.rx.gain_db > lowest_db
