@@ -120,7 +120,7 @@ def finish(
 def write(target: Path, samples: Samples, *, datatype: str = "cf32_le", **about: Any) -> Path:
     """Write a recording whole; `about` is what `finish` takes. Samples of ci16_le are clipped at full scale 1."""
     if datatype == "ci16_le":
-        scaled = np.rint(np.ascontiguousarray(samples, np.complex64).view(np.float32) * _FULL_SCALE)
+        scaled = np.rint(np.ascontiguousarray(samples, np.complex128).view(np.float64) * _FULL_SCALE)
         stored: NDArray[Any] = np.clip(scaled, -_FULL_SCALE, _FULL_SCALE).astype("<i2")
     else:
         stored = samples.astype("<c8")
