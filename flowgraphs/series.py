@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from channel.replay import Trace
+
 MAX_TAPS = 24
 
 _MAGIC = b"FADESER1"
@@ -76,6 +78,21 @@ def write_gains(path: Path, interval_ns: float, gains_db: ArrayLike) -> None:
     if gains.ndim != 1:
         raise SeriesError(f"gains_db has shape {gains.shape}; it must be a vector.")
     write_series(path, interval_ns, (0.0,), (10.0 ** (gains / 20.0))[:, np.newaxis])
+
+
+def gains_of(trace: Trace, interval_ns: float) -> NDArray[np.float64]:
+    """Return the gains (dB) behind a recorded channel trace, `interval_ns` apart: its SNR, with a mean power of 0 dB.
+
+    Linear between the frames whose SNR is known; of a missed frame nothing is, so a fade that hid frames altogether
+    comes out too shallow. Raises SeriesError for a trace with less than two SNRs.
+    """
+    known = [(at, snr) for at, snr in zip(trace.time_ns, trace.snr_db, strict=True) if snr is not None]
+    if len(known) < 2 or known[0][0] == known[-1][0]:
+        raise SeriesError("the trace has no SNR over time; record it with a radio.")
+    times, snrs = np.array(known).T
+    grid = np.arange(times[0], times[-1], interval_ns)
+    gains = np.interp(grid, times, snrs)
+    return np.asarray(gains - 10 * np.log10(np.mean(10 ** (gains / 10))))
 
 
 def read_series(path: Path) -> Series:

@@ -9,12 +9,18 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from channel.trace import read_trace
 from flowgraphs.air import Air
+from flowgraphs.recording import Recording
+from flowgraphs.series import gains_of, write_gains
 from testbed.errors import FadelabError
 
+#: what a recording's full scale arrives with
+DEFAULT_INTERFERENCE_DBM = -60.0
 _PATH_KEYS = ("gain_db", "delay_ns", "cfo_hz")
 _PROFILE_KEYS = ("doppler_hz", "k_db", "delay_spread_ns")
-_OTHER_KEYS = ("fading", "series", "noise_dbm_hz", "clock_ppm")
+_NAMED_KEYS = ("fading", "series", "interference")
+_OTHER_KEYS = ("noise_dbm_hz", "clock_ppm", "level_dbm")
 
 
 def show_all() -> None:
@@ -43,7 +49,7 @@ def remove(name: str) -> None:
 def change(name: str, tx: str, rx: str, settings: Sequence[str]) -> None:
     """Apply `KEY=VALUE`s to the paths from `tx` to `rx`; nothing is changed when one cannot be read."""
     texts = dict(_split(setting) for setting in settings)
-    fading, series = texts.pop("fading", None), texts.pop("series", None)
+    fading, series, interference = (texts.pop(key, None) for key in _NAMED_KEYS)
     numbers = {key: _number(key, text) for key, text in texts.items()}
     path: dict[str, Any] = {key: numbers[key] for key in _PATH_KEYS if key in numbers}
     options = {key: numbers[key] for key in _PROFILE_KEYS if key in numbers}
@@ -53,6 +59,9 @@ def change(name: str, tx: str, rx: str, settings: Sequence[str]) -> None:
         path["taps"] = ()
     if series is not None:
         path["series"] = Path(series)
+    if "level_dbm" in numbers and interference in (None, "none"):
+        raise FadelabError("level_dbm belongs to a recording: add interference=RECORDING")
+    recording = None if interference in (None, "none") else _interference(Path(interference))
     with Air.open(name) as air:
         if fading not in (None, "none"):
             air.set_profile(tx, rx, fading, **{"doppler_hz": 0.0, **options})
@@ -62,11 +71,36 @@ def change(name: str, tx: str, rx: str, settings: Sequence[str]) -> None:
             air.set_receiver(rx, noise_dbm_hz=numbers["noise_dbm_hz"])
         if "clock_ppm" in numbers:
             air.set_clock_offset(tx, numbers["clock_ppm"])
+        if recording is not None:
+            air.set_interference(
+                rx,
+                recording.path,
+                rate_sps=recording.rate_sps,
+                freq_hz=recording.frequency_hz or 0.0,
+                level_dbm=numbers.get("level_dbm", DEFAULT_INTERFERENCE_DBM),
+            )
+        elif interference == "none":
+            air.set_interference(rx, None)
+
+
+def make_series(trace: Path, target: Path, interval_ms: float) -> None:
+    """Turn the SNRs of a channel trace into a series of gains for a path to follow."""
+    interval_ns = interval_ms * 1e6
+    gains_db = gains_of(read_trace(trace), interval_ns)
+    write_gains(target, interval_ns, gains_db)
+    print(f"{target}  {len(gains_db) * interval_ms / 1e3:.1f} s, {gains_db.min():.1f} to {gains_db.max():.1f} dB")
+
+
+def _interference(path: Path) -> Recording:
+    recording = Recording.read(path)
+    if recording.datatype != "cf32_le" or recording.frequency_hz is None:
+        raise FadelabError(f"{path}: interference is a recording of cf32_le samples that says its frequency")
+    return recording
 
 
 def _split(setting: str) -> tuple[str, str]:
     key, equals, text = setting.partition("=")
-    known = (*_PATH_KEYS, *_PROFILE_KEYS, *_OTHER_KEYS)
+    known = (*_PATH_KEYS, *_PROFILE_KEYS, *_NAMED_KEYS, *_OTHER_KEYS)
     if not equals or not text:
         raise click.UsageError(f"{setting}: must be KEY=VALUE, as in gain_db=-80")
     if key not in known:

@@ -268,10 +268,23 @@ def air_set(name: str, settings: tuple[str, ...], tx: str, rx: str) -> None:
     doppler_hz=5 k_db=6 delay_spread_ns=300             of the profile
     series=FILE            gains or taps to follow      noise_dbm_hz=-168   noise of the receivers in --to
     clock_ppm=2            clock offset of the radios in --from
+    interference=REC       a SigMF recording that --to hears over and over; none ends it
+    level_dbm=-60          what its full scale arrives with
     """
     from testbed import air_commands
 
     air_commands.change(name, tx, rx, settings)
+
+
+@air.command("series")
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--interval-ms", type=click.FloatRange(min=0.01), default=5.0, show_default=True)
+def air_series(trace: Path, target: Path, interval_ms: float) -> None:
+    """Turn a recorded channel trace into a series of gains, for: fadelab air set NAME series=TARGET"""
+    from testbed import air_commands
+
+    air_commands.make_series(trace, target, interval_ms)
 
 
 @air.command("remove")

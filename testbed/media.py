@@ -63,8 +63,10 @@ def virtual_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
         for side in SIDES:
             direction = scenario.channel.direction(side)
             gain_db = path_gain_db(direction.snr_db, rate_sps=radio.rate_sps, tx_gain_db=tx_gain_db, rms=phy.rms)
-            taps = () if direction.fading is None else direction.fading.taps()
-            air.set_link(SERIALS[side], SERIALS[other(side)], gain_db=gain_db, cfo_hz=direction.cfo_hz, taps=taps)
+            path: dict[str, Any] = {"gain_db": gain_db, "cfo_hz": direction.cfo_hz}
+            if direction.fading is not None:
+                path["taps"], path["series"] = direction.fading.taps(), direction.fading.series
+            air.set_link(SERIALS[side], SERIALS[other(side)], **path)
         yield {side: Wiring({"device": f"type=vusrp,air={name},serial={SERIALS[side]}"}) for side in SIDES}
 
 

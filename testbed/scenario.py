@@ -225,14 +225,20 @@ class FadingOptions(Part):
     delay_spread_ns: Positive | None = None
     #: for profile rician: power of the line of sight over the scattered power
     k_db: float | None = None
+    #: in place of a profile: recorded gains or taps; a relative path starts at the scenario's folder
+    series: Path | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "FadingOptions":
+        if self.series is not None and (self.profile != "flat" or self.doppler_hz):
+            raise ValueError("series stands in place of a profile: give one or the other")
         self.taps()
         return self
 
     def taps(self) -> tuple[Tap, ...]:
-        """Return the taps of the multipath channel."""
+        """Return the taps of the multipath channel; a series brings its own."""
+        if self.series is not None:
+            return ()
         return profile(self.profile, doppler_hz=self.doppler_hz, delay_spread_ns=self.delay_spread_ns, k_db=self.k_db)
 
 

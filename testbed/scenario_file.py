@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from testbed import scenario as schema
 from testbed.errors import FadelabError
 from testbed.medium import check_medium
-from testbed.scenario import SIDES, DirectionError, Scenario, TraceErrors
+from testbed.scenario import SIDES, DirectionError, Scenario
 
 
 class ScenarioError(FadelabError):
@@ -68,10 +68,7 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
     except ValidationError as error:
         raise ScenarioError(f"{where}: {_explain(error)}") from None
     if base is not None:
-        for side in SIDES:
-            errors = scenario.channel.direction(side).errors
-            if isinstance(errors, TraceErrors) and not errors.path.is_absolute():
-                scenario = Scenario.model_validate(_anchor(raw, base.resolve()))
+        scenario = Scenario.model_validate(_anchor(raw, base.resolve()))
         for side in SIDES:
             try:
                 check_medium(scenario.channel.direction(side), side)
@@ -81,11 +78,12 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
 
 
 def _anchor(raw: Any, base: Path) -> Any:
-    """Make every trace path in `raw` absolute."""
+    """Make the path of every trace and series in `raw` absolute."""
     if isinstance(raw, dict):
         anchored = {key: _anchor(value, base) for key, value in raw.items()}
-        if anchored.get("model") == "trace" and "path" in anchored:
-            anchored["path"] = str(base / anchored["path"])
+        for key in ("path", "series"):
+            if isinstance(anchored.get(key), str):
+                anchored[key] = str(base / anchored[key])
         return anchored
     return raw
 
