@@ -1,0 +1,221 @@
+"""The flowgraphs for GNU Radio Companion compile, and run: without a radio, and on virtual USRPs."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pmt
+import pytest
+import yaml
+from gnuradio import gr
+
+from flowgraphs.phy import received_from_pdu
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "flowgraphs" / "grc"
+MODULES = ROOT / ".build" / "vusrp" / "uhd"
+PATIENCE_S = 60
+FRAME_BYTES = 1000
+
+needs_vusrp = pytest.mark.skipif(
+    not (MODULES / "libvusrp.so").exists(), reason="the virtual USRP is not built: run ./fadelab doctor"
+)
+needs_wifi = pytest.mark.skipif(
+    importlib.util.find_spec("ieee802_11") is None,
+    reason="gr-ieee802-11 is not installed: https://github.com/bastibl/gr-ieee802-11, branch maint-3.10",
+)
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Every flowgraph, compiled: name to program."""
+    if shutil.which("grcc") is None:
+        pytest.skip("GNU Radio's grcc is not installed")
+    folder = tmp_path_factory.mktemp("grc")
+    environment = {**os.environ, "GRC_BLOCKS_PATH": str(FOLDER), "PYTHONPATH": str(ROOT), "HOME": str(folder)}
+    names = {}
+    for source in sorted(FOLDER.glob("*.grc")):
+        command = ["grcc", "-o", str(folder), str(source)]
+        made = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S)
+        said = made.stdout + made.stderr
+        assert made.returncode == 0, said
+        assert "Error" not in said, said
+        assert "Warning" not in said, said
+        name = source.stem.replace("-", "_")
+        names[name] = folder / f"{name}.py"
+    return names
+
+
+def test_every_flowgraph_compiles(programs: dict[str, Path]) -> None:
+    assert {"loopback", "transceiver", "wifi_transceiver", "recorder", "replayer", "retransmitter", "monitor"} <= set(
+        programs
+    )
+    for program in programs.values():
+        compile(program.read_text(), program, "exec")
+
+
+@pytest.mark.parametrize("source", sorted(FOLDER.glob("*.grc")), ids=lambda path: path.stem)
+def test_no_block_lies_on_another(source: Path) -> None:
+    """Two blocks of one place cannot both be seen when the flowgraph is opened."""
+    flowgraph = yaml.safe_load(source.read_text())
+    places = [tuple(block["states"]["coordinate"]) for block in flowgraph["blocks"]]
+    assert len(set(places)) == len(places)
+
+
+class Mailbox(gr.basic_block):
+    """Keeps the messages that come to it."""
+
+    def __init__(self) -> None:
+        gr.basic_block.__init__(self, "mailbox", in_sig=None, out_sig=None)
+        self.taken: list[object] = []
+        self.message_port_register_in(pmt.intern("in"))
+        self.set_msg_handler(pmt.intern("in"), self._take)
+
+    def _take(self, message: object) -> None:
+        self.taken.append(message)
+
+
+@pytest.mark.parametrize(("modulation", "fec"), [("qpsk", "none"), ("qam16", "golay2412")])
+def test_loopback_brings_frames_back(programs: dict[str, Path], modulation: str, fec: str) -> None:
+    flowgraph = _class_of(programs["loopback"], "loopback")(modulation=modulation, fec=fec, snr_db=25.0, cfo_hz=500.0)
+    flowgraph.frames.set_period(20)
+    mailbox = Mailbox()
+    flowgraph.msg_connect((flowgraph.receiver, "frames"), (mailbox, "in"))
+    flowgraph.start()
+    end = time.monotonic() + PATIENCE_S
+    while len(mailbox.taken) < 5 and time.monotonic() < end:
+        time.sleep(0.02)
+    flowgraph.stop()
+    flowgraph.wait()
+    heard = [received_from_pdu(message) for message in mailbox.taken]
+    assert len(heard) >= 5
+    assert all(frame.crc_ok and frame.payload == bytes(n & 255 for n in range(FRAME_BYTES)) for frame in heard)
+    assert [frame.sequence for frame in heard] == list(range(len(heard)))
+    for frame in heard:
+        assert frame.snr_db == pytest.approx(25, abs=2)
+        assert frame.cfo_hz == pytest.approx(500, abs=100)
+
+
+class Heard(NamedTuple):
+    """A frame as a flowgraph prints it."""
+
+    sequence: int
+    crc_ok: bool
+
+
+@needs_vusrp
+@pytest.mark.parametrize("name", ["transceiver", pytest.param("wifi_transceiver", marks=needs_wifi)])
+def test_two_transceivers_on_one_air_hear_each_other(programs: dict[str, Path], name: str, tmp_path: Path) -> None:
+    air = f"type=vusrp,air=grc-{os.getpid()}"
+    first = ("--device", f"{air},serial=V1", "--tx-hz", "2.45e9", "--rx-hz", "2.40e9")
+    second = ("--device", f"{air},serial=V2", "--tx-hz", "2.40e9", "--rx-hz", "2.45e9")
+    with (
+        _running(programs[name], *first, said=tmp_path / "first") as one,
+        _running(programs[name], *second, said=tmp_path / "second") as two,
+    ):
+        for program in (one, two):
+            heard = program.heard(5)
+            assert all(frame.crc_ok for frame in heard)
+            numbers = [frame.sequence for frame in heard]
+            assert numbers == sorted(set(numbers))
+
+
+@needs_vusrp
+def test_a_recording_holds_the_frames_and_gives_them_back_on_the_air(programs: dict[str, Path], tmp_path: Path) -> None:
+    air = f"type=vusrp,air=grc-{os.getpid()}"
+    recording = tmp_path / "recording.cf32"
+    away = ("--tx-hz", "2.5e9")
+    transceiver = programs["transceiver"]
+    with _running(transceiver, "--device", f"{air},serial=V1", "--rx-hz", "2.5e9", said=tmp_path / "sender") as sender:
+        sender.ready()
+        _run(programs["recorder"], "--device", f"{air},serial=V2", "--seconds", "1", "--file", recording)
+    assert recording.stat().st_size == 8_000_000
+    recorded = _heard(_run(programs["replayer"], "--file", recording))
+    # ten frames a second; the ends may cut one
+    assert 5 <= len(recorded) <= 11
+    assert all(frame.crc_ok for frame in recorded)
+    with _running(transceiver, "--device", f"{air},serial=V1", *away, said=tmp_path / "listener") as listener:
+        listener.ready()
+        again = ("--device", f"{air},serial=V2", "--file", recording, "--level-db", "20")
+        _run(programs["retransmitter"], *again)
+        heard = listener.heard(len(recorded) // 2)
+        assert set(heard) <= set(recorded)
+
+
+class Program:
+    """A flowgraph running as a program of its own."""
+
+    def __init__(self, process: subprocess.Popen[bytes], said: Path) -> None:
+        self._process = process
+        self._said = said
+
+    def ready(self) -> None:
+        """Wait until it runs."""
+        self._wait(lambda text: "Press Enter" in text)
+
+    def heard(self, count: int) -> list[Heard]:
+        """Wait until it has printed so many frames and return all that it has."""
+        self._wait(lambda text: len(_heard(text)) >= count)
+        return _heard(self._said.read_text())
+
+    def _wait(self, done: Any) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while not done(text := self._said.read_text()):
+            assert self._process.poll() is None, text
+            assert time.monotonic() < end, text
+            time.sleep(0.05)
+
+
+@contextmanager
+def _running(program: Path, *options: str, said: Path) -> Iterator[Program]:
+    with said.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-u", program, *options],
+            env=_environment(),
+            stdin=subprocess.PIPE,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    assert process.stdin is not None
+    try:
+        yield Program(process, said)
+        process.stdin.write(b"\n")
+        process.stdin.close()
+        assert process.wait(PATIENCE_S) == 0, said.read_text()
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _run(program: Path, *options: str | Path) -> str:
+    """Run a flowgraph to its end and return what it has printed."""
+    command = [sys.executable, "-u", program, *options]
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=PATIENCE_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "UHD_MODULE_PATH": str(MODULES), "PYTHONPATH": str(ROOT)}
+
+
+def _heard(text: str) -> list[Heard]:
+    frames = re.findall(r"\(sequence \. (\d+)\) \(crc_ok \. #([tf])\)", text)
+    return [Heard(int(sequence), ok == "t") for sequence, ok in frames]
+
+
+def _class_of(program: Path, name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"grc_{name}", program)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
