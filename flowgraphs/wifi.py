@@ -18,7 +18,7 @@ import ctypes
 import math
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
@@ -26,9 +26,9 @@ from typing import Any, Final
 import numpy as np
 import pmt
 from gnuradio import blocks, digital, fft, gr
-from numpy.typing import NDArray
 
-from flowgraphs.phy import PhyError, Received, frame_from_pdu, received_pdu
+from flowgraphs.offline import decode
+from flowgraphs.phy import PhyError, Received, Samples, frame_from_pdu, received_pdu
 from flowgraphs.wifi_sync import (
     CARRIERS,
     GUARD,
@@ -132,6 +132,10 @@ class WifiPhy:
     def receiver(self) -> "Receiver":
         """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
         return Receiver(self)
+
+    def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
+        """Return the frames in samples that are there already."""
+        return decode(self.receiver(), blocks)
 
     def describe(self) -> str:
         """Return the PHY and its mode."""
@@ -309,7 +313,7 @@ class _Front(gr.basic_block):
     def forecast(self, noutput_items: int, ninputs: int) -> list[int]:
         return [1] * ninputs
 
-    def general_work(self, input_items: list[NDArray[np.complex64]], output_items: list[NDArray[np.complex64]]) -> int:
+    def general_work(self, input_items: list[Samples], output_items: list[Samples]) -> int:
         out, made = output_items[0], 0
         if not self._waiting:
             self._waiting = self._synchronizer.feed(input_items[0])
