@@ -204,10 +204,11 @@ np.array(heard.data(), np.complex64).tofile("iq")
 """
 
 
-def test_a_flowgraph_hears_the_bursts_it_sends(programs: Programs, tmp_path: Path) -> None:
+@pytest.mark.parametrize("clock", ["clock=realtime", "clock=lockstep,wait_streams=1"])
+def test_a_flowgraph_hears_the_bursts_it_sends(programs: Programs, tmp_path: Path, clock: str) -> None:
     pytest.importorskip("gnuradio", reason="GNU Radio is not installed")
     (tmp_path / "flowgraph.py").write_text(FLOWGRAPH)
-    programs.run(sys.executable, "flowgraph.py", programs.args)
+    programs.run(sys.executable, "flowgraph.py", f"{programs.args},{clock}")
     level = np.abs(np.fromfile(tmp_path / "iq", np.complex64))
     assert level.size == 500_000
     # noise is at -48 dBFS

@@ -399,7 +399,7 @@ void Air::claim_locked(const std::string& serial) {
         if (slot.owner.pid != 0) {
             if (!same) continue;
             throw InUse("device " + serial + " of air '" + name_ + "' is in use by process " +
-                           std::to_string(slot.owner.pid) + (slot.owner.is_self() ? ", this one" : ""));
+                        std::to_string(slot.owner.pid) + (slot.owner.is_self() ? ", this one" : ""));
         }
         // What a device sent last may still be on its way, so the slot free for longest is taken.
         if (same || choice == nullptr || (serial != choice->serial && slot.released_ns < choice->released_ns)) {
@@ -435,8 +435,8 @@ void Air::free_locked(std::size_t index) {
 }
 
 // Time goes on to the earliest next sample of a receiver, and never past the end of what a transmitter has sent of a
-// burst that goes on. It stands still while receivers are idle, so that what comes next does not depend on how long they
-// are; when the last one has gone, transmitters go on by themselves.
+// burst that goes on. It stands still while receivers are idle, so that what comes next does not depend on how long
+// they are; when the last one has gone, transmitters go on by themselves.
 void Air::advance_locked() {
     if (header_->bursts >= header_->wait_streams) {
         std::int64_t received = kNever;
@@ -515,7 +515,8 @@ std::vector<Interferer> Air::interferers(const std::string& rx) {
     const Lock lock(*this);
     std::vector<Interferer> found;
     for (const auto& entry : header_->interferers) {
-        if (entry.order != 0 && exactness(entry.rx, rx) >= 0 && entry.value.path[0] != '\0') found.push_back(entry.value);
+        if (entry.order != 0 && exactness(entry.rx, rx) >= 0 && entry.value.path[0] != '\0')
+            found.push_back(entry.value);
     }
     return found;
 }

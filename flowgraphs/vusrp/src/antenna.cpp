@@ -12,8 +12,8 @@
 namespace fadelab {
 namespace {
 
-constexpr std::size_t kPiece = 4096;          // samples mixed at a time
-constexpr std::size_t kKnownPaths = 32;       // of one transmitter, before all are forgotten
+constexpr std::size_t kPiece = 4096;           // samples mixed at a time
+constexpr std::size_t kKnownPaths = 32;        // of one transmitter, before all are forgotten
 constexpr std::uint64_t kBeingWritten = 8192;  // samples of a ring that may be overwritten while they are read
 
 std::string engineering(double value, const char* unit) {
@@ -90,8 +90,8 @@ void Antenna::add_transmitter(std::size_t slot, std::size_t channel, const Heari
     Transmitter& transmitter = transmitters_[slot][channel];
     for (std::size_t i = 0; i < stretches; ++i) {
         Stretch& stretch = transmitter.stretches[i];
-        medium::Path* way = path(transmitter.paths, transmitter.name, transmitter.link, stretch.freq_hz, stretch.ppm,
-                                 hearing, 1.0);
+        medium::Path* way =
+            path(transmitter.paths, transmitter.name, transmitter.link, stretch.freq_hz, stretch.ppm, hearing, 1.0);
         if (way != nullptr) way->mix(stretch, hearing.tick, hearing.n, sum);
     }
 }
@@ -125,15 +125,16 @@ void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hear
         if (grid.rate_sps != hearing.grid.rate_sps) {
             if (grid.ns_of(end) <= begins_ns) break;
             if (slot != radio_.air().slot_index()) {
-                warn_once(transmitter.name, "transmits at " + engineering(grid.rate_sps, "sps") + ", this one receives at " +
-                                                engineering(hearing.grid.rate_sps, "sps") + ": set both to one rate");
+                warn_once(transmitter.name, "transmits at " + engineering(grid.rate_sps, "sps") +
+                                                ", this one receives at " + engineering(hearing.grid.rate_sps, "sps") +
+                                                ": set both to one rate");
             }
             continue;
         }
         // A link's delays, and so the ticks it needs, are the same for every frequency.
         const Tuned tuned = tuned_at(tx.tunings, begins_ns);
-        const medium::Path* way = path(transmitter.paths, transmitter.name, transmitter.link, tuned.freq_hz, grid.ppm,
-                                       hearing, 1.0);
+        const medium::Path* way =
+            path(transmitter.paths, transmitter.name, transmitter.link, tuned.freq_hz, grid.ppm, hearing, 1.0);
         if (way == nullptr) return;
         const medium::TickRange needs = way->needs(hearing.tick, hearing.n);
         if (end <= needs.first) break;
@@ -141,7 +142,8 @@ void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hear
         const std::uint64_t kept = written > kRingSamples ? written - kRingSamples : 0;
         std::int64_t first = std::max(segment.start_tick, needs.first);
         if (segment.first + static_cast<std::uint64_t>(first - segment.start_tick) < kept) {
-            warn_once(transmitter.name, "was heard later than its samples are kept: shorten the link's delay, or read faster");
+            warn_once(transmitter.name,
+                      "was heard later than its samples are kept: shorten the link's delay, or read faster");
             first = segment.start_tick + static_cast<std::int64_t>(kept - segment.first);
         }
         const std::int64_t last = std::min(end, needs.end);
@@ -152,8 +154,8 @@ void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hear
                                                   : near(transmitter.name, at.freq_hz, hearing)) {
                 const std::uint64_t position = segment.first + static_cast<std::uint64_t>(first - segment.start_tick);
                 stretch_at(at.freq_hz, grid.ppm)
-                    .spans.push_back({first, until, position,
-                                      static_cast<float>(amplitude(tx_full_scale_dbm(at.gain_db)))});
+                    .spans.push_back(
+                        {first, until, position, static_cast<float>(amplitude(tx_full_scale_dbm(at.gain_db)))});
             }
             first = until;
         }
@@ -165,15 +167,16 @@ void Antenna::add_interferer(Interferer& interferer, const Hearing& hearing, Sam
     if (!interferer.recording) return;
     const auto& settings = interferer.settings;
     if (settings.rate_sps != hearing.grid.rate_sps) {
-        warn_once(settings.path, "is interference at " + engineering(settings.rate_sps, "sps") + ", this one receives at " +
-                                     engineering(hearing.grid.rate_sps, "sps") + ": record it at that rate");
+        warn_once(settings.path, "is interference at " + engineering(settings.rate_sps, "sps") +
+                                     ", this one receives at " + engineering(hearing.grid.rate_sps, "sps") +
+                                     ": record it at that rate");
         return;
     }
     if (!near(settings.path, settings.freq_hz, hearing)) return;
     medium::LinkOptions direct;
     direct.gain_db = 0.0;
-    medium::Path* way = path(interferer.paths, settings.path, direct, settings.freq_hz, 0.0, hearing,
-                             amplitude(settings.level_dbm));
+    medium::Path* way =
+        path(interferer.paths, settings.path, direct, settings.freq_hz, 0.0, hearing, amplitude(settings.level_dbm));
     if (way != nullptr) way->mix(*interferer.recording, hearing.tick, hearing.n, sum);
 }
 
@@ -205,7 +208,8 @@ medium::Path* Antenna::path(std::vector<KnownPath>& paths, const std::string& fr
 bool Antenna::near(const std::string& from, double tx_hz, const Hearing& hearing) {
     if (std::abs(tx_hz - hearing.freq_hz) <= hearing.grid.rate_sps / 2) return true;
     warn_once(from, "transmits at " + engineering(tx_hz, "Hz") + ", this one receives at " +
-                        engineering(hearing.freq_hz, "Hz") + ", more than half the sample rate away: tune both to one frequency");
+                        engineering(hearing.freq_hz, "Hz") +
+                        ", more than half the sample rate away: tune both to one frequency");
     return false;
 }
 

@@ -44,7 +44,8 @@ fs_path dsp_path(bool tx, std::size_t channel) { return kMboard / (prefix(tx) + 
 std::vector<std::size_t> front_ends_of(const subdev_spec_t& spec) {
     std::vector<std::size_t> found;
     for (const auto& pair : spec) {
-        const bool known = (pair.db_name == kDboard || pair.db_name.empty()) && (pair.sd_name == "0" || pair.sd_name == "1");
+        const bool known =
+            (pair.db_name == kDboard || pair.db_name.empty()) && (pair.sd_name == "0" || pair.sd_name == "1");
         const std::size_t channel = pair.sd_name == "1";
         if (!known || std::count(found.begin(), found.end(), channel) != 0) {
             throw uhd::value_error("vusrp has no subdevice specification \"" + spec.to_string() +
@@ -188,7 +189,8 @@ void Device::add_front_end(bool tx, std::size_t channel) {
         return sensor_value_t("LO", true, "locked", "unlocked");
     });
 
-    const std::vector<std::string> antennas = tx ? std::vector<std::string>{"TX/RX"} : std::vector<std::string>{"TX/RX", "RX2"};
+    const std::vector<std::string> antennas =
+        tx ? std::vector<std::string>{"TX/RX"} : std::vector<std::string>{"TX/RX", "RX2"};
     _tree->create<std::vector<std::string>>(path / "antenna/options").set(antennas);
     _tree->create<std::string>(path / "antenna/value")
         .add_coerced_subscriber([antennas](const std::string& antenna) {
@@ -241,9 +243,8 @@ void Device::add_dsp(bool tx, std::size_t channel) {
         .set(0.0)
         .add_coerced_subscriber([this, tx, channel](double) { tune(tx, channel); });
     if (tx) return;
-    _tree->create<stream_cmd_t>(path / "stream_cmd").add_coerced_subscriber([this, channel](const stream_cmd_t& command) {
-        issue_stream_cmd(channel, command);
-    });
+    _tree->create<stream_cmd_t>(path / "stream_cmd")
+        .add_coerced_subscriber([this, channel](const stream_cmd_t& command) { issue_stream_cmd(channel, command); });
 }
 
 // The DSP shifts down what the local oscillator's frequency leaves when receiving, and up when transmitting.
@@ -258,7 +259,8 @@ std::vector<std::size_t> Device::front_ends(bool tx, const uhd::stream_args_t& a
     std::vector<std::size_t> found;
     for (const std::size_t channel : args.channels.empty() ? std::vector<std::size_t>{0} : args.channels) {
         if (channel >= mapping.size()) {
-            throw uhd::index_error("vusrp has no channel " + std::to_string(channel) + " in its subdevice specification");
+            throw uhd::index_error("vusrp has no channel " + std::to_string(channel) +
+                                   " in its subdevice specification");
         }
         found.push_back(mapping[channel]);
     }
@@ -272,7 +274,8 @@ void Device::issue_stream_cmd(std::size_t channel, const stream_cmd_t& command) 
         const std::lock_guard lock(mutex_);
         streams = living(rx_streams_);
     }
-    const auto found = std::find_if(streams.rbegin(), streams.rend(), [&](const auto& one) { return one->has(channel); });
+    const auto found =
+        std::find_if(streams.rbegin(), streams.rend(), [&](const auto& one) { return one->has(channel); });
     if (found == streams.rend()) throw uhd::runtime_error("vusrp has no receive streamer for that channel yet");
     if ((*found)->first_channel() == channel) (*found)->issue_stream_cmd(command);
 }

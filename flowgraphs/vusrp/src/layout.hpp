@@ -71,7 +71,8 @@ struct TxChannel {
 
 struct RxChannel {
     Tunings tunings;
-    std::atomic<std::int64_t> next_ns;  // lockstep: when a stream's next sample is; kIdle: it is not active; kNever: none
+    std::atomic<std::int64_t>
+        next_ns;  // lockstep: when a stream's next sample is; kIdle: it is not active; kNever: none
 };
 
 struct Slot {
@@ -117,9 +118,9 @@ struct Header {
 
     // Lockstep's time, and what it depends on; `events` changes when any of it has.
     std::atomic<std::int64_t> now_ns;
-    std::atomic<std::int64_t> lead_ns;   // how far receivers run ahead of now, at most
-    std::atomic<std::uint32_t> bursts;   // begun so far, up to wait_streams
-    std::atomic<std::uint32_t> received; // a receive stream has been active
+    std::atomic<std::int64_t> lead_ns;    // how far receivers run ahead of now, at most
+    std::atomic<std::uint32_t> bursts;    // begun so far, up to wait_streams
+    std::atomic<std::uint32_t> received;  // a receive stream has been active
     Word events;
 
     Entry<medium::LinkOptions> links[kLinks];

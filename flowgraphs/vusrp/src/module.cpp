@@ -78,7 +78,8 @@ public:
         AirOptions options;
         if (address.has_key("clock")) {
             const std::string& clock = address["clock"];
-            if (clock != "realtime" && clock != "lockstep") throw AirError("clock=" + clock + " is neither realtime nor lockstep");
+            if (clock != "realtime" && clock != "lockstep")
+                throw AirError("clock=" + clock + " is neither realtime nor lockstep");
             options.lockstep = clock == "lockstep";
         }
         if (address.has_key("seed")) options.seed = address.cast<std::uint64_t>("seed", 1);
@@ -150,6 +151,4 @@ uhd::device::sptr make(const device_addr_t& address) {
 }  // namespace
 }  // namespace fadelab
 
-UHD_STATIC_BLOCK(register_vusrp) {
-    uhd::device::register_device(&fadelab::find, &fadelab::make, uhd::device::USRP);
-}
+UHD_STATIC_BLOCK(register_vusrp) { uhd::device::register_device(&fadelab::find, &fadelab::make, uhd::device::USRP); }

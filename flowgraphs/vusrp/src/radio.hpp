@@ -1,8 +1,8 @@
 // A claimed device: its place on the air, its clock, its rates and what its front ends are tuned to.
 //
-// The property tree (device.hpp) sets it, the streams (rx_stream.hpp, tx_stream.hpp) run by it. Device time is counted in
-// ticks of the master clock; sample k of decimation D lies at tick k D since the air began, plus the offset that setting
-// the time has given the device.
+// The property tree (device.hpp) sets it, the streams (rx_stream.hpp, tx_stream.hpp) run by it. Device time is counted
+// in ticks of the master clock; sample k of decimation D lies at tick k D since the air began, plus the offset that
+// setting the time has given the device.
 
 #pragma once
 

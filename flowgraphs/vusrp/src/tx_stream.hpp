@@ -4,7 +4,8 @@
 //
 // Rules kept here:
 //
-// - A sample that is not on the air before its time is never heard, and the program is told: late (L) for the start of a
+// - A sample that is not on the air before its time is never heard, and the program is told: late (L) for the start of
+// a
 //   timed burst, underflow (U) for a burst that ran dry. As in a device, the next packet starts anew, or the next burst
 //   with the stream argument underflow_policy=next_burst.
 // - Up to kBuffer samples wait for their time; send() blocks when there are more.
@@ -87,7 +88,7 @@ private:
     bool dropping_ = false;  // until the next burst
     bool replaced_ = false;
     Grid grid_;
-    std::int64_t free_tick_ = 0;  // where the next sample may be, behind the last one
+    std::int64_t free_tick_ = 0;                        // where the next sample may be, behind the last one
     std::optional<uhd::tx_metadata_t> start_of_burst_;  // given without samples: it is that of the next ones
 };
 
