@@ -1,0 +1,146 @@
+"""How many samples per second one core carries through PHY ofdm: liquid-dsp alone, with what we add, in GNU Radio.
+
+    .venv/bin/python -m benchmarks.ofdm_phy [--repetitions N] [--json]
+
+Transmit is frames of 1500 bytes one after the other; receive busy is the same with noise and short gaps; receive idle
+is noise alone. `liquid` is its own frame generator and synchronizer, `Python` the Modulator and the Demodulator, both
+given 65536 samples at a time; `GNU Radio` is a flowgraph of the block and a vector source or a null sink, all its
+threads together. Shown is the median of samples per second of processor time.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+from gnuradio import blocks, gr
+
+from benchmarks.ofdm_waterfall import Liquids
+from flowgraphs.ofdm import Demodulator, Modulator, OfdmPhy
+from flowgraphs.phy import Samples
+from tests.flowgraphs.awgn import air
+from tests.flowgraphs.test_ofdm_blocks import Mailbox
+
+FRAME_BYTES = 1500
+FRAMES = 200
+CHUNK = 1 << 16
+#: mode, and an SNR (dB) some 10 dB above where it loses a tenth of its frames
+MODES = (
+    ("bpsk", "none", 19.0),
+    ("qpsk", "none", 22.0),
+    ("qpsk", "golay2412", 17.0),
+    ("qam16", "none", 30.0),
+    ("qam64", "none", 36.0),
+)
+IDLE_SAMPLES = 4_000_000
+#: the least that a link of fadelab's runs at, each way
+RATE_SPS = 2e6
+#: kinds of what is measured, and their columns' widths
+COLUMNS = (("liquid", 8), ("Python", 8), ("GNU Radio", 10))
+
+#: something that carries samples, and how many
+Work = tuple[Callable[[], object], int]
+
+
+def rate(work: Work) -> float:
+    """Return samples per second of processor time."""
+    carry, samples = work
+    start = time.process_time()
+    carry()
+    return samples / (time.process_time() - start)
+
+
+def transmit(phy: OfdmPhy, frames: list[bytes]) -> None:
+    """Send frames through GNU Radio's block."""
+    mailbox, block, sink = Mailbox(), phy.transmitter(), blocks.null_sink(gr.sizeof_gr_complex)
+    top = gr.top_block()
+    top.connect(block, sink)
+    top.msg_connect((mailbox, "out"), (block, "frames"))
+    top.start()
+    for frame in frames:
+        mailbox.post(frame)
+    while sink.nitems_read(0) < sum(phy.frame_samples(len(frame)) for frame in frames):
+        time.sleep(0.001)
+    top.stop()
+    top.wait()
+
+
+def receiving(phy: OfdmPhy, liquids: Liquids, theirs: Samples, ours: Samples) -> dict[str, Work]:
+    """Return the receivers: liquid's samples differ from ours by the header."""
+    demodulator, receiver = Demodulator(phy), phy.receiver()
+    source = blocks.vector_source_c(ours.tolist(), False)
+
+    def pieces(samples: Samples) -> list[Samples]:
+        return [samples[at : at + CHUNK] for at in range(0, len(samples), CHUNK)]
+
+    def run() -> None:
+        source.rewind()
+        top = gr.top_block()
+        top.connect(source, receiver)
+        top.run()
+
+    return {
+        "liquid": (lambda: [liquids.heard(piece) for piece in pieces(theirs)], len(theirs)),
+        "Python": (lambda: [demodulator.feed(piece) for piece in pieces(ours)], len(ours)),
+        "GNU Radio": (run, len(ours)),
+    }
+
+
+def works(modulation: str, fec: str, snr_db: float) -> dict[str, dict[str, Work]]:
+    """Return what is measured of one mode."""
+    rng = np.random.default_rng(1)
+    phy, liquids = OfdmPhy(2e6, modulation, fec), Liquids(modulation, fec)
+    modulator = Modulator(phy)
+    frames = [rng.bytes(FRAME_BYTES) for _ in range(FRAMES)]
+    theirs, ours = ([link.modulate(frame) for frame in frames] for link in (liquids, modulator))
+    heard = [air(bursts, rng, rms=rms, snr_db=snr_db).samples for bursts, rms in ((theirs, 1.0), (ours, phy.rms))]
+    sent = sum(map(len, ours))
+    return {
+        "transmit": {
+            "liquid": (lambda: [liquids.modulate(frame) for frame in frames], sum(map(len, theirs))),
+            "Python": (lambda: [modulator.modulate(frame) for frame in frames], sent),
+            "GNU Radio": (lambda: transmit(phy, frames), sent),
+        },
+        "receive busy": receiving(phy, liquids, *heard),
+    }
+
+
+def idle() -> dict[str, Work]:
+    """Return receivers of noise."""
+    noise = np.random.default_rng(2).standard_normal(2 * IDLE_SAMPLES, np.float32).view(np.complex64)
+    return receiving(OfdmPhy(2e6), Liquids("qpsk", "none"), noise, noise)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    if options.repetitions < 1:
+        parser.error("--repetitions must be 1 or more")
+
+    rates: dict[str, dict[str, float]] = {}
+
+    def measure(name: str, kinds: dict[str, Work]) -> None:
+        rates[name] = {
+            kind: statistics.median(rate(work) for _ in range(options.repetitions)) for kind, work in kinds.items()
+        }
+
+    for modulation, fec, snr_db in MODES:
+        for side, kinds in works(modulation, fec, snr_db).items():
+            measure(f"{side}, {modulation}/{fec}", kinds)
+    measure("receive idle", idle())
+    if options.json:
+        print(json.dumps({"samples_per_second": rates}))
+        return
+    print(f"{'Msps per core':32} {'liquid':>8} {'Python':>8} {'GNU Radio':>10}  core at 2 Msps")
+    for name, kinds in rates.items():
+        columns = " ".join(f"{kinds[kind] / 1e6:{width}.1f}" for kind, width in COLUMNS)
+        print(f"{name:32} {columns}  {RATE_SPS / kinds['GNU Radio']:14.1%}")
+
+
+if __name__ == "__main__":
+    main()
