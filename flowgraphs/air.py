@@ -28,7 +28,9 @@ _KEEP_TAP_POWERS = 1
 _MAX_DEVICES = 8
 _WHILE_CALLER_LIVES, _FOR_GOOD = 1, 2
 
-_DECLARATIONS = """
+_ffi = FFI()
+_ffi.cdef(
+    """
 typedef struct fadelab_air fadelab_air;
 typedef struct { int64_t lockstep, seed, wait_streams; } fadelab_air_options;
 typedef struct {
@@ -62,6 +64,7 @@ int fadelab_air_set_interferer(fadelab_air *air, const char *rx, const fadelab_i
 int fadelab_air_set_clock_offset_ppm(fadelab_air *air, const char *serial, double ppm);
 int fadelab_air_clock_offset_ppm(fadelab_air *air, const char *serial, double *ppm);
 """
+)
 
 
 class AirError(RuntimeError):
@@ -133,7 +136,7 @@ class Air:
         for what, value in (("seed", seed), ("wait_streams", wait_streams)):
             if value is not None and not 0 <= value < 2**32:
                 raise AirError(f"{what} is {value}; it must lie between 0 and {2**32 - 1}")
-        options = _ffi().new("fadelab_air_options *")
+        options = _ffi.new("fadelab_air_options *")
         options.lockstep = -1 if clock is None else clock == "lockstep"
         options.seed = -1 if seed is None else seed
         options.wait_streams = -1 if wait_streams is None else wait_streams
@@ -190,7 +193,7 @@ class Air:
 
     def devices(self) -> list[Device]:
         """Return the devices in use."""
-        found = _ffi().new("fadelab_device[]", _MAX_DEVICES)
+        found = _ffi.new("fadelab_device[]", _MAX_DEVICES)
         count = _checked(_library().fadelab_air_devices(self._open(), found, _MAX_DEVICES))
         return [
             Device(_text(one.serial), one.pid, one.clock_offset_ppm, _tunings(one.tx), _tunings(one.rx))
@@ -253,7 +256,7 @@ class Air:
 
     def link(self, tx: str, rx: str) -> Link:
         """Return the path that holds between two ports."""
-        found = _ffi().new("fadelab_link *")
+        found = _ffi.new("fadelab_link *")
         _checked(_library().fadelab_air_link(self._open(), tx.encode(), rx.encode(), found))
         return _from_c(found)
 
@@ -263,7 +266,7 @@ class Air:
 
     def noise_dbm_hz(self, rx: str) -> float:
         """Return the density of a receiver's noise at its input."""
-        density = _ffi().new("double *")
+        density = _ffi.new("double *")
         _checked(_library().fadelab_air_noise_dbm_hz(self._open(), rx.encode(), density))
         return float(density[0])
 
@@ -275,7 +278,7 @@ class Air:
         `recording` is complex float32 IQ without a header (SigMF cf32_le); its amplitude 1 arrives with `level_dbm`.
         It is heard by channels of its sample rate that are tuned within half of that of `freq_hz`.
         """
-        wanted = _ffi().new("fadelab_interferer *")
+        wanted = _ffi.new("fadelab_interferer *")
         if recording is not None:
             wanted.path = _path(recording)
             wanted.rate_sps, wanted.freq_hz, wanted.level_dbm = rate_sps, freq_hz, level_dbm
@@ -287,7 +290,7 @@ class Air:
 
     def clock_offset_ppm(self, serial: str) -> float:
         """Return how far a device's clock is off."""
-        ppm = _ffi().new("double *")
+        ppm = _ffi.new("double *")
         _checked(_library().fadelab_air_clock_offset_ppm(self._open(), serial.encode(), ppm))
         return float(ppm[0])
 
@@ -298,36 +301,28 @@ class Air:
 
 
 @cache
-def _ffi() -> FFI:
-    ffi = FFI()
-    ffi.cdef(_DECLARATIONS)
-    return ffi
-
-
-@cache
 def _library() -> Any:
-    ffi = _ffi()
     if not LIBRARY.exists():
         raise AirError(f"the virtual USRP is not built ({LIBRARY} is missing): start ./fadelab once")
-    library = ffi.dlopen(os.fspath(LIBRARY))
-    sizes = ffi.new("uint64_t[4]")
+    library = _ffi.dlopen(os.fspath(LIBRARY))
+    sizes = _ffi.new("uint64_t[4]")
     library.fadelab_air_sizes(sizes)
     types = ("fadelab_link", "fadelab_interferer", "fadelab_device", "fadelab_air_options")
-    if list(sizes) != [ffi.sizeof(one) for one in types]:
+    if list(sizes) != [_ffi.sizeof(one) for one in types]:
         raise AirError(f"{LIBRARY} is of another version than this program: build it again with ./fadelab")
     return library
 
 
 def _checked(result: Any) -> Any:
     """Return what a function of the library returned, or raise what it says went wrong."""
-    failed = result < 0 if isinstance(result, int) else result == _ffi().NULL
+    failed = result < 0 if isinstance(result, int) else result == _ffi.NULL
     if failed:
         raise AirError(_text(_library().fadelab_air_error()))
     return result
 
 
 def _text(value: Any) -> str:
-    return bytes(_ffi().string(value)).decode(errors="replace")
+    return bytes(_ffi.string(value)).decode(errors="replace")
 
 
 def _path(path: Path) -> bytes:
@@ -340,7 +335,7 @@ def _path(path: Path) -> bytes:
 def _to_c(link: Link) -> Any:
     if len(link.taps) > _MAX_TAPS:
         raise AirError(f"a link has up to {_MAX_TAPS} taps, not {len(link.taps)}")
-    wanted = _ffi().new("fadelab_link *")
+    wanted = _ffi.new("fadelab_link *")
     wanted.gain_db, wanted.delay_ns, wanted.cfo_hz = link.gain_db, link.delay_ns, link.cfo_hz
     wanted.seed_salt = link.seed_salt
     wanted.flags = 0 if link.normalise else _KEEP_TAP_POWERS
