@@ -53,6 +53,8 @@ ENCODINGS: Final = {
     "qam64-3/4": 216,
 }
 _DATA_BITS = tuple(ENCODINGS.values())
+#: gr-ieee802-11's ways to follow the channel through a frame
+EQUALIZERS: Final = ("ls", "lms", "comb", "sta")
 
 #: frame control, duration, receiver, transmitter, BSSID, sequence control (9.2.4.1)
 _HEADER = struct.Struct("<HH6s6s6sH")
@@ -93,7 +95,9 @@ class WifiPhy:
     """The PHY; `rms` is the amplitude of a burst, `network` tells apart networks on one frequency.
 
     `carrier_hz` lets a receiver follow the sender's sample clock, which is off by as many parts per million as its
-    carrier. Raises PhyError for options that are none and when gr-ieee802-11 is missing.
+    carrier. `equalizer` is the receiver's: "sta" follows a channel that changes during a frame, "ls" keeps to what the
+    preamble told, which is better for 64-QAM over many paths (docs/wifi.md). Raises PhyError for options that are none
+    and when gr-ieee802-11 is missing.
     """
 
     rate_sps: float
@@ -102,13 +106,15 @@ class WifiPhy:
     rms: float = 0.25
     network: int = 0
     carrier_hz: float = 2.4e9
+    equalizer: str = "sta"
 
     name = "wifi"
     max_frame_bytes = MAX_FRAME_BYTES
 
     def __post_init__(self) -> None:
-        if self.encoding not in ENCODINGS:
-            raise PhyError(f"PHY wifi: encoding is {self.encoding!r}: choose from {', '.join(ENCODINGS)}")
+        for option, known in (("encoding", tuple(ENCODINGS)), ("equalizer", EQUALIZERS)):
+            if getattr(self, option) not in known:
+                raise PhyError(f"PHY wifi: {option} is {getattr(self, option)!r}: choose from {', '.join(known)}")
         if self.network not in range(1 << 16):
             raise PhyError(f"PHY wifi: network is {self.network!r}: choose from 0 to 65535")
         if not 0 < self.rms <= 1:
@@ -284,7 +290,8 @@ class Receiver(gr.hier_block2):
         self._front = _Front(phy)
         self._unframer = _Unframer(phy, self._front)
         with _zeroed_memory():
-            equalizer = ieee802_11.frame_equalizer(ieee802_11.LS, phy.carrier_hz, phy.rate_sps, False, False)
+            algorithm = getattr(ieee802_11, phy.equalizer.upper())
+            equalizer = ieee802_11.frame_equalizer(algorithm, phy.carrier_hz, phy.rate_sps, False, False)
             decoder = ieee802_11.decode_mac(False, False)
         self.connect(self, self._front, equalizer, decoder)
         self.msg_connect(decoder, "out", self._unframer, "mpdus")

@@ -1,23 +1,20 @@
 """PHY wifi: frames in 802.11 frames, through gr-ieee802-11 and back."""
 
 import sys
-import time
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
-import pmt
 import pytest
-from gnuradio import blocks, gr
 
-from flowgraphs.phy import PhyError, Received, frame_pdu
+from flowgraphs.phy import PhyError, Received
 from flowgraphs.wifi import ENCODINGS, MAX_FRAME_BYTES, WifiPhy, link_frame, mac_frame
 from tests.flowgraphs.awgn import Samples, air
+from tests.flowgraphs.bursts import modulated
 
 RATE_SPS = 2e6
 RMS = 0.25
 #: sizes around those that fill OFDM symbols, and the largest
 SIZES = (0, 1, 40, 41, 42, 43, 44, 45, 46, 47, 48, 300, 1400, MAX_FRAME_BYTES)
-PATIENCE_S = 30
 
 try:
     import ieee802_11  # noqa: F401
@@ -29,37 +26,6 @@ else:
 needs_it = pytest.mark.skipif(
     not HAVE_IT, reason="gr-ieee802-11 is not installed: https://github.com/bastibl/gr-ieee802-11, branch maint-3.10"
 )
-
-
-class Sender(gr.basic_block):
-    """Gives messages to a flowgraph."""
-
-    def __init__(self) -> None:
-        gr.basic_block.__init__(self, "sender", in_sig=None, out_sig=None)
-        self.message_port_register_out(pmt.intern("out"))
-
-    def send(self, message: object) -> None:
-        self.message_port_pub(pmt.intern("out"), message)
-
-
-def modulated(phy: WifiPhy, frames: Sequence[bytes]) -> list[Samples]:
-    """Return the bursts of frames, as their tags part them."""
-    top, sender, transmitter, sink = gr.top_block(), Sender(), phy.transmitter(), blocks.vector_sink_c()
-    top.msg_connect(sender, "out", transmitter, "frames")
-    top.connect(transmitter, sink)
-    top.start()
-    try:
-        for frame in frames:
-            sender.send(frame_pdu(frame))
-        wanted = sum(phy.frame_samples(len(frame)) for frame in frames)
-        _wait(lambda: len(sink.data()) >= wanted)
-    finally:
-        top.stop()
-        top.wait()
-    samples = np.array(sink.data(), np.complex64)
-    tags = sorted((tag.offset, pmt.to_long(tag.value)) for tag in sink.tags() if str(tag.key) == "packet_len")
-    assert sum(length for _, length in tags) == len(samples)
-    return [samples[offset : offset + length] for offset, length in tags]
 
 
 def demodulated(phy: WifiPhy, samples: Samples) -> list[Received]:
@@ -144,23 +110,54 @@ def test_the_same_samples_give_the_same_frames() -> None:
 
 
 @needs_it
-def test_frames_pass_at_2_db_more_than_where_most_are_lost() -> None:
-    """QPSK 1/2, 1000 bytes: the waterfall is where docs/wifi.md has it."""
+def test_the_waterfall_is_where_it_was_measured() -> None:
+    """docs/wifi.md: QPSK 1/2 loses a tenth of its frames at 9 dB."""
     phy = WifiPhy(rate_sps=RATE_SPS, encoding="qpsk-1/2")
     rng = np.random.default_rng(35)
     bursts = modulated(phy, [rng.bytes(1000) for _ in range(60)])
     heard = {}
-    for snr_db in (6, 11):
+    for snr_db in (6.5, 11):
         sent = air(bursts, rng, rms=RMS, snr_db=snr_db)
         heard[snr_db] = len(demodulated(phy, sent.samples))
-    assert heard[6] < 30
+    assert heard[6.5] < 30
     assert heard[11] > 54
 
 
 @needs_it
-def test_an_encoding_that_is_not_there_is_refused() -> None:
-    with pytest.raises(PhyError, match="encoding is 'qam256': choose from bpsk-1/2, "):
-        WifiPhy(rate_sps=RATE_SPS, encoding="qam256")
+def test_sta_follows_a_channel_that_changes_during_a_frame() -> None:
+    """Two paths; the weaker one turns by half a circle during the frame, as far as moving 6 cm does at 2.4 GHz."""
+    rng = np.random.default_rng(36)
+    phy = WifiPhy(rate_sps=RATE_SPS, encoding="qpsk-1/2")
+    bursts = []
+    for burst in modulated(phy, [rng.bytes(1400) for _ in range(20)]):
+        echo = 0.6 * burst * np.exp(1j * (np.linspace(0, np.pi, len(burst)) + 2 * np.pi * rng.random()))
+        bursts.append((np.pad(burst, (0, 4)) + np.pad(echo, (4, 0))).astype(np.complex64))
+    sent = air(bursts, rng, rms=RMS, snr_db=25)
+    heard = {name: len(demodulated(replace(phy, equalizer=name), sent.samples)) for name in ("ls", "sta")}
+    assert heard["ls"] < 10
+    assert heard["sta"] > 16
+
+
+@needs_it
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("encoding", "qam256", "encoding is 'qam256': choose from bpsk-1/2, "),
+        ("equalizer", "zf", "equalizer is 'zf': choose from ls, lms, comb, sta"),
+        ("network", 65536, "network is 65536: choose from 0 to 65535"),
+        ("rms", 1.5, "rms is 1.5: choose from above 0 to 1"),
+        ("rate_sps", 0.0, "rate_sps is 0.0: it must be positive"),
+    ],
+)
+def test_options_that_are_none_are_refused(option: str, value: object, said: str) -> None:
+    with pytest.raises(PhyError, match=said):
+        WifiPhy(**{"rate_sps": RATE_SPS, option: value})
+
+
+@needs_it
+def test_a_frame_too_long_is_refused() -> None:
+    with pytest.raises(PhyError, match=f"up to {MAX_FRAME_BYTES} bytes, not of {MAX_FRAME_BYTES + 1}"):
+        WifiPhy(rate_sps=RATE_SPS).frame_samples(MAX_FRAME_BYTES + 1)
 
 
 def test_without_gr_ieee802_11_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,10 +182,3 @@ def test_what_is_no_frame_of_ours_is_none() -> None:
     other_count = mpdu[:22] + b"\x00\x00" + mpdu[24:]
     for octets in (b"", mpdu[:20], beacon, other_count, mpdu[:-1] + b"\xff"):
         assert link_frame(octets, 7) is None
-
-
-def _wait(done: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
-    while not done():
-        assert time.monotonic() < end, "the flowgraph does not come to an end"
-        time.sleep(0.01)
