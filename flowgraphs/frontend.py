@@ -79,8 +79,10 @@ def _set_up(block: Any, rate_sps: float, hz: float, gain_db: float | None) -> fl
     if abs(nearest - rate_sps) <= _RATE_TOLERANCE * rate_sps:
         block.set_samp_rate(rate_sps)
         nearest = block.get_samp_rate()
-    if abs(nearest - rate_sps) > _RATE_TOLERANCE * rate_sps:
-        raise RuntimeError(f"has no sample rate of {rate_sps:.0f}, the nearest is {nearest:.0f}: set the rate to that")
+    if not abs(nearest - rate_sps) <= _RATE_TOLERANCE * rate_sps:
+        raise RuntimeError(
+            f"has no sample rate of {rate_sps:.10g}, the nearest is {nearest:.10g}: set the rate to that"
+        )
     frequencies = block.get_freq_range()
     if not frequencies.start() <= hz <= frequencies.stop():
         span = f"{frequencies.start() / 1e6:.0f} to {frequencies.stop() / 1e6:.0f} MHz"

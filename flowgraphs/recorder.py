@@ -12,7 +12,7 @@ from pathlib import Path
 from gnuradio import blocks, gr
 
 from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver
-from flowgraphs.recording import data_path, finish
+from flowgraphs.recording import RecordingError, data_path, finish
 
 _POLL_S = 0.05
 #: without samples for so long, the radio has stopped
@@ -30,6 +30,10 @@ def record(
     receiver = Receiver(settings)
     wanted = round(seconds * settings.rate_sps)
     data = data_path(target)
+    try:
+        data.open("wb").close()
+    except OSError as error:
+        raise RecordingError(f"{data}: {error.strerror}; choose another place") from None
     started = datetime.now(UTC)
     top = gr.top_block("recorder", catch_exceptions=False)
     sink = blocks.file_sink(gr.sizeof_gr_complex, str(data), False)

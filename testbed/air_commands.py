@@ -1,5 +1,6 @@
 """What `fadelab air` does: the air between virtual USRPs, looked at and changed."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def remove(name: str) -> None:
 
 
 def change(name: str, tx: str, rx: str, settings: Sequence[str]) -> None:
-    """Apply `KEY=VALUE`s to the paths from `tx` to `rx`; nothing is changed when one cannot be read."""
+    """Apply `KEY=VALUE`s to the paths from `tx` to `rx`; nothing is changed when one of them cannot be."""
     texts = dict(_split(setting) for setting in settings)
     fading, series, interference = (texts.pop(key, None) for key in _NAMED_KEYS)
     numbers = {key: _number(key, text) for key, text in texts.items()}
@@ -62,25 +63,27 @@ def change(name: str, tx: str, rx: str, settings: Sequence[str]) -> None:
     if "level_dbm" in numbers and interference in (None, "none"):
         raise FadelabError("level_dbm belongs to a recording: add interference=RECORDING")
     recording = None if interference in (None, "none") else _interference(Path(interference))
-    with Air.open(name) as air:
-        if fading not in (None, "none"):
-            air.set_profile(tx, rx, fading, **{"doppler_hz": 0.0, **options})
-        if path:
-            air.set_link(tx, rx, **path)
-        if "noise_dbm_hz" in numbers:
-            air.set_receiver(rx, noise_dbm_hz=numbers["noise_dbm_hz"])
-        if "clock_ppm" in numbers:
-            air.set_clock_offset(tx, numbers["clock_ppm"])
-        if recording is not None:
-            air.set_interference(
-                rx,
-                recording.path,
-                rate_sps=recording.rate_sps,
-                freq_hz=recording.frequency_hz or 0.0,
-                level_dbm=numbers.get("level_dbm", DEFAULT_INTERFERENCE_DBM),
-            )
-        elif interference == "none":
-            air.set_interference(rx, None)
+    # tried on an air of our own first: a setting that is refused must not come after others that have taken effect
+    with Air.open(name) as air, Air.create(f"trial-{os.getpid()}") as trial:
+        for each in (trial, air):
+            if fading not in (None, "none"):
+                each.set_profile(tx, rx, fading, **{"doppler_hz": 0.0, **options})
+            if path:
+                each.set_link(tx, rx, **path)
+            if "noise_dbm_hz" in numbers:
+                each.set_receiver(rx, noise_dbm_hz=numbers["noise_dbm_hz"])
+            if "clock_ppm" in numbers:
+                each.set_clock_offset(tx, numbers["clock_ppm"])
+            if recording is not None:
+                each.set_interference(
+                    rx,
+                    recording.path,
+                    rate_sps=recording.rate_sps,
+                    freq_hz=recording.frequency_hz or 0.0,
+                    level_dbm=numbers.get("level_dbm", DEFAULT_INTERFERENCE_DBM),
+                )
+            elif interference == "none":
+                each.set_interference(rx, None)
 
 
 def make_series(trace: Path, target: Path, interval_ms: float) -> None:

@@ -9,10 +9,12 @@ Rules kept:
   traceback is saved.
 """
 
+import math
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -34,6 +36,16 @@ KNOWN_ERRORS = frozenset(
 )
 
 INTERRUPTED = 130
+
+
+class Finite(click.FloatRange):
+    """A number in a range, to which neither nan nor inf belongs."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -128,7 +140,7 @@ def run(
     "--tier", type=click.Choice(["vusrp", "usrp", "emulated"]), default="vusrp", show_default=True, help="The medium."
 )
 @click.option("--device", "devices", multiple=True, metavar="ARGS", help="Tier usrp: ST's radio, then BAS's.")
-@click.option("--seconds", type=click.FloatRange(min=2), default=40.0, show_default=True, help="Length of each run.")
+@click.option("--seconds", type=Finite(min=2), default=40.0, show_default=True, help="Length of each run.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
@@ -164,7 +176,7 @@ def demo(
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
 @click.option("--tap", default="fl0", show_default=True, help="The TAP interface to make.")
 @click.option("--address", metavar="ADDRESS/BITS", help="Give the TAP this IPv4 address.")
-@click.option("--seconds", type=click.FloatRange(min=0.1), help="Stop after this long; default: at Ctrl-C.")
+@click.option("--seconds", type=Finite(min=0.1), help="Stop after this long; default: at Ctrl-C.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
 def station(
     device: str,
@@ -191,7 +203,7 @@ def station(
 @click.option("--freq", "hz", type=float, required=True, help="Carrier, Hz.")
 @click.option("--rate", "rate_sps", type=float, default=2.5e6, show_default=True, help="Samples per second.")
 @click.option("--gain", "gain_db", type=float, help="Receive gain, dB; default: the middle of its range.")
-@click.option("--seconds", type=click.FloatRange(min=0.001), default=10.0, show_default=True)
+@click.option("--seconds", type=Finite(min=0.001), default=10.0, show_default=True)
 def record(target: Path, device: str, hz: float, rate_sps: float, gain_db: float | None, seconds: float) -> None:
     """Record what a radio receives as a SigMF recording TARGET.sigmf-data and TARGET.sigmf-meta."""
     from testbed import radio_commands
@@ -221,6 +233,13 @@ def replay(
     """Decode RECORDING (SigMF) as a receiver would have, or transmit it."""
     from testbed import radio_commands
 
+    decoding = {"--phy": phy, "--set": settings, "--trace": trace, "--json": json_}
+    transmitting = {"--freq": hz, "--gain": gain_db}
+    for option, value in (transmitting if device is None else decoding).items():
+        if value not in (None, (), False):
+            raise click.UsageError(
+                f"{option} is for {'transmitting: add' if device is None else 'decoding: drop'} --device"
+            )
     if device is None:
         radio_commands.decode(recording, phy, settings, trace=trace, json_=json_)
     else:
@@ -279,7 +298,7 @@ def air_set(name: str, settings: tuple[str, ...], tx: str, rx: str) -> None:
 @air.command("series")
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.argument("target", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--interval-ms", type=click.FloatRange(min=0.01), default=5.0, show_default=True)
+@click.option("--interval-ms", type=Finite(min=0.01), default=5.0, show_default=True)
 def air_series(trace: Path, target: Path, interval_ms: float) -> None:
     """Turn a recorded channel trace into a series of gains, for: fadelab air set NAME series=TARGET"""
     from testbed import air_commands

@@ -5,5 +5,5 @@ as it is and exits with status 2.
 """
 
 
-class FadelabError(Exception):
+class FadelabError(RuntimeError):
     """What was asked for cannot be done; the message says why and what to do."""

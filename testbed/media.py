@@ -4,6 +4,7 @@ A medium is opened for the length of a run and says what each station's configur
 tier is a function here and a line in `running.py`.
 """
 
+import itertools
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,8 @@ class Wiring:
     config: Mapping[str, Any]
     fds: tuple[int, ...] = field(default=())
 
+
+_numbers = itertools.count()
 
 #: opens what joins the stations; yields each one's wiring by the side it transmits on
 Medium = Callable[[Scenario], AbstractContextManager[Mapping[Side, Wiring]]]
@@ -53,9 +56,7 @@ def virtual_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
     from flowgraphs.levels import MIDDLE_GAIN_DB, path_gain_db
     from flowgraphs.phys import make_phy
 
-    if scenario.radio.devices is not None:
-        raise FadelabError("radio.devices name real USRPs: run them with --tier usrp, or leave them out")
-    name = f"run-{os.getpid()}-{id(scenario) & 0xFFFFFF:x}"
+    name = f"run-{os.getpid()}-{next(_numbers)}"
     radio = scenario.radio
     phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options())
     tx_gain_db = MIDDLE_GAIN_DB if radio.tx_gain_db is None else radio.tx_gain_db
@@ -73,7 +74,19 @@ def virtual_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
 @contextmanager
 def real_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
     """Tier `usrp`: two USRPs, named by the scenario or by --device."""
-    devices = scenario.radio.devices
-    if devices is None:
+    yield {side: Wiring({"device": device}) for side, device in zip(SIDES, scenario.radio.devices or (), strict=True)}
+
+
+def check_radios(scenario: Scenario) -> None:
+    """Raise FadelabError or PhyError unless the scenario names the radios its tier has, and the PHY can do it all."""
+    radio = scenario.radio
+    if scenario.tier == "usrp" and radio.devices is None:
         raise FadelabError("tier usrp needs two radios: --device ARGS for ST and --device ARGS for BAS")
-    yield {side: Wiring({"device": device}) for side, device in zip(SIDES, devices, strict=True)}
+    if scenario.tier == "vusrp" and radio.devices is not None:
+        raise FadelabError("radio.devices name real USRPs: run them with --tier usrp, or leave them out")
+    if scenario.tier in ("vusrp", "usrp"):
+        # GNU Radio behind them: not for a run without
+        from flowgraphs.phys import make_phy
+        from testbed.onair import check_capacity
+
+        check_capacity(scenario, make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options()))

@@ -7,6 +7,7 @@ frames are in the radio at a time. A gap in the received samples and samples sen
 Left out: who heard what. A receiver knows of a frame it has missed only by the sequence numbers of the next one.
 """
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -156,10 +157,11 @@ def check_capacity(scenario: Scenario, phy: Phy) -> None:
         direction = scenario.channel.direction(side)
         wanted_ns = frame_ns(direction, nbytes)
         if airtime_ns > wanted_ns:
+            enough_sps = math.ceil(rate_sps * airtime_ns / wanted_ns / 1e4) * 1e4
             raise FadelabError(
                 f"radio: {phy.describe()} at {rate_sps / 1e6:g} Msps carries {nbytes * 8e3 / airtime_ns:.2f} Mbit/s in "
                 f"frames of {nbytes} bytes, less than channel.rate_bps {direction.rate_bps} ({side}): raise "
-                f"radio.rate_sps to {rate_sps * airtime_ns / wanted_ns:.2e}, take a denser mode or lower the rate"
+                f"radio.rate_sps to {enough_sps:.6g}, take a denser mode or lower the rate"
             )
 
 

@@ -99,7 +99,10 @@ def decode(path: Path, name: str | None, settings: Sequence[str], *, trace: Path
             if json_:
                 print(json.dumps({**asdict(frame), "payload": frame.payload.hex()}))
     if trace is not None:
-        write_trace(trace, frames, rate_sps=recording.rate_sps, link=recording.path.stem, producer="fadelab replay")
+        try:
+            write_trace(trace, frames, rate_sps=recording.rate_sps, link=recording.path.stem, producer="fadelab replay")
+        except OSError as error:
+            raise FadelabError(f"{trace}: {error.strerror or error}; choose another place") from None
     if not json_:
         damaged = sum(not frame.crc_ok for frame in frames)
         print(f"{phy.describe()}: {len(frames)} frames heard, {damaged} of them damaged, {gaps.missed} missed")
@@ -123,7 +126,12 @@ def _option(setting: str) -> tuple[str, Any]:
     key, equals, text = setting.partition("=")
     if not equals:
         raise FadelabError(f"--set {setting}: must be KEY=VALUE, as in modulation=qam16")
-    return key, yaml.safe_load(text)
+    if key == "rate_sps":
+        raise FadelabError(f"--set {setting}: the recording says its own rate")
+    try:
+        return key, yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise FadelabError(f"--set {setting}: the value is not valid YAML") from None
 
 
 def _watched(recording: Recording, progress: Callable[[float], None]) -> Iterator[Any]:

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from hosts.network import check_machine
 from testbed.errors import FadelabError
 from testbed.live import Show, run_live
-from testbed.media import Medium, real_air, sockets, virtual_air
+from testbed.media import Medium, check_radios, real_air, sockets, virtual_air
 from testbed.results import Summary
-from testbed.scenario import SIDES, Scenario
+from testbed.scenario import SIDES, Direction, Scenario
 from testbed.store import RunFolder
 
 #: what joins the stations, by real-time tier; tier model has a place in the schema and says so here
@@ -21,23 +21,31 @@ class LateError(FadelabError):
 
 
 def check_tier(scenario: Scenario) -> None:
-    """Raise FadelabError or HostError when the scenario's tier cannot run here."""
+    """Raise FadelabError, PhyError or HostError when the scenario's tier cannot run here."""
     if scenario.tier not in _MEDIA:
         raise FadelabError(
             f"tier {scenario.tier} is not part of this version: run --tier {', '.join(_MEDIA)} (no tier stands in "
             "for another)"
         )
     check_machine()
+    check_radios(scenario)
 
 
 def unused(scenario: Scenario) -> list[str]:
-    """What the scenario says of the air that its tier has no use for, a line each."""
+    """What the scenario says of radios and the air that its tier has no use for, a line each."""
     if scenario.tier == "vusrp":
         return []
-    said = scenario.channel.model_fields_set | {key for side in SIDES for key in scenario.channel.own(side)}
-    keys = ", ".join(f"channel.{key}" for key in ("snr_db", "fading", "cfo_hz") if key in said)
+    # by value: a stored scenario says all the defaults, too
+    directions = [scenario.channel.direction(side) for side in SIDES]
+    keys = [
+        f"channel.{key}"
+        for key in ("snr_db", "fading", "cfo_hz")
+        if any(getattr(direction, key) != Direction.model_fields[key].default for direction in directions)
+    ]
+    if scenario.tier != "usrp" and scenario.radio.devices is not None:
+        keys.append("radio.devices")
     why = "the air is the real one" if scenario.tier == "usrp" else "there is no radio"
-    return [f"tier {scenario.tier} has no use for {keys}: {why}"] if keys else []
+    return [f"tier {scenario.tier} has no use for {', '.join(keys)}: {why}"] if keys else []
 
 
 def run_once(scenario: Scenario, runs: Path, show: Show) -> Summary:
