@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.hosts.harness import needs_network
+from tests.radios import needs_vusrp
 from tests.testbed.live import ROOT, complaint, fadelab, finish, left_behind, start
 
 LOSSY = "scenarios/lossy-link.yaml"
@@ -51,11 +52,19 @@ def test_json_is_one_object_and_all_of_stdout(tmp_path: Path) -> None:
 
 @pytest.mark.net
 @needs_network[1]
-def test_the_demo_ends_with_a_table_and_a_plot(tmp_path: Path) -> None:
-    process = start("demo", "--seconds", "2", "--allow-late", "--out", tmp_path)
+@pytest.mark.parametrize(
+    ("tier", "medium"),
+    [
+        pytest.param((), "ofdm qpsk at 2.5 Msps, SNR 15 dB, rician fading", marks=needs_vusrp),
+        (("--tier", "emulated"), "PER 5 %"),
+    ],
+    ids=["vusrp", "emulated"],
+)
+def test_the_demo_ends_with_a_table_and_a_plot(tier: tuple[str, ...], medium: str, tmp_path: Path) -> None:
+    process = start("demo", *tier, "--seconds", "2", "--allow-late", "--out", tmp_path)
     status, out, err = finish(process)
     assert status == 0, err
-    for piece in ("without SLACP", "with SLACP", "MB received", "goodput", "PER 5 %", "times the data", "demo.png"):
+    for piece in (medium, "without SLACP", "with SLACP", "MB received", "goodput", "times the data", "demo.png"):
         assert piece in out
     assert "…" not in out
     # the picture's path alone may be longer
@@ -73,7 +82,7 @@ def test_the_demo_ends_with_a_table_and_a_plot(tmp_path: Path) -> None:
         ((LOSSY, "--tier", "moon"), "'moon' is not one of"),
         ((LOSSY, "--set", "channel.per=2"), "lossy-link.yaml: channel.per: input should be less than or equal to 1"),
         ((LOSSY, "--set", "channel.per"), "must be key=value"),
-        (("scenarios/none.yaml",), "scenarios/none.yaml: no such scenario; there are scenarios/lossy-link.yaml"),
+        (("scenarios/none.yaml",), "scenarios/none.yaml: no such scenario; there are scenarios/fading-link.yaml"),
     ],
 )
 def test_what_cannot_run_is_one_line(args: tuple[str, ...], message: str, tmp_path: Path) -> None:

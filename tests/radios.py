@@ -1,0 +1,47 @@
+"""What the tests with virtual USRPs share: the mark of those that need them, airs, and what is sent over them.
+
+Rule kept: an air is named by the process that makes it, and gone when its test has ended.
+"""
+
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from flowgraphs.air import LIBRARY, Air
+from flowgraphs.frontend import RadioSettings
+
+MODULES = LIBRARY.parent / "uhd"
+RATE_SPS = 1e6
+CARRIER_HZ = 2.45e9
+
+_known = os.fspath(MODULES) in os.environ.get("UHD_MODULE_PATH", "").split(":")
+needs_vusrp = pytest.mark.skipif(
+    not (LIBRARY.exists() and _known),
+    reason='the virtual USRP is not built or UHD does not know it: ./fadelab test, or eval "$(./fadelab env)" first',
+)
+
+_numbers = itertools.count()
+
+
+def air_name() -> str:
+    """A name no other air has."""
+    return f"unit-{os.getpid()}-{next(_numbers)}"
+
+
+@contextmanager
+def quiet_air(**options: Any) -> Iterator[Air]:
+    """A new air without noise."""
+    with Air.create(air_name(), **{"seed": 1, **options}) as air:
+        air.set_receiver("*", noise_dbm_hz=float("-inf"))
+        yield air
+    assert air.name not in Air.names()
+
+
+def on(air: Air, serial: str, **changes: Any) -> RadioSettings:
+    """The settings of a radio on an air."""
+    settings = {"rate_sps": RATE_SPS, "tx_hz": CARRIER_HZ, "rx_hz": CARRIER_HZ, **changes}
+    return RadioSettings(f"type=vusrp,air={air.name},serial={serial}", **settings)
