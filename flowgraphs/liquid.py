@@ -75,7 +75,22 @@ ffi.cdef(
     int ofdmflexframesync_execute(ofdmflexframesync q, float * samples, unsigned int n);
 
     int ofdmframe_init_default_sctype(unsigned int M, unsigned char * p);
+
+    typedef struct packetizer_s * packetizer;
+    packetizer packetizer_create(unsigned int n, int crc, int fec0, int fec1);
+    int packetizer_destroy(packetizer p);
+    int packetizer_decode(packetizer p, const unsigned char * coded, unsigned char * message);
     unsigned int packetizer_compute_enc_msg_len(unsigned int n, int crc, int fec0, int fec1);
+
+    typedef struct modemcf_s * modemcf;
+    modemcf modemcf_create(int scheme);
+    int modemcf_destroy(modemcf q);
+    int modemcf_modulate(modemcf q, unsigned int symbol, float * point);
+
+    typedef struct msequence_s * msequence;
+    msequence msequence_create_default(unsigned int m);
+    int msequence_destroy(msequence q);
+    unsigned int msequence_advance(msequence q);
 
     void srand(unsigned int seed);
     """

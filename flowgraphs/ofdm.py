@@ -1,10 +1,6 @@
 """PHY `ofdm`: link frames in liquid-dsp's OFDM flexible frames.
 
-Read first: docs/ofdm.md; https://liquidsdr.org/doc/ofdmflexframe.
-
-    │ S0 │ S0 │ S1 │ header: BPSK, Golay (24,12), CRC-32 │ payload: any mode, CRC-32 │
-    └ detection, ┘ └ channel                             └ one OFDM symbol is a cyclic prefix and `subcarriers` samples
-      carrier offset
+Read first: docs/ofdm.md, and `ofdm_format.py` for the frame.
 
 Our part of the header is six octets: the frame's sequence number and a network's id. liquid's part holds the payload's
 length, modulation and code, so that a receiver hears all modes whatever its own is.
@@ -18,10 +14,9 @@ liquid 1.5's soft decoder of Hamming (7,4) ends the process at some lengths.
 """
 
 import math
-import struct
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -31,59 +26,30 @@ from gnuradio import gr
 from numpy.typing import NDArray
 
 from flowgraphs.liquid import LOCK, ffi, liquid, make
+from flowgraphs.ofdm_equalizer import Equalizer
+from flowgraphs.ofdm_format import (
+    FEC,
+    HEADER,
+    MAX_FRAME_BYTES,
+    MODULATIONS,
+    TRAINING_SYMBOLS,
+    Modulation,
+    OfdmFormat,
+    crc_number,
+    fec_number,
+    modulation_number,
+)
 from flowgraphs.phy import PhyError, Received, Samples, frame_from_pdu, received_pdu
 
-#: longest frame: an IP packet of 9000 octets and any link header
-MAX_FRAME_BYTES = 10_000
-#: our names of liquid's codes, with liquid's
-FEC = {
-    "none": "none",
-    "rep3": "rep3",
-    "rep5": "rep5",
-    "hamming74": "h74",
-    "hamming84": "h84",
-    "hamming128": "h128",
-    "golay2412": "g2412",
-    "secded2216": "secded2216",
-    "secded3932": "secded3932",
-    "secded7264": "secded7264",
-}
-
-#: sequence number, network
-_HEADER = struct.Struct(">IH")
-#: liquid's part of the header: version, payload length, modulation, codes
-_LIQUID_HEADER_BYTES = 6
 #: symbols of a payload from which its EVM says more than that of the header
 _MANY_SYMBOLS = 256
-#: S0 twice, S1 once
-_TRAINING_SYMBOLS = 3
-_NULL, _DATA = 0, 2
 #: amplitude and phase over frequency are polynomials of order 4
-_EQUALISER_PARAMETERS = 5
+_POLYNOMIAL = 5
 _SEQUENCES = 1 << 32
+#: samples a demodulator works on at a time
+_STEP = 1 << 14
 #: a receiver takes samples in lots of about this long
 _LOT_S = 0.5e-3
-
-
-class Modulation(NamedTuple):
-    """A constellation: on each axis the odd numbers up to `levels` - 1, scaled to a mean power of 1."""
-
-    bits: int
-    levels: int
-    axes: int
-
-    @property
-    def unit(self) -> float:
-        """Half the distance between two points."""
-        return math.sqrt(3 / (self.axes * (self.levels**2 - 1)))
-
-
-MODULATIONS = {
-    "bpsk": Modulation(1, 2, 1),
-    "qpsk": Modulation(2, 2, 2),
-    "qam16": Modulation(4, 4, 2),
-    "qam64": Modulation(6, 8, 2),
-}
 
 
 @dataclass(frozen=True)
@@ -123,34 +89,13 @@ class OfdmPhy:
         """Return how many samples a frame of `nbytes` takes on the air; raises PhyError if it carries none so long."""
         if not 1 <= nbytes <= MAX_FRAME_BYTES:
             raise PhyError(f"PHY ofdm carries frames of 1 to {MAX_FRAME_BYTES} bytes, not of {nbytes}")
-        symbols = self.frame_symbols(nbytes, MODULATIONS[self.modulation].bits, _fec_number(self.fec))
-        return symbols * self.symbol_samples + self.taper
-
-    def frame_symbols(self, nbytes: int, bits: int, fec: int) -> int:
-        """Return the OFDM symbols of a frame with `bits` per subcarrier and liquid's code number `fec`."""
-        payload_bits = 8 * _encoded_bytes(nbytes, fec)
-        return _TRAINING_SYMBOLS + self.header_symbols + -(-payload_bits // (bits * self.data_subcarriers))
-
-    @property
-    def symbol_samples(self) -> int:
-        """Samples of an OFDM symbol and its cyclic prefix."""
-        return self.subcarriers + self.cyclic_prefix
+        symbols = self.format.symbols(nbytes, MODULATIONS[self.modulation], fec_number(self.fec))
+        return symbols * self.format.symbol_samples + self.taper
 
     @cached_property
-    def header_symbols(self) -> int:
-        """OFDM symbols of the header."""
-        header_bits = 8 * _encoded_bytes(_LIQUID_HEADER_BYTES + _HEADER.size, _fec_number("golay2412"))
-        return -(-header_bits // self.data_subcarriers)
-
-    @cached_property
-    def data_subcarriers(self) -> int:
-        """Subcarriers that carry data."""
-        return self._allocation.count(_DATA)
-
-    @cached_property
-    def active_subcarriers(self) -> int:
-        """Subcarriers that carry data or are pilots."""
-        return self.subcarriers - self._allocation.count(_NULL)
+    def format(self) -> OfdmFormat:
+        """The frame's shape."""
+        return OfdmFormat(self.subcarriers, self.cyclic_prefix, self.taper)
 
     @cached_property
     def evm_at_0_db(self) -> float:
@@ -159,15 +104,8 @@ class OfdmPhy:
         Noise is in all subcarriers, the signal in the active ones; the equaliser, of so many parameters, is as noisy as
         what it is taken from, one symbol, and so is the phase that the pilots give every symbol.
         """
-        pilots = self.active_subcarriers - self.data_subcarriers
-        estimates = 1 + _EQUALISER_PARAMETERS / self.active_subcarriers + 1 / (2 * pilots)
-        return 10 * math.log10(self.active_subcarriers / self.subcarriers * estimates)
-
-    @cached_property
-    def _allocation(self) -> bytes:
-        allocation = ffi.new("unsigned char[]", self.subcarriers)
-        liquid().ofdmframe_init_default_sctype(self.subcarriers, allocation)
-        return bytes(allocation)
+        active, pilots = len(self.format.active), len(self.format.pilots)
+        return 10 * math.log10(active / self.subcarriers * (1 + _POLYNOMIAL / active + 1 / (2 * pilots)))
 
     def transmitter(self) -> "Transmitter":
         """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
@@ -197,10 +135,10 @@ class Modulator:
         properties = ffi.new(
             "ofdmflexframegenprops_s *",
             {
-                "check": self._liquid.liquid_getopt_str2crc(b"crc32"),
-                "fec0": _fec_number(phy.fec),
-                "fec1": _fec_number("none"),
-                "mod_scheme": self._liquid.liquid_getopt_str2mod(phy.modulation.encode()),
+                "check": crc_number(),
+                "fec0": fec_number(phy.fec),
+                "fec1": fec_number("none"),
+                "mod_scheme": modulation_number(phy.modulation),
             },
         )
         self._generator = make(
@@ -208,13 +146,13 @@ class Modulator:
             self._liquid.ofdmflexframegen_destroy,
             *(phy.subcarriers, phy.cyclic_prefix, phy.taper, ffi.NULL, properties),
         )
-        self._liquid.ofdmflexframegen_set_header_len(self._generator, _HEADER.size)
+        self._liquid.ofdmflexframegen_set_header_len(self._generator, HEADER.size)
         self._sequence = 0
 
     def modulate(self, frame: bytes) -> Samples:
         """Return the burst of a frame: complex64. Raises PhyError for a length the PHY does not carry."""
         burst = np.empty(self._phy.frame_samples(len(frame)), np.complex64)
-        header = _HEADER.pack(self._sequence, self._phy.network)
+        header = HEADER.pack(self._sequence, self._phy.network)
         self._sequence = (self._sequence + 1) % _SEQUENCES
         self._liquid.ofdmflexframegen_assemble(self._generator, header, frame, len(frame))
         with LOCK:
@@ -239,48 +177,62 @@ class Demodulator:
             self._liquid.ofdmflexframesync_destroy,
             *(phy.subcarriers, phy.cyclic_prefix, phy.taper, ffi.NULL, self._callback, ffi.NULL),
         )
-        self._liquid.ofdmflexframesync_set_header_len(self._synchronizer, _HEADER.size)
+        self._liquid.ofdmflexframesync_set_header_len(self._synchronizer, HEADER.size)
         # no two frames end in one block, and the training of one that ends in it lies before it, wherever it is sought
-        shortest = phy.frame_symbols(1, max(m.bits for m in MODULATIONS.values()), _fec_number("none"))
-        self._block = (shortest - _TRAINING_SYMBOLS) * phy.symbol_samples - 2 * phy.cyclic_prefix
-        longest = phy.frame_symbols(MAX_FRAME_BYTES, 1, _fec_number("rep5")) * phy.symbol_samples
-        self._history = _History(longest + 2 * self._block)
-        self._training = Modulator(phy).modulate(b"\0")[: _TRAINING_SYMBOLS * phy.symbol_samples]
+        of = phy.format
+        shortest = of.symbols(1, MODULATIONS["qam64"], fec_number("none"))
+        self._block = (shortest - TRAINING_SYMBOLS) * of.symbol_samples - 2 * of.cyclic_prefix
+        longest = of.symbols(MAX_FRAME_BYTES, MODULATIONS["bpsk"], fec_number("rep5"))
+        self._history = _History(longest * of.symbol_samples + self._block + _STEP)
+        #: samples liquid has seen; it lags behind by so many, so that a frame's last ones are there when it is measured
+        self._seen = 0
+        self._lag = of.cyclic_prefix
+        self._training = Modulator(phy).modulate(b"\0")[: TRAINING_SYMBOLS * of.symbol_samples]
+        self._equalizer = Equalizer(of, self._training)
 
     def feed(self, samples: Samples) -> list[Received]:
-        """Take the next samples (complex64); return the frames that ended in them."""
-        samples = np.ascontiguousarray(samples, np.complex64)
-        pointer = ffi.from_buffer("float[]", samples)
+        """Take the next samples (complex64); return the frames that ended in them or just before."""
         found = []
-        at = 0
-        while at < len(samples):
-            block_start = self._history.end // self._block * self._block
-            n = min(block_start + self._block - self._history.end, len(samples) - at)
-            self._history.append(samples[at : at + n])
-            self._liquid.ofdmflexframesync_execute(self._synchronizer, pointer + 2 * at, n)
-            at += n
-            found += [self._measure(heard, block_start) for heard in self._heard]
-            self._heard.clear()
+        for at in range(0, len(samples), _STEP):
+            self._history.append(samples[at : at + _STEP])
+            while (ready := self._history.end - self._lag - self._seen) > 0:
+                block_start = self._seen // self._block * self._block
+                stop = min(block_start + self._block, self._seen + ready)
+                for part in self._history.parts(self._seen, stop):
+                    self._liquid.ofdmflexframesync_execute(
+                        self._synchronizer, ffi.from_buffer("float[]", part), len(part)
+                    )
+                self._seen = stop
+                found += [self._measure(heard, block_start) for heard in self._heard]
+                self._heard.clear()
         return found
 
     def _measure(self, heard: "_Heard", block_start: int) -> Received:
         """Complete what liquid knows of a frame that ended in the block that starts at `block_start`."""
-        phy = self._phy
-        symbols = phy.frame_symbols(len(heard.payload), heard.bits, heard.fec)
-        start = self._find(block_start - symbols * phy.symbol_samples, heard.cfo)
-        # without the last symbol, which may not have come to its end
-        power = self._history.power(start, start + (symbols - 1) * phy.symbol_samples)
-        return Received(
+        phy, of = self._phy, self._phy.format
+        symbols = of.symbols(len(heard.payload), MODULATIONS[heard.modulation], heard.fec)
+        nsamples = symbols * of.symbol_samples
+        start = self._find(block_start - nsamples, heard.cfo)
+        samples = self._history.read(start, start + nsamples)
+        power = float(np.vdot(samples, samples).real) / nsamples
+        received = Received(
             heard.payload,
             heard.crc_ok,
             heard.sequence,
             start,
-            symbols * phy.symbol_samples + phy.taper,
+            nsamples + phy.taper,
             snr_db=phy.evm_at_0_db - heard.noise_db,
             evm_db=heard.evm_db,
             cfo_hz=heard.cfo / (2 * math.pi) * phy.rate_sps,
             rssi_db=10 * math.log10(max(power, 1e-20)),
         )
+        if heard.crc_ok:
+            return received
+        look = self._equalizer.look(samples, heard.cfo, len(heard.payload), heard.modulation, heard.fec)
+        if look is None:
+            return received
+        snr_db = look.snr_db + 10 * math.log10(len(of.active) / of.subcarriers)
+        return replace(received, payload=look.payload, crc_ok=True, snr_db=snr_db, evm_db=look.evm_db)
 
     def _find(self, earliest: int, cfo: float) -> int:
         """Return where the training that starts in the block at `earliest` fits best; `cfo` in radians per sample."""
@@ -345,7 +297,8 @@ class _Heard(NamedTuple):
     payload: bytes
     crc_ok: bool
     sequence: int
-    bits: int
+    modulation: str
+    #: liquid's number
     fec: int
     evm_db: float
     #: EVM where its decisions are to be trusted
@@ -356,46 +309,31 @@ class _Heard(NamedTuple):
 
 def _listener(network: int, heard: list[_Heard]) -> Any:
     """Return what liquid calls at the end of every frame; it appends our network's to `heard`."""
-    shapes = {_modulation_number(name): shape for name, shape in MODULATIONS.items()}
+    names = {modulation_number(name): name for name in MODULATIONS}
 
     def listen(
         header: Any, header_ok: int, payload: Any, nbytes: int, crc_ok: int, stats: Any, userdata: object
     ) -> int:
-        if not header_ok or not 1 <= nbytes <= MAX_FRAME_BYTES or stats.mod_scheme not in shapes:
+        if not header_ok or not 1 <= nbytes <= MAX_FRAME_BYTES or stats.mod_scheme not in names:
             return 0
-        sequence, of = _HEADER.unpack(ffi.buffer(header, _HEADER.size))
+        sequence, of = HEADER.unpack(ffi.buffer(header, HEADER.size))
         if of != network:
             return 0
-        shape = shapes[stats.mod_scheme]
+        name = names[stats.mod_scheme]
         symbols = np.frombuffer(ffi.buffer(stats.framesyms, 8 * stats.num_framesyms), np.float32)
-        evm_db = _evm_db(symbols, shape)
+        evm_db = _evm_db(symbols, MODULATIONS[name])
         # else the header's, whose BPSK is decided rightly for sure
         noise_db = evm_db if crc_ok and stats.num_framesyms >= _MANY_SYMBOLS else stats.evm
-        heard.append(
-            _Heard(
-                bytes(ffi.buffer(payload, nbytes)),
-                bool(crc_ok),
-                sequence,
-                shape.bits,
-                stats.fec0,
-                evm_db,
-                noise_db,
-                stats.cfo,
-            )
-        )
+        octets = bytes(ffi.buffer(payload, nbytes))
+        heard.append(_Heard(octets, bool(crc_ok), sequence, name, stats.fec0, evm_db, noise_db, stats.cfo))
         return 0
 
     return listen
 
 
-def _evm_db(symbols: NDArray[np.float32], shape: Modulation) -> float:
+def _evm_db(symbols: NDArray[np.float32], modulation: Modulation) -> float:
     """Return the mean power of what the nearest points leave of `symbols` (I and Q by turns), in dB of theirs."""
-    nearest = np.floor(symbols / np.float32(2 * shape.unit)) * 2 + 1
-    np.clip(nearest, 1 - shape.levels, shape.levels - 1, out=nearest)
-    nearest *= np.float32(shape.unit)
-    if shape.axes == 1:
-        nearest[1::2] = 0
-    error = symbols - nearest
+    error = symbols - modulation.nearest(symbols)
     return 10 * math.log10(max(2 * float(np.dot(error, error)) / len(symbols), 1e-20))
 
 
@@ -408,23 +346,21 @@ class _History:
         self.end = 0
 
     def append(self, samples: Samples) -> None:
-        at = self.end % len(self._ring)
-        before_wrap = min(len(samples), len(self._ring) - at)
-        self._ring[at : at + before_wrap] = samples[:before_wrap]
-        self._ring[: len(samples) - before_wrap] = samples[before_wrap:]
+        at = 0
+        for part in self.parts(self.end, self.end + len(samples)):
+            part[:] = samples[at : at + len(part)]
+            at += len(part)
         self.end += len(samples)
 
     def read(self, start: int, stop: int) -> Samples:
-        return np.concatenate(self._parts(start, stop))
+        return np.concatenate(self.parts(start, stop))
 
-    def power(self, start: int, stop: int) -> float:
-        """Return the mean power from `start` to `stop`."""
-        return sum(float(np.vdot(part, part).real) for part in self._parts(start, stop)) / (stop - start)
-
-    def _parts(self, start: int, stop: int) -> tuple[Samples, Samples]:
+    def parts(self, start: int, stop: int) -> list[Samples]:
+        """Return the places of samples: one array, or two where the ring closes."""
         at = start % len(self._ring)
         first = self._ring[at : at + stop - start]
-        return first, self._ring[: stop - start - len(first)]
+        rest = stop - start - len(first)
+        return [first, self._ring[:rest]] if rest else [first]
 
 
 def _check(what: str, value: Any, known: Iterable[Any]) -> None:
@@ -432,21 +368,3 @@ def _check(what: str, value: Any, known: Iterable[Any]) -> None:
         choice = f"{known[0]} to {known[-1]}" if isinstance(known, range) else ", ".join(known)
         step = " in steps of 2" if isinstance(known, range) and known.step == 2 else ""
         raise PhyError(f"PHY ofdm: {what} is {value!r}: choose from {choice}{step}")
-
-
-def _modulation_number(name: str) -> int:
-    number: int = liquid().liquid_getopt_str2mod(name.encode())
-    return number
-
-
-def _fec_number(name: str) -> int:
-    number: int = liquid().liquid_getopt_str2fec(FEC[name].encode())
-    return number
-
-
-def _encoded_bytes(nbytes: int, fec: int) -> int:
-    library = liquid()
-    length: int = library.packetizer_compute_enc_msg_len(
-        nbytes, library.liquid_getopt_str2crc(b"crc32"), fec, _fec_number("none")
-    )
-    return length

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from flowgraphs import liquid as liquid_module
 from flowgraphs.liquid import ffi, liquid, make
-from flowgraphs.ofdm import FEC, MAX_FRAME_BYTES, MODULATIONS, Demodulator, Modulator, OfdmPhy
+from flowgraphs.ofdm import Demodulator, Modulator, OfdmPhy
+from flowgraphs.ofdm_format import FEC, MAX_FRAME_BYTES, MODULATIONS
 from flowgraphs.phy import PhyError, Received, Samples
 from tests.flowgraphs.awgn import Air, air
 
@@ -21,14 +22,14 @@ RATE_SPS = 2e6
 CLEAN_DB = 35.0
 #: SNR (dB) at which a mode loses 10 % of its frames of 1500 bytes: benchmarks/ofdm_waterfall.py, seed 1
 WATERFALL_DB = {
-    ("bpsk", "none"): 8.8,
-    ("bpsk", "golay2412"): 4.1,
-    ("qpsk", "none"): 12.4,
-    ("qpsk", "golay2412"): 7.0,
-    ("qam16", "none"): 19.6,
-    ("qam16", "golay2412"): 13.5,
-    ("qam64", "none"): 25.7,
-    ("qam64", "golay2412"): 19.5,
+    ("bpsk", "none"): 8.3,
+    ("bpsk", "golay2412"): 3.5,
+    ("qpsk", "none"): 11.5,
+    ("qpsk", "golay2412"): 6.4,
+    ("qam16", "none"): 18.5,
+    ("qam16", "golay2412"): 12.9,
+    ("qam64", "none"): 24.5,
+    ("qam64", "golay2412"): 18.9,
 }
 
 
@@ -93,7 +94,7 @@ def test_what_is_heard_does_not_depend_on_the_chunks(chunk: int) -> None:
     of = phy("qam64")
     # the shortest frames end close to each other, and one is damaged
     sent = frames(rng, 1, 1, 2, 100, 400, 1, 1)
-    path = on_air(of, sent, rng, snr_db=24.0, cfo=-0.002, gaps=[123, 0, 1, 300, 0, 10, 0])
+    path = on_air(of, sent, rng, snr_db=22.0, cfo=-0.002, gaps=[123, 0, 1, 300, 0, 10, 0])
     whole = heard(of, path.samples)
     assert len(whole) == len(sent)
     assert not all(frame.crc_ok for frame in whole)
@@ -214,7 +215,7 @@ def test_the_estimates_are_true(modulation: str, fec: str, snr_db: int) -> None:
     assert typical("rssi_db") == pytest.approx(10 * math.log10(received), abs=0.1)
     if all(frame.crc_ok for frame in got):
         # noise per subcarrier, with what the channel's estimate adds
-        evm_db = -snr_db + 10 * math.log10(of.active_subcarriers / of.subcarriers)
+        evm_db = -snr_db + 10 * math.log10(len(of.format.active) / of.subcarriers)
         assert evm_db - 0.5 < typical("evm_db") < evm_db + 1.5
 
 
@@ -222,7 +223,7 @@ def test_the_level_does_not_matter() -> None:
     rng = np.random.default_rng(12)
     of = phy()
     sent = frames(rng, *[1500] * 40)
-    path = on_air(of, sent, rng, snr_db=12.3)
+    path = on_air(of, sent, rng, snr_db=11.0)
     verdicts = [
         [frame.crc_ok for frame in heard(of, path.samples * np.float32(10 ** (dbfs / 20) / of.rms))]
         for dbfs in (-3, -30, -60)
@@ -241,16 +242,21 @@ def test_a_carrier_offset_below_half_a_subcarrier_does_no_harm(spacings: float) 
     assert got[0].cfo_hz == pytest.approx(spacings * RATE_SPS / of.subcarriers, rel=0.01)
 
 
-def test_two_paths_within_the_prefix_do_no_harm() -> None:
+@pytest.mark.parametrize("late", [0.5, 1.0, 4.0, 8.0])
+@pytest.mark.parametrize("echo_db", [-10.0, -3.0, 3.0])
+@pytest.mark.parametrize("modulation", ["qpsk", "qam64"])
+def test_paths_within_the_prefix_are_equalised(modulation: str, echo_db: float, late: float) -> None:
+    """A channel of two paths has notches of up to 15 dB, hence the code; liquid alone loses most of these frames."""
     rng = np.random.default_rng(14)
-    of = phy("qpsk")
-    sent = frames(rng, *[500] * 30)
-    path = on_air(of, sent, rng, snr_db=CLEAN_DB)
-    late = 4
-    echo = np.concatenate([np.zeros(late, np.complex64), path.samples[:-late]])
-    got = heard(of, path.samples + np.complex64(0.3j) * echo)
+    of = phy(modulation, "golay2412")
+    sent = frames(rng, *[300] * 20)
+    direct = on_air(of, sent, rng).samples
+    # the delay of part of a sample is a phase over frequency
+    delay = np.exp(-2j * np.pi * late * np.fft.fftfreq(len(direct)))
+    echo = np.fft.ifft(np.fft.fft(direct) * delay * 10 ** (echo_db / 20) * np.exp(2j))
+    noise = of.rms * 10 ** (-CLEAN_DB / 20) / math.sqrt(2) * rng.standard_normal(2 * len(direct)).view(np.complex128)
+    got = heard(of, (direct + echo + noise).astype(np.complex64))
     assert [frame.payload for frame in got] == sent
-    assert [frame.sample for frame in got] == list(path.starts)
 
 
 @pytest.mark.parametrize(("mode", "ten_percent_db"), WATERFALL_DB.items())

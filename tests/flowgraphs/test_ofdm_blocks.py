@@ -106,7 +106,7 @@ def test_a_transmitter_without_frames_leaves_the_processor_alone() -> None:
 @pytest.fixture(scope="module")
 def received() -> Samples:
     rng = np.random.default_rng(2)
-    return air(bursts(sizes(rng, 60)), rng, rms=PHY.rms, snr_db=13.0, cfo=0.001, tail=20_000).samples
+    return air(bursts(sizes(rng, 60)), rng, rms=PHY.rms, snr_db=11.5, cfo=0.001, tail=20_000).samples
 
 
 def test_a_receiver_block_hears_what_the_demodulator_hears(received: Samples) -> None:

@@ -208,7 +208,7 @@ def test_a_replay_hears_the_frames_that_were_heard_live(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     modulator = Modulator(PHY)
     bursts = [modulator.modulate(rng.bytes(int(size))) for size in rng.integers(1, 1500, 40)]
-    on_air = air(bursts, rng, rms=PHY.rms, snr_db=12.0, cfo=0.001, tail=4096).samples
+    on_air = air(bursts, rng, rms=PHY.rms, snr_db=11.0, cfo=0.001, tail=4096).samples
 
     target = tmp_path / "iq"
     source, receiver, mailbox = blocks.vector_source_c(on_air.tolist(), False), PHY.receiver(), Mailbox()
