@@ -74,8 +74,6 @@ class Transceiver(gr.top_block):
         self._gaps = blocks.tag_debug(gr.sizeof_gr_complex, "gaps", "rx_time")
         self._gaps.set_display(False)
         transmitter, receiver = phy.transmitter(), phy.receiver()
-        # a burst reaches the device whole, or it runs dry while Python waits for its turn; the next one fits beside it
-        transmitter.set_min_output_buffer(2 * phy.frame_samples(phy.max_frame_bytes))
         # GNU Radio keeps no Python block alive
         self._modem = transmitter, receiver
         self.msg_connect((self._mailbox, "send"), (transmitter, "frames"))
