@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import selectors
+import signal
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,8 @@ class Child:
         if not data:
             self.ended = True
             status = self._process.wait(_END_TIMEOUT_S)
+            if status < 0:
+                raise ChildError(f"{self.name}: was killed ({signal.Signals(-status).name})")
             if status:
                 raise ChildError(f"{self.name}: ended with status {status}{self._last_words()}")
             return []
