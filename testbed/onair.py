@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gnuradio import gr
+
 from channel.hop import Hop
 from flowgraphs.frontend import RadioSettings
 from flowgraphs.gain import GainControl
@@ -127,6 +129,8 @@ def open_transceiver(scenario: Scenario, side: Side, device: str, recording: Pat
     Raises FadelabError, FrontEndError or PhyError in one line.
     """
     radio = scenario.radio
+    # else every block says how large its buffers are
+    gr.logging().set_default_level(gr.log_levels.warn)
     phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options())
     check_capacity(scenario, phy)
     settings = RadioSettings(

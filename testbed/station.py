@@ -251,9 +251,10 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
         process = StationProcess(config, stack, orders)
         say({"started": True})
         process.obey(waiting)
-        # the cores make no cycles; a collector's pause would be a late frame
         gc.freeze()
-        gc.disable()
+        if "device" not in config:
+            # the cores make no cycles, and a pause would be a late frame; GNU Radio makes some in every call of a block
+            gc.disable()
         process.station.run()
         say({"final": process.final()})
 
