@@ -194,17 +194,22 @@ class Bench(ABC):
         self.up_hz = up_hz
         self._runs = runs
 
-    def scenario(self, **changes: Any) -> Scenario:
-        """Return a scenario for this bench; `channel`, `link` and `radio` are merged, other keys replaced."""
+    def scenario(self, *parts: Mapping[str, Any], **changes: Any) -> Scenario:
+        """Return a scenario for this bench, changed by `parts` in turn and by `changes`.
+
+        `channel`, `link` and `radio` are merged, other keys replaced.
+        """
         raw: dict[str, Any] = {
             "name": "hil",
             "tier": self.tier,
             "channel": {"rate_bps": 2_000_000, "delay_ms": 10},
             "radio": {"up_hz": self.up_hz, "down_hz": self.up_hz - DUPLEX_HZ, "rate_sps": RATE_SPS, **self._radio()},
             "workloads": [{"kind": "bulk", "bytes": 200_000}],
+            "limit_s": 60,
         }
-        for key, value in changes.items():
-            raw[key] = {**raw.get(key, {}), **value} if key in ("channel", "link", "radio") else value
+        for part in (*parts, changes):
+            for key, value in part.items():
+                raw[key] = {**raw.get(key, {}), **value} if key in ("channel", "link", "radio") else value
         return validate(raw, "hil")
 
     def run(self, scenario: Scenario) -> Summary:

@@ -1,0 +1,105 @@
+"""The whole link on two radios: stations, SLACP, kernel TCP."""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from hil_tests.bench import Bench, frames
+from telemetry.parquet import read_records
+from testbed.results import Summary
+from tests.hosts.harness import needs_network
+from tests.testbed.live import folder_of
+
+pytestmark = [*needs_network, pytest.mark.radio]
+
+CLEAR_DB = 30.0
+PERS = (0.01, 0.05, 0.2)
+#: where frames get lost: around the threshold of QPSK without a code
+SWEEP_DB = (10.8, 11.4, 12.0, 12.6, 13.2)
+SWEEP_FRAMES = 80
+#: with as many retransmissions as by default, this share of packets may still be lost
+RESIDUAL_PER = 0.005
+BYTES = 600_000
+
+
+def test_the_link_comes_up_and_carries_both_ways(bench: Bench) -> None:
+    work = [{"kind": "bulk", "direction": side, "bytes": 100_000, "flow": side} for side in ("up", "down")]
+    result = bench.run(bench.scenario(bench.at_snr(CLEAR_DB), workloads=work))
+    assert (result.finished, result.intact) == (True, True)
+    assert {flow.flow: flow.bytes for flow in result.flows} == {"up": 100_000, "down": 100_000}
+    for side in ("up", "down"):
+        rows = [row for row in read_records(folder_of(result), "phy") if row["link"] == side]
+        assert [row["snr_db"] for row in rows if row["snr_db"] is not None], f"nothing was measured on {side}"
+
+
+@pytest.fixture(scope="module")
+def snr_db(bench: Bench) -> Mapping[float, float]:
+    """The SNR at which full frames are lost with each of PERS."""
+    nbytes = bench.scenario().max_frame_bytes
+    with bench.pair() as pair:
+        lost = []
+        for wanted_db in SWEEP_DB:
+            pair.set_snr(wanted_db)
+            lost.append(round(pair.exchange(frames(SWEEP_FRAMES, nbytes)).per * SWEEP_FRAMES))
+    level, slope = fit_logistic(SWEEP_DB, lost, SWEEP_FRAMES)
+    assert slope < 0, f"loss does not fall with SNR: {lost}"
+    return {per: (math.log(per / (1 - per)) - level) / slope for per in PERS}
+
+
+@pytest.fixture(scope="module")
+def transfers(bench: Bench, snr_db: Mapping[float, float]) -> Mapping[float, Summary]:
+    """A transfer with SLACP at each PER."""
+    work = [{"kind": "bulk", "bytes": BYTES}]
+    return {per: bench.measure(bench.scenario(bench.at_snr(snr_db[per]), workloads=work)) for per in PERS}
+
+
+@pytest.mark.parametrize("per", PERS)
+def test_slacp_recovers_what_the_radio_loses(transfers: Mapping[float, Summary], per: float) -> None:
+    result = transfers[per]
+    link = result.link["up"]
+    print(f"PER {link.per:.3f}, residual {link.residual_per:.4f}, {result.goodput_bps / 1e6:.2f} Mbit/s")
+    assert (result.finished, result.intact) == (True, True)
+    # the calibration's own uncertainty, and that of some hundred frames
+    assert link.per < 3 * per
+    assert link.per > per / 3 or per < 0.05
+    assert link.residual_per <= RESIDUAL_PER
+
+
+@pytest.mark.parametrize("per", [per for per in PERS if per >= 0.05])
+def test_slacp_beats_a_link_that_repairs_nothing(
+    bench: Bench, snr_db: Mapping[float, float], transfers: Mapping[float, Summary], per: float
+) -> None:
+    work = [{"kind": "bulk", "duration_s": 4, "drain_s": 1}]
+    # the receiver waits on for a sender whose reset was lost
+    bare = bench.measure(
+        bench.scenario(bench.at_snr(snr_db[per]), link={"scheme": "none"}, workloads=work, limit_s=5.5)
+    )
+    print(f"PER {bare.link['up'].per:.3f}, {bare.goodput_bps / 1e6:.2f} Mbit/s without SLACP")
+    assert bare.intact
+    assert bare.link["up"].per > per / 3
+    assert transfers[per].goodput_bps > 1.2 * bare.goodput_bps
+
+
+def test_a_long_transfer_arrives_as_it_was_sent(bench: Bench) -> None:
+    work = [{"kind": "bulk", "bytes": 10_000_000}]
+    fast = {"channel": {"rate_bps": 4_500_000, "delay_ms": 5}, "radio": {"modulation": "qam16"}}
+    result = bench.run(bench.scenario(fast, bench.at_snr(CLEAR_DB), workloads=work))
+    # intact: both ends hashed the same stream (SHA-256)
+    assert (result.finished, result.intact, result.flows[0].bytes) == (True, True, 10_000_000)
+
+
+def fit_logistic(x: Sequence[float], hits: Sequence[int], tries: int) -> tuple[float, float]:
+    """Return level and slope of the log-odds, linear in `x`, that make `hits` of `tries` likeliest, by Newton."""
+    middle = fmean(x)
+    given = np.column_stack([np.ones(len(x)), np.array(x) - middle])
+    level_slope = np.zeros(2)
+    for _ in range(20):
+        p = 1 / (1 + np.exp(-given @ level_slope))
+        # a prior of half a hit and half a miss keeps the slope finite when all hits lie on one side
+        error = (np.array(hits) + 0.5) - (tries + 1) * p
+        level_slope += np.linalg.solve((given.T * (tries + 1) * p * (1 - p)) @ given, given.T @ error)
+    level, slope = map(float, level_slope)
+    return level - slope * middle, slope

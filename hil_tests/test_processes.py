@@ -1,0 +1,96 @@
+"""Stations as processes: what a killed one leaves, and what a busy one takes."""
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from flowgraphs.air import Air
+from hil_tests.bench import Bench
+from hosts.network import TAP_NAME
+from tests.hosts.harness import needs_network
+from tests.testbed.live import children_once_up, finish, left_behind, running, start, wait_for
+
+pytestmark = [*needs_network, pytest.mark.radio]
+
+CHILDREN = 4
+#: what has crossed when a transfer is under way
+UNDER_WAY_BYTES = 100_000
+REPORTED_WITHIN_S = 2.0
+
+Run = tuple["subprocess.Popen[str]", list[int]]
+
+
+@pytest.fixture
+def transfer(bench: Bench, tmp_path: Path) -> Iterator[Run]:
+    """A transfer that does not end by itself, under way, and the processes that take part."""
+    scenario = bench.scenario(bench.at_snr(30.0), workloads=[{"kind": "bulk", "duration_s": 600}], limit_s=600)
+    path = tmp_path / "endless.yaml"
+    path.write_text(yaml.safe_dump(scenario.model_dump(mode="json", exclude_none=True)))
+    process = start("run", path, "--out", tmp_path / "runs")
+    try:
+        children = children_once_up(process, CHILDREN)
+        wait_for(lambda: min(map(crossed_bytes, stations(children))) > UNDER_WAY_BYTES)
+        yield process, children
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+            finish(process)
+
+
+def stations(children: list[int]) -> list[int]:
+    """The processes that are stations."""
+    return [pid for pid in children if b"testbed.station" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def crossed_bytes(station: int) -> int:
+    """What has gone in and out of a station's interface; 0 before it has one."""
+    for line in Path(f"/proc/{station}/net/dev").read_text().splitlines():
+        name, _, counters = line.strip().partition(":")
+        if name == TAP_NAME:
+            received, transmitted = counters.split()[0], counters.split()[8]
+            return int(received) + int(transmitted)
+    return 0
+
+
+def own_bytes(pid: int) -> int:
+    """Memory of a process's own: without the air, whose pages it touches one after the other."""
+    [line] = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("RssAnon")]
+    return int(line.split()[1]) * 1024
+
+
+@pytest.mark.parametrize(("which", "name"), [(0, "st"), (1, "bas")])
+def test_a_killed_radio_is_reported_and_the_run_ends_cleanly(transfer: Run, which: int, name: str) -> None:
+    process, children = transfer
+    assert process.stderr is not None
+    os.kill(stations(children)[which], signal.SIGKILL)
+    killed_at = time.monotonic()
+    assert select.select([process.stderr], [], [], 10)[0], "nothing is said"
+    reported_s = time.monotonic() - killed_at
+    status, out, err = finish(process)
+    ended_s = time.monotonic() - killed_at
+    print(f"reported after {reported_s:.2f} s, ended after {ended_s:.2f} s: {err.strip()}")
+    assert reported_s < REPORTED_WITHIN_S
+    assert (status, out) == (2, "")
+    assert err == f"fadelab: station {name}: was killed (SIGKILL)\n"
+    assert left_behind(process.pid) == []
+    assert running(children) == []
+    assert [name for name in Air.names() if name.startswith(f"run-{process.pid}-")] == []
+
+
+def test_a_station_does_not_grow_while_it_runs(transfer: Run) -> None:
+    _, children = transfer
+    pids = stations(children)
+    wait_for(lambda: min(map(crossed_bytes, pids)) > 5 * UNDER_WAY_BYTES)
+    before = {pid: own_bytes(pid) for pid in pids}
+    wait_for(lambda: min(map(crossed_bytes, pids)) > 15 * UNDER_WAY_BYTES)
+    grown = [own_bytes(pid) - before[pid] for pid in pids]
+    print(f"grown by {grown} bytes")
+    # a garbage collector that rests costs 5 MB a second
+    assert all(growth < 6_000_000 for growth in grown)
