@@ -19,7 +19,9 @@ from typing import Protocol
 import numpy as np
 
 from flowgraphs.liquid import ffi, liquid, make
-from flowgraphs.ofdm import FEC, MODULATIONS, Demodulator, Modulator, OfdmPhy, Samples
+from flowgraphs.ofdm import Demodulator, Modulator, OfdmPhy
+from flowgraphs.ofdm_format import FEC, MODULATIONS
+from flowgraphs.phy import Samples
 from tests.flowgraphs.awgn import air
 
 FRAME_BYTES = 1500

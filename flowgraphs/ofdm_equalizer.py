@@ -76,14 +76,14 @@ class Equalizer:
 
         sent = np.empty_like(heard)
         sent[:, self._pilots] = pilots = self._pilot_values(len(heard))
-        gain = (heard[:, self._pilots] * pilots) @ np.conj(channel[self._pilots])
+        gain = _over_carriers(heard[:, self._pilots] * pilots, np.conj(channel[self._pilots]))
         gain /= np.maximum(np.abs(gain), 1e-20)
         sent[:, self._data] = self._decide(heard, channel, gain, modulation)[1]
 
         match = np.conj(sent) * heard
         power = sent.real**2 + sent.imag**2
-        gain = match @ np.conj(channel) / _floored(power @ _power(channel))
-        channel = np.conj(gain) @ match / _floored(_power(gain) @ power)
+        gain = _over_carriers(match, np.conj(channel)) / _floored(_over_carriers(power, _power(channel)))
+        channel = _over_symbols(match, np.conj(gain)) / _floored(_over_symbols(power, _power(gain)))
         equalised, decided = self._decide(heard, channel, gain, modulation)
         payload = self._decode(decided[of.header_symbols :], nbytes, name, fec)
         if payload is None:
@@ -168,11 +168,23 @@ def _power(values: NDArray[Any]) -> NDArray[Any]:
     return values.real**2 + values.imag**2
 
 
+def _over_carriers(values: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+    """Return a weighted sum for each symbol. Not by `@`: BLAS takes all processors for matrices of this size."""
+    sums: NDArray[Any] = np.einsum("sc,c->s", values, weights)
+    return sums
+
+
+def _over_symbols(values: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+    """Return a weighted sum for each carrier."""
+    sums: NDArray[Any] = np.einsum("sc,s->c", values, weights)
+    return sums
+
+
 def _floored(values: NDArray[Any]) -> NDArray[Any]:
     """Return the values kept away from 0, to divide by."""
     return np.maximum(values, np.float32(1e-20))
 
 
 def _ratio_db(signal: Samples, noise: Samples) -> float:
-    over, under = (max(float(np.vdot(values, values).real), 1e-20) for values in (signal, noise))
+    over, under = (max(float(_power(values).sum()), 1e-20) for values in (signal, noise))
     return 10 * math.log10(over / under)
