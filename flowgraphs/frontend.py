@@ -8,6 +8,7 @@ rate. Everything UHD raises comes out as one line that names the device.
 """
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +114,5 @@ def _explain(args: str, error: Exception) -> FrontEndError:
         return FrontEndError(
             f"no USRP answers to {args!r}: check its cable and power, and `uhd_find_devices --args {args!r}`"
         )
-    for kind in ("RuntimeError: ", "LookupError: ", "KeyError: ", "ValueError: "):
-        text = text.replace(kind, "")
-    return FrontEndError(f"USRP {args!r}: {text}")
+    # UHD puts the exception's class before what it says
+    return FrontEndError(f"USRP {args!r}: {re.sub(r'[A-Z][A-Za-z]+Error: ', '', text)}")

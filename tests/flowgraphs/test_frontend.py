@@ -1,0 +1,138 @@
+"""Front ends on a virtual USRP: what they set, and what they say when it cannot be."""
+
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from flowgraphs.air import Air
+from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver, Transmitter
+from tests.radios import CARRIER_HZ, RATE_SPS, needs_vusrp, on, quiet_air
+
+pytestmark = needs_vusrp
+
+HALVES = pytest.mark.parametrize("half", [Receiver, Transmitter])
+Half = Callable[[RadioSettings], Receiver | Transmitter]
+
+
+@pytest.fixture
+def air() -> Iterator[Air]:
+    with quiet_air() as air:
+        yield air
+
+
+def refused(half: Half, settings: RadioSettings) -> str:
+    """The one line with which it is."""
+    with pytest.raises(FrontEndError) as caught:
+        half(settings)
+    assert "\n" not in str(caught.value)
+    assert repr(settings.args) in str(caught.value)
+    return str(caught.value)
+
+
+def test_both_halves_are_set_up(air: Air) -> None:
+    settings = on(air, "V1", tx_hz=2.4e9, rx_hz=915e6, tx_gain_db=12.5, rx_gain_db=41.0)
+    transmitter, receiver = Transmitter(settings), Receiver(settings)
+    assert (transmitter.gain_db, receiver.gain_db) == (12.5, 41.0)
+    assert transmitter.block.get_samp_rate() == receiver.block.get_samp_rate() == RATE_SPS
+    [device] = air.devices()
+    assert [(tuning.freq_hz, tuning.gain_db) for tuning in (device.tx[0], device.rx[0])] == [(2.4e9, 12.5), (915e6, 41)]
+
+
+@HALVES
+def test_without_a_gain_it_is_the_middle_of_the_range(air: Air, half: Half) -> None:
+    front_end = half(on(air, "V1"))
+    gains = front_end.block.get_gain_range()
+    assert front_end.gain_db == (gains.start() + gains.stop()) / 2 == front_end.block.get_gain()
+
+
+def test_a_gain_set_later_is_what_the_device_made_of_it(air: Air) -> None:
+    receiver = Receiver(on(air, "V1"))
+    for asked_db in (0.0, 33.3, 60.0):
+        receiver.set_gain(asked_db)
+        assert receiver.gain_db == receiver.block.get_gain()
+        assert receiver.gain_db == pytest.approx(asked_db, abs=0.5)
+    assert receiver.gain_range_db == (0.0, 60.0)
+
+
+def test_another_channel_is_another_tuning(air: Air) -> None:
+    receiver = Receiver(on(air, "V1", rx_hz=915e6, rx_gain_db=7.0, channel=1))
+    [device] = air.devices()
+    assert (device.rx[1].freq_hz, device.rx[1].gain_db) == (915e6, 7.0)
+    assert device.rx[0].freq_hz != 915e6
+    del receiver
+
+
+@HALVES
+@pytest.mark.parametrize("rate_sps", [0.0, -1e6, 1.0, 3e6, 1e9, float("nan")])
+def test_a_rate_it_has_not_got_is_refused_and_the_nearest_named(air: Air, half: Half, rate_sps: float) -> None:
+    said = refused(half, on(air, "V1", rate_sps=rate_sps))
+    assert f"has no sample rate of {rate_sps:.10g}, the nearest is " in said
+    [nearest_sps] = re.findall(r"the nearest is (\S+): set the rate to that$", said)
+    if not math.isnan(rate_sps):
+        advised = half(on(air, "V1", rate_sps=float(nearest_sps)))
+        assert advised.block.get_samp_rate() == pytest.approx(float(nearest_sps), rel=1e-6)
+
+
+@HALVES
+@pytest.mark.parametrize("hz", [-1e6, 7e9, float("nan")])
+def test_a_frequency_out_of_range_is_refused(air: Air, half: Half, hz: float) -> None:
+    said = refused(half, on(air, "V1", rx_hz=hz, tx_hz=hz))
+    assert f"cannot be tuned to {hz / 1e6:g} MHz: choose from 0 to 6080 MHz" in said
+
+
+@HALVES
+@pytest.mark.parametrize("gain_db", [-0.5, 60.5, float("nan")])
+def test_a_gain_out_of_range_is_refused(air: Air, half: Half, gain_db: float) -> None:
+    said = refused(half, on(air, "V1", rx_gain_db=gain_db, tx_gain_db=gain_db))
+    assert said.endswith(f"has no gain of {gain_db:g} dB: choose from 0 to 60")
+
+
+@HALVES
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ("type=nonesuch", "no USRP answers to 'type=nonesuch': check its cable and power, and `uhd_find_devices"),
+        ("type=vusrp,serial=V 1", "'V 1' cannot be a serial number"),
+    ],
+)
+def test_arguments_that_name_no_device_are_refused(half: Half, args: str, says: str) -> None:
+    assert says in refused(half, RadioSettings(args, RATE_SPS, CARRIER_HZ, CARRIER_HZ))
+
+
+def test_a_channel_it_has_not_got_is_refused(air: Air) -> None:
+    # of the receiver alone: gr-uhd's sink leaves a thread behind that uses what is no more
+    said = refused(Receiver, on(air, "V1", channel=2))
+    assert said.endswith("multi_usrp: RX channel 2 out of range for configured RX frontends")
+
+
+def test_an_antenna_it_has_not_got_is_refused(air: Air) -> None:
+    assert refused(Receiver, on(air, "V1", antenna="horn")).endswith("vusrp has no antenna horn there")
+
+
+def test_a_device_of_another_program_is_refused_and_the_program_named(air: Air) -> None:
+    settings = on(air, "V1")
+    code = f"""
+from flowgraphs.frontend import RadioSettings, Receiver
+receiver = Receiver({settings!r})
+print("open", flush=True)
+input()
+"""
+    owner = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "open\n"
+        assert f"in use by process {owner.pid}" in refused(Receiver, settings)
+    finally:
+        owner.communicate("\n", timeout=10)
+
+
+def test_gnu_radio_that_is_missing_says_how_to_get_it(air: Air, monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden: Any = None
+    monkeypatch.setitem(sys.modules, "gnuradio", hidden)
+    with pytest.raises(FrontEndError, match="apt-get install gnuradio"):
+        Receiver(on(air, "V1"))
