@@ -10,6 +10,7 @@ where 10 % of the frames are lost, on a line between two points. `--plot` draws 
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from itertools import count, pairwise
@@ -89,7 +90,8 @@ class Liquids:
             *(library.ofdmflexframesync_create, library.ofdmflexframesync_destroy, *SHAPE, ffi.NULL),
             *(self._callback, ffi.NULL),
         )
-        self._good = 0
+        #: how far frames came: "header" or "payload" is where they were damaged
+        self.ends = Counter[str]()
 
     def modulate(self, frame: bytes) -> Samples:
         self._liquid.ofdmflexframegen_assemble(self._generator, bytes(8), frame, len(frame))
@@ -99,12 +101,12 @@ class Liquids:
         return burst
 
     def heard(self, samples: Samples) -> int:
-        self._good = 0
+        before = self.ends["good"]
         self._liquid.ofdmflexframesync_execute(self._synchronizer, ffi.from_buffer("float[]", samples), len(samples))
-        return self._good
+        return self.ends["good"] - before
 
     def _count(self, header: object, header_ok: int, payload: object, n: int, crc_ok: int, *about: object) -> int:
-        self._good += crc_ok
+        self.ends["good" if crc_ok else "payload" if header_ok else "header"] += 1
         return 0
 
 
