@@ -18,7 +18,7 @@ pytestmark = [*needs_network, pytest.mark.radio]
 CLEAR_DB = 30.0
 PERS = (0.01, 0.05, 0.2)
 #: where frames get lost: around the threshold of QPSK without a code
-SWEEP_DB = (10.8, 11.4, 12.0, 12.6, 13.2)
+SWEEP_DB = (10.0, 10.6, 11.2, 11.8, 12.4)
 SWEEP_FRAMES = 80
 #: with as many retransmissions as by default, this share of packets may still be lost
 RESIDUAL_PER = 0.005
