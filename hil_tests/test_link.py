@@ -16,12 +16,14 @@ from tests.testbed.live import folder_of
 pytestmark = [*needs_network, pytest.mark.radio]
 
 CLEAR_DB = 30.0
-PERS = (0.01, 0.05, 0.2)
+#: shares of frames that are lost, and of packets that may still be: of one transmission and one more, and FEC after that
+RESIDUAL = {0.01: 0.01, 0.05: 0.01, 0.2: 0.03}
+PERS = tuple(RESIDUAL)
 #: where frames get lost: around the threshold of QPSK without a code
 SWEEP_DB = (10.0, 10.6, 11.2, 11.8, 12.4)
 SWEEP_FRAMES = 80
-#: with as many retransmissions as by default, this share of packets may still be lost
-RESIDUAL_PER = 0.005
+#: enough for TCP to suffer from the loss it is left with
+FAR = {"channel": {"delay_ms": 30}}
 BYTES = 600_000
 
 
@@ -53,7 +55,7 @@ def snr_db(bench: Bench) -> Mapping[float, float]:
 def transfers(bench: Bench, snr_db: Mapping[float, float]) -> Mapping[float, Summary]:
     """A transfer with SLACP at each PER."""
     work = [{"kind": "bulk", "bytes": BYTES}]
-    return {per: bench.measure(bench.scenario(bench.at_snr(snr_db[per]), workloads=work)) for per in PERS}
+    return {per: bench.measure(bench.scenario(FAR, bench.at_snr(snr_db[per]), workloads=work)) for per in PERS}
 
 
 @pytest.mark.parametrize("per", PERS)
@@ -65,7 +67,7 @@ def test_slacp_recovers_what_the_radio_loses(transfers: Mapping[float, Summary],
     # the calibration's own uncertainty, and that of some hundred frames
     assert link.per < 3 * per
     assert link.per > per / 3 or per < 0.05
-    assert link.residual_per <= RESIDUAL_PER
+    assert link.residual_per <= RESIDUAL[per]
 
 
 @pytest.mark.parametrize("per", [per for per in PERS if per >= 0.05])
@@ -75,12 +77,12 @@ def test_slacp_beats_a_link_that_repairs_nothing(
     work = [{"kind": "bulk", "duration_s": 4, "drain_s": 1}]
     # the receiver waits on for a sender whose reset was lost
     bare = bench.measure(
-        bench.scenario(bench.at_snr(snr_db[per]), link={"scheme": "none"}, workloads=work, limit_s=5.5)
+        bench.scenario(FAR, bench.at_snr(snr_db[per]), link={"scheme": "none"}, workloads=work, limit_s=5.5)
     )
     print(f"PER {bare.link['up'].per:.3f}, {bare.goodput_bps / 1e6:.2f} Mbit/s without SLACP")
     assert bare.intact
     assert bare.link["up"].per > per / 3
-    assert transfers[per].goodput_bps > 1.2 * bare.goodput_bps
+    assert transfers[per].goodput_bps > bare.goodput_bps
 
 
 def test_a_long_transfer_arrives_as_it_was_sent(bench: Bench) -> None:
