@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from channel.trace import read_trace
-from flowgraphs.air import Air
+from flowgraphs.air import Air, AirError
 from flowgraphs.recording import Recording
 from flowgraphs.series import gains_of, write_gains
 from testbed.errors import FadelabError
@@ -31,11 +31,18 @@ def show_all() -> None:
     if not names:
         console.print("there is no air: the first virtual USRP of one makes it, or `fadelab air create NAME`")
     for name in names:
-        with Air.open(name) as air:
+        try:
+            air = Air.open(name)
+        except AirError:
+            # gone since it was named
+            if name in Air.names():
+                raise
+            continue
+        with air:
             _show(air, console)
 
 
-def create(name: str, *, clock: str, seed: int, wait_streams: int) -> None:
+def create(name: str, *, clock: str | None, seed: int | None, wait_streams: int | None) -> None:
     """Make an air that stays."""
     with Air.create(name, clock=clock, seed=seed, wait_streams=wait_streams, keep=True):
         pass

@@ -236,7 +236,7 @@ def replay(
     decoding = {"--phy": phy, "--set": settings, "--trace": trace, "--json": json_}
     transmitting = {"--freq": hz, "--gain": gain_db}
     for option, value in (transmitting if device is None else decoding).items():
-        if value not in (None, (), False):
+        if value is not None and value is not False and value != ():
             raise click.UsageError(
                 f"{option} is for {'transmitting: add' if device is None else 'decoding: drop'} --device"
             )
@@ -261,13 +261,11 @@ def air_list() -> None:
 
 @air.command("create")
 @click.argument("name")
-@click.option("--clock", type=click.Choice(["realtime", "lockstep"]), default="realtime", show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True)
-@click.option(
-    "--wait-streams", type=click.IntRange(min=0), default=0, help="Lockstep: hold the clock for N transmitters."
-)
-def air_create(name: str, clock: str, seed: int, wait_streams: int) -> None:
-    """Make the air NAME, which stays until it is removed."""
+@click.option("--clock", type=click.Choice(["realtime", "lockstep"]), help="Default: realtime.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of noise and fading; default: 1.")
+@click.option("--wait-streams", type=click.IntRange(min=0), help="Lockstep: hold the clock for N transmitters.")
+def air_create(name: str, clock: str | None, seed: int | None, wait_streams: int | None) -> None:
+    """Make the air NAME, which stays until it is removed; one that is there already must agree."""
     from testbed import air_commands
 
     air_commands.create(name, clock=clock, seed=seed, wait_streams=wait_streams)

@@ -40,8 +40,8 @@ def station(
     scenario = load(path or DEMO_SCENARIOS["usrp"], settings, tier="usrp")
     console = Console(stderr=True)
     folder = out / folder_name(role)
-    latest: dict[str, Any] = {}
     told_s = 0.0
+    snr_db: float | None = None
 
     def up() -> None:
         if address is not None:
@@ -51,18 +51,21 @@ def station(
         console.print(f"station {role}: {device}, TAP {tap}; Ctrl-C ends it", highlight=False)
 
     def report(kind: str, body: Mapping[str, Any]) -> None:
-        nonlocal told_s
+        nonlocal told_s, snr_db
         if kind == "ready":
             console.print("link up")
             return
-        latest.update(body)
-        time_s = latest["time_ns"] / 1e9
-        if kind == "link" and time_s - told_s >= 1:
+        if kind == "phy":
+            # of the newest interval in which anything was heard
+            snr_db = snr_db if body["snr_db"] is None else body["snr_db"]
+            return
+        time_s = body["time_ns"] / 1e9
+        if time_s - told_s >= 1:
             told_s = time_s
-            snr = latest.get("snr_db")
-            heard = "nothing heard" if snr is None else f"SNR {snr:.1f} dB"
+            heard = "nothing heard" if snr_db is None else f"SNR {snr_db:.1f} dB"
+            snr_db = None
             console.print(
-                f"{time_s:6.0f} s  sent {rate(latest['throughput_bps'])}, {latest['retransmissions']} retransmissions, "
+                f"{time_s:6.0f} s  sent {rate(body['throughput_bps'])}, {body['retransmissions']} retransmissions, "
                 f"{heard}",
                 highlight=False,
             )
