@@ -16,7 +16,7 @@ from tests.testbed.live import folder_of
 pytestmark = [*needs_network, pytest.mark.radio]
 
 CLEAR_DB = 30.0
-#: shares of frames that are lost, and of packets that may still be: of one transmission and one more, and FEC after that
+#: shares of frames that are lost, and of packets that may still be, after one retransmission and FEC
 RESIDUAL = {0.01: 0.01, 0.05: 0.01, 0.2: 0.03}
 PERS = tuple(RESIDUAL)
 #: where frames get lost: around the threshold of QPSK without a code

@@ -100,8 +100,8 @@ def draw(curves: dict[Mode, list[Point]], path: Path) -> None:
         ylim=(-2, 102),
         xlabel="SNR per sample as measured by the receiver (dB)",
         ylabel="lost frames (%)",
-        title=f"PHY ofdm, frames of 1500 bytes, {FRAMES} per point; ×: the modem alone at 10 %",
     )
+    axes.set_title(f"PHY ofdm, {FRAMES} frames of 1500 bytes per point; ×: the modem alone", fontsize=11)
     axes.grid(alpha=0.3)
     figure.legend(loc="outside right upper")
     figure.savefig(path, dpi=120)
