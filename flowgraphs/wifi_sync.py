@@ -19,10 +19,9 @@ frame would have ended. A steady carrier stronger than a frame hides it.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 CARRIERS = 64
@@ -145,6 +144,8 @@ class _Frame:
         self._at = at
         self._cfo = cfo
         self._taken = 0
+        # pi per sample moves carrier -32 to the front
+        self._within = np.exp(1j * (np.pi - cfo) * np.arange(CARRIERS))
         self._turn = np.ones(CARRIERS, np.complex128)
 
     def take_long_training(self, x: NDArray[np.complex64], start: int) -> NDArray[np.complex64]:
@@ -166,9 +167,7 @@ class _Frame:
 
     def _fft(self, rows: NDArray[np.complex64], begins: NDArray[np.int_]) -> NDArray[np.complex128]:
         """Return carriers -32 to 31 of rows of 64 samples that begin so far into the frame, without the offset."""
-        # pi per sample moves carrier -32 to the front
-        turns = np.exp(-1j * self._cfo * begins)[:, None] * np.exp(1j * (np.pi - self._cfo) * np.arange(CARRIERS))
-        return np.fft.fft(rows * turns)
+        return np.fft.fft(rows * self._within * np.exp(-1j * self._cfo * begins)[:, None])
 
 
 def _snr(training: NDArray[np.complex64]) -> float:
@@ -179,18 +178,25 @@ def _snr(training: NDArray[np.complex64]) -> float:
     return max((same / max(different, _TINY) - 1) / 2, 0.0) * used.shape[1] / CARRIERS
 
 
-def _short_training(x: NDArray[np.complex64]) -> tuple[NDArray[np.complex64], NDArray[np.int_]]:
+def _short_training(x: NDArray[np.complex64]) -> tuple[NDArray[np.complex128], NDArray[np.int_]]:
     """Return the correlation of samples 16 apart, every 16 samples, and where it is strong enough to look closer."""
-    energy = (np.abs(x) ** 2).reshape(-1, _PERIOD).sum(axis=1)
-    products = (x[_PERIOD:] * x[:-_PERIOD].conj()).reshape(-1, _PERIOD).sum(axis=1)
-    alike = sliding_window_view(products, _WINDOW).sum(axis=1)
-    most = sliding_window_view(energy, _WINDOW + 1).sum(axis=1) * np.float32(_WINDOW / (_WINDOW + 1))
+    periods = x.reshape(-1, _PERIOD)
+    parts = periods.view(np.float32)
+    alike = _windows(np.einsum("ij,ij->i", periods[1:], periods[:-1].conj()), _WINDOW)
+    energy = _windows(np.einsum("ij,ij->i", parts, parts), _WINDOW + 1) * (_WINDOW / (_WINDOW + 1))
     last = (len(x) - _LOOKAHEAD) // _PERIOD
-    (strong,) = np.nonzero(np.abs(alike[:last]) > _LIKENESS * most[:last])
+    (strong,) = np.nonzero(np.abs(alike[:last]) > _LIKENESS * energy[:last])
     return alike, strong * _PERIOD
 
 
-def _long_training(x: NDArray[np.complex64], at: int, alike: NDArray[np.complex64]) -> tuple[int, float] | None:
+def _windows(values: NDArray[Any], n: int) -> NDArray[Any]:
+    """Return the sums of every n values in a row, in double precision."""
+    sums: NDArray[Any] = np.cumsum(values, dtype=np.result_type(values, np.float64))
+    sums[n:] -= sums[:-n].copy()
+    return sums[n - 1 :]
+
+
+def _long_training(x: NDArray[np.complex64], at: int, alike: NDArray[np.complex128]) -> tuple[int, float] | None:
     """Return where the long training begins and the frequency offset (rad/sample), or None when it is not there."""
     near = alike[at // _PERIOD : (at + _SEARCH_FROM) // _PERIOD]
     coarse = float(np.angle(near[np.argmax(np.abs(near))])) / _PERIOD
