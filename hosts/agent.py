@@ -30,10 +30,13 @@ from hosts.jsonlines import Orders, run_child, say
 from hosts.loop import READ, Loop
 from hosts.namespaces import enter
 from hosts.probes import TcpProbe
-from hosts.tcp_flows import StreamReceiver, StreamSender
+from hosts.tcp_flows import StreamReceiver, StreamSender, never_connected
 from hosts.udp_flows import UdpReceiver, UdpSender
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, from_dict
 from telemetry.records import FlowRecord, TcpRecord
+
+#: how long after its sender has given up a receiver waits to hear of it
+RST_GRACE_S = 2.0
 
 
 class Agent:
@@ -88,8 +91,12 @@ class Agent:
             self.loop.call_at(self._at(end_s), partial(receiver.abort, None))
         for work in self._receive:
             if isinstance(work, Bulk) and work.duration_s is not None:
+                end_s = work.start_s + work.duration_s
                 for flow in work.ports().values():
-                    self.loop.call_at(self._at(work.start_s + work.duration_s), partial(self._mark, flow))
+                    self.loop.call_at(self._at(end_s), partial(self._mark, flow))
+                    # the sender has given up by then, and the RST that says so may be lost as any packet
+                    given_up_at = self._at(end_s + work.drain_s + RST_GRACE_S)
+                    self.loop.call_at(given_up_at, partial(self._give_up, work, flow))
         for work in self._send:
             self.loop.call_at(self._at(work.start_s), partial(self._start, work))
         self.loop.call_at(self._at(0), self._tick)
@@ -148,6 +155,15 @@ class Agent:
         receiver = StreamReceiver(self, flow, index, connection, self._counters[flow], done)
         if not receiver.ended:
             self._active[key] = receiver
+
+    def _give_up(self, work: Bulk, flow: str) -> None:
+        receiver = self._active.get((flow, 0))
+        if receiver is not None:
+            receiver.abort("the sender's end was not heard")
+        elif flow not in self._accepted:
+            # no SYN has come through
+            self._accepted[flow] = 1
+            self._received(work, flow, 0, (flow, 0), never_connected())
 
     def _mark(self, flow: str) -> None:
         self._at_duration[flow] = self._counters[flow].bytes

@@ -211,3 +211,18 @@ class StreamReceiver:
                 "error": error,
             }
         )
+
+
+def never_connected() -> Result:
+    """Return the result of a receiving end to which no connection has come."""
+    return {
+        "bytes": 0,
+        "sha256": hashlib.sha256().hexdigest(),
+        "intact": True,
+        "accepted_ns": None,
+        "first_byte_ns": None,
+        "last_byte_ns": None,
+        "finished_ns": None,
+        "complete": False,
+        "error": "never connected",
+    }

@@ -185,6 +185,23 @@ def test_a_dead_link_ends_in_bounded_time(net: Network) -> None:
     assert received["bytes_at_duration"] <= received["bytes"]
 
 
+@pytest.mark.parametrize(("survivors", "error"), [(100, "the sender's end was not heard"), (0, "never connected")])
+def test_a_receiver_ends_when_the_senders_end_is_lost(net: Network, survivors: int, error: str) -> None:
+    use(net, "reno")
+    carried = 0
+
+    def die(direction: Direction, packet: bytes) -> bool:
+        nonlocal carried
+        carried += 1
+        return carried > survivors
+
+    with Bridge(net, die):
+        _, results = run(net, [Bulk(duration_s=0.2, drain_s=0.1)])
+    [received] = of(results, "receiver", "bulk")
+    assert (received["complete"], received["error"], received["intact"]) == (False, error, True)
+    assert (received["bytes"] > 0) == (survivors > 0)
+
+
 def test_a_refused_connection_is_a_result(net: Network) -> None:
     config = configs(net, [Short(count=2)])[0]
     with Bridge(net), agents(config) as started:
