@@ -129,6 +129,7 @@ def main() -> None:
     if options.repetitions < 1:
         parser.error("--repetitions must be 1 or more")
 
+    gr.logging().set_default_level(gr.log_levels.warn)
     rates: dict[str, dict[str, float]] = {}
 
     def measure(name: str, kinds: dict[str, Work]) -> None:

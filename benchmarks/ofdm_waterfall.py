@@ -164,7 +164,7 @@ def draw(curves: dict[str, dict[str, Curve]], file: Path) -> None:
         xlabel="SNR per sample (dB)", ylabel=f"PER, {FRAME_BYTES} bytes", title="PHY ofdm (lines) and liquid's own (×)"
     )
     axes.grid(which="both", alpha=0.3)
-    axes.legend()
+    figure.legend(loc="outside right upper")
     figure.savefig(file, dpi=110)
 
 
