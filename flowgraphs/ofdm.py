@@ -79,8 +79,8 @@ class OfdmPhy:
         _check("cyclic_prefix", self.cyclic_prefix, range(4, self.subcarriers // 2 + 1))
         _check("taper", self.taper, range(self.cyclic_prefix))
         _check("network", self.network, range(1 << 16))
-        if not 0 < self.rms <= 1:
-            raise PhyError(f"PHY ofdm: rms is {self.rms}: choose from above 0 to 1, full scale")
+        if not (isinstance(self.rms, int | float) and 0 < self.rms <= 1):
+            raise PhyError(f"PHY ofdm: rms is {self.rms!r}: choose from above 0 to 1, full scale")
         if not self.rate_sps > 0:
             raise PhyError(f"PHY ofdm: rate_sps is {self.rate_sps}: it must be positive")
         liquid()
@@ -367,7 +367,7 @@ class _History:
 
 
 def _check(what: str, value: Any, known: Iterable[Any]) -> None:
-    if value not in known:
+    if not isinstance(value, str | int) or value not in known:
         choice = f"{known[0]} to {known[-1]}" if isinstance(known, range) else ", ".join(known)
         step = " in steps of 2" if isinstance(known, range) and known.step == 2 else ""
         raise PhyError(f"PHY ofdm: {what} is {value!r}: choose from {choice}{step}")

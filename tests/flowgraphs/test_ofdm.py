@@ -282,7 +282,11 @@ def test_the_waterfall_is_where_it_was_measured(mode: tuple[str, str], ten_perce
         ({"cyclic_prefix": 40}, "cyclic_prefix is 40: choose from 4 to 32"),
         ({"taper": 16}, "taper is 16: choose from 0 to 15"),
         ({"network": 1 << 16}, "network is 65536: choose from 0 to 65535"),
+        ({"modulation": ["qpsk"]}, "modulation is ..qpsk..: choose from"),
+        ({"subcarriers": 64.0}, "subcarriers is 64.0: choose from"),
+        ({"subcarriers": "64"}, "subcarriers is '64': choose from"),
         ({"rms": 1.5}, "rms is 1.5"),
+        ({"rms": "loud"}, "rms is 'loud'"),
         ({"rate_sps": 0.0}, "rate_sps is 0.0"),
     ],
 )
