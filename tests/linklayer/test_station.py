@@ -276,13 +276,13 @@ def test_an_idle_loop_sleeps_between_its_deadlines(name: str) -> None:
         wait_for(lambda: a.link.established and b.link.established)
         received, turns, reports = a.radio.received, a.station.turns, len(a.reports)
         start = time.monotonic_ns()
-        time.sleep(0.6)
+        wait_for(lambda: len(a.reports) - reports >= 5)
         # ACK timers of 50, 100, 200, ... ms, reports, and one turn for each frame of the peer's
         seconds = (time.monotonic_ns() - start) / 1e9
         timers = 6 + 2 * seconds
         caused = (a.radio.received - received) + (len(a.reports) - reports) + timers
         assert a.station.turns - turns <= caused + 3
-        assert 4 <= len(a.reports) - reports <= 10 * seconds + 1
+        assert len(a.reports) - reports <= 10 * seconds + 1
 
 
 def test_idle_stations_use_no_processor_time() -> None:
