@@ -225,8 +225,8 @@ class Bench(ABC):
             if summary.on_time:
                 return summary
         pytest.fail(
-            f"the machine did not keep up, {_ATTEMPTS} times: {summary.late_events} of {summary.events} events were late (worst "
-            f"{summary.max_late_ms:.0f} ms); free it and measure again"
+            f"the machine did not keep up, {_ATTEMPTS} times: {summary.late_events} of {summary.events} events were "
+            f"late (worst {summary.max_late_ms:.0f} ms); free it and measure again"
         )
 
     @contextmanager
