@@ -291,7 +291,8 @@ class Receiver(gr.hier_block2):
         self._unframer = _Unframer(phy, self._front)
         with _zeroed_memory():
             algorithm = getattr(ieee802_11, phy.equalizer.upper())
-            equalizer = ieee802_11.frame_equalizer(algorithm, phy.carrier_hz, phy.rate_sps, False, False)
+            # it corrects the sample clock the wrong way: a sender whose carrier is high sends its samples faster too
+            equalizer = ieee802_11.frame_equalizer(algorithm, -phy.carrier_hz, phy.rate_sps, False, False)
             decoder = ieee802_11.decode_mac(False, False)
         self.connect(self, self._front, equalizer, decoder)
         self.msg_connect(decoder, "out", self._unframer, "mpdus")

@@ -144,6 +144,29 @@ def test_sta_follows_a_channel_that_changes_during_a_frame() -> None:
 
 
 @needs_it
+@pytest.mark.parametrize("ppm", [-15, 15])
+@pytest.mark.parametrize("equalizer", ["ls", "sta"])
+def test_a_sample_clock_that_is_off_is_followed(ppm: float, equalizer: str) -> None:
+    """Over the longest frame 15 ppm move the samples by 0.6 of one, as well as turning the carrier."""
+    phy = WifiPhy(rate_sps=RATE_SPS, encoding="bpsk-1/2", carrier_hz=1e9, equalizer=equalizer)
+    rng = np.random.default_rng(38)
+    frames = [rng.bytes(MAX_FRAME_BYTES) for _ in range(5)]
+    bursts = [played_faster(burst, ppm * 1e-6) for burst in modulated(phy, frames)]
+    sent = air(bursts, rng, rms=RMS, snr_db=10, cfo=ppm * 1e-6 * phy.carrier_hz / RATE_SPS)
+    assert [received.payload for received in demodulated(phy, sent.samples)] == frames
+
+
+def played_faster(samples: Samples, excess: float) -> Samples:
+    """Return samples taken again at 1 + excess of their distance (windowed sinc, 32 wide)."""
+    padded = np.pad(samples, 20)
+    at = 16 + np.arange(len(samples) + 8) * (1 + excess)
+    near = np.floor(at).astype(int)[:, None] + np.arange(-15, 17)
+    offsets = at[:, None] - near
+    taps = np.sinc(offsets) * np.cos(np.pi * offsets / 34) ** 2
+    return (taps * padded[np.clip(near, 0, len(padded) - 1)]).sum(axis=1).astype(np.complex64)
+
+
+@needs_it
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
