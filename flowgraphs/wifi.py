@@ -289,7 +289,7 @@ class Receiver(gr.hier_block2):
         ieee802_11 = _ieee802_11()
         self._front = _Front(phy)
         self._unframer = _Unframer(phy, self._front)
-        with _zeroed_memory():
+        with zeroed_memory():
             algorithm = getattr(ieee802_11, phy.equalizer.upper())
             # it corrects the sample clock the wrong way: a sender whose carrier is high sends its samples faster too
             equalizer = ieee802_11.frame_equalizer(algorithm, -phy.carrier_hz, phy.rate_sps, False, False)
@@ -383,11 +383,11 @@ class _Unframer(gr.basic_block):
 
 
 @contextmanager
-def _zeroed_memory() -> Iterator[None]:
+def zeroed_memory() -> Iterator[None]:
     """Let the C library clear large pieces of memory that it hands out.
 
-    The Viterbi decoders of gr-ieee802-11 look some symbols past a frame's end, into memory that was never written; what
-    stands there decides whether weak frames decode.
+    The Viterbi decoders of gr-ieee802-11 read on past a frame's end, in memory that was never written: what stood there
+    would decide whether some weak frames decode.
     """
     perturb = -6
     libc = ctypes.CDLL(None)
