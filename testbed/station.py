@@ -257,6 +257,10 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
             gc.disable()
         process.station.run()
         say({"final": process.final()})
+    # gr-uhd's sink has a thread of its own, which would outlive the library's data at exit: it ends with the sink
+    del process
+    gc.unfreeze()
+    gc.collect()
 
 
 if __name__ == "__main__":
