@@ -58,7 +58,7 @@ def virtual_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
 
     name = f"run-{os.getpid()}-{next(_numbers)}"
     radio = scenario.radio
-    phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options())
+    phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options("up"))
     tx_gain_db = MIDDLE_GAIN_DB if radio.tx_gain_db is None else radio.tx_gain_db
     with Air.create(name, seed=scenario.seed) as air:
         for side in SIDES:
@@ -89,4 +89,4 @@ def check_radios(scenario: Scenario) -> None:
         from flowgraphs.phys import make_phy
         from testbed.onair import check_capacity
 
-        check_capacity(scenario, make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options()))
+        check_capacity(scenario, make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options("up")))

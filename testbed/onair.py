@@ -131,7 +131,8 @@ def open_transceiver(scenario: Scenario, side: Side, device: str, recording: Pat
     radio = scenario.radio
     # else every block says how large its buffers are
     gr.logging().set_default_level(gr.log_levels.warn)
-    phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options())
+    options = radio.phy_options(other(side))
+    phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **options)
     check_capacity(scenario, phy)
     settings = RadioSettings(
         args=device,
@@ -141,7 +142,7 @@ def open_transceiver(scenario: Scenario, side: Side, device: str, recording: Pat
         tx_gain_db=radio.tx_gain_db,
         rx_gain_db=None if radio.rx_gain_db == "auto" else radio.rx_gain_db,
     )
-    transceiver = Transceiver(settings, phy, record=recording, phy_options=radio.phy_options())
+    transceiver = Transceiver(settings, phy, record=recording, phy_options=options)
     transceiver.start()
     try:
         yield transceiver

@@ -358,10 +358,10 @@ class RadioOptions(Part):
             raise ValueError(f"devices are both {self.devices[0]!r}: name one by serial or addr for each station")
         return self
 
-    def phy_options(self) -> dict[str, str]:
-        """The options of the PHY that is chosen."""
+    def phy_options(self, hearing: Side) -> dict[str, str | float]:
+        """The options of the PHY that is chosen, at the station that hears what is sent on a side."""
         if self.phy == "wifi":
-            return {"encoding": self.encoding}
+            return {"encoding": self.encoding, "carrier_hz": self.carrier_hz(hearing)}
         return {"modulation": self.modulation, "fec": self.fec}
 
     def carrier_hz(self, side: Side) -> float:

@@ -47,8 +47,9 @@ def medium_in_words(scenario: Scenario) -> str:
         words.append(errors_in_words(channel.errors))
     if scenario.tier in ("vusrp", "usrp"):
         radio = scenario.radio
-        mode = " ".join(str(option) for option in radio.phy_options().values() if option != "none")
-        words.append(f"{radio.phy} {mode} at {radio.rate_sps / 1e6:g} Msps")
+        mode = radio.encoding if radio.phy == "wifi" else radio.modulation
+        code = "" if radio.phy == "wifi" or radio.fec == "none" else f" {radio.fec}"
+        words.append(f"{radio.phy} {mode}{code} at {radio.rate_sps / 1e6:g} Msps")
     if scenario.tier == "vusrp":
         words.append(f"SNR {channel.snr_db:g} dB")
         if channel.fading is not None:
