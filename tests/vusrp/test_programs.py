@@ -55,7 +55,7 @@ def test_devices_are_found_where_they_are_asked_for(programs: Programs) -> None:
     assert serials(programs.args) == ["V1", "V2"]
     assert serials(f"{programs.args},serial=any-1") == ["any-1"]
     assert serials(programs.args.removeprefix("type=vusrp,")) == ["V1", "V2"]
-    for other in ("type=b200", "addr=127.0.0.1", "serial=30AD123", "resource=RIO0"):
+    for other in ("type=b200", "addr=127.0.0.1", "serial=30AD123", "resource=RIO0", "b200"):
         assert serials(other, code=1) == []
 
 

@@ -29,14 +29,11 @@ const std::string kDefaultAir = "default";
 
 std::string serial_number(std::size_t i) { return "V" + std::to_string(i); }
 
-// A hint without a type may be for hardware.
+// A hint that says anything but not our type or an air is for hardware: a virtual device never stands in for that.
 bool asks_for_others(const device_addr_t& hint) {
     if (hint.has_key("type")) return hint["type"] != "vusrp";
-    if (hint.has_key("air")) return false;
-    for (const char* key : {"addr", "mgmt_addr", "resource", "node", "name", "serial", "product", "vid", "pid"}) {
-        if (hint.has_key(key)) return true;
-    }
-    return false;
+    const std::size_t ours = hint.has_key("find_all") ? 1 : 0;  // what uhd_find_devices adds
+    return hint.size() > ours && !hint.has_key("air");
 }
 
 // What this process has made and offered. UHD itself knows devices by their address only, and two sinks that ask for
