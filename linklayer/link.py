@@ -84,6 +84,8 @@ class Scheme:
     summary: str
     #: octets a frame adds to a packet at most
     overhead_bytes: int
+    #: whether it repairs losses; where it does not, a lost frame is a lost packet
+    repairs: bool
     #: (options, random numbers, now) -> endpoint; options are the scheme's own, or None for its defaults
     make: Callable[[Any, Random, int], Link]
     emit: Callable[[Any], bytes]

@@ -14,7 +14,7 @@ _ROWS_PER_GROUP = 16_384
 
 
 class ParquetSink:
-    """Appends records to `<folder>/<measurement>.parquet`; a context manager. `tags` go into each file's metadata.
+    """A sink (`sinks.py`) that appends to `<folder>/<measurement>.parquet`. `tags` go into each file's metadata.
 
     A file exists once its measurement has a record, and is readable once the sink is closed.
     """
@@ -26,6 +26,10 @@ class ParquetSink:
         self._writers: dict[type[Record], Any] = {}
         #: records taken, by measurement
         self.counts = {kind.measurement: 0 for kind in RECORD_TYPES}
+
+    def begin(self, epoch_ns: int) -> None:
+        """Take the run's time 0 (Unix time, ns) into the files' metadata."""
+        self._tags = {**self._tags, "epoch_ns": str(epoch_ns)}
 
     def write(self, record: Record) -> None:
         """Append one record."""
@@ -77,7 +81,7 @@ def read_records(folder: Path, measurement: str) -> list[dict[str, Any]]:
 def _schema(kind: type[Record]) -> Any:
     import pyarrow as pa
 
-    types = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    types = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
     hints = get_type_hints(kind)
     columns = []
     for field in fields(kind):

@@ -4,6 +4,9 @@ Every record carries `time_ns`, nanoseconds since the start of its run (`epoch` 
 wall-clock time of that instant). Fields that are counters count since the start of the run; fields that are rates
 (`*_bps`) cover the interval since the previous record of the same source. A value that does not exist yet
 (ssthresh before the first loss) is None.
+
+`measurement` names a kind of record in files and databases; the fields in `tags` say whose record it is, all others
+but the time are its figures. No two records of a run have the same measurement, tags and time.
 """
 
 from dataclasses import dataclass
@@ -15,6 +18,7 @@ class TcpRecord:
     """One TCP sender at one instant."""
 
     measurement: ClassVar[str] = "tcp"
+    tags: ClassVar[tuple[str, ...]] = ("host", "flow")
 
     time_ns: int
     host: str
@@ -33,6 +37,7 @@ class FlowRecord:
     """What one application flow had received at one instant (payload bytes at the receiver)."""
 
     measurement: ClassVar[str] = "flow"
+    tags: ClassVar[tuple[str, ...]] = ("host", "flow")
 
     time_ns: int
     host: str
@@ -46,19 +51,26 @@ class LinkRecord:
     """One direction of the link, as its sending station sees it."""
 
     measurement: ClassVar[str] = "link"
+    tags: ClassVar[tuple[str, ...]] = ("link",)
 
     time_ns: int
     link: str
+    #: the link scheme in use
+    scheme: str
+    #: whether packets can cross: a session with the peer, where the scheme has such a thing
+    established: bool
     #: all bytes sent on the air
     throughput_bps: float
     #: bytes of packets the far side acknowledged or, without ARQ, of packets sent once and not known lost
     goodput_bps: float
+    #: packets of the IP layer sent for the first time
+    packets: int
     frames: int
     retransmissions: int
     fec_frames: int
     #: frames the far side rebuilt from redundancy
     fec_repairs: int
-    #: packets the link layer gave up on
+    #: packets lost for good: given up by the link layer or, while a scheme repairs nothing, taken by the medium
     residual_losses: int
     eln_marks: int
     #: bytes waiting in the IP queue
@@ -74,6 +86,7 @@ class PhyRecord:
     """The physical layer of one receiver, averaged over the interval since its previous record."""
 
     measurement: ClassVar[str] = "phy"
+    tags: ClassVar[tuple[str, ...]] = ("link",)
 
     time_ns: int
     link: str
@@ -83,5 +96,19 @@ class PhyRecord:
     per: float | None
 
 
-Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord
-RECORD_TYPES: tuple[type[Record], ...] = (TcpRecord, FlowRecord, LinkRecord, PhyRecord)
+@dataclass(frozen=True, slots=True)
+class ControlRecord:
+    """Something that a person changed while the run went on."""
+
+    measurement: ClassVar[str] = "control"
+    tags: ClassVar[tuple[str, ...]] = ("name",)
+
+    time_ns: int
+    #: what was changed, as in snr_db
+    name: str
+    #: what to, as JSON
+    value: str
+
+
+Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord | ControlRecord
+RECORD_TYPES: tuple[type[Record], ...] = (TcpRecord, FlowRecord, LinkRecord, PhyRecord, ControlRecord)

@@ -21,7 +21,15 @@ from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
 from testbed.children import Child, ChildError, Family, Message
 from testbed.media import Medium, Wiring
-from testbed.results import EndReport, LinkSummary, Summary, rise, summarize_flow, summarize_link
+from testbed.results import (
+    EndReport,
+    LinkSummary,
+    Summary,
+    residual_losses,
+    rise,
+    summarize_flow,
+    summarize_link,
+)
 from testbed.scenario import SIDES, Scenario, Side, other
 from testbed.station import station_config
 from testbed.store import RunFolder
@@ -161,8 +169,10 @@ class _LiveRun:
         """Run until every host has done its work; return for how long it ran."""
         self._epoch = time.monotonic_ns() + _LEAD_NS
         family.tell({"go": self._epoch})
-        ahead_s = (self._epoch - time.monotonic_ns()) / 1e9
-        self._folder.began(datetime.fromtimestamp(time.time() + ahead_s, UTC))
+        epoch_ns = time.time_ns() + self._epoch - time.monotonic_ns()
+        self._folder.began(datetime.fromtimestamp(epoch_ns / 1e9, UTC))
+        assert self._sink is not None
+        self._sink.begin(epoch_ns)
         self._progress.phase = "running"
         hosts = {f"host {host}" for host in _HOSTS}
         family.listen(
@@ -229,13 +239,16 @@ class _LiveRun:
             LinkRecord(
                 time_ns=body["time_ns"],
                 link=side,
+                scheme=body["scheme"],
+                established=body["established"],
                 throughput_bps=body["throughput_bps"],
                 goodput_bps=body["goodput_bps"],
+                packets=body["packets"],
                 frames=body["frames"],
                 retransmissions=body["retransmissions"],
                 fec_frames=body["fec_frames"],
                 fec_repairs=far.get("fec_repairs", 0),
-                residual_losses=body["residual_losses"],
+                residual_losses=residual_losses(body, far),
                 eln_marks=0,
                 queue_bytes=body["queue_bytes"],
                 congestion_losses=body["congestion_losses"],

@@ -174,12 +174,18 @@ def summarize_link(sender: Mapping[str, Any], receiver: Mapping[str, Any], durat
         retransmissions=sender["retransmissions"],
         fec_frames=sender["fec_frames"],
         fec_repairs=receiver["fec_repairs"],
-        residual_losses=sender["residual_losses"],
+        residual_losses=residual_losses(sender, receiver),
         congestion_losses=sender["congestion_losses"],
         corruption_losses=corrupted,
         per=corrupted / frames if frames else 0.0,
         residual_per=max(0.0, 1 - receiver["delivered"] / packets) if packets else 0.0,
     )
+
+
+def residual_losses(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> int:
+    """Packets of one direction lost for good, as far as its two stations have counted."""
+    given_up: int = sender["residual_losses"] + sender["unrepaired_taken"] + receiver.get("unrepaired_unheard", 0)
+    return given_up
 
 
 def rise(points: Sequence[tuple[float, float]], start: float, end: float) -> float:

@@ -276,10 +276,8 @@ def _draw_phy(snr: "Axes", per: "Axes", folder: Path, label: str, colour: str) -
 
 
 def left_for_tcp(rows: Sequence[dict[str, Any]]) -> list[int]:
-    """Losses TCP has to repair: what queues dropped, and what the link gave up or, repairing nothing, lost."""
-    repairs = any(row["retransmissions"] for row in rows)
-    corrupted = "residual_losses" if repairs else "corruption_losses"
-    return [row["congestion_losses"] + row[corrupted] for row in rows]
+    """Losses TCP has to repair: what queues dropped, and what the link did not bring across."""
+    return [row["congestion_losses"] + row["residual_losses"] for row in rows]
 
 
 def flow_totals(folder: Path) -> tuple[list[float], list[int]]:

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +73,22 @@ def station_config(
     }
 
 
+@dataclass(slots=True)
+class _Unrepaired:
+    """Frames lost while the scheme repaired nothing: in the modelled medium, and in the air towards this station."""
+
+    taken: int = 0
+    unheard: int = 0
+    #: all lost frames at the last count
+    _before: tuple[int, int] = (0, 0)
+
+    def count(self, taken: int, unheard: int, repairs: bool) -> None:
+        if not repairs:
+            self.taken += taken - self._before[0]
+            self.unheard += unheard - self._before[1]
+        self._before = taken, unheard
+
+
 class StationProcess:
     """Builds a station from its configuration and reports what it does."""
 
@@ -111,9 +127,11 @@ class StationProcess:
             control=self._listen,
             control_fds=(_STDIN,),
         )
+        self._scheme = scheme
         self._ready = False
         self._epoch: int | None = None
         self._last = (0, 0, 0)
+        self._unrepaired = _Unrepaired()
 
     def _emulated_radio(self, config: Mapping[str, Any], scenario: Scenario, stack: ExitStack) -> EmulatedRadio:
         if scenario.trace:
@@ -208,13 +226,17 @@ class StationProcess:
                 "throughput_bps": (sent - last_sent) * 8 / seconds,
                 "goodput_bps": (useful - last_useful) * 8 / seconds,
             }
-            say({"link": {**rates, **self._counts()}})
+            state = {"scheme": self._scheme.name, "established": self.link.established}
+            say({"link": {**rates, **state, **self._counts()}})
             if self._hearing is not None:
                 say({"phy": asdict(self._hearing.take_record(now - self._epoch))})
 
     def _counts(self) -> dict[str, int]:
         """What this station has sent (on its own direction), heard and repaired (on the other)."""
         counters, station, hop = self.link.counters(), self.station.counters, self._radio.hop
+        taken = hop.erased + hop.damaged
+        unheard = 0 if self._hearing is None else self._hearing.corrupted + self._hearing.missed
+        self._unrepaired.count(taken, unheard, self._scheme.repairs)
         return {
             "frames": hop.frames,
             "frame_bytes": hop.bytes,
@@ -224,8 +246,10 @@ class StationProcess:
             "residual_losses": counters.residual_losses,
             "queue_bytes": sum(queue.nbytes for queue in self._queues),
             "congestion_losses": sum(queue.drops for queue in self._queues) + station.radio_refusals,
-            "corruption_losses": hop.erased + hop.damaged,
-            "unheard": 0 if self._hearing is None else self._hearing.corrupted + self._hearing.missed,
+            "corruption_losses": taken,
+            "unheard": unheard,
+            "unrepaired_taken": self._unrepaired.taken,
+            "unrepaired_unheard": self._unrepaired.unheard,
             "fec_repairs": counters.fec_repairs,
             "delivered": counters.delivered,
             "delivered_bytes": counters.delivered_bytes,

@@ -9,20 +9,22 @@ import pytest
 
 from telemetry import parquet
 from telemetry.parquet import ParquetSink, read_records
-from telemetry.records import RECORD_TYPES, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+from telemetry.records import RECORD_TYPES, ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
 
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
 FULL: list[Record] = [
     TcpRecord(1, "h1", "bulk", 14480, 7240, 51.25, 251.0, 1 << 40, 3, 1),
     FlowRecord(2, "h2", "bulk", 1 << 40, 1.5e6),
-    LinkRecord(3, "up", 2e6, 1.9e6, 10, 1, 2, 3, 4, 5, 6, 7, 8),
+    LinkRecord(3, "up", "slacp", True, 2e6, 1.9e6, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8),
     PhyRecord(4, "down", 20.5, -25.0, 12.5, 0.01),
+    ControlRecord(5, "snr_db", "12.5"),
 ]
 EMPTY: list[Record] = [
     replace(FULL[0], ssthresh_bytes=None, srtt_ms=None, rto_ms=None),  # type: ignore[type-var]
     FULL[1],
     FULL[2],
     PhyRecord(5, "down", None, None, None, None),
+    FULL[4],
 ]
 
 
@@ -60,19 +62,21 @@ def test_columns_have_the_fields_order_and_types(sink: ParquetSink, tmp_path: Pa
 
 
 def test_counts_by_measurement(sink: ParquetSink) -> None:
-    assert sink.counts == dict.fromkeys(["tcp", "flow", "link", "phy"], 0)
+    assert sink.counts == dict.fromkeys(["tcp", "flow", "link", "phy", "control"], 0)
     for record in (FULL[0], FULL[0], FULL[2]):
         sink.write(record)
-    assert sink.counts == {"tcp": 2, "flow": 0, "link": 1, "phy": 0}
+    assert sink.counts == {"tcp": 2, "flow": 0, "link": 1, "phy": 0, "control": 0}
 
 
-def test_tags_are_in_every_file(sink: ParquetSink, tmp_path: Path) -> None:
+def test_tags_and_epoch_are_in_every_file(sink: ParquetSink, tmp_path: Path) -> None:
+    sink.begin(1_700_000_000_123_456_789)
     for record in FULL:
         sink.write(record)
     sink.close()
+    expected = {**TAGS, "epoch_ns": "1700000000123456789"}
     for kind in RECORD_TYPES:
         metadata = pq.read_schema(tmp_path / f"{kind.measurement}.parquet").metadata
-        assert {key.decode(): value.decode() for key, value in metadata.items()}.items() >= TAGS.items()
+        assert {key.decode(): value.decode() for key, value in metadata.items()}.items() >= expected.items()
 
 
 def test_nothing_written_leaves_no_file(tmp_path: Path) -> None:

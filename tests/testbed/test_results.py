@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hosts.workloads import Bulk, OnOffUdp, Short
-from telemetry.records import FlowRecord, LinkRecord, TcpRecord
+from telemetry.records import RECORD_TYPES
 from testbed.results import FlowSummary, LinkSummary, Summary, rise, summarize_flow, summarize_link
 from tests.testbed.samples import summary
 
@@ -180,6 +180,8 @@ COUNTS = {
     "congestion_losses": 5,
     "corruption_losses": 30,
     "unheard": 6,
+    "unrepaired_taken": 0,
+    "unrepaired_unheard": 0,
     "fec_repairs": 77,
     "delivered": 66,
 }
@@ -192,6 +194,12 @@ def test_a_link_joins_its_sender_and_its_receiver() -> None:
     assert (link.throughput_bps, link.per, link.residual_per) == (500_000, 0.2, pytest.approx(0.02))
     assert (link.frames, link.packets, link.retransmissions, link.fec_frames) == (200, 150, 20, 18)
     assert (link.fec_repairs, link.residual_losses, link.congestion_losses) == (4, 2, 5)
+
+
+def test_what_a_scheme_without_repair_lost_is_lost_for_good() -> None:
+    near = {**COUNTS, "residual_losses": 2, "unrepaired_taken": 3, "unrepaired_unheard": 100}
+    far = {**COUNTS, "residual_losses": 200, "unrepaired_taken": 300, "unrepaired_unheard": 4}
+    assert summarize_link(near, far, 4.0).residual_losses == 9
 
 
 def test_an_idle_link_divides_by_nothing() -> None:
@@ -218,7 +226,7 @@ def test_a_summary_is_json() -> None:
     assert json.loads(text)["flows"][0]["flow"] == "bulk"
 
 
-@pytest.mark.parametrize("kind", [Summary, FlowSummary, LinkSummary, TcpRecord, FlowRecord, LinkRecord])
+@pytest.mark.parametrize("kind", [Summary, FlowSummary, LinkSummary, *RECORD_TYPES])
 def test_the_document_has_every_field(kind: Any) -> None:
     text = (Path(__file__).parents[2] / "docs" / "runs.md").read_text()
     documented = {name for quoted in re.findall(r"`([a-z_, ]+)`", text) for name in quoted.split(", ")}

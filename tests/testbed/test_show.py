@@ -28,7 +28,9 @@ def link_record(second: int, **values: Any) -> LinkRecord:
         "congestion_losses": 0,
         "corruption_losses": 2 * second,
     }
-    return LinkRecord(second * 10**9, "up", 2e6, 1.8e6, 100 * second, **{**counts, **values})
+    return LinkRecord(
+        second * 10**9, "up", "slacp", True, 2e6, 1.8e6, 100 * second, 100 * second, **{**counts, **values}
+    )
 
 
 @pytest.fixture
@@ -77,13 +79,11 @@ def test_mean_rate_of_a_steady_flow_is_its_rate() -> None:
 
 def test_left_for_tcp() -> None:
     def row(**values: int) -> dict[str, Any]:
-        return {"retransmissions": 0, "congestion_losses": 0, "corruption_losses": 0, "residual_losses": 0, **values}
+        return {"congestion_losses": 0, "corruption_losses": 0, "residual_losses": 0, **values}
 
-    # a link that repairs nothing leaves every loss to TCP; one that does, what it gave up
-    bare = [row(corruption_losses=3), row(corruption_losses=5, congestion_losses=2)]
-    assert show.left_for_tcp(bare) == [3, 7]
-    repairing = [row(corruption_losses=3), row(corruption_losses=9, retransmissions=8, residual_losses=1)]
-    assert show.left_for_tcp(repairing) == [0, 1]
+    # what the link has repaired is none of TCP's business
+    rows = [row(corruption_losses=3), row(corruption_losses=9, residual_losses=1, congestion_losses=2)]
+    assert show.left_for_tcp(rows) == [0, 3]
     assert show.left_for_tcp([]) == []
 
 

@@ -1,0 +1,20 @@
+"""What a receiver looks like at one instant: too much and too fleeting for a database, so only shown."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PhyView:
+    """Spectrum and constellation of one receiver."""
+
+    time_ns: int
+    #: the direction it hears
+    link: str
+    center_hz: float
+    rate_sps: float
+    #: power per bin relative to full scale, from the lowest frequency to the highest
+    spectrum_db: tuple[float, ...]
+    #: equalised payload symbols (I, Q) of the newest frame, mean power of the ideal constellation 1; empty without one
+    symbols: tuple[tuple[float, float], ...]
+    #: as in qpsk; empty when not known
+    modulation: str
