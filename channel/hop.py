@@ -160,6 +160,14 @@ class Hop(Generic[T]):
             self._report_backlog(now)
         return True
 
+    def set_errors(self, errors: ErrorModel) -> None:
+        """Judge by another model from the frame on that is being sent now."""
+        self._judge = errors.judge
+
+    def set_buffer_bytes(self, buffer_bytes: int) -> None:
+        """Make the MAC buffer another size; what it holds stays. Raises ValueError for one of no bytes."""
+        self._buffer_bytes = positive("buffer_bytes", buffer_bytes)
+
     def next_deadline(self) -> int | None:
         """Return the next instant (ns) at which a frame ends, a frame arrives or the rate may change."""
         at = self._wake_at

@@ -39,10 +39,12 @@ from flowgraphs.ofdm_format import (
     fec_number,
     modulation_number,
 )
-from flowgraphs.phy import PhyError, Received, Samples, frame_from_pdu, received_pdu
+from flowgraphs.phy import Constellation, PhyError, Received, Samples, frame_from_pdu, received_pdu
 
 #: symbols of a payload from which its EVM says more than that of the header
 _MANY_SYMBOLS = 256
+#: symbols of a payload that are kept to be looked at
+_SHOWN_SYMBOLS = 256
 #: amplitude and phase over frequency are polynomials of order 4
 _POLYNOMIAL = 5
 _SEQUENCES = 1 << 32
@@ -171,7 +173,9 @@ class Demodulator:
         self._phy = phy
         self._liquid = liquid()
         self._heard: list[_Heard] = []
-        self._callback = ffi.callback("framesync_callback", _listener(phy.network, self._heard), error=0)
+        self._shown: deque[Constellation] = deque(maxlen=1)
+        listener = _listener(phy.network, self._heard, self._shown)
+        self._callback = ffi.callback("framesync_callback", listener, error=0)
         self._synchronizer = make(
             self._liquid.ofdmflexframesync_create,
             self._liquid.ofdmflexframesync_destroy,
@@ -206,6 +210,11 @@ class Demodulator:
                 found += [self._measure(heard, block_start) for heard in self._heard]
                 self._heard.clear()
         return found
+
+    @property
+    def constellation(self) -> Constellation | None:
+        """The symbols of the newest frame."""
+        return self._shown[0] if self._shown else None
 
     def _measure(self, heard: "_Heard", block_start: int) -> Received:
         """Complete what liquid knows of a frame that ended in the block that starts at `block_start`."""
@@ -293,6 +302,11 @@ class Receiver(gr.sync_block):
             self.message_port_pub(self._port, received_pdu(received))
         return len(input_items[0])
 
+    @property
+    def constellation(self) -> Constellation | None:
+        """The symbols of the newest frame."""
+        return self._demodulator.constellation
+
 
 class _Heard(NamedTuple):
     """What liquid says of a frame."""
@@ -310,8 +324,8 @@ class _Heard(NamedTuple):
     cfo: float
 
 
-def _listener(network: int, heard: list[_Heard]) -> Any:
-    """Return what liquid calls at the end of every frame; it appends our network's to `heard`."""
+def _listener(network: int, heard: list[_Heard], shown: deque[Constellation]) -> Any:
+    """Return what liquid calls at the end of every frame; it appends our network's to `heard`, its symbols to `shown`."""
     names = {modulation_number(name): name for name in MODULATIONS}
 
     def listen(
@@ -324,6 +338,7 @@ def _listener(network: int, heard: list[_Heard]) -> Any:
             return 0
         name = names[stats.mod_scheme]
         symbols = np.frombuffer(ffi.buffer(stats.framesyms, 8 * stats.num_framesyms), np.float32)
+        shown.append(Constellation(symbols[: 2 * _SHOWN_SYMBOLS].copy().view(np.complex64), name))
         evm_db = _evm_db(symbols, MODULATIONS[name])
         # else the header's, whose BPSK is decided rightly for sure
         noise_db = evm_db if crc_ok and stats.num_framesyms >= _MANY_SYMBOLS else stats.evm

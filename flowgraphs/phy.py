@@ -9,7 +9,8 @@ A PHY offers two blocks, so that a station, GNU Radio Companion and the tests us
 - The transmitter takes a PDU per frame on its message port "frames" and makes one burst of each, in order; the first
   sample of a burst carries the tag "packet_len" (a long: its samples), from which gr-uhd's sink makes SOB and EOB.
 - The receiver gives a PDU per frame on its message port "frames". The dictionary says what `Received` does under the
-  names of its fields; a key is absent where the PHY does not know.
+  names of its fields; a key is absent where the PHY does not know. Where the PHY has symbols to show, the block's
+  attribute `constellation` holds those of the newest frame.
 
 Left out: any choice between PHYs. A PHY that cannot run raises PhyError and nothing takes its place.
 """
@@ -55,6 +56,14 @@ class Received:
     cfo_hz: float | None = None
     #: mean power over the frame, noise included, relative to full scale
     rssi_db: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Constellation:
+    """Equalised payload symbols of one frame (complex64); the ideal points have mean power 1."""
+
+    symbols: Samples
+    modulation: str
 
 
 class Phy(Protocol):

@@ -25,7 +25,7 @@ from gnuradio import blocks, gr
 from numpy.typing import NDArray
 
 from flowgraphs.frontend import RadioSettings, Receiver, Transmitter
-from flowgraphs.phy import Phy, Received, frame_pdu, received_from_pdu
+from flowgraphs.phy import Constellation, Phy, Received, frame_pdu, received_from_pdu
 from flowgraphs.recording import data_path, finish
 
 #: samples the level meter takes at a time
@@ -117,6 +117,11 @@ class Transceiver(gr.top_block):
     def samples(self) -> NDArray[np.complex64]:
         """Return the newest received samples: complex64, as many as the meter takes at a time; empty at first."""
         return self._meter.newest
+
+    def constellation(self) -> Constellation | None:
+        """Return the symbols of the newest frame that was heard, or None where the PHY has none to show."""
+        constellation: Constellation | None = getattr(self._modem[1], "constellation", None)
+        return constellation
 
     def counters(self) -> DeviceCounters:
         """Return what the device could not do in time."""

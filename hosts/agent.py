@@ -4,7 +4,8 @@ lines.
 Read first: `hosts/workloads.py` (`agent_config` makes the first line); docs/hosts.md for every message.
 
 On stdin, in this order: the configuration; `{"go": EPOCH}` with the CLOCK_MONOTONIC ns of the run's start
-(may lie ahead); `{"stop": true}`. On stdout: `{"ready": true}`, then `{"tcp": {...}}`, `{"flow": {...}}`,
+(may lie ahead); `{"pause": true}` and `{"pause": false}` whenever senders are to get no data, or data again;
+`{"stop": true}`. On stdout: `{"ready": true}`, then `{"tcp": {...}}`, `{"flow": {...}}`,
 `{"result": {...}}` as they come, `{"done": true}` after the last result, or `{"error": "one line"}` and exit
 status 2.
 
@@ -68,6 +69,7 @@ class Agent:
         self._at_duration: dict[str, int] = {}
         self._listeners: list[tuple[socket.socket, str, Workload]] = []
         self._udp_receivers: list[tuple[UdpReceiver, OnOffUdp]] = []
+        self._paused = False
         for work in self._receive:
             self._bind(work)
 
@@ -102,6 +104,13 @@ class Agent:
         self.loop.call_at(self._at(0), self._tick)
         if self._expected == 0:
             say({"done": True})
+
+    def pause(self, paused: bool) -> None:
+        """Give senders no new data, or data again; what TCP has buffered still goes out, and time goes on."""
+        self._paused = paused
+        for flow in self._active.values():
+            if isinstance(flow, StreamSender | UdpSender):
+                flow.pause(paused)
 
     def stop(self) -> None:
         """End what still runs, with its results, and leave the loop."""
@@ -186,7 +195,8 @@ class Agent:
         else:
             done = partial(self._sent, work, work.flow, 0)
             end_at = self._at(work.start_s + work.duration_s)
-            self._active[work.flow] = UdpSender(self, work, (self._peer, work.port), end_at, done)
+            address = (self._peer, work.port)
+            self._active[work.flow] = UdpSender(self, work, address, end_at, self._paused, done)
 
     def _connect(self, work: Bulk | Short, port: int, flow: str, index: int) -> None:
         end_at = drain_ns = None
@@ -195,7 +205,7 @@ class Agent:
             drain_ns = int(work.drain_s * 1e9)
         done = partial(self._sent, work, flow, index)
         address = (self._peer, port)
-        self._active[flow] = StreamSender(self, flow, index, address, work.bytes, end_at, drain_ns, done)
+        self._active[flow] = StreamSender(self, flow, index, address, work.bytes, end_at, drain_ns, self._paused, done)
 
     def _sent(self, work: Workload, flow: str, index: int, result: Result) -> None:
         self._finished("sender", work, flow, index, flow, result)
@@ -221,10 +231,12 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
         for message in messages:
             if "go" in message:
                 agent.go(int(message["go"]))
+            elif "pause" in message:
+                agent.pause(bool(message["pause"]))
             elif message.get("stop"):
                 agent.stop()
             else:
-                raise ValueError("expected go or stop on stdin")
+                raise ValueError("expected go, pause or stop on stdin")
 
     def listen_to_parent() -> None:
         messages = orders.read()

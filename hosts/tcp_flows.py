@@ -28,7 +28,7 @@ _TURNS = 4
 
 
 class StreamSender:
-    """One connection's sending end; `done` gets its result, once."""
+    """One connection's sending end, which writes unless `paused`; `done` gets its result, once."""
 
     def __init__(
         self,
@@ -39,6 +39,7 @@ class StreamSender:
         limit: int | None,
         end_at: int | None,
         drain_ns: int | None,
+        paused: bool,
         done: Callable[[Result], None],
     ) -> None:
         self._context, self._loop, self._flow = context, context.loop, flow
@@ -46,6 +47,7 @@ class StreamSender:
         self._limit, self._drain_ns, self._done = limit, drain_ns, done
         self._connected_ns: int | None = None
         self._writing = True
+        self._paused = paused
         self._ended = False
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setblocking(False)
@@ -57,6 +59,15 @@ class StreamSender:
         self._loop.watch(self._socket, WRITE, self._connected)
         if end_at is not None:
             self._loop.call_at(end_at, self._stop_writing)
+
+    def pause(self, paused: bool) -> None:
+        """Write nothing more for now, or go on; the end of the flow's time comes all the same."""
+        self._paused = paused
+        if self._connected_ns is not None and self._writing and not self._ended:
+            if paused:
+                self._loop.forget(self._socket)
+            else:
+                self._loop.watch(self._socket, WRITE, self._write)
 
     def abort(self, reason: str) -> None:
         """End now with a RST; ignored when it has ended."""
@@ -70,6 +81,9 @@ class StreamSender:
             self._finish(os.strerror(error))
             return
         self._connected_ns = self._context.since_epoch(self._loop.now())
+        if self._paused:
+            self._loop.forget(self._socket)
+            return
         self._loop.watch(self._socket, WRITE, self._write)
         self._write()
 

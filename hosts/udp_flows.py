@@ -24,10 +24,16 @@ _UDP_MAX_LAG_NS = 100_000_000
 
 
 class UdpSender:
-    """Sends on/off UDP; `done` gets its result, once."""
+    """Sends on/off UDP, unless `paused`; `done` gets its result, once."""
 
     def __init__(
-        self, context: Context, work: OnOffUdp, address: tuple[str, int], end_at: int, done: Callable[[Result], None]
+        self,
+        context: Context,
+        work: OnOffUdp,
+        address: tuple[str, int],
+        end_at: int,
+        paused: bool,
+        done: Callable[[Result], None],
     ) -> None:
         self._context, self._loop, self._work, self._end_at, self._done = context, context.loop, work, end_at, done
         self._random = random.Random(f"{context.seed}/{work.flow}")
@@ -35,6 +41,7 @@ class UdpSender:
         self._padding = bytes(work.packet_bytes - UDP_HEADERS - _UDP_PAYLOAD_HEADER.size)
         self._sent = 0
         self._unsent = 0
+        self._paused = paused
         self._ended = False
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
@@ -43,6 +50,10 @@ class UdpSender:
         self._started_ns = context.since_epoch(self._loop.now())
         self._on_until = self._next_at + self._period_ns(work.on_ms)
         self._send_due()
+
+    def pause(self, paused: bool) -> None:
+        """Let the packets that are due now pass unsent and uncounted, or send them again."""
+        self._paused = paused
 
     def abort(self, reason: str) -> None:
         """End now; ignored when it has ended."""
@@ -65,7 +76,9 @@ class UdpSender:
                     self._next_at = self._on_until + self._period_ns(self._work.off_ms)
                 self._on_until = self._next_at + self._period_ns(self._work.on_ms)
                 continue
-            if now - self._next_at <= _UDP_MAX_LAG_NS:
+            if self._paused:
+                pass
+            elif now - self._next_at <= _UDP_MAX_LAG_NS:
                 self._send(now)
             else:
                 self._unsent += 1

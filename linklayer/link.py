@@ -8,7 +8,7 @@ A scheme is a `Scheme`: how to make an endpoint, and how its frames become octet
 """
 
 from collections.abc import Callable, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from random import Random
 from typing import Any, Protocol
 
@@ -36,6 +36,10 @@ class LinkCounters:
     #: frames refused: damaged beyond use, or of another session
     refused: int = 0
     sessions: int = 0
+
+    def __add__(self, other: "LinkCounters") -> "LinkCounters":
+        """Return what two endpoints have done together."""
+        return LinkCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
 class Link(Protocol):
@@ -71,6 +75,9 @@ class Link(Protocol):
 
     def handle_deadline(self, now: int) -> None:
         """Expire what is due; a no-op when early."""
+
+    def end(self, now: int) -> None:
+        """Give up what is under way and release what is held, for `poll_packet`: the link's use ends here."""
 
     def counters(self) -> LinkCounters:
         """Return what has happened so far."""

@@ -78,6 +78,9 @@ class Plain:
     def handle_deadline(self, now: int) -> None:
         """Do nothing."""
 
+    def end(self, now: int) -> None:
+        """Do nothing: nothing is held."""
+
     def counters(self) -> LinkCounters:
         """Return what has happened so far."""
         return self._counters

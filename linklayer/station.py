@@ -10,7 +10,7 @@ This is the only file of `linklayer` that reads a clock (with `timerfd.py`); the
 
 import select
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -111,6 +111,21 @@ class Station:
         """End `run` after the present turn."""
         self._stopped = True
 
+    def switch(self, link: Link, scheme: Scheme, now: int) -> None:
+        """Go on with another link, of another scheme; to be called between turns (`control` is).
+
+        What the old link has under way is lost, unless it is at the far side already; its counters stay with it.
+        Frames of the old scheme that still come are nothing to the new one. Packets in the IP queues wait for the new
+        link or, without flow control, go out.
+        """
+        self._link.end(now)
+        self._deliver()
+        self._link, self._emit, self._parse = link, scheme.emit, scheme.parse
+        if not link.flow_control:
+            for channel, queue in enumerate(self._queues):
+                while queue.nbytes:
+                    self._pass(queue.pop(), channel, now)
+
     def run(self) -> None:
         """Drive the link until stopped."""
         timer = TimerFd()
@@ -150,16 +165,21 @@ class Station:
                 continue
             link.handle_frame(frame, now)
         link.handle_deadline(now)
-        while (delivery := link.poll_packet()) is not None:
-            if not self._port.write(delivery[0]):  # type: ignore[arg-type]
-                self.counters.port_refusals += 1
-        while link.poll_given_up() is not None:
-            pass
+        self._deliver()
         if link.flow_control:
             self._queue_packets()
             self._fill_radio(now)
         else:
             self._pass_packets(now)
+
+    def _deliver(self) -> None:
+        """Give the kernel what the link has for it."""
+        link = self._link
+        while (delivery := link.poll_packet()) is not None:
+            if not self._port.write(delivery[0]):  # type: ignore[arg-type]
+                self.counters.port_refusals += 1
+        while link.poll_given_up() is not None:
+            pass
 
     def _queue_packets(self) -> None:
         read, channel_of, queues = self._port.read, self._classifier.channel, self._queues
@@ -181,14 +201,17 @@ class Station:
             self._transmit(self._emit(frame), now)
 
     def _pass_packets(self, now: int) -> None:
-        read, channel_of, link = self._port.read, self._classifier.channel, self._link
+        read, channel_of = self._port.read, self._classifier.channel
         for _ in range(BATCH):
             packet = read()
             if packet is None:
                 break
-            link.handle_packet(packet, channel_of(packet))
-            while (frame := link.poll_frame(now)) is not None:
-                self._transmit(self._emit(frame), now)
+            self._pass(packet, channel_of(packet), now)
+
+    def _pass(self, packet: Sized, channel: int, now: int) -> None:
+        self._link.handle_packet(packet, channel)
+        while (frame := self._link.poll_frame(now)) is not None:
+            self._transmit(self._emit(frame), now)
 
     def _transmit(self, octets: bytes, now: int) -> None:
         if self._radio.send(octets, now):

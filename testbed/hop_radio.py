@@ -46,6 +46,11 @@ class HopRadio(ABC):
         #: frames that have come through the hop and are not carried yet
         self._waiting: deque[bytes] = deque()
 
+    def resize(self, *, buffer_bytes: int, max_frame_bytes: int) -> None:
+        """Go on with a MAC buffer and frames of other sizes."""
+        self.hop.set_buffer_bytes(buffer_bytes)
+        self._max_frame_bytes = max_frame_bytes
+
     def has_room(self) -> bool:
         """Whether the MAC buffer takes a frame of the largest size."""
         return self.hop.room() >= self._max_frame_bytes

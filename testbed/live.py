@@ -8,17 +8,19 @@ not keep the clock says so in its result.
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from hosts.network import Network, Role
 from hosts.profiles import apply, profile
 from hosts.workloads import Host, OnOffUdp, Short, agent_config
 from telemetry.parquet import ParquetSink
-from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, TcpRecord
+from telemetry.sinks import Sink, Sinks
+from telemetry.views import PhyView
 from testbed.children import Child, ChildError, Family, Message
 from testbed.media import Medium, Wiring
 from testbed.results import (
@@ -32,6 +34,7 @@ from testbed.results import (
 )
 from testbed.scenario import SIDES, Scenario, Side, other
 from testbed.station import station_config
+from testbed.steering import Change, Steering
 from testbed.store import RunFolder
 
 _READY_S = 30.0
@@ -59,12 +62,40 @@ class Progress:
 Show = Callable[[Progress], None]
 
 
-def run_live(scenario: Scenario, folder: RunFolder, medium: Medium, show: Show = lambda progress: None) -> Summary:
+class Watcher(Protocol):
+    """Who looks at the radios of a run."""
+
+    @property
+    def watched(self) -> bool:
+        """Whether anybody looks right now."""
+
+    def show(self, view: PhyView) -> None:
+        """Take a view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Onlookers:
+    """Who else takes part in a run: further sinks for its records, eyes for its radios, a hand on its controls."""
+
+    sinks: Sequence[Sink] = ()
+    watcher: Watcher | None = None
+    steering: Steering | None = None
+    #: called with the result, or with what went wrong
+    ended: Callable[[Summary | None, str | None], None] = lambda summary, error: None
+
+
+def run_live(
+    scenario: Scenario,
+    folder: RunFolder,
+    medium: Medium,
+    show: Show = lambda progress: None,
+    onlookers: Onlookers = Onlookers(),
+) -> Summary:
     """Run `scenario` in real time over `medium` and return its result, which is also in `folder`.
 
-    Raises FadelabError or HostError in one line.
+    Closes the onlookers' sinks. Raises FadelabError or HostError in one line.
     """
-    return _LiveRun(scenario, folder, medium, show).run()
+    return _LiveRun(scenario, folder, medium, show, onlookers).run()
 
 
 @dataclass(slots=True)
@@ -81,8 +112,13 @@ class _Heard:
 
 
 class _LiveRun:
-    def __init__(self, scenario: Scenario, folder: RunFolder, medium: Medium, show: Show) -> None:
+    def __init__(self, scenario: Scenario, folder: RunFolder, medium: Medium, show: Show, onlookers: Onlookers) -> None:
         self._scenario = scenario
+        #: the scenario as a person has changed it
+        self._present = scenario
+        self._steering, self._watcher = onlookers.steering, onlookers.watcher
+        tags = {"run": folder.name, "tier": scenario.tier, "scenario": scenario.name}
+        self._sinks = Sinks([ParquetSink(folder.path, tags), *onlookers.sinks])
         self._folder = folder
         self._medium = medium
         self._show = show
@@ -93,7 +129,12 @@ class _LiveRun:
             bytes_expected=_expected_bytes(scenario),
         )
         self._epoch = 0
-        self._sink: ParquetSink | None = None
+        self._stations: dict[Side, Child] = {}
+        self._hosts: dict[Host, Child] = {}
+        self._wirings: Mapping[Side, Wiring] = {}
+        #: what the stations were told of anybody watching, and how often a person has changed the run
+        self._watched = False
+        self._changes = 0
         self._sides: dict[str, Side] = {}
         #: bits sent on the air over time (s)
         self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [(0.0, 0.0)] for side in SIDES}
@@ -102,23 +143,22 @@ class _LiveRun:
         scenario = self._scenario
         self._show(self._progress)
         with ExitStack() as stack:
-            tags = {"run": self._folder.name, "tier": scenario.tier, "scenario": scenario.name}
-            self._sink = stack.enter_context(ParquetSink(self._folder.path, tags))
+            stack.callback(self._sinks.close)
             # two runs may start in the same second from different folders: the pid keeps them apart
             network = Network(f"{os.getpid()}-{id(self) & 0xFFFFFF:x}", mtu=scenario.mtu)
-            wirings = stack.enter_context(self._medium(scenario))
+            self._wirings = stack.enter_context(self._medium(scenario))
             stack.callback(network.close)
             family = stack.enter_context(Family())
             # the interpreters start while the network is made
-            stations = self._start_stations(family, wirings)
-            hosts = {host: family.add(Child(f"host {host}", "hosts.agent")) for host in _HOSTS}
+            self._start_stations(family)
+            self._hosts = {host: family.add(Child(f"host {host}", "hosts.agent")) for host in _HOSTS}
             network.up()
             for child in family.children:
                 network.add_child(child.pid)
             for host in _HOSTS:
                 apply(network.namespaces[host], profile(scenario.tcp))
-            self._configure_stations(stations, wirings, network)
-            self._configure_hosts(hosts, network)
+            self._configure_stations(network)
+            self._configure_hosts(network)
             everybody = {child.name for child in family.children}
             if not family.listen(
                 self._hear, lambda: self._heard.ready == everybody, timeout_s=_READY_S, tick=self._tick
@@ -131,28 +171,24 @@ class _LiveRun:
         self._folder.finish(summary)
         return summary
 
-    def _start_stations(self, family: Family, wirings: Mapping[Side, Wiring]) -> dict[Side, Child]:
-        stations: dict[Side, Child] = {}
-        for side, wiring in wirings.items():
+    def _start_stations(self, family: Family) -> None:
+        for side, wiring in self._wirings.items():
             child = family.add(Child(f"station {_STATIONS[side]}", "testbed.station", pass_fds=wiring.fds))
             self._sides[child.name] = side
-            stations[side] = child
-        return stations
+            self._stations[side] = child
 
-    def _configure_stations(
-        self, stations: Mapping[Side, Child], wirings: Mapping[Side, Wiring], network: Network
-    ) -> None:
-        for side, child in stations.items():
+    def _configure_stations(self, network: Network) -> None:
+        for side, child in self._stations.items():
             config = station_config(
                 self._scenario,
                 side,
                 namespace=network.namespaces[_STATIONS[side]],
-                wiring=wirings[side].config,
+                wiring=self._wirings[side].config,
                 folder=self._folder.path.absolute(),
             )
             child.tell(config)
 
-    def _configure_hosts(self, hosts: Mapping[Host, Child], network: Network) -> None:
+    def _configure_hosts(self, network: Network) -> None:
         for host, peer in zip(_HOSTS, reversed(_HOSTS), strict=True):
             config = agent_config(
                 host,
@@ -163,7 +199,7 @@ class _LiveRun:
                 probe_interval_ms=self._scenario.timing.probe_interval_ms,
                 delayed_ack=profile(self._scenario.tcp).delayed_ack,
             )
-            hosts[host].tell(config)
+            self._hosts[host].tell(config)
 
     def _go(self, family: Family) -> float:
         """Run until every host has done its work; return for how long it ran."""
@@ -171,13 +207,12 @@ class _LiveRun:
         family.tell({"go": self._epoch})
         epoch_ns = time.time_ns() + self._epoch - time.monotonic_ns()
         self._folder.began(datetime.fromtimestamp(epoch_ns / 1e9, UTC))
-        assert self._sink is not None
-        self._sink.begin(epoch_ns)
+        self._sinks.begin(epoch_ns)
         self._progress.phase = "running"
         hosts = {f"host {host}" for host in _HOSTS}
         family.listen(
             self._hear,
-            lambda: hosts <= self._heard.done,
+            lambda: hosts <= self._heard.done or (self._steering is not None and self._steering.stopped),
             timeout_s=self._scenario.limit_s,
             tick=self._tick,
         )
@@ -202,6 +237,30 @@ class _LiveRun:
         progress.bytes_received = sum(self._heard.received.values())
         progress.goodput_bps = sum(self._heard.goodput.values())
         self._show(progress)
+        if self._watcher is not None and self._watcher.watched != self._watched:
+            self._watched = not self._watched
+            for station in self._stations.values():
+                station.tell({"watch": self._watched})
+        if self._steering is not None and 0 < self._epoch <= time.monotonic_ns():
+            for change in self._steering.take():
+                self._change(change)
+
+    def _change(self, change: Change) -> None:
+        """Let everybody become what a person wants, and keep that it was so."""
+        before, after = self._present, change.scenario
+        self._present = after
+        for side in SIDES:
+            reshape = self._wirings[side].reshape
+            if reshape is not None:
+                reshape(after.channel.direction(side))
+        if (before.channel, before.link) != (after.channel, after.link):
+            values = after.model_dump(mode="json", exclude_defaults=True)
+            for station in self._stations.values():
+                station.tell({"scenario": values})
+        for host in self._hosts.values():
+            host.tell({"pause": change.paused})
+        self._changes += 1
+        self._sinks.write(ControlRecord(time.monotonic_ns() - self._epoch, change.name, change.value))
 
     # -- hearing ---------------------------------------------------------------------------------------------
 
@@ -214,15 +273,17 @@ class _LiveRun:
                 heard.done.add(child.name)
             elif kind == "tcp":
                 self._progress.cwnd_bytes = body["cwnd_bytes"]
-                self._keep(TcpRecord(**body))
+                self._sinks.write(TcpRecord(**body))
             elif kind == "flow":
                 heard.received[body["flow"]] = body["bytes_received"]
                 heard.goodput[body["flow"]] = body["goodput_bps"]
-                self._keep(FlowRecord(**body))
+                self._sinks.write(FlowRecord(**body))
             elif kind == "link":
                 self._hear_station(self._sides[child.name], body)
             elif kind == "phy":
-                self._keep(PhyRecord(**body))
+                self._sinks.write(PhyRecord(**body))
+            elif kind == "view" and self._watcher is not None:
+                self._watcher.show(PhyView(**body))
             elif kind == "result":
                 heard.reports.append(body)
             elif kind == "final":
@@ -235,7 +296,7 @@ class _LiveRun:
         time_s = body["time_ns"] / 1e9
         points.append((time_s, last_bits + body["throughput_bps"] * (time_s - last_s)))
         far = self._heard.latest.get(other(side), {})
-        self._keep(
+        self._sinks.write(
             LinkRecord(
                 time_ns=body["time_ns"],
                 link=side,
@@ -255,10 +316,6 @@ class _LiveRun:
                 corruption_losses=body["corruption_losses"] + far.get("unheard", 0),
             )
         )
-
-    def _keep(self, record: Record) -> None:
-        assert self._sink is not None
-        self._sink.write(record)
 
     # -- the result ------------------------------------------------------------------------------------------
 
@@ -297,6 +354,7 @@ class _LiveRun:
             events=events,
             max_late_ms=max(final["max_ns"] for final in heard.finals.values()) / 1e6,
             on_time=late <= scenario.timing.late_fraction * events,
+            changes=self._changes,
             finished=all(flow.finished for flow in flows),
             intact=all(flow.intact is not False for flow in flows),
             flows=flows,

@@ -4,6 +4,7 @@ A medium is opened for the length of a run and says what each station's configur
 tier is a function here and a line in `running.py`.
 """
 
+import functools
 import itertools
 import os
 import socket
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from testbed.errors import FadelabError
-from testbed.scenario import SIDES, Scenario, Side, other
+from testbed.scenario import SIDES, Direction, Scenario, Side, other
 
 #: one SEQPACKET direction holds this much of frames that have arrived and were not read yet
 _SOCKET_BYTES = 8 << 20
@@ -27,6 +28,8 @@ class Wiring:
 
     config: Mapping[str, Any]
     fds: tuple[int, ...] = field(default=())
+    #: lets what this station sends meet another air from now on, where the air is ours to shape
+    reshape: Callable[[Direction], None] | None = None
 
 
 _numbers = itertools.count()
@@ -61,14 +64,22 @@ def virtual_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
     phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options("up"))
     tx_gain_db = MIDDLE_GAIN_DB if radio.tx_gain_db is None else radio.tx_gain_db
     with Air.create(name, seed=scenario.seed) as air:
-        for side in SIDES:
-            direction = scenario.channel.direction(side)
+
+        def shape(side: Side, direction: Direction) -> None:
             gain_db = path_gain_db(direction.snr_db, rate_sps=radio.rate_sps, tx_gain_db=tx_gain_db, rms=phy.rms)
-            path: dict[str, Any] = {"gain_db": gain_db, "cfo_hz": direction.cfo_hz}
-            if direction.fading is not None:
-                path["taps"], path["series"] = direction.fading.taps(), direction.fading.series
+            fading = direction.fading
+            taps, series = ((), None) if fading is None else (fading.taps(), fading.series)
+            path: dict[str, Any] = {"gain_db": gain_db, "cfo_hz": direction.cfo_hz, "taps": taps, "series": series}
             air.set_link(SERIALS[side], SERIALS[other(side)], **path)
-        yield {side: Wiring({"device": f"type=vusrp,air={name},serial={SERIALS[side]}"}) for side in SIDES}
+
+        for side in SIDES:
+            shape(side, scenario.channel.direction(side))
+        yield {
+            side: Wiring(
+                {"device": f"type=vusrp,air={name},serial={SERIALS[side]}"}, reshape=functools.partial(shape, side)
+            )
+            for side in SIDES
+        }
 
 
 @contextmanager

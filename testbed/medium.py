@@ -50,11 +50,37 @@ def make_hop(direction: Direction, side: Side, seed: int, mac_buffer_bytes: int)
     return Hop(
         capacity=_capacity(direction, rng),
         framing=_FRAMINGS[direction.framing],
-        errors=_errors(direction.errors, rng),
+        errors=make_errors(direction.errors, rng),
         propagation_ns=round(direction.delay_ms * MS),
         buffer_bytes=mac_buffer_bytes,
         excess_delay=None if excess is None else ExcessDelay(excess.probability, round(excess.hold_ms * MS), rng),
     )
+
+
+def make_errors(errors: Errors, rng: Random) -> ErrorModel:
+    """Return the error model a scenario describes. Raises ValueError (TraceError) in one line."""
+    if isinstance(errors, NamedErrors):
+        return named(errors.model, rng)
+    if isinstance(errors, BernoulliErrors):
+        return Bernoulli(errors.per, rng)
+    if isinstance(errors, BitErrors):
+        return ExponentialBitErrors(errors.mean_spacing_bytes, rng)
+    if isinstance(errors, BurstErrors):
+        return FixedBursts(errors.burst_frames, errors.mean_spacing_bytes, rng)
+    if isinstance(errors, UniformErrors):
+        return UniformOnOff(_span(errors.good_ms), _span(errors.bad_ms), rng)
+    if isinstance(errors, GilbertElliottErrors):
+        return GilbertElliott(
+            round(errors.good_ms * MS),
+            round(errors.bad_ms * MS),
+            rng,
+            good_per=errors.good_per,
+            bad_per=errors.bad_per,
+        )
+    # pyarrow behind it: not for runs without a trace
+    from channel.trace import read_trace
+
+    return TraceReplay(read_trace(errors.path), by=errors.by, loop=errors.loop)
 
 
 def check_medium(direction: Direction, side: Side) -> None:
@@ -96,31 +122,6 @@ def _capacity(direction: Direction, rng: Random) -> Capacity:
     shortest, longest = assignment.wait_ms or (0, 0)
     wait_ns = (round(shortest * MS), round(longest * MS))
     return Vbdc(direction.rate_bps, rng, signalling_ns=signalling_ns, wait_ns=wait_ns)
-
-
-def _errors(errors: Errors, rng: Random) -> ErrorModel:
-    if isinstance(errors, NamedErrors):
-        return named(errors.model, rng)
-    if isinstance(errors, BernoulliErrors):
-        return Bernoulli(errors.per, rng)
-    if isinstance(errors, BitErrors):
-        return ExponentialBitErrors(errors.mean_spacing_bytes, rng)
-    if isinstance(errors, BurstErrors):
-        return FixedBursts(errors.burst_frames, errors.mean_spacing_bytes, rng)
-    if isinstance(errors, UniformErrors):
-        return UniformOnOff(_span(errors.good_ms), _span(errors.bad_ms), rng)
-    if isinstance(errors, GilbertElliottErrors):
-        return GilbertElliott(
-            round(errors.good_ms * MS),
-            round(errors.bad_ms * MS),
-            rng,
-            good_per=errors.good_per,
-            bad_per=errors.bad_per,
-        )
-    # pyarrow behind it: not for runs without a trace
-    from channel.trace import read_trace
-
-    return TraceReplay(read_trace(errors.path), by=errors.by, loop=errors.loop)
 
 
 def _ns(value_ms: float | None, default_ns: int) -> int:

@@ -82,6 +82,8 @@ class Summary:
     max_late_ms: float
     #: whether the clock was kept: late events within the scenario's fraction
     on_time: bool
+    #: how often a person changed the run while it went on; above 0 its scenario does not tell all
+    changes: int
     finished: bool
     intact: bool
     flows: tuple[FlowSummary, ...] = ()

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from hosts.network import check_machine
+from testbed.audience import Audience, nobody
 from testbed.errors import FadelabError
 from testbed.live import Show, run_live
 from testbed.media import Medium, check_radios, real_air, sockets, virtual_air
@@ -48,10 +49,18 @@ def unused(scenario: Scenario) -> list[str]:
     return [f"tier {scenario.tier} has no use for {', '.join(keys)}: {why}"] if keys else []
 
 
-def run_once(scenario: Scenario, runs: Path, show: Show) -> Summary:
+def run_once(scenario: Scenario, runs: Path, show: Show, audience: Audience = nobody) -> Summary:
     """Run a scenario and return its result."""
     check_tier(scenario)
-    return run_live(scenario, RunFolder.create(runs, scenario), _MEDIA[scenario.tier], show)
+    folder = RunFolder.create(runs, scenario)
+    onlookers = audience(scenario, folder)
+    try:
+        summary = run_live(scenario, folder, _MEDIA[scenario.tier], show, onlookers)
+    except BaseException as error:
+        onlookers.ended(None, " ".join(str(error).split()) or type(error).__name__)
+        raise
+    onlookers.ended(summary, None)
+    return summary
 
 
 def repetitions(scenario: Scenario, repeat: int) -> Iterator[Scenario]:

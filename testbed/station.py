@@ -1,9 +1,11 @@
 """One station of a run: `python -m testbed.station` joins a TAP to the medium, in its own namespace.
 
 On stdin: the configuration (`station_config` makes it), `{"go": EPOCH}` with the CLOCK_MONOTONIC ns of the run's
-start, and `{"stop": true}` or the end of the input. On stdout: `{"started": true}`, `{"ready": true}` once the link is
-up, then `{"link": {...}}` (and with a radio `{"phy": {...}}`) at every interval, `{"final": {...}}` at the end, or
-`{"error": "one line"}` and exit status 2.
+start, and `{"stop": true}` or the end of the input; while it runs, `{"scenario": {...}}` with other errors or another
+link scheme than before, and `{"watch": true}` or false: whether anybody looks at its radio. On stdout:
+`{"started": true}`, `{"ready": true}` once the link is up, then `{"link": {...}}` (and with a radio `{"phy": {...}}`
+and, watched, `{"view": {...}}`) at every interval, `{"final": {...}}` at the end, or `{"error": "one line"}` and exit
+status 2.
 
 Rule kept: it ends when told to or when its stdin closes, so a killed run leaves no station behind. Ctrl-C is the
 run's business.
@@ -18,6 +20,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 from channel.errors import Fate
@@ -28,19 +31,20 @@ from hosts.namespaces import enter
 from hosts.network import TAP_NAME
 from hosts.tap import Tap
 from linklayer.classify import Classifier
-from linklayer.link import Link
+from linklayer.link import Link, LinkCounters
 from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
 from testbed.emulated import EmulatedRadio
 from testbed.frame_trace import FrameTrace
 from testbed.hop_radio import HopRadio, Lateness
-from testbed.medium import buffer_bytes, frame_ms, frame_ns, make_hop, make_rng
+from testbed.medium import buffer_bytes, frame_ms, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario import MS, Scenario, Side, other
 from testbed.scenario_file import validate
 
 if TYPE_CHECKING:
     from testbed.hearing import Hearing
+    from testbed.viewfinder import Viewfinder
 
 _STDIN = 0
 _CHANNELS = 2
@@ -99,26 +103,28 @@ class StationProcess:
         self._orders = orders
         if config["namespace"] is not None:
             enter(config["namespace"])
-        scheme = SCHEMES[scenario.link.scheme]
-        self._out, back = scenario.channel.direction(side), scenario.channel.direction(other(side))
-        self.link: Link = scheme.make(
-            # the peer's frames set our ACK timer
-            scenario.link.slacp.config(frame_ms(back, scenario.max_frame_bytes)),
-            make_rng(scenario.seed, "link", side),
-            time.monotonic_ns(),
-        )
+        self._scenario = scenario
+        self._out = scenario.channel.direction(side)
+        self._scheme = SCHEMES[scenario.link.scheme]
+        #: changes of the scenario so far
+        self._changes = 0
+        self.link = self._make_link()
+        #: what links before this one have done
+        self._before = LinkCounters()
         self._queues = [DropTail(scenario.link.ip_queue_bytes) for _ in range(_CHANNELS)]
         #: what the station's own transmissions met, where the medium is modelled
         self._trace: FrameTrace | None = None
         #: what its receiver heard, where there is a radio
         self._hearing: Hearing | None = None
+        #: and what that looks like
+        self._view: Viewfinder | None = None
         make_radio = self._onair_radio if "device" in config else self._emulated_radio
         self._radio = make_radio(config, scenario, stack)
         tap = stack.enter_context(Tap(config["tap"], mtu=scenario.mtu))
         self.station = Station(
             port=tap,
             link=self.link,
-            scheme=scheme,
+            scheme=self._scheme,
             radio=self._radio,
             queues=self._queues,
             classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
@@ -127,11 +133,26 @@ class StationProcess:
             control=self._listen,
             control_fds=(_STDIN,),
         )
-        self._scheme = scheme
         self._ready = False
         self._epoch: int | None = None
         self._last = (0, 0, 0)
         self._unrepaired = _Unrepaired()
+
+    def _make_link(self) -> Link:
+        """Return a new link of the scenario's scheme."""
+        scenario = self._scenario
+        back = scenario.channel.direction(other(self._side))
+        return self._scheme.make(
+            # the peer's frames set our ACK timer
+            scenario.link.slacp.config(frame_ms(back, scenario.max_frame_bytes)),
+            self._rng("link"),
+            time.monotonic_ns(),
+        )
+
+    def _rng(self, purpose: str) -> Random:
+        """Return the generator for a purpose; another one after every change of the scenario."""
+        changes = (str(self._changes),) if self._changes else ()
+        return make_rng(self._scenario.seed, purpose, self._side, *changes)
 
     def _emulated_radio(self, config: Mapping[str, Any], scenario: Scenario, stack: ExitStack) -> EmulatedRadio:
         if scenario.trace:
@@ -149,6 +170,7 @@ class StationProcess:
         # GNU Radio behind it: not for a run without
         from testbed.hearing import Hearing
         from testbed.onair import OnAirRadio, open_transceiver, radio_delay_ns
+        from testbed.viewfinder import Viewfinder
 
         side, far = self._side, other(self._side)
         folder = Path(config["folder"])
@@ -159,6 +181,7 @@ class StationProcess:
             path = folder / f"trace-{far}.parquet"
             trace = stack.enter_context(FrameTrace(path, link=far, producer=f"fadelab {scenario.tier}"))
         self._hearing = Hearing(far, scenario.radio.rate_sps, trace)
+        self._view = Viewfinder(far, transceiver)
         # the time on the air is part of the modelled delay
         delay_ms = max(0.0, self._out.delay_ms - radio_delay_ns(transceiver, scenario.max_frame_bytes) / MS)
         return OnAirRadio(
@@ -196,8 +219,34 @@ class StationProcess:
         for order in orders:
             if "go" in order:
                 self._begin(int(order["go"]))
+            if "scenario" in order:
+                self._become(validate(order["scenario"], "scenario"))
+            if "watch" in order and self._view is not None:
+                self._view.watched = bool(order["watch"])
             if order.get("stop"):
                 self.station.stop()
+
+    def _become(self, scenario: Scenario) -> None:
+        """Go on by another scenario, which differs in nothing but errors and link scheme."""
+        before, self._scenario = self._scenario, scenario
+        self._out = scenario.channel.direction(self._side)
+        self._changes += 1
+        if self._out.errors != before.channel.direction(self._side).errors:
+            self._radio.hop.set_errors(make_errors(self._out.errors, self._rng("channel")))
+        if scenario.link.scheme != before.link.scheme:
+            self._switch(time.monotonic_ns())
+
+    def _switch(self, now: int) -> None:
+        """Go on with the scenario's scheme."""
+        # what was lost until now met the old scheme
+        self._counts()
+        old, self._scheme = self.link, SCHEMES[self._scenario.link.scheme]
+        self.link = self._make_link()
+        self._radio.resize(
+            buffer_bytes=self._mac_buffer_bytes(self._scenario), max_frame_bytes=self._scenario.max_frame_bytes
+        )
+        self.station.switch(self.link, self._scheme, now)
+        self._before += old.counters()
 
     def _begin(self, epoch: int) -> None:
         self._epoch = epoch
@@ -210,7 +259,10 @@ class StationProcess:
             self._hearing.begin(epoch)
 
     def _bytes(self) -> tuple[int, int]:
-        return self._radio.hop.bytes, self.link.counters().useful_bytes
+        return self._radio.hop.bytes, self._link_counters().useful_bytes
+
+    def _link_counters(self) -> LinkCounters:
+        return self._before + self.link.counters()
 
     def _report(self, now: int) -> None:
         if not self._ready and self.link.established:
@@ -230,10 +282,12 @@ class StationProcess:
             say({"link": {**rates, **state, **self._counts()}})
             if self._hearing is not None:
                 say({"phy": asdict(self._hearing.take_record(now - self._epoch))})
+            if self._view is not None and (view := self._view.poll(now, now - self._epoch)) is not None:
+                say({"view": asdict(view)})
 
     def _counts(self) -> dict[str, int]:
         """What this station has sent (on its own direction), heard and repaired (on the other)."""
-        counters, station, hop = self.link.counters(), self.station.counters, self._radio.hop
+        counters, station, hop = self._link_counters(), self.station.counters, self._radio.hop
         taken = hop.erased + hop.damaged
         unheard = 0 if self._hearing is None else self._hearing.corrupted + self._hearing.missed
         self._unrepaired.count(taken, unheard, self._scheme.repairs)

@@ -270,6 +270,10 @@ class Slacp:
         while (packet := sender.poll_given_up()) is not None:
             self._given_up.append(packet)
 
+    def end(self, now: int) -> None:
+        """Give up what is under way and release what is held, for `poll_packet`: the link's use ends here."""
+        self._end_session(now)
+
     # -- time ------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int:

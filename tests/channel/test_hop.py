@@ -284,3 +284,29 @@ def test_frames_in_flight_have_left_and_not_arrived() -> None:
     assert arrival is not None
     assert arrival.frame == "first"
     assert [left.frame for left in hop.in_flight()] == ["second"]
+
+
+def test_a_new_error_model_judges_the_frame_on_the_air_and_what_follows() -> None:
+    hop = make_hop(propagation_ns=0, buffer_bytes=10_000)
+    for number in range(3):
+        assert hop.handle_frame(number, 1_000, 0)
+    # each takes 8 ms
+    hop.handle_deadline(8 * MS)
+    hop.set_errors(Bernoulli(1.0, random.Random(1)))
+    hop.handle_deadline(24 * MS)
+    assert [a.verdict.fate for a in drain(hop, 24 * MS)] == [Fate.INTACT, Fate.ERASED, Fate.ERASED]
+    assert (hop.frames, hop.erased) == (3, 2)
+
+
+def test_a_buffer_made_smaller_keeps_what_it_holds() -> None:
+    hop = make_hop(propagation_ns=0, buffer_bytes=3_000)
+    for number in range(3):
+        assert hop.handle_frame(number, 1_000, 0)
+    hop.set_buffer_bytes(1_000)
+    assert (hop.room(), hop.handle_frame(3, 1_000, 0)) == (0, False)
+    hop.handle_deadline(16 * MS)
+    assert (hop.room(), hop.handle_frame(4, 1_000, 16 * MS)) == (0, False)
+    hop.handle_deadline(24 * MS)
+    assert (hop.room(), hop.frames, hop.refused) == (1_000, 3, 2)
+    with pytest.raises(ValueError, match="buffer_bytes is 0"):
+        hop.set_buffer_bytes(0)

@@ -1,7 +1,8 @@
 """Two agents across a network: what is sent arrives, and what is reported is true."""
 
 import socket
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hosts.network import Network
 from hosts.probes import tcp_counters
 from hosts.profiles import PROFILES
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, agent_config
-from tests.hosts.harness import AgentProcess, Bridge, Direction, agents, go, needs_network, run_name
+from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, agents, go, needs_network, run_name
 
 pytestmark = needs_network
 
@@ -46,6 +47,13 @@ def run(net: Network, work: Sequence[Workload], **more: Any) -> tuple[list[Agent
 def of(results: list[dict[str, Any]], role: str, flow: str) -> list[dict[str, Any]]:
     """The results of one end of a flow."""
     return [result for result in results if (result["role"], result["flow"]) == (role, flow)]
+
+
+def wait_until(what: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < give_up_at, "nothing came of it"
+        time.sleep(0.01)
 
 
 def use(net: Network, profile: str) -> None:
@@ -237,3 +245,38 @@ def test_a_wrong_configuration_is_one_line(net: Network, change: dict[str, Any],
     agent = AgentProcess(configs(net, [])[0] | change)
     assert agent.wait_for("error")["error"].startswith(complaint)
     assert agent.close() == 2
+
+
+def test_paused_senders_send_nothing_new_and_go_on_where_they_stopped(net: Network) -> None:
+    use(net, "cubic")
+    work: list[Workload] = [
+        Bulk(bytes=30_000_000, flow="tcp", port=5101),
+        OnOffUdp(rate_bps=800_000, on_ms=1000, off_ms=0, duration_s=60, flow="udp", port=5102),
+    ]
+
+    def received(agent: AgentProcess, flow: str) -> list[int]:
+        return [row["bytes_received"] for row in agent.all("flow") if row["flow"] == flow]
+
+    with Bridge(net), agents(*configs(net, work, probe_interval_ms=20)) as [sender, receiver]:
+        # a transfer too fast to be caught is paused before its first octet
+        sender.say({"pause": True})
+        go([sender, receiver])
+        wait_until(lambda: len(sender.all("tcp")) > 5)
+        assert {*received(receiver, "tcp"), *received(receiver, "udp")} == {0}
+        sender.say({"pause": False})
+        wait_until(lambda: received(receiver, "udp")[-1] > 10_000)
+        result = receiver.wait_for("result")["result"]
+        assert (result["flow"], result["bytes"], result["intact"]) == ("tcp", 30_000_000, True)
+        sender.say({"pause": True})
+        wait_until(lambda: received(receiver, "udp")[-8:].count(received(receiver, "udp")[-1]) == 8)
+
+
+def test_a_socket_that_is_reset_while_paused_is_a_result(net: Network) -> None:
+    work: list[Workload] = [Bulk(duration_s=60, flow="tcp", port=5103)]
+    with Bridge(net), agents(*configs(net, work)) as [sender, receiver]:
+        go([sender, receiver])
+        wait_until(lambda: len(receiver.all("flow")) > 0)
+        sender.say({"pause": True})
+        receiver.say({"stop": True})
+        sender.say({"pause": False})
+        assert sender.wait_for("result")["result"]["complete"] is False

@@ -28,6 +28,10 @@ def packet(number: int, protocol: int = 6) -> bytes:
     return header + number.to_bytes(4, "big")
 
 
+#: by the order that switches to them
+_SCHEMES = {scheme.name[:1].encode(): scheme for scheme in (NONE, SLACP)}
+
+
 class Port:
     """The IP interface: the test writes and reads at `kernel`."""
 
@@ -116,7 +120,8 @@ class Bench:
 
     def __init__(self, scheme: Scheme, end: socket.socket, seed: int, limit: int = 100_000) -> None:
         self.port, self.radio = Port(), Air(end)
-        self.link: Link = scheme.make(None, Random(seed), time.monotonic_ns())
+        self.rng = Random(seed)
+        self.link: Link = scheme.make(None, self.rng, time.monotonic_ns())
         self.queues = [DropTail(limit), DropTail(limit)]
         self.reports: list[int] = []
         self.wake, self._control = socket.socketpair()
@@ -143,8 +148,13 @@ class Bench:
 
     def handle_control(self, fd: int) -> None:
         assert fd == self._control.fileno()
-        if self._control.recv(1) == b"q":
+        order = self._control.recv(1)
+        if order == b"q":
             self.station.stop()
+        elif order in _SCHEMES:
+            scheme = _SCHEMES[order]
+            self.link = scheme.make(None, self.rng, time.monotonic_ns())
+            self.station.switch(self.link, scheme, time.monotonic_ns())
 
     def stop(self) -> None:
         if self.thread.is_alive():
@@ -197,6 +207,44 @@ def test_packets_cross_both_ways(name: str) -> None:
         assert a.station.counters.frames >= 100
         assert a.station.counters.frame_bytes >= 100 * 24
         assert a.link.counters().packets == b.link.counters().delivered == 100
+
+
+def test_the_scheme_is_switched_while_packets_flow() -> None:
+    with stations(SLACP) as benches:
+        a, b = benches
+        wait_for(lambda: a.link.established and b.link.established)
+        numbers = iter(range(1000))
+
+        def crosses() -> None:
+            """Packets cross, all of them and in order."""
+            for _ in range(20):
+                wanted = packet(next(numbers))
+                a.port.kernel.send(wanted)
+                assert b.port.kernel.recv(2048) == wanted
+
+        crosses()
+        for order in (b"n", b"s", b"n"):
+            before = a.link, b.link
+            for bench in benches:
+                bench.wake.send(order)
+            wait_for(lambda before=before: a.link is not before[0] and b.link is not before[1])
+            wait_for(lambda: a.link.established and b.link.established)
+            assert a.link.flow_control is (order == b"s")
+            crosses()
+
+
+def test_packets_that_wait_when_flow_control_ends_go_out() -> None:
+    with stations(SLACP) as (a, b):
+        wait_for(lambda: a.link.established and b.link.established)
+        a.radio.room = False
+        for number in range(10):
+            a.port.kernel.send(packet(number))
+        wait_for(lambda: len(a.queues[0]) == 10)
+        b.wake.send(b"n")
+        wait_for(lambda: not b.link.flow_control)
+        a.radio.room = True
+        a.wake.send(b"n")
+        assert [b.port.kernel.recv(2048) for _ in range(10)] == [packet(number) for number in range(10)]
 
 
 def test_classes_take_their_channels() -> None:

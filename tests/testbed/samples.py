@@ -43,6 +43,7 @@ def summary(**changes: Any) -> Summary:
         events=1000,
         max_late_ms=0.4,
         on_time=True,
+        changes=0,
         finished=True,
         intact=True,
         flows=(FLOW,),
