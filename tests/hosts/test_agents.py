@@ -255,7 +255,8 @@ def test_paused_senders_send_nothing_new_and_go_on_where_they_stopped(net: Netwo
     ]
 
     def received(agent: AgentProcess, flow: str) -> list[int]:
-        return [row["bytes_received"] for row in agent.all("flow") if row["flow"] == flow]
+        """Bytes at each report so far; a flow that has not begun has 0."""
+        return [0, *(row["bytes_received"] for row in agent.all("flow") if row["flow"] == flow)]
 
     with Bridge(net), agents(*configs(net, work, probe_interval_ms=20)) as [sender, receiver]:
         # a transfer too fast to be caught is paused before its first octet
