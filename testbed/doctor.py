@@ -97,6 +97,7 @@ def checks(report: Report | None = None) -> list[Check]:
         _liquid,
         _wifi,
         _influxdb,
+        _dygraphs,
         _chromium,
         _tshark,
         _iperf3,
@@ -414,9 +415,14 @@ def _influxdb() -> Check:
     return _program("InfluxDB", ("influxd", "version"), _apt("influxdb"), "dashboard")
 
 
+def _dygraphs() -> Check:
+    path = Path("/usr/share/javascript/dygraphs/dygraph.min.js")
+    ok = path.exists()
+    return _check("dygraphs", ok, str(path) if ok else f"no {path}", _apt("libjs-dygraphs"), "dashboard")
+
+
 def _chromium() -> Check:
-    remedy = _apt("chromium") + ", or use any browser"
-    return _program("Chromium", ("chromium", "--version"), remedy, "dashboard")
+    return _program("Chromium", ("chromium", "--version"), _apt("chromium"), "tests")
 
 
 def _tshark() -> Check:

@@ -28,7 +28,7 @@ def copy() -> Iterator[Path]:
         copy = Path(name).resolve()
         copy.chmod(0o755)
         shutil.copy(ROOT / "fadelab", copy)
-        (copy / "packages.apt").write_text("[base]\n\n[radio]\nfadelab-no-such-package  # for its sake\n")
+        (copy / "packages.apt").write_text("[base]\n\n[dashboard]\nbash\n\n[tests]\nfadelab-no-such-package  # for its sake\n")
         (copy / "requirements.lock").write_text("# nothing\n")
         (copy / "testbed").mkdir()
         (copy / "testbed" / "__main__.py").write_text(FAKE_CLI)
@@ -78,6 +78,15 @@ def test_first_start_interruption_second_start_and_failure(copy: Path, tmp_path:
     link.symlink_to(copy / "fadelab")
     second = start(link, "x", cwd="/")
     assert (second.returncode, second.stdout, second.stderr) == (0, f"{copy} x\n", "")
+
+    # what only some commands need is looked for when one of them comes
+    group = copy / ".build" / "packages-dashboard-stamp"
+    assert not group.exists()
+    page = start(copy / "fadelab", "dashboard", "--port", "1")
+    assert (page.returncode, page.stdout) == (0, f"{copy} dashboard --port 1\n"), page.stderr
+    assert "making .venv" not in page.stderr
+    assert group.exists()
+    assert start(copy / "fadelab", "dashboard").stderr == ""
 
     (copy / "requirements.lock").write_text("not a requirement\n")
     failed = start(copy / "fadelab")
