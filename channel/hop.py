@@ -19,6 +19,7 @@ Left out: who sends what (the link layer above) and what a receiver does with a 
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from channel.capacity import Capacity
@@ -68,6 +69,7 @@ class Hop(Generic[T]):
         "_held_bytes",
         "_judge",
         "_last_arrival_at",
+        "_leaving",
         "_left",
         "_propagation_ns",
         "_queue",
@@ -107,6 +109,8 @@ class Hop(Generic[T]):
         self._held_bits = 0
         self._arrivals: deque[Arrival[T]] = deque()
         self._last_arrival_at = 0
+        #: told of every frame that leaves
+        self._leaving: Callable[[Arrival[T]], None] | None = None
 
         # The frame being sent. Work is counted in bits x 10^9, so that rate x ns is work, exactly.
         self._rate_bps = capacity.rate_bps()
@@ -159,6 +163,10 @@ class Hop(Generic[T]):
         if not self._constant:
             self._report_backlog(now)
         return True
+
+    def watch(self, leaving: Callable[[Arrival[T]], None]) -> None:
+        """Call `leaving` with every frame as its last bit leaves: its fate is decided then, before it arrives."""
+        self._leaving = leaving
 
     def set_errors(self, errors: ErrorModel) -> None:
         """Judge by another model from the frame on that is being sent now."""
@@ -237,7 +245,10 @@ class Hop(Generic[T]):
         if self._excess_delay is not None:
             arrived_at = max(arrived_at + self._excess_delay.draw(), self._last_arrival_at)
             self._last_arrival_at = arrived_at
-        self._arrivals.append(Arrival(frame, verdict, sent_at, arrived_at))
+        arrival = Arrival(frame, verdict, sent_at, arrived_at)
+        self._arrivals.append(arrival)
+        if self._leaving is not None:
+            self._leaving(arrival)
 
         if self._queue:
             self._credit = (sent_at - self._served_from) * self._rate_bps - self._left

@@ -84,6 +84,15 @@ class Link(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Description:
+    """A frame in words, for people who look at a capture."""
+
+    words: str
+    #: whether its checks hold
+    intact: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Scheme:
     """A link scheme: its endpoint and its wire format."""
 
@@ -98,3 +107,7 @@ class Scheme:
     emit: Callable[[Any], bytes]
     #: raises FrameError
     parse: Callable[[bytes], Any]
+    #: takes any octets
+    describe: Callable[[bytes], Description]
+    #: what captures call its frames: the number of a LINKTYPE_USER (wireshark/)
+    link_type: int

@@ -10,7 +10,7 @@ from collections.abc import Sized
 from dataclasses import dataclass
 from typing import cast
 
-from linklayer.link import FrameError, LinkCounters
+from linklayer.link import Description, FrameError, LinkCounters
 
 TRAILER_BYTES = 4
 
@@ -101,3 +101,12 @@ def parse(octets: bytes) -> PlainFrame:
     if zlib.crc32(packet).to_bytes(TRAILER_BYTES, "big") != octets[-TRAILER_BYTES:]:
         raise FrameError("CRC failed")
     return PlainFrame(packet)
+
+
+def describe(octets: bytes) -> Description:
+    """Say what a frame is."""
+    try:
+        frame = parse(octets)
+    except FrameError as error:
+        return Description(f"damaged: {error}", intact=False)
+    return Description(f"packet of {len(frame.payload)} bytes", intact=True)

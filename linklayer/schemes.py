@@ -5,8 +5,11 @@ from types import MappingProxyType
 
 from linklayer import plain
 from linklayer.link import Scheme
-from linklayer.slacp import ReedSolomon, Slacp, SlacpConfig, wire
+from linklayer.slacp import ReedSolomon, Slacp, SlacpConfig, wire, words
 from linklayer.slacp.frames import MAX_OVERHEAD_BYTES
+
+#: link types of captures, free for everybody (the registry of link-layer header types)
+LINKTYPE_USER0, LINKTYPE_USER1 = 147, 148
 
 NONE = Scheme(
     name="none",
@@ -16,6 +19,8 @@ NONE = Scheme(
     make=lambda options, rng, now: plain.Plain(),
     emit=plain.emit,
     parse=plain.parse,
+    describe=plain.describe,
+    link_type=LINKTYPE_USER1,
 )
 
 SLACP = Scheme(
@@ -26,6 +31,8 @@ SLACP = Scheme(
     make=lambda options, rng, now: Slacp(options or SlacpConfig(), ReedSolomon(), rng, now),
     emit=wire.emit,
     parse=wire.parse,
+    describe=words.describe,
+    link_type=LINKTYPE_USER0,
 )
 
 SCHEMES: Mapping[str, Scheme] = MappingProxyType({scheme.name: scheme for scheme in (NONE, SLACP)})

@@ -443,6 +443,8 @@ class Scenario(Part):
     timing: Timing = Timing()
     #: write every frame's fate to a channel trace, for replay
     trace: bool = True
+    #: write every frame on the air to capture files, for Wireshark
+    capture: bool = False
     #: an unfinished run is ended after this
     limit_s: Positive = 1800
 

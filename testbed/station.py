@@ -35,6 +35,7 @@ from linklayer.link import Link, LinkCounters
 from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
+from testbed.capture import CapturedRadio
 from testbed.emulated import EmulatedRadio
 from testbed.frame_trace import FrameTrace
 from testbed.hop_radio import HopRadio, Lateness
@@ -120,12 +121,17 @@ class StationProcess:
         self._view: Viewfinder | None = None
         make_radio = self._onair_radio if "device" in config else self._emulated_radio
         self._radio = make_radio(config, scenario, stack)
+        #: the same, with all its frames written down
+        self._capture: CapturedRadio | None = None
+        if scenario.capture:
+            folder = Path(config["folder"])
+            self._capture = stack.enter_context(CapturedRadio(self._radio, folder, side, self._scheme))
         tap = stack.enter_context(Tap(config["tap"], mtu=scenario.mtu))
         self.station = Station(
             port=tap,
             link=self.link,
             scheme=self._scheme,
-            radio=self._radio,
+            radio=self._capture or self._radio,
             queues=self._queues,
             classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
             report=self._report,
@@ -245,6 +251,8 @@ class StationProcess:
         self._radio.resize(
             buffer_bytes=self._mac_buffer_bytes(self._scenario), max_frame_bytes=self._scenario.max_frame_bytes
         )
+        if self._capture is not None:
+            self._capture.switch(self._scheme)
         self.station.switch(self.link, self._scheme, now)
         self._before += old.counters()
 

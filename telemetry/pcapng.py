@@ -1,0 +1,160 @@
+"""Frames with comments into a capture file, as Wireshark and its kin read it.
+
+Read first: draft-ietf-opsawg-pcapng, sections 3.1 (blocks), 3.5 (options), 4.1 to 4.3 (the three blocks written here).
+
+Rules: the file ends with a whole block whenever somebody looks, so a killed process leaves a file that can be read, and
+a full disk one without half a frame at its end. Blocks are kept back for a second at most while frames come, so
+`tail -f` may follow. Times are Unix time in ns, and go up if the caller's do.
+
+Left out: reading; statistics, name resolution and all other blocks; more than one section.
+"""
+
+import os
+import platform
+import struct
+from contextlib import suppress
+from enum import IntEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+_SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
+_BYTE_ORDER_MAGIC = 0x1A2B3C4D
+_UNKNOWN_LENGTH = -1
+
+# options, by the block they belong to
+_END, _COMMENT = 0, 1
+_SHB_HARDWARE, _SHB_OS, _SHB_APPLICATION = 2, 3, 4
+_IF_NAME, _IF_DESCRIPTION, _IF_TSRESOL, _IF_FCSLEN = 2, 3, 9, 13
+_EPB_FLAGS, _EPB_DROPCOUNT = 2, 4
+_NANOSECONDS = 9
+
+#: octets of the frame check at the end of every frame
+_FCS_BYTES: Final = 4
+_FLAG_FCS: Final = _FCS_BYTES << 5
+_FLAG_CRC_ERROR: Final = 1 << 24
+
+_BLOCK = struct.Struct("<II")
+_SECTION_FIELDS = struct.Struct("<IHHq")
+_INTERFACE_FIELDS = struct.Struct("<HHI")
+_PACKET_FIELDS = struct.Struct("<IIIII")
+_OPTION = struct.Struct("<HH")
+
+_FLUSH_BYTES = 1 << 16
+_FLUSH_NS = 1_000_000_000
+
+
+class CaptureError(RuntimeError):
+    """A capture file cannot be written; one line."""
+
+
+class Direction(IntEnum):
+    """Which way a frame went, in the numbers of the packet flags."""
+
+    INBOUND = 1
+    OUTBOUND = 2
+
+
+class PcapngWriter:
+    """Writes one capture file; a context manager. Replaces a file that is there. Raises CaptureError."""
+
+    def __init__(self, path: Path, *, application: str) -> None:
+        self._path = path
+        self._blocks: list[bytes] = []
+        self._nbytes = 0
+        #: octets of whole blocks in the file
+        self._written = 0
+        self._flushed_ns = 0
+        self._interfaces = 0
+        try:
+            self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise CaptureError(f"{path}: cannot write a capture there: {error.strerror}") from None
+        machine = platform.uname()
+        section = _SECTION_FIELDS.pack(_BYTE_ORDER_MAGIC, 1, 0, _UNKNOWN_LENGTH)
+        hardware, system = machine.machine.encode(), f"{machine.system} {machine.release}".encode()
+        options = ((_SHB_HARDWARE, hardware), (_SHB_OS, system), (_SHB_APPLICATION, application.encode()))
+        self._add(_SECTION, section, *options)
+
+    def interface(self, link_type: int, *, name: str, description: str) -> int:
+        """Describe where frames come from; return its number for `packet`. Its frames end with four octets of FCS."""
+        fields = _INTERFACE_FIELDS.pack(link_type, 0, 0)
+        options = (
+            (_IF_NAME, name.encode()),
+            (_IF_DESCRIPTION, description.encode()),
+            (_IF_TSRESOL, bytes((_NANOSECONDS,))),
+            (_IF_FCSLEN, bytes((_FCS_BYTES,))),
+        )
+        self._add(_INTERFACE, fields, *options)
+        self._interfaces += 1
+        return self._interfaces - 1
+
+    def packet(
+        self,
+        interface: int,
+        time_ns: int,
+        octets: bytes,
+        *,
+        direction: Direction,
+        comment: str,
+        crc_error: bool = False,
+        dropped: int = 0,
+    ) -> None:
+        """Append one frame. `dropped` is how many had no room since the frame before it."""
+        nbytes = len(octets)
+        fields = _PACKET_FIELDS.pack(interface, time_ns >> 32, time_ns & 0xFFFF_FFFF, nbytes, nbytes)
+        flags = direction | _FLAG_FCS | (_FLAG_CRC_ERROR if crc_error else 0)
+        options = [(_COMMENT, comment.encode()), (_EPB_FLAGS, flags.to_bytes(4, "little"))]
+        if dropped:
+            options.append((_EPB_DROPCOUNT, dropped.to_bytes(8, "little")))
+        self._add(_PACKET, fields + _padded(octets), *options)
+        if self._nbytes >= _FLUSH_BYTES or time_ns >= self._flushed_ns + _FLUSH_NS:
+            self._flushed_ns = time_ns
+            self.flush()
+
+    def flush(self) -> None:
+        """Put all blocks into the file. Raises CaptureError; the file then ends with the last block that fitted."""
+        data = memoryview(b"".join(self._blocks))
+        self._blocks.clear()
+        self._nbytes = 0
+        try:
+            while data:
+                data = data[os.write(self._fd, data) :]
+            self._written = os.lseek(self._fd, 0, os.SEEK_CUR)
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._fd, self._written)
+            raise CaptureError(f"{self._path}: the capture cannot go on: {error.strerror}") from None
+
+    def close(self) -> None:
+        """Put all blocks into the file and close it; idempotent."""
+        if self._fd >= 0:
+            try:
+                self.flush()
+            finally:
+                os.close(self._fd)
+                self._fd = -1
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _add(self, kind: int, fields: bytes, *options: tuple[int, bytes]) -> None:
+        parts = [fields]
+        for code, value in options:
+            parts += (_OPTION.pack(code, len(value)), _padded(value))
+        parts.append(_OPTION.pack(_END, 0))
+        body = b"".join(parts)
+        # type and total length in front, total length again behind
+        nbytes = len(body) + 12
+        self._blocks.append(b"".join((_BLOCK.pack(kind, nbytes), body, nbytes.to_bytes(4, "little"))))
+        self._nbytes += nbytes
+
+
+def _padded(octets: bytes) -> bytes:
+    """Fill up to 32 bits."""
+    return octets + bytes(-len(octets) % 4)
