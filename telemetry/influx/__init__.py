@@ -1,0 +1,32 @@
+"""InfluxDB: records go there as a run makes them, and come back from there.
+
+Read in this order:
+
+- `errors.py`: what can go wrong, by what the sink does about it;
+- `line.py`: records to line protocol;
+- `client.py`: `Influx`, one database over HTTP;
+- `spool.py`: batches on disk while the database is away;
+- `sink.py`: `InfluxSink`, which ties these together in a thread;
+- `server.py`: `InfluxServer`, Debian's influxd as a supervised child;
+- `tail.py`: `InfluxTail`, new records read back.
+
+Schema, promises and servers: docs/telemetry.md.
+"""
+
+from telemetry.influx.client import DATABASE, Influx, Series, read_token
+from telemetry.influx.errors import InfluxError
+from telemetry.influx.server import InfluxServer
+from telemetry.influx.sink import InfluxSink, SinkStatus
+from telemetry.influx.tail import InfluxTail
+
+__all__ = [
+    "DATABASE",
+    "Influx",
+    "InfluxError",
+    "InfluxServer",
+    "InfluxSink",
+    "InfluxTail",
+    "Series",
+    "SinkStatus",
+    "read_token",
+]

@@ -1,0 +1,258 @@
+"""One InfluxDB database over HTTP.
+
+Read first: InfluxDB 1.x API reference, `/ping`, `/write` and `/query`; "InfluxDB 1.x compatibility API" of 2.x and 3.x.
+
+Rules kept
+- Only `/ping`, `/write?db=&precision=ns` and `/query` are used, which all versions serve.
+- Values never become part of a query's text here: callers bind them (`params`), or quote names with `identifier`.
+- Every failure is an InfluxError of one line; which one says whether trying again can help (`errors.py`).
+
+Left out: UDP, chunked answers, and anything but InfluxQL.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import urllib3
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, LocationParseError, NewConnectionError, ReadTimeoutError
+from urllib3.util import Url, make_headers, parse_url
+
+from telemetry.influx.errors import AwayError, InfluxError, RefusedError, TooLargeError
+
+DATABASE = "fadelab"
+
+_CONNECT_S = 2.0
+_CONNECTIONS = 16
+
+#: with lines that are no line protocol 1.x says dropped=0, since it had no points of them
+_PARTIAL_WRITE = re.compile(r"partial write: .*\bdropped=([1-9]\d*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series of an answer; times are Unix, ns."""
+
+    name: str
+    tags: dict[str, str]
+    columns: tuple[str, ...]
+    values: list[list[Any]]
+
+
+class Influx:
+    """A database and how to get at it; made at once, connected when used. May be shared between threads.
+
+    `token` is a 2.x or 3.x API token, or `user:password`. Waits for an answer `timeout_s` at most. Raises InfluxError
+    when the URL is none.
+    """
+
+    def __init__(self, url: str, token: str | None = None, database: str = DATABASE, *, timeout_s: float = 5.0) -> None:
+        self.url = _checked(url).url.rstrip("/")
+        self.database = database
+        self._has_token = token is not None
+        self._headers = _authorization(token)
+        self._http = urllib3.PoolManager(
+            maxsize=_CONNECTIONS,
+            retries=False,
+            timeout=urllib3.Timeout(connect=min(_CONNECT_S, timeout_s), read=timeout_s),
+        )
+
+    def write(self, lines: bytes) -> None:
+        """Write line protocol with times in ns. Raises AwayError, RefusedError or TooLargeError."""
+        self.write_packed(pack(lines))
+
+    def write_packed(self, body: bytes) -> None:
+        """Write what `pack` made; as `write`."""
+        headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain; charset=utf-8"}
+        answer = self._post("/write", {"db": self.database, "precision": "ns"}, headers, body)
+        if answer.status in (200, 204):
+            return
+        if answer.status == 413:
+            raise TooLargeError(f"{self._name}: {_complaint(answer)}")
+        if answer.status in (400, 422):
+            complaint = _complaint(answer)
+            dropped = _PARTIAL_WRITE.match(complaint)
+            raise RefusedError(f"{self._name}: {complaint}", int(dropped[1]) if dropped else None)
+        raise self._away(answer)
+
+    def query(self, influxql: str, params: Mapping[str, Any] | None = None) -> list[Series]:
+        """Return the series that one statement, or several with `;` between them, give.
+
+        `params` are bound to `$name` in WHERE clauses. Raises AwayError, and InfluxError when a statement fails.
+        """
+        fields = {"db": self.database, "epoch": "ns", "q": influxql}
+        if params:
+            fields["params"] = json.dumps(dict(params))
+        body = urlencode(fields).encode()
+        answer = self._post("/query", {}, {"Content-Type": "application/x-www-form-urlencoded"}, body)
+        if answer.status == 400:
+            raise InfluxError(f"{self._name}: {_complaint(answer)}")
+        if answer.status != 200:
+            raise self._away(answer)
+        try:
+            results = answer.json()["results"]
+        except (ValueError, KeyError, TypeError):
+            raise self._not_influx() from None
+        found = []
+        for result in results:
+            if "error" in result:
+                raise InfluxError(f"{self._name}: {result['error']}")
+            for series in result.get("series", ()):
+                # `partial` is not looked at: 1.6 sets it on every series of more than 10,000 rows, whole ones too.
+                tags = series.get("tags", {})
+                found.append(Series(series.get("name", ""), tags, tuple(series["columns"]), series.get("values", [])))
+        return found
+
+    def version(self) -> str:
+        """Return the server's version. Raises AwayError, also when what answers is no InfluxDB."""
+        answer = self._request("GET", "/ping", {}, None)
+        if answer.status in (401, 403):
+            raise self._away(answer)
+        version = answer.headers.get("X-Influxdb-Version")
+        if answer.status not in (200, 204) or version is None:
+            raise self._not_influx()
+        return version
+
+    def check(self) -> None:
+        """Raise AwayError, saying why, unless the database is there and takes what this token writes."""
+        self.version()
+        # 2.x and later may find an empty request bad, but only once they would have taken a full one.
+        with suppress(RefusedError):
+            self.write(b"")
+
+    def create_database(self, retention_days: int) -> None:
+        """Make the database unless it is there, keeping records for so many days. InfluxDB 1.x only.
+
+        Elsewhere that is the administrator's: raises InfluxError, as for missing rights.
+        """
+        version = self.version()
+        if not version.lstrip("v").startswith("1."):
+            raise InfluxError(
+                f"{self._name}: it is version {version}, where the administrator makes databases (docs/telemetry.md)"
+            )
+        database = identifier(self.database)
+        self.query(
+            f"CREATE DATABASE {database};"
+            f"ALTER RETENTION POLICY autogen ON {database} DURATION {retention_days}d SHARD DURATION 1d DEFAULT"
+        )
+
+    @property
+    def _name(self) -> str:
+        return f"InfluxDB at {self.url}"
+
+    def _post(self, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes) -> Any:
+        return self._request("POST", path, query, body, headers)
+
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes | None,
+        headers: Mapping[str, str] | None = None,
+    ) -> urllib3.BaseHTTPResponse:
+        url = f"{self.url}{path}"
+        if query:
+            url += "?" + urlencode(query)
+        try:
+            return self._http.request(
+                method, url, body=body, headers={**self._headers, **(headers or {})}, redirect=False
+            )
+        except ReadTimeoutError:
+            raise AwayError(f"{self._name}: no answer in time; is it overloaded, or something else?") from None
+        except HTTPError as error:
+            raise AwayError(f"{self._name}: {_reason(error)}; check that it runs, and the URL") from None
+
+    def _away(self, answer: urllib3.BaseHTTPResponse) -> AwayError:
+        if answer.status in (401, 403):
+            credentials = "the token is not accepted" if self._has_token else "it demands a token"
+            return AwayError(f"{self._name}: {credentials} ({_complaint(answer)})")
+        if answer.status == 404:
+            if "X-Influxdb-Version" in answer.headers:
+                return AwayError(
+                    f"{self._name}: no database {self.database} ({_complaint(answer)}); create it, or name another"
+                )
+            return self._not_influx()
+        if "X-Influxdb-Version" not in answer.headers and answer.status in (301, 302, 307, 308, 405, 501):
+            return self._not_influx()
+        return AwayError(f"{self._name}: {_complaint(answer)}")
+
+    def _not_influx(self) -> AwayError:
+        return AwayError(f"{self.url}: what answers there is no InfluxDB; check the URL")
+
+
+def pack(lines: bytes) -> bytes:
+    """Compress a request's body."""
+    # Level 1: levels above take twice the time for a tenth of the size.
+    return gzip.compress(lines, 1, mtime=0)
+
+
+def identifier(name: str) -> str:
+    """Quote the name of a database, measurement, tag or field for InfluxQL."""
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def read_token(path: Path) -> str:
+    """Return the token in a file of one line. Raises InfluxError.
+
+    Who else may read the file is not looked at: containers' secrets are world-readable inside.
+    """
+    try:
+        lines: Sequence[str] = path.read_text().split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not text"
+        raise InfluxError(f"token file {path}: {reason}") from None
+    if not lines[0].strip() or any(line.strip() for line in lines[1:]):
+        raise InfluxError(f"token file {path}: it must hold one line, the token or user:password")
+    return lines[0].strip()
+
+
+def _checked(url: str) -> Url:
+    try:
+        parts = parse_url(url)
+    except LocationParseError:
+        parts = Url()
+    if parts.scheme not in ("http", "https") or not parts.host or parts.query or parts.fragment:
+        raise InfluxError(f"InfluxDB's URL {url!r}: it must look like http://127.0.0.1:8086")
+    if parts.auth:
+        raise InfluxError("InfluxDB's URL: put user:password into the token file, where no process list shows it")
+    return parts
+
+
+def _authorization(token: str | None) -> dict[str, str]:
+    if token is None:
+        return {}
+    if not token.isascii() or not token.isprintable():
+        raise InfluxError("InfluxDB's token: it has characters that no token has")
+    return make_headers(basic_auth=token) if ":" in token else {"Authorization": f"Token {token}"}
+
+
+def _reason(error: HTTPError) -> str:
+    """What the kernel said, without urllib3's object names around it."""
+    if isinstance(error, ConnectTimeoutError) and not isinstance(error, NewConnectionError):
+        return "cannot be reached"
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror
+        cause = cause.__cause__ or cause.__context__
+    return str(error.args[-1]) if error.args else type(error).__name__
+
+
+def _complaint(answer: urllib3.BaseHTTPResponse) -> str:
+    """Return what the server says is wrong, in one line."""
+    text = answer.headers.get("X-Influxdb-Error")
+    if text is None:
+        try:
+            content = answer.json()
+            text = str(content.get("error") or content.get("message"))
+        except (ValueError, AttributeError):
+            text = f"status {answer.status} {answer.reason or ''}"
+    return " ".join(text.split())[:300]

@@ -1,0 +1,132 @@
+r"""Records as line protocol.
+
+Read first: InfluxData's line protocol reference, "Special characters" and "Data types".
+
+Rules kept
+- What has no value is not written: None, and floats that are not finite, for which InfluxDB has no number. A record
+  of which nothing is left gives no line.
+- Field strings come back from the database as they were. So do tags, but for what line protocol cannot say: a line
+  feed becomes the two characters `\n`, backslashes at the end go, and a tag that is then empty is left out.
+- Speed: some records come every few milliseconds, thousands per second together. Each type's line is written by one
+  f-string, made from the type's fields as dataclasses make their methods, and the escaped tags are remembered.
+
+The function made for PhyRecord, its f-string cut in pieces:
+
+    def line(r, heads, epoch_ns):
+        fields = (
+            f"{f',snr_db={r.snr_db}' if r.snr_db is not None and isfinite(r.snr_db) else ''}"
+            f"{f',evm_db={r.evm_db}' if r.evm_db is not None and isfinite(r.evm_db) else ''}" …
+        )
+        return f"{heads[(r.link,)]}{fields[1:]} {epoch_ns + r.time_ns}\n" if fields else ""
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from math import isfinite
+from typing import Any, get_args, get_type_hints
+
+from telemetry.records import RECORD_TYPES, Record
+
+#: As many tag sets as anyone looks at; beyond, names come from something that does not end.
+_MAX_HEADS = 10_000
+
+_TAG_ESCAPES = str.maketrans({",": "\\,", "=": "\\=", " ": "\\ ", "\n": "\\n"})
+
+#: One point as `Encoder` writes it: tags to the first bare space, then fields, in which only strings hold line feeds.
+_POINT = re.compile(rb'[^\n]+?(?<!\\) (?:[^"\n]|"(?:[^"\\]|\\.)*")*\n', re.DOTALL)
+
+
+class Encoder:
+    """Writes the records of one run, whose `tags` every line bears and whose time 0 is `epoch_ns` (Unix, ns)."""
+
+    def __init__(self, tags: Mapping[str, str], epoch_ns: int) -> None:
+        self._epoch_ns = epoch_ns
+        self._kinds = {kind: (_WRITERS[kind], _Heads(kind, tags)) for kind in RECORD_TYPES}
+
+    def line(self, record: Record) -> str:
+        """Return the record's line with its line feed, or an empty string when the record has no value."""
+        write, heads = self._kinds[type(record)]
+        return write(record, heads, self._epoch_ns)
+
+    def lines(self, records: Iterable[Record]) -> tuple[bytes, int]:
+        """Return the lines of many records in UTF-8, and how many lines they are."""
+        kinds, epoch_ns = self._kinds, self._epoch_ns
+        lines = []
+        for record in records:
+            write, heads = kinds[type(record)]
+            line = write(record, heads, epoch_ns)
+            if line:
+                lines.append(line)
+        # No surrogate can be in UTF-8, and no name is worth a batch.
+        return "".join(lines).encode(errors="replace"), len(lines)
+
+
+def halves(lines: bytes) -> tuple[bytes, bytes]:
+    """Cut what an `Encoder` wrote between two points, as near to the middle as may be."""
+    ends = [match.end() for match in _POINT.finditer(lines)]
+    middle = ends[len(ends) // 2 - 1] if len(ends) > 1 else len(lines)
+    return lines[:middle], lines[middle:]
+
+
+def escape_tag(value: str) -> str:
+    """Return a tag's value as line protocol has it; empty when there is nothing to write."""
+    return value.translate(_TAG_ESCAPES).rstrip("\\")
+
+
+def escape_string(value: str) -> str:
+    """Return a field's string as it stands between its quotes."""
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+class _Heads(dict[tuple[str, ...], str]):
+    """A line's measurement and tags, by the values of the record's own tags."""
+
+    def __init__(self, kind: type[Record], tags: Mapping[str, str]) -> None:
+        super().__init__()
+        self._kind = kind
+        self._tags = tags
+
+    def __missing__(self, values: tuple[str, ...]) -> str:
+        if len(self) >= _MAX_HEADS:
+            self.clear()
+        tags = {**self._tags, **dict(zip(self._kind.tags, values, strict=True))}
+        # InfluxDB sorts tags itself when they are not.
+        pairs = [(name, escape_tag(value)) for name, value in sorted(tags.items())]
+        head = ",".join([self._kind.measurement, *(f"{name}={value}" for name, value in pairs if value)]) + " "
+        self[values] = head
+        return head
+
+
+_Writer = Callable[[Any, Mapping[tuple[str, ...], str], int], str]
+
+
+def _writer(kind: type[Record]) -> _Writer:
+    hints = get_type_hints(kind)
+    parts = [
+        _part(field.name, hints[field.name])
+        for field in fields(kind)
+        if field.name != "time_ns" and field.name not in kind.tags
+    ]
+    own = "".join(f"r.{name}," for name in kind.tags)
+    source = (
+        "def line(r, heads, epoch_ns):\n"
+        f"    fields = f'''{''.join(parts)}'''\n"
+        f'    return f"{{heads[({own})]}}{{fields[1:]}} {{epoch_ns + r.time_ns}}\\n" if fields else ""\n'
+    )
+    names: dict[str, Any] = {"isfinite": isfinite, "escape": escape_string}
+    exec(compile(source, f"<line of {kind.__name__}>", "exec"), names)
+    return names["line"]  # type: ignore[no-any-return]
+
+
+def _part(name: str, hint: Any) -> str:
+    """Return the piece of an f-string that writes one field, a comma in front."""
+    kind, *none = get_args(hint) or (hint,)
+    at = f"r.{name}"
+    value = {int: f"{{{at}}}i", float: f"{{{at}}}", bool: f"{{{at}}}", str: f'"{{escape({at})}}"'}[kind]
+    checks = [f"{at} is not None"] * bool(none) + [f"isfinite({at})"] * (kind is float)
+    field = f",{name}={value}"
+    return f"{{f'{field}' if {' and '.join(checks)} else ''}}" if checks else field
+
+
+_WRITERS = {kind: _writer(kind) for kind in RECORD_TYPES}

@@ -1,0 +1,240 @@
+"""Debian's influxd as a supervised child, on loopback, with a data folder of its own.
+
+Read first: influxd's configuration reference (1.6); setpriv(1), flock(2).
+
+Rules kept
+- Nothing but 127.0.0.1 is listened on, and nothing outside the folder is touched; the system's own influxdb service
+  and its settings play no part.
+- It lives as long as we do: started again when it dies, killed by the kernel when we are. A signal from the terminal
+  (Ctrl-C) does not reach it, so what is still to be written can be.
+- One folder, one server.
+
+Left out: users and TLS. Whoever may talk to this machine's loopback may read and write.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from telemetry.influx.client import DATABASE, Influx
+from telemetry.influx.errors import AwayError, InfluxError
+
+_START_S = 30.0
+_STOP_S = 10.0
+_FIRST_RETRY_S = 0.1
+_LAST_RETRY_S = 5.0
+_POLL_S = 0.05
+
+_CONFIG = """\
+reporting-enabled = false
+bind-address = "127.0.0.1:0"
+
+[meta]
+dir = "{folder}/meta"
+logging-enabled = false
+
+[data]
+dir = "{folder}/data"
+wal-dir = "{folder}/wal"
+query-log-enabled = false
+# a laptop has other things to do with its memory and its cores
+cache-max-memory-size = "256m"
+max-concurrent-compactions = 1
+
+[http]
+bind-address = "127.0.0.1:{port}"
+log-enabled = false
+
+[monitor]
+store-enabled = false
+
+[continuous_queries]
+enabled = false
+
+[logging]
+level = "warn"
+"""
+
+
+class InfluxServer:
+    """An InfluxDB of our own, from `with` to its end: its database is there when the block begins.
+
+    `port` 0 takes a free one. Records are kept for `retention_days`. Raises InfluxError when it cannot start.
+    """
+
+    def __init__(self, folder: Path, port: int = 8086, *, database: str = DATABASE, retention_days: int = 30) -> None:
+        self.folder = folder.absolute()
+        self.port = port
+        self._database = database
+        self._retention_days = retention_days
+        #: how often it has been started again
+        self.restarts = 0
+        self._stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._supervisor: threading.Thread | None = None
+        self._owned = -1
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int | None:
+        """The process id of influxd; None while there is none."""
+        process = self._process
+        return process.pid if process is not None and process.poll() is None else None
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        if shutil.which("influxd") is None:
+            raise InfluxError("influxd is missing: apt-get install influxdb, or use another server")
+        try:
+            self._own_folder()
+            self.port = _free_port(self.port)
+            (self.folder / "owner.json").write_text(json.dumps({"pid": os.getpid(), "url": self.url}))
+            (self.folder / "influxd.conf").write_text(_CONFIG.format(folder=self.folder, port=self.port))
+            self._log.write_bytes(b"")
+        except OSError as error:
+            self._disown_folder()
+            raise InfluxError(f"InfluxDB's folder {self.folder}: {error.strerror or error}") from None
+        except InfluxError:
+            self._disown_folder()
+            raise
+        # The kernel's death signal counts the parent thread, so the thread that starts influxd must last.
+        self._supervisor = threading.Thread(target=self._supervise, name="influxd", daemon=True)
+        self._supervisor.start()
+        try:
+            self._wait_until_ready()
+            Influx(self.url, database=self._database).create_database(self._retention_days)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Stop it; the data stay."""
+        self._stopping.set()
+        with self._lock:
+            process = self._process
+        if process is not None:
+            process.terminate()
+            try:
+                process.wait(_STOP_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        if self._supervisor is not None:
+            self._supervisor.join()
+            self._supervisor = None
+        self._disown_folder()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "influxd.log"
+
+    def _own_folder(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._owned = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.flock(self._owned, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InfluxError(f"InfluxDB's folder {self.folder} is in use{self._by_whom()}") from None
+
+    def _by_whom(self) -> str:
+        try:
+            owner = json.loads((self.folder / "owner.json").read_text())
+            return f" by process {owner['pid']}, whose database is at {owner['url']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
+
+    def _disown_folder(self) -> None:
+        if self._owned >= 0:
+            os.close(self._owned)
+            self._owned = -1
+
+    def _supervise(self) -> None:
+        pause_s = _FIRST_RETRY_S
+        while True:
+            with self._lock:
+                if self._stopping.is_set():
+                    return
+                self._process = process = self._spawn()
+            started_at = time.monotonic()
+            process.wait()
+            if time.monotonic() - started_at > _START_S:
+                pause_s = _FIRST_RETRY_S
+            if self._stopping.wait(pause_s):
+                return
+            pause_s = min(2 * pause_s, _LAST_RETRY_S)
+            self.restarts += 1
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("INFLUXDB_")}
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", "influxd", "-config", str(self.folder / "influxd.conf")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                process_group=0,
+            )
+
+    def _wait_until_ready(self) -> None:
+        influx = Influx(self.url)
+        give_up_at = time.monotonic() + _START_S
+        while True:
+            try:
+                influx.version()
+                return
+            except AwayError as error:
+                if self.restarts:
+                    raise InfluxError(
+                        f"influxd does not start: {self._last_words()} (all of it: {self._log})"
+                    ) from None
+                if time.monotonic() > give_up_at:
+                    raise InfluxError(
+                        f"influxd does not answer in {_START_S:.0f} s: {error} (see {self._log})"
+                    ) from None
+            time.sleep(_POLL_S)
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(errors="replace").split("\n")
+        return next((" ".join(line.split())[:300] for line in reversed(lines) if line.strip()), "it says nothing")
+
+
+def _free_port(port: int) -> int:
+    """Return `port`, or a free one for 0. Raises InfluxError when it is taken."""
+    with socket.socket() as probe:
+        # as influxd does it: connections that have ended do not hold the port
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+            return int(probe.getsockname()[1])
+        except OverflowError:
+            raise InfluxError(f"port {port}: ports end at 65535") from None
+        except OSError as error:
+            reason = error.strerror
+    url = f"http://127.0.0.1:{port}"
+    try:
+        reason = f"an InfluxDB {Influx(url).version()} is there already; use it (its URL is {url}) or stop it"
+    except InfluxError:
+        reason = f"{reason}; stop what uses it"
+    raise InfluxError(f"port {port} of 127.0.0.1: {reason}, or choose another port")

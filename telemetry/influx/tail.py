@@ -1,0 +1,95 @@
+"""Records read back from a database as they arrive, whoever writes them.
+
+Rules kept
+- A record is returned once. Writers are not in step, so each poll looks back over `overlap_s` again, and what the
+  poll before returned is left out.
+- What arrives later than that (a spool replayed after the database was away) is left out too: it is history, which
+  the page that shows it can query.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from math import nan
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from telemetry.influx.client import Influx, Series, identifier
+from telemetry.records import RECORD_TYPES, Record
+
+_KINDS = {kind.measurement: kind for kind in RECORD_TYPES}
+
+
+class Arrival(NamedTuple):
+    """A record, whose it is, and when it was made (Unix, ns)."""
+
+    #: those of its run; the record's own are in the record
+    tags: dict[str, str]
+    time_ns: int
+    #: its own `time_ns` is the same: a database does not know runs' time 0
+    record: Record
+
+
+class InfluxTail:
+    """Reads what is new in a database; records from before `since_ns` (Unix; by default now) are not."""
+
+    def __init__(self, influx: Influx, *, since_ns: int | None = None, overlap_s: float = 1.0) -> None:
+        self._influx = influx
+        self._overlap_ns = int(overlap_s * 1e9)
+        self._since_ns = dict.fromkeys(RECORD_TYPES, time.time_ns() if since_ns is None else since_ns)
+        self._seen: set[tuple[object, ...]] = set()
+
+    def poll(self) -> list[Arrival]:
+        """Return what has come since the last poll, in order of time. Raises InfluxError."""
+        found = self._influx.query(
+            ";".join(
+                f"SELECT * FROM {identifier(kind.measurement)} WHERE time >= {since_ns} GROUP BY *"
+                for kind, since_ns in self._since_ns.items()
+            )
+        )
+        seen: set[tuple[object, ...]] = set()
+        arrivals = []
+        for series in found:
+            kind = _KINDS[series.name]
+            key = tuple(sorted(series.tags.items()))
+            tags = {name: value for name, value in series.tags.items() if name not in kind.tags and value}
+            for time_ns, row in _rows(series):
+                seen.add((kind, key, time_ns))
+                self._since_ns[kind] = max(self._since_ns[kind], time_ns - self._overlap_ns)
+                if (kind, key, time_ns) not in self._seen and (record := _record(kind, row)):
+                    arrivals.append(Arrival(tags, time_ns, record))
+        self._seen = seen
+        return sorted(arrivals, key=lambda arrival: arrival.time_ns)
+
+
+def _rows(series: Series) -> list[tuple[int, dict[str, Any]]]:
+    """Return the times and fields of one series, its tags among the fields."""
+    columns = ["time_ns" if column == "time" else column for column in series.columns]
+    return [
+        (row["time_ns"], row) for row in (series.tags | dict(zip(columns, row, strict=True)) for row in series.values)
+    ]
+
+
+def _record(kind: type[Record], row: Mapping[str, Any]) -> Record | None:
+    """Make a record of a row, or None when somebody else's program wrote it and it lacks what a record has."""
+    values = {}
+    for name, make, default in _FIELDS[kind]:
+        value = row.get(name)
+        if value is None and default is ...:
+            return None
+        values[name] = default if value is None else make(value)
+    return kind(**values)
+
+
+def _fields(kind: type[Record]) -> list[tuple[str, Callable[[Any], Any], Any]]:
+    """Return the name, the type and what stands for no value (... when there must be one) of each field."""
+    hints = get_type_hints(kind)
+    found = []
+    for field in fields(kind):
+        make, *none = get_args(hints[field.name]) or (hints[field.name],)
+        # A float that was not finite is not in the database; a tag that was empty neither.
+        default = None if none else {float: nan, str: ""}.get(make, ...)
+        found.append((field.name, make, default))
+    return found
+
+
+_FIELDS = {kind: _fields(kind) for kind in RECORD_TYPES}
