@@ -12,7 +12,7 @@ Rules kept:
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ KNOWN_ERRORS = frozenset(
         "flowgraphs.recording.RecordingError",
         "flowgraphs.series.SeriesError",
         "hosts.errors.HostError",
+        "telemetry.influx.errors.InfluxError",
         "testbed.errors.FadelabError",
     }
 )
@@ -103,6 +104,16 @@ def cli(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
+def influx_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that name an InfluxDB: `influx` and `token_file`."""
+    url = click.option(
+        "--influx", metavar="URL", envvar="FADELAB_INFLUX", help="Send the records to this InfluxDB, too."
+    )
+    path = click.Path(path_type=Path, dir_okay=False)
+    token = click.option("--token-file", type=path, help="File with that InfluxDB's token, or user:password.")
+    return url(token(command))
+
+
 @cli.command()
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.option("--tier", type=click.Choice(["model", "emulated", "vusrp", "usrp"]), help="Run on this tier.")
@@ -111,6 +122,7 @@ def cli(context: click.Context) -> None:
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers.")
 @click.option("--repeat", type=click.IntRange(min=1), default=1, help="Run N times with consecutive seeds.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
+@influx_options
 @click.option("--allow-late", is_flag=True, help="Accept a run that did not keep the clock.")
 @click.option("--json", "json_", is_flag=True, help="Print one JSON object (with --repeat: one per run) instead.")
 def run(
@@ -121,6 +133,8 @@ def run(
     seed: int | None,
     repeat: int,
     out: Path,
+    influx: str | None,
+    token_file: Path | None,
     allow_late: bool,
     json_: bool,
 ) -> None:
@@ -132,7 +146,16 @@ def run(
 
     overrides = {"tier": tier, "seed": seed}
     settings = (*settings, *commands.device_settings(devices))
-    commands.run(scenario, settings, overrides, repeat=repeat, out=out, allow_late=allow_late, json_=json_)
+    commands.run(
+        scenario,
+        settings,
+        overrides,
+        repeat=repeat,
+        out=out,
+        influx=(influx, token_file),
+        allow_late=allow_late,
+        json_=json_,
+    )
 
 
 @cli.command()
@@ -144,6 +167,7 @@ def run(
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
+@influx_options
 @click.option("--allow-late", is_flag=True, help="Accept a run that did not keep the clock.")
 def demo(
     tier: str,
@@ -152,6 +176,8 @@ def demo(
     settings: tuple[str, ...],
     seed: int | None,
     out: Path,
+    influx: str | None,
+    token_file: Path | None,
     allow_late: bool,
 ) -> None:
     """Show what SLACP does: one transfer over a lossy link without it, one with it, side by side.
@@ -162,7 +188,7 @@ def demo(
     from testbed import commands
 
     settings = (*settings, *commands.device_settings(devices))
-    commands.demo(tier, seconds, settings, seed, out=out, allow_late=allow_late)
+    commands.demo(tier, seconds, settings, seed, out=out, influx=(influx, token_file), allow_late=allow_late)
 
 
 @cli.command()

@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from testbed import show
+from testbed.audience import database_only, open_influx
 from testbed.errors import FadelabError
 from testbed.live import Progress, Show
 from testbed.paths import root
@@ -38,18 +39,20 @@ def run(
     *,
     repeat: int,
     out: Path,
+    influx: tuple[str | None, Path | None],
     allow_late: bool,
     json_: bool,
 ) -> None:
-    """Run a scenario `repeat` times and print what came of it."""
+    """Run a scenario `repeat` times and print what came of it; `influx` is a database's URL and token file."""
     scenario = load(path, settings, **overrides)
     check_tier(scenario)
+    audience = database_only(open_influx(*influx), _warn_once)
     _say_warnings(unused(scenario))
     summaries: list[Summary] = []
     for seeded in repetitions(scenario, repeat):
         label = f"{scenario.name} {scenario.link.scheme} seed {seeded.seed}"
         with show.progress([label]) as [bar]:
-            summaries.append(run_once(seeded, out, bar))
+            summaries.append(run_once(seeded, out, bar, audience))
         if json_:
             print(json.dumps(asdict(summaries[-1])), flush=True)
     if not json_:
@@ -72,13 +75,23 @@ def device_settings(devices: Sequence[str]) -> tuple[str, ...]:
     return (f"radio.devices={json.dumps(devices)}",)
 
 
-def demo(tier: str, seconds: float, settings: Sequence[str], seed: int | None, *, out: Path, allow_late: bool) -> None:
+def demo(
+    tier: str,
+    seconds: float,
+    settings: Sequence[str],
+    seed: int | None,
+    *,
+    out: Path,
+    influx: tuple[str | None, Path | None],
+    allow_late: bool,
+) -> None:
     """Run the tier's demo without and with SLACP, and show both; at the same time where there is an air for each."""
     common = (f"workloads.0.duration_s={seconds}", *settings)
     scenarios = [
         load(DEMO_SCENARIOS[tier], (*common, f"link.scheme={scheme}"), tier=tier, seed=seed) for scheme in DEMO_SCHEMES
     ]
     check_tier(scenarios[0])
+    audience = database_only(open_influx(*influx), _warn_once)
     console = Console()
     medium = show.medium_in_words(scenarios[0])
     run_by = f"TCP {scenarios[0].tcp}, tier {scenarios[0].tier}, seed {scenarios[0].seed}"
@@ -90,7 +103,7 @@ def demo(tier: str, seconds: float, settings: Sequence[str], seed: int | None, *
         ended = Event()
         try:
             futures = [
-                pool.submit(run_once, scenario, out, _until(ended, bar))
+                pool.submit(run_once, scenario, out, _until(ended, bar), audience)
                 for scenario, bar in zip(scenarios, bars, strict=True)
             ]
             running = set(futures)
@@ -132,6 +145,10 @@ def _until(ended: Event, bar: Show) -> Show:
 def _warn(summaries: Sequence[Summary], allow_late: bool) -> None:
     """Say what is wrong with these results; lateness that is not allowed is an error, and said there."""
     _say_warnings(show.warnings(summaries, late=allow_late))
+
+
+def _warn_once(line: str) -> None:
+    _say_warnings([line])
 
 
 def _say_warnings(lines: Sequence[str]) -> None:

@@ -11,10 +11,13 @@ import socket
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from testbed.errors import FadelabError
-from testbed.scenario import SIDES, Direction, Scenario, Side, other
+from testbed.scenario import SIDES, Direction, RadioOptions, Scenario, Side, other
+
+if TYPE_CHECKING:
+    from flowgraphs.air import Air
 
 #: one SEQPACKET direction holds this much of frames that have arrived and were not read yet
 _SOCKET_BYTES = 8 << 20
@@ -51,32 +54,50 @@ def sockets(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
             end.close()
 
 
+class Shape:
+    """What a scenario makes of an air between ST and BAS."""
+
+    def __init__(self, air: "Air", radio: RadioOptions) -> None:
+        from flowgraphs.levels import MIDDLE_GAIN_DB
+        from flowgraphs.phys import make_phy
+
+        self._air = air
+        self._rate_sps = radio.rate_sps
+        self._tx_gain_db = MIDDLE_GAIN_DB if radio.tx_gain_db is None else radio.tx_gain_db
+        self._rms = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options("up")).rms
+
+    def apply(self, side: Side, direction: Direction) -> None:
+        """Let what is sent on `side` meet this from now on."""
+        from flowgraphs.levels import path_gain_db
+
+        gain_db = path_gain_db(direction.snr_db, rate_sps=self._rate_sps, tx_gain_db=self._tx_gain_db, rms=self._rms)
+        fading = direction.fading
+        taps, series = ((), None) if fading is None else (fading.taps(), fading.series)
+        self._air.set_link(
+            SERIALS[side],
+            SERIALS[other(side)],
+            gain_db=gain_db,
+            cfo_hz=direction.cfo_hz,
+            taps=taps,
+            series=series,
+        )
+
+
 @contextmanager
 def virtual_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
     """Tier `vusrp`: two virtual USRPs on an air of the run's own, set up as the channel says."""
-    # GNU Radio behind them: not for a run without
+    # GNU Radio behind it: not for a run without
     from flowgraphs.air import Air
-    from flowgraphs.levels import MIDDLE_GAIN_DB, path_gain_db
-    from flowgraphs.phys import make_phy
 
     name = f"run-{os.getpid()}-{next(_numbers)}"
-    radio = scenario.radio
-    phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options("up"))
-    tx_gain_db = MIDDLE_GAIN_DB if radio.tx_gain_db is None else radio.tx_gain_db
     with Air.create(name, seed=scenario.seed) as air:
-
-        def shape(side: Side, direction: Direction) -> None:
-            gain_db = path_gain_db(direction.snr_db, rate_sps=radio.rate_sps, tx_gain_db=tx_gain_db, rms=phy.rms)
-            fading = direction.fading
-            taps, series = ((), None) if fading is None else (fading.taps(), fading.series)
-            path: dict[str, Any] = {"gain_db": gain_db, "cfo_hz": direction.cfo_hz, "taps": taps, "series": series}
-            air.set_link(SERIALS[side], SERIALS[other(side)], **path)
-
+        shape = Shape(air, scenario.radio)
         for side in SIDES:
-            shape(side, scenario.channel.direction(side))
+            shape.apply(side, scenario.channel.direction(side))
         yield {
             side: Wiring(
-                {"device": f"type=vusrp,air={name},serial={SERIALS[side]}"}, reshape=functools.partial(shape, side)
+                {"device": f"type=vusrp,air={name},serial={SERIALS[side]}"},
+                reshape=functools.partial(shape.apply, side),
             )
             for side in SIDES
         }
