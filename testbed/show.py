@@ -185,7 +185,7 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
         if not s.intact:
             lines.append(f"{s.run}: what arrived is not what was sent")
         if not s.finished:
-            lines.append(f"{s.run}: ended before the transfer did")
+            lines.append(f"{s.run}: ended before the transfer did (limit_s, or stopped)")
         if s.changes:
             lines.append(f"{s.run}: was changed {s.changes} times while it ran; control.parquet has what and when")
     return lines

@@ -156,6 +156,7 @@ def test_warnings() -> None:
     assert "not what was sent" in spoilt
     assert "limit_s" in cut
     assert show.warnings([bad], late=False) == [spoilt, cut]
+    assert "was changed 2 times while it ran" in show.warnings([summary(changes=2)])[0]
 
 
 # -- plots ---------------------------------------------------------------------------------------------------
