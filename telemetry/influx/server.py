@@ -5,8 +5,8 @@ Read first: influxd's configuration reference (1.6); setpriv(1), flock(2).
 Rules kept
 - Nothing but 127.0.0.1 is listened on, and nothing outside the folder is touched; the system's own influxdb service
   and its settings play no part.
-- It lives as long as we do: started again when it dies, killed by the kernel when we are. A signal from the terminal
-  (Ctrl-C) does not reach it, so what is still to be written can be.
+- It lives as long as we do: started again when it dies or is stuck, killed by the kernel when we are. Ctrl-C on the
+  terminal does not reach it, so what is still to be written can be.
 - One folder, one server.
 
 Left out: users and TLS. Whoever may talk to this machine's loopback may read and write.
@@ -18,11 +18,14 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+import urllib3
 
 from telemetry.influx.client import DATABASE, Influx
 from telemetry.influx.errors import AwayError, InfluxError
@@ -32,6 +35,9 @@ _STOP_S = 10.0
 _FIRST_RETRY_S = 0.1
 _LAST_RETRY_S = 5.0
 _POLL_S = 0.05
+#: how often a running server is looked at, and the room on its disk that is worth another start
+_LOOK_S = 1.0
+_ROOM = 1 << 20
 
 _CONFIG = """\
 reporting-enabled = false
@@ -177,13 +183,47 @@ class InfluxServer:
                     return
                 self._process = process = self._spawn()
             started_at = time.monotonic()
-            process.wait()
+            self._watch(process)
             if time.monotonic() - started_at > _START_S:
                 pause_s = _FIRST_RETRY_S
             if self._stopping.wait(pause_s):
                 return
             pause_s = min(2 * pause_s, _LAST_RETRY_S)
             self.restarts += 1
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait for its end, and make one when it is stuck.
+
+        Once influxd 1.6 has found its disk full, it fails every write until it is started again, room or no room.
+        """
+        failures = 0
+        while True:
+            try:
+                process.wait(_LOOK_S)
+                return
+            except subprocess.TimeoutExpired:
+                before, failures = failures, self._failed_writes(failures)
+            if failures > before and self._disk_has_room():
+                process.kill()
+
+    def _failed_writes(self, otherwise: int) -> int:
+        """Return how many writes to its disk have failed, or `otherwise` when it does not say."""
+        try:
+            answer = urllib3.request("GET", f"{self.url}/debug/vars", timeout=_LOOK_S, retries=False)
+            wals = [group["values"] for name, group in answer.json().items() if name.startswith("tsm1_wal")]
+            return sum(wal["writeErr"] for wal in wals)
+        except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError):
+            return otherwise
+
+    def _disk_has_room(self) -> bool:
+        try:
+            with tempfile.TemporaryFile(dir=self.folder) as probe:
+                probe.write(bytes(_ROOM))
+                probe.flush()
+                os.fsync(probe.fileno())
+            return True
+        except OSError:
+            return False
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("INFLUXDB_")}
