@@ -68,17 +68,18 @@ class LinkRecord:
     frames: int
     retransmissions: int
     fec_frames: int
-    #: frames the far side rebuilt from redundancy
-    fec_repairs: int
-    #: packets lost for good: given up by the link layer or, while a scheme repairs nothing, taken by the medium
-    residual_losses: int
+    #: frames the far side rebuilt from redundancy; None where nobody hears the far side, as for a station on its own
+    fec_repairs: int | None
+    #: packets lost for good: given up by the link layer or, while a scheme repairs nothing, taken by the medium, which
+    #: only the far side knows (None as above)
+    residual_losses: int | None
     eln_marks: int
     #: bytes waiting in the IP queue
     queue_bytes: int
     #: packets the IP queue or the MAC buffer refused
     congestion_losses: int
-    #: frames the medium damaged or erased (ground truth where the medium is modelled)
-    corruption_losses: int
+    #: frames the medium damaged or erased (ground truth where the medium is modelled); None as above
+    corruption_losses: int | None
 
 
 @dataclass(frozen=True, slots=True)
