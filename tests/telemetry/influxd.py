@@ -1,0 +1,68 @@
+"""influxd as somebody else has set it up, and waiting for what comes."""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from telemetry.influx import Influx, InfluxError
+
+
+@contextmanager
+def influxd(folder: Path, port: int, **settings: str) -> Iterator[str]:
+    """A server on loopback with its data in `folder`; `settings` are influxd's variables. Yields its URL."""
+    environment = {
+        "INFLUXDB_REPORTING_DISABLED": "true",
+        "INFLUXDB_BIND_ADDRESS": "127.0.0.1:0",
+        "INFLUXDB_META_DIR": str(folder / "meta"),
+        "INFLUXDB_DATA_DIR": str(folder / "data"),
+        "INFLUXDB_DATA_WAL_DIR": str(folder / "wal"),
+        "INFLUXDB_HTTP_BIND_ADDRESS": f"127.0.0.1:{port}",
+        "INFLUXDB_MONITOR_STORE_ENABLED": "false",
+        **settings,
+    }
+    with (folder / "log").open("ab") as log:
+        process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "influxd", "-config", os.devnull],
+            env={**os.environ, **environment},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_until(lambda: answers(url))
+        yield url
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def answers(url: str) -> bool:
+    try:
+        Influx(url).version()
+    except InfluxError:
+        return False
+    return True
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for something that comes; how long it takes is not a test's business."""
+    give_up_at = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < give_up_at, "it did not come"
+        time.sleep(0.02)
+
+
+def count(influx: Influx, measurement: str, field: str) -> int:
+    """Return how many points have the field."""
+    found = influx.query(f'SELECT count("{field}") FROM "{measurement}"')
+    return int(found[0].values[0][1]) if found else 0

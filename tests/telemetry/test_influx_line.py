@@ -1,0 +1,131 @@
+"""Records as line protocol, and back through a real InfluxDB."""
+
+import math
+import time
+from dataclasses import replace
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from telemetry.influx import Influx
+from telemetry.influx.line import Encoder, halves
+from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+
+TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
+EPOCH_NS = 1_700_000_000_000_000_000
+PHY = PhyRecord(7, "up", 20.5, None, -3.0, 0.25)
+
+_times = count(time.time_ns())
+
+
+@pytest.mark.parametrize(
+    ("record", "line"),
+    [
+        (
+            TcpRecord(1, "h1", "bulk", 14480, None, 51.25, None, 1 << 40, 3, 1),
+            "tcp,flow=bulk,host=h1,run=r cwnd_bytes=14480i,srtt_ms=51.25,bytes_acked=1099511627776i,"
+            "retransmits=3i,timeouts=1i 1700000000000000001\n",
+        ),
+        (
+            FlowRecord(-2, "h2", "on off", 0, 1.5e-7),
+            "flow,flow=on\\ off,host=h2,run=r bytes_received=0i,goodput_bps=1.5e-07 1699999999999999998\n",
+        ),
+        (
+            LinkRecord(3, "up", "slacp", True, 2e6, 1e22, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8),
+            'link,link=up,run=r scheme="slacp",established=True,throughput_bps=2000000.0,goodput_bps=1e+22,packets=9i,'
+            "frames=10i,retransmissions=1i,fec_frames=2i,fec_repairs=3i,residual_losses=4i,eln_marks=5i,"
+            "queue_bytes=6i,congestion_losses=7i,corruption_losses=8i 1700000000000000003\n",
+        ),
+        (PHY, "phy,link=up,run=r snr_db=20.5,cfo_hz=-3.0,per=0.25 1700000000000000007\n"),
+        (replace(PHY, snr_db=math.nan, cfo_hz=-math.inf), "phy,link=up,run=r per=0.25 1700000000000000007\n"),
+        (PhyRecord(7, "up", None, None, None, None), ""),
+        (ControlRecord(5, "snr_db", '"a\\'), 'control,name=snr_db,run=r value="\\"a\\\\" 1700000000000000005\n'),
+    ],
+)
+def test_lines(record: Record, line: str) -> None:
+    assert Encoder({"run": "r"}, EPOCH_NS).line(record) == line
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("a,b=c d", r"a\,b\=c\ d"),
+        ("two\nlines", r"two\nlines"),
+        ("end\\", "end"),
+        ('quo"te', 'quo"te'),
+        ("back\\slash", "back\\slash"),
+    ],
+)
+def test_tags(value: str, written: str) -> None:
+    line = Encoder({"run": value}, 0).line(PHY)
+    assert line == f"phy,link=up,run={written} snr_db=20.5,cfo_hz=-3.0,per=0.25 7\n"
+
+
+@pytest.mark.parametrize("nothing", ["", "\\", "\\\\"])
+def test_a_tag_without_a_value_is_left_out(nothing: str) -> None:
+    assert Encoder({"run": nothing}, 0).line(PHY).startswith("phy,link=up snr_db")
+
+
+def test_lines_counts_what_it_wrote() -> None:
+    encoder = Encoder(TAGS, EPOCH_NS)
+    empty = PhyRecord(7, "up", None, None, None, None)
+    assert encoder.lines([PHY, empty, PHY]) == ((encoder.line(PHY) * 2).encode(), 2)
+    assert encoder.lines([empty]) == (b"", 0)
+
+
+def test_names_without_end_do_not_fill_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("telemetry.influx.line._MAX_HEADS", 3)
+    encoder = Encoder({}, 0)
+    written = [encoder.line(ControlRecord(0, str(n), "1")) for n in (*range(10), 0)]
+    assert written == [f'control,name={n} value="1" 0\n' for n in (*range(10), 0)]
+
+
+# Surrogates cannot be in UTF-8; what becomes of them is of no interest.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.text('\\", =\na', max_size=12)
+
+
+@given(values=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=9))
+def test_halves_are_cut_between_points(values: list[tuple[str, str]]) -> None:
+    encoder = Encoder({"run": values[0][1]}, EPOCH_NS)
+    lines = [encoder.line(ControlRecord(n, name, value)).encode() for n, (name, value) in enumerate(values)]
+    first, second = halves(b"".join(lines))
+    if len(values) == 1:
+        assert (first, second) == (lines[0], b"")
+    else:
+        middle = len(lines) // 2
+        assert (first, second) == (b"".join(lines[:middle]), b"".join(lines[middle:]))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tag=TEXT, name=TEXT, value=TEXT)
+def test_any_string_comes_back(influx: Influx, tag: str, name: str, value: str) -> None:
+    time_ns = next(_times)
+    influx.write(Encoder({"run": tag}, 0).line(ControlRecord(time_ns, name, value)).encode())
+    (series,) = influx.query(f'SELECT value FROM "control" WHERE time = {time_ns} GROUP BY *')
+    assert series.values == [[time_ns, value]]
+    # "" where there is no such tag
+    assert series.tags.get("run", "") == as_tag(tag)
+    assert series.tags.get("name", "") == as_tag(name)
+
+
+def as_tag(text: str) -> str:
+    """What the docstring of line.py says of tags."""
+    return text.replace("\n", "\\n").rstrip("\\")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    number=st.integers(-(1 << 63), (1 << 63) - 1),
+    real=st.floats(allow_nan=False, allow_infinity=False),
+    flag=st.booleans(),
+)
+def test_any_number_comes_back(influx: Influx, number: int, real: float, flag: bool) -> None:
+    time_ns = next(_times)
+    record = LinkRecord(time_ns, "up", "none", flag, real, 0.0, number, *(0,) * 9)
+    influx.write(Encoder({}, 0).line(record).encode())
+    (series,) = influx.query(f'SELECT packets, throughput_bps, established FROM "link" WHERE time = {time_ns}')
+    # JSON has one kind of number: 38361712241478410 may stand for 3.836171224147841e+16
+    ((_, packets, throughput_bps, established),) = series.values
+    assert (packets, float(throughput_bps), established) == (number, real, flag)
