@@ -6,7 +6,7 @@ from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Sync
 
 
 def describe(octets: bytes) -> Description:
-    """Say what a frame is, as in `retransmission of packet 17, in block 3`; damaged ones as far as they can be known."""
+    """Say what a frame is, as in `retransmission of packet 17, in block 3`; of a damaged one, what its header tells."""
     try:
         frame = wire.parse(octets)
     except FrameError as error:
@@ -25,7 +25,8 @@ def _words(frame: Frame) -> str:
         return f"retransmission of {packet}{block}"
     if isinstance(frame, Fec):
         number = frame.index - frame.actual + 1
-        return f"FEC {number} of block {frame.block}{_on(frame.channel)} ({frame.actual} packets)"
+        packets = f"{frame.actual} packet{'' if frame.actual == 1 else 's'}"
+        return f"FEC {number} of block {frame.block}{_on(frame.channel)} ({packets})"
     if isinstance(frame, Sync):
         return f"SYNC from {frame.base}{_on(frame.channel)}"
     if isinstance(frame, Ack):

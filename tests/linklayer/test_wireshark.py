@@ -1,0 +1,338 @@
+"""The dissector in tshark, frame by frame: every field, every kind of damage, and whatever octets may come.
+
+One rule holds for all of them: what Wireshark's info column says before IP has a word is what `describe` says.
+"""
+
+import binascii
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from linklayer import plain
+from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, SCHEMES
+from linklayer.slacp import wire
+from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
+from linklayer.slacp.words import describe
+from telemetry.pcapng import Direction, PcapngWriter
+from tests.tshark import DISSECTOR, Row, needs_tshark, rows, tshark
+
+pytestmark = needs_tshark
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "slacp.md"
+TAG = 0x5EED0001
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "air.pcapng"
+
+
+def capture(path: Path, frames: Sequence[bytes], link_type: int = LINKTYPE_USER0) -> Path:
+    with PcapngWriter(path, application="a test") as writer:
+        radio = writer.interface(link_type, name="radio", description="a test's")
+        for number, frame in enumerate(frames):
+            writer.packet(radio, number, frame, direction=Direction.INBOUND, comment=str(number))
+    return path
+
+
+def infos(path: Path) -> list[str]:
+    return [row["_ws.col.Info"][0] for row in rows(path, "_ws.col.Info")]
+
+
+def own_words(info: str) -> str:
+    """What the dissector itself says."""
+    return info.split(" | ")[0]
+
+
+def examples() -> list[tuple[Frame, bytes]]:
+    """The frames of docs/slacp.md."""
+    names = {kind.__name__: kind for kind in (Data, Fec, Sync, Ack, Hello)}
+    blocks = re.findall(r"```frame\n(.*?)\n(.*?)\n```", DOCUMENT.read_text())
+    return [(eval(call, names), bytes.fromhex(octets)) for call, octets in blocks]
+
+
+def expected(frame: Frame) -> Row:
+    """The fields of a frame, by its object."""
+    if isinstance(frame, Data):
+        fields = {"tag": frame.tag, "channel": frame.channel, "tx": frame.tx, "seq": frame.seq, "back": frame.back}
+        fields |= {"base": (frame.seq - frame.back) % 2**32, "flags.retransmission": frame.retransmission}
+        fields |= {"flags.block": frame.block is not None}
+        if frame.block is not None:
+            fields |= {"block": frame.block, "index": frame.index}
+    elif isinstance(frame, Fec):
+        fields = {"tag": frame.tag, "channel": frame.channel, "tx": frame.tx, "base": frame.base, "block": frame.block}
+        fields |= {"actual": frame.actual, "index": frame.index, "redundancy": frame.index - frame.actual + 1}
+    elif isinstance(frame, Sync):
+        fields = {"tag": frame.tag, "channel": frame.channel, "tx": frame.tx, "base": frame.base}
+    elif isinstance(frame, Ack):
+        fields = {"tag": frame.tag, "channel": frame.channel, "tx_high": frame.tx_high, "cum": frame.cum}
+        fields |= {"flags.repeat": frame.repeat}
+    else:
+        fields = {"ident": frame.ident, "offer": frame.offer, "echo": frame.echo, "first": frame.first}
+        fields |= {"flags.established": frame.established}
+    kinds = {Data: 1, Fec: 2, Sync: 3, Ack: 4, Hello: 5}
+    fields |= {"version": 1, "type": kinds[type(frame)], "check.status": 1, "crc.status": 1}
+    return {f"slacp.{name}": [str(int(value))] for name, value in fields.items()}
+
+
+def plain_numbers(row: Row) -> Row:
+    """Hexadecimal fields as decimal ones."""
+    return {name: [str(int(value, 0)) for value in values] for name, values in row.items()}
+
+
+def assert_fields(path: Path, frames: Sequence[Frame]) -> None:
+    wanted = [expected(frame) for frame in frames]
+    names = sorted({name for row in wanted for name in row})
+    found = [plain_numbers(row) for row in rows(path, *names)]
+    for frame, wanted_row, found_row in zip(frames, wanted, found, strict=True):
+        # a flag is shown with every type; those that are set are what counts
+        assert {**found_row, **wanted_row} == found_row, frame
+
+
+# -- whole frames --------------------------------------------------------------------------------------------
+
+
+def test_the_documents_examples(path: Path) -> None:
+    frames, octets = zip(*examples(), strict=True)
+    assert {type(frame) for frame in frames} == {Data, Fec, Sync, Ack, Hello}
+    capture(path, octets)
+    assert_fields(path, frames)
+    assert [own_words(info) for info in infos(path)] == [describe(frame).words for frame in octets]
+    assert rows(path, "frame.number", where="slacp.octets") == []
+
+
+def random_frames(count: int) -> Iterator[Frame]:
+    rng = Random(5)
+    for _ in range(count):
+        tag, channel, tx, seq = rng.getrandbits(32), rng.randrange(16), rng.getrandbits(32), rng.getrandbits(32)
+        payload = rng.randbytes(rng.choice((0, 1, 20, 60, 1500)))
+        back, block = rng.getrandbits(16), rng.getrandbits(16)
+        actual = rng.randint(1, 200)
+        yield from (
+            Data(tag, channel, tx, seq, back, payload),
+            Data(tag, channel, tx, seq, back, payload, True),
+            Data(tag, channel, tx, seq, back, payload, True, block, rng.randrange(255)),
+            Fec(tag, channel, tx, seq, block, actual, rng.randint(actual, 255), payload),
+            Sync(tag, channel, tx, seq),
+            Ack(tag, channel, tx, seq, rng.getrandbits(300) << 1, rng.random() < 0.5),
+            Hello(tx, seq, tag, rng.random() < 0.5, rng.getrandbits(32)),
+        )
+
+
+def test_random_frames_with_padding(path: Path) -> None:
+    frames = list(random_frames(40))
+    octets = [wire.emit(frame) for frame in frames]
+    padding = [b"", b"\0", b"anything\xff"]
+    capture(path, [frame + padding[number % 3] for number, frame in enumerate(octets)])
+    assert_fields(path, frames)
+    assert [own_words(info) for info in infos(path)] == [describe(frame).words for frame in octets]
+    shown = [row.get("slacp.padding", [""])[0].replace(":", "") for row in rows(path, "slacp.padding")]
+    assert shown == [padding[number % 3].hex() for number in range(len(frames))]
+
+
+def test_an_acknowledgement_lists_what_has_come_and_what_has_not(path: Path) -> None:
+    top = 2**32 - 2
+    acks = [
+        Ack(TAG, 0, tx_high=9, cum=5, received=0b1101_0110, repeat=False),
+        Ack(TAG, 0, tx_high=29, cum=12, received=0, repeat=True),
+        Ack(TAG, 0, tx_high=29, cum=top, received=0b1111_1010, repeat=True),
+    ]
+    capture(path, [wire.emit(ack) for ack in acks])
+    found = rows(path, "slacp.received", "slacp.missing")
+    assert found == [
+        {"slacp.received": ["6-7, 9, 11-12"], "slacp.missing": ["5", "8", "10"]},
+        {},
+        {"slacp.received": [f"{top + 1}, 1-5"], "slacp.missing": [str(top), "0"]},
+    ]
+
+
+# -- packets -------------------------------------------------------------------------------------------------
+
+
+def segment(seq: int, payload: bytes = b"") -> bytes:
+    """An IPv4 packet with a TCP segment."""
+    tcp = struct.pack(">HHIIBBHHH", 5001, 6001, seq, 1, 5 << 4, 0x10, 1000, 0, 0) + payload
+    return struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(tcp), 0, 0, 64, 6, 0, b"\x0a\0\0\1", b"\x0a\0\0\2") + tcp
+
+
+def test_a_packet_goes_to_ip_without_the_blocks_fields(path: Path) -> None:
+    frames = [
+        Data(TAG, 0, 0, 0, 0, segment(1, b"abc")),
+        Data(TAG, 0, 1, 1, 0, segment(4, b"defg"), True),
+        Data(TAG, 0, 2, 2, 0, segment(8, b"hi"), True, 3, 1),
+        Data(TAG, 1, 3, 0, 0, bytes((0x60, *(5 for _ in range(39))))),
+    ]
+    capture(path, [wire.emit(frame) for frame in frames])
+    found = rows(path, "tcp.seq_raw", "tcp.len", "ipv6.version", "_ws.col.Protocol")
+    assert [(row.get("tcp.seq_raw"), row.get("tcp.len")) for row in found] == [
+        (["1"], ["3"]),
+        (["4"], ["4"]),
+        (["8"], ["2"]),
+        (None, None),
+    ]
+    assert found[3]["ipv6.version"] == ["6"]
+    assert found[0]["_ws.col.Protocol"] == ["SLACP/TCP"]
+    assert infos(path)[2].startswith("retransmission of packet 2, in block 3 | 5001 → 6001 [ACK] Seq=")
+
+
+def test_a_packet_that_came_before_is_pointed_to_and_not_given_to_ip_again(path: Path) -> None:
+    packet = segment(1, b"abc")
+    sent = Data(TAG, 0, 0, 0, 0, packet)
+    again = Data(TAG, 0, 2, 0, 0, packet, True, 0, 0)
+    damaged = bytearray(wire.emit(Data(TAG, 0, 1, 1, 0, segment(4, b"d"))))
+    damaged[-1] ^= 1
+    late = Data(TAG, 0, 3, 1, 0, segment(4, b"d"), True)
+    other_session = Data(TAG + 1, 0, 0, 0, 0, segment(5, b"e"))
+    octets = [wire.emit(sent), bytes(damaged), *(wire.emit(frame) for frame in (again, late, other_session))]
+    capture(path, octets)
+    found = rows(path, "slacp.earlier", "slacp.later", "tcp.seq_raw", passes=2)
+    assert found == [
+        {"slacp.later": ["3"], "tcp.seq_raw": ["1"]},
+        # damaged: nobody has seen that packet
+        {},
+        {"slacp.earlier": ["1"]},
+        {"tcp.seq_raw": ["4"]},
+        {"tcp.seq_raw": ["5"]},
+    ]
+    assert rows(path, "frame.number", where="tcp.analysis.flags") == []
+
+
+def test_a_malformed_packet_is_said_to_be_one(path: Path) -> None:
+    frames = [Data(TAG, 0, 0, 0, 0, b"hello"), Data(TAG, 0, 1, 1, 0, segment(1)[:30]), Data(TAG, 0, 2, 2, 0, b"\x09no")]
+    capture(path, [wire.emit(frame) for frame in frames])
+    assert [own_words(info) for info in infos(path)] == [f"packet {number}" for number in range(3)]
+    # what is no IP is no malformed IP
+    assert [row["frame.number"] for row in rows(path, "frame.number", where="slacp.packet.bad || _ws.malformed")] == [
+        ["1"],
+        ["2"],
+    ]
+
+
+# -- damage --------------------------------------------------------------------------------------------------
+
+
+def resealed(octets: bytes) -> bytes:
+    """A frame with other contents and right checks."""
+    header = octets[:18] + binascii.crc_hqx(octets[:18], 0xFFFF).to_bytes(2, "big")
+    body = octets[20:-4]
+    return header + body + zlib.crc32(body, zlib.crc32(header)).to_bytes(4, "big")
+
+
+def damaged_frames() -> list[bytes]:
+    """Bits flipped in every place of every kind of frame."""
+    found = []
+    for _, octets in examples():
+        for at in range(len(octets)):
+            damaged = bytearray(octets)
+            damaged[at] ^= 0x80 >> at % 8
+            found.append(bytes(damaged))
+    return found
+
+
+def cut_frames() -> list[bytes]:
+    """Every beginning of every kind of frame."""
+    return [octets[:length] for _, octets in examples() for length in range(1, len(octets))]
+
+
+def strange_frames() -> list[bytes]:
+    """Frames whose checks hold and whose contents cannot be."""
+    rng = Random(8)
+    strange = []
+    for _, octets in examples():
+        for _ in range(40):
+            changed = bytearray(octets[:-4] + rng.randbytes(rng.randrange(8)) + octets[-4:])
+            changed[0] = 0x10 | rng.randrange(8)
+            changed[1] = rng.getrandbits(8)
+            changed[2:4] = (len(changed) - 24).to_bytes(2, "big")
+            for _ in range(rng.randrange(4)):
+                changed[rng.randrange(4, len(changed))] = rng.getrandbits(8)
+            strange.append(resealed(bytes(changed)))
+    return strange
+
+
+def noise() -> list[bytes]:
+    rng = Random(9)
+    return [rng.randbytes(rng.randrange(1, 120)) for _ in range(500)]
+
+
+@pytest.mark.parametrize("make", [damaged_frames, cut_frames, strange_frames, noise])
+def test_what_is_wrong_with_a_frame_is_said_as_describe_says_it(make: Callable[[], list[bytes]], path: Path) -> None:
+    frames = make()
+    capture(path, frames)
+    wanted = [describe(frame).words for frame in frames]
+    assert [own_words(info) for info in infos(path)] == wanted
+    # the whole tree, in which a fault of the script would show (`tshark` looks for it)
+    assert tshark(path, "-V").count("Frame Number:") == len(frames)
+    bad = {row["frame.number"][0] for row in rows(path, "frame.number", where="_ws.expert.severity == error")}
+    intact = {str(number) for number, frame in enumerate(frames, 1) if describe(frame).intact}
+    # an intact frame may carry a packet that is none
+    assert {str(number) for number in range(1, len(frames) + 1)} - intact <= bad
+
+
+def test_damage_shows_in_the_checks(path: Path) -> None:
+    whole = wire.emit(Data(TAG, 0, 7, 5, 2, segment(1)))
+    flipped = {"header": 9, "header check": 19, "body": 30, "CRC": len(whole) - 1}
+    frames = []
+    for at in flipped.values():
+        damaged = bytearray(whole)
+        damaged[at] ^= 4
+        frames.append(bytes(damaged))
+    capture(path, [*frames, whole[:40]])
+    found = rows(path, "slacp.check.status", "slacp.crc.status", "slacp.seq", "slacp.tx", "tcp.seq")
+    nothing = {"slacp.check.status": ["0"]}
+    header = {"slacp.check.status": ["1"], "slacp.crc.status": ["0"], "slacp.seq": ["5"], "slacp.tx": ["7"]}
+    assert found == [nothing, nothing, header, header, header]
+    experts = ("slacp.check.bad", "slacp.check.bad", "slacp.crc.bad", "slacp.crc.bad", "slacp.cut")
+    for number, expert in enumerate(experts, 1):
+        assert len(rows(path, "frame.number", where=f"frame.number == {number} && {expert}")) == 1
+
+
+# -- bare frames ---------------------------------------------------------------------------------------------
+
+
+def test_bare_frames(path: Path) -> None:
+    packet = segment(1, b"abc")
+    whole = plain.emit(plain.PlainFrame(packet))
+    damaged = bytearray(whole)
+    damaged[10] ^= 1
+    frames = [whole, bytes(damaged), whole[:20], b"1234", b"1", *noise()[:50]]
+    capture(path, frames, LINKTYPE_USER1)
+    assert [own_words(info) for info in infos(path)] == [plain.describe(frame).words for frame in frames]
+    found = rows(path, "bareframe.crc.status", "tcp.len", "_ws.col.Protocol")
+    assert found[0] == {"bareframe.crc.status": ["1"], "tcp.len": ["3"], "_ws.col.Protocol": ["BARE/TCP"]}
+    for row in found[1:3]:
+        assert row == {"bareframe.crc.status": ["0"], "_ws.col.Protocol": ["BARE"]}
+    assert len(rows(path, "frame.number", where="bareframe.short")) == sum(len(frame) < 5 for frame in frames)
+    assert tshark(path, "-V").count("Frame Number:") == len(frames)
+
+
+# -- the script ----------------------------------------------------------------------------------------------
+
+
+def test_it_loads_from_the_personal_plugin_folder(path: Path, tmp_path: Path) -> None:
+    plugins = tmp_path / ".local" / "lib" / "wireshark" / "plugins"
+    plugins.mkdir(parents=True)
+    shutil.copy(DISSECTOR, plugins)
+    capture(path, [wire.emit(Sync(TAG, 0, 30, 12))])
+    assert "SYNC from 12" in tshark(path, home=tmp_path, script=None)
+    assert "SYNC" not in tshark(path, script=None)
+
+
+@pytest.mark.skipif(shutil.which("luac5.3") is None, reason="needs luac5.3: apt-get install lua5.3")
+def test_it_is_lua_of_later_wiresharks_too() -> None:
+    # Debian's Wireshark has 5.2
+    done = subprocess.run(["luac5.3", "-p", DISSECTOR], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_scheme_has_a_link_type_and_words_of_its_own() -> None:
+    assert len({scheme.link_type for scheme in SCHEMES.values()}) == len(SCHEMES)
+    for scheme in SCHEMES.values():
+        assert not scheme.describe(b"").intact
