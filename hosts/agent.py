@@ -5,7 +5,7 @@ Read first: `hosts/workloads.py` (`agent_config` makes the first line); docs/hos
 
 On stdin, in this order: the configuration; `{"go": EPOCH}` with the CLOCK_MONOTONIC ns of the run's start
 (may lie ahead); `{"pause": true}` and `{"pause": false}` whenever senders are to get no data, or data again;
-`{"stop": true}`. On stdout: `{"ready": true}`, then `{"tcp": {...}}`, `{"flow": {...}}`,
+`{"stop": true}`. On stdout: `{"ready": true}`, then `{"tcp": {...}}`, `{"flow": {...}}`, `{"broken": {...}}`,
 `{"result": {...}}` as they come, `{"done": true}` after the last result, or `{"error": "one line"}` and exit
 status 2.
 
@@ -70,6 +70,9 @@ class Agent:
         self._listeners: list[tuple[socket.socket, str, Workload]] = []
         self._udp_receivers: list[tuple[UdpReceiver, OnOffUdp]] = []
         self._paused = False
+        again_s = config.get("again_s")
+        #: how long after its connection has broken a bulk without a size begins again; None: never
+        self._again_ns = None if again_s is None else int(again_s * 1e9)
         for work in self._receive:
             self._bind(work)
 
@@ -178,6 +181,10 @@ class Agent:
         self._at_duration[flow] = self._counters[flow].bytes
 
     def _received(self, work: Workload, flow: str, index: int, key: object, result: Result) -> None:
+        if self._goes_on(work, result):
+            self._active.pop(key, None)
+            self._counters[flow].active = False
+            return
         if isinstance(work, Bulk) and work.duration_s is not None:
             result["bytes_at_duration"] = self._at_duration.get(flow, result["bytes"])
         if not isinstance(work, Short) or index + 1 == work.count:
@@ -193,7 +200,7 @@ class Agent:
         elif isinstance(work, Short):
             self._connect(work, work.port, work.flow, 0)
         else:
-            done = partial(self._sent, work, work.flow, 0)
+            done = partial(self._sent, work, work.port, work.flow, 0)
             end_at = self._at(work.start_s + work.duration_s)
             address = (self._peer, work.port)
             self._active[work.flow] = UdpSender(self, work, address, end_at, self._paused, done)
@@ -203,15 +210,26 @@ class Agent:
         if isinstance(work, Bulk) and work.duration_s is not None:
             end_at = self._at(work.start_s + work.duration_s)
             drain_ns = int(work.drain_s * 1e9)
-        done = partial(self._sent, work, flow, index)
+        done = partial(self._sent, work, port, flow, index)
         address = (self._peer, port)
         self._active[flow] = StreamSender(self, flow, index, address, work.bytes, end_at, drain_ns, self._paused, done)
 
-    def _sent(self, work: Workload, flow: str, index: int, result: Result) -> None:
+    def _sent(self, work: Workload, port: int, flow: str, index: int, result: Result) -> None:
+        if self._again_ns is not None and isinstance(work, Bulk) and self._goes_on(work, result):
+            self._active.pop(flow, None)
+            say({"broken": {"flow": flow, "error": result["error"]}})
+            self.loop.call_at(self.loop.now() + self._again_ns, partial(self._connect, work, port, flow, index + 1))
+            return
         self._finished("sender", work, flow, index, flow, result)
         if isinstance(work, Short) and index + 1 < work.count and result["error"] != "stopped":
             next_at = self.loop.now() + int(work.gap_ms * 1e6)
             self.loop.call_at(next_at, partial(self._connect, work, work.port, flow, index + 1))
+
+    def _goes_on(self, work: Workload, result: Result) -> bool:
+        """Whether what has ended was but one connection of a bulk that begins again."""
+        if self._again_ns is None or not isinstance(work, Bulk) or work.bytes is not None or work.duration_s is None:
+            return False
+        return result["error"] not in (None, "stopped") and self.loop.now() < self._at(work.start_s + work.duration_s)
 
     def _finished(self, role: str, work: Workload, flow: str, index: int, key: object, result: Result) -> None:
         self._active.pop(key, None)

@@ -4,7 +4,8 @@ Read first: the kernel's Documentation/networking/ip-sysctl.rst; tcp(7); ip-rout
 quickack; the SLACP paper's section on TCP variants for `reference` and the `enhanced` ones.
 
 Rules kept
-- Every profile writes every setting named here, so that switching profiles leaves nothing of the one before.
+- Every profile sees to every setting named here, so that switching profiles leaves nothing of the one before. What
+  already is as it should be is not written: in a container /proc/sys may be read-only.
 - Congestion control is given by the route (congctl): outside the machine's first namespace the sysctl takes only
   what `tcp_allowed_congestion_control` lists, and that list is machine-wide, so not ours to change.
 - Settings are written inside the namespace only and read back; what the kernel lacks is an error, not a
@@ -37,7 +38,8 @@ Left out: per-socket options of foreign programs, userspace TCP, MPTCP.
 
 import errno
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -189,6 +191,31 @@ def apply(namespace: str, profile: TcpProfile) -> None:
     run_in(namespace, lambda: _apply_here(profile))
 
 
+@contextmanager
+def applied_here(profile: TcpProfile) -> Iterator[None]:
+    """Make the TCP of the namespace the caller stands in that of the profile, until the context ends.
+
+    Raises HostError as `apply` does. A caller that is killed leaves the settings behind.
+    """
+    before = _read_here()
+
+    def restore() -> None:
+        for name in profile.sysctls:
+            _set(name, before[name], "the setting before")
+        metrics = {name: value for name, value in before.items() if name not in profile.sysctls}
+        _replace_default_route({name: value if name == "cc_algo" else int(value) for name, value in metrics.items()})
+
+    try:
+        _apply_here(profile)
+        yield
+    except BaseException:
+        # what went wrong first is what people should read
+        with suppress(HostError):
+            restore()
+        raise
+    restore()
+
+
 def read_back(namespace: str) -> dict[str, str]:
     """The present values of all settings profiles write, and of the default route cc_algo, initcwnd, quickack."""
     return run_in(namespace, _read_here)
@@ -196,22 +223,29 @@ def read_back(namespace: str) -> dict[str, str]:
 
 def _apply_here(profile: TcpProfile) -> None:
     for name, value in profile.sysctls.items():
-        path = _SYSCTL_DIR / name
-        try:
-            path.write_text(value + "\n")
-        except FileNotFoundError:
-            raise HostError(f"this kernel has no sysctl net.ipv4.{name}; {profile.name} needs it") from None
-        except OSError as error:
-            raise HostError(f"cannot set net.ipv4.{name} to {value}: {error.strerror}") from None
-        kept = path.read_text().split()
-        if kept != value.split():
-            raise HostError(f"net.ipv4.{name} stays {' '.join(kept)} where {profile.name} needs {value}")
+        _set(name, value, profile.name)
     metrics: dict[str, int | str] = {"cc_algo": profile.congestion_control}
     if profile.initcwnd is not None:
         metrics["initcwnd"] = profile.initcwnd
     if profile.quickack:
         metrics["quickack"] = 1
     _replace_default_route(metrics)
+
+
+def _set(name: str, value: str, why: str) -> None:
+    path = _SYSCTL_DIR / name
+    try:
+        if path.read_text().split() == value.split():
+            return
+        path.write_text(value + "\n")
+    except FileNotFoundError:
+        raise HostError(f"this kernel has no sysctl net.ipv4.{name}; {why} needs it") from None
+    except OSError as error:
+        remedy = "; give it to the container as a sysctl" if error.errno == errno.EROFS else ""
+        raise HostError(f"cannot set net.ipv4.{name} to {value}: {error.strerror}{remedy}") from None
+    kept = path.read_text().split()
+    if kept != value.split():
+        raise HostError(f"net.ipv4.{name} stays {' '.join(kept)} where {why} needs {value}")
 
 
 def _replace_default_route(metrics: dict[str, int | str]) -> None:
@@ -222,12 +256,13 @@ def _replace_default_route(metrics: dict[str, int | str]) -> None:
         if not routes:
             raise HostError("the namespace has no default route to give initcwnd and congestion control to")
         for route in routes:
-            gateway, index = route.get("gateway"), route.get("oif")
+            same = {name: route.get(name) for name in ("gateway", "oif", "priority", "prefsrc", "proto")}
+            wanted = {name: value for name, value in {**same, "metrics": metrics}.items() if value}
             try:
-                ip.route("replace", dst="default", gateway=gateway, oif=index, metrics=metrics)
+                ip.route("replace", dst="default", **wanted)
             except NetlinkError as error:
-                if error.code != errno.EINVAL:
-                    raise HostError(f"cannot set {metrics} on the default route: {error}") from None
+                if error.code != errno.EINVAL or "cc_algo" not in metrics:
+                    raise HostError(f"cannot set {metrics} on the default route: {error.args[1]}") from None
                 raise HostError(_missing_congestion_control(str(metrics["cc_algo"]))) from None
         kept = _default_route_metrics(ip)
     if kept != metrics:

@@ -165,11 +165,13 @@ def agent_config(
     seed: int = 1,
     probe_interval_ms: int = 100,
     delayed_ack: bool = False,
+    again_s: float | None = None,
 ) -> dict[str, Any]:
     """The configuration line for one host's agent: it sends and receives what concerns that host.
 
-    `peer` is the other host's address; `delayed_ack` comes from the TCP profile. Raises HostError when two
-    workloads share a port.
+    `peer` is the other host's address; `delayed_ack` comes from the TCP profile. `again_s` after its connection has
+    broken, a bulk that is limited by time alone begins again; None: never. Raises HostError when two workloads share
+    a port.
     """
     check_ports(workloads)
     return {
@@ -179,6 +181,7 @@ def agent_config(
         "seed": seed,
         "probe_interval_ms": probe_interval_ms,
         "delayed_ack": delayed_ack,
+        "again_s": again_s,
         "send": [to_dict(workload) for workload in workloads if sender_of(workload) == host],
         "receive": [to_dict(workload) for workload in workloads if sender_of(workload) != host],
     }
