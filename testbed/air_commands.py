@@ -15,6 +15,9 @@ from flowgraphs.air import Air, AirError
 from flowgraphs.recording import Recording
 from flowgraphs.series import gains_of, write_gains
 from testbed.errors import FadelabError
+from testbed.media import Shape
+from testbed.scenario import SIDES
+from testbed.scenario_file import load
 
 #: what a recording's full scale arrives with
 DEFAULT_INTERFERENCE_DBM = -60.0
@@ -42,10 +45,14 @@ def show_all() -> None:
             _show(air, console)
 
 
-def create(name: str, *, clock: str | None, seed: int | None, wait_streams: int | None) -> None:
-    """Make an air that stays."""
-    with Air.create(name, clock=clock, seed=seed, wait_streams=wait_streams, keep=True):
-        pass
+def create(name: str, *, clock: str | None, seed: int | None, wait_streams: int | None, scenario: Path | None) -> None:
+    """Make an air that stays; with a scenario, its stations ST and BAS are to hear each other as that says."""
+    wanted = None if scenario is None else load(scenario)
+    with Air.create(name, clock=clock, seed=seed, wait_streams=wait_streams, keep=True) as air:
+        if wanted is not None:
+            shape = Shape(air, wanted.radio)
+            for side in SIDES:
+                shape.apply(side, wanted.channel.direction(side))
 
 
 def remove(name: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from telemetry.records import Record
-from telemetry.sinks import Sink
+from telemetry.sinks import Sink, Sinks
 from testbed.live import Onlookers
 from testbed.results import Summary
 from testbed.scenario import Scenario
@@ -73,6 +73,11 @@ class DatabaseSink:
         message = self._sink.status().message
         if message:
             self._complain(message)
+
+
+def database_or_none(influx: "Influx | None", scenario: Scenario, run: str, runs: Path, complain: Complain) -> Sink:
+    """A `DatabaseSink`, or without a database one that keeps nothing."""
+    return Sinks(()) if influx is None else DatabaseSink(influx, scenario, run, runs, complain)
 
 
 def database_only(influx: "Influx | None", complain: Complain) -> Audience:

@@ -204,6 +204,8 @@ def demo(
 @click.option("--address", metavar="ADDRESS/BITS", help="Give the TAP this IPv4 address.")
 @click.option("--seconds", type=Finite(min=0.1), help="Stop after this long; default: at Ctrl-C.")
 @click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
+@influx_options
+@click.option("--run", help="The run the records belong to; the same at all stations and hosts.")
 def station(
     device: str,
     role: str,
@@ -213,6 +215,9 @@ def station(
     address: str | None,
     seconds: float | None,
     out: Path,
+    influx: str | None,
+    token_file: Path | None,
+    run: str | None,
 ) -> None:
     """Be one station of a radio link: a TAP on this side, a radio on the other.
 
@@ -220,7 +225,50 @@ def station(
     """
     from testbed import radio_commands
 
-    radio_commands.station(device, role, scenario, settings, tap=tap, address=address, seconds=seconds, out=out)
+    radio_commands.station(
+        device,
+        role,
+        scenario,
+        settings,
+        tap=tap,
+        address=address,
+        seconds=seconds,
+        out=out,
+        influx=(influx, token_file),
+        run=run,
+    )
+
+
+@cli.command()
+@click.option(
+    "--as", "role", type=click.Choice(["h1", "h2"]), default="h1", show_default=True, help="Which host to be."
+)
+@click.option("--peer", required=True, metavar="ADDRESS", help="The other host.")
+@click.option("--scenario", type=click.Path(path_type=Path), help="Workloads and TCP; default: the demo's.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of the scenario.")
+@click.option("--seconds", type=Finite(min=0.1), help="Stop after this long; default: at Ctrl-C.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
+@influx_options
+@click.option("--run", help="The run the records belong to; the same at all stations and hosts.")
+def host(
+    role: str,
+    peer: str,
+    scenario: Path | None,
+    settings: tuple[str, ...],
+    seconds: float | None,
+    out: Path,
+    influx: str | None,
+    token_file: Path | None,
+    run: str | None,
+) -> None:
+    """Be one host behind a station: send and receive a scenario's workloads, with its TCP.
+
+    Start the other host, with the other --as, behind the other station. Workloads limited by time alone go on until
+    the host ends. While it runs, the TCP settings of this network namespace are the scenario's.
+    """
+    from testbed import host_command
+
+    host_command.host(role, peer, scenario, settings, seconds=seconds, out=out, influx=(influx, token_file), run=run)
 
 
 @cli.command()
@@ -290,11 +338,12 @@ def air_list() -> None:
 @click.option("--clock", type=click.Choice(["realtime", "lockstep"]), help="Default: realtime.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of noise and fading; default: 1.")
 @click.option("--wait-streams", type=click.IntRange(min=0), help="Lockstep: hold the clock for N transmitters.")
-def air_create(name: str, clock: str | None, seed: int | None, wait_streams: int | None) -> None:
+@click.option("--scenario", type=click.Path(path_type=Path), help="Let radios ST and BAS meet its channel.")
+def air_create(name: str, clock: str | None, seed: int | None, wait_streams: int | None, scenario: Path | None) -> None:
     """Make the air NAME, which stays until it is removed; one that is there already must agree."""
     from testbed import air_commands
 
-    air_commands.create(name, clock=clock, seed=seed, wait_streams=wait_streams)
+    air_commands.create(name, clock=clock, seed=seed, wait_streams=wait_streams, scenario=scenario)
 
 
 @air.command("set")

@@ -15,6 +15,7 @@ from flowgraphs.frontend import RadioSettings
 from flowgraphs.phy import Received, SequenceGaps
 from flowgraphs.phys import make_phy
 from flowgraphs.recording import Recording, write_trace
+from testbed.audience import database_or_none, open_influx
 from testbed.commands import DEMO_SCENARIOS
 from testbed.errors import FadelabError
 from testbed.scenario import Side
@@ -35,11 +36,18 @@ def station(
     address: str | None,
     seconds: float | None,
     out: Path,
+    influx: tuple[str | None, Path | None],
+    run: str | None,
 ) -> None:
-    """Be one station until Ctrl-C, saying every second how it goes."""
-    scenario = load(path or DEMO_SCENARIOS["usrp"], settings, tier="usrp")
+    """Be one station until Ctrl-C, saying every second how it goes; `influx` is a URL and a token's file."""
+    scenario = load(path or DEMO_SCENARIOS["usrp"], settings, tier=_tier(device))
     console = Console(stderr=True)
     folder = out / folder_name(role)
+
+    def complain(line: str) -> None:
+        console.print(line, style="yellow", markup=False, highlight=False)
+
+    sink = database_or_none(open_influx(*influx), scenario, run or folder.name, out, complain)
     told_s = 0.0
     snr_db: float | None = None
 
@@ -70,9 +78,17 @@ def station(
                 highlight=False,
             )
 
-    final = run_station(scenario, _SIDES[role], device, tap=tap, folder=folder, seconds=seconds, up=up, report=report)
+    final = run_station(
+        scenario, _SIDES[role], device, tap=tap, folder=folder, seconds=seconds, up=up, sink=sink, report=report
+    )
     (folder / "station.json").write_text(json.dumps(final, indent=2) + "\n")
     console.print(f"{folder}/  station.json, traces", highlight=False, soft_wrap=True)
+
+
+def _tier(device: str) -> str:
+    """The tier of a station whose radio has these device arguments."""
+    arguments = dict(argument.partition("=")[::2] for argument in device.replace(" ", "").split(","))
+    return "vusrp" if "air" in arguments or arguments.get("type") == "vusrp" else "usrp"
 
 
 def record(target: Path, device: str, hz: float, rate_sps: float, gain_db: float | None, seconds: float) -> None:

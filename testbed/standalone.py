@@ -1,23 +1,39 @@
-"""One station on its own: for two machines with a radio each, or for looking into one end of a link.
+"""One station or one host on its own: for machines with a radio each, for containers, or to look into one end.
 
-The station is the same process as in a run (`station.py`); this is its keeper, which says what it does.
+The processes are the same as in a run (`station.py`, `hosts/agent.py`); this is their keeper, which passes on what they
+say. Records have the time 0 of this process, so two ends of one link are in step in a database (`--influx`), where
+times are the wall clock's, and nowhere else.
+
+Left out: a result. It takes both ends.
 """
 
+import signal
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hosts.profiles import applied_here, profile
+from hosts.workloads import Bulk, Host, OnOffUdp, Workload, agent_config
+from linklayer.schemes import SCHEMES
+from telemetry.records import FlowRecord, LinkRecord, PhyRecord, TcpRecord
+from telemetry.sinks import Sink
 from testbed.children import Child, ChildError, Family, Message
 from testbed.scenario import Scenario, Side
 from testbed.station import station_config
 
 _READY_S = 30.0
 _FINAL_S = 10.0
+#: what a workload limited by time alone lasts: ten years
+_ENDLESS_S = 10 * 365 * 86400.0
+#: how long after its connection has broken a host tries again
+_AGAIN_S = 1.0
+_FOREVER_S = float("inf")
 
-#: called with what the station says at every interval, by kind: link, phy
+#: called with what a process says, by kind: link, phy, tcp, flow, ready, broken
 Report = Callable[[str, Mapping[str, Any]], None]
 
 
@@ -30,11 +46,12 @@ def run_station(
     folder: Path,
     seconds: float | None,
     up: Callable[[], None],
+    sink: Sink,
     report: Report,
 ) -> Mapping[str, Any]:
-    """Be the station that transmits on `side` until `seconds` have passed or Ctrl-C; return its last word.
+    """Be the station that transmits on `side` until `seconds` have passed, Ctrl-C or SIGTERM; return its last word.
 
-    `up()` is called once the radio runs and the TAP is there. Raises ChildError, in one line.
+    `up()` is called once the radio runs and the TAP is there. Closes `sink`. Raises ChildError, in one line.
     """
     final: dict[str, Any] = {}
     started = False
@@ -46,24 +63,130 @@ def run_station(
                 started = True
             elif kind == "final":
                 final.update(body)
-            elif kind in ("link", "phy", "ready"):
-                report(kind, body if isinstance(body, dict) else {})
+            elif kind == "ready":
+                report(kind, {})
+            elif kind in ("link", "phy"):
+                sink.write(link_record(side, body) if kind == "link" else PhyRecord(**body))
+                report(kind, body)
 
     folder.mkdir(parents=True, exist_ok=True)
-    with Family() as family:
+    with _ended_by_sigterm(), Family() as family:
         child = family.add(Child("station", "testbed.station"))
         child.tell(station_config(scenario, side, wiring={"device": device}, folder=folder, tap=tap))
         if not family.listen(hear, lambda: started, timeout_s=_READY_S):
             raise ChildError(f"station: the radio did not start within {_READY_S:.0f} s")
         up()
-        child.tell({"go": time.monotonic_ns()})
-        with suppress(KeyboardInterrupt):
-            family.listen(hear, lambda: False, timeout_s=float("inf") if seconds is None else seconds)
-        child.tell({"stop": True})
-        family.listen(hear, lambda: child.ended, timeout_s=_FINAL_S, may_end=True)
+        with _clock(child, sink):
+            with suppress(KeyboardInterrupt):
+                family.listen(hear, lambda: False, timeout_s=_FOREVER_S if seconds is None else seconds)
+            _end(family, child, hear)
     return final
+
+
+def run_host(
+    scenario: Scenario,
+    host: Host,
+    peer: str,
+    *,
+    seconds: float | None,
+    sink: Sink,
+    report: Report,
+    tick: Callable[[], None],
+) -> None:
+    """Be one host, in the namespace we are in, until its work is done, `seconds` have passed, Ctrl-C or SIGTERM.
+
+    Workloads limited by time alone go on as long as the host does, and begin again when their connection breaks.
+    `tick` is called about ten times a second. Closes `sink`. Raises ChildError or HostError, in one line.
+    """
+    tcp = profile(scenario.tcp)
+    config = agent_config(
+        host,
+        [_lasting(work) for work in scenario.make_workloads()],
+        peer=peer,
+        seed=scenario.seed,
+        probe_interval_ms=scenario.timing.probe_interval_ms,
+        delayed_ack=tcp.delayed_ack,
+        again_s=_AGAIN_S,
+    )
+    said: set[str] = set()
+
+    def hear(child: Child, message: Message) -> None:
+        for kind, body in message.items():
+            said.add(kind)
+            if kind in ("tcp", "flow"):
+                sink.write(TcpRecord(**body) if kind == "tcp" else FlowRecord(**body))
+            if kind in ("tcp", "flow", "broken"):
+                report(kind, body)
+
+    with _ended_by_sigterm(), applied_here(tcp), Family() as family:
+        child = family.add(Child(f"host {host}", "hosts.agent"))
+        child.tell(config)
+        if not family.listen(hear, lambda: "ready" in said, timeout_s=_READY_S):
+            raise ChildError(f"host {host}: not ready after {_READY_S:.0f} s")
+        with _clock(child, sink):
+            with suppress(KeyboardInterrupt):
+                timeout_s = _FOREVER_S if seconds is None else seconds
+                family.listen(hear, lambda: "done" in said, timeout_s=timeout_s, tick=tick)
+            _end(family, child, hear)
+
+
+def link_record(side: Side, body: Mapping[str, Any]) -> LinkRecord:
+    """The record of what one station says of the direction it sends on, with nothing known of the far side."""
+    repairs = SCHEMES[body["scheme"]].repairs
+    return LinkRecord(
+        time_ns=body["time_ns"],
+        link=side,
+        scheme=body["scheme"],
+        established=body["established"],
+        throughput_bps=body["throughput_bps"],
+        goodput_bps=body["goodput_bps"],
+        packets=body["packets"],
+        frames=body["frames"],
+        retransmissions=body["retransmissions"],
+        fec_frames=body["fec_frames"],
+        fec_repairs=None,
+        # what a repairing scheme gave up, it knows; what was lost without one, the far side would
+        residual_losses=body["residual_losses"] if repairs else None,
+        eln_marks=0,
+        queue_bytes=body["queue_bytes"],
+        congestion_losses=body["congestion_losses"],
+        corruption_losses=None,
+    )
 
 
 def folder_name(role: str) -> str:
     """The name of the folder of a station that starts now."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-station-{role}"
+
+
+def _lasting(work: Workload) -> Workload:
+    """A workload without the limit of its time, unless it has another."""
+    if isinstance(work, OnOffUdp) or (isinstance(work, Bulk) and work.bytes is None):
+        return replace(work, duration_s=_ENDLESS_S)
+    return work
+
+
+@contextmanager
+def _clock(child: Child, sink: Sink) -> Iterator[None]:
+    """Let a process's time, and the sink's, begin now; close the sink at the end."""
+    child.tell({"go": time.monotonic_ns()})
+    sink.begin(time.time_ns())
+    try:
+        yield
+    finally:
+        sink.close()
+
+
+def _end(family: Family, child: Child, hear: Callable[[Child, Message], None]) -> None:
+    child.tell({"stop": True})
+    family.listen(hear, lambda: child.ended, timeout_s=_FINAL_S, may_end=True)
+
+
+@contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM, by which service managers end what they started, do what Ctrl-C does."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
