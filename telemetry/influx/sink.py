@@ -177,8 +177,11 @@ class InfluxSink:
                 self._remember(Batch(pack(lines), points))
 
     def _deliver(self, until: float) -> None:
-        """Send batches, oldest first, until none is left, the database is away or it is `until` (monotonic)."""
-        while self._retry_at <= time.monotonic() < until:
+        """Send batches, oldest first, until none is left, the database is away or it is `until` (monotonic).
+
+        One is tried in any case.
+        """
+        while time.monotonic() >= self._retry_at:
             spooled = self._spool.first()
             batch = spooled or (self._memory[0] if self._memory else None)
             if batch is None:
@@ -196,6 +199,8 @@ class InfluxSink:
                 self._spool.pop()
             else:
                 self._forget()
+            if time.monotonic() >= until:
+                return
 
     def _send(self, batch: Batch) -> int:
         """Send one batch, in pieces if need be; return how many points were taken."""

@@ -176,8 +176,11 @@ class Spool:
 
 
 def _take(path: Path) -> _Lane | None:
-    """Lock a lane, or return None when somebody has."""
-    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    """Lock a lane, or return None when somebody has, or it is another user's."""
+    try:
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    except PermissionError:
+        return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -13,7 +13,10 @@ from telemetry.influx import Influx, InfluxError
 
 @contextmanager
 def influxd(folder: Path, port: int, **settings: str) -> Iterator[str]:
-    """A server on loopback with its data in `folder`; `settings` are influxd's variables. Yields its URL."""
+    """A server on loopback with its data in `folder`; `settings` are influxd's variables. Yields its URL.
+
+    It ends by SIGKILL, and can be started again on the same folder.
+    """
     environment = {
         "INFLUXDB_REPORTING_DISABLED": "true",
         "INFLUXDB_BIND_ADDRESS": "127.0.0.1:0",
@@ -36,8 +39,8 @@ def influxd(folder: Path, port: int, **settings: str) -> Iterator[str]:
         wait_until(lambda: answers(url))
         yield url
     finally:
-        process.terminate()
-        process.wait(30)
+        process.kill()
+        process.wait()
 
 
 def answers(url: str) -> bool:

@@ -1,0 +1,434 @@
+"""Records on their way into InfluxDB, and everything that can come between.
+
+Databases are real; only where a fault cannot be had from a real one, or the order of requests is looked at, a small
+HTTP server of the test's own answers.
+"""
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from telemetry.influx import Influx, InfluxError, InfluxServer, InfluxSink
+from telemetry.influx import sink as sink_module
+from telemetry.influx.line import Encoder
+from telemetry.parquet import ParquetSink, read_records
+from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+from telemetry.sinks import Sinks
+from tests.telemetry.influxd import answers, count, free_port, influxd, wait_until
+
+TAGS = {"run": "a-run", "tier": "emulated", "scenario": "s"}
+EPOCH_NS = time.time_ns()
+#: a figure of each measurement that is always there
+FIGURES = {"tcp": "cwnd_bytes", "flow": "bytes_received", "link": "frames", "phy": "per", "control": "value"}
+
+LEAVER = """
+import sys, time
+from pathlib import Path
+from telemetry.influx import Influx, InfluxSink
+from telemetry.records import FlowRecord
+sink = InfluxSink(Influx(sys.argv[1]), {"run": "killed"}, Path(sys.argv[2]))
+sink.begin(int(sys.argv[3]))
+for n in range(700):
+    sink.write(FlowRecord(n, "h2", "bulk", n, 0.0))
+while sink._spool.points < 700:
+    time.sleep(0.01)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def records(number: int, start: int = 0) -> list[Record]:
+    """So many records of all kinds, each with a time of its own."""
+    kinds: list[Record] = [
+        TcpRecord(0, "h1", "bulk", 14480, None, 51.25, 251.0, 1 << 40, 3, 1),
+        FlowRecord(0, "h2", "bulk", 1 << 40, 1.5e6),
+        LinkRecord(0, "up", "slacp", True, 2e6, 1.9e6, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8),
+        PhyRecord(0, "down", 20.5, -25.0, 12.5, 0.01),
+        ControlRecord(0, "snr_db", "12.5"),
+    ]
+    return [replace(kinds[n % len(kinds)], time_ns=n) for n in range(start, start + number)]
+
+
+def stored(influx: Influx) -> dict[str, int]:
+    return {measurement: count(influx, measurement, field) for measurement, field in FIGURES.items()}
+
+
+def feed(sink: InfluxSink, number: int, start: int = 0) -> None:
+    for record in records(number, start):
+        sink.write(record)
+
+
+class Stub:
+    """Answers as told, and remembers the lines it accepted."""
+
+    def __init__(self) -> None:
+        self.status = 204
+        self.lines: list[str] = []
+        self.refused = 0
+
+    def serve(self) -> Iterator["Stub"]:
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = gzip.decompress(self.rfile.read(int(self.headers["Content-Length"])))
+                if stub.status == 204:
+                    stub.lines += body.decode().splitlines()
+                else:
+                    stub.refused += 1
+                self.send_response(stub.status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        class Server(ThreadingHTTPServer):
+            # A connection that is kept alive would keep its thread.
+            daemon_threads = True
+            block_on_close = False
+
+        with Server(("127.0.0.1", 0), Handler) as web:
+            self.url = f"http://127.0.0.1:{web.server_port}"
+            thread = threading.Thread(target=web.serve_forever, args=(0.01,), daemon=True)
+            thread.start()
+            yield self
+            web.shutdown()
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    yield from Stub().serve()
+
+
+def test_records_arrive_with_their_tags_and_times(influx: Influx, tmp_path: Path) -> None:
+    sink = InfluxSink(influx, TAGS, tmp_path / "spool")
+    sink.begin(EPOCH_NS)
+    feed(sink, 1000)
+    wait_until(lambda: sink.status().written == 1000)
+    assert sink.status() == sink_module.SinkStatus(1000, 0, 0, 0, "writing", "")
+    sink.close()
+    assert sink.status() == sink_module.SinkStatus(1000, 0, 0, 0, "closed", "")
+    assert stored(influx) == dict.fromkeys(FIGURES, 200)
+    (series,) = influx.query("SELECT * FROM flow GROUP BY * LIMIT 1")
+    assert series.tags == {**TAGS, "host": "h2", "flow": "bulk"}
+    assert dict(zip(series.columns, series.values[0], strict=True)) == {
+        "time": EPOCH_NS + 1,
+        "bytes_received": 1 << 40,
+        "goodput_bps": 1.5e6,
+    }
+    assert list(tmp_path.iterdir()) == [], "nothing was spooled"
+
+
+def test_a_record_of_nothing_is_no_point(influx: Influx, tmp_path: Path) -> None:
+    sink = InfluxSink(influx, TAGS, tmp_path)
+    sink.begin(EPOCH_NS)
+    sink.write(PhyRecord(1, "down", None, None, None, None))
+    sink.write(PhyRecord(2, "down", None, None, None, 0.5))
+    sink.close()
+    assert sink.status().written == count(influx, "phy", "per") == 1
+
+
+def test_a_run_that_never_began(tmp_path: Path) -> None:
+    sink = InfluxSink(Influx(f"http://127.0.0.1:{free_port()}"), TAGS, tmp_path)
+    sink.close()
+    assert sink.status() == sink_module.SinkStatus(0, 0, 0, 0, "closed", "")
+
+
+def test_nothing_is_lost_while_the_database_is_killed_and_down(tmp_path: Path) -> None:
+    """The same records go to Parquet; in the end both have the same."""
+    port = free_port()
+    (tmp_path / "db").mkdir()
+    (tmp_path / "parquet").mkdir()
+    influx = Influx(f"http://127.0.0.1:{port}")
+    influx_sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
+    parquet_sink = ParquetSink(tmp_path / "parquet", TAGS)
+    sinks = Sinks([influx_sink, parquet_sink])
+    sinks.begin(EPOCH_NS)
+    stopped = threading.Event()
+    sent = []
+
+    def run() -> None:
+        while not stopped.wait(0.005):
+            for record in records(20, start=20 * len(sent)):
+                sinks.write(record)
+            sent.append(20)
+
+    thread = threading.Thread(target=run)
+    with influxd(tmp_path / "db", port):
+        influx.create_database(30)
+        thread.start()
+        wait_until(lambda: influx_sink.status().written > 500)
+    wait_until(lambda: influx_sink._spool.points > 500)
+    assert influx_sink.status().state == "away"
+    assert "Connection refused" in influx_sink.status().message
+    with influxd(tmp_path / "db", port):
+        before = influx_sink.status().written
+        wait_until(lambda: influx_sink.status().written > before + 500)
+        stopped.set()
+        thread.join()
+        sinks.close()
+        status = influx_sink.status()
+        assert (status.written, status.waiting, status.dropped) == (sum(sent), 0, 0)
+        rows = {name: len(read_records(tmp_path / "parquet", name)) for name in FIGURES}
+        assert stored(influx) == rows
+        assert sum(rows.values()) == sum(sent)
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_a_kill_is_mended_by_the_supervisor(tmp_path: Path) -> None:
+    with InfluxServer(tmp_path / "db", port=0) as server:
+        influx = Influx(server.url)
+        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
+        sink.begin(EPOCH_NS)
+        for part in range(4):
+            feed(sink, 500, start=500 * part)
+            wait_until(lambda part=part: sink.status().written > 500 * part)  # type: ignore[misc]
+            pid = server.pid
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+        sink.close()
+        assert sink.status().written == 2000
+        wait_until(lambda: server.restarts == 4 and answers(server.url))
+        assert stored(influx) == dict.fromkeys(FIGURES, 400)
+
+
+def test_a_server_that_hangs(tmp_path: Path) -> None:
+    with InfluxServer(tmp_path / "db", port=0) as server:
+        influx = Influx(server.url)
+        sink = InfluxSink(Influx(server.url, timeout_s=0.2), TAGS, tmp_path / "spool", flush_s=30)
+        sink.begin(EPOCH_NS)
+        pid = server.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        feed(sink, 1000)
+        wait_until(lambda: sink._spool.points == 1000)
+        assert "no answer in time" in sink.status().message
+        os.kill(pid, signal.SIGCONT)
+        sink.close()
+        assert (sink.status().written, sink.status().waiting) == (1000, 0)
+        assert stored(influx) == dict.fromkeys(FIGURES, 200)
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 401, 403, 404, 301])
+def test_order_is_kept(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    monkeypatch.setattr(sink_module, "_BATCH_POINTS", 7)
+    sink = InfluxSink(Influx(stub.url), TAGS, tmp_path)
+    sink.begin(EPOCH_NS)
+    feed(sink, 100)
+    wait_until(lambda: len(stub.lines) == 100)
+    stub.status = status
+    feed(sink, 100, start=100)
+    wait_until(lambda: stub.refused >= 2)
+    feed(sink, 100, start=200)
+    wait_until(lambda: sink._spool.points == 200)
+    assert sink.status().state == "away"
+    stub.status = 204
+    feed(sink, 100, start=300)
+    wait_until(lambda: sink.status().written == 400)
+    sink.close()
+    expected = Encoder(TAGS, EPOCH_NS).lines(records(400))[0].decode().splitlines()
+    assert stub.lines == expected
+
+
+def test_what_a_closed_sink_left_is_sent_by_the_next(influx: Influx, tmp_path: Path) -> None:
+    nowhere = Influx(f"http://127.0.0.1:{free_port()}")
+    for part in range(3):
+        sink = InfluxSink(nowhere, TAGS, tmp_path, flush_s=0)
+        sink.begin(EPOCH_NS)
+        feed(sink, 50, start=50 * part)
+        sink.close()
+        status = sink.status()
+        assert (status.written, status.waiting, status.dropped, status.state) == (0, 50 * (part + 1), 0, "closed")
+        assert status.message.startswith(f"{status.waiting} records wait in {tmp_path} for the next run; InfluxDB at")
+    sink = InfluxSink(influx, TAGS, tmp_path)
+    sink.begin(EPOCH_NS)
+    wait_until(lambda: sink.status().written == 150)
+    sink.close()
+    assert stored(influx) == dict.fromkeys(FIGURES, 30)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_sent_by_the_next(influx: Influx, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", LEAVER, f"http://127.0.0.1:{free_port()}", str(tmp_path), str(EPOCH_NS)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        process.send_signal(signal.SIGKILL)
+    sink = InfluxSink(influx, TAGS, tmp_path)
+    sink.begin(EPOCH_NS)
+    feed(sink, 5)
+    sink.close()
+    assert sink.status().written == 705
+    (series,) = influx.query("SELECT count(bytes_received) FROM flow WHERE run = $run", {"run": "killed"})
+    assert series.values[0][1] == 700
+
+
+def test_two_sinks_share_a_spool(influx: Influx, tmp_path: Path) -> None:
+    nowhere = Influx(f"http://127.0.0.1:{free_port()}")
+    sinks = [InfluxSink(nowhere, {"run": run}, tmp_path, flush_s=0) for run in ("one", "other")]
+    for sink in sinks:
+        sink.begin(EPOCH_NS)
+        feed(sink, 100)
+    wait_until(lambda: all(sink._spool.points == 100 for sink in sinks))
+    for sink in sinks:
+        sink.close()
+    last = InfluxSink(influx, TAGS, tmp_path)
+    last.begin(EPOCH_NS)
+    last.close()
+    assert last.status().written == 200
+    assert stored(influx) == dict.fromkeys(FIGURES, 40)
+
+
+def test_a_database_dropped_in_mid_run(influx: Influx, tmp_path: Path) -> None:
+    sink = InfluxSink(influx, TAGS, tmp_path, flush_s=30)
+    sink.begin(EPOCH_NS)
+    feed(sink, 100)
+    wait_until(lambda: sink.status().written == 100)
+    influx.query(f"DROP DATABASE {influx.database}")
+    feed(sink, 100, start=100)
+    wait_until(lambda: sink.status().state == "away")
+    assert f"no database {influx.database}" in sink.status().message
+    influx.create_database(30)
+    sink.close()
+    assert (sink.status().written, sink.status().message) == (200, "")
+    assert stored(influx) == dict.fromkeys(FIGURES, 20)
+
+
+def test_a_wrong_token_keeps_everything_for_the_right_one(tmp_path: Path) -> None:
+    (tmp_path / "db").mkdir()
+    with influxd(tmp_path / "db", free_port(), INFLUXDB_HTTP_AUTH_ENABLED="true") as url:
+        Influx(url).query("CREATE USER admin WITH PASSWORD 'secret' WITH ALL PRIVILEGES")
+        influx = Influx(url, "admin:secret")
+        influx.create_database(30)
+        sink = InfluxSink(Influx(url, "admin:other"), TAGS, tmp_path / "spool", flush_s=0)
+        sink.begin(EPOCH_NS)
+        feed(sink, 100)
+        sink.close()
+        assert sink.status().waiting == 100
+        assert "the token is not accepted (authorization failed)" in sink.status().message
+        sink = InfluxSink(influx, TAGS, tmp_path / "spool")
+        sink.begin(EPOCH_NS)
+        sink.close()
+        assert stored(influx) == dict.fromkeys(FIGURES, 20)
+
+
+def test_what_the_database_refuses_is_set_aside_and_holds_nothing_up(influx: Influx, tmp_path: Path) -> None:
+    influx.write(f"control value=1.5 {EPOCH_NS}\n".encode())
+    sink = InfluxSink(influx, TAGS, tmp_path)
+    sink.begin(EPOCH_NS)
+    feed(sink, 100)
+    wait_until(lambda: sink.status().written + sink.status().rejected == 100)
+    sink.write(FlowRecord(100, "h2", "bulk", 1, 1.0))
+    sink.close()
+    status = sink.status()
+    assert (status.written, status.rejected, status.waiting, status.dropped) == (81, 20, 0, 0)
+    assert status.message.startswith(f"20 records refused, kept in {tmp_path / 'rejected'}: InfluxDB at")
+    assert "field type conflict" in status.message
+    assert stored(influx) == {"tcp": 20, "flow": 21, "link": 20, "phy": 20, "control": 1}
+    kept = [gzip.decompress(path.read_bytes()).decode() for path in (tmp_path / "rejected").iterdir()]
+    assert sum(text.count("\ncontrol,") for text in kept) == 20
+    assert all(text.startswith("# InfluxDB at ") for text in kept)
+
+
+def test_requests_are_made_as_small_as_the_database_wants_them(tmp_path: Path) -> None:
+    (tmp_path / "db").mkdir()
+    with influxd(tmp_path / "db", free_port(), INFLUXDB_HTTP_MAX_BODY_SIZE="600") as url:
+        influx = Influx(url)
+        influx.create_database(30)
+        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
+        sink.begin(EPOCH_NS)
+        feed(sink, 500)
+        sink.write(ControlRecord(500, "huge", os.urandom(2000).hex()))
+        sink.close()
+        assert (sink.status().written, sink.status().rejected) == (500, 1)
+        assert "Request Entity Too Large" in sink.status().message
+        assert stored(influx) == dict.fromkeys(FIGURES, 100)
+
+
+def test_without_a_disk_records_wait_in_memory(stub: Stub, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    stub.status = 503
+    sink = InfluxSink(Influx(stub.url), TAGS, tmp_path / "file" / "spool")
+    sink.begin(EPOCH_NS)
+    feed(sink, 100)
+    wait_until(lambda: "Not a directory" in sink.status().message)
+    assert sink.status().waiting == 100
+    stub.status = 204
+    feed(sink, 100, start=100)
+    wait_until(lambda: sink.status().written == 200)
+    sink.close()
+    assert stub.lines == Encoder(TAGS, EPOCH_NS).lines(records(200))[0].decode().splitlines()
+
+
+def test_what_neither_database_nor_disk_nor_memory_takes_is_told(
+    stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sink_module, "_MEMORY_BYTES", 500)
+    monkeypatch.setattr(sink_module, "_QUEUE_RECORDS", 50)
+    monkeypatch.setattr(sink_module, "_BATCH_POINTS", 10)
+    (tmp_path / "file").write_bytes(b"")
+    stub.status = 503
+    sink = InfluxSink(Influx(stub.url), TAGS, tmp_path / "file" / "spool", flush_s=0)
+    sink.begin(EPOCH_NS)
+    given = 0
+    while not sink.status().dropped:
+        feed(sink, 10, start=given)
+        given += 10
+        time.sleep(0.01)
+    wait_until(lambda: sink.status().waiting + sink.status().dropped == given)
+    with pytest.raises(InfluxError) as caught:
+        sink.close()
+    line = str(caught.value)
+    assert line.startswith(f"{given} records will never be in InfluxDB: InfluxDB at {stub.url}: status 503")
+    assert f"spool {tmp_path / 'file' / 'spool'}: Not a directory" in line
+    assert (sink.status().waiting, sink.status().dropped) == (0, given)
+
+
+def test_a_database_whose_disk_is_full(tmp_path: Path) -> None:
+    """influxd 1.6 stays stuck when there is room again, until its supervisor starts it anew."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small file system needs root")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)], check=True)
+    try:
+        with InfluxServer(disk / "db", port=0) as server:
+            influx = Influx(server.url)
+            ballast = disk / "ballast"
+            ballast.write_bytes(bytes(1_900_000))
+            sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
+            sink.begin(EPOCH_NS)
+            given = 0
+            while sink.status().state != "away":
+                feed(sink, 500, start=given)
+                given += 500
+                time.sleep(0.01)
+            assert "no space left on device" in sink.status().message
+            feed(sink, 500, start=given)
+            given += 500
+            ballast.unlink()
+            subprocess.run(["mount", "-o", "remount,size=50m", str(disk)], check=True)
+            sink.close()
+            assert (sink.status().written, sink.status().waiting) == (given, 0)
+            assert stored(influx) == dict.fromkeys(FIGURES, given // 5)
+            assert server.restarts == 1
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
