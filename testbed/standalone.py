@@ -7,6 +7,7 @@ times are the wall clock's, and nowhere else.
 Left out: a result. It takes both ends.
 """
 
+import secrets
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -72,7 +73,8 @@ def run_station(
     folder.mkdir(parents=True, exist_ok=True)
     with _ended_by_sigterm(), Family() as family:
         child = family.add(Child("station", "testbed.station"))
-        child.tell(station_config(scenario, side, wiring={"device": device}, folder=folder, tap=tap))
+        start = secrets.randbits(64)
+        child.tell(station_config(scenario, side, wiring={"device": device}, folder=folder, tap=tap, start=start))
         if not family.listen(hear, lambda: started, timeout_s=_READY_S):
             raise ChildError(f"station: the radio did not start within {_READY_S:.0f} s")
         up()

@@ -62,11 +62,13 @@ def station_config(
     folder: Path,
     namespace: str | None = None,
     tap: str = TAP_NAME,
+    start: int | None = None,
 ) -> dict[str, Any]:
     """The configuration line for the station that transmits on `side`.
 
     `wiring` is what the tier's medium gives it: a socket's `peer_fd` or a radio's `device`. Traces and recordings go
-    to `folder`. Without a namespace it stays where it is started.
+    to `folder`. Without a namespace it stays where it is started. `start` tells this start from others with the same
+    seed: where the peer goes on, the same random numbers would look like the station it has a session with.
     """
     return {
         "scenario": scenario.model_dump(mode="json", exclude_defaults=True),
@@ -74,6 +76,7 @@ def station_config(
         "namespace": namespace,
         "tap": tap,
         "folder": str(folder),
+        "start": start,
         **wiring,
     }
 
@@ -109,6 +112,7 @@ class StationProcess:
         self._scheme = SCHEMES[scenario.link.scheme]
         #: changes of the scenario so far
         self._changes = 0
+        self._start = config.get("start")
         self.link = self._make_link()
         #: what links before this one have done
         self._before = LinkCounters()
@@ -151,7 +155,7 @@ class StationProcess:
         return self._scheme.make(
             # the peer's frames set our ACK timer
             scenario.link.slacp.config(frame_ms(back, scenario.max_frame_bytes)),
-            self._rng("link"),
+            self._rng("link" if self._start is None else f"link {self._start}"),
             time.monotonic_ns(),
         )
 
