@@ -1,0 +1,36 @@
+"""Write Grafana's files: `python -m dashboard.grafana_boards [FOLDER]`, by default `dashboard/grafana`."""
+
+import json
+import sys
+from pathlib import Path
+
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+from dashboard.grafana_boards import link, overview, radio, tcp
+from dashboard.grafana_boards.provisioning import DASHBOARDS, DATASOURCES
+
+FOLDER = Path(__file__).parents[1] / "grafana"
+_BOARDS = {"overview": overview, "tcp": tcp, "link": link, "radio": radio}
+
+
+def files() -> dict[str, str]:
+    """Return the files by their paths below `dashboard/grafana`."""
+    found = {
+        "provisioning/datasources/fadelab.yaml": DATASOURCES,
+        "provisioning/dashboards/fadelab.yaml": DASHBOARDS,
+    }
+    for name, module in _BOARDS.items():
+        found[f"boards/{name}.json"] = json.dumps(module.make(), cls=JSONEncoder, indent=2, ensure_ascii=False) + "\n"
+    return found
+
+
+def write(folder: Path) -> None:
+    """Write them all."""
+    for name, content in files().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)

@@ -1,0 +1,91 @@
+"""What Grafana would do with a board, done by hand: put its queries together and ask a real InfluxDB.
+
+Variables come from their own queries, one after the other; then the time range and the interval go in.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dashboard.grafana_boards.__main__ import files
+from telemetry.influx import Influx, InfluxServer, InfluxSink
+from telemetry.records import Record
+
+BOARDS: dict[str, dict[str, Any]] = {
+    Path(name).stem: json.loads(text) for name, text in files().items() if name.endswith(".json")
+}
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+
+
+@contextmanager
+def database(folder: Path) -> Iterator[Influx]:
+    """An InfluxDB of one's own."""
+    with InfluxServer(folder, port=0) as server:
+        influx = Influx(server.url)
+        influx.create_database(retention_days=36500)
+        yield influx
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A run in a database, and when it was (Unix, ms)."""
+
+    influx: Influx
+    run: str
+    from_ms: int
+    to_ms: int
+
+    def variables(self, board: dict[str, Any]) -> dict[str, list[str]]:
+        """The board's variables: of this run, and otherwise all there is."""
+        chosen: dict[str, list[str]] = {}
+        for variable in board["templating"]["list"]:
+            query = self.interpolate(variable["query"], chosen)
+            found = sorted({row[1] for series in self.influx.query(query) for row in series.values})
+            if variable["name"] == "run":
+                assert self.run in found
+                found = [self.run]
+            assert found, query
+            chosen[variable["name"]] = found
+        return chosen
+
+    def interpolate(self, query: str, chosen: dict[str, list[str]], interval: str = "1s") -> str:
+        """Put values for variables and macros into a query."""
+        for name, values in chosen.items():
+            escaped = [re.sub(r"[\\^$*+?.()|[\]{}/]", r"\\\g<0>", value) for value in values]
+            query = query.replace(f"${{{name}:regex}}", escaped[0] if len(escaped) == 1 else f"({'|'.join(escaped)})")
+        query = query.replace("$timeFilter", f"time >= {self.from_ms}ms and time <= {self.to_ms}ms")
+        query = query.replace("$__interval", interval)
+        assert "$" not in query.replace("$/", ""), query
+        return query
+
+    def rows(self, query: str, board: dict[str, Any], interval: str = "1s") -> list[tuple[dict[str, str], list[Any]]]:
+        """Every series of a query's answer: its tags and its values, the first of each row after the time."""
+        answer = self.influx.query(self.interpolate(query, self.variables(board), interval))
+        return [(series.tags, [row[1] for row in series.values]) for series in answer]
+
+
+def targets(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Everything on a board that asks the database, but for its variables."""
+    for panel in board["panels"]:
+        yield from panel["targets"]
+    for annotation in board["annotations"]["list"]:
+        yield annotation["target"]
+
+
+def keep(influx: Influx, run: str, epoch_ns: int, records: Iterable[Record], spool: Path) -> Filled:
+    """Write a run's records as a run does."""
+    sink = InfluxSink(influx, {"run": run, "tier": "vusrp", "scenario": "sample"}, spool)
+    sink.begin(epoch_ns)
+    last_ns = 0
+    for record in records:
+        sink.write(record)
+        last_ns = max(last_ns, record.time_ns)
+    sink.close()
+    assert sink.status().waiting == 0
+    return Filled(influx, run, epoch_ns // MS, (epoch_ns + last_ns) // MS + 1)
