@@ -102,7 +102,7 @@ class Influx:
         found = []
         for result in results:
             if "error" in result:
-                raise InfluxError(f"{self._name}: {result['error']}")
+                raise InfluxError(f"{self._name}: {self._explained(result['error'])}")
             for series in result.get("series", ()):
                 # `partial` is not looked at: 1.6 sets it on every series of more than 10,000 rows, whole ones too.
                 tags = series.get("tags", {})
@@ -141,6 +141,10 @@ class Influx:
             f"CREATE DATABASE {database};"
             f"ALTER RETENTION POLICY autogen ON {database} DURATION {retention_days}d SHARD DURATION 1d DEFAULT"
         )
+
+    def _explained(self, error: str) -> str:
+        # All that 1.6 says of several statements when their database is not there.
+        return f"{error}; is there a database {self.database}?" if error == "not executed" else error
 
     @property
     def _name(self) -> str:

@@ -274,7 +274,9 @@ def _free_port(port: int) -> int:
             reason = error.strerror
     url = f"http://127.0.0.1:{port}"
     try:
-        reason = f"an InfluxDB {Influx(url).version()} is there already; use it (its URL is {url}) or stop it"
+        reason = (
+            f"an InfluxDB {Influx(url, timeout_s=1).version()} is there already; use it (its URL is {url}) or stop it"
+        )
     except InfluxError:
         reason = f"{reason}; stop what uses it"
     raise InfluxError(f"port {port} of 127.0.0.1: {reason}, or choose another port")

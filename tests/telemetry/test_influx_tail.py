@@ -1,0 +1,116 @@
+"""Records read back as they arrive."""
+
+import time
+from dataclasses import replace
+from math import isnan
+
+import pytest
+
+from telemetry.influx import Influx, InfluxError, InfluxTail
+from telemetry.influx.line import Encoder
+from telemetry.influx.tail import Arrival
+from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+
+TAGS = {"run": "a run", "tier": "emulated", "scenario": "s"}
+NOW_NS = time.time_ns()
+S = 1_000_000_000
+
+RECORDS: list[Record] = [
+    TcpRecord(1, "h1", "bulk", 14480, 7240, 51.25, 251.0, 1 << 60, 3, 1),
+    TcpRecord(2, "h2", "bulk", 14480, None, None, None, 0, 0, 0),
+    FlowRecord(3, "h2", "bulk", 1 << 40, 2.0),
+    LinkRecord(4, "up", "slacp", False, 2e6, 1.9e6, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8),
+    PhyRecord(5, "down", 20.0, None, 12.5, None),
+    ControlRecord(6, "link.scheme", '"none"'),
+]
+
+
+def write(influx: Influx, *records: Record, tags: dict[str, str] | None = None) -> None:
+    """Write records whose times are after NOW_NS."""
+    influx.write(Encoder(TAGS if tags is None else tags, NOW_NS).lines(records)[0])
+
+
+def at(seconds: float, flow: str = "bulk") -> FlowRecord:
+    return FlowRecord(int(seconds * S), "h2", flow, 7, 8.0)
+
+
+def seconds(arrivals: list[Arrival]) -> list[float]:
+    return [(arrival.time_ns - NOW_NS) / S for arrival in arrivals]
+
+
+def test_records_come_back_as_they_were(influx: Influx) -> None:
+    tail = InfluxTail(influx, since_ns=NOW_NS)
+    assert tail.poll() == []
+    write(influx, *reversed(RECORDS))
+    arrivals = tail.poll()
+    for (tags, time_ns, record), sent in zip(arrivals, RECORDS, strict=True):
+        assert tags == TAGS
+        assert time_ns == record.time_ns == NOW_NS + sent.time_ns
+        assert replace(record, time_ns=sent.time_ns) == sent
+        assert [type(value) for value in vars_of(record)] == [type(value) for value in vars_of(sent)]
+
+
+def vars_of(record: Record) -> list[object]:
+    return [getattr(record, name) for name in record.__slots__]
+
+
+def test_each_comes_once_also_out_of_step(influx: Influx) -> None:
+    tail = InfluxTail(influx, since_ns=NOW_NS, overlap_s=1.0)
+    write(influx, at(10), at(10.1))
+    assert seconds(tail.poll()) == [10, 10.1]
+    assert tail.poll() == []
+    write(influx, at(9.5), at(10, "other"), at(10.2), at(10.1))
+    write(influx, at(10.1), tags={**TAGS, "run": "another"})
+    assert seconds(tail.poll()) == [9.5, 10, 10.1, 10.2]
+    write(influx, at(9.1), at(12))
+    assert seconds(tail.poll()) == [12], "9.1 is history"
+    write(influx, at(11.5))
+    assert seconds(tail.poll()) == [11.5]
+    assert tail.poll() == []
+
+
+def test_measurements_do_not_wait_for_each_other(influx: Influx) -> None:
+    tail = InfluxTail(influx, since_ns=NOW_NS)
+    write(influx, at(100))
+    assert seconds(tail.poll()) == [100]
+    write(influx, replace(RECORDS[0], time_ns=S))
+    assert seconds(tail.poll()) == [1]
+
+
+def test_what_was_there_before_is_history(influx: Influx) -> None:
+    write(influx, at(-60))
+    tail = InfluxTail(influx)
+    assert tail.poll() == []
+    write(influx, at(60))
+    assert seconds(tail.poll()) == [60]
+
+
+def test_what_is_not_in_the_database(influx: Influx) -> None:
+    """A rate that was not finite and a name that was empty were not written."""
+    tail = InfluxTail(influx, since_ns=NOW_NS)
+    write(influx, FlowRecord(1, "", "bulk", 5, float("nan")))
+    (arrival,) = tail.poll()
+    assert isinstance(arrival.record, FlowRecord)
+    assert (arrival.record.host, arrival.record.bytes_received) == ("", 5)
+    assert isnan(arrival.record.goodput_bps)
+
+
+def test_rows_of_other_programs(influx: Influx) -> None:
+    tail = InfluxTail(influx, since_ns=NOW_NS)
+    influx.write(
+        f"flow,host=h2,flow=a goodput_bps=1 {NOW_NS}\n"
+        f"flow,host=h2,flow=a,extra=tag goodput_bps=1,bytes_received=2i,more=3 {NOW_NS}\n"
+        f"cpu load=1 {NOW_NS}\n".encode()
+    )
+    (arrival,) = tail.poll()
+    assert arrival == ({"extra": "tag"}, NOW_NS, FlowRecord(NOW_NS, "h2", "a", 2, 1.0))
+
+
+def test_a_database_that_is_gone(influx: Influx) -> None:
+    tail = InfluxTail(influx, since_ns=NOW_NS)
+    influx.query(f"DROP DATABASE {influx.database}")
+    with pytest.raises(InfluxError, match="is there a database test"):
+        tail.poll()
+    influx.create_database(30)
+    write(influx, at(1))
+    assert seconds(tail.poll()) == [1]
