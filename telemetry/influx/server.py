@@ -81,7 +81,7 @@ class InfluxServer:
         self.port = port
         self._database = database
         self._retention_days = retention_days
-        #: how often it has been started again
+        #: how often it has been started again since `start`
         self.restarts = 0
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -116,6 +116,8 @@ class InfluxServer:
         except InfluxError:
             self._disown_folder()
             raise
+        self._stopping.clear()
+        self.restarts = 0
         # The kernel's death signal counts the parent thread, so the thread that starts influxd must last.
         self._supervisor = threading.Thread(target=self._supervise, name="influxd", daemon=True)
         self._supervisor.start()

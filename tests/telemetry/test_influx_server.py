@@ -58,8 +58,9 @@ def test_it_is_ready_when_the_block_begins_and_gone_when_it_ends(tmp_path: Path)
 
 
 def test_data_outlive_it(tmp_path: Path) -> None:
-    for number in range(3):
-        with InfluxServer(tmp_path, port=0) as server:
+    same = InfluxServer(tmp_path, port=0)
+    for number, server in enumerate((InfluxServer(tmp_path, port=0), same, same)):
+        with server:
             influx = Influx(server.url)
             assert count(influx, "m", "v") == number
             influx.write(b"m v=1\n")
