@@ -53,8 +53,11 @@ class Influx:
     """
 
     def __init__(self, url: str, token: str | None = None, database: str = DATABASE, *, timeout_s: float = 5.0) -> None:
-        self.url = _checked(url).url.rstrip("/")
+        parts = _checked(url)
+        self.url = parts.url.rstrip("/")
         self.database = database
+        #: as in fadelab@127.0.0.1:8086; fit for the name of a file
+        self.label = f"{database}@{parts.netloc}{parts.path or ''}".rstrip("/").replace("/", "_")
         self._has_token = token is not None
         self._headers = _authorization(token)
         self._http = urllib3.PoolManager(

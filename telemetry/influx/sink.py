@@ -64,7 +64,8 @@ class SinkStatus:
 class InfluxSink:
     """A sink (`telemetry/sinks.py`) that writes to a database; every point bears `tags`.
 
-    `spool` is a folder for this database's batches, which other sinks and processes may use at the same time.
+    What waits is kept in `spool`, in a folder for each database (`Influx.label`); other sinks and processes may use it
+    at the same time.
     `close` takes up to `flush_s` and one time-out of `influx` to send what is left.
     """
 
@@ -72,7 +73,7 @@ class InfluxSink:
         self._influx = influx
         self._tags = dict(tags)
         self._flush_s = flush_s
-        self._spool = Spool(spool)
+        self._spool = Spool(spool / influx.label)
         self._queue: deque[Record] = deque()
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()

@@ -1,6 +1,6 @@
 """Batches on disk, first in, first out: what waits while the database is away.
 
-Layout of a spool folder, which belongs to one database:
+Layout of a folder, which belongs to one database:
 
     <folder>/<Unix time in ns>-<pid>/00000001-4000.gz    one lane per sink: batches by number, with their points
     <folder>/rejected/…gz                                refused by the database, the reason in the first line

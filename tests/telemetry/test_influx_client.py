@@ -199,6 +199,19 @@ def test_what_an_old_password_hides_is_not_shown(guarded: str) -> None:
         assert "hidden" not in complaint(influx)
 
 
+@pytest.mark.parametrize(
+    ("url", "label"),
+    [
+        ("http://127.0.0.1:8086", "fadelab@127.0.0.1:8086"),
+        ("https://db.example/", "fadelab@db.example"),
+        ("http://db.example:80/influx/", "fadelab@db.example:80_influx"),
+        ("http://[::1]:8086", "fadelab@[::1]:8086"),
+    ],
+)
+def test_labels(url: str, label: str) -> None:
+    assert Influx(url).label == label
+
+
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8086", "ftp://a", "http://", "http://a:b:c", "http://a/?db=x"])
 def test_urls_that_are_none(url: str) -> None:
     with pytest.raises(InfluxError, match="it must look like http://127"):

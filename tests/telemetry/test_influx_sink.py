@@ -68,6 +68,11 @@ def feed(sink: InfluxSink, number: int, start: int = 0) -> None:
         sink.write(record)
 
 
+def embedded_at(influx: Influx, folder: Path) -> InfluxServer:
+    """The server of which `influx` has had only the URL so far."""
+    return InfluxServer(folder / "db", port=int(influx.url.rpartition(":")[2]))
+
+
 class Stub:
     """Answers as told, and remembers the lines it accepted."""
 
@@ -185,7 +190,7 @@ def test_nothing_is_lost_while_the_database_is_killed_and_down(tmp_path: Path) -
         rows = {name: len(read_records(tmp_path / "parquet", name)) for name in FIGURES}
         assert stored(influx) == rows
         assert sum(rows.values()) == sum(sent)
-    assert list((tmp_path / "spool").iterdir()) == []
+    assert list((tmp_path / "spool" / influx.label).iterdir()) == []
 
 
 def test_a_kill_is_mended_by_the_supervisor(tmp_path: Path) -> None:
@@ -243,27 +248,41 @@ def test_order_is_kept(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert stub.lines == expected
 
 
-def test_what_a_closed_sink_left_is_sent_by_the_next(influx: Influx, tmp_path: Path) -> None:
-    nowhere = Influx(f"http://127.0.0.1:{free_port()}")
+def test_what_a_closed_sink_left_is_sent_by_the_next(tmp_path: Path) -> None:
+    influx = Influx(f"http://127.0.0.1:{free_port()}")
+    spool = tmp_path / "spool" / influx.label
     for part in range(3):
-        sink = InfluxSink(nowhere, TAGS, tmp_path, flush_s=0)
+        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=0)
         sink.begin(EPOCH_NS)
         feed(sink, 50, start=50 * part)
         sink.close()
         status = sink.status()
         assert (status.written, status.waiting, status.dropped, status.state) == (0, 50 * (part + 1), 0, "closed")
-        assert status.message.startswith(f"{status.waiting} records wait in {tmp_path} for the next run; InfluxDB at")
-    sink = InfluxSink(influx, TAGS, tmp_path)
-    sink.begin(EPOCH_NS)
-    wait_until(lambda: sink.status().written == 150)
-    sink.close()
-    assert stored(influx) == dict.fromkeys(FIGURES, 30)
-    assert list(tmp_path.iterdir()) == []
+        assert status.message.startswith(f"{status.waiting} records wait in {spool} for the next run; InfluxDB at")
+    with embedded_at(influx, tmp_path):
+        sink = InfluxSink(influx, TAGS, tmp_path / "spool")
+        sink.begin(EPOCH_NS)
+        wait_until(lambda: sink.status().written == 150)
+        sink.close()
+        assert stored(influx) == dict.fromkeys(FIGURES, 30)
+    assert list(spool.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_sent_by_the_next(influx: Influx, tmp_path: Path) -> None:
+def test_what_waits_for_one_database_does_not_go_to_another(influx: Influx, tmp_path: Path) -> None:
+    away = InfluxSink(Influx(f"http://127.0.0.1:{free_port()}"), TAGS, tmp_path, flush_s=0)
+    other = InfluxSink(influx, TAGS, tmp_path)
+    for sink, number in ((away, 50), (other, 100)):
+        sink.begin(EPOCH_NS)
+        feed(sink, number)
+        sink.close()
+    assert (away.status().waiting, other.status().written) == (50, 100)
+    assert stored(influx) == dict.fromkeys(FIGURES, 20)
+
+
+def test_what_a_killed_process_left_is_sent_by_the_next(tmp_path: Path) -> None:
+    influx = Influx(f"http://127.0.0.1:{free_port()}")
     process = subprocess.Popen(
-        [sys.executable, "-c", LEAVER, f"http://127.0.0.1:{free_port()}", str(tmp_path), str(EPOCH_NS)],
+        [sys.executable, "-c", LEAVER, influx.url, str(tmp_path / "spool"), str(EPOCH_NS)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
@@ -272,29 +291,31 @@ def test_what_a_killed_process_left_is_sent_by_the_next(influx: Influx, tmp_path
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGKILL)
-    sink = InfluxSink(influx, TAGS, tmp_path)
-    sink.begin(EPOCH_NS)
-    feed(sink, 5)
-    sink.close()
-    assert sink.status().written == 705
-    (series,) = influx.query("SELECT count(bytes_received) FROM flow WHERE run = $run", {"run": "killed"})
-    assert series.values[0][1] == 700
+    with embedded_at(influx, tmp_path):
+        sink = InfluxSink(influx, TAGS, tmp_path / "spool")
+        sink.begin(EPOCH_NS)
+        feed(sink, 5)
+        sink.close()
+        assert sink.status().written == 705
+        (series,) = influx.query("SELECT count(bytes_received) FROM flow WHERE run = $run", {"run": "killed"})
+        assert series.values[0][1] == 700
 
 
-def test_two_sinks_share_a_spool(influx: Influx, tmp_path: Path) -> None:
-    nowhere = Influx(f"http://127.0.0.1:{free_port()}")
-    sinks = [InfluxSink(nowhere, {"run": run}, tmp_path, flush_s=0) for run in ("one", "other")]
+def test_two_sinks_share_a_spool(tmp_path: Path) -> None:
+    influx = Influx(f"http://127.0.0.1:{free_port()}")
+    sinks = [InfluxSink(influx, {"run": run}, tmp_path / "spool", flush_s=0) for run in ("one", "other")]
     for sink in sinks:
         sink.begin(EPOCH_NS)
         feed(sink, 100)
     wait_until(lambda: all(sink._spool.points == 100 for sink in sinks))
     for sink in sinks:
         sink.close()
-    last = InfluxSink(influx, TAGS, tmp_path)
-    last.begin(EPOCH_NS)
-    last.close()
-    assert last.status().written == 200
-    assert stored(influx) == dict.fromkeys(FIGURES, 40)
+    with embedded_at(influx, tmp_path):
+        last = InfluxSink(influx, TAGS, tmp_path / "spool")
+        last.begin(EPOCH_NS)
+        last.close()
+        assert last.status().written == 200
+        assert stored(influx) == dict.fromkeys(FIGURES, 40)
 
 
 def test_a_database_dropped_in_mid_run(influx: Influx, tmp_path: Path) -> None:
@@ -340,12 +361,13 @@ def test_what_the_database_refuses_is_set_aside_and_holds_nothing_up(influx: Inf
     sink.close()
     status = sink.status()
     assert (status.written, status.rejected, status.waiting, status.dropped) == (81, 20, 0, 0)
-    assert status.message.startswith(f"20 records refused, kept in {tmp_path / 'rejected'}: InfluxDB at")
+    kept = tmp_path / influx.label / "rejected"
+    assert status.message.startswith(f"20 records refused, kept in {kept}: InfluxDB at")
     assert "field type conflict" in status.message
     assert stored(influx) == {"tcp": 20, "flow": 21, "link": 20, "phy": 20, "control": 1}
-    kept = [gzip.decompress(path.read_bytes()).decode() for path in (tmp_path / "rejected").iterdir()]
-    assert sum(text.count("\ncontrol,") for text in kept) == 20
-    assert all(text.startswith("# InfluxDB at ") for text in kept)
+    texts = [gzip.decompress(path.read_bytes()).decode() for path in kept.iterdir()]
+    assert sum(text.count("\ncontrol,") for text in texts) == 20
+    assert all(text.startswith("# InfluxDB at ") for text in texts)
 
 
 def test_requests_are_made_as_small_as_the_database_wants_them(tmp_path: Path) -> None:
@@ -398,7 +420,7 @@ def test_what_neither_database_nor_disk_nor_memory_takes_is_told(
         sink.close()
     line = str(caught.value)
     assert line.startswith(f"{given} records will never be in InfluxDB: InfluxDB at {stub.url}: status 503")
-    assert f"spool {tmp_path / 'file' / 'spool'}: Not a directory" in line
+    assert f"spool {tmp_path / 'file' / 'spool' / sink._influx.label}: Not a directory" in line
     assert (sink.status().waiting, sink.status().dropped) == (0, given)
 
 
