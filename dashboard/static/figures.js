@@ -1,0 +1,120 @@
+// The big figures: what a room should see of a run, and of two, by how much they differ.
+
+import { el, mark, put } from "./dom.js";
+import { digits, quantity, scheme, text, times } from "./format.js";
+
+const UPDATE_MS = 450;
+/** a value older than this is gone, not present */
+const FRESH_S = 2.5;
+const ALL_FLOWS = "all flows";
+
+export class Figures {
+  #runs = [];
+  #updated = 0;
+
+  constructor(host) {
+    this.tiles = {
+      goodput: new Tile("Goodput", "what the application got, 1 s mean"),
+      throughput: new Tile("Throughput", "all bits on the air"),
+      per: new Tile("Frame loss", "on the air → left for TCP"),
+      snr: new Tile("SNR", "as the receiver hears it"),
+    };
+    this.verdict = el("p", { class: "verdict" });
+    host.append(...Object.values(this.tiles).map(({ node }) => node), this.verdict);
+  }
+
+  show(runs) {
+    this.#runs = runs;
+    this.update(true);
+  }
+
+  update(force = false) {
+    const now = performance.now();
+    if (!force && now - this.#updated < UPDATE_MS) return;
+    this.#updated = now;
+    const values = this.#runs.map(({ slot, data }) => ({ slot, ...newest(data) }));
+    this.tiles.goodput.put(values.map(({ slot, goodput }) => [slot, quantity(goodput, "bit/s")]));
+    this.tiles.throughput.put(values.map(({ slot, throughput }) => [slot, quantity(throughput, "bit/s")]));
+    this.tiles.per.put(values.map(({ slot, before, after }) => [slot, { number: `${digits(before)} → ${digits(after)}`, unit: "%" }]));
+    this.tiles.snr.put(values.map(({ slot, snr }) => [slot, quantity(snr, "dB")]));
+    this.tiles.snr.node.hidden = !values.some(({ snr }) => Number.isFinite(snr));
+    const words = this.#runs.length === 2 ? comparison(this.#runs[0].data, this.#runs[1].data) : "";
+    put(this.verdict, words);
+    this.verdict.hidden = !words;
+  }
+}
+
+class Tile {
+  #lines = [];
+
+  constructor(title, hint) {
+    this.body = el("div", { class: "tile-values" });
+    this.node = el("section", { class: "tile" }, el("h3", { title: hint }, title), this.body);
+  }
+
+  /** Show [[slot, {number, unit}]]. */
+  put(values) {
+    if (this.#lines.length !== values.length) {
+      this.#lines = values.map(() => ({ slot: el("span", { class: "slot" }), number: el("span", { class: "number" }), unit: el("span", { class: "unit" }) }));
+      this.body.replaceChildren(...this.#lines.map(({ slot, number, unit }) => el("div", { class: "tile-value" }, slot, number, unit)));
+    }
+    values.forEach(([slot, { number, unit }], index) => {
+      const line = this.#lines[index];
+      put(line.slot, slot);
+      mark(line.slot, "data-slot", slot);
+      line.slot.hidden = values.length < 2;
+      put(line.number, number);
+      put(line.unit, unit);
+    });
+  }
+}
+
+/** The direction the traffic goes: that in which more has crossed. */
+export function mainLink(data) {
+  const names = Object.keys(data.links).sort((one, other) => (one === "up" ? -1 : other === "up" ? 1 : 0));
+  const carried = (link) => data.series("throughput", link)?.mean(data.end - 30, data.end) || 0;
+  return names.reduce((best, link) => (carried(link) > 2 * carried(best) ? link : best), names[0] ?? "up");
+}
+
+function newest(data) {
+  const link = mainLink(data);
+  const state = data.links[link] ?? {};
+  const goodputs = flows(data).map((label) => data.series("goodput", label).at(data.end, FRESH_S)).filter(Number.isFinite);
+  return {
+    goodput: goodputs.length ? goodputs.reduce((sum, value) => sum + value, 0) : null,
+    throughput: state.throughput_bps,
+    before: percent(state.per),
+    after: percent(state.residual),
+    snr: state.snr_db ?? null,
+  };
+}
+
+/** The goodput lines that add up to the run's: that of all flows, where there is one. */
+function flows(data) {
+  const labels = data.labels("goodput");
+  return labels.includes(ALL_FLOWS) ? [ALL_FLOWS] : labels;
+}
+
+function percent(share) {
+  return share === null || share === undefined ? null : 100 * share;
+}
+
+/** The sentence under two runs: whose transfer got more through since both began, and by how much. */
+function comparison(a, b) {
+  const end = Math.min(a.end, b.end);
+  if (!(end > 3)) return "";
+  const [meanA, meanB] = [carried(a, end), carried(b, end)];
+  if (!(meanA > 0) || !(meanB > 0)) return "";
+  const same = a.info.scheme === b.info.scheme;
+  const name = (data, slot) => (same ? slot : `${slot}, ${scheme(data.info.scheme)},`);
+  const [more, less] = meanA >= meanB ? [name(a, "A"), same ? "B" : scheme(b.info.scheme)] : [name(b, "B"), same ? "A" : scheme(a.info.scheme)];
+  const ratio = Math.max(meanA, meanB) / Math.min(meanA, meanB);
+  const [most, least] = [Math.max(meanA, meanB), Math.min(meanA, meanB)].map((mean) => text(mean, "bit/s"));
+  if (ratio < 1.02) return `Both carried the same so far: ${most}.`;
+  return `${more} carried ${times(ratio)} as much as ${less} so far: ${most} against ${least}.`;
+}
+
+function carried(data, end) {
+  const means = flows(data).map((label) => data.series("goodput", label).mean(0, end));
+  return means.filter(Number.isFinite).reduce((sum, mean) => sum + mean, 0);
+}

@@ -1,0 +1,295 @@
+// The live view: which runs are shown, the stream that feeds them, and when what is drawn.
+//
+// Rules: one stream for all runs shown; a frame is drawn in the next animation frame, so never in a hidden tab; when
+// nobody chose, the newest live run is A, and B the one that began with it.
+
+import { announce } from "./announce.js";
+import { Charts } from "./charts.js";
+import { Controls } from "./controls.js";
+import { RunData } from "./data.js";
+import { el, mark, put } from "./dom.js";
+import { downloads } from "./downloads.js";
+import { Figures, mainLink } from "./figures.js";
+import { clock, scheme } from "./format.js";
+import { Stream } from "./stream.js";
+import { calm, store, stored } from "./theme.js";
+import { TimeView } from "./timeview.js";
+import { Topology } from "./topology.js";
+import { Views } from "./views.js";
+
+const WINDOWS = { 30: 30, 120: 120, all: Infinity };
+const LATENCIES = 300;
+/** wide windows move by less than a pixel in a tenth of a second */
+const SLOW_WINDOW_S = 150;
+
+export class Live {
+  #stream = null;
+  #runs = [];
+  #chosen = [];
+  #drawing = false;
+  #drawn = 0;
+  #newest = null;
+  #told = new Map();
+  #latencyShown = 0;
+  #offered = "";
+
+  constructor(session, specs, latency) {
+    this.session = session;
+    this.latency = latency;
+    this.root = document.getElementById("live");
+    this.time = new TimeView();
+    this.time.window = WINDOWS[stored("window")] ?? 30;
+    this.charts = new Charts(part("charts"), specs, this.time);
+    this.figures = new Figures(part("figures"));
+    this.topology = new Topology(part("topology"));
+    this.views = new Views(part("views"));
+    this.controls = new Controls(part("controls"), session);
+    this.choosers = ["A", "B"].map((slot) => document.getElementById(`run-${slot.toLowerCase()}`));
+    for (const chooser of this.choosers) chooser.addEventListener("change", () => this.#chooserChanged());
+    this.#buildToolbar();
+    session.onchange(() => this.update());
+    document.addEventListener("visibilitychange", () => this.#soon());
+  }
+
+  /** Show these runs, or, with none, whatever is live. */
+  choose(names) {
+    this.#chosen = names;
+    this.update();
+  }
+
+  get names() {
+    return this.#runs.map(({ data }) => data.info.name);
+  }
+
+  get runs() {
+    return this.#runs;
+  }
+
+  /** Look again at what is there to be shown. */
+  update() {
+    const { live } = this.session;
+    const wanted = (this.#chosen.length ? this.#chosen : followed(live, this.names)).filter(
+      (name, index, all) => all.indexOf(name) === index && (live.some((info) => info.name === name) || this.names.includes(name)),
+    );
+    for (const { data } of this.#runs) {
+      const info = live.find(({ name }) => name === data.info.name);
+      if (info && info.epoch_ns === data.info.epoch_ns) data.info = { ...data.info, ...info };
+    }
+    if (wanted.join("\n") !== this.names.join("\n")) this.#show(wanted);
+    this.root.classList.toggle("without-run", !this.#runs.length);
+    this.#drawChoosers();
+    this.#drawState();
+    this.#tell();
+  }
+
+  pause() {
+    this.time.set({ paused: this.time.paused === null ? this.time.end : null });
+    announce(this.time.paused === null ? "The display goes on" : "The display stands still; the run goes on");
+    this.#drawToolbar();
+    this.#soon();
+  }
+
+  setWindow(key) {
+    store("window", key);
+    this.time.set({ window: WINDOWS[key], zoom: null });
+    this.#drawToolbar();
+  }
+
+  // -- runs and their stream ---------------------------------------------------------------------------------
+
+  #show(names) {
+    const known = new Map(this.#runs.map(({ data }) => [data.info.name, data]));
+    this.#runs = names.map((name, index) => ({
+      slot: "AB"[index],
+      data: known.get(name) ?? new RunData(this.session.live.find((info) => info.name === name) ?? { name }),
+    }));
+    this.time.set({ paused: null, zoom: null });
+    this.#stream?.close();
+    this.#stream = names.length ? new Stream(names, { onframe: (frame) => this.#take(frame), onstate: (state) => this.#connected(state) }) : null;
+    if (!names.length) this.connection = "";
+    this.#showParts();
+  }
+
+  #showParts() {
+    this.#offered = this.#runs.map(({ data }) => data.info.charts).join();
+    const links = this.#runs.length ? downloads(this.#runs.map(({ slot, data }) => ({ slot, name: data.info.name }))) : [];
+    part("downloads").replaceChildren(...links);
+    for (const view of [this.charts, this.figures, this.topology, this.views, this.controls]) view.show(this.#runs);
+  }
+
+  #take(frame) {
+    const retention = (this.session.state?.retention_s ?? 600) + 10;
+    for (const { data } of this.#runs) {
+      const part = frame.runs[data.info.name];
+      if (!part) continue;
+      data.take(part, retention);
+      for (const message of part.messages ?? []) this.#say(message);
+      if (data.info.live && data.info.epoch_ns && part.series) this.#newest = { epochMs: data.info.epoch_ns / 1e6, end: data.end };
+      if (part.controls || part.info) this.controls.update();
+    }
+    if (this.#runs.map(({ data }) => data.info.charts).join() !== this.#offered) this.#showParts();
+    const moving = this.#runs.filter(({ data }) => data.info.live);
+    this.time.end = Math.max(0, ...(moving.length ? moving : this.#runs).map(({ data }) => data.end));
+    this.#tell();
+    this.#soon();
+  }
+
+  #connected(state) {
+    const before = this.connection;
+    this.connection = state;
+    this.#drawState();
+    if (state === "reconnecting") {
+      announce("The connection is lost; trying again");
+      this.session.refresh();
+    } else if (state === "live" && before === "reconnecting") announce("Connected again");
+  }
+
+  // -- drawing -----------------------------------------------------------------------------------------------
+
+  #soon() {
+    if (this.#drawing || document.hidden || !this.#runs.length || this.root.hidden) return;
+    this.#drawing = true;
+    const since = performance.now() - this.#drawn;
+    const pause = calm() ? 500 : this.time.window > SLOW_WINDOW_S && this.time.end > SLOW_WINDOW_S ? 200 : 0;
+    if (since >= pause) requestAnimationFrame(() => this.#draw());
+    else setTimeout(() => requestAnimationFrame(() => this.#draw()), pause - since);
+  }
+
+  #draw() {
+    this.#drawing = false;
+    this.#drawn = performance.now();
+    if (this.time.paused !== null) return;
+    this.charts.draw();
+    this.figures.update();
+    this.topology.update();
+    this.views.update();
+    const newest = this.#newest;
+    this.#newest = null;
+    // a task of its own, so that the points are on the screen before the clock is read
+    if (newest && this.time.zoom === null) setTimeout(() => this.#measure(newest), 0);
+  }
+
+  #measure({ epochMs, end }) {
+    this.latency.push(Date.now() - epochMs - end * 1000);
+    if (this.latency.length > LATENCIES) this.latency.shift();
+    if (performance.now() - this.#latencyShown < 1000) return;
+    this.#latencyShown = performance.now();
+    const recent = this.latency.slice(-20).sort((one, other) => one - other);
+    put(document.getElementById("latency"), `latency ${Math.round(recent[Math.floor(recent.length / 2)])} ms`);
+  }
+
+  // -- the header's and the toolbar's state ------------------------------------------------------------------
+
+  #chooserChanged() {
+    const [a, b] = this.choosers.map(({ value }) => value);
+    location.hash = a === "" ? "#/" : `#/live/${[a, b].filter((name, index) => name && (index === 0 || name !== a)).map(encodeURIComponent).join("/")}`;
+  }
+
+  #drawChoosers() {
+    const infos = new Map([...this.session.live, ...this.#runs.map(({ data }) => data.info)].map((info) => [info.name, info]));
+    const options = [...infos.values()].map((info) => [info.name, `${info.title || info.name}${info.live ? "" : " (ended)"}`]);
+    const first = [["", this.#chosen.length ? "follow the newest" : options.length ? "follow the newest" : "no run yet"], ...options];
+    const second = [["", "nothing"], ...options.filter(([name]) => name !== this.names[0])];
+    [first, second].forEach((list, index) => {
+      const chooser = this.choosers[index];
+      const signature = JSON.stringify(list);
+      if (chooser.dataset.options !== signature) {
+        chooser.dataset.options = signature;
+        chooser.replaceChildren(...list.map(([value, words]) => el("option", { value }, words)));
+      }
+      chooser.value = this.names[index] ?? "";
+      chooser.disabled = !options.length;
+    });
+  }
+
+  #drawState() {
+    const { reachable } = this.session;
+    const live = this.#runs.some(({ data }) => data.info.live);
+    const paused = this.time.paused !== null;
+    const [state, words] =
+      !reachable || this.connection === "reconnecting"
+        ? ["reconnecting", "reconnecting"]
+        : !this.#runs.length
+          ? ["idle", "ready"]
+          : live
+            ? paused
+              ? ["paused", "display paused"]
+              : ["live", "live"]
+            : ["ended", "ended"];
+    const node = document.getElementById("connection");
+    mark(node, "data-state", state);
+    put(node.querySelector(".words"), words);
+    if (state !== "live") put(document.getElementById("latency"), "");
+  }
+
+  /** Tell what began, ended or broke, once. */
+  #tell() {
+    for (const { slot, data } of this.#runs) {
+      const { info } = data;
+      const link = data.links[mainLink(data)];
+      const state = { live: info.live, error: info.ended?.error ?? null, up: link?.established };
+      const before = this.#told.get(info.name) ?? {};
+      this.#told.set(info.name, state);
+      const name = `Run ${slot}, ${scheme(info.scheme ?? "")}`;
+      if (state.live && before.live === undefined) announce(`${name}, is live`);
+      if (before.live && !state.live) this.#say(state.error ? `${name}, failed: ${state.error}` : `${name}, has ended`);
+      if (before.up && state.up === false) announce(`${name}: the link is lost`);
+      if (before.up === false && state.up) announce(`${name}: the link is up`);
+      const hidden = Object.values(data.hidden).reduce((sum, count) => sum + count, 0);
+      if (hidden && !before.hidden) state.hidden = hidden;
+    }
+    const errors = this.#runs.filter(({ data }) => data.info.ended?.error).map(({ slot, data }) => `Run ${slot} failed: ${data.info.ended.error}`);
+    const crowded = this.#runs
+      .filter(({ data }) => Object.keys(data.hidden).length)
+      .map(({ slot, data }) => `Run ${slot} has more sources than charts have lines; not drawn: ${Object.entries(data.hidden).map(([kind, count]) => `${count} ${kind}`).join(", ")}.`);
+    const last = this.message && Date.now() - this.message.at < 15_000 ? [this.message.words] : [];
+    const words = [...errors, ...crowded, ...last].join(" ");
+    const node = document.getElementById("message");
+    put(node, words);
+    node.hidden = !words;
+  }
+
+  #say(words) {
+    this.message = { words, at: Date.now() };
+    announce(words);
+  }
+
+  #buildToolbar() {
+    this.buttons = Object.fromEntries(Object.keys(WINDOWS).map((key) => [key, document.getElementById(`window-${key}`)]));
+    for (const [key, button] of Object.entries(this.buttons)) button.addEventListener("click", () => this.setWindow(key));
+    this.pauseButton = document.getElementById("pause");
+    this.pauseButton.addEventListener("click", () => this.pause());
+    this.zoomButton = document.getElementById("unzoom");
+    this.zoomButton.addEventListener("click", () => this.time.set({ zoom: null }));
+    this.range = document.getElementById("range");
+    this.time.onchange(() => this.#drawToolbar());
+    this.#drawToolbar();
+  }
+
+  #drawToolbar() {
+    for (const [key, button] of Object.entries(this.buttons)) {
+      mark(button, "aria-pressed", String(WINDOWS[key] === this.time.window && !this.time.zoom));
+    }
+    mark(this.pauseButton, "aria-pressed", String(this.time.paused !== null));
+    this.zoomButton.hidden = !this.time.zoom;
+    put(this.range, this.time.zoom ? this.time.zoom.map((time) => clock(time, true)).join(" to ") : "");
+    this.#drawState();
+  }
+}
+
+/** The runs to show when nobody chose: the newest live one and its twin, SLACP before its baseline. */
+function followed(live, shown) {
+  const first = live.find((info) => info.live);
+  if (!first) return shown.length ? shown : live.length ? withTwin(live[0], live) : [];
+  return withTwin(first, live.filter((info) => info.live));
+}
+
+function withTwin(first, others) {
+  const twin = others.find((info) => info.name !== first.name && info.scenario === first.scenario && info.tier === first.tier && info.seed === first.seed);
+  const runs = twin ? [first, twin] : [first];
+  return runs.sort((one, other) => (one.scheme === "none") - (other.scheme === "none")).map(({ name }) => name);
+}
+
+function part(name) {
+  return document.querySelector(`#live [data-part=${name}]`);
+}

@@ -1,0 +1,118 @@
+// Losses by cause and changes made, on the time axis of the charts: a lane for each, with names and counts in text.
+
+import { el, put, svg } from "./dom.js";
+import { CAUSES, drawMarks, firstFrom } from "./marks.js";
+import { lineStyle, onTheme, palette, projector } from "./theme.js";
+
+const SHAPES = { tick: "M6 1V11", cross: "M2 2L10 10M2 10L10 2", diamond: "M6 1L11 6L6 11L1 6Z" };
+const COUNT_MS = 450;
+
+export class Losses {
+  #runs = [];
+  #drawn = "";
+  #counted = 0;
+
+  constructor(view) {
+    this.view = view;
+    this.canvas = el("canvas", { "aria-hidden": "true" });
+    this.plot = el("div", { class: "losses-plot", tabindex: "0", role: "img", "aria-label": "Losses and changes over time" }, this.canvas);
+    this.counts = CAUSES.map(() => el("span", { class: "losses-count" }));
+    this.names = el(
+      "div",
+      { class: "losses-names" },
+      CAUSES.map(({ cause, label, shape }, index) =>
+        el(
+          "div",
+          { class: "losses-lane", "data-cause": cause },
+          svg("svg", { viewBox: "0 0 12 12", class: `shape ${shape} ${cause.replace(" ", "-")}`, "aria-hidden": "true" }, svg("path", { d: SHAPES[shape] })),
+          el("span", { class: "losses-label" }, label),
+          this.counts[index],
+        ),
+      ),
+      el("div", { class: "losses-lane" }, el("span", { class: "shape note-shape" }), el("span", { class: "losses-label" }, "changed by hand")),
+    );
+    this.figure = el("figure", { class: "losses" }, el("figcaption", { class: "visually-hidden" }, "Losses by cause"), this.names, this.plot);
+    new ResizeObserver(() => this.draw(true)).observe(this.plot);
+    view.attach(this.plot, () => ({ left: 0, width: this.plot.clientWidth }));
+    onTheme(() => this.draw(true));
+  }
+
+  show(runs) {
+    this.#runs = runs;
+    this.draw(true);
+  }
+
+  draw(force = false) {
+    const [low, high] = this.view.range();
+    const signature = `${low} ${high} ${this.view.cursor} ${this.#runs.map(({ data }) => data.version)}`;
+    if (!this.#runs.length || (!force && signature === this.#drawn)) return;
+    this.#drawn = signature;
+    this.#drawLanes(low, high);
+    const now = performance.now();
+    if (!force && now - this.#counted < COUNT_MS) return;
+    this.#counted = now;
+    CAUSES.forEach(({ cause }, index) => {
+      const several = this.#runs.length > 1;
+      const texts = this.#runs.map(({ slot, data }) => `${several ? `${slot} ` : ""}${countOf(data, cause)}`);
+      put(this.counts[index], texts.join(" · "));
+    });
+  }
+
+  #drawLanes(low, high) {
+    const { clientWidth: width, clientHeight: height } = this.plot;
+    const scale = devicePixelRatio || 1;
+    if (this.canvas.width !== Math.round(width * scale) || this.canvas.height !== Math.round(height * scale)) {
+      this.canvas.width = Math.round(width * scale);
+      this.canvas.height = Math.round(height * scale);
+    }
+    const context = this.canvas.getContext("2d");
+    context.setTransform(scale, 0, 0, scale, 0, 0);
+    context.clearRect(0, 0, width, height);
+    const colours = palette();
+    const toX = (time) => ((time - low) / (high - low)) * width;
+    const lane = height / (CAUSES.length + 1);
+    const part = lane / this.#runs.length;
+    context.strokeStyle = colours.grid;
+    context.lineWidth = 1;
+    for (let i = 1; i <= CAUSES.length; i++) line(context, 0, Math.round(i * lane) + 0.5, width, Math.round(i * lane) + 0.5);
+    this.#runs.forEach(({ slot, data }, row) => {
+      const size = Math.min(projector() ? 6 : 4.5, part / 2 - 1);
+      drawMarks(context, toX, data, low, high, (index) => index * lane + (row + 0.5) * part, size);
+      this.#drawNotes(context, toX, data, { low, high, y: CAUSES.length * lane, lane, colour: lineStyle(slot, 0).colour });
+    });
+    if (this.view.cursor !== null) {
+      context.strokeStyle = colours.muted;
+      const x = Math.round(this.view.cursor * width) + 0.5;
+      line(context, x, 0, x, height);
+    }
+  }
+
+  /** What was changed, in words from its time on, as far as there is room. */
+  #drawNotes(context, toX, data, { low, high, y, lane, colour }) {
+    context.font = `${projector() ? 14 : 11}px ${getComputedStyle(this.plot).fontFamily}`;
+    context.textBaseline = "middle";
+    let free = -Infinity;
+    for (let i = firstFrom(data.notes, low); i < data.notes.length && data.notes[i].t <= high; i++) {
+      const note = data.notes[i];
+      const x = toX(note.t);
+      context.fillStyle = colour;
+      context.fillRect(x - 1, y + 2, 2, lane - 4);
+      const words = `${note.label ?? note.name} ${note.value}`;
+      if (x < free) continue;
+      context.fillStyle = palette().ink;
+      context.fillText(words, x + 5, y + lane / 2 + 1);
+      free = x + 12 + context.measureText(words).width;
+    }
+  }
+}
+
+function countOf(data, cause) {
+  return (data.losses.get(cause) ?? data.losses.get(cause.replace(" ", "_")) ?? 0).toLocaleString("en");
+}
+
+function line(context, x0, y0, x1, y1) {
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.lineTo(x1, y1);
+  context.stroke();
+}

@@ -1,0 +1,145 @@
+// The page: which view the address asks for, the header, and the keys. Read first: live.js.
+
+import { get } from "./api.js";
+import { el, mark, put } from "./dom.js";
+import { moment, scheme, text } from "./format.js";
+import { History, remarks } from "./history.js";
+import { Live } from "./live.js";
+import { Past } from "./past.js";
+import { Session } from "./session.js";
+import { Start } from "./start.js";
+import { nextTheme, onTheme, projector, setProjector, theme } from "./theme.js";
+
+const VIEWS = ["live", "runs", "past"];
+const RECENT = 6;
+
+/** What tests and curious people may look at: latency in ms of the newest points drawn, and whether the page stands. */
+window.fadelab = { latency: [], ready: false };
+
+async function begin() {
+  const specs = await get("/api/charts");
+  const session = new Session();
+  const live = new Live(session, specs.charts ?? specs, window.fadelab.latency);
+  const history = new History(document.getElementById("runs"));
+  const past = new Past(document.getElementById("past"), specs.charts ?? specs);
+  new Start(document.querySelector("[data-part=start]"), session);
+  session.onchange(() => drawHeader(session));
+  let running = 0;
+  session.onchange(() => {
+    const before = running;
+    running = session.live.filter((info) => info.live).length;
+    if (running < before) drawRecent();
+  });
+  const route = () => show(location.hash, { live, history, past });
+  window.addEventListener("hashchange", route);
+  bindKeys(live);
+  bindHeader();
+  await session.refresh();
+  route();
+  drawRecent();
+  Object.assign(window.fadelab, { live, session, ready: true });
+}
+
+// -- views -----------------------------------------------------------------------------------------------------
+
+function show(hash, { live, history, past }) {
+  const [path, query] = hash.replace(/^#\/?/, "").split("?");
+  const [name, ...rest] = path.split("/").map(decodeURIComponent);
+  const views = {
+    runs: () => history.show(new URLSearchParams(query)),
+    run: () => past.show(rest.slice(0, 1)),
+    compare: () => past.show(rest.slice(0, 2)),
+  };
+  const view = name === "runs" ? "runs" : name in views ? "past" : "live";
+  for (const id of VIEWS) document.getElementById(id).hidden = id !== view;
+  for (const link of document.querySelectorAll("[data-view]")) {
+    mark(link, "aria-current", link.dataset.view === (view === "past" ? "runs" : view) ? "page" : null);
+  }
+  if (view === "live") live.choose(name === "live" ? rest.filter(Boolean) : []);
+  else views[name]();
+}
+
+/** The newest runs, where no live one takes the room. */
+async function drawRecent() {
+  const host = document.querySelector("[data-part=recent]");
+  let runs = [];
+  try {
+    ({ runs } = await get("/api/runs"));
+  } catch {
+    // the history view says what is wrong with it
+  }
+  host.replaceChildren(
+    ...runs.slice(0, RECENT).map((run) =>
+      el("li", {}, el("a", { href: `#/run/${encodeURIComponent(run.name)}` }, run.scenario ? `${run.scenario}, ${scheme(run.scheme ?? "")}` : run.name),
+        el("span", { class: "number" }, text(run.goodput_bps, "bit/s")),
+        el("span", { class: "hint" }, [moment(run.started), run.tier, remarks(run)].filter(Boolean).join(" · "))),
+    ),
+  );
+  if (!runs.length) host.append(el("li", { class: "hint" }, "There is none yet."));
+}
+
+// -- header ----------------------------------------------------------------------------------------------------
+
+function drawHeader({ state }) {
+  const node = document.getElementById("database");
+  const database = state?.database ?? null;
+  node.hidden = !database;
+  if (database) {
+    const name = database.state ?? "connected";
+    mark(node, "data-state", name);
+    put(node.querySelector(".words"), `database ${name}${database.waiting ? `, ${database.waiting} waiting` : ""}`);
+    mark(node, "title", database.message || null);
+  }
+  if (state) put(document.getElementById("version"), state.version);
+}
+
+function bindHeader() {
+  const themeButton = document.getElementById("theme");
+  const projectorButton = document.getElementById("projector");
+  const draw = () => {
+    mark(themeButton, "data-theme", theme());
+    mark(themeButton, "aria-label", `Theme: ${theme()}`);
+    mark(themeButton, "title", `Theme: ${theme()} (d)`);
+    mark(projectorButton, "aria-pressed", String(projector()));
+  };
+  themeButton.addEventListener("click", nextTheme);
+  projectorButton.addEventListener("click", () => setProjector(!projector()));
+  document.getElementById("help").addEventListener("click", () => document.getElementById("help-dialog").showModal());
+  onTheme(draw);
+  draw();
+}
+
+// -- keys (listed in the help dialog of index.html) ------------------------------------------------------------
+
+function bindKeys(live) {
+  const keys = {
+    " ": () => live.pause(),
+    1: () => live.setWindow("30"),
+    2: () => live.setWindow("120"),
+    3: () => live.setWindow("all"),
+    0: () => live.time.set({ zoom: null }),
+    l: () => (location.hash = "#/"),
+    r: () => (location.hash = "#/runs"),
+    d: () => nextTheme(),
+    p: () => setProjector(!projector()),
+    "/": () => {
+      location.hash = "#/runs";
+      setTimeout(() => document.getElementById("history-text").focus(), 0);
+    },
+    "?": () => document.getElementById("help-dialog").showModal(),
+  };
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    if (event.target.closest("input, select, textarea") || !(event.key in keys)) return;
+    // the space key belongs to what has the focus, where that can be pressed
+    if (event.key === " " && event.target.closest("button, a, summary")) return;
+    event.preventDefault();
+    keys[event.key]();
+  });
+}
+
+begin().catch((error) => {
+  const node = document.getElementById("message");
+  put(node, `The page cannot begin: ${error.message}. Reload it when the dashboard runs.`);
+  node.hidden = false;
+});

@@ -1,0 +1,117 @@
+// One past run (#/run/A) and two side by side (#/compare/A/B): figures, charts, what differs, and everything to take away.
+
+import { get, runPath } from "./api.js";
+import { Charts } from "./charts.js";
+import { RunData } from "./data.js";
+import { el, put } from "./dom.js";
+import { downloads } from "./downloads.js";
+import { digits, moment, scheme, text, times } from "./format.js";
+import { TimeView } from "./timeview.js";
+
+const FIGURES = [
+  ["goodput_bps", "Goodput", "bit/s"], ["throughput_bps", "Throughput", "bit/s"], ["capacity_bps", "Capacity", "bit/s"],
+  ["duration_s", "Time", "s"], ["retransmissions", "TCP retransmissions", ""], ["timeouts", "TCP timeouts", ""],
+  ["events", "Events", ""], ["late_events", "Late events", ""], ["max_late_ms", "Worst lateness", "ms"], ["changes", "Changes by hand", ""],
+];
+
+export class Past {
+  #asked = 0;
+
+  constructor(root, specs) {
+    this.root = root;
+    this.time = new TimeView();
+    this.title = root.querySelector("h1");
+    this.problem = root.querySelector("[data-problem]");
+    this.facts = root.querySelector("[data-facts]");
+    this.takeaway = root.querySelector("[data-takeaway]");
+    this.texts = root.querySelector("[data-texts]");
+    this.charts = new Charts(root.querySelector("[data-part=charts]"), specs, this.time);
+  }
+
+  /** Show one run or two. */
+  async show(names) {
+    const asked = ++this.#asked;
+    put(this.problem, "");
+    put(this.title, names.length === 2 ? "Two runs side by side" : "Run");
+    try {
+      const paths = names.flatMap((name) => [get(runPath(name)), get(runPath(name, "series"))]);
+      const [details, comparison] = await Promise.all([Promise.all(paths), names.length === 2 ? get("/api/compare", { a: names[0], b: names[1] }) : null]);
+      if (asked !== this.#asked) return;
+      const runs = names.map((_, index) => ({ slot: "AB"[index], detail: details[2 * index], data: loaded(details[2 * index], details[2 * index + 1]) }));
+      this.#draw(runs, comparison);
+    } catch (error) {
+      if (asked !== this.#asked) return;
+      for (const node of [this.facts, this.takeaway, this.texts]) node.replaceChildren();
+      this.charts.show([]);
+      put(this.problem, error.message);
+    }
+  }
+
+  #draw(runs, comparison) {
+    this.facts.replaceChildren(...(comparison ? compared(runs, comparison) : summarised(runs[0])));
+    this.takeaway.replaceChildren(...downloads(runs.map(({ slot, detail }) => ({ slot, name: detail.info.name, files: detail.files }))));
+    this.texts.replaceChildren(...runs.flatMap(({ slot, detail }) => documents(detail, runs.length > 1 ? slot : "")));
+    this.time.set({ zoom: null, end: Math.max(...runs.map(({ data }) => data.end)) });
+    this.charts.show(runs);
+  }
+}
+
+function loaded(detail, series) {
+  const data = new RunData({ ...detail.info });
+  data.take(series);
+  return data;
+}
+
+function heading({ slot, detail }, several) {
+  const { info } = detail;
+  const words = [info.scenario, info.tier, scheme(info.scheme ?? ""), info.tcp, info.seed == null ? "" : `seed ${info.seed}`].filter(Boolean);
+  return el(
+    "p",
+    { class: "run-line" },
+    several ? el("span", { class: "slot", "data-slot": slot }, slot) : null,
+    el("a", { href: `#/run/${encodeURIComponent(info.name)}` }, info.name),
+    el("span", { class: "hint" }, `${words.join(" · ")}${detail.manifest?.started ? ` · ${moment(detail.manifest.started)}` : ""}`),
+  );
+}
+
+function summarised(run) {
+  const { summary } = run.detail;
+  const rows = summary ? FIGURES.filter(([key]) => summary[key] != null).map(([key, words, unit]) => [words, text(summary[key], unit)]) : [];
+  return [
+    heading(run, false),
+    summary ? null : el("p", { class: "problem" }, "This run has no result: it failed, was stopped, or still goes on."),
+    el("dl", { class: "figures-list" }, rows.flatMap(([words, value]) => el("div", {}, el("dt", {}, words), el("dd", {}, value)))),
+  ].filter(Boolean);
+}
+
+function compared(runs, { rows, differs }) {
+  const head = (words) => el("th", { scope: "col" }, words);
+  const figure = ({ figure: name, unit, a, b, ratio }) =>
+    el("tr", {}, el("th", { scope: "row" }, name), ...[a, b].map((value) => el("td", { class: "number" }, shown(value, unit))),
+      el("td", { class: "number" }, ratio == null ? "–" : times(ratio)));
+  const difference = ({ key, a, b }) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, key)), el("td", {}, plain(a)), el("td", {}, plain(b)));
+  return [
+    ...runs.map((run) => heading(run, true)),
+    el("div", { class: "tables" },
+      el("table", { class: "sheet" }, el("caption", {}, "Figures"), el("thead", {}, el("tr", {}, ["", "A", "B", "B / A"].map(head))), el("tbody", {}, rows.map(figure))),
+      el("table", { class: "sheet" }, el("caption", {}, "Where the scenarios differ"), el("thead", {}, el("tr", {}, ["", "A", "B"].map(head))),
+        el("tbody", {}, differs.length ? differs.map(difference) : el("tr", {}, el("td", { colspan: 3 }, "nowhere"))))),
+  ];
+}
+
+function documents(detail, slot) {
+  const fold = (words, body) => el("details", {}, el("summary", {}, slot ? `${words} of ${slot}` : words), el("pre", { tabindex: "0" }, body));
+  return [
+    fold("Scenario", detail.scenario ?? ""),
+    fold("Manifest", JSON.stringify(detail.manifest, null, 2)),
+    fold("Result", JSON.stringify(detail.summary, null, 2)),
+  ];
+}
+
+function shown(value, unit) {
+  return typeof value === "number" ? (unit ? text(value, unit) : digits(value)) : plain(value);
+}
+
+function plain(value) {
+  return value == null ? "–" : typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,105 @@
+// Light, dark or as the system says; projector mode; and the palette for what is drawn on canvases.
+
+const THEMES = ["auto", "light", "dark"];
+const root = document.documentElement;
+const listeners = [];
+let cached = null;
+
+/** The theme chosen: auto, light or dark. */
+export function theme() {
+  return THEMES.includes(stored("theme")) ? stored("theme") : "auto";
+}
+
+/** Choose the theme after the present one. */
+export function nextTheme() {
+  setTheme(THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length]);
+}
+
+export function setTheme(name) {
+  store("theme", name);
+  apply();
+}
+
+/** Whether type is large and lines are thick, for the back of a room. */
+export function projector() {
+  return stored("projector") === "yes";
+}
+
+export function setProjector(on) {
+  store("projector", on ? "yes" : "no");
+  apply();
+}
+
+/** Whether the reader asked for little motion. */
+export function calm() {
+  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+/** Call back when colours or sizes have changed. */
+export function onTheme(listener) {
+  listeners.push(listener);
+}
+
+/** The colours of the present theme, by the names of their custom properties: run-a, run-a2, ink, grid, … */
+export function palette() {
+  cached ??= readPalette();
+  return cached;
+}
+
+/** Lines of run A are cool, those of run B warm; within a run colour and dashes tell series apart. */
+export function lineStyle(slot, index) {
+  const colours = palette();
+  const names = slot === "B" ? ["run-b", "run-b2"] : ["run-a", "run-a2"];
+  const dashes = [null, [7, 3], [2, 3], [9, 3, 2, 3]];
+  return {
+    colour: colours[names[index % 2]],
+    dash: dashes[(index % 2) + 2 * (Math.floor(index / 2) % 2)],
+    width: (projector() ? 2.6 : 1.5) + (index === 0 ? 0.4 : 0),
+  };
+}
+
+/** A setting this browser keeps; "" without one. */
+export function stored(key) {
+  try {
+    return localStorage.getItem(`fadelab.${key}`) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+export function store(key, value) {
+  try {
+    localStorage.setItem(`fadelab.${key}`, value);
+  } catch {
+    // a browser that keeps nothing shows the page as well
+  }
+}
+
+function apply() {
+  if (theme() === "auto") delete root.dataset.theme;
+  else root.dataset.theme = theme();
+  root.classList.toggle("projector", projector());
+  cached = null;
+  for (const listener of listeners) listener();
+}
+
+function readPalette() {
+  const names = [
+    "surface", "ink", "muted", "grid", "axis", "run-a", "run-a2", "run-b", "run-b2",
+    "corruption", "given-up", "congestion", "note",
+  ];
+  // a custom property keeps light-dark() as it stands; as a colour of an element it is resolved
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  document.body.append(probe);
+  const colours = {};
+  for (const name of names) {
+    probe.style.color = `var(--${name})`;
+    colours[name] = getComputedStyle(probe).color;
+  }
+  probe.remove();
+  return colours;
+}
+
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", apply);
+apply();

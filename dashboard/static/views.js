@@ -1,0 +1,194 @@
+// What a receiver sees: the constellation of its newest frame, fading out over the ones before, and its spectrum with
+// the highest level held. Drawn when a view comes; nothing is drawn for a run without radios.
+
+import { el, put } from "./dom.js";
+import { digits, text } from "./format.js";
+import { calm, lineStyle, onTheme, palette, projector } from "./theme.js";
+
+const EDGE = 1.6;
+const SILENCE_DB = -200;
+
+export class Views {
+  #runs = [];
+  #scopes = [];
+  #link = "up";
+
+  constructor(host) {
+    this.host = host;
+    this.body = el("div", { class: "scopes" });
+    this.choice = el("select", { id: "view-link", onchange: () => this.#choose(this.choice.value) });
+    const reset = el("button", { type: "button", class: "quiet", onclick: () => this.#scopes.forEach((scope) => scope.reset()) }, "Reset hold");
+    host.append(
+      el("div", { class: "panel-head" }, el("h2", {}, "Receivers"), el("label", { class: "visually-hidden", for: "view-link" }, "Direction heard"), this.choice, reset),
+      this.body,
+    );
+    host.hidden = true;
+    onTheme(() => this.#scopes.forEach((scope) => scope.clear()));
+  }
+
+  show(runs) {
+    this.#runs = runs;
+    this.#scopes = runs.map(({ slot, data }) => new Scope(slot, data, runs.length > 1));
+    this.body.replaceChildren(...this.#scopes.map(({ node }) => node));
+    this.update();
+  }
+
+  update() {
+    const links = [...new Set(this.#runs.flatMap(({ data }) => Object.keys(data.views)))].sort().reverse();
+    if (links.length && links.join() !== [...this.choice.options].map(({ value }) => value).join()) {
+      this.choice.replaceChildren(...links.map((link) => el("option", { value: link }, `direction ${link}`)));
+      this.#link = links[0];
+    }
+    this.host.hidden = !links.length;
+    for (const scope of this.#scopes) scope.update(this.#link);
+  }
+
+  #choose(link) {
+    this.#link = link;
+    for (const scope of this.#scopes) scope.reset();
+    this.update();
+  }
+}
+
+class Scope {
+  #seen = null;
+  #held = [];
+
+  constructor(slot, data, several) {
+    this.slot = slot;
+    this.data = data;
+    this.words = el("span", { class: "scope-words" });
+    const name = `Run ${slot}`;
+    this.constellation = el("canvas", { class: "constellation", role: "img", "aria-label": `${name}: constellation` });
+    this.spectrum = el("canvas", { class: "spectrum", role: "img", "aria-label": `${name}: spectrum` });
+    this.node = el(
+      "figure",
+      { class: "scope" },
+      el("figcaption", {}, several ? el("span", { class: "slot", "data-slot": slot }, slot) : null, this.words),
+      this.constellation,
+      this.spectrum,
+    );
+    this.node.hidden = true;
+  }
+
+  reset() {
+    this.#held = [];
+    this.clear();
+  }
+
+  clear() {
+    this.#seen = null;
+    for (const canvas of [this.constellation, this.spectrum]) canvas.width = canvas.width;
+  }
+
+  update(link) {
+    const view = this.data.views[link];
+    this.node.hidden = !view;
+    if (!view || view === this.#seen) return;
+    this.#seen = view;
+    put(this.words, `${view.modulation || "no frame yet"} · ${text(view.center_hz, "Hz")} · ${text(view.rate_sps, "sps")}`);
+    this.#drawConstellation(view);
+    this.#drawSpectrum(view);
+  }
+
+  #drawConstellation({ symbols, modulation }) {
+    const { context, width, height, fresh } = prepared(this.constellation);
+    if (!width) return;
+    const colours = palette();
+    // what was there fades into the background: persistence without keeping the old frames
+    context.globalAlpha = fresh || calm() ? 1 : 0.35;
+    context.fillStyle = colours.surface;
+    context.fillRect(0, 0, width, height);
+    context.globalAlpha = 1;
+    const toX = (i) => width / 2 + (i / EDGE) * (width / 2);
+    const toY = (q) => height / 2 - (q / EDGE) * (height / 2);
+    context.strokeStyle = colours.grid;
+    context.lineWidth = 1;
+    strokeLine(context, 0, height / 2, width, height / 2);
+    strokeLine(context, width / 2, 0, width / 2, height);
+    context.fillStyle = lineStyle(this.slot, 0).colour;
+    context.globalAlpha = 0.55;
+    const size = projector() ? 3 : 2;
+    for (const [i, q] of symbols) context.fillRect(toX(i) - size / 2, toY(q) - size / 2, size, size);
+    context.globalAlpha = 1;
+    context.strokeStyle = colours.ink;
+    for (const [i, q] of ideal(modulation)) {
+      const [x, y] = [toX(i), toY(q)];
+      strokeLine(context, x - 4, y, x + 4, y);
+      strokeLine(context, x, y - 4, x, y + 4);
+    }
+  }
+
+  #drawSpectrum({ spectrum_db: bins, center_hz: centre, rate_sps: rate }) {
+    // a bin without power has no decibels
+    const levels = bins.map((level) => level ?? SILENCE_DB);
+    const { context, width, height } = prepared(this.spectrum);
+    if (!width || !levels.length) return;
+    if (this.#held.length !== levels.length) this.#held = [...levels];
+    levels.forEach((level, i) => {
+      if (level > this.#held[i]) this.#held[i] = level;
+    });
+    const colours = palette();
+    const top = 10 * Math.ceil((Math.max(...this.#held) + 3) / 10);
+    const bottom = top - 80;
+    const foot = 16;
+    const toX = (i) => (i / (levels.length - 1)) * width;
+    const toY = (level) => ((top - Math.max(level, bottom)) / (top - bottom)) * (height - foot);
+    context.clearRect(0, 0, width, height);
+    context.font = `11px ${getComputedStyle(this.node).fontFamily}`;
+    context.lineWidth = 1;
+    for (let level = top - 20; level > bottom; level -= 20) {
+      context.strokeStyle = colours.grid;
+      strokeLine(context, 0, Math.round(toY(level)) + 0.5, width, Math.round(toY(level)) + 0.5);
+      context.fillStyle = colours.muted;
+      context.fillText(`${digits(level)} dB`, 3, toY(level) - 3);
+    }
+    const trace = (values, colour, thickness) => {
+      context.strokeStyle = colour;
+      context.lineWidth = thickness;
+      context.beginPath();
+      values.forEach((level, i) => context.lineTo(toX(i), toY(level)));
+      context.stroke();
+    };
+    trace(this.#held, colours.muted, 1);
+    trace(levels, lineStyle(this.slot, 0).colour, projector() ? 2 : 1.4);
+    context.fillStyle = colours.muted;
+    const labels = [[3, "left", centre - rate / 2], [width / 2, "center", centre], [width - 3, "right", centre + rate / 2]];
+    for (const [x, align, hertz] of labels) {
+      context.textAlign = align;
+      context.fillText(`${(hertz / 1e6).toFixed(2)}${align === "center" ? " MHz" : ""}`, x, height - 4);
+    }
+    context.textAlign = "left";
+  }
+}
+
+/** The ideal points of a modulation, with mean power 1; none where it is not known. */
+export function ideal(modulation) {
+  if (modulation === "bpsk") return [[-1, 0], [1, 0]];
+  const order = { qpsk: 4, qam4: 4, qam16: 16, qam64: 64, qam256: 256 }[modulation];
+  if (!order) return [];
+  const side = Math.sqrt(order);
+  const norm = Math.sqrt((2 * (order - 1)) / 3);
+  const levels = Array.from({ length: side }, (_, i) => (2 * i - side + 1) / norm);
+  return levels.flatMap((i) => levels.map((q) => [i, q]));
+}
+
+function prepared(canvas) {
+  const { clientWidth: width, clientHeight: height } = canvas;
+  const scale = devicePixelRatio || 1;
+  const fresh = canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale);
+  if (fresh) {
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round(height * scale);
+  }
+  const context = canvas.getContext("2d");
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  return { context, width, height, fresh };
+}
+
+function strokeLine(context, x0, y0, x1, y1) {
+  context.beginPath();
+  context.moveTo(x0, y0);
+  context.lineTo(x1, y1);
+  context.stroke();
+}
