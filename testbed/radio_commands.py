@@ -40,7 +40,7 @@ def station(
     run: str | None,
 ) -> None:
     """Be one station until Ctrl-C, saying every second how it goes; `influx` is a URL and a token's file."""
-    scenario = load(path or DEMO_SCENARIOS["usrp"], settings, tier=_tier(device))
+    scenario = load(path or DEMO_SCENARIOS["usrp"], settings, tier=tier_of(device))
     console = Console(stderr=True)
     folder = out / folder_name(role)
 
@@ -85,7 +85,7 @@ def station(
     console.print(f"{folder}/  station.json, traces", highlight=False, soft_wrap=True)
 
 
-def _tier(device: str) -> str:
+def tier_of(device: str) -> str:
     """The tier of a station whose radio has these device arguments."""
     arguments = dict(argument.partition("=")[::2] for argument in device.replace(" ", "").split(","))
     return "vusrp" if "air" in arguments or arguments.get("type") == "vusrp" else "usrp"
