@@ -73,7 +73,7 @@ class Influx:
     def write_packed(self, body: bytes) -> None:
         """Write what `pack` made; as `write`."""
         headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain; charset=utf-8"}
-        answer = self._post("/write", {"db": self.database, "precision": "ns"}, headers, body)
+        answer = self._request("POST", "/write", {"db": self.database, "precision": "ns"}, headers, body)
         if answer.status in (200, 204):
             return
         if answer.status == 413:
@@ -89,11 +89,12 @@ class Influx:
 
         `params` are bound to `$name` in WHERE clauses. Raises AwayError, and InfluxError when a statement fails.
         """
-        fields = {"db": self.database, "epoch": "ns", "q": influxql}
+        arguments = {"db": self.database, "epoch": "ns", "q": influxql}
         if params:
-            fields["params"] = json.dumps(dict(params))
-        body = urlencode(fields).encode()
-        answer = self._post("/query", {}, {"Content-Type": "application/x-www-form-urlencoded"}, body)
+            arguments["params"] = json.dumps(dict(params))
+        # 1.x wants POST for what changes something; 3.x reads nothing but the URL.
+        method = "GET" if influxql.lstrip()[:4].upper() in ("SELE", "SHOW") else "POST"
+        answer = self._request(method, "/query", arguments)
         if answer.status == 400:
             raise InfluxError(f"{self._name}: {_complaint(answer)}")
         if answer.status != 200:
@@ -114,7 +115,7 @@ class Influx:
 
     def version(self) -> str:
         """Return the server's version. Raises AwayError, also when what answers is no InfluxDB."""
-        answer = self._request("GET", "/ping", {}, None)
+        answer = self._request("GET", "/ping")
         if answer.status in (401, 403):
             raise self._away(answer)
         version = answer.headers.get("X-Influxdb-Version")
@@ -153,20 +154,15 @@ class Influx:
     def _name(self) -> str:
         return f"InfluxDB at {self.url}"
 
-    def _post(self, path: str, query: Mapping[str, str], headers: Mapping[str, str], body: bytes) -> Any:
-        return self._request("POST", path, query, body, headers)
-
     def _request(
         self,
         method: str,
         path: str,
-        query: Mapping[str, str],
-        body: bytes | None,
+        arguments: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
+        body: bytes | None = None,
     ) -> urllib3.BaseHTTPResponse:
-        url = f"{self.url}{path}"
-        if query:
-            url += "?" + urlencode(query)
+        url = f"{self.url}{path}?{urlencode(arguments or {})}"
         try:
             return self._http.request(
                 method, url, body=body, headers={**self._headers, **(headers or {})}, redirect=False
@@ -177,17 +173,14 @@ class Influx:
             raise AwayError(f"{self._name}: {_reason(error)}; check that it runs, and the URL") from None
 
     def _away(self, answer: urllib3.BaseHTTPResponse) -> AwayError:
+        said = _said(answer)
         if answer.status in (401, 403):
             credentials = "the token is not accepted" if self._has_token else "it demands a token"
             return AwayError(f"{self._name}: {credentials} ({_complaint(answer)})")
+        if said is None and answer.status in (301, 302, 307, 308, 404, 405, 501):
+            return self._not_influx()
         if answer.status == 404:
-            if "X-Influxdb-Version" in answer.headers:
-                return AwayError(
-                    f"{self._name}: no database {self.database} ({_complaint(answer)}); create it, or name another"
-                )
-            return self._not_influx()
-        if "X-Influxdb-Version" not in answer.headers and answer.status in (301, 302, 307, 308, 405, 501):
-            return self._not_influx()
+            return AwayError(f"{self._name}: no database {self.database} ({said}); create it, or name another")
         return AwayError(f"{self._name}: {_complaint(answer)}")
 
     def _not_influx(self) -> AwayError:
@@ -254,12 +247,17 @@ def _reason(error: HTTPError) -> str:
 
 
 def _complaint(answer: urllib3.BaseHTTPResponse) -> str:
-    """Return what the server says is wrong, in one line."""
+    """Return what is wrong, in one line."""
+    return _said(answer) or f"status {answer.status} {answer.reason or ''}".rstrip()
+
+
+def _said(answer: urllib3.BaseHTTPResponse) -> str | None:
+    """Return what the server says is wrong, as 1.x does in a header, 2.x and 3.x in JSON; None when it is neither."""
     text = answer.headers.get("X-Influxdb-Error")
     if text is None:
         try:
             content = answer.json()
-            text = str(content.get("error") or content.get("message"))
+            text = content.get("message") or content.get("error")
         except (ValueError, AttributeError):
-            text = f"status {answer.status} {answer.reason or ''}"
-    return " ".join(text.split())[:300]
+            return None
+    return " ".join(str(text).split())[:300] if text else None

@@ -17,6 +17,7 @@ from telemetry.influx.client import Influx, Series, identifier
 from telemetry.records import RECORD_TYPES, Record
 
 _KINDS = {kind.measurement: kind for kind in RECORD_TYPES}
+_MEASUREMENTS = ", ".join(identifier(measurement) for measurement in _KINDS)
 
 
 class Arrival(NamedTuple):
@@ -35,17 +36,12 @@ class InfluxTail:
     def __init__(self, influx: Influx, *, since_ns: int | None = None, overlap_s: float = 1.0) -> None:
         self._influx = influx
         self._overlap_ns = int(overlap_s * 1e9)
-        self._since_ns = dict.fromkeys(RECORD_TYPES, time.time_ns() if since_ns is None else since_ns)
+        self._since_ns = time.time_ns() if since_ns is None else since_ns
         self._seen: set[tuple[object, ...]] = set()
 
     def poll(self) -> list[Arrival]:
         """Return what has come since the last poll, in order of time. Raises InfluxError."""
-        found = self._influx.query(
-            ";".join(
-                f"SELECT * FROM {identifier(kind.measurement)} WHERE time >= {since_ns} GROUP BY *"
-                for kind, since_ns in self._since_ns.items()
-            )
-        )
+        found = self._influx.query(f"SELECT * FROM {_MEASUREMENTS} WHERE time >= {self._since_ns} GROUP BY *")
         seen: set[tuple[object, ...]] = set()
         arrivals = []
         for series in found:
@@ -54,7 +50,7 @@ class InfluxTail:
             tags = {name: value for name, value in series.tags.items() if name not in kind.tags and value}
             for time_ns, row in _rows(series):
                 seen.add((kind, key, time_ns))
-                self._since_ns[kind] = max(self._since_ns[kind], time_ns - self._overlap_ns)
+                self._since_ns = max(self._since_ns, time_ns - self._overlap_ns)
                 if (kind, key, time_ns) not in self._seen and (record := _record(kind, row)):
                     arrivals.append(Arrival(tags, time_ns, record))
         self._seen = seen

@@ -99,6 +99,9 @@ def test_a_bad_query(influx: Influx) -> None:
         influx.query("nonsense")
     with pytest.raises(InfluxError, match="database not found: other"):
         influx.query("SHOW DATABASES; SELECT v FROM other..m")
+    influx.query(f"DROP DATABASE {influx.database}")
+    with pytest.raises(InfluxError, match=f"not executed; is there a database {influx.database}"):
+        influx.query("SELECT v FROM m; SELECT v FROM m")
 
 
 def test_points_of_which_some_are_refused(influx: Influx) -> None:
