@@ -27,7 +27,7 @@ from testbed.scenario_file import load
 from testbed.standalone import link_record
 from tests.hosts.harness import Bridge, needs_network, run_name
 from tests.radios import air_name, needs_vusrp
-from tests.testbed.live import ROOT, complaint, fadelab, finish, wait_for
+from tests.testbed.live import PATIENCE_S, ROOT, complaint, fadelab, finish, wait_for
 from tests.testbed.test_cli_radio import alone, bound, done, exchange, has_said, net
 
 Capture = pytest.CaptureFixture[str]
@@ -225,8 +225,14 @@ def test_a_station_that_is_started_again_is_not_taken_for_the_one_before(tmp_pat
                 stations["st"] = begin("st")
             st, bas = (run_in(net(stations[role].pid), partial(bound, a)) for role, a in addresses.items())
             with st, bas:
-                # upwards alone: what comes down would tell a station that has taken up an old session
                 exchange(st, bas, (addresses["bas"], 5000))
+                # more than `exchange` sends while it waits: were these numbers used again, it would wait in vain
+                bas.settimeout(PATIENCE_S)
+                for _ in range(0 if start else 4):
+                    for number in range(100):
+                        st.sendto(b"more %d" % number, (addresses["bas"], 5000))
+                    while bas.recv(100) != b"more 99":
+                        pass
 
 
 @pytest.mark.parametrize(
