@@ -31,7 +31,7 @@ DATABASE = "fadelab"
 _CONNECT_S = 2.0
 _CONNECTIONS = 16
 
-#: with lines that are no line protocol 1.x says dropped=0, since it had no points of them
+#: not dropped=0, which 1.x says of lines that are no line protocol, having had no points of them
 _PARTIAL_WRITE = re.compile(r"partial write: .*\bdropped=([1-9]\d*)$")
 
 
@@ -168,7 +168,7 @@ class Influx:
                 method, url, body=body, headers={**self._headers, **(headers or {})}, redirect=False
             )
         except ReadTimeoutError:
-            raise AwayError(f"{self._name}: no answer in time; is it overloaded, or something else?") from None
+            raise AwayError(f"{self._name}: no answer in time; it is overloaded, or hangs, or is no InfluxDB") from None
         except HTTPError as error:
             raise AwayError(f"{self._name}: {_reason(error)}; check that it runs, and the URL") from None
 

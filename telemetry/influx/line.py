@@ -28,12 +28,12 @@ from typing import Any, get_args, get_type_hints
 
 from telemetry.records import RECORD_TYPES, Record
 
-#: As many tag sets as anyone looks at; beyond, names come from something that does not end.
+#: more tag sets than anyone looks at: names beyond come from something that does not end
 _MAX_HEADS = 10_000
 
 _TAG_ESCAPES = str.maketrans({",": "\\,", "=": "\\=", " ": "\\ ", "\n": "\\n"})
 
-#: One point as `Encoder` writes it: tags to the first bare space, then fields, in which only strings hold line feeds.
+#: one point as `Encoder` writes it: tags to the first bare space, then fields, in which only strings hold line feeds
 _POINT = re.compile(rb'[^\n]+?(?<!\\) (?:[^"\n]|"(?:[^"\\]|\\.)*")*\n', re.DOTALL)
 
 
@@ -58,7 +58,7 @@ class Encoder:
             line = write(record, heads, epoch_ns)
             if line:
                 lines.append(line)
-        # No surrogate can be in UTF-8, and no name is worth a batch.
+        # UTF-8 has no surrogates, and no name is worth a batch.
         return "".join(lines).encode(errors="replace"), len(lines)
 
 
@@ -91,7 +91,7 @@ class _Heads(dict[tuple[str, ...], str]):
         if len(self) >= _MAX_HEADS:
             self.clear()
         tags = {**self._tags, **dict(zip(self._kind.tags, values, strict=True))}
-        # InfluxDB sorts tags itself when they are not.
+        # InfluxDB would sort them, for every point.
         pairs = [(name, escape_tag(value)) for name, value in sorted(tags.items())]
         head = ",".join([self._kind.measurement, *(f"{name}={value}" for name, value in pairs if value)]) + " "
         self[values] = head

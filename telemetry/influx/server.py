@@ -108,7 +108,7 @@ class InfluxServer:
             self._own_folder()
             self.port = _free_port(self.port)
             (self.folder / "owner.json").write_text(json.dumps({"pid": os.getpid(), "url": self.url}))
-            (self.folder / "influxd.conf").write_text(_CONFIG.format(folder=self.folder, port=self.port))
+            (self.folder / "influxd.conf").write_text(self._config())
             self._log.write_bytes(b"")
         except OSError as error:
             self._disown_folder()
@@ -153,6 +153,11 @@ class InfluxServer:
     ) -> None:
         self.close()
 
+    def _config(self) -> str:
+        # a string of JSON is one of TOML
+        folder = json.dumps(str(self.folder), ensure_ascii=False)[1:-1]
+        return _CONFIG.format(folder=folder, port=self.port)
+
     @property
     def _log(self) -> Path:
         return self.folder / "influxd.log"
@@ -194,7 +199,7 @@ class InfluxServer:
             self.restarts += 1
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait for its end, and make one when it is stuck.
+        """Wait for its end, and bring it about when it is stuck.
 
         Once influxd 1.6 has found its disk full, it fails every write until it is started again, room or no room.
         """
@@ -276,9 +281,8 @@ def _free_port(port: int) -> int:
             reason = error.strerror
     url = f"http://127.0.0.1:{port}"
     try:
-        reason = (
-            f"an InfluxDB {Influx(url, timeout_s=1).version()} is there already; use it (its URL is {url}) or stop it"
-        )
+        version = Influx(url, timeout_s=1).version()
+        reason = f"an InfluxDB {version} is there already; use it (its URL is {url}) or stop it"
     except InfluxError:
         reason = f"{reason}; stop what uses it"
     raise InfluxError(f"port {port} of 127.0.0.1: {reason}, or choose another port")

@@ -94,7 +94,7 @@ class InfluxSink:
     def begin(self, epoch_ns: int) -> None:
         """Start to send: to a record's time, `epoch_ns` is added."""
         self._encoder = Encoder(self._tags, epoch_ns)
-        self._thread = threading.Thread(target=self._work, name="influx-sink", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="influx-sink", daemon=True)
         self._thread.start()
 
     def write(self, record: Record) -> None:
@@ -118,7 +118,9 @@ class InfluxSink:
         self._state = "closed"
         status = self.status()
         if status.dropped:
-            raise InfluxError(f"{status.dropped} records will never be in InfluxDB: {status.message or 'no begin'}")
+            raise InfluxError(
+                f"{status.dropped} records will never be in InfluxDB: {status.message or 'the run did not begin'}"
+            )
 
     def status(self) -> SinkStatus:
         """Return how it stands; costs next to nothing."""
@@ -138,6 +140,14 @@ class InfluxSink:
             state=self._state,
             message="; ".join(filter(None, notes)),
         )
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except Exception as error:
+            # A bug; the traceback goes to stderr, as from any thread.
+            self._trouble = f"internal error of the sink: {type(error).__name__}: {error}"
+            raise
 
     def _work(self) -> None:
         self._adopt()

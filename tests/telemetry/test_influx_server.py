@@ -44,7 +44,7 @@ def complaint(server: InfluxServer) -> str:
 
 
 def test_it_is_ready_when_the_block_begins_and_gone_when_it_ends(tmp_path: Path) -> None:
-    with InfluxServer(tmp_path / "new" / "folder", port=0, retention_days=7) as server:
+    with InfluxServer(tmp_path / 'new \\ "näme"' / "folder", port=0, retention_days=7) as server:
         influx = Influx(server.url)
         influx.check()
         influx.write(b"m v=1\n")
