@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 from testbed.paths import root
 
+_SCRIPTS = ("fadelab", ".ci/run", *(f"docker/{name}" for name in ("air", "healthy", "influxdb", "secrets", "service")))
+
 
 class Step(NamedTuple):
     """One tool to run; `command` is None when the tool is not installed."""
@@ -29,7 +31,7 @@ def steps(pytest_args: Sequence[str]) -> list[Step]:
         Step("ruff check", (python, "-m", "ruff", "check", ".")),
         Step("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
         Step("mypy", (python, "-m", "mypy")),
-        Step("shellcheck", ("shellcheck", "fadelab", ".ci/run") if shutil.which("shellcheck") else None),
+        Step("shellcheck", ("shellcheck", *_SCRIPTS) if shutil.which("shellcheck") else None),
         Step("pytest", (python, "-m", "pytest", *pytest_args)),
     ]
 

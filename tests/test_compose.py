@@ -1,0 +1,201 @@
+"""The compose files keep what docs/compose.md promises. No container is started here."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+import yaml
+
+from hosts.profiles import PROFILES
+from testbed.cli import cli
+from testbed.scenario import Scenario
+from testbed.scenario_file import load
+
+ROOT = Path(__file__).parents[1]
+#: what the override wants to be told
+USRPS = {"ST_DEVICE": "type=b200,serial=31A1", "BAS_DEVICE": "type=b200,serial=31B2"}
+#: ${NAME:-default} or ${NAME:?complaint}
+VARIABLE = re.compile(r"\$\{(\w+):(?:-([^}]*)|\?[^}]*)\}")
+
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+OVERRIDE = yaml.safe_load((ROOT / "docker-compose.usrp.yml").read_text())
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+OURS = [name for name, service in SERVICES.items() if service["image"] == "fadelab"]
+ROUTED = ("st", "bas", "h1", "h2")
+
+every_service = pytest.mark.parametrize("name", SERVICES)
+
+
+def fadelab(service: dict[str, Any]) -> list[str] | None:
+    """The arguments with which a service calls `fadelab`; None when it does not."""
+    script = service.get("entrypoint", ["docker/service"])[0]
+    if script not in ("docker/service", "docker/air"):
+        return None
+    command = service["command"]
+    words = shlex.split(VARIABLE.sub(value, command)) if isinstance(command, str) else command
+    return [*(("air", "create") if script == "docker/air" else ()), *words]
+
+
+def value(variable: re.Match[str]) -> str:
+    """What a variable of the file holds where nobody has set it but for the USRPs."""
+    name, default = variable.groups()
+    return USRPS[name] if default is None else default
+
+
+def parsed(args: list[str]) -> dict[str, Any]:
+    """What click makes of a command line, which is not run. Raises click.UsageError."""
+    command: click.Command = cli
+    while isinstance(command, click.Group):
+        name, *args = args
+        assert name in command.commands, f"there is no command {name}"
+        command = command.commands[name]
+    return command.make_context("fadelab", args).params
+
+
+def scenario() -> Scenario:
+    """The one all services go by."""
+    [path] = {parsed(args)["scenario"] for name in ("air", *ROUTED) if (args := fadelab(SERVICES[name]))}
+    return load(ROOT / path)
+
+
+# -- rights --------------------------------------------------------------------------------------------------
+
+
+@every_service
+def test_a_service_has_no_rights_but_those_it_needs(name: str) -> None:
+    service = SERVICES[name]
+    added = {"NET_ADMIN", "SETUID", "SETGID"} if name in ROUTED else set()
+    added |= {"SYS_NICE"} if name in ("st", "bas") else set()
+    assert service["cap_drop"] == ["ALL"]
+    assert set(service.get("cap_add", ())) == added
+    assert service.get("user") == ("root" if name in ROUTED else None)
+    assert service.get("devices") == (["/dev/net/tun"] if name in ("st", "bas") else None)
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["read_only"] is True
+    assert service.get("network_mode", "none") == "none"
+    assert "privileged" not in service
+    assert {"mem_limit", "pids_limit", "logging"} <= service.keys()
+
+
+@every_service
+def test_nothing_is_published_beyond_this_machine(name: str) -> None:
+    published = {"dashboard": ["127.0.0.1:8050:8050"], "grafana": ["127.0.0.1:3000:3000"]}
+    assert SERVICES[name].get("ports", []) == published.get(name, [])
+
+
+def test_those_on_the_air_share_its_memory_and_its_process_numbers_and_no_one_else_does() -> None:
+    sharing = {name for name, service in SERVICES.items() if "pid" in service}
+    assert sharing == {"st", "bas", "dashboard"}
+    assert {(SERVICES[name]["pid"], SERVICES[name]["ipc"]) for name in sharing} == {("service:air", "service:air")}
+    assert SERVICES["air"]["ipc"] == "shareable"
+    assert {name for name, service in SERVICES.items() if "ipc" in service} == {*sharing, "air"}
+
+
+# -- what is named is there ----------------------------------------------------------------------------------
+
+
+@every_service
+def test_what_a_service_mounts_and_starts_is_there(name: str) -> None:
+    service = SERVICES[name]
+    for mount in service.get("volumes", ()):
+        source = mount.split(":")[0]
+        if source.startswith("."):
+            assert mount.endswith(":ro")
+            assert (ROOT / source).is_dir()
+        else:
+            assert source in COMPOSE["volumes"]
+    if name in OURS:
+        [script] = service.get("entrypoint", ["docker/service"])
+        assert os.access(ROOT / script, os.X_OK)
+
+
+@every_service
+def test_a_service_says_whether_it_is_well_and_others_wait_for_that(name: str) -> None:
+    service = SERVICES[name]
+    if name == "secrets":
+        # comes to an end
+        assert service["restart"] == "no"
+    else:
+        assert service["restart"] == "unless-stopped"
+        checked = service["healthcheck"]["test"]
+        assert checked[0] == "CMD"
+        if name in OURS:
+            assert checked[1] == "docker/healthy"
+            assert re.search(rf"^{checked[2]}\) ", (ROOT / "docker/healthy").read_text(), re.MULTILINE)
+    for needed, how in service.get("depends_on", {}).items():
+        expected = "service_completed_successfully" if needed == "secrets" else "service_healthy"
+        assert how["condition"] == expected
+
+
+@pytest.mark.parametrize("name", OURS)
+@pytest.mark.parametrize("services", [SERVICES, OVERRIDE["services"]], ids=["base", "usrp"])
+def test_the_command_line_knows_what_services_say(name: str, services: dict[str, Any]) -> None:
+    args = fadelab(SERVICES[name] | services.get(name, {}))
+    if args is None:
+        assert name in ("influxdb", "secrets")
+        return
+    try:
+        params = parsed(args)
+    except click.UsageError as error:
+        pytest.fail(f"{name}: {error.format_message()}")
+    for mounted in [value for value in params.values() if isinstance(value, Path) and value.is_absolute()]:
+        volumes = [mount.split(":")[1] for mount in SERVICES[name]["volumes"]]
+        assert any(mounted.is_relative_to(volume) for volume in volumes)
+
+
+# -- the network ---------------------------------------------------------------------------------------------
+
+
+def test_a_hosts_sysctls_are_its_scenarios_tcp() -> None:
+    expected = {f"net.ipv4.{key}": value for key, value in PROFILES[scenario().tcp].sysctls.items()}
+    expected["net.ipv6.conf.all.disable_ipv6"] = "1"
+    for name in ("h1", "h2"):
+        assert SERVICES[name]["sysctls"] == expected
+
+
+def test_packets_find_their_way_across_and_back() -> None:
+    address = {
+        (name, net): ip_address(options["ipv4_address"])
+        for name in ROUTED
+        for net, options in SERVICES[name]["networks"].items()
+        if options
+    }
+    subnet = {net: ip_network(COMPOSE["networks"][net]["ipam"]["config"][0]["subnet"]) for net in ("net1", "net2")}
+    assert all(own in subnet[net] for (_, net), own in address.items())
+    routes = {name: SERVICES[name]["environment"]["FADELAB_ROUTES"] for name in ROUTED}
+    assert routes["h1"] == f"default via {address['st', 'net1']}"
+    assert routes["h2"] == f"default via {address['bas', 'net2']}"
+    taps = {name: SERVICES[name]["environment"]["FADELAB_TAP"].removesuffix("/30") for name in ("st", "bas")}
+    assert routes["st"] == f"{subnet['net2']} via {taps['bas']}"
+    assert routes["bas"] == f"{subnet['net1']} via {taps['st']}"
+    for name, peer in (("h1", ("h2", "net2")), ("h2", ("h1", "net1"))):
+        args = fadelab(SERVICES[name])
+        assert args is not None
+        assert parsed(args)["peer"] == str(address[peer])
+
+
+# -- the image -----------------------------------------------------------------------------------------------
+
+
+def test_the_image_leaves_out_only_packages_there_are() -> None:
+    [pattern] = re.findall(r"grep -vxE '([^']*)'", (ROOT / "docker/Dockerfile").read_text())
+    listed = [line.split()[0] for line in (ROOT / "packages.apt").read_text().splitlines() if line[:1].isalpha()]
+    left_out = [name for name in listed if re.fullmatch(pattern, name)]
+    assert len(left_out) == len(pattern.split("|"))
+
+
+def test_docker_compose_takes_the_files() -> None:
+    if shutil.which("docker-compose") is None:
+        pytest.skip("docker-compose is not installed")
+    for files in (("docker-compose.yml",), ("docker-compose.yml", "docker-compose.usrp.yml")):
+        options = [word for file in files for word in ("--file", file)]
+        command = ["docker-compose", *options, "config", "--quiet"]
+        ran = subprocess.run(command, cwd=ROOT, env={**os.environ, **USRPS}, capture_output=True, text=True)
+        assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
