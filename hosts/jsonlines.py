@@ -64,9 +64,11 @@ def run_child(serve: Callable[[Orders, dict[str, Any], list[dict[str, Any]]], No
     """Be a process of a run: `serve` it with its orders, the first message and those that came with it.
 
     Returns the exit status: 0 when stopped or when nobody listens any more, 2 after an error, which has been said in
-    one line. SIGINT is the parent's business: Ctrl-C reaches its children through it.
+    one line. SIGINT and SIGTERM are the parent's business, also when a whole group gets them: the end of its run
+    reaches its children through stdin.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     _Lines.claim()
     orders = Orders()
     try:

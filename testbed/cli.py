@@ -25,6 +25,8 @@ from testbed.paths import root
 KNOWN_ERRORS = frozenset(
     {
         "channel.replay.TraceError",
+        "dashboard.control.ControlError",
+        "dashboard.serving.ServerError",
         "flowgraphs.air.AirError",
         "flowgraphs.frontend.FrontEndError",
         "flowgraphs.phy.PhyError",
@@ -269,6 +271,68 @@ def host(
     from testbed import host_command
 
     host_command.host(role, peer, scenario, settings, seconds=seconds, out=out, influx=(influx, token_file), run=run)
+
+
+@cli.command()
+@click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, help="The page's; 0: any free.")
+@click.option("--bind", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Others demand the token.")
+@click.option("--demo", is_flag=True, help="Start the demo at once: a fading link on virtual radios, with SLACP.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default="runs", show_default=True)
+@click.option(
+    "--page-token-file", type=click.Path(path_type=Path, dir_okay=False), help="File with the token of the page."
+)
+@influx_options
+@click.option(
+    "--influx-port",
+    type=click.IntRange(0, 65535),
+    default=8186,
+    show_default=True,
+    help="Where the database of our own listens, without --influx; 0: any free.",
+)
+@click.option(
+    "--retention-days",
+    type=click.IntRange(1, 3650),
+    default=30,
+    show_default=True,
+    help="How long that one keeps records.",
+)
+@click.option("--air", metavar="NAME", help="Steer this air between stations that are programs of their own.")
+@click.option("--scenario", type=click.Path(path_type=Path), help="What those run; default: the demo's.")
+def dashboard(
+    port: int,
+    bind: str,
+    demo: bool,
+    out: Path,
+    page_token_file: Path | None,
+    influx: str | None,
+    token_file: Path | None,
+    influx_port: int,
+    retention_days: int,
+    air: str | None,
+    scenario: Path | None,
+) -> None:
+    """Show live and past runs in a browser, and steer a demo.
+
+    Prints the page's address, with the token that opens its controls. Runs of other programs appear when they write
+    to the same InfluxDB (--influx). docs/dashboard.md has the rest.
+    """
+    from testbed import dashboard_command
+
+    dashboard_command.dashboard(
+        dashboard_command.Options(
+            port=port,
+            bind=bind,
+            runs=out,
+            page_token_file=page_token_file,
+            influx=influx,
+            token_file=token_file,
+            influx_port=influx_port,
+            retention_days=retention_days,
+            demo=demo,
+            air=air,
+            scenario=scenario,
+        )
+    )
 
 
 @cli.command()

@@ -43,6 +43,7 @@ class Lab:
         self._complain = complain
         self._lock = threading.Lock()
         self._closing = False
+        self._unreadable: set[Path] = set()
         self._threads: list[threading.Thread] = []
         self._steerings: list[Steering] = []
 
@@ -56,7 +57,9 @@ class Lab:
             try:
                 scenario = load(path)
             except ScenarioError as error:
-                self._complain(str(error))
+                if path not in self._unreadable:
+                    self._unreadable.add(path)
+                    self._complain(str(error))
                 continue
             own_first = tuple(sorted(tiers, key=lambda tier, own=scenario.tier: tier != own))
             offers.append(Offer(path.stem, scenario.description, own_first, tuple(SCHEMES)))

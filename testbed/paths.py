@@ -1,6 +1,7 @@
-"""Where things are: the checkout this program runs from."""
+"""Where things are, and which: the checkout this program runs from."""
 
 import os
+import tomllib
 from pathlib import Path
 
 
@@ -8,3 +9,14 @@ def root() -> Path:
     """The checkout: what the launcher says, or where this file stands."""
     named = os.environ.get("FADELAB_ROOT")
     return Path(named) if named else Path(__file__).resolve().parent.parent
+
+
+def fadelab_version() -> str:
+    """The version, with the commit where this is a checkout."""
+    declared = str(tomllib.loads((root() / "pyproject.toml").read_text())["project"]["version"])
+    try:
+        head = (root() / ".git" / "HEAD").read_text().strip()
+        commit = (root() / ".git" / head.removeprefix("ref: ")).read_text().strip() if head.startswith("ref") else head
+    except OSError:
+        return declared
+    return f"{declared}+{commit[:12]}"

@@ -10,7 +10,6 @@ import json
 import os
 import platform
 import sys
-import tomllib
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,7 +19,7 @@ from typing import Any
 import yaml
 
 from testbed.errors import FadelabError
-from testbed.paths import root
+from testbed.paths import fadelab_version
 from testbed.results import Summary
 from testbed.scenario import Scenario
 
@@ -85,21 +84,10 @@ def manifest(scenario: Scenario) -> dict[str, Any]:
         "seed": scenario.seed,
         "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "versions": {
-            "fadelab": _fadelab_version(),
+            "fadelab": fadelab_version(),
             "python": platform.python_version(),
             "kernel": platform.release(),
             **{name: version(name) for name in _PACKAGES},
         },
         "cpus": os.cpu_count(),
     }
-
-
-def _fadelab_version() -> str:
-    """The version, with the commit where this is a checkout."""
-    declared = str(tomllib.loads((root() / "pyproject.toml").read_text())["project"]["version"])
-    try:
-        head = (root() / ".git" / "HEAD").read_text().strip()
-        commit = (root() / ".git" / head.removeprefix("ref: ")).read_text().strip() if head.startswith("ref") else head
-    except OSError:
-        return declared
-    return f"{declared}+{commit[:12]}"

@@ -1,0 +1,161 @@
+"""What `dashboard` does, behind the command line: it brings page, database, lab and controls together.
+
+    lab ─► runs of its own ─────────────┬─► hub ─► page
+    runs elsewhere ─► InfluxDB ─► tail ─┘
+
+The runs of its own go to run folders and the database, too.
+"""
+
+import ipaddress
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+
+from dashboard.app import LOCAL_HOSTS, DashboardConfig, create_app, serve
+from dashboard.control import Order
+from dashboard.hub import Hub
+from telemetry.influx import Influx, InfluxError, InfluxServer, InfluxSink, read_token
+from testbed.audience import SPOOL, dashboard_and_database, open_influx
+from testbed.commands import DEMO_SCENARIOS
+from testbed.errors import FadelabError
+from testbed.lab import Lab
+from testbed.paths import fadelab_version, root
+from testbed.scenario_file import load
+from testbed.signals import ended_by_sigterm
+
+#: our own database, in the run store
+DATABASE = ".influxdb"
+#: how long the demo goes on unless it is stopped
+_DEMO_S = 3600.0
+_LOOK_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says."""
+
+    port: int
+    bind: str
+    runs: Path
+    #: the page's; without a file, one is made up
+    page_token_file: Path | None
+    #: a database of somebody else's; without a URL there is one of our own, on `influx_port`
+    influx: str | None
+    token_file: Path | None
+    influx_port: int
+    retention_days: int
+    #: start the demo at once
+    demo: bool
+    #: an air between stations that are programs of their own, and what they run
+    air: str | None
+    scenario: Path | None
+
+
+def dashboard(options: Options) -> None:
+    """Serve the dashboard until Ctrl-C or SIGTERM. Raises what the command line knows, in one line."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    def complain(line: str) -> None:
+        console.print("[yellow]warning:[/]", end=" ")
+        console.print(line, markup=False)
+
+    token = secrets.token_urlsafe(24) if options.page_token_file is None else read_token(options.page_token_file)
+    hub = Hub()
+    with ExitStack() as stack:
+        stack.enter_context(ended_by_sigterm())
+        influx = stack.enter_context(_database(options))
+        watch = stack.enter_context(DatabaseWatch(influx, options.runs / SPOOL))
+        lab = stack.enter_context(
+            Lab(root() / "scenarios", options.runs, dashboard_and_database(hub, influx, complain), complain)
+        )
+        config = DashboardConfig(
+            hub=hub,
+            runs=options.runs,
+            token=token,
+            lab=lab,
+            database=watch.state,
+            hosts=(*LOCAL_HOSTS, options.bind),
+            require_token_to_read=not _is_loopback(options.bind),
+            version=fadelab_version(),
+        )
+        served = stack.enter_context(serve(create_app(config), options.bind, options.port))
+        page = f"{served.url.replace('0.0.0.0', '127.0.0.1')}/?token={token}"
+        print(page, flush=True)
+        console.print("the address above opens the dashboard and its controls; Ctrl-C ends it")
+        console.print(f"runs elsewhere join with: fadelab run ... --influx {influx.url}")
+        if options.demo:
+            lab.start(_demo())
+        with suppress(KeyboardInterrupt):
+            served.wait()
+        console.print("ending")
+
+
+def _demo() -> Order:
+    """The demo as an order."""
+    path = DEMO_SCENARIOS["vusrp"]
+    return Order(path.stem, "vusrp", ("slacp",), _DEMO_S, load(path).seed)
+
+
+@contextmanager
+def _database(options: Options) -> Iterator[Influx]:
+    """The database: somebody else's, or one of our own while the dashboard lasts. Raises InfluxError."""
+    influx = open_influx(options.influx, options.token_file)
+    if influx is not None:
+        yield influx
+        return
+    if options.token_file is not None:
+        raise FadelabError("--token-file is for a database that --influx names: give both, or neither")
+    folder = options.runs / DATABASE
+    with InfluxServer(folder, port=options.influx_port, retention_days=options.retention_days) as server:
+        yield Influx(server.url)
+
+
+class DatabaseWatch:
+    """Looks every other second how the database is, and sends it what waits from runs that are over."""
+
+    def __init__(self, influx: Influx, spool: Path) -> None:
+        self._influx = influx
+        self._sink = InfluxSink(influx, {}, spool)
+        self._trouble = ""
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="database watch", daemon=True)
+
+    def state(self) -> Mapping[str, Any]:
+        """How the database is, for the page."""
+        waiting = self._sink.status().waiting
+        state = "away" if self._trouble else "up"
+        return {"url": self._influx.url, "state": state, "waiting": waiting, "message": self._trouble}
+
+    def _look(self) -> None:
+        while not self._ended.wait(_LOOK_S):
+            try:
+                self._influx.check()
+                self._trouble = ""
+            except InfluxError as error:
+                self._trouble = str(error)
+
+    def __enter__(self) -> Self:
+        self._sink.begin(0)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._sink.close()
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
