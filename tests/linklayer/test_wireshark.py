@@ -289,9 +289,14 @@ def test_damage_shows_in_the_checks(path: Path) -> None:
     nothing = {"slacp.check.status": ["0"]}
     header = {"slacp.check.status": ["1"], "slacp.crc.status": ["0"], "slacp.seq": ["5"], "slacp.tx": ["7"]}
     assert found == [nothing, nothing, header, header, header]
-    experts = ("slacp.check.bad", "slacp.check.bad", "slacp.crc.bad", "slacp.crc.bad", "slacp.cut")
-    for number, expert in enumerate(experts, 1):
-        assert len(rows(path, "frame.number", where=f"frame.number == {number} && {expert}")) == 1
+    experts = ("slacp.check.bad", "slacp.crc.bad", "slacp.cut")
+    assert [list(row) for row in rows(path, *experts)] == [
+        ["slacp.check.bad"],
+        ["slacp.check.bad"],
+        ["slacp.crc.bad"],
+        ["slacp.crc.bad"],
+        ["slacp.cut"],
+    ]
 
 
 # -- bare frames ---------------------------------------------------------------------------------------------
