@@ -30,7 +30,7 @@ sys.stdin.read()
 
 
 def batch(text: str, points: int = 1) -> Batch:
-    return Batch(gzip.compress(text.encode()), points)
+    return Batch(gzip.compress(text.encode(), mtime=0), points)
 
 
 @contextmanager
