@@ -1,0 +1,292 @@
+"""What the page, and any other program, can ask the dashboard: everything below /api.
+
+README.md has the shapes of questions and answers. A run is looked for among the live ones first, then in the store.
+"""
+
+import io
+import math
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from flask import Blueprint, Response, request, send_file
+
+from dashboard import compare, exports, plots, shapes, stream
+from dashboard.auth import Guard, Refused
+from dashboard.charts import CHARTS
+from dashboard.control import ControlError, Order
+from dashboard.hub import RETENTION_S
+from dashboard.runs import Runs
+from dashboard.serving import STREAMS
+from dashboard.store import FACETS, SORTABLE, Store, StoreError, Wanted
+from dashboard.thinning import thin, thin_marks
+from telemetry.records import RECORD_TYPES
+
+if TYPE_CHECKING:
+    from dashboard.app import DashboardConfig
+
+Answer = dict[str, Any]
+
+#: runs one page may watch at once
+_MOST_RUNS = 4
+_KINDS = {kind.measurement: kind for kind in RECORD_TYPES}
+
+
+class Streams:
+    """The streams of one application: how many there may be, and when all are over."""
+
+    def __init__(self) -> None:
+        self._over = threading.Event()
+        self._places = threading.BoundedSemaphore(STREAMS)
+
+    def end(self) -> None:
+        """Let all streams end within a second or so."""
+        self._over.set()
+
+    def over(self) -> bool:
+        """Whether streams are to end."""
+        return self._over.is_set()
+
+    def enter(self) -> None:
+        """Take a place. Refuses when there is none."""
+        if not self._places.acquire(blocking=False):
+            raise Refused(503, f"{STREAMS} pages watch already: close one")
+
+    def leave(self) -> None:
+        """Give a place back."""
+        self._places.release()
+
+
+def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Blueprint:
+    """Return the part of the application below /api."""
+    api = Blueprint("api", __name__, url_prefix="/api")
+    hub, store = config.hub, Store([config.runs])
+    every = Runs(hub, store)
+
+    # -- live ------------------------------------------------------------------------------------------------
+
+    @api.get("/state")
+    def state() -> Answer:
+        authorised = guard.authorised(request)
+        shown = authorised or not config.require_token_to_read
+        lab = config.lab
+        return {
+            "version": config.version,
+            "authorised": authorised,
+            "token_to_read": config.require_token_to_read,
+            "live": hub.runs() if shown else [],
+            "lab": {"why_not": lab.why_not(), "offers": [asdict(offer) for offer in lab.offers()]}
+            if lab is not None and shown
+            else None,
+            "database": dict(config.database()) if config.database is not None and shown else None,
+            "retention_s": RETENTION_S,
+        }
+
+    @api.get("/charts")
+    def charts() -> list[Answer]:
+        return [
+            {name: getattr(chart, name) for name in ("key", "title", "unit", "scale", "description")}
+            for chart in CHARTS
+        ]
+
+    @api.get("/stream")
+    def live() -> Response:
+        names = request.args.getlist("run")
+        if len(names) > _MOST_RUNS:
+            raise Refused(400, f"a page can watch {_MOST_RUNS} runs at once")
+        for name in names:
+            if hub.find(name) is None:
+                raise StoreError("there is no live run of this name")
+        history_s = min(_number("history", stream.HISTORY_S), RETENTION_S)
+        gone = request.environ.get("waitress.client_disconnected", lambda: False)
+        streams.enter()
+        events = stream.events(
+            hub,
+            names,
+            history_s=history_s,
+            views=request.args.get("views") != "0",
+            last_id=request.headers.get("Last-Event-ID", ""),
+            over=lambda: streams.over() or gone(),
+        )
+        answer = Response(events, mimetype="text/event-stream", headers={"X-Accel-Buffering": "no"})
+        answer.call_on_close(streams.leave)
+        return answer
+
+    # -- past ------------------------------------------------------------------------------------------------
+
+    @api.get("/runs")
+    def runs() -> Answer:
+        wanted = _wanted()
+        found = store.list(wanted)
+        rows = []
+        for row in found["runs"]:
+            feed = hub.find(row.name)
+            live = feed is not None and feed.live
+            rows.append(asdict(row) | {"live": live, "problem": "" if live else row.problem})
+        return found | {"runs": rows}
+
+    @api.get("/runs/<run>")
+    def detail(run: str) -> Answer:
+        return every.detail(run)
+
+    @api.get("/runs/<run>/series")
+    def series(run: str) -> Answer:
+        info, picture = every.info(run), every.picture(run)
+        found: shapes.Series = {}
+        for curve in picture.curves:
+            found.setdefault(curve.chart, {})[curve.label] = shapes.points(*thin(curve.times, curve.values))
+        return {
+            "info": info | {"charts": picture.charts()},
+            "series": found,
+            "marks": shapes.marks(thin_marks(picture.marks)),
+            "notes": shapes.notes(picture.notes),
+            "hidden": picture.hidden,
+            "problem": picture.problem,
+        }
+
+    @api.get("/compare")
+    def compared() -> Answer:
+        a, b = (request.args.get(name, "") for name in "ab")
+        return {
+            "a": every.info(a),
+            "b": every.info(b),
+            "rows": compare.figures(every.summary(a), every.summary(b)),
+            "differs": compare.differences(every.scenario(a), every.scenario(b)),
+        }
+
+    @api.get("/runs/<run>/export/<kind>.<form>")
+    def export(run: str, kind: str, form: str) -> Response:
+        if kind not in _KINDS or form not in ("csv", "parquet"):
+            raise Refused(404, f"exports are of {', '.join(_KINDS)}, as csv or parquet")
+        parquet = every.parquet(run, _KINDS[kind])
+        name = f"{run}-{kind}.{form}"
+        if form == "csv":
+            return _download(exports.to_csv(parquet), name, "text/csv")
+        return _download(parquet, name, "application/octet-stream")
+
+    @api.get("/runs/<run>/plot.<form>")
+    def plot(run: str, form: str) -> Response:
+        if form not in plots.FORMATS:
+            raise Refused(404, f"plots are {', '.join(plots.FORMATS)}")
+        other = request.args.get("b", "")
+        names = [run, *([other] if other else [])]
+        labels = [every.info(name)["scheme"] or name for name in names]
+        if len(set(labels)) < len(labels):
+            labels = [f"{letter}, {label}" for letter, label in zip("AB", labels, strict=True)]
+        pictures = [every.picture(name) for name in names]
+        asked = [key for key in request.args.get("charts", "").split(",") if key]
+        if not set(asked) <= {chart.key for chart in CHARTS}:
+            raise Refused(400, f"charts are {', '.join(chart.key for chart in CHARTS)}")
+        charts = asked or [key for picture in pictures for key in picture.charts()]
+        if not charts:
+            raise StoreError("the run has no records to plot")
+        drawn = [plots.Drawn(label, picture) for label, picture in zip(labels, pictures, strict=True)]
+        data = plots.draw(drawn, charts, " and ".join(names), form)
+        return _download(data, f"{'-and-'.join(names)}.{form}", plots.FORMATS[form])
+
+    # -- changing --------------------------------------------------------------------------------------------
+
+    @api.post("/lab/start")
+    def start() -> Answer:
+        if config.lab is None:
+            raise Refused(409, "this dashboard only watches: it starts no runs")
+        _try(config.lab.start, _order())
+        return {"ok": True}
+
+    @api.post("/runs/<run>/controls")
+    def control(run: str) -> Answer:
+        feed, controls = every.steered(run)
+        body = _body()
+        name, value = body.get("name"), body.get("value")
+        if not isinstance(name, str) or not isinstance(value, bool | int | float | str):
+            raise Refused(400, 'send {"name": ..., "value": ...}: a text, and a number, a text, true or false')
+        if isinstance(value, float) and not math.isfinite(value):
+            raise Refused(400, "the value must be finite")
+        _try(controls.set, name, value)
+        feed.describe_controls(fresh=True)
+        hub.stir()
+        return {"ok": True}
+
+    @api.post("/runs/<run>/stop")
+    def stop(run: str) -> Answer:
+        _, controls = every.steered(run)
+        _try(controls.stop)
+        return {"ok": True}
+
+    return api
+
+
+def _try(act: Callable[..., None], *arguments: Any) -> None:
+    """Do what was asked for, or say in one line why not."""
+    try:
+        act(*arguments)
+    except ControlError as error:
+        raise Refused(409, " ".join(str(error).split())) from None
+    except (RuntimeError, ValueError, OSError) as error:
+        raise Refused(500, " ".join(str(error).split())) from None
+
+
+def _wanted() -> Wanted:
+    """Read what to list."""
+    asked = request.args
+    sort = asked.get("sort") or "-started"
+    if sort.removeprefix("-") not in SORTABLE:
+        raise Refused(400, f"sort by one of {', '.join(SORTABLE)}; - in front begins with the largest")
+    finished = {"": None, "true": True, "false": False}
+    if asked.get("finished", "") not in finished:
+        raise Refused(400, "finished is true or false")
+    page = _number("page", 1)
+    if page != int(page) or not 1 <= page <= 1e6:
+        raise Refused(400, "page is a number from 1")
+    return Wanted(
+        text=asked.get("text", ""),
+        facets={name: asked.get(name, "") for name in FACETS},
+        finished=finished[asked.get("finished", "")],
+        sort=sort,
+        page=int(page),
+    )
+
+
+def _number(name: str, default: float) -> float:
+    text = request.args.get(name, "")
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        raise Refused(400, f"{name} is a number")
+    return value
+
+
+def _body() -> Answer:
+    body = request.get_json(silent=True)
+    if not isinstance(body, dict):
+        raise Refused(400, "send a JSON object")
+    return body
+
+
+def _order() -> Order:
+    """Read what to start."""
+    body = _body()
+    scenario, tier, schemes = body.get("scenario"), body.get("tier"), body.get("schemes")
+    seconds, seed = body.get("seconds"), body.get("seed")
+    if not isinstance(scenario, str) or not isinstance(tier, str):
+        raise Refused(400, "scenario and tier are names")
+    if (
+        not isinstance(schemes, list)
+        or not 1 <= len(schemes) <= _MOST_RUNS
+        or len(set(map(str, schemes))) < len(schemes)
+    ):
+        raise Refused(400, f"schemes is a list of 1 to {_MOST_RUNS} different names")
+    if not all(isinstance(scheme, str) for scheme in schemes):
+        raise Refused(400, "schemes are names")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e6:
+        raise Refused(400, "seconds is a number above 0")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
+        raise Refused(400, "seed is a whole number from 0")
+    return Order(scenario, tier, tuple(schemes), float(seconds), seed)
+
+
+def _download(data: bytes, name: str, kind: str) -> Response:
+    return send_file(io.BytesIO(data), mimetype=kind, as_attachment=True, download_name=name)

@@ -1,0 +1,169 @@
+"""The dashboard's web application: `create_app` makes it, `serve` serves it.
+
+    app = create_app(DashboardConfig(hub=hub, runs=Path("runs"), token=token))
+    with serve(app, "127.0.0.1", 8000) as served:
+        served.wait()
+
+Read next: `auth.py` (who may do what), `api.py` (what can be asked), `stream.py` (the live part). README.md has the
+whole contract with the page.
+
+Rules kept: every answer carries the headers below; errors are one line, in JSON below /api; what is read is never
+cached by anybody; nothing on the page comes from elsewhere.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flask import Flask, Response, redirect, render_template, request, send_from_directory
+from flask.json.provider import DefaultJSONProvider
+from werkzeug.exceptions import HTTPException
+from werkzeug.sansio.response import Response as Answer
+
+from dashboard.api import Streams, make_api
+from dashboard.auth import SESSION_S, Guard, Refused
+from dashboard.control import Lab
+from dashboard.hub import Hub
+from dashboard.serving import Served, ServerError, serve
+from dashboard.shapes import to_json
+from dashboard.store import StoreError
+
+__all__ = ["DashboardConfig", "Served", "ServerError", "create_app", "serve"]
+
+ASSETS = Path("/usr/share/javascript")
+LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
+
+_HEADERS = {
+    # Scripts, styles and data from here; styles that scripts set are no matter of this policy.
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DashboardConfig:
+    """What a dashboard shows, and who may use it."""
+
+    hub: Hub
+    #: where run folders are
+    runs: Path
+    #: opens what changes things
+    token: str
+    #: starts runs; without one the page only watches
+    lab: Lab | None = None
+    #: tells of the database, as JSON; {"state", "message", ...}
+    database: Callable[[], Mapping[str, Any]] | None = None
+    #: names under which the page may be asked for; addresses always may
+    hosts: Collection[str] = LOCAL_HOSTS
+    #: whether also reading takes the token, as it must where others can reach the port
+    require_token_to_read: bool = False
+    #: where Debian keeps JavaScript libraries
+    assets: Path = ASSETS
+    version: str = ""
+
+
+class _Json(DefaultJSONProvider):
+    """JSON that browsers read."""
+
+    def dumps(self, obj: Any, **options: Any) -> str:
+        return to_json(obj)
+
+
+def create_app(config: DashboardConfig) -> Flask:
+    """Return the application. Raises ServerError when a library of the page is not installed."""
+    if not (config.assets / "dygraphs").is_dir():
+        raise ServerError(f"{config.assets}/dygraphs: not there; install Debian's libjs-dygraphs")
+    app = Flask(__name__)
+    app.json = _Json(app)
+    app.config["MAX_CONTENT_LENGTH"] = 1 << 16
+    guard = Guard(config.token, config.hosts)
+    streams = Streams()
+    app.extensions["fadelab"] = streams
+    app.register_blueprint(make_api(config, guard, streams))
+
+    @app.before_request
+    def check() -> None:
+        guard.check_host(request)
+        changes = request.method not in ("GET", "HEAD", "OPTIONS")
+        if changes:
+            guard.check_origin(request)
+            if not request.is_json:
+                raise Refused(415, "send application/json")
+        # The page itself holds nothing; what it asks for does.
+        free = not request.path.startswith("/api/") or request.path in ("/api/state", "/api/login")
+        if not free and (changes or config.require_token_to_read) and not guard.authorised(request):
+            raise Refused(401, "this takes the dashboard's token")
+
+    @app.after_request
+    def harden(response: Response) -> Response:
+        response.headers.update(_HEADERS)
+        if request.path.startswith("/api/"):
+            response.headers["Cache-Control"] = "no-store"
+        return response
+
+    @app.get("/")
+    def page() -> str | Answer:
+        token = request.args.get("token")
+        if token is None:
+            return render_template("index.html")
+        if not guard.token_holds(token, request.remote_addr or ""):
+            raise Refused(403, "this is not the dashboard's token: use the address it printed when it started")
+        # The token leaves the address bar and the history.
+        answer = redirect("/", 303)
+        answer.headers["Cache-Control"] = "no-store"
+        _give_session(answer, guard)
+        return answer
+
+    @app.post("/api/login")
+    def login() -> Answer:
+        body = request.get_json(silent=True)
+        token = body.get("token") if isinstance(body, dict) else None
+        if not isinstance(token, str) or not guard.token_holds(token, request.remote_addr or ""):
+            raise Refused(403, "this is not the dashboard's token")
+        answer = app.json.response({"ok": True})
+        _give_session(answer, guard)
+        return answer
+
+    @app.get("/assets/dygraphs/<path:name>")
+    def dygraphs(name: str) -> Response:
+        return send_from_directory(config.assets / "dygraphs", name)
+
+    @app.errorhandler(Refused)
+    def refused(error: Refused) -> Answer:
+        return _problem(app, error.status, error.reason)
+
+    @app.errorhandler(StoreError)
+    def not_stored(error: StoreError) -> Answer:
+        return _problem(app, 404, str(error))
+
+    @app.errorhandler(HTTPException)
+    def failed(error: HTTPException) -> Answer:
+        return _problem(app, error.code or 500, (error.name or "failed").lower())
+
+    @app.errorhandler(Exception)
+    def broken(error: Exception) -> Answer:
+        app.logger.exception("%s %s", request.method, request.path)
+        return _problem(app, 500, "the dashboard has a fault here: its terminal says which")
+
+    return app
+
+
+def _give_session(answer: Answer, guard: Guard) -> None:
+    name = guard.cookie_name(request)
+    answer.set_cookie(name, guard.make_session(), max_age=SESSION_S, httponly=True, samesite="Strict", path="/")
+
+
+def _problem(app: Flask, status: int, line: str) -> Answer:
+    if request.path.startswith("/api/"):
+        answer: Answer = app.json.response({"error": line})
+    else:
+        answer = Response(f"{line}\n", mimetype="text/plain")
+    answer.status_code = status
+    return answer

@@ -1,0 +1,68 @@
+"""Two runs side by side: their figures, and in what their scenarios differ."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+#: key in summary.json (docs/runs.md), words, unit
+_FIGURES = (
+    ("goodput_bps", "goodput", "bit/s"),
+    ("throughput_bps", "throughput", "bit/s"),
+    ("capacity_bps", "capacity", "bit/s"),
+    ("duration_s", "duration", "s"),
+    ("retransmissions", "TCP retransmissions", ""),
+    ("timeouts", "TCP timeouts", ""),
+)
+_LINK_FIGURES = (
+    ("per", "frames the medium took", "%"),
+    ("residual_per", "packets lost after repair", "%"),
+    ("frames", "frames", ""),
+    ("packets", "packets", ""),
+    ("retransmissions", "retransmissions", ""),
+    ("fec_frames", "FEC frames", ""),
+    ("fec_repairs", "FEC repairs", ""),
+    ("residual_losses", "packets given up", ""),
+    ("congestion_losses", "congestion losses", ""),
+    ("corruption_losses", "corruption losses", ""),
+)
+
+
+def figures(a: Mapping[str, Any] | None, b: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """Return the figures of two results, with b in units of a where that makes sense; None is what is not known."""
+    rows = [_row(key, words, unit, _at(a, key), _at(b, key)) for key, words, unit in _FIGURES]
+    for link in ("up", "down"):
+        for key, words, unit in _LINK_FIGURES:
+            path = f"link.{link}.{key}"
+            rows.append(_row(path, f"{link}: {words}", unit, _at(a, path), _at(b, path)))
+    return [row for row in rows if (row["a"], row["b"]) != (None, None)]
+
+
+def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the keys in which two scenarios differ; None stands for a key that is not there."""
+    left, right = dict(_flat(a)), dict(_flat(b))
+    keys = [*left, *(key for key in right if key not in left)]
+    return [{"key": key, "a": left.get(key), "b": right.get(key)} for key in keys if left.get(key) != right.get(key)]
+
+
+def _row(key: str, words: str, unit: str, a: float | None, b: float | None) -> dict[str, Any]:
+    if unit == "%":
+        a, b = (None if share is None else 100 * share for share in (a, b))
+    return {"key": key, "figure": words, "unit": unit, "a": a, "b": b, "ratio": b / a if a and b is not None else None}
+
+
+def _at(summary: Mapping[str, Any] | None, path: str) -> float | None:
+    found: Any = summary
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else None
+
+
+def _flat(values: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the leaves of nested values with their dotted keys, as `--set` takes them."""
+    if isinstance(values, Mapping) and values:
+        for key, value in values.items():
+            yield from _flat(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(values, list) and values:
+        for index, value in enumerate(values):
+            yield from _flat(value, f"{path}.{index}")
+    else:
+        yield path, values

@@ -1,0 +1,260 @@
+"""The curves of one run: what `charts.py` makes of its records, as it comes.
+
+`take` a run's records; `Curves` keeps for every line of every source a curve (times and values), for every loss a mark
+and for every change by a person a note. Each call of `take` is one *batch* with a number; whoever read up to a batch
+asks for what came after it.
+
+Rules kept
+- Memory is bounded: `points` per curve, `SOURCES` sources per kind of record; further ones are counted in `hidden`.
+- Of one source, a record that is not later than the one before is left out: times of a curve go up.
+- A curve begins with its first value; from then on a missing value is a gap (NaN).
+
+No clock, no lock, no thread.
+"""
+
+import json
+import math
+from array import array
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from dashboard.charts import CHARTS, MARKS, SKIP, Step, source_of
+from telemetry.records import ControlRecord, LinkRecord, PhyRecord, Record
+
+#: sources of one kind of record that get curves
+SOURCES = 16
+#: what the line over all sources is called
+ALL = "all flows"
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Losses of one cause since the record before."""
+
+    t: float
+    cause: str
+    link: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a person changed."""
+
+    t: float
+    name: str
+    value: Any
+
+
+class Curve:
+    """One line of one source; keeps at least the newest `points` points, all of them with None."""
+
+    def __init__(self, chart: str, label: str, points: int | None) -> None:
+        self.chart = chart
+        self.label = label
+        self._points = points
+        self.times = array("d")
+        self.values = array("d")
+        self._batches = array("q")
+
+    def append(self, batch: int, time_s: float, value: float) -> None:
+        """Add a point."""
+        self.times.append(time_s)
+        self.values.append(value)
+        self._batches.append(batch)
+        # twice the length before it is cut: appending stays cheap
+        if self._points is not None and len(self.times) >= 2 * self._points:
+            for kept in (self.times, self.values, self._batches):
+                del kept[: -self._points]
+
+    def copy(self) -> "Curve":
+        """Return a curve of its own with the same points."""
+        copy = Curve(self.chart, self.label, self._points)
+        copy.times, copy.values, copy._batches = self.times[:], self.values[:], self._batches[:]
+        return copy
+
+    def after(self, batch: int, since_s: float) -> slice:
+        """Return where the points of later batches are that are not older than `since_s`."""
+        return slice(max(bisect_right(self._batches, batch), bisect_left(self.times, since_s)), len(self.times))
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """All there is to draw of a run, at one instant; shared by whoever draws."""
+
+    curves: tuple[Curve, ...]
+    marks: tuple[Mark, ...]
+    notes: tuple[Note, ...]
+    #: how many sources a chart leaves out, where it does
+    hidden: dict[str, int]
+    #: what of the run cannot be read; empty when all is well
+    problem: str = ""
+
+    def charts(self) -> list[str]:
+        """Return the keys of the charts that have a curve, in the page's order."""
+        filled = {curve.chart for curve in self.curves}
+        return [chart.key for chart in CHARTS if chart.key in filled]
+
+
+class Curves:
+    """The curves, marks and notes of one run."""
+
+    def __init__(self, points: int | None = None) -> None:
+        self._points = points
+        #: the number of the newest batch; 0 is before the first
+        self.batch = 0
+        #: the time of the newest record, s
+        self.newest_s = -math.inf
+        self.curves: dict[tuple[str, str], Curve] = {}
+        self._marks: deque[tuple[int, Mark]] = deque(maxlen=points)
+        self._notes: deque[tuple[int, Note]] = deque(maxlen=points)
+        self._sources: dict[tuple[type[Record], tuple[str, ...]], _Source] = {}
+        self._counts: dict[type[Record], int] = {}
+        self._whole = [
+            (line.record, chart.key, line.start()) for chart in CHARTS for line in chart.lines if line.by == "all"
+        ]
+
+    def take(self, records: Iterable[Record]) -> None:
+        """Go on by some records: one batch."""
+        self.batch += 1
+        for record in records:
+            self._take(record)
+
+    def _take(self, record: Record) -> None:
+        time_s = record.time_ns / 1e9
+        self.newest_s = max(self.newest_s, time_s)
+        kind = type(record)
+        if isinstance(record, ControlRecord):
+            self._notes.append((self.batch, Note(time_s, record.name, _plain(record.value))))
+            return
+        for whole, chart, step in self._whole:
+            if whole is kind:
+                self._add(chart, ALL, time_s, step(time_s, record))
+        key = kind, source_of(record)
+        source = self._sources.get(key)
+        if source is None:
+            source = self._sources[key] = self._meet(record)
+        if time_s <= source.time_s:
+            return
+        source.time_s = time_s
+        for chart, label, step in source.steps:
+            self._add(chart, label, time_s, step(time_s, record))
+        if isinstance(record, LinkRecord):
+            for mark in _marks(time_s, source.latest, record):
+                self._marks.append((self.batch, mark))
+        source.latest = record
+
+    def _meet(self, record: Record) -> "_Source":
+        kind = type(record)
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        if self._counts[kind] > SOURCES:
+            return _Source([])
+        lines = [(chart.key, line) for chart in CHARTS for line in chart.lines if line.record is kind]
+        *host, name = source_of(record)
+        if any(taken[0] is kind and taken[1][-1] == name for taken in self._sources):
+            name = f"{name} ({', '.join(host)})"
+        return _Source([(chart, line.label(name), line.start()) for chart, line in lines if line.by != "all"])
+
+    def _add(self, chart: str, label: str, time_s: float, value: float | None) -> None:
+        if value == SKIP:
+            return
+        if value is None or not math.isfinite(value):
+            value = math.nan
+        curve = self.curves.get((chart, label))
+        if curve is None:
+            if math.isnan(value):
+                return
+            curve = self.curves[chart, label] = Curve(chart, label, self._points)
+        curve.append(self.batch, time_s, value)
+
+    # -- what there is ---------------------------------------------------------------------------------------
+
+    def picture(self, problem: str = "") -> Picture:
+        """Return all there is by now; it does not change with what comes."""
+        curves = tuple(curve.copy() for curve in self.curves.values())
+        return Picture(curves, tuple(self.marks()), tuple(self.notes()), self.hidden(), problem)
+
+    def hidden(self) -> dict[str, int]:
+        """Return how many sources a chart leaves out, where it does."""
+        found: dict[str, int] = {}
+        for chart in CHARTS:
+            kinds = {line.record for line in chart.lines}
+            count = max(self._counts.get(kind, 0) for kind in kinds) - SOURCES
+            if count > 0:
+                found[chart.key] = count
+        return found
+
+    def marks(self, after: int = 0, since_s: float = -math.inf) -> list[Mark]:
+        """Return the marks of batches after one, oldest first."""
+        return [mark for mark in _after(self._marks, after) if mark.t >= since_s]
+
+    def notes(self, after: int = 0, since_s: float = -math.inf) -> list[Note]:
+        """Return the notes of batches after one, oldest first."""
+        return [note for note in _after(self._notes, after) if note.t >= since_s]
+
+    def links(self) -> dict[str, dict[str, Any]]:
+        """Return the newest state of each direction; `per` and `residual` are shares, None where nothing is known."""
+        heard = {key[1][0]: source.latest for key, source in self._sources.items() if key[0] is PhyRecord}
+        found = {}
+        for (kind, (name, *_)), source in self._sources.items():
+            record = source.latest
+            if kind is not LinkRecord or not isinstance(record, LinkRecord):
+                continue
+            phy = heard.get(name)
+            found[name] = {
+                "scheme": record.scheme,
+                "established": record.established,
+                "throughput_bps": record.throughput_bps,
+                "goodput_bps": record.goodput_bps,
+                "per": self._share(f"{name} before"),
+                "residual": self._share(f"{name} after"),
+                "snr_db": phy.snr_db if isinstance(phy, PhyRecord) else None,
+                "queue_bytes": record.queue_bytes,
+            }
+        return found
+
+    def _share(self, label: str) -> float | None:
+        curve = self.curves.get(("per", label))
+        return None if curve is None or math.isnan(curve.values[-1]) else curve.values[-1] / 100
+
+
+class _Source:
+    """One link, flow or receiver: its lines and its newest record."""
+
+    __slots__ = ("latest", "steps", "time_s")
+
+    def __init__(self, steps: list[tuple[str, str, Step]]) -> None:
+        self.steps = steps
+        self.time_s = -math.inf
+        self.latest: Record | None = None
+
+
+def _marks(time_s: float, before: Record | None, record: LinkRecord) -> Iterator[Mark]:
+    if before is None:
+        return
+    for counter, cause in MARKS:
+        now, then = getattr(record, counter), getattr(before, counter)
+        if now is not None and then is not None and now > then:
+            yield Mark(time_s, cause, record.link, now - then)
+
+
+def _after(batched: deque[tuple[int, _T]], batch: int) -> list[_T]:
+    found = []
+    for number, item in reversed(batched):
+        if number <= batch:
+            break
+        found.append(item)
+    return found[::-1]
+
+
+def _plain(value: str) -> Any:
+    """Return what a control's JSON says, or the text itself."""
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

@@ -1,0 +1,327 @@
+"""A dashboard without radios, without rights and without a run: two made-up runs, for trying a projector or a page.
+
+    python -m dashboard.rehearsal --port 8000 [--runs DIR]
+
+Everything it shows says "rehearsal", and none of it was measured: a small model draws numbers of a plausible size, one
+run without repair and one with SLACP, at the same air. Its controls work: SNR, errors, SLACP and pause move the curves.
+"""
+
+import argparse
+import contextlib
+import json
+import math
+import random
+import secrets
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from dashboard.control import Control, ControlError, Offer, Order, Value
+from dashboard.hub import Feed, Hub, RunInfo
+from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, TcpRecord
+from telemetry.views import PhyView
+
+INTERVAL_S = 0.1
+_CAPACITY_BPS = 2e6
+_FRAME_BITS = 8 * 1520
+_MSS = 1448
+_BINS = 256
+_SYMBOLS = 240
+_QPSK = [(i * math.sqrt(0.5), q * math.sqrt(0.5)) for i in (-1, 1) for q in (-1, 1)]
+
+
+class RehearsalControls:
+    """The controls of a made-up run; `dashboard.control.Controls`."""
+
+    def __init__(self, scheme: str) -> None:
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._changes: list[tuple[str, Value]] = []
+        self._controls = {
+            control.name: control
+            for control in (
+                Control("snr_db", "SNR", "range", 14.0, "dB", 0, 40, 0.5),
+                Control("fading", "Fading", "choice", "rician", choices=("none", "flat", "rician", "eva")),
+                Control("per", "Frames lost at random", "range", 2.0, "%", 0, 50, 0.5),
+                Control("slacp", "SLACP", "switch", scheme == "slacp"),
+                Control("eln", "ELN", "switch", False, why_not="a rehearsal has none"),
+                Control("paused", "Pause traffic", "switch", False),
+            )
+        }
+
+    def describe(self) -> Sequence[Control]:
+        """Return all controls with their present values."""
+        with self._lock:
+            return list(self._controls.values())
+
+    def set(self, name: str, value: Value) -> None:
+        """Change one; raises ControlError."""
+        with self._lock:
+            control = self._controls.get(name)
+            if control is None:
+                raise ControlError(f"there is no such control: there are {', '.join(self._controls)}")
+            if control.why_not:
+                raise ControlError(f"{control.label} cannot be changed: {control.why_not}")
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            fits = {
+                "range": number and control.low <= float(value) <= control.high,
+                "choice": value in control.choices,
+                "switch": isinstance(value, bool),
+            }
+            if not fits[control.kind]:
+                raise ControlError(f"{control.label} cannot be {json.dumps(value)}")
+            self._controls[name] = replace(control, value=value)
+            self._changes.append((name, value))
+
+    def stop(self) -> None:
+        """End the run early."""
+        self._stop.set()
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is to end."""
+        return self._stop.is_set()
+
+    def value(self, name: str) -> Value:
+        """Return what a control is set to."""
+        return self._controls[name].value
+
+    def take(self) -> list[tuple[str, Value]]:
+        """Return the changes since the last call."""
+        with self._lock:
+            changes, self._changes = self._changes, []
+            return changes
+
+
+class _Direction:
+    """The counters of one direction of the made-up link."""
+
+    def __init__(self) -> None:
+        self.packets = self.frames = self.retransmissions = self.fec_frames = self.fec_repairs = 0
+        self.residual_losses = self.congestion_losses = self.corruption_losses = 0
+
+
+class RehearsalRun:
+    """One made-up run, fed into a hub step by step."""
+
+    def __init__(self, hub: Hub, name: str, scheme: str, seed: int) -> None:
+        self.controls = RehearsalControls(scheme)
+        title = f"rehearsal, {scheme}: not measured"
+        self.info = RunInfo(name, title, "rehearsal", scheme, "vusrp", "cubic", seed)
+        self.feed: Feed = hub.open(self.info, self.controls)
+        self._random = random.Random(seed)
+        self._links = {"up": _Direction(), "down": _Direction()}
+        self._cwnd = 10.0
+        self._ssthresh: float | None = None
+        self._bytes = 0
+        self._retransmits = self._timeouts = 0
+        self._fade = 0.0
+
+    def step(self, time_s: float) -> None:
+        """Make one interval's records, ending at `time_s`."""
+        time_ns = int(time_s * 1e9)
+        for name, value in self.controls.take():
+            self.feed.write(ControlRecord(time_ns, name, json.dumps(value)))
+        self._fade += 0.1 * (self._random.gauss(0, 4) - self._fade)
+        snr_db = float(self.controls.value("snr_db")) + (self._fade if self.controls.value("fading") != "none" else 0.0)
+        per = min(float(self.controls.value("per")) / 100 + 1 / (1 + math.exp(1.1 * (snr_db - 7))), 0.95)
+        lost = self._link(time_ns, "up", self._load(), per)
+        self._link(time_ns, "down", 0.04, per)
+        self._tcp(time_ns, lost)
+        for link in ("up", "down"):
+            measured = snr_db + self._random.gauss(0, 0.3)
+            share = min(max(self._random.gauss(per, 0.02), 0.0), 1.0)
+            self.feed.write(PhyRecord(time_ns, link, measured, -measured + 0.5, self._random.gauss(120, 10), share))
+            if self.feed.watched:
+                self.feed.show(self._view(time_ns, link, measured))
+
+    def end(self) -> None:
+        """End the run, as a run ends."""
+        self.feed.close()
+        self.feed.ended(None, None)
+
+    def _load(self) -> float:
+        """What share of the capacity TCP asks for: its window over the path's."""
+        return 0.0 if self.controls.value("paused") else min(self._cwnd * _MSS * 8 / (_CAPACITY_BPS * 0.075), 1.0)
+
+    def _link(self, time_ns: int, name: str, load: float, per: float) -> int:
+        """One direction's interval; returns the packets TCP has lost."""
+        link = self._links[name]
+        slacp = bool(self.controls.value("slacp"))
+        room = max(int(load * _CAPACITY_BPS * INTERVAL_S / _FRAME_BITS + self._random.random()), 0)
+        hit = sum(self._random.random() < per for _ in range(room))
+        again = min(hit, room // 2) if slacp else 0
+        redundancy = again // 3
+        lost = sum(self._random.random() < per * per for _ in range(hit)) if slacp else hit
+        dropped = 1 if load >= 1.0 and self._random.random() < 0.03 else 0
+        link.frames += room
+        link.packets += room - again - redundancy
+        link.retransmissions += again
+        link.fec_frames += redundancy
+        link.fec_repairs += redundancy // 2
+        link.residual_losses += lost
+        link.congestion_losses += dropped
+        link.corruption_losses += hit
+        sent_bps = room * _FRAME_BITS / INTERVAL_S
+        self.feed.write(
+            LinkRecord(
+                time_ns=time_ns,
+                link=name,
+                scheme="slacp" if slacp else "none",
+                established=True,
+                throughput_bps=sent_bps,
+                goodput_bps=max(room - again - redundancy - lost, 0) * _FRAME_BITS / INTERVAL_S,
+                packets=link.packets,
+                frames=link.frames,
+                retransmissions=link.retransmissions,
+                fec_frames=link.fec_frames,
+                fec_repairs=link.fec_repairs,
+                residual_losses=link.residual_losses,
+                eln_marks=0,
+                queue_bytes=int(max(load - 0.7, 0) * 64_000 * self._random.uniform(0.6, 1)),
+                congestion_losses=link.congestion_losses,
+                corruption_losses=link.corruption_losses,
+            )
+        )
+        if name == "up":
+            self._bytes += max(room - again - redundancy - lost - dropped, 0) * _MSS
+        return lost + dropped
+
+    def _tcp(self, time_ns: int, lost: int) -> None:
+        if lost and not self.controls.value("paused"):
+            self._retransmits += lost
+            self._ssthresh = max(self._cwnd * 0.7, 2.0)
+            timeout = lost > 3 and self._random.random() < 0.3
+            self._timeouts += timeout
+            self._cwnd = 1.0 if timeout else self._ssthresh
+        elif not self.controls.value("paused"):
+            slow_start = self._ssthresh is None or self._cwnd < self._ssthresh
+            self._cwnd = min(self._cwnd * 1.4 if slow_start else self._cwnd + 0.6, 45.0)
+        srtt_ms = 52 + 4 * self._cwnd + self._random.gauss(0, 3)
+        ssthresh = None if self._ssthresh is None else int(self._ssthresh * _MSS)
+        self.feed.write(
+            TcpRecord(
+                time_ns=time_ns,
+                host="h1",
+                flow="bulk",
+                cwnd_bytes=int(self._cwnd) * _MSS,
+                ssthresh_bytes=ssthresh,
+                srtt_ms=srtt_ms,
+                rto_ms=srtt_ms + 200,
+                bytes_acked=self._bytes,
+                retransmits=self._retransmits,
+                timeouts=self._timeouts,
+            )
+        )
+        self.feed.write(FlowRecord(time_ns, "h2", "bulk", self._bytes, 0.0))
+
+    def _view(self, time_ns: int, link: str, snr_db: float) -> PhyView:
+        sigma = 10 ** (-snr_db / 20) * math.sqrt(0.5)
+        draw = self._random
+        symbols = tuple(
+            (i + draw.gauss(0, sigma), q + draw.gauss(0, sigma)) for i, q in draw.choices(_QPSK, k=_SYMBOLS)
+        )
+        half = _BINS / 2
+        spectrum = tuple(
+            -95 + (snr_db + 20) / (1 + (abs(b - half) / (0.38 * _BINS)) ** 24) + draw.gauss(0, 1.2)
+            for b in range(_BINS)
+        )
+        center_hz = 2.45e9 if link == "up" else 2.40e9
+        return PhyView(time_ns, link, center_hz, 2.5e6, spectrum, symbols, "qpsk")
+
+
+class Rehearsal:
+    """Feeds made-up runs into a hub from a thread, and is its lab: a context manager."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._lock = threading.Lock()
+        self._runs: list[RehearsalRun] = []
+        self._began = 0.0
+        self._until = math.inf
+        self._steps = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rehearsal")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the runs that go on."""
+        with self._lock:
+            return tuple(run.info.name for run in self._runs)
+
+    def offers(self) -> Sequence[Offer]:
+        """Return what can be started."""
+        return [Offer("rehearsal", "Two made-up runs at the same air", ("vusrp",), ("none", "slacp"))]
+
+    def why_not(self) -> str:
+        """Return why nothing can be started now, or an empty string."""
+        return "a rehearsal goes on: stop its runs first" if self._runs else ""
+
+    def start(self, order: Order) -> None:
+        """Start a made-up run per scheme. Raises ControlError."""
+        with self._lock:
+            if self._runs:
+                raise ControlError(self.why_not())
+            if order.scenario != "rehearsal" or not set(order.schemes) <= {"none", "slacp"}:
+                raise ControlError("a rehearsal has one scenario, rehearsal, and the schemes none and slacp")
+            stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+            self._runs = [
+                RehearsalRun(self._hub, f"{stamp}-rehearsal-{scheme}-s{order.seed}", scheme, order.seed)
+                for scheme in order.schemes
+            ]
+            self._began, self._until, self._steps = time.monotonic(), order.seconds, 0
+            for run in self._runs:
+                run.feed.begin(time.time_ns())
+
+    def _run(self) -> None:
+        while not self._stop.wait(INTERVAL_S / 2):
+            with self._lock:
+                elapsed_s = time.monotonic() - self._began
+                while self._runs and (self._steps + 1) * INTERVAL_S <= elapsed_s:
+                    self._steps += 1
+                    for run in self._runs:
+                        run.step(self._steps * INTERVAL_S)
+                for run in [run for run in self._runs if run.controls.stopped or elapsed_s > self._until]:
+                    run.end()
+                    self._runs.remove(run)
+
+    def __enter__(self) -> "Rehearsal":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        for run in self._runs:
+            run.end()
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serve a rehearsal until Ctrl-C."""
+    parser = argparse.ArgumentParser(prog="python -m dashboard.rehearsal", description=__doc__.split("\n")[0])
+    parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--bind", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where past runs are")
+    parser.add_argument("--seconds", type=float, default=24 * 3600.0, help="how long the made-up runs last")
+    options = parser.parse_args(arguments)
+    from dashboard.app import DashboardConfig, ServerError, create_app, serve
+
+    hub, token = Hub(), secrets.token_urlsafe(16)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with Rehearsal(hub) as rehearsal, contextlib.suppress(KeyboardInterrupt):
+            rehearsal.start(Order("rehearsal", "vusrp", ("none", "slacp"), options.seconds, 1))
+            app = create_app(DashboardConfig(hub, options.runs, token, lab=rehearsal, version="rehearsal"))
+            with serve(app, options.bind, options.port) as served:
+                print(f"A rehearsal, made-up figures: {served.url}/?token={token}", flush=True)
+                served.wait()
+    except ServerError as error:
+        sys.exit(f"rehearsal: {error}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

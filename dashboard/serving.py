@@ -1,0 +1,107 @@
+"""The web server: waitress, set up for streams.
+
+A stream holds a thread as long as it lasts. What waitress is told here makes that bearable: it notices at once when a
+browser is gone, keeps little for one that does not read, and gives it up after half a minute.
+"""
+
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any, Self
+
+from flask import Flask
+from waitress import wasyncore
+from waitress.server import create_server
+
+#: streams, and some more for all other requests
+STREAMS = 24
+_THREADS = STREAMS + 8
+_BUFFERED_BYTES = 1 << 18
+_STALLED_MS = 30_000
+_MAX_BODY = 1 << 16
+
+
+class ServerError(RuntimeError):
+    """The dashboard cannot be served; one line."""
+
+
+class Served:
+    """A dashboard being served, in threads of its own; a context manager, which ends it."""
+
+    def __init__(self, app: Flask, listening: socket.socket, ending: Callable[[], None]) -> None:
+        self._ending = ending
+        # accepted sockets inherit it
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _STALLED_MS)
+        self._channels: dict[int, Any] = {}
+        # typed as if it might have several ports
+        self._server: Any = create_server(
+            app,
+            map=self._channels,
+            sockets=[listening],
+            threads=_THREADS,
+            ident="fadelab",
+            # reads while a stream is written: so it sees that the browser is gone
+            channel_request_lookahead=1,
+            outbuf_high_watermark=_BUFFERED_BYTES,
+            max_request_body_size=_MAX_BODY,
+        )
+        host, self.port = listening.getsockname()[:2]
+        self.url = f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="dashboard")
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Wait until it is ended."""
+        self._ended.wait()
+
+    def close(self) -> None:
+        """End all streams and close the port; idempotent."""
+        if self._thread.is_alive():
+            self._ending()
+            # in the server's own thread, which may be waiting on these sockets
+            self._server.trigger.pull_trigger(self._hang_up)
+            self._thread.join()
+            self._server.task_dispatcher.shutdown()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _run(self) -> None:
+        try:
+            self._server.run()
+        finally:
+            self._ended.set()
+
+    def _hang_up(self) -> None:
+        for channel in list(self._server.active_channels.values()):
+            channel.handle_close()
+        wasyncore.close_all(self._channels)
+
+
+def serve(app: Flask, host: str, port: int) -> Served:
+    """Serve the dashboard `app` (of `create_app`); port 0 takes a free one. Raises ServerError in one line."""
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listening = socket.create_server(family[4][:2], family=family[0], backlog=128)
+    except OSError as error:
+        raise ServerError(_reason(host, port, error)) from None
+    try:
+        return Served(app, listening, app.extensions["fadelab"].end)
+    except BaseException:
+        listening.close()
+        raise
+
+
+def _reason(host: str, port: int, error: OSError) -> str:
+    where = f"port {port} of {host}"
+    if isinstance(error, socket.gaierror):
+        return f"{host}: no address of this machine; bind to one of its own, as 127.0.0.1"
+    if error.errno == 98:
+        return f"{where}: another dashboard listens there, or another program; end it, or choose another --port"
+    if error.errno == 99:
+        return f"{host}: not an address of this machine; bind to one of its own, as 127.0.0.1"
+    return f"{where}: cannot listen there: {error.strerror}; choose another --port"

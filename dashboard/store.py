@@ -1,0 +1,382 @@
+"""Past runs, read from their folders (docs/runs.md).
+
+Rules kept
+- A run's name is a folder's name directly below a root, and nothing else: no way leads out of there.
+- Whatever is in a folder, it is listed: what cannot be read is its `problem`, in one line.
+- A folder is read again when one of its files has changed, and only then.
+
+Left out: traces, captures and recordings, which are listed as files and read by other programs.
+"""
+
+import json
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from dashboard.charts import offered
+from dashboard.curves import Curves, Picture
+from telemetry.records import RECORD_TYPES, Record
+
+#: the columns a list can be sorted by and filtered by
+FACETS = ("tier", "scheme", "scenario", "tcp")
+PAGE = 50
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
+_KEPT_CURVES = 4
+_PARTS = ("manifest.json", "summary.json", "scenario.yaml", *(f"{kind.measurement}.parquet" for kind in RECORD_TYPES))
+#: the loader in C where there is one: ten times as fast
+_YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class StoreError(RuntimeError):
+    """A run, or a part of it, that is not there or cannot be read; one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One run in the list; None is what is not known."""
+
+    name: str
+    started: str | None = None
+    scenario: str | None = None
+    tier: str | None = None
+    scheme: str | None = None
+    tcp: str | None = None
+    seed: int | None = None
+    goodput_bps: float | None = None
+    throughput_bps: float | None = None
+    duration_s: float | None = None
+    on_time: bool | None = None
+    finished: bool = False
+    #: whether a person changed it while it went on
+    controlled: bool = False
+    #: why it has no result, or what of it cannot be read; empty when all is well
+    problem: str = ""
+
+
+SORTABLE = tuple(field.name for field in fields(Row))
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which runs to list; what is empty does not filter."""
+
+    text: str = ""
+    facets: Mapping[str, str] | None = None
+    finished: bool | None = None
+    #: a column, with - in front to begin with the largest
+    sort: str = "-started"
+    #: from 1
+    page: int = 1
+
+
+class Store:
+    """The run folders below `roots`. May be shared between threads."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = tuple(roots)
+        self._lock = threading.Lock()
+        self._rows: dict[Path, tuple[object, Row]] = {}
+        self._pictures: OrderedDict[Path, tuple[object, Picture]] = OrderedDict()
+
+    # -- the list --------------------------------------------------------------------------------------------
+
+    def rows(self) -> list[Row]:
+        """Return all runs, the newest first."""
+        with self._lock:
+            found = {}
+            for path in self._folders():
+                stamp = _stamp(path)
+                known = self._rows.get(path)
+                found[path] = known if known is not None and known[0] == stamp else (stamp, _row(path))
+            self._rows = found
+        return sorted((row for _, row in found.values()), key=lambda row: row.name, reverse=True)
+
+    def list(self, wanted: Wanted) -> dict[str, Any]:
+        """Return one page of the runs that fit, how many there are, and what can be filtered by."""
+        rows = self.rows()
+        words = wanted.text.lower().split()
+        facets = {name: value for name, value in (wanted.facets or {}).items() if value}
+        fitting = [
+            row
+            for row in rows
+            if all(word in _text(row) for word in words)
+            and all(getattr(row, name) == value for name, value in facets.items())
+            and wanted.finished in (None, row.finished)
+        ]
+        column, descending = wanted.sort.removeprefix("-"), wanted.sort.startswith("-")
+        known = [row for row in fitting if getattr(row, column) is not None]
+        known.sort(key=lambda row: getattr(row, column), reverse=descending)
+        fitting = known + [row for row in fitting if getattr(row, column) is None]
+        first = (wanted.page - 1) * PAGE
+        return {
+            "runs": fitting[first : first + PAGE],
+            "total": len(fitting),
+            "page": wanted.page,
+            "page_size": PAGE,
+            "facets": {
+                name: sorted({value for row in rows if (value := getattr(row, name)) is not None}) for name in FACETS
+            },
+        }
+
+    # -- one run ---------------------------------------------------------------------------------------------
+
+    def find(self, name: str) -> Path | None:
+        """Return the folder of a run, or None."""
+        if not _NAME.fullmatch(name):
+            return None
+        return next((path for path in self._folders() if path.name == name), None)
+
+    def folder(self, name: str) -> Path:
+        """Return the folder of a run. Raises StoreError."""
+        path = self.find(name)
+        if path is None:
+            raise StoreError("there is no run of this name")
+        return path
+
+    def detail(self, name: str) -> dict[str, Any]:
+        """Return all there is in words about a run. Raises StoreError when there is no such run."""
+        path = self.folder(name)
+        row = _row(path)
+        manifest, summary = _tolerant(path / "manifest.json"), _tolerant(path / "summary.json")
+        try:
+            scenario = (path / "scenario.yaml").read_text(errors="replace")
+        except OSError:
+            scenario = None
+        return {
+            "info": _info(row, manifest, summary),
+            "manifest": manifest,
+            "summary": summary,
+            "scenario": scenario,
+            "files": [
+                {"name": part.name, "bytes": part.stat().st_size} for part in sorted(path.iterdir()) if part.is_file()
+            ],
+            "problem": row.problem,
+        }
+
+    def scenario(self, name: str) -> dict[str, Any]:
+        """Return the scenario a run was made from. Raises StoreError."""
+        return _scenario(self.folder(name))
+
+    def picture(self, name: str) -> Picture:
+        """Return what a run's records draw. Raises StoreError when there is no such run."""
+        path = self.folder(name)
+        stamp = _stamp(path)
+        with self._lock:
+            known = self._pictures.get(path)
+            if known is not None and known[0] == stamp:
+                self._pictures.move_to_end(path)
+                return known[1]
+        picture = _draw(path)
+        with self._lock:
+            self._pictures[path] = stamp, picture
+            while len(self._pictures) > _KEPT_CURVES:
+                self._pictures.popitem(last=False)
+        return picture
+
+    def parquet(self, name: str, measurement: str) -> Path:
+        """Return the file with a run's records of one kind. Raises StoreError when there is none that can be read."""
+        path = self.folder(name) / f"{measurement}.parquet"
+        _parquet(path)
+        return path
+
+    def _folders(self) -> Iterator[Path]:
+        seen = set()
+        for root in self._roots:
+            try:
+                paths = sorted(root.iterdir())
+            except OSError:
+                # a root that no run has made yet
+                continue
+            for path in paths:
+                if path.name not in seen and _NAME.fullmatch(path.name) and _is_run(path):
+                    seen.add(path.name)
+                    yield path
+
+
+def _is_run(path: Path) -> bool:
+    return not path.is_symlink() and path.is_dir() and any((path / part).exists() for part in _PARTS)
+
+
+def _stamp(path: Path) -> object:
+    """Return what changes when the folder does."""
+    stamps = []
+    for part in (path, *(path / name for name in _PARTS)):
+        try:
+            found = part.stat()
+        except OSError:
+            continue
+        stamps.append((part.name, found.st_mtime_ns, found.st_size))
+    return tuple(stamps)
+
+
+def _text(row: Row) -> str:
+    return " ".join(str(getattr(row, name)) for name in ("name", *FACETS)).lower()
+
+
+# -- reading -------------------------------------------------------------------------------------------------
+
+
+def _row(path: Path) -> Row:
+    """Read what the list says of a run."""
+    problem = ""
+    manifest: Mapping[str, Any] = {}
+    summary: Mapping[str, Any] = {}
+    try:
+        manifest = _json(path / "manifest.json")
+        if (path / "summary.json").exists():
+            summary = _json(path / "summary.json")
+        else:
+            problem = "no result: the run failed, was stopped or goes on"
+    except StoreError as error:
+        problem = str(error)
+    said = {**manifest, **summary}
+    if "scheme" not in said:
+        # only a result says it; without one, what the run was made from
+        try:
+            scenario = _scenario(path)
+            link = scenario.get("link")
+            said = {
+                "scheme": link.get("scheme") if isinstance(link, dict) else None,
+                "tcp": scenario.get("tcp"),
+                **said,
+            }
+        except StoreError as error:
+            problem = problem or str(error)
+    values: dict[str, Any] = {}
+    for name, kind in _KINDS.items():
+        value = said.get(name)
+        if value is None:
+            continue
+        if isinstance(value, kind) and isinstance(value, bool) == (kind is bool):
+            values[name] = value
+        else:
+            problem = problem or f"{path.name}: {name} is of the wrong kind"
+    changes = said.get("changes")
+    controlled = (isinstance(changes, int) and changes > 0) or (path / "control.parquet").exists()
+    return Row(path.name, controlled=controlled, problem=problem, **values)
+
+
+_NUMBER = (int, float)
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(("started", "scenario", "tier", "scheme", "tcp"), str),
+    "seed": int,
+    **dict.fromkeys(("goodput_bps", "throughput_bps", "duration_s"), _NUMBER),
+    **dict.fromkeys(("on_time", "finished"), bool),
+}
+
+
+def _info(row: Row, manifest: Mapping[str, Any] | None, summary: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return what the run is (RunInfo on the wire)."""
+    return {
+        "name": row.name,
+        "title": f"{row.scenario or row.name}, {row.scheme or 'scheme not known'}",
+        "scenario": row.scenario or "",
+        "scheme": row.scheme or "",
+        "tier": row.tier or "",
+        "tcp": row.tcp or "",
+        "seed": row.seed,
+        "topology": ("h1", "ST", "BAS", "h2"),
+        "epoch_ns": _epoch_ns(manifest or {}),
+        "live": False,
+        "ended": {"error": row.problem or None, "summary": summary},
+        "controlled": False,
+        "charts": list(offered(row.tier or "")),
+    }
+
+
+def _epoch_ns(manifest: Mapping[str, Any]) -> int | None:
+    try:
+        return round(datetime.fromisoformat(manifest["epoch"]).timestamp() * 1e3) * 1_000_000
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """Return the object in a file. Raises StoreError."""
+    try:
+        found = json.loads(path.read_text())
+    except FileNotFoundError:
+        raise StoreError(f"{path.name} is missing") from None
+    except OSError as error:
+        raise StoreError(f"{path.name} cannot be read: {error.strerror}") from None
+    except ValueError:
+        raise StoreError(f"{path.name} is no JSON: half written, or damaged") from None
+    if not isinstance(found, dict):
+        raise StoreError(f"{path.name} holds no object")
+    return found
+
+
+def _tolerant(path: Path) -> dict[str, Any] | None:
+    try:
+        return _json(path)
+    except StoreError:
+        return None
+
+
+def _scenario(path: Path) -> dict[str, Any]:
+    try:
+        found = yaml.load((path / "scenario.yaml").read_text(), Loader=_YAML)
+    except FileNotFoundError:
+        raise StoreError("scenario.yaml is missing") from None
+    except OSError as error:
+        raise StoreError(f"scenario.yaml cannot be read: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError):
+        raise StoreError("scenario.yaml is no YAML: half written, or damaged") from None
+    if not isinstance(found, dict):
+        raise StoreError("scenario.yaml holds no scenario")
+    return found
+
+
+def _draw(path: Path) -> Picture:
+    """Make curves of a run's records; what cannot be read is left out and said."""
+    curves = Curves()
+    problems = []
+    for kind in RECORD_TYPES:
+        file = path / f"{kind.measurement}.parquet"
+        if file.exists():
+            try:
+                curves.take(_records(file, kind))
+            except StoreError as error:
+                problems.append(str(error))
+    return curves.picture("; ".join(problems))
+
+
+def _parquet(path: Path) -> Any:
+    """Open a file of records. Raises StoreError."""
+    # a fifth of a second, which nobody need wait for before a page
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.exists():
+        raise StoreError(f"the run has no {path.name}")
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError):
+        raise StoreError(f"{path.name} is incomplete: the run was killed or goes on") from None
+
+
+def _records(path: Path, kind: type[Record]) -> Iterator[Record]:
+    """Yield the records in a file. Raises StoreError."""
+    import pyarrow as pa
+
+    names = [field.name for field in fields(kind)]
+    with _parquet(path) as file:
+        present = [name for name in names if name in file.schema_arrow.names]
+        # What an older version did not record is not known.
+        absent: dict[str, Any] = dict.fromkeys(set(names) - set(present))
+        if not {"time_ns", *kind.tags} <= set(present):
+            raise StoreError(f"{path.name} holds no {kind.measurement} records")
+        try:
+            for batch in file.iter_batches(columns=present):
+                for row in batch.to_pylist():
+                    yield kind(**absent, **row)
+        except (pa.ArrowException, OSError):
+            raise StoreError(f"{path.name} is damaged") from None

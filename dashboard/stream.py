@@ -1,0 +1,81 @@
+"""The live stream of one page: server-sent events, about ten a second at most.
+
+Read first: HTML standard, section 9.2 (server-sent events).
+
+`frame`  what is new in the runs asked for; its id says up to where, so a browser that reconnects goes on there
+`runs`   the hub's runs, at the start and when one begins or ends
+`ping`   when there is nothing else: a stream that is silent for longer is broken
+
+A page that does not read blocks its own stream only: frames are made when the one before is on its way, and what is
+forgotten meanwhile is left out. A stream that cannot be delivered ends with its connection.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dashboard.hub import Hub, Reader
+from dashboard.shapes import to_json
+
+FRAME_S = 0.1
+PING_S = 1.0
+#: what a page gets of the past at first
+HISTORY_S = 120.0
+
+
+def events(
+    hub: Hub,
+    names: Sequence[str],
+    *,
+    history_s: float = HISTORY_S,
+    views: bool = True,
+    last_id: str = "",
+    over: Callable[[], bool] = lambda: False,
+) -> Iterator[bytes]:
+    """Yield events until `over`. `last_id` is that of the last event the page has seen."""
+    known: list[dict[str, Any]] | None = None
+    version = -1
+    said_at = time.monotonic()
+    with Reader(hub, names, history_s=history_s, views=views, seen=_seen(hub, last_id)) as reader:
+        # Browsers come back after so many ms.
+        yield b"retry: 1000\n\n"
+        while not over():
+            began = time.monotonic()
+            version = hub.wait(version, PING_S)
+            runs = hub.runs()
+            if _outlines(runs) != known:
+                known = _outlines(runs)
+                yield _event("runs", {"runs": runs})
+            frame = reader.frame()
+            if frame is not None:
+                yield _event("frame", frame, _id(hub, reader))
+                said_at = time.monotonic()
+            elif time.monotonic() >= said_at + PING_S:
+                yield _event("ping", {"now_ns": time.time_ns()})
+                said_at = time.monotonic()
+            time.sleep(max(began + FRAME_S - time.monotonic(), 0))
+
+
+def _event(name: str, data: dict[str, Any], event_id: str = "") -> bytes:
+    lines = [f"event: {name}", f"data: {to_json(data)}"]
+    if event_id:
+        lines.insert(0, f"id: {event_id}")
+    return ("\n".join(lines) + "\n\n").encode()
+
+
+def _outlines(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What of the runs is worth an event."""
+    return [{key: run[key] for key in ("name", "live", "ended")} for run in runs]
+
+
+def _id(hub: Hub, reader: Reader) -> str:
+    return "/".join([hub.nonce, *(f"{name}={batch}" for name, batch in reader.seen.items())])
+
+
+def _seen(hub: Hub, last_id: str) -> dict[str, int]:
+    """Read an event's id; one of another server, or none of ours, says nothing."""
+    nonce, *runs = last_id.split("/")
+    if nonce != hub.nonce:
+        return {}
+    pairs = (run.rpartition("=") for run in runs)
+    return {name: int(batch) for name, _, batch in pairs if batch.isdecimal()}
