@@ -5,24 +5,26 @@
 
 import { el, mark, put, svg } from "./dom.js";
 import { clock, digits, prefixed } from "./format.js";
-import { mainLink } from "./figures.js";
+import { inDirection, shortened } from "./labels.js";
 import { drawNotes, drawRug } from "./marks.js";
 import { rowsOf, stepFor } from "./rows.js";
 import { lineStyle, onTheme, palette, projector } from "./theme.js";
 
 /** charts on which losses explain what is seen */
 const WITH_RUG = ["goodput", "cwnd"];
-/** charts with several lines for each direction of the link */
-const MANY_LINES = ["repairs", "per", "snr"];
 const CAPTION_MS = 450;
 const SHRINK_AFTER = 20;
 const TABLE_ROWS = 30;
+const TIME_STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600];
+
+// its legend sets style attributes in markup, which the page's policy forbids; ours is the caption
+Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
+
 
 export class Chart {
   #runs = [];
   #lines = [];
   #hidden = new Set();
-  #known = new Set();
   #graph = null;
   #visible = false;
   #range = null;
@@ -98,40 +100,42 @@ export class Chart {
 
   // -- lines and their legend --------------------------------------------------------------------------------
 
+  #labels(data) {
+    return data.labels(this.spec.key).filter((label) => inDirection(label, this.view.direction));
+  }
+
   #labelsChanged() {
-    return this.#lines.length !== this.#runs.reduce((sum, { data }) => sum + data.labels(this.spec.key).length, 0);
+    const keys = this.#runs.flatMap(({ slot, data }) => this.#labels(data).map((label) => `${slot} ${label}`));
+    return keys.join() !== this.#lines.map(({ key }) => key).join();
   }
 
   #linesChanged() {
-    this.#lines = this.#runs.flatMap(({ slot, data }) =>
-      data.labels(this.spec.key).map((label, index) => ({
+    this.#lines = this.#runs.flatMap(({ slot, data }) => {
+      const labels = this.#labels(data);
+      const names = shortened(this.spec.key, labels);
+      return labels.map((label, index) => ({
         key: `${slot} ${label}`,
         slot,
         label,
+        name: names[index],
         series: data.series(this.spec.key, label),
         style: lineStyle(slot, index),
-      })),
-    );
-    this.#hideByDefault();
+      }));
+    });
+    this.#range = null;
     this.#graph?.destroy();
     this.#graph = null;
     const several = this.#runs.length > 1;
     this.legend.replaceChildren(
       ...this.#runs.map(({ slot }) =>
-        el("div", { class: "legend-run" }, ...this.#lines.filter((line) => line.slot === slot).map((line) => this.#chip(line, several))),
+        el(
+          "div",
+          { class: "legend-run" },
+          several ? el("span", { class: "legend-slot", "data-slot": slot }, slot) : null,
+          this.#lines.filter((line) => line.slot === slot).map((line) => this.#chip(line, several)),
+        ),
       ),
     );
-  }
-
-  /** Of many lines, those of the direction that carries little wait for a click. */
-  #hideByDefault() {
-    for (const { slot, data } of this.#runs) {
-      const lines = this.#lines.filter((line) => line.slot === slot && !this.#known.has(line.key));
-      for (const { key, label } of lines) {
-        this.#known.add(key);
-        if (MANY_LINES.includes(this.spec.key) && label.startsWith(`${otherLink(data)} `)) this.#hidden.add(key);
-      }
-    }
   }
 
   #chip(line, several) {
@@ -143,16 +147,16 @@ export class Chart {
         type: "button",
         class: "chip",
         "aria-pressed": String(!this.#hidden.has(line.key)),
+        "aria-label": `${line.label}${several ? ` of ${line.slot}` : ""}`,
         title: `show or hide ${line.label}${several ? ` of ${line.slot}` : ""}`,
         onclick: () => this.#toggle(line),
       },
-      several ? el("span", { class: "chip-slot" }, line.slot) : null,
       svg(
         "svg",
         { class: "chip-line", viewBox: "0 0 22 8", "aria-hidden": "true" },
         svg("line", { x1: 0, y1: 4, x2: 22, y2: 4, stroke: colour, "stroke-width": width + 0.4, "stroke-dasharray": dash?.join(" ") ?? null }),
       ),
-      el("span", { class: "chip-label" }, line.label),
+      el("span", { class: "chip-label" }, line.name),
       line.output,
     );
     return line.chip;
@@ -188,7 +192,9 @@ export class Chart {
     const rows = lines.length ? rowsOf(lines.map(({ series }) => series), low, high, stepFor(high - low, width)) : [];
     this.empty.hidden = rows.length > 0;
     if (!rows.length || width < 80) return;
-    const options = { file: rows, dateWindow: [low, high], valueRange: this.#valueRange(rows, low) };
+    const [bottom, top] = this.#valueRange(rows, low);
+    // a little room, so that the label of the topmost tick has its place
+    const options = { file: rows, dateWindow: [low, high], valueRange: [bottom, top + 0.02 * (top - bottom)] };
     if (this.#graph) this.#graph.updateOptions(options);
     else this.#graph = new Dygraph(this.plot, rows, { ...this.#options(lines), ...options });
   }
@@ -213,8 +219,8 @@ export class Chart {
       highlightCircleSize: large ? 4 : 3,
       rightGap: 8,
       axes: {
-        x: { axisLabelFormatter: (time) => clock(time), pixelsPerLabel: large ? 90 : 70, drawGrid: false },
-        y: { axisLabelFormatter: (value) => digits(value / this.#factor), axisLabelWidth: large ? 52 : 40, pixelsPerLabel: 34 },
+        x: { ticker: (low, high, pixels) => timeTicks(low, high, pixels / (large ? 90 : 65)), drawGrid: false },
+        y: { ticker: (low, high, pixels) => ticks(low, high, this.#factor, pixels / (large ? 40 : 30)), axisLabelWidth: large ? 52 : 38 },
       },
       underlayCallback: (context, area, graph) => this.#underlay(context, area, graph),
     };
@@ -319,10 +325,6 @@ export class Chart {
   }
 }
 
-function otherLink(data) {
-  return mainLink(data) === "down" ? "up" : "down";
-}
-
 /** A range with round ends around two values; from zero, or free in steps of five. */
 function niceRange(smallest, largest, { scale, unit }) {
   if (scale === "free") {
@@ -330,6 +332,31 @@ function niceRange(smallest, largest, { scale, unit }) {
     return [low, Math.max(low + 10, 5 * Math.ceil((largest + 1) / 5))];
   }
   return [0, niceAbove(largest * 1.05, unit)];
+}
+
+/** Ticks at round numbers of the unit shown, at most so many. */
+function ticks(low, high, factor, most) {
+  const [bottom, top] = [low / factor, high / factor];
+  const coarse = (top - bottom) / Math.max(2, most);
+  const power = 10 ** Math.floor(Math.log10(coarse));
+  const step = power * [1, 2, 2.5, 5, 10].find((size) => size * power >= coarse * 0.999);
+  const decimals = Math.max(0, -Math.floor(Math.log10(step)) + (step / power === 2.5 ? 1 : 0));
+  const found = [];
+  for (let i = Math.ceil(bottom / step - 1e-9); i * step <= top + step * 1e-9; i++) {
+    found.push({ v: i * step * factor, label: (i * step).toFixed(decimals).replace("-", "−") });
+  }
+  return found;
+}
+
+/** Ticks at round times, at most so many; none where its label would stand below the vertical axis' lowest one. */
+function timeTicks(low, high, most) {
+  const coarse = (high - low) / Math.max(2, most);
+  const step = TIME_STEPS.find((size) => size >= coarse) ?? TIME_STEPS[TIME_STEPS.length - 1];
+  const found = [];
+  for (let i = Math.ceil((low + 0.04 * (high - low)) / step); i * step <= high; i++) {
+    found.push({ v: i * step, label: clock(i * step, step < 1) });
+  }
+  return found;
 }
 
 function niceAbove(value, unit) {

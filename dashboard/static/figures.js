@@ -19,7 +19,9 @@ export class Figures {
       per: new Tile("Frame loss", "on the air → left for TCP"),
       snr: new Tile("SNR", "as the receiver hears it"),
     };
-    this.verdict = el("p", { class: "verdict" });
+    this.ratio = el("span", { class: "number" });
+    this.words = el("p", { class: "verdict-words" });
+    this.verdict = el("section", { class: "tile verdict" }, el("h3", {}, "Goodput compared"), el("div", { class: "verdict-body" }, this.ratio, this.words));
     host.append(...Object.values(this.tiles).map(({ node }) => node), this.verdict);
   }
 
@@ -38,9 +40,11 @@ export class Figures {
     this.tiles.per.put(values.map(({ slot, before, after }) => [slot, { number: `${digits(before)} → ${digits(after)}`, unit: "%" }]));
     this.tiles.snr.put(values.map(({ slot, snr }) => [slot, quantity(snr, "dB")]));
     this.tiles.snr.node.hidden = !values.some(({ snr }) => Number.isFinite(snr));
-    const words = this.#runs.length === 2 ? comparison(this.#runs[0].data, this.#runs[1].data) : "";
-    put(this.verdict, words);
-    this.verdict.hidden = !words;
+    this.verdict.hidden = this.#runs.length !== 2;
+    if (this.#runs.length !== 2) return;
+    const { ratio, words } = comparison(this.#runs[0].data, this.#runs[1].data);
+    put(this.ratio, times(ratio));
+    put(this.words, words);
   }
 }
 
@@ -71,8 +75,8 @@ class Tile {
 
 /** The direction the traffic goes: that in which more has crossed. */
 export function mainLink(data) {
-  const names = Object.keys(data.links).sort((one, other) => (one === "up" ? -1 : other === "up" ? 1 : 0));
-  const carried = (link) => data.series("throughput", link)?.mean(data.end - 30, data.end) || 0;
+  const names = data.labels("throughput").sort((one, other) => (one === "up" ? -1 : other === "up" ? 1 : 0));
+  const carried = (link) => data.series("throughput", link).mean(data.end - 30, data.end) || 0;
   return names.reduce((best, link) => (carried(link) > 2 * carried(best) ? link : best), names[0] ?? "up");
 }
 
@@ -99,19 +103,17 @@ function percent(share) {
   return share === null || share === undefined ? null : 100 * share;
 }
 
-/** The sentence under two runs: whose transfer got more through since both began, and by how much. */
+/** Which of two runs got more through since both began, and by how much. */
 function comparison(a, b) {
   const end = Math.min(a.end, b.end);
-  if (!(end > 3)) return "";
-  const [meanA, meanB] = [carried(a, end), carried(b, end)];
-  if (!(meanA > 0) || !(meanB > 0)) return "";
+  const means = [carried(a, end), carried(b, end)];
+  if (!(end > 3) || !means.every((mean) => mean > 0)) return { ratio: NaN, words: "waiting for both runs" };
   const same = a.info.scheme === b.info.scheme;
-  const name = (data, slot) => (same ? slot : `${slot}, ${scheme(data.info.scheme)},`);
-  const [more, less] = meanA >= meanB ? [name(a, "A"), same ? "B" : scheme(b.info.scheme)] : [name(b, "B"), same ? "A" : scheme(a.info.scheme)];
-  const ratio = Math.max(meanA, meanB) / Math.min(meanA, meanB);
-  const [most, least] = [Math.max(meanA, meanB), Math.min(meanA, meanB)].map((mean) => text(mean, "bit/s"));
-  if (ratio < 1.02) return `Both carried the same so far: ${most}.`;
-  return `${more} carried ${times(ratio)} as much as ${less} so far: ${most} against ${least}.`;
+  const names = [a, b].map((data, index) => (same ? `run ${"AB"[index]}` : scheme(data.info.scheme)));
+  const order = means[0] >= means[1] ? [0, 1] : [1, 0];
+  const [most, least] = order.map((index) => means[index]);
+  const [more, less] = order.map((index) => names[index]);
+  return { ratio: most / least, words: `${more} over ${less} so far: ${text(most, "bit/s")} against ${text(least, "bit/s")}` };
 }
 
 function carried(data, end) {

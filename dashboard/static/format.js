@@ -23,6 +23,11 @@ export function digits(value) {
   return value.toFixed(decimals).replace("-", "−");
 }
 
+/** A number of things. */
+export function count(value) {
+  return Number.isInteger(value) ? value.toLocaleString("en") : digits(value);
+}
+
 /** A value and its unit: {number, unit}. */
 export function quantity(value, unit) {
   if (value === null || value === undefined || Number.isNaN(value)) return { number: NONE, unit };
@@ -30,8 +35,9 @@ export function quantity(value, unit) {
   return { number: digits(value / scale.factor), unit: scale.unit };
 }
 
-/** A value with its unit in one text. */
+/** A value with its unit in one text; without a unit it counts things. */
 export function text(value, unit) {
+  if (!unit) return count(value);
   const shown = quantity(value, unit);
   return shown.number === NONE ? NONE : `${shown.number} ${shown.unit}`.trim();
 }

@@ -130,6 +130,7 @@ export class Live {
     if (this.#runs.map(({ data }) => data.info.charts).join() !== this.#offered) this.#showParts();
     const moving = this.#runs.filter(({ data }) => data.info.live);
     this.time.end = Math.max(0, ...(moving.length ? moving : this.#runs).map(({ data }) => data.end));
+    if (this.time.end > 1) this.charts.direct();
     this.#tell();
     this.#soon();
   }
@@ -257,6 +258,7 @@ export class Live {
   #buildToolbar() {
     this.buttons = Object.fromEntries(Object.keys(WINDOWS).map((key) => [key, document.getElementById(`window-${key}`)]));
     for (const [key, button] of Object.entries(this.buttons)) button.addEventListener("click", () => this.setWindow(key));
+    document.getElementById("directions").replaceWith(this.charts.directions.node);
     this.pauseButton = document.getElementById("pause");
     this.pauseButton.addEventListener("click", () => this.pause());
     this.zoomButton = document.getElementById("unzoom");

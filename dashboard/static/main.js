@@ -38,6 +38,7 @@ async function begin() {
   route();
   drawRecent();
   Object.assign(window.fadelab, { live, session, ready: true });
+  document.documentElement.dataset.ready = "";
 }
 
 // -- views -----------------------------------------------------------------------------------------------------
@@ -142,4 +143,5 @@ begin().catch((error) => {
   const node = document.getElementById("message");
   put(node, `The page cannot begin: ${error.message}. Reload it when the dashboard runs.`);
   node.hidden = false;
+  throw error;
 });

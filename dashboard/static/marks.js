@@ -59,17 +59,16 @@ export function drawMarks(context, toX, data, low, high, laneY, size) {
   }
 }
 
-/** Losses along the time axis of a chart, lane by lane. */
+/** Losses along the time axis of a chart: a lane for each run, where shapes tell causes apart. */
 export function drawRug(context, area, toX, runs, low, high) {
   context.save();
   clip(context, area);
   const size = projector() ? 3.5 : 2.5;
-  const lane = 2 * size + 1.5;
-  const bottom = area.y + area.h - size - 1;
-  context.globalAlpha = 0.75;
+  const lane = 2 * size + 2;
+  context.globalAlpha = 0.65;
   runs.forEach(({ data }, row) => {
-    if (row > 0) return;
-    drawMarks(context, toX, data, low, high, (index) => bottom - index * lane, size);
+    const y = area.y + area.h - (runs.length - row - 0.5) * lane;
+    drawMarks(context, toX, data, low, high, () => y, size);
   });
   context.restore();
 }

@@ -5,9 +5,11 @@ import { Charts } from "./charts.js";
 import { RunData } from "./data.js";
 import { el, put } from "./dom.js";
 import { downloads } from "./downloads.js";
-import { digits, moment, scheme, text, times } from "./format.js";
+import { moment, scheme, text, times } from "./format.js";
 import { TimeView } from "./timeview.js";
 
+/** figures of a comparison that stand above the charts */
+const CARDS = 6;
 const FIGURES = [
   ["goodput_bps", "Goodput", "bit/s"], ["throughput_bps", "Throughput", "bit/s"], ["capacity_bps", "Capacity", "bit/s"],
   ["duration_s", "Time", "s"], ["retransmissions", "TCP retransmissions", ""], ["timeouts", "TCP timeouts", ""],
@@ -25,7 +27,9 @@ export class Past {
     this.facts = root.querySelector("[data-facts]");
     this.takeaway = root.querySelector("[data-takeaway]");
     this.texts = root.querySelector("[data-texts]");
+    this.tables = root.querySelector("[data-tables]");
     this.charts = new Charts(root.querySelector("[data-part=charts]"), specs, this.time);
+    root.querySelector("[data-directions]").replaceWith(this.charts.directions.node);
   }
 
   /** Show one run or two. */
@@ -41,18 +45,20 @@ export class Past {
       this.#draw(runs, comparison);
     } catch (error) {
       if (asked !== this.#asked) return;
-      for (const node of [this.facts, this.takeaway, this.texts]) node.replaceChildren();
+      for (const node of [this.facts, this.tables, this.takeaway, this.texts]) node.replaceChildren();
       this.charts.show([]);
       put(this.problem, error.message);
     }
   }
 
   #draw(runs, comparison) {
-    this.facts.replaceChildren(...(comparison ? compared(runs, comparison) : summarised(runs[0])));
+    this.facts.replaceChildren(...(comparison ? contrasted(runs, comparison) : summarised(runs[0])));
+    this.tables.replaceChildren(...(comparison ? compared(comparison) : []));
     this.takeaway.replaceChildren(...downloads(runs.map(({ slot, detail }) => ({ slot, name: detail.info.name, files: detail.files }))));
     this.texts.replaceChildren(...runs.flatMap(({ slot, detail }) => documents(detail, runs.length > 1 ? slot : "")));
     this.time.set({ zoom: null, end: Math.max(...runs.map(({ data }) => data.end)) });
     this.charts.show(runs);
+    this.charts.direct();
   }
 }
 
@@ -84,19 +90,29 @@ function summarised(run) {
   ].filter(Boolean);
 }
 
-function compared(runs, { rows, differs }) {
-  const head = (words) => el("th", { scope: "col" }, words);
-  const figure = ({ figure: name, unit, a, b, ratio }) =>
-    el("tr", {}, el("th", { scope: "row" }, name), ...[a, b].map((value) => el("td", { class: "number" }, shown(value, unit))),
-      el("td", { class: "number" }, ratio == null ? "–" : times(ratio)));
-  const difference = ({ key, a, b }) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, key)), el("td", {}, plain(a)), el("td", {}, plain(b)));
+function contrasted(runs, { rows }) {
+  const cards = rows.slice(0, CARDS).map(({ figure, unit, a, b, ratio }) => [figure, `${shown(a, unit)} · ${shown(b, unit)}`, ratio == null ? "" : times(ratio)]);
   return [
     ...runs.map((run) => heading(run, true)),
-    el("div", { class: "tables" },
-      el("table", { class: "sheet" }, el("caption", {}, "Figures"), el("thead", {}, el("tr", {}, ["", "A", "B", "B / A"].map(head))), el("tbody", {}, rows.map(figure))),
-      el("table", { class: "sheet" }, el("caption", {}, "Where the scenarios differ"), el("thead", {}, el("tr", {}, ["", "A", "B"].map(head))),
-        el("tbody", {}, differs.length ? differs.map(difference) : el("tr", {}, el("td", { colspan: 3 }, "nowhere"))))),
+    el("dl", { class: "figures-list" }, cards.map(([words, values, ratio]) => el("div", {}, el("dt", {}, words), el("dd", {}, values, " ", el("span", { class: "hint" }, ratio))))),
   ];
+}
+
+function compared({ rows, differs }) {
+  const head = (words) => el("th", { scope: "col", class: words ? "number" : null }, words);
+  const number = (words) => el("td", { class: "number" }, words);
+  const figure = ({ figure: name, unit, a, b, ratio }) =>
+    el("tr", {}, el("th", { scope: "row" }, name), number(shown(a, unit)), number(shown(b, unit)), number(ratio == null ? "–" : times(ratio)));
+  const difference = ({ key, a, b }) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, key)), number(plain(a)), number(plain(b)));
+  const none = el("tr", {}, el("td", { colspan: 3 }, "nowhere"));
+  return [
+    sheet("Figures", ["", "A", "B", "B / A"].map(head), rows.map(figure)),
+    sheet("Where the scenarios differ", ["", "A", "B"].map(head), differs.length ? differs.map(difference) : none),
+  ];
+}
+
+function sheet(caption, heads, rows) {
+  return el("table", { class: "sheet" }, el("caption", {}, caption), el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows));
 }
 
 function documents(detail, slot) {
@@ -109,7 +125,7 @@ function documents(detail, slot) {
 }
 
 function shown(value, unit) {
-  return typeof value === "number" ? (unit ? text(value, unit) : digits(value)) : plain(value);
+  return typeof value === "number" ? text(value, unit) : plain(value);
 }
 
 function plain(value) {

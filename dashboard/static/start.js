@@ -44,10 +44,10 @@ export class Start {
   update() {
     const lab = this.session.state?.lab ?? null;
     const why = lab ? lab.why_not : "This dashboard only watches: runs started with --dashboard on the command line appear here by themselves.";
-    put(this.none, why);
+    put(this.none, why && lab ? `Nothing can be started just now: ${why}.` : why);
     this.none.hidden = !why;
-    this.form.hidden = !lab;
-    this.unlock.node.hidden = this.session.authorised || !lab;
+    this.form.hidden = !lab || Boolean(why);
+    this.unlock.node.hidden = this.session.authorised || this.form.hidden;
     const offered = JSON.stringify(lab?.offers ?? []);
     if (offered !== this.#offered) {
       this.#offered = offered;

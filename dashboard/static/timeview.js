@@ -1,8 +1,10 @@
-// The time axis that all charts of a view share: window, zoom, pause, and the cursor.
+// What all charts of a view share: the time axis with window, zoom, pause and cursor, and the direction of the link.
 
 export class TimeView {
   /** seconds shown while following; Infinity is the whole run */
   window = Infinity;
+  /** up, down or both */
+  direction = "up";
   /** [from, to] while zoomed, else null */
   zoom = null;
   /** the time at which the display stands still, else null */

@@ -97,7 +97,7 @@ class Direction {
       put(this.state, "no state yet");
       return;
     }
-    put(this.state, state.established ? "up" : "no session");
+    put(this.state, state.established ? "linked" : "no session");
     mark(this.state, "data-up", state.established ? "yes" : "no");
     put(this.rate, text(state.throughput_bps, "bit/s"));
     put(this.snr, state.snr_db == null ? "" : `SNR ${digits(state.snr_db)} dB`);

@@ -17,7 +17,7 @@ export class Views {
     this.host = host;
     this.body = el("div", { class: "scopes" });
     this.choice = el("select", { id: "view-link", onchange: () => this.#choose(this.choice.value) });
-    const reset = el("button", { type: "button", class: "quiet", onclick: () => this.#scopes.forEach((scope) => scope.reset()) }, "Reset hold");
+    const reset = el("button", { type: "button", class: "quiet", title: "forget the highest levels", onclick: () => this.#scopes.forEach((scope) => scope.reset()) }, "Reset");
     host.append(
       el("div", { class: "panel-head" }, el("h2", {}, "Receivers"), el("label", { class: "visually-hidden", for: "view-link" }, "Direction heard"), this.choice, reset),
       this.body,
@@ -86,7 +86,7 @@ class Scope {
     this.node.hidden = !view;
     if (!view || view === this.#seen) return;
     this.#seen = view;
-    put(this.words, `${view.modulation || "no frame yet"} · ${text(view.center_hz, "Hz")} · ${text(view.rate_sps, "sps")}`);
+    put(this.words, `${view.modulation || "no frame yet"}, ${text(view.rate_sps, "sps")}`);
     this.#drawConstellation(view);
     this.#drawSpectrum(view);
   }
@@ -141,7 +141,7 @@ class Scope {
       context.strokeStyle = colours.grid;
       strokeLine(context, 0, Math.round(toY(level)) + 0.5, width, Math.round(toY(level)) + 0.5);
       context.fillStyle = colours.muted;
-      context.fillText(`${digits(level)} dB`, 3, toY(level) - 3);
+      context.fillText(`${level}`.replace("-", "−"), 3, toY(level) - 3);
     }
     const trace = (values, colour, thickness) => {
       context.strokeStyle = colour;
@@ -153,10 +153,10 @@ class Scope {
     trace(this.#held, colours.muted, 1);
     trace(levels, lineStyle(this.slot, 0).colour, projector() ? 2 : 1.4);
     context.fillStyle = colours.muted;
-    const labels = [[3, "left", centre - rate / 2], [width / 2, "center", centre], [width - 3, "right", centre + rate / 2]];
-    for (const [x, align, hertz] of labels) {
+    const half = digits(rate / 2e6);
+    for (const [x, align, words] of [[3, "left", `−${half}`], [width / 2, "center", `${(centre / 1e6).toFixed(0)} MHz`], [width - 3, "right", `+${half}`]]) {
       context.textAlign = align;
-      context.fillText(`${(hertz / 1e6).toFixed(2)}${align === "center" ? " MHz" : ""}`, x, height - 4);
+      context.fillText(words, x, height - 4);
     }
     context.textAlign = "left";
   }

@@ -1,0 +1,47 @@
+// What lines are called on the page. The server's labels are "SOURCE SUFFIX" (charts.py), as in "up FEC frames"; a chart
+// says no more than tells its lines apart, and has the whole label at hand.
+
+/** suffix -> what the page says; the longest first where one ends another */
+const SHORT = new Map([
+  ["TCP retransmits", "TCP"],
+  ["retransmissions", "ARQ"],
+  ["FEC frames", "FEC"],
+  ["FEC repairs", "rebuilt"],
+  ["ssthresh", "ssthresh"],
+  ["RTO", "RTO"],
+  ["SNR", "SNR"],
+  ["EVM", "EVM"],
+  ["before", "on the air"],
+  ["after", "left for TCP"],
+]);
+
+/** what the line without a suffix shows, where there is only one source */
+const MAIN = { cwnd: "cwnd", srtt: "SRTT" };
+
+const LINKS = ["up", "down"];
+
+/** Take a label apart: {source, suffix}. */
+export function parsed(label) {
+  for (const suffix of SHORT.keys()) {
+    if (label.endsWith(` ${suffix}`)) return { source: label.slice(0, -suffix.length - 1), suffix };
+  }
+  return { source: label, suffix: "" };
+}
+
+/** Whether a line belongs to the directions shown: "up", "down" or "both"; those of flows always do. */
+export function inDirection(label, direction) {
+  const { source } = parsed(label);
+  return direction === "both" || !LINKS.includes(source) || source === direction;
+}
+
+/** What to call lines of one chart and run, in their order. */
+export function shortened(chart, labels) {
+  const parts = labels.map(parsed);
+  const several = (links) => new Set(parts.map(({ source }) => source).filter((source) => LINKS.includes(source) === links)).size > 1;
+  const [severalLinks, severalFlows] = [several(true), several(false)];
+  return parts.map(({ source, suffix }) => {
+    const words = SHORT.get(suffix) ?? MAIN[chart] ?? source;
+    const alone = !(LINKS.includes(source) ? severalLinks : severalFlows);
+    return alone || words === source ? words : `${source} ${words}`;
+  });
+}
