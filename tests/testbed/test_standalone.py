@@ -17,7 +17,7 @@ from flowgraphs.air import Air
 from flowgraphs.levels import path_gain_db
 from flowgraphs.phys import make_phy
 from hosts.namespaces import run_in
-from hosts.network import Network
+from hosts.network import Network, Role
 from hosts.profiles import read_back
 from hosts.workloads import Host
 from telemetry.influx import Influx, InfluxServer
@@ -154,26 +154,34 @@ def test_a_host_that_cannot_be_is_one_line(args: tuple[str, ...], message: str) 
     assert message in complaint(fadelab("host", *args))
 
 
+def refused_in(network: Network, role: Role, *before: str) -> str:
+    """The last line of `fadelab host` in a namespace where it cannot be; `before` runs it."""
+    command = [*before, sys.executable, "-m", "testbed", "host", "--peer", "10.77.2.2"]
+    process = run_in(
+        network.namespaces[role],
+        lambda: subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ),
+    )
+    status, out, err = finish(process)
+    assert (status, out) == (2, "")
+    return err.splitlines()[-1]
+
+
 @pytest.mark.net
 @needs_network[1]
-def test_a_host_without_a_way_out_is_one_line(tmp_path: Path) -> None:
+def test_a_host_that_cannot_have_its_tcp_is_one_line() -> None:
     with Network(run_name()) as network:
-        # a station has no default route
-        process = run_in(
-            network.namespaces["st"],
-            lambda: subprocess.Popen(
-                [sys.executable, "-m", "testbed", "host", "--peer", "10.77.2.2"],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                env={**os.environ, "COLUMNS": "200"},
-            ),
+        # stations have no default route
+        assert refused_in(network, "st").startswith("fadelab: the namespace has no default route")
+        # as in a container
+        read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys"
+        said = refused_in(network, "h1", "unshare", "--mount", "sh", "-c", f'{read_only} && exec "$@"', "sh")
+        assert re.fullmatch(
+            r"fadelab: cannot set net\.ipv4\.tcp_\w+ to [\d ]+: Read-only file system; "
+            r"give it to the container as a sysctl",
+            said,
         )
-        status, _, err = finish(process)
-    assert status == 2
-    assert err.splitlines()[-1].startswith("fadelab: the namespace has no default route")
 
 
 def test_a_meter_says_what_passed_since_it_spoke_last(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
