@@ -6,6 +6,7 @@ README.md has the shapes of questions and answers. A run is looked for among the
 import io
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,8 @@ from flask import Blueprint, Response, request, send_file
 from dashboard import compare, exports, plots, shapes, stream
 from dashboard.auth import Guard, Refused
 from dashboard.charts import CHARTS
-from dashboard.control import ControlError, Order
-from dashboard.hub import RETENTION_S
+from dashboard.control import ControlError, Lab, Order
+from dashboard.hub import RETENTION_S, Hub
 from dashboard.runs import Runs
 from dashboard.serving import STREAMS
 from dashboard.store import FACETS, SORTABLE, Store, StoreError, Wanted
@@ -30,19 +31,22 @@ Answer = dict[str, Any]
 
 #: runs one page may watch at once
 _MOST_RUNS = 4
+_OFFERS_S = 10.0
 _KINDS = {kind.measurement: kind for kind in RECORD_TYPES}
 
 
 class Streams:
     """The streams of one application: how many there may be, and when all are over."""
 
-    def __init__(self) -> None:
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
         self._over = threading.Event()
         self._places = threading.BoundedSemaphore(STREAMS)
 
     def end(self) -> None:
-        """Let all streams end within a second or so."""
+        """Let all streams end."""
         self._over.set()
+        self._hub.stir()
 
     def over(self) -> bool:
         """Whether streams are to end."""
@@ -58,11 +62,25 @@ class Streams:
         self._places.release()
 
 
+class _Offers:
+    """What a lab offers; it may read files for that, and every page asks every other second."""
+
+    def __init__(self) -> None:
+        self._read_at = -math.inf
+        self._known: list[Answer] = []
+
+    def __call__(self, lab: Lab) -> list[Answer]:
+        if time.monotonic() >= self._read_at + _OFFERS_S:
+            self._known, self._read_at = [asdict(offer) for offer in lab.offers()], time.monotonic()
+        return self._known
+
+
 def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Blueprint:
     """Return the part of the application below /api."""
     api = Blueprint("api", __name__, url_prefix="/api")
     hub, store = config.hub, Store([config.runs])
     every = Runs(hub, store)
+    offers = _Offers()
 
     # -- live ------------------------------------------------------------------------------------------------
 
@@ -76,9 +94,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             "authorised": authorised,
             "token_to_read": config.require_token_to_read,
             "live": hub.runs() if shown else [],
-            "lab": {"why_not": lab.why_not(), "offers": [asdict(offer) for offer in lab.offers()]}
-            if lab is not None and shown
-            else None,
+            "lab": {"why_not": lab.why_not(), "offers": offers(lab)} if lab is not None and shown else None,
             "database": dict(config.database()) if config.database is not None and shown else None,
             "retention_s": RETENTION_S,
         }

@@ -84,7 +84,7 @@ def create_app(config: DashboardConfig) -> Flask:
     app.json = _Json(app)
     app.config["MAX_CONTENT_LENGTH"] = 1 << 16
     guard = Guard(config.token, config.hosts)
-    streams = Streams()
+    streams = Streams(config.hub)
     app.extensions["fadelab"] = streams
     app.register_blueprint(make_api(config, guard, streams))
 

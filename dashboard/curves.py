@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from dashboard.charts import CHARTS, MARKS, SKIP, Step, source_of
 from telemetry.records import ControlRecord, LinkRecord, PhyRecord, Record
@@ -29,6 +29,7 @@ SOURCES = 16
 #: what the line over all sources is called
 ALL = "all flows"
 
+_ORDER = {chart.key: place for place, chart in enumerate(CHARTS)}
 _T = TypeVar("_T")
 
 
@@ -54,8 +55,11 @@ class Note:
 class Curve:
     """One line of one source; keeps at least the newest `points` points, all of them with None."""
 
-    def __init__(self, chart: str, label: str, points: int | None) -> None:
+    def __init__(self, chart: str, line: int, source: str, label: str, points: int | None) -> None:
         self.chart = chart
+        #: its number in the chart, and whose it is
+        self.line = line
+        self.source = source
         self.label = label
         self._points = points
         self.times = array("d")
@@ -74,7 +78,7 @@ class Curve:
 
     def copy(self) -> "Curve":
         """Return a curve of its own with the same points."""
-        copy = Curve(self.chart, self.label, self._points)
+        copy = Curve(self.chart, self.line, self.source, self.label, self._points)
         copy.times, copy.values, copy._batches = self.times[:], self.values[:], self._batches[:]
         return copy
 
@@ -116,7 +120,10 @@ class Curves:
         self._sources: dict[tuple[type[Record], tuple[str, ...]], _Source] = {}
         self._counts: dict[type[Record], int] = {}
         self._whole = [
-            (line.record, chart.key, line.start()) for chart in CHARTS for line in chart.lines if line.by == "all"
+            (line.record, _Track(chart.key, number, ALL, ALL, line.start()))
+            for chart in CHARTS
+            for number, line in enumerate(chart.lines)
+            if line.by == "all"
         ]
 
     def take(self, records: Iterable[Record]) -> None:
@@ -132,9 +139,9 @@ class Curves:
         if isinstance(record, ControlRecord):
             self._notes.append((self.batch, Note(time_s, record.name, _plain(record.value))))
             return
-        for whole, chart, step in self._whole:
+        for whole, track in self._whole:
             if whole is kind:
-                self._add(chart, ALL, time_s, step(time_s, record))
+                self._go_on(track, time_s, record)
         key = kind, source_of(record)
         source = self._sources.get(key)
         if source is None:
@@ -142,8 +149,8 @@ class Curves:
         if time_s <= source.time_s:
             return
         source.time_s = time_s
-        for chart, label, step in source.steps:
-            self._add(chart, label, time_s, step(time_s, record))
+        for track in source.tracks:
+            self._go_on(track, time_s, record)
         if isinstance(record, LinkRecord):
             for mark in _marks(time_s, source.latest, record):
                 self._marks.append((self.batch, mark))
@@ -154,30 +161,38 @@ class Curves:
         self._counts[kind] = self._counts.get(kind, 0) + 1
         if self._counts[kind] > SOURCES:
             return _Source([])
-        lines = [(chart.key, line) for chart in CHARTS for line in chart.lines if line.record is kind]
         *host, name = source_of(record)
-        if any(taken[0] is kind and taken[1][-1] == name for taken in self._sources):
+        if any(known is kind and tags[-1] == name for known, tags in self._sources):
             name = f"{name} ({', '.join(host)})"
-        return _Source([(chart, line.label(name), line.start()) for chart, line in lines if line.by != "all"])
+        return _Source(
+            [
+                _Track(chart.key, number, name, line.label(name), line.start())
+                for chart in CHARTS
+                for number, line in enumerate(chart.lines)
+                if line.record is kind and line.by != "all"
+            ]
+        )
 
-    def _add(self, chart: str, label: str, time_s: float, value: float | None) -> None:
+    def _go_on(self, track: "_Track", time_s: float, record: Record) -> None:
+        value = track.step(time_s, record)
         if value == SKIP:
             return
         if value is None or not math.isfinite(value):
             value = math.nan
-        curve = self.curves.get((chart, label))
+        key = track.chart, track.label
+        curve = self.curves.get(key)
         if curve is None:
             if math.isnan(value):
                 return
-            curve = self.curves[chart, label] = Curve(chart, label, self._points)
+            curve = self.curves[key] = Curve(track.chart, track.line, track.source, track.label, self._points)
         curve.append(self.batch, time_s, value)
 
     # -- what there is ---------------------------------------------------------------------------------------
 
     def picture(self, problem: str = "") -> Picture:
         """Return all there is by now; it does not change with what comes."""
-        curves = tuple(curve.copy() for curve in self.curves.values())
-        return Picture(curves, tuple(self.marks()), tuple(self.notes()), self.hidden(), problem)
+        curves = sorted((curve.copy() for curve in self.curves.values()), key=_place)
+        return Picture(tuple(curves), tuple(self.marks()), tuple(self.notes()), self.hidden(), problem)
 
     def hidden(self) -> dict[str, int]:
         """Return how many sources a chart leaves out, where it does."""
@@ -223,15 +238,30 @@ class Curves:
         return None if curve is None or math.isnan(curve.values[-1]) else curve.values[-1] / 100
 
 
+class _Track(NamedTuple):
+    """What makes one curve: where it belongs, and its line's state."""
+
+    chart: str
+    line: int
+    source: str
+    label: str
+    step: Step
+
+
 class _Source:
-    """One link, flow or receiver: its lines and its newest record."""
+    """One link, flow or receiver: its tracks and its newest record."""
 
-    __slots__ = ("latest", "steps", "time_s")
+    __slots__ = ("latest", "time_s", "tracks")
 
-    def __init__(self, steps: list[tuple[str, str, Step]]) -> None:
-        self.steps = steps
+    def __init__(self, tracks: list[_Track]) -> None:
+        self.tracks = tracks
         self.time_s = -math.inf
         self.latest: Record | None = None
+
+
+def _place(curve: Curve) -> tuple[int, int, bool]:
+    """Return where a curve comes in a legend; those of one place keep the order in which they began."""
+    return _ORDER[curve.chart], curve.line, curve.source != "up"
 
 
 def _marks(time_s: float, before: Record | None, record: LinkRecord) -> Iterator[Mark]:

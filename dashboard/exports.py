@@ -28,5 +28,5 @@ def to_csv(parquet: bytes | Path) -> bytes:
 
     table = pq.read_table(pa.BufferReader(parquet) if isinstance(parquet, bytes) else parquet)
     target = io.BytesIO()
-    pa.csv.write_csv(table, target, pa.csv.WriteOptions(quoting_style="needed"))
+    pa.csv.write_csv(table, target, pa.csv.WriteOptions(quoting_style="needed", quoting_header="none"))
     return target.getvalue()

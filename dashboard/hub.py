@@ -14,6 +14,7 @@ All methods may be called from any thread. Left out: what is older than ten minu
 """
 
 import math
+import re
 import secrets
 import threading
 import time
@@ -42,6 +43,8 @@ _INBOX = 2_000
 #: how long what controls said of themselves holds
 _CONTROLS_S = 0.2
 _OVER = "the run is over"
+#: what runs are called: names that are good in addresses and for folders
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +204,9 @@ class Hub:
         self._version = 0
 
     def open(self, info: RunInfo, controls: Controls | None = None) -> Feed:
-        """Make a run visible; it takes the place of one of the same name."""
+        """Make a run visible; it takes the place of one of the same name. Raises ValueError when that is no `NAME`."""
+        if not NAME.fullmatch(info.name):
+            raise ValueError("a run is called by letters, digits, dots and dashes")
         feed = Feed(self, info, controls)
         with self._news:
             self._feeds.pop(info.name, None)

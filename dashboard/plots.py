@@ -1,7 +1,8 @@
 """Charts as figures to print: PNG, SVG and PDF.
 
-One run: a colour for each line. Two runs over each other: a colour for each run, a stroke for each line. Colours are
-Okabe and Ito's, which the colour-blind tell apart, and strokes differ where colours do not.
+One run: a colour for each line. Two runs over each other: a colour for each run, a stroke for each line, and in charts
+of many lines the main direction only, which the title then says. Colours are Okabe and Ito's, which the colour-blind
+tell apart, and strokes differ where colours do not.
 
 Matplotlib is not made for threads: one figure is drawn at a time.
 """
@@ -46,7 +47,9 @@ _STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "fadelab",
 }
-_ONE_COLUMN = 3
+#: lines of a chart, from which on two runs show their main direction only
+_MANY = 4
+_WIDTH_IN, _CHART_IN = 7.2, 1.4
 _drawing = threading.Lock()
 
 
@@ -66,20 +69,14 @@ def draw(runs: Sequence[Drawn], charts: Sequence[str], title: str, form: str) ->
         from matplotlib.figure import Figure
 
         chosen = [chart for chart in CHARTS if chart.key in charts]
-        columns = 1 if len(chosen) <= _ONE_COLUMN else 2
-        rows = math.ceil(len(chosen) / columns)
         with rc_context(_STYLE):
-            figure = Figure(figsize=(7.2, 0.5 + 1.9 * rows), layout="constrained")
-            grid = figure.subplots(rows, columns, squeeze=False, sharex=True)
-            for axis, chart in zip(grid.flat, chosen, strict=False):
+            figure = Figure(figsize=(_WIDTH_IN, 0.6 + _CHART_IN * len(chosen)), layout="constrained")
+            axes = figure.subplots(len(chosen), 1, squeeze=False, sharex=True)[:, 0]
+            for axis, chart in zip(axes, chosen, strict=True):
                 _draw_chart(axis, chart, runs)
-            for axis in list(grid.flat)[len(chosen) :]:
-                axis.remove()
-            # the lowest of each column, also where the last row is not full
-            for index in range(max(len(chosen) - columns, 0), len(chosen)):
-                axis = grid.flat[index]
-                axis.set_xlabel("time (s)")
-                axis.tick_params(labelbottom=True)
+            axes[-1].set_xlabel("time (s)")
+            axes[-1].set_xlim(left=0)
+            figure.align_ylabels(axes)
             figure.suptitle(title, fontsize=9, x=0.01, ha="left")
             target = io.BytesIO()
             metadata = {"Date": None} if form == "svg" else {"CreationDate": None} if form == "pdf" else {}
@@ -88,32 +85,40 @@ def draw(runs: Sequence[Drawn], charts: Sequence[str], title: str, form: str) ->
 
 
 def _draw_chart(axis: "Axes", chart: Chart, runs: Sequence[Drawn]) -> None:
-    found = [
-        (run, index, curve)
-        for run, drawn in enumerate(runs)
-        for index, curve in enumerate(c for c in drawn.picture.curves if c.chart == chart.key)
-    ]
-    unit, factor = _readable(chart.unit, [curve for _, _, curve in found])
-    for run, index, curve in found:
-        several = len(runs) > 1
+    found = [(run, curve) for run in runs for curve in run.picture.curves if curve.chart == chart.key]
+    title, several = chart.title, len(runs) > 1
+    if several and len({curve.label for _, curve in found}) >= _MANY:
+        main, other = _directions(runs[0].picture)
+        found = [(run, curve) for run, curve in found if curve.source != other]
+        title += f" ({main})"
+    labels = list(dict.fromkeys(curve.label for _, curve in found))
+    unit, factor = _readable(chart.unit, [curve for _, curve in found])
+    for run, curve in found:
         times, values = thin(curve.times, curve.values)
+        line = labels.index(curve.label)
         axis.plot(
             times,
             [value / factor for value in values],
-            color=_COLOURS[(run if several else index) % len(_COLOURS)],
-            linestyle=_STROKES[(index if several else index // len(_COLOURS)) % len(_STROKES)],
-            label=f"{runs[run].label}: {curve.label}" if several else curve.label,
-            zorder=3 - index * 0.1,
+            color=_COLOURS[(runs.index(run) if several else line) % len(_COLOURS)],
+            linestyle=_STROKES[(line if several else line // len(_COLOURS)) % len(_STROKES)],
+            label=f"{run.label}: {curve.label}" if several else curve.label,
+            zorder=3 - 0.1 * line,
         )
-    axis.set_title(chart.title)
+    axis.set_title(title)
     axis.set_ylabel(unit)
-    axis.set_xlim(left=0)
     if chart.scale == "zero":
         axis.set_ylim(bottom=0)
     if found:
-        axis.legend(loc="best", ncols=2 if len(found) > _ONE_COLUMN else 1, handlelength=2.6)
+        # beside the chart: no line is under it
+        axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.04), handlelength=2.4, borderaxespad=0.6)
     else:
         axis.text(0.5, 0.5, "no values", transform=axis.transAxes, ha="center", color="0.5")
+
+
+def _directions(picture: Picture) -> tuple[str, str]:
+    """Return the direction that carries more, and the other."""
+    sums = {curve.source: sum(curve.values) for curve in picture.curves if curve.chart == "throughput"}
+    return ("down", "up") if sums.get("down", 0.0) > sums.get("up", 0.0) else ("up", "down")
 
 
 def _readable(unit: str, curves: Sequence[Curve]) -> tuple[str, float]:

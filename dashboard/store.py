@@ -9,7 +9,7 @@ Left out: traces, captures and recordings, which are listed as files and read by
 """
 
 import json
-import re
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,13 +22,13 @@ import yaml
 
 from dashboard.charts import offered
 from dashboard.curves import Curves, Picture
+from dashboard.hub import NAME
 from telemetry.records import RECORD_TYPES, Record
 
 #: the columns a list can be sorted by and filtered by
 FACETS = ("tier", "scheme", "scenario", "tcp")
 PAGE = 50
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 _KEPT_CURVES = 4
 _PARTS = ("manifest.json", "summary.json", "scenario.yaml", *(f"{kind.measurement}.parquet" for kind in RECORD_TYPES))
 #: the loader in C where there is one: ten times as fast
@@ -130,7 +130,7 @@ class Store:
 
     def find(self, name: str) -> Path | None:
         """Return the folder of a run, or None."""
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             return None
         return next((path for path in self._folders() if path.name == name), None)
 
@@ -146,18 +146,12 @@ class Store:
         path = self.folder(name)
         row = _row(path)
         manifest, summary = _tolerant(path / "manifest.json"), _tolerant(path / "summary.json")
-        try:
-            scenario = (path / "scenario.yaml").read_text(errors="replace")
-        except OSError:
-            scenario = None
         return {
             "info": _info(row, manifest, summary),
             "manifest": manifest,
             "summary": summary,
-            "scenario": scenario,
-            "files": [
-                {"name": part.name, "bytes": part.stat().st_size} for part in sorted(path.iterdir()) if part.is_file()
-            ],
+            "scenario": _text_of(path / "scenario.yaml"),
+            "files": _files(path),
             "problem": row.problem,
         }
 
@@ -196,13 +190,16 @@ class Store:
                 # a root that no run has made yet
                 continue
             for path in paths:
-                if path.name not in seen and _NAME.fullmatch(path.name) and _is_run(path):
+                if path.name not in seen and NAME.fullmatch(path.name) and _is_run(path):
                     seen.add(path.name)
                     yield path
 
 
 def _is_run(path: Path) -> bool:
-    return not path.is_symlink() and path.is_dir() and any((path / part).exists() for part in _PARTS)
+    if path.is_symlink() or not path.is_dir():
+        return False
+    # one that may not be looked into is listed, with that as its problem
+    return not os.access(path, os.R_OK | os.X_OK) or any((path / part).exists() for part in _PARTS)
 
 
 def _stamp(path: Path) -> object:
@@ -319,6 +316,21 @@ def _tolerant(path: Path) -> dict[str, Any] | None:
         return _json(path)
     except StoreError:
         return None
+
+
+def _text_of(path: Path) -> str | None:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return None
+
+
+def _files(path: Path) -> list[dict[str, Any]]:
+    """Return the files in a folder that may be looked into, with their sizes."""
+    try:
+        return [{"name": part.name, "bytes": part.stat().st_size} for part in sorted(path.iterdir()) if part.is_file()]
+    except OSError:
+        return []
 
 
 def _scenario(path: Path) -> dict[str, Any]:

@@ -10,17 +10,20 @@ A page that does not read blocks its own stream only: frames are made when the o
 forgotten meanwhile is left out. A stream that cannot be delivered ends with its connection.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dashboard.hub import Hub, Reader
+from dashboard.hub import NAME, Hub, Reader
 from dashboard.shapes import to_json
 
 FRAME_S = 0.1
 PING_S = 1.0
 #: what a page gets of the past at first
 HISTORY_S = 120.0
+
+_SEEN = re.compile(rf"(?P<name>{NAME.pattern})=(?P<batch>[0-9]{{1,15}})")
 
 
 def events(
@@ -77,5 +80,5 @@ def _seen(hub: Hub, last_id: str) -> dict[str, int]:
     nonce, *runs = last_id.split("/")
     if nonce != hub.nonce:
         return {}
-    pairs = (run.rpartition("=") for run in runs)
-    return {name: int(batch) for name, _, batch in pairs if batch.isdecimal()}
+    found = (_SEEN.fullmatch(run) for run in runs)
+    return {match["name"]: int(match["batch"]) for match in found if match}
