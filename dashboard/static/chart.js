@@ -5,7 +5,7 @@
 
 import { el, mark, put, svg } from "./dom.js";
 import { clock, digits, prefixed } from "./format.js";
-import { inDirection, shortened } from "./labels.js";
+import { inDirection, ordered, shortened } from "./labels.js";
 import { drawNotes, drawRug } from "./marks.js";
 import { rowsOf, stepFor } from "./rows.js";
 import { lineStyle, onTheme, palette, projector } from "./theme.js";
@@ -101,7 +101,7 @@ export class Chart {
   // -- lines and their legend --------------------------------------------------------------------------------
 
   #labels(data) {
-    return data.labels(this.spec.key).filter((label) => inDirection(label, this.view.direction));
+    return ordered(data.labels(this.spec.key).filter((label) => inDirection(label, this.view.direction)));
   }
 
   #labelsChanged() {

@@ -9,6 +9,7 @@ import { Past } from "./past.js";
 import { Session } from "./session.js";
 import { Start } from "./start.js";
 import { nextTheme, onTheme, projector, setProjector, theme } from "./theme.js";
+import { Unlock } from "./unlock.js";
 
 const VIEWS = ["live", "runs", "past"];
 const RECENT = 6;
@@ -17,11 +18,13 @@ const RECENT = 6;
 window.fadelab = { latency: [], ready: false };
 
 async function begin() {
-  const specs = await get("/api/charts");
   const session = new Session();
-  const live = new Live(session, specs.charts ?? specs, window.fadelab.latency);
+  await session.refresh();
+  if (session.state?.token_to_read && !session.authorised) return drawGate(session);
+  const specs = await get("/api/charts");
+  const live = new Live(session, specs, window.fadelab.latency);
   const history = new History(document.getElementById("runs"));
-  const past = new Past(document.getElementById("past"), specs.charts ?? specs);
+  const past = new Past(document.getElementById("past"), specs);
   new Start(document.querySelector("[data-part=start]"), session);
   session.onchange(() => drawHeader(session));
   let running = 0;
@@ -38,6 +41,14 @@ async function begin() {
   route();
   drawRecent();
   Object.assign(window.fadelab, { live, session, ready: true });
+  document.documentElement.dataset.ready = "";
+}
+
+/** Where reading takes the token, too, there is nothing but the field for it. */
+function drawGate(session) {
+  const { node } = new Unlock(session, "This dashboard shows itself to those with its token: it stands where the dashboard was started");
+  document.getElementById("main").replaceChildren(el("section", { class: "gate panel" }, el("h1", {}, "fadelab"), node));
+  session.onchange(() => session.authorised && location.reload());
   document.documentElement.dataset.ready = "";
 }
 
@@ -95,6 +106,11 @@ function drawHeader({ state }) {
 }
 
 function bindHeader() {
+  // the address is the views': the link leads to the content without it
+  document.querySelector("[data-skip]").addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById("main").focus();
+  });
   const themeButton = document.getElementById("theme");
   const projectorButton = document.getElementById("projector");
   const draw = () => {

@@ -9,7 +9,7 @@ import { moment, scheme, text, times } from "./format.js";
 import { TimeView } from "./timeview.js";
 
 /** figures of a comparison that stand above the charts */
-const CARDS = 6;
+const CARDS = 4;
 const FIGURES = [
   ["goodput_bps", "Goodput", "bit/s"], ["throughput_bps", "Throughput", "bit/s"], ["capacity_bps", "Capacity", "bit/s"],
   ["duration_s", "Time", "s"], ["retransmissions", "TCP retransmissions", ""], ["timeouts", "TCP timeouts", ""],

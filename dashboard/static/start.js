@@ -43,7 +43,7 @@ export class Start {
 
   update() {
     const lab = this.session.state?.lab ?? null;
-    const why = lab ? lab.why_not : "This dashboard only watches: runs started with --dashboard on the command line appear here by themselves.";
+    const why = lab ? lab.why_not : "This dashboard only watches: it starts no runs.";
     put(this.none, why && lab ? `Nothing can be started just now: ${why}.` : why);
     this.none.hidden = !why;
     this.form.hidden = !lab || Boolean(why);

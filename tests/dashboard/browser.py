@@ -1,0 +1,166 @@
+"""A dashboard with made-up runs, and a real browser on its page.
+
+Read first: `dashboard/rehearsal.py`, whose runs these are. The page forbids `eval`, so tests wait for what they can see
+(Playwright's locators) or ask again and again (`until`), never with `wait_for_function`.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, Page
+
+from dashboard.app import DashboardConfig, Served, create_app, serve
+from dashboard.control import Order
+from dashboard.hub import Hub
+from dashboard.rehearsal import Rehearsal
+from telemetry.parquet import ParquetSink
+from telemetry.records import FlowRecord, LinkRecord, TcpRecord
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+TOKEN = "a token of the tests"
+#: long enough for a busy machine; what is waited for comes in a second
+PATIENCE_S = 20.0
+
+
+class Stage:
+    """A dashboard on a free port, whose lab makes runs up; it can be ended and begun again on that port."""
+
+    def __init__(self, runs: Path, *, token_to_read: bool = False) -> None:
+        self.runs = runs
+        self._token_to_read = token_to_read
+        self._port = 0
+        self._open = ExitStack()
+        self.begin()
+
+    def begin(self) -> None:
+        """Serve a new dashboard, which knows of no run."""
+        hub = Hub()
+        self.rehearsal = self._open.enter_context(Rehearsal(hub))
+        config = DashboardConfig(
+            hub, self.runs, TOKEN, lab=self.rehearsal, version="test", require_token_to_read=self._token_to_read
+        )
+        self._served: Served = self._open.enter_context(serve(create_app(config), "127.0.0.1", self._port))
+        self._port = self._served.port
+
+    def end(self) -> None:
+        """End the dashboard and its runs; idempotent."""
+        self._open.close()
+
+    def play(self, *schemes: str, seconds: float = 600) -> None:
+        """Start a made-up run for each scheme."""
+        self.rehearsal.start(Order("rehearsal", "vusrp", schemes or ("none", "slacp"), seconds, 1))
+
+    def stop(self) -> None:
+        """End the runs."""
+        for run in tuple(self.rehearsal._runs):
+            run.controls.stop()
+        until(lambda: not self.rehearsal.names)
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return self._served.url
+
+
+@contextmanager
+def visit(
+    browser: Browser, stage: Stage, address: str = "", *, token: bool = False, expect: str = "", **context: Any
+) -> Iterator[Page]:
+    """Open the page in a browser of its own, and complain at the end of all it complained about.
+
+    `expect` is a pattern for complaints that belong to the test.
+    """
+    complaints: list[str] = []
+    with browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **context}) as window:
+        page = window.new_page()
+        page.set_default_timeout(1000 * PATIENCE_S)
+        page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
+        page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
+        page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url} {request.failure}"))
+        if token:
+            page.goto(f"{stage.url}/?token={TOKEN}")
+        page.goto(f"{stage.url}/{address}")
+        page.locator("html[data-ready]").wait_for(state="attached")
+        yield page
+    # what was under way when the window closed is nobody's fault
+    serious = [complaint for complaint in complaints if "ERR_ABORTED" not in complaint]
+    unexpected = [complaint for complaint in serious if not (expect and re.search(expect, complaint))]
+    assert not unexpected, unexpected
+
+
+def until(holds: Callable[[], Any], patience_s: float = PATIENCE_S) -> Any:
+    """Wait until something holds, and return it. Raises AssertionError when it never does."""
+    give_up_at = time.monotonic() + patience_s
+    while not (found := holds()):
+        assert time.monotonic() < give_up_at, "nothing came of it"
+        time.sleep(0.05)
+    return found
+
+
+def shot(page: Page, path: Path, *, whole: bool = False) -> Path:
+    """Take a picture of what the window shows, or of the whole page; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=path, full_page=whole)
+    return path
+
+
+def pixels(page: Page, chart: str) -> str:
+    """Return a chart's picture, as text that differs when it does."""
+    canvas = page.locator(f"#live [data-chart={chart}] canvas").first
+    return str(canvas.evaluate("canvas => canvas.toDataURL()"))
+
+
+def write_run(runs: Path, name: str, *, scheme: str, scenario: str = "sample", goodput_bps: float = 1e6) -> None:
+    """Put the folder of a run of eight seconds where the dashboard looks for runs."""
+    folder = runs / name
+    folder.mkdir(parents=True)
+    about = {"run": name, "scenario": scenario, "tier": "emulated", "seed": 1}
+    times = {"started": "2026-01-02T03:04:05+00:00", "epoch": "2026-01-02T03:04:06+00:00"}
+    (folder / "manifest.json").write_text(json.dumps({**about, **times, "command": ["fadelab"], "versions": {}}))
+    result = {"duration_s": 8.0, "goodput_bps": goodput_bps, "throughput_bps": 1.2 * goodput_bps, "capacity_bps": 2e6}
+    verdict = {"retransmissions": 3, "timeouts": 0, "on_time": True, "finished": True, "changes": 0}
+    (folder / "summary.json").write_text(json.dumps({**about, "scheme": scheme, "tcp": "cubic", **result, **verdict}))
+    (folder / "scenario.yaml").write_text(
+        f"name: {scenario}\ntier: emulated\ntcp: cubic\nseed: 1\nlink:\n  scheme: {scheme}\n"
+    )
+    with ParquetSink(folder, {"run": name}) as sink:
+        sink.begin(1_767_323_046_000_000_000)
+        for step in range(1, 81):
+            at, sent = step * 100_000_000, step * 10
+            for link in ("up", "down"):
+                sink.write(
+                    LinkRecord(
+                        time_ns=at,
+                        link=link,
+                        scheme=scheme,
+                        established=True,
+                        throughput_bps=1.2 * goodput_bps,
+                        goodput_bps=goodput_bps,
+                        packets=sent,
+                        frames=sent,
+                        retransmissions=step // 2,
+                        fec_frames=0,
+                        fec_repairs=0,
+                        residual_losses=step // 10,
+                        eln_marks=0,
+                        queue_bytes=1500,
+                        congestion_losses=0,
+                        corruption_losses=step // 2,
+                    )
+                )
+            sink.write(TcpRecord(at, "h1", "bulk", 14480 + 100 * step, None, 60.0, 260.0, sent * 1448, 0, 0))
+            sink.write(FlowRecord(at, "h2", "bulk", int(goodput_bps * step / 80), goodput_bps))

@@ -1,0 +1,442 @@
+"""The page in a real browser: what it shows of runs that go on, what it lets people do, and who can use it.
+
+Every test fails on a complaint of the browser's: a script that fails, a request without an answer, a policy broken.
+"""
+
+import csv
+import io
+import struct
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from dashboard.charts import CHARTS
+from tests.dashboard.browser import CHROMIUM, FLAGS, TOKEN, Stage, pixels, shot, until, visit, write_run
+
+KEYS = tuple(chart.key for chart in CHARTS)
+#: what Chromium says of a server that is gone, or of an answer that tests asked for
+NO_SERVER = "ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|status of 404"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    opened = Stage(tmp_path / "runs")
+    yield opened
+    opened.end()
+
+
+@pytest.fixture
+def past(stage: Stage) -> Stage:
+    write_run(stage.runs, "20260102-030405-sample-emulated-slacp-s1", scheme="slacp", goodput_bps=1.8e6)
+    write_run(stage.runs, "20260102-030505-sample-emulated-none-s1", scheme="none", goodput_bps=0.9e6)
+    write_run(stage.runs, "20260102-030605-other-emulated-slacp-s1", scheme="slacp", scenario="other")
+    return stage
+
+
+# -- what it shows ---------------------------------------------------------------------------------------------
+
+
+def test_it_opens_without_a_run(browser: Browser, past: Stage) -> None:
+    with visit(browser, past) as page:
+        expect(page.get_by_role("heading", name="No run yet")).to_be_visible()
+        expect(page.get_by_role("heading", name="Start a run")).to_be_visible()
+        expect(page.locator("[data-part=recent] a")).to_have_count(3)
+        expect(page.locator("#connection")).to_contain_text("ready")
+
+
+def test_every_chart_moves_while_a_run_goes_on(browser: Browser, stage: Stage) -> None:
+    stage.play()
+    # high enough for all charts to be on the screen: others rest
+    with visit(browser, stage, viewport={"width": 1920, "height": 1600}) as page:
+        expect(page.locator("#live .chart canvas").first).to_be_visible()
+        expect(page.locator("#live .chart")).to_have_count(len(KEYS))
+        before = {key: until(lambda key=key: pixels(page, key)) for key in KEYS}
+        for key in KEYS:
+            until(lambda key=key: pixels(page, key) != before[key])
+            values = page.locator(f"#live [data-chart={key}] .chip-value").all_inner_texts()
+            assert any(value != "–" for value in values), key
+        for view in ("constellation", "spectrum"):
+            canvas = page.locator(f"#live canvas.{view}").first
+            seen = canvas.evaluate("canvas => canvas.toDataURL()")
+            until(lambda canvas=canvas, seen=seen: canvas.evaluate("canvas => canvas.toDataURL()") != seen)
+        expect(page.locator(".losses-count").first).to_contain_text("A")
+        expect(page.locator(".verdict-words")).to_contain_text("SLACP over no repair")
+        latencies = until(lambda: page.evaluate("fadelab.latency.length > 20 && fadelab.latency"))
+        assert all(-50 < latency < 10_000 for latency in latencies)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(browser: Browser, stage: Stage, tmp_path: Path, scheme: str) -> None:
+    stage.play()
+    with visit(browser, stage, color_scheme=scheme, viewport={"width": 1920, "height": 1080}) as page:
+        expect(page.locator("#live .chart canvas").first).to_be_visible()
+        until(lambda: page.evaluate("fadelab.latency.length > 15"))
+        picture = shot(page, tmp_path / f"{scheme}.png").read_bytes()
+        assert struct.unpack(">II", picture[16:24]) == (1920, 1080)
+        surface = luminance(page, "surface")
+        assert surface > 0.9 if scheme == "light" else surface < 0.05
+
+
+def test_a_theme_can_be_chosen_and_stays(browser: Browser, stage: Stage) -> None:
+    with visit(browser, stage, color_scheme="light") as page:
+        page.keyboard.press("d")
+        page.keyboard.press("d")
+        assert luminance(page, "surface") < 0.05
+        page.keyboard.press("p")
+        page.reload()
+        expect(page.get_by_role("button", name="Theme: dark")).to_be_visible()
+        expect(page.get_by_role("button", name="Projector mode")).to_have_attribute("aria-pressed", "true")
+        assert luminance(page, "surface") < 0.05
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_nothing_sticks_out_sideways(browser: Browser, past: Stage, width: int) -> None:
+    past.play()
+    with visit(browser, past, viewport={"width": width, "height": 844}) as page:
+        until(lambda: page.evaluate("fadelab.latency.length > 3"))
+        for address in ("#/", "#/runs", f"#/run/{names(past)[0]}"):
+            page.evaluate("address => { location.hash = address; }", address)
+            page.wait_for_timeout(200)
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+
+
+def test_the_display_can_stand_still(browser: Browser, stage: Stage) -> None:
+    stage.play()
+    with visit(browser, stage) as page:
+        until(lambda: page.evaluate("fadelab.latency.length > 5"))
+        page.keyboard.press(" ")
+        expect(page.locator("#connection")).to_contain_text("display paused")
+        still = pixels(page, "throughput")
+        end = page.evaluate("fadelab.live.time.end")
+        until(lambda: page.evaluate("fadelab.live.time.end") > end + 0.5)
+        assert pixels(page, "throughput") == still
+        page.keyboard.press(" ")
+        until(lambda: pixels(page, "throughput") != still)
+
+
+def test_dragging_zooms_all_charts_and_a_double_click_resets(browser: Browser, stage: Stage) -> None:
+    stage.play()
+    with visit(browser, stage) as page:
+        plot = page.locator("[data-chart=goodput] .plot-frame")
+        until(lambda: page.evaluate("fadelab.live.time.end > 3"))
+        box = plot.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 40)
+        page.mouse.down()
+        page.mouse.move(box["x"] + box["width"] * 0.7, box["y"] + 40, steps=4)
+        page.mouse.up()
+        low, high = page.evaluate("fadelab.live.time.range()")
+        assert 0 < high - low < 3
+        expect(page.get_by_role("button", name="Reset zoom")).to_be_visible()
+        plot.dblclick()
+        expect(page.get_by_role("button", name="Reset zoom")).to_be_hidden()
+
+
+def test_the_cursor_moves_by_keys_and_tells_values(browser: Browser, stage: Stage) -> None:
+    stage.play()
+    with visit(browser, stage) as page:
+        until(lambda: page.evaluate("fadelab.live.time.end > 4"))
+        page.locator("[data-chart=goodput] .plot-frame").focus()
+        for _ in range(4):
+            page.keyboard.press("PageUp")
+        assert page.evaluate("fadelab.live.time.cursor") == pytest.approx(0.6)
+        at_cursor = page.locator("[data-chart=throughput] .chip-value").first.inner_text()
+        assert float(at_cursor) > 0
+        page.keyboard.press("Escape")
+        assert page.evaluate("fadelab.live.time.cursor") is None
+
+
+def test_a_chart_has_its_values_as_a_table(browser: Browser, stage: Stage) -> None:
+    stage.play()
+    with visit(browser, stage) as page:
+        until(lambda: page.evaluate("fadelab.live.time.end > 3"))
+        values = page.locator("[data-chart=goodput] details")
+        values.locator("summary").click()
+        expect(values.locator("caption")).to_contain_text("Goodput")
+        until(lambda: len(values.locator("tbody tr").all()) >= 3)
+        assert float(values.locator("tbody tr").nth(0).locator("td").first.inner_text()) > 0
+
+
+def test_thinning_keeps_the_extremes(browser: Browser, stage: Stage) -> None:
+    with visit(browser, stage) as page:
+        rows = page.evaluate(
+            """async () => {
+                const { Series } = await import("/static/data.js");
+                const { rowsOf, stepFor } = await import("/static/rows.js");
+                const series = new Series();
+                const t = Array.from({ length: 6000 }, (_, i) => i / 10);
+                series.append(t, t.map((time) => (time === 300 ? 99 : time === 400 ? -99 : 1)));
+                series.append(t, t.map(() => 5));
+                return { rows: rowsOf([series], 0, 600, stepFor(600, 500)), points: series.t.length };
+            }"""
+        )
+        values = [value for _, value in rows["rows"]]
+        assert max(values) == 99
+        assert min(values) == -99
+        assert rows["points"] == 6000
+        assert len(values) < 1300
+        assert all(before < after for (before, _), (after, _) in pairwise(rows["rows"]))
+
+
+def test_what_ends_is_said(browser: Browser, stage: Stage) -> None:
+    stage.play("slacp")
+    with visit(browser, stage) as page:
+        expect(page.locator("#connection")).to_contain_text("live")
+        stage.stop()
+        expect(page.locator("#connection")).to_contain_text("ended")
+        expect(page.locator("#announcer")).to_contain_text("has ended")
+        expect(page.locator("#live .chart").first).to_be_visible()
+
+
+# -- what it lets people do ------------------------------------------------------------------------------------
+
+
+def test_a_control_moved_by_keys_reaches_both_runs(browser: Browser, stage: Stage) -> None:
+    stage.play()
+    with visit(browser, stage, token=True) as page:
+        slider = page.get_by_role("slider", name="SNR")
+        slider.focus()
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        runs = stage.rehearsal._runs
+        until(lambda: [run.controls.value("snr_db") for run in runs] == [15.5, 15.5])
+        expect(page.locator("[data-control=snr_db] .verdict-mark")).to_have_attribute("data-state", "accepted")
+        until(lambda: page.evaluate("fadelab.live.runs.every(({ data }) => data.notes.length === 1)"))
+        page.get_by_text("A · slacp").click()
+        page.get_by_role("switch", name="SLACP").press(" ")
+        until(lambda: sorted(run.controls.value("slacp") for run in runs) == [False, False])
+        expect(page.get_by_role("switch", name="SLACP")).not_to_be_checked()
+
+
+def test_a_control_that_cannot_be_changed_says_why(browser: Browser, stage: Stage) -> None:
+    stage.play("slacp")
+    with visit(browser, stage, token=True) as page:
+        switch = page.get_by_role("switch", name="ELN")
+        expect(switch).to_be_disabled()
+        expect(switch).to_have_accessible_description("a rehearsal has none")
+
+
+def test_a_refused_change_says_so_and_goes_back(browser: Browser, stage: Stage) -> None:
+    stage.play("slacp")
+    with visit(browser, stage, token=True, expect="status of 409") as page:
+        page.route("**/controls", lambda route: route.fulfill(status=409, json={"error": "not now"}))
+        page.get_by_role("combobox", name="Fading").select_option("flat")
+        verdict = page.locator("[data-control=fading] .verdict-mark")
+        expect(verdict).to_have_attribute("data-state", "refused")
+        expect(verdict).to_have_text("not now")
+        expect(page.get_by_role("combobox", name="Fading")).to_have_value("rician")
+
+
+def test_without_the_token_nothing_can_be_changed(browser: Browser, stage: Stage) -> None:
+    stage.play("slacp")
+    with visit(browser, stage, expect="status of 403") as page:
+        expect(page.get_by_role("slider", name="SNR")).to_be_disabled()
+        expect(page.get_by_role("button", name="Stop run")).to_be_disabled()
+        field = page.get_by_label("To change a run")
+        field.fill("wrong")
+        field.press("Enter")
+        expect(page.locator("[data-part=controls] .problem")).to_contain_text("not the dashboard's token")
+        field.fill(TOKEN)
+        field.press("Enter")
+        expect(page.get_by_role("slider", name="SNR")).to_be_enabled()
+        expect(field).to_be_hidden()
+
+
+def test_where_reading_takes_the_token_the_page_asks_for_it(browser: Browser, tmp_path: Path) -> None:
+    stage = Stage(tmp_path, token_to_read=True)
+    try:
+        stage.play("slacp")
+        with visit(browser, stage) as page:
+            field = page.get_by_label("This dashboard shows itself")
+            field.fill(TOKEN)
+            field.press("Enter")
+            expect(page.locator("#live .chart canvas").first).to_be_visible()
+    finally:
+        stage.end()
+
+
+def test_runs_are_started_and_stopped_from_the_page(browser: Browser, stage: Stage) -> None:
+    with visit(browser, stage, token=True) as page:
+        expect(page.get_by_label("none (no repair)")).to_be_checked()
+        page.get_by_label("Seed").fill("5")
+        page.get_by_role("button", name="Start", exact=True).click()
+        expect(page.locator("#live .strip")).to_have_count(2)
+        assert {run.info.seed for run in stage.rehearsal._runs} == {5}
+        page.get_by_role("button", name="Stop run").click()
+        dialog = page.get_by_role("dialog", name="End the run now?")
+        expect(dialog).to_be_visible()
+        page.keyboard.press("Escape")
+        assert len(stage.rehearsal.names) == 2
+        page.get_by_role("button", name="Stop run").click()
+        dialog.get_by_role("button", name="End it").click()
+        until(lambda: not stage.rehearsal.names)
+
+
+def test_a_restarted_server_is_found_again(browser: Browser, stage: Stage) -> None:
+    stage.play("slacp")
+    with visit(browser, stage, expect=NO_SERVER) as page:
+        expect(page.locator("#connection")).to_contain_text("live")
+        stage.end()
+        expect(page.locator("#connection")).to_contain_text("reconnecting")
+        stage.begin()
+        stage.play("none")
+        expect(page.locator("#connection")).to_contain_text("live")
+        expect(page.locator("#live .strip .badge")).to_have_text("no repair")
+
+
+# -- past runs -------------------------------------------------------------------------------------------------
+
+
+def names(stage: Stage) -> list[str]:
+    return sorted(path.name for path in stage.runs.iterdir())
+
+
+def test_past_runs_are_filtered_sorted_and_compared(browser: Browser, past: Stage) -> None:
+    with visit(browser, past, "#/runs") as page:
+        rows = page.locator("#runs tbody tr")
+        expect(rows).to_have_count(3)
+        page.get_by_label("Scenario", exact=True).last.select_option("sample")
+        expect(rows).to_have_count(2)
+        assert "scenario=sample" in page.url
+        page.get_by_role("button", name="Goodput").click()
+        expect(rows.first).to_contain_text("1.80 Mbit/s")
+        page.get_by_role("button", name="Goodput").click()
+        expect(rows.first).to_contain_text("900 kbit/s")
+        compare = page.get_by_role("button", name="Compare")
+        expect(compare).to_be_disabled()
+        page.get_by_label("select 20260102-030405-sample-emulated-slacp-s1").check()
+        page.get_by_label("select 20260102-030505-sample-emulated-none-s1").check()
+        compare.click()
+        expect(page.get_by_role("heading", name="Two runs side by side")).to_be_visible()
+        expect(page.get_by_role("row", name="link.scheme slacp none")).to_be_visible()
+        expect(page.get_by_role("row", name="goodput 1.80 Mbit/s 900 kbit/s 0.50 ×")).to_be_visible()
+        expect(page.locator("#past [data-chart=goodput] canvas").first).to_be_visible()
+        page.go_back()
+        expect(rows).to_have_count(2)
+
+
+def test_search_finds_words(browser: Browser, past: Stage) -> None:
+    with visit(browser, past) as page:
+        page.keyboard.press("/")
+        expect(page.get_by_label("Search")).to_be_focused()
+        page.keyboard.type("other")
+        expect(page.locator("#runs tbody tr")).to_have_count(1)
+        expect(page.locator("#announcer")).to_have_text("1 run")
+        page.get_by_label("Search").fill("nowhere at all")
+        expect(page.locator("#runs tbody tr")).to_have_count(0)
+        expect(page.locator("[data-status]")).to_have_text("No run fits.")
+
+
+def test_what_is_seen_can_be_taken_away(browser: Browser, past: Stage) -> None:
+    with visit(browser, past, f"#/run/{names(past)[0]}") as page:
+        with page.expect_download() as plot:
+            page.get_by_role("link", name="plot as png").last.click()
+        assert plot.value.path().read_bytes().startswith(b"\x89PNG")
+        with page.expect_download() as records:
+            page.get_by_role("link", name="link as csv").last.click()
+        rows = list(csv.DictReader(io.StringIO(records.value.path().read_text())))
+        assert len(rows) == 160
+        with page.expect_download() as parquet:
+            page.get_by_role("link", name="flow as parquet").last.click()
+        assert parquet.value.path().read_bytes().startswith(b"PAR1")
+
+
+def test_an_unknown_run_is_one_line(browser: Browser, stage: Stage) -> None:
+    with visit(browser, stage, "#/run/no-such-run", expect="status of 404") as page:
+        problem = page.locator("[data-problem]")
+        expect(problem).not_to_be_empty()
+        assert "\n" not in problem.inner_text()
+
+
+# -- who can use it --------------------------------------------------------------------------------------------
+
+
+def test_everything_that_can_be_used_has_a_name(browser: Browser, past: Stage) -> None:
+    past.play()
+    with visit(browser, past, token=True) as page:
+        expect(page.locator("#live .chart canvas").first).to_be_visible()
+        for address in ("#/", "#/runs", f"#/compare/{names(past)[0]}/{names(past)[1]}"):
+            page.evaluate("address => { location.hash = address; }", address)
+            page.wait_for_timeout(300)
+            nameless = page.evaluate(
+                """() => [...document.querySelectorAll("a, button, input, select, summary, [tabindex='0'], [role=img]")]
+                    .filter((node) => node.checkVisibility())
+                    .filter((node) => !(node.getAttribute("aria-label") || node.textContent.trim()
+                        || [...(node.labels ?? [])].some((label) => label.textContent.trim())))
+                    .map((node) => node.outerHTML.slice(0, 200))"""
+            )
+            assert not nameless, address
+
+
+def test_everything_is_reached_by_keys_in_the_order_it_is_seen(browser: Browser, stage: Stage) -> None:
+    stage.play("slacp")
+    with visit(browser, stage, token=True) as page:
+        address = page.url
+        expect(page.locator("#live .chart canvas").first).to_be_visible()
+        page.keyboard.press("Tab")
+        expect(page.locator(".skip")).to_be_focused()
+        assert page.locator(".skip").bounding_box()["y"] >= 0  # type: ignore[index]
+        order = []
+        for _ in range(14):
+            page.keyboard.press("Tab")
+            order.append(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()"))
+            outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+            assert outline != "none", order[-1]
+        assert order[:8] == ["fadelab", "Live", "Runs", "run-a", "run-b", "theme", "projector", "help"]
+        assert order[8:14] == ["window-30", "window-120", "window-all", "up", "down", "both"]
+        # Enter on the skip link leads past all that, and the address stays
+        page.locator(".skip").press("Enter")
+        expect(page.locator("#main")).to_be_focused()
+        assert page.url == address
+        page.keyboard.press("?")
+        expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog", name="Keys")).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_contrast(browser: Browser, stage: Stage, scheme: str) -> None:
+    """WCAG 2.2: 1.4.3 asks for 4.5 of text, 1.4.11 for 3 of lines and of what marks a control."""
+    text = {
+        ("ink", "surface"), ("ink", "ground"), ("ink", "raised"), ("muted", "surface"), ("muted", "ground"),
+        ("muted", "raised"), ("accent", "surface"), ("accent", "ground"), ("on-accent", "accent"), ("good", "surface"),
+        ("warn", "surface"), ("bad", "surface"), ("text-a", "surface"), ("text-b", "surface"),
+    }  # fmt: skip
+    lines = {"run-a", "run-a2", "run-b", "run-b2", "corruption", "given-up", "congestion", "note", "edge"}
+    with visit(browser, stage, color_scheme=scheme) as page:
+        for front, back in text:
+            assert contrast(page, front, back) >= 4.5, (front, back)
+        for line in lines:
+            assert contrast(page, line, "surface") >= 3, line
+
+
+def contrast(page: Page, one: str, other: str) -> float:
+    dark, bright = sorted((luminance(page, one), luminance(page, other)))
+    return (bright + 0.05) / (dark + 0.05)
+
+
+def luminance(page: Page, name: str) -> float:
+    """Return the relative luminance of one of the page's colours (WCAG 2.2, "relative luminance")."""
+    red, green, blue = page.evaluate(
+        """(name) => {
+            const probe = document.body.appendChild(document.createElement("span"));
+            probe.style.color = `var(--${name})`;
+            const colour = getComputedStyle(probe).color;
+            probe.remove();
+            return colour.match(/[0-9.]+/g).slice(0, 3).map(Number);
+        }""",
+        name,
+    )
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (red / 255, green / 255, blue / 255)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
