@@ -212,7 +212,7 @@ class Hub:
             self._feeds.pop(info.name, None)
             self._feeds[info.name] = feed
             over = [name for name, other in self._feeds.items() if not other.live]
-            for name in over[: len(over) - RUNS]:
+            for name in over[: max(len(over) - RUNS, 0)]:
                 del self._feeds[name]
         self.stir()
         return feed

@@ -1,0 +1,231 @@
+"""What lines make of records, against their definition; and that a stream and a file give the same curves."""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboard.charts import CHARTS, offered
+from dashboard.curves import ALL, SOURCES, Curves, Mark, Note
+from dashboard.store import Store
+from telemetry.records import ControlRecord, FlowRecord, LinkRecord, Record, TcpRecord
+from tests.dashboard.samples import LINK, TCP, keep, records
+
+S = 1_000_000_000
+
+
+def drawn(some: list[Record]) -> Curves:
+    curves = Curves()
+    curves.take(some)
+    return curves
+
+
+def points(curves: Curves, chart: str, label: str) -> list[tuple[float, float | None]]:
+    curve = curves.curves[chart, label]
+    return [(t, None if math.isnan(v) else v) for t, v in zip(curve.times, curve.values, strict=True)]
+
+
+def everything(curves: Curves) -> dict[tuple[str, str], list[tuple[float, float | None]]]:
+    return {key: points(curves, *key) for key in curves.curves}
+
+
+# -- the definition, in words, over all rows at once ----------------------------------------------------------
+
+
+def by_definition(rows: list[tuple[float, int]], make: Callable[[float, int], float | None]) -> list[Any]:
+    """For each row: what `make` says of the time and growth since the newest row a second ago, or else the first."""
+    found = []
+    for time_s, count in rows:
+        older = [row for row in rows if row[0] <= time_s - 1] or rows[:1]
+        found.append(make(time_s - older[-1][0], count - older[-1][1]))
+    return found
+
+
+@given(st.lists(st.tuples(st.integers(1, 2_500_000_000), st.integers(0, 100)), min_size=2, max_size=40))
+def test_rates_cover_the_last_second(steps: list[tuple[int, int]]) -> None:
+    rows, time_ns, count = [], 0, 0
+    for step_ns, more in steps:
+        time_ns, count = time_ns + step_ns, count + more
+        rows.append((time_ns, count))
+    curves = drawn([replace(TCP, time_ns=time_ns, retransmits=count) for time_ns, count in rows])
+    in_s = [(time_ns / 1e9, count) for time_ns, count in rows]
+    expected = by_definition(in_s, lambda span_s, grown: grown / max(span_s, 0.5) if span_s else None)
+    found = points(curves, "repairs", "bulk TCP retransmits")
+    assert [v for _, v in found] == expected[1:]
+    assert [t for t, _ in found] == [t for t, _ in in_s[1:]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.floats(0, 1)), min_size=2, max_size=60))
+def test_errors_are_shares_of_the_last_second(steps: list[tuple[int, float]]) -> None:
+    frames = losses = 0
+    rows = []
+    for number, (sent, share) in enumerate(steps):
+        frames, losses = frames + sent, losses + round(sent * share)
+        rows.append((number / 10, frames, losses))
+    curves = drawn([replace(LINK, time_ns=int(t * S), frames=f, corruption_losses=c) for t, f, c in rows])
+    expected: list[float | None] = []
+    for t, f, c in rows:
+        older = [row for row in rows if row[0] <= t - 1] or rows[:1]
+        sent = f - older[-1][1]
+        expected.append(100 * (c - older[-1][2]) / sent if sent else None)
+    while expected and expected[0] is None:
+        expected.pop(0)
+    found = points(curves, "per", "up before") if expected else []
+    assert [v for _, v in found] == expected
+
+
+def test_a_counter_that_falls_was_started_anew() -> None:
+    counts = [0, 50, 100, 4, 8]
+    curves = drawn([replace(TCP, time_ns=n * S, retransmits=count) for n, count in enumerate(counts)])
+    assert points(curves, "repairs", "bulk TCP retransmits") == [(1, 50), (2, 50), (3, None), (4, 4)]
+
+
+def test_values_are_the_records_own_and_missing_ones_are_gaps() -> None:
+    values = [None, None, 20_000, None, 30_000]
+    curves = drawn([replace(TCP, time_ns=n * S, ssthresh_bytes=value) for n, value in enumerate(values)])
+    assert points(curves, "cwnd", "bulk ssthresh") == [(2, 20_000), (3, None), (4, 30_000)]
+    assert points(curves, "cwnd", "bulk") == [(n, 14480) for n in range(5)]
+
+
+def test_what_is_no_number_is_a_gap() -> None:
+    rates = [1.0, math.nan, math.inf, 2.0]
+    curves = drawn([replace(LINK, time_ns=n * S, throughput_bps=rate) for n, rate in enumerate(rates)])
+    assert points(curves, "throughput", "up") == [(0, 1), (1, None), (2, None), (3, 2)]
+
+
+def test_marks_are_the_growth_of_losses_by_cause() -> None:
+    first = replace(LINK, time_ns=0, corruption_losses=7)
+    second = replace(first, time_ns=S, corruption_losses=9, residual_losses=1)
+    third = replace(second, time_ns=2 * S, congestion_losses=4, residual_losses=None)
+    fourth = replace(third, time_ns=3 * S, residual_losses=3)
+    assert drawn([first, second, third, fourth]).marks() == [
+        Mark(1, "corruption", "up", 2),
+        Mark(1, "given up", "up", 1),
+        Mark(2, "congestion", "up", 4),
+    ]
+
+
+def test_changes_by_a_person_are_notes() -> None:
+    told = [
+        ControlRecord(S, "snr_db", "12.5"),
+        ControlRecord(2 * S, "slacp", "false"),
+        ControlRecord(3 * S, "x", "no JSON"),
+    ]
+    assert drawn(list(told)).notes() == [Note(1, "snr_db", 12.5), Note(2, "slacp", False), Note(3, "x", "no JSON")]
+
+
+def test_a_record_that_is_not_later_is_left_out() -> None:
+    times = [1, 2, 2, 1, 3]
+    curves = drawn([replace(TCP, time_ns=t * S, cwnd_bytes=n) for n, t in enumerate(times)])
+    assert points(curves, "cwnd", "bulk") == [(1, 0), (2, 1), (3, 4)]
+
+
+def test_many_flows_become_few_lines_and_their_sum() -> None:
+    flows = [f"bulk-{n}" for n in range(100)]
+    some: list[Record] = [
+        FlowRecord(step * S // 10 + n, "h2", flow, 1000 * step, 0.0)
+        for step in range(30)
+        for n, flow in enumerate(flows)
+    ]
+    curves = drawn(some)
+    labels = {label for chart, label in curves.curves if chart == "goodput"}
+    assert labels == {*flows[:SOURCES], ALL}
+    assert curves.hidden() == {"goodput": 100 - SOURCES}
+    # every 100 ms each of the 100 flows gets 1000 bytes; the sum is read while some have got theirs
+    total = [v for t, v in points(curves, "goodput", ALL) if t > 1.5]
+    assert total == pytest.approx([8e6 * 100 / 1000 * 10] * len(total), rel=0.02)
+    assert len(total) > 5
+
+
+def test_one_flow_has_no_sum() -> None:
+    curves = drawn([FlowRecord(n * S, "h2", "bulk", n, 0.0) for n in range(5)])
+    assert set(curves.curves) == {("goodput", "bulk")}
+
+
+def test_flows_of_one_name_are_told_apart_by_their_host() -> None:
+    curves = drawn([TCP, replace(TCP, host="h2"), replace(TCP, host="h1", time_ns=S)])
+    assert points(curves, "cwnd", "bulk") == [(0, 14480), (1, 14480)]
+    assert points(curves, "cwnd", "bulk (h2)") == [(0, 14480)]
+
+
+# -- stream and file ----------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 1000), st.lists(st.integers(1, 60), max_size=40))
+def test_a_stream_gives_what_a_batch_gives(seed: int, sizes: list[int]) -> None:
+    some = records(seed, 6.0)
+    batch = drawn(some)
+    stream = Curves()
+    read: dict[tuple[str, str], list[tuple[float, float | None]]] = {}
+    marks: list[Mark] = []
+    notes: list[Note] = []
+    rest = some
+    for size in [*sizes, len(some)]:
+        before = stream.batch
+        stream.take(rest[:size])
+        rest = rest[size:]
+        for key, curve in stream.curves.items():
+            new = curve.after(before, -math.inf)
+            values = [None if math.isnan(v) else v for v in curve.values[new]]
+            read.setdefault(key, []).extend(zip(curve.times[new], values, strict=True))
+        marks += stream.marks(before)
+        notes += stream.notes(before)
+    assert read == everything(batch)
+    assert (marks, notes) == (batch.marks(), batch.notes())
+    assert len(read) > 20
+    assert marks
+
+
+def test_a_runs_files_give_what_its_stream_gave(tmp_path: Path) -> None:
+    some = records(1, 20.0)
+    keep(tmp_path, "a-run", some)
+    picture = Store([tmp_path]).picture("a-run")
+    live = drawn(some)
+    found = {
+        (curve.chart, curve.label): [
+            (t, None if math.isnan(v) else v) for t, v in zip(curve.times, curve.values, strict=True)
+        ]
+        for curve in picture.curves
+    }
+    assert found == everything(live)
+    assert list(picture.marks) == live.marks()
+    assert list(picture.notes) == live.notes()
+    assert picture.problem == ""
+
+
+def test_long_runs_are_forgotten_from_their_beginning() -> None:
+    curves = Curves(points=100)
+    for n in range(1000):
+        curves.take([replace(TCP, time_ns=n * S)])
+    curve = curves.curves["cwnd", "bulk"]
+    assert 100 <= len(curve.times) < 200
+    assert curve.times[-1] == 999
+    assert list(curve.times) == sorted(set(curve.times))
+
+
+# -- the list -------------------------------------------------------------------------------------------------
+
+
+def test_every_line_can_be_made_of_its_records() -> None:
+    curves = drawn(
+        [
+            record if not isinstance(record, TcpRecord) else replace(record, rto_ms=250.0)
+            for record in records(3, 3.0)
+            if not isinstance(record, LinkRecord) or record.residual_losses is not None
+        ]
+    )
+    filled = {(chart, curve.line) for (chart, _), curve in curves.curves.items()}
+    wanted = {(chart.key, number) for chart in CHARTS for number in range(len(chart.lines))}
+    # made-up records have no EVM
+    assert wanted - filled == {("snr", 1)}
+
+
+def test_only_runs_with_radios_have_a_chart_of_the_snr() -> None:
+    assert "snr" in offered("vusrp")
+    assert "snr" not in offered("emulated")
+    assert len(offered("usrp")) == len(CHARTS)

@@ -1,0 +1,252 @@
+"""Live runs in memory: what pages get, and that they cost runs nothing."""
+
+import threading
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dashboard.hub import RUNS, Feed, Hub, Reader
+from telemetry.records import LinkRecord, TcpRecord
+from telemetry.views import PhyView
+from tests.dashboard.samples import EPOCH_NS, LINK, TCP, Hand, info, records
+
+S = 1_000_000_000
+VIEW = PhyView(S, "up", 2.4e9, 2.5e6, (-90.0, -60.04), ((0.70711, -0.70711),), "qpsk")
+
+
+def read(reader: Reader, run: str = "a-run") -> dict[str, Any]:
+    """What is new of a run."""
+    frame = reader.frame()
+    return {} if frame is None else frame["runs"].get(run, {})
+
+
+def reader(hub: Hub, *names: str, **options: Any) -> Reader:
+    return Reader(hub, names or ("a-run",), **({"history_s": 600.0, "views": True} | options))
+
+
+def cwnd(part: dict[str, Any]) -> list[float]:
+    times: list[float] = part.get("series", {}).get("cwnd", {}).get("bulk", {"t": []})["t"]
+    return times
+
+
+def feed_of(hub: Hub, times: range) -> Feed:
+    feed = hub.open(info())
+    feed.begin(EPOCH_NS)
+    for t in times:
+        feed.write(replace(TCP, time_ns=t * S))
+    return feed
+
+
+def test_a_page_gets_what_is_there_and_then_what_is_new() -> None:
+    hub = Hub()
+    feed = feed_of(hub, range(3))
+    with reader(hub) as page:
+        first = read(page)
+        assert first["fresh"] is True
+        assert first["info"]["epoch_ns"] == EPOCH_NS
+        assert first["info"]["live"] is True
+        assert cwnd(first) == [0, 1, 2]
+        assert page.frame() is None
+        feed.write(replace(TCP, time_ns=3 * S))
+        second = read(page)
+        assert cwnd(second) == [3]
+        assert {"fresh", "info", "controls"}.isdisjoint(second)
+
+
+def test_the_first_frame_goes_back_so_far_only() -> None:
+    hub = Hub()
+    feed_of(hub, range(300))
+    with reader(hub, history_s=120.0) as page:
+        assert cwnd(read(page)) == list(range(179, 300))
+
+
+def test_pages_do_not_take_from_each_other() -> None:
+    hub = Hub()
+    feed_of(hub, range(3))
+    with reader(hub) as one, reader(hub) as other:
+        assert cwnd(read(one)) == cwnd(read(other)) == [0, 1, 2]
+
+
+def test_a_page_that_comes_back_goes_on() -> None:
+    hub = Hub()
+    feed = feed_of(hub, range(3))
+    with reader(hub) as page:
+        page.frame()
+        seen = page.seen
+    feed.write(replace(TCP, time_ns=3 * S))
+    with reader(hub, seen=seen) as page:
+        again = read(page)
+    assert cwnd(again) == [3]
+    assert "fresh" not in again
+    assert again["info"]["name"] == "a-run"
+
+
+def test_a_page_that_saw_another_hubs_run_begins_anew() -> None:
+    hub = Hub()
+    feed_of(hub, range(3))
+    with reader(hub, seen={"a-run": 1000}) as page:
+        assert cwnd(read(page)) == [0, 1, 2]
+
+
+def test_a_run_of_the_same_name_takes_the_place() -> None:
+    hub = Hub()
+    feed_of(hub, range(5))
+    with reader(hub) as page:
+        page.frame()
+        feed_of(hub, range(2))
+        again = read(page)
+    assert again["fresh"] is True
+    assert cwnd(again) == [0, 1]
+
+
+def test_a_run_that_is_over_says_so_and_stays() -> None:
+    hub = Hub()
+    feed = hub.open(info(), Hand())
+    with reader(hub) as page:
+        page.frame()
+        feed.close()
+        feed.ended({"goodput_bps": 1.0}, None)
+        part = read(page)
+    assert part["info"]["live"] is False
+    assert part["info"]["controlled"] is False
+    assert part["info"]["ended"] == {"error": None, "summary": {"goodput_bps": 1.0}}
+    assert [control["why_not"] for control in part["controls"]] == ["the run is over"]
+    assert [run["name"] for run in hub.runs()] == ["a-run"]
+
+
+def test_newer_runs_push_out_those_that_are_over() -> None:
+    hub = Hub()
+    live = hub.open(info("live"))
+    for number in range(RUNS + 5):
+        hub.open(info(f"over-{number}")).close()
+    assert hub.find("live") is live
+    # the newest was live when it came
+    assert [run["name"] for run in hub.runs()] == [
+        *(f"over-{number}" for number in range(RUNS + 4, 3, -1)),
+        "live",
+    ]
+
+
+def test_a_name_that_is_no_name_is_refused() -> None:
+    with pytest.raises(ValueError, match="letters"):
+        Hub().open(info("../etc"))
+
+
+def test_changed_controls_are_told_once() -> None:
+    hub, hand = Hub(), Hand()
+    feed = hub.open(info(), hand)
+    with reader(hub) as page:
+        assert [control["value"] for control in read(page)["controls"]] == [20.0]
+        hand.set("snr_db", 5.0)
+        feed.describe_controls(fresh=True)
+        assert [control["value"] for control in read(page)["controls"]] == [5.0]
+        assert page.frame() is None
+
+
+def test_messages_notes_and_marks_come_once() -> None:
+    hub = Hub()
+    feed = hub.open(info())
+    feed.message("the antenna fell over")
+    feed.write(LINK)
+    feed.write(replace(LINK, time_ns=S, corruption_losses=2))
+    with reader(hub) as page:
+        part = read(page)
+        assert part["messages"] == ["the antenna fell over"]
+        assert part["marks"] == [{"t": 1.0, "cause": "corruption", "link": "up", "count": 2}]
+        assert page.frame() is None
+
+
+def test_links_tell_the_newest_state() -> None:
+    hub = Hub()
+    feed = hub.open(info())
+    feed.write(LINK)
+    feed.write(replace(LINK, time_ns=S, frames=40, packets=30, corruption_losses=2, queue_bytes=7, scheme="none"))
+    with reader(hub) as page:
+        assert read(page)["links"]["up"] == {
+            "scheme": "none",
+            "established": True,
+            "throughput_bps": 2e6,
+            "goodput_bps": 1e6,
+            "per": 0.05,
+            "residual": 0.0,
+            "snr_db": None,
+            "queue_bytes": 7,
+        }
+
+
+def test_a_run_knows_whether_its_radios_are_watched() -> None:
+    hub = Hub()
+    feed = hub.open(info())
+    with reader(hub) as page, reader(hub, views=False) as blind:
+        page.frame()
+        blind.frame()
+        assert feed.watched
+        feed.show(VIEW)
+        assert read(page)["views"]["up"]["spectrum_db"] == [-90.0, -60.0]
+        assert blind.frame() is None
+        assert page.frame() is None
+    assert not feed.watched
+
+
+def test_a_page_that_stalls_costs_the_run_nothing() -> None:
+    """A page holds the curves for as long as the run writes ten thousand records; the run does not notice."""
+    hub = Hub()
+    feed = hub.open(info())
+    begun, let_go = threading.Event(), threading.Event()
+
+    def stall() -> None:
+        with feed.curves():
+            begun.set()
+            let_go.wait(60)
+
+    page = threading.Thread(target=stall)
+    page.start()
+    try:
+        assert begun.wait(60)
+        for n in range(10_000):
+            feed.write(replace(TCP, time_ns=n * S // 10))
+        assert page.is_alive()
+    finally:
+        let_go.set()
+        page.join()
+    with reader(hub) as reading:
+        times = cwnd(read(reading))
+    assert times[-1] == 999.9
+    assert times[0] <= 999.9 - 599
+
+
+def test_what_nobody_reads_does_not_pile_up() -> None:
+    hub = Hub()
+    feed = hub.open(info())
+    for n in range(50_000):
+        feed.write(replace(TCP, time_ns=n * S // 100))
+    assert len(feed._inbox) < 2_000
+    with feed.curves() as curves:
+        assert all(len(curve.times) < 12_000 for curve in curves.curves.values())
+    assert len(feed.records(TcpRecord)) == 30_000
+
+
+def test_raw_records_are_remembered() -> None:
+    hub = Hub()
+    feed = hub.open(info())
+    some = records(2, 5.0)
+    for record in some:
+        feed.write(record)
+    assert feed.records(LinkRecord) == [record for record in some if isinstance(record, LinkRecord)]
+
+
+def test_who_waits_is_woken() -> None:
+    hub = Hub()
+    feed = hub.open(info())
+    version = hub.wait(-1, 0)
+    woken: list[int] = []
+    waiting = threading.Thread(target=lambda: woken.append(hub.wait(version, 60)))
+    waiting.start()
+    time.sleep(0.05)
+    assert not woken
+    feed.write(TCP)
+    waiting.join(60)
+    assert woken
+    assert woken[0] != version
