@@ -8,20 +8,20 @@ The runs of its own go to run folders and the database, too.
 
 import ipaddress
 import secrets
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rich.console import Console
 
 from dashboard.app import LOCAL_HOSTS, DashboardConfig, create_app, serve
-from dashboard.control import Order
+from dashboard.control import Controls, Order
 from dashboard.hub import Hub
-from telemetry.influx import Influx, InfluxError, InfluxServer, InfluxSink, read_token
+from dashboard.tail import Tail
+from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_token
+from testbed.air_steering import AirSteering
 from testbed.audience import SPOOL, dashboard_and_database, open_influx
 from testbed.commands import DEMO_SCENARIOS
 from testbed.errors import FadelabError
@@ -34,7 +34,6 @@ from testbed.signals import ended_by_sigterm
 DATABASE = ".influxdb"
 #: how long the demo goes on unless it is stopped
 _DEMO_S = 3600.0
-_LOOK_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +65,22 @@ def dashboard(options: Options) -> None:
         console.print("[yellow]warning:[/]", end=" ")
         console.print(line, markup=False)
 
+    if options.scenario is not None and options.air is None:
+        raise FadelabError("--scenario is for --air: what the stations on that air run")
     token = secrets.token_urlsafe(24) if options.page_token_file is None else read_token(options.page_token_file)
+    steering = _steering(options)
     hub = Hub()
     with ExitStack() as stack:
         stack.enter_context(ended_by_sigterm())
         influx = stack.enter_context(_database(options))
-        watch = stack.enter_context(DatabaseWatch(influx, options.runs / SPOOL))
+        tail = stack.enter_context(Tail(hub, InfluxTail(influx), steering))
+        leftovers = stack.enter_context(_leftovers(influx, options.runs / SPOOL))
+
+        def database() -> Mapping[str, Any]:
+            waiting = leftovers.status().waiting
+            state = "away" if tail.problem else "up"
+            return {"url": influx.url, "state": state, "waiting": waiting, "message": tail.problem}
+
         lab = stack.enter_context(
             Lab(root() / "scenarios", options.runs, dashboard_and_database(hub, influx, complain), complain)
         )
@@ -80,7 +89,7 @@ def dashboard(options: Options) -> None:
             runs=options.runs,
             token=token,
             lab=lab,
-            database=watch.state,
+            database=database,
             hosts=(*LOCAL_HOSTS, options.bind),
             require_token_to_read=not _is_loopback(options.bind),
             version=fadelab_version(),
@@ -117,41 +126,23 @@ def _database(options: Options) -> Iterator[Influx]:
         yield Influx(server.url)
 
 
-class DatabaseWatch:
-    """Looks every other second how the database is, and sends it what waits from runs that are over."""
+@contextmanager
+def _leftovers(influx: Influx, spool: Path) -> Iterator[InfluxSink]:
+    """A sink without records of its own: it sends what waits from runs that are over."""
+    sink = InfluxSink(influx, {}, spool)
+    sink.begin(0)
+    try:
+        yield sink
+    finally:
+        sink.close()
 
-    def __init__(self, influx: Influx, spool: Path) -> None:
-        self._influx = influx
-        self._sink = InfluxSink(influx, {}, spool)
-        self._trouble = ""
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._look, name="database watch", daemon=True)
 
-    def state(self) -> Mapping[str, Any]:
-        """How the database is, for the page."""
-        waiting = self._sink.status().waiting
-        state = "away" if self._trouble else "up"
-        return {"url": self._influx.url, "state": state, "waiting": waiting, "message": self._trouble}
-
-    def _look(self) -> None:
-        while not self._ended.wait(_LOOK_S):
-            try:
-                self._influx.check()
-                self._trouble = ""
-            except InfluxError as error:
-                self._trouble = str(error)
-
-    def __enter__(self) -> Self:
-        self._sink.begin(0)
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._ended.set()
-        self._thread.join()
-        self._sink.close()
+def _steering(options: Options) -> Callable[[Mapping[str, str]], Controls | None]:
+    """Who has a hand on runs of other programs, by their tags: with --air, whoever steers that air."""
+    if options.air is None:
+        return lambda tags: None
+    steering = AirSteering(options.air, load(options.scenario or DEMO_SCENARIOS["vusrp"]))
+    return lambda tags: steering
 
 
 def _is_loopback(host: str) -> bool:
