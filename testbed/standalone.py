@@ -8,7 +8,6 @@ Left out: a result. It takes both ends.
 """
 
 import secrets
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from telemetry.records import FlowRecord, LinkRecord, PhyRecord, TcpRecord
 from telemetry.sinks import Sink
 from testbed.children import Child, ChildError, Family, Message
 from testbed.scenario import Scenario, Side
+from testbed.signals import ended_by_sigterm
 from testbed.station import station_config
 
 _READY_S = 30.0
@@ -71,7 +71,7 @@ def run_station(
                 report(kind, body)
 
     folder.mkdir(parents=True, exist_ok=True)
-    with _ended_by_sigterm(), Family() as family:
+    with ended_by_sigterm(), Family() as family:
         child = family.add(Child("station", "testbed.station"))
         start = secrets.randbits(64)
         child.tell(station_config(scenario, side, wiring={"device": device}, folder=folder, tap=tap, start=start))
@@ -120,7 +120,7 @@ def run_host(
             if kind in ("tcp", "flow", "broken"):
                 report(kind, body)
 
-    with _ended_by_sigterm(), applied_here(tcp), Family() as family:
+    with ended_by_sigterm(), applied_here(tcp), Family() as family:
         child = family.add(Child(f"host {host}", "hosts.agent"))
         child.tell(config)
         if not family.listen(hear, lambda: "ready" in said, timeout_s=_READY_S):
@@ -182,13 +182,3 @@ def _clock(child: Child, sink: Sink) -> Iterator[None]:
 def _end(family: Family, child: Child, hear: Callable[[Child, Message], None]) -> None:
     child.tell({"stop": True})
     family.listen(hear, lambda: child.ended, timeout_s=_FINAL_S, may_end=True)
-
-
-@contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM, by which service managers end what they started, do what Ctrl-C does."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
