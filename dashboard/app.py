@@ -83,6 +83,8 @@ def create_app(config: DashboardConfig) -> Flask:
     app = Flask(__name__)
     app.json = _Json(app)
     app.config["MAX_CONTENT_LENGTH"] = 1 << 16
+    # an address is right or it is not: no redirects that repeat it
+    app.url_map.merge_slashes = False
     guard = Guard(config.token, config.hosts)
     streams = Streams(config.hub)
     app.extensions["fadelab"] = streams

@@ -184,7 +184,7 @@ class Page:
 
     def problem(self, path: str, **query: Any) -> tuple[int, str]:
         """The status and the line of a request that fails."""
-        answer = self.client.get(path, query_string=query)
+        answer = self.client.get(path, query_string=query or None)
         assert answer.json is not None
         assert list(answer.json) == ["error"]
         assert "\n" not in answer.json["error"]
