@@ -110,7 +110,7 @@ def main(seconds: float, steps: int, json_: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         runs = Path(folder)
         with dashboard(runs, "--demo") as (url, pid), browser(url) as page:
-            _wait_for(page, "(window.fadelab?.latency?.length ?? 0) > 50")
+            wait_for(page, "(window.fadelab?.latency?.length ?? 0) > 50")
             page.evaluate("window.fadelab.latency.length = 0")
             before = {one: spent_s(one) for one in (*family(pid), *family(os.getpid()))}
             start = time.monotonic()
@@ -142,7 +142,7 @@ def main(seconds: float, steps: int, json_: bool) -> None:
         print(f"{share:8.0%} of a core  {name}")
 
 
-def _wait_for(page: Page, expression: str) -> None:
+def wait_for(page: Page, expression: str) -> None:
     """Wait until something holds on the page, whose policy forbids Playwright's own way."""
     give_up_at = time.monotonic() + 60
     while not page.evaluate(expression):

@@ -1,12 +1,13 @@
 """Records per second into InfluxDB, and what they cost the program that makes them.
 
-    .venv/bin/python -m benchmarks.influx_ingest [--seconds S] [--rate N] [--kill-at S --down-s S] [--json]
+    .venv/bin/python -m benchmarks.influx_ingest [--seconds S] [--rate N] [--kill-at S --down-s S] [--page] [--json]
 
 A feeder makes records at a steady rate (the senders, receivers, directions and radios of some runs, a quarter each) and
 gives every one to an InfluxSink and to a ParquetSink. The database is an embedded one in a folder of its own. With
 `--kill-at`, influxd is killed (SIGKILL) at that second and stays away for `--down-s`. In the end the records in the
 database, in the Parquet files and sent are counted: all three must be the same. The writer's processor time is that of
-the sink's thread.
+the sink's thread. With `--page` (as root) the dashboard's demo goes on beside it on the same database, and a headless
+browser shows it: latency is that of `benchmarks/dashboard.py`.
 """
 
 import argparse
@@ -18,8 +19,11 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 import pyarrow.parquet as pq
 
@@ -48,6 +52,8 @@ class Result:
     flush_s: float = 0.0
     most_waiting: int = 0
     restart_at_s: float | None = None
+    #: from a record of the demo beside it to its point on the page
+    latencies_ms: list[float] = field(default_factory=list)
     in_influxdb: dict[str, int] = field(default_factory=dict)
     in_parquet: dict[str, int] = field(default_factory=dict)
     message: str = ""
@@ -86,7 +92,19 @@ def record(number: int, time_ns: int) -> Record:
             return PhyRecord(time_ns, f"down{source}", 12.5 + number % 64 / 10, -11.75, 12.5 + number % 100, 0.05)
 
 
-def measure(rate: int, seconds: float, kill_at_s: float | None, down_s: float, folder: Path) -> Result:
+@contextmanager
+def live_page(url: str, runs: Path, result: Result) -> Iterator[None]:
+    """The dashboard's demo and a page that shows it, both on the database at `url`."""
+    from benchmarks.dashboard import browser, dashboard, wait_for
+
+    with dashboard(runs, "--influx", url, "--demo") as (address, _), browser(address) as page:
+        wait_for(page, "(window.fadelab?.latency?.length ?? 0) > 50")
+        page.evaluate("window.fadelab.latency.length = 0")
+        yield
+        result.latencies_ms = page.evaluate("window.fadelab.latency")
+
+
+def measure(rate: int, seconds: float, kill_at_s: float | None, down_s: float, with_page: bool, folder: Path) -> Result:
     """Feed for so long, then count."""
     (folder / "parquet").mkdir()
     server = InfluxServer(folder / "influxdb", port=0)
@@ -95,6 +113,25 @@ def measure(rate: int, seconds: float, kill_at_s: float | None, down_s: float, f
     sink = InfluxSink(Influx(server.url), TAGS, folder / "spool", flush_s=120)
     parquet = ParquetSink(folder / "parquet", TAGS)
     result = Result(rate, seconds)
+    with live_page(server.url, folder / "runs", result) if with_page else nullcontext():
+        feed(result, sink, parquet, server, kill_at_s, down_s)
+    result.message = sink.status().message
+    for measurement, figure in FIGURES.items():
+        query = f'SELECT count("{figure}") FROM "{measurement}" WHERE "run" = $run'
+        (series,) = influx.query(query, {"run": TAGS["run"]})
+        result.in_influxdb[measurement] = series.values[0][1]
+        result.in_parquet[measurement] = pq.read_metadata(folder / "parquet" / f"{measurement}.parquet").num_rows
+    server.close()
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result.influxd_share = (used.ru_utime + used.ru_stime) / result.seconds
+    return result
+
+
+def feed(
+    result: Result, sink: InfluxSink, parquet: ParquetSink, server: InfluxServer, kill_at_s: float | None, down_s: float
+) -> None:
+    """Give both sinks records at the rate, and close them."""
+    rate, seconds = result.rate, result.seconds
     epoch_ns = time.time_ns()
     for each in (sink, parquet):
         each.begin(epoch_ns)
@@ -126,15 +163,6 @@ def measure(rate: int, seconds: float, kill_at_s: float | None, down_s: float, f
     sink.close()
     result.flush_s = time.monotonic() - start - result.seconds
     parquet.close()
-    result.message = sink.status().message
-    for measurement, figure in FIGURES.items():
-        (series,) = influx.query(f'SELECT count("{figure}") FROM "{measurement}"')
-        result.in_influxdb[measurement] = series.values[0][1]
-        result.in_parquet[measurement] = pq.read_metadata(folder / "parquet" / f"{measurement}.parquet").num_rows
-    server.close()
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    result.influxd_share = (used.ru_utime + used.ru_stime) / result.seconds
-    return result
 
 
 def epoch_offset_ns(number: int, rate: int) -> int:
@@ -160,12 +188,13 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=20_000, help="records per second")
     parser.add_argument("--kill-at", type=float, metavar="S", help="kill influxd at this second")
     parser.add_argument("--down-s", type=float, default=30.0, metavar="S", help="and keep it away for so long")
+    parser.add_argument("--page", action="store_true", help="with the dashboard's demo and a browser beside it")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     if options.seconds <= 0 or options.rate < 1:
         parser.error("--seconds and --rate must be above 0")
     with tempfile.TemporaryDirectory() as folder:
-        result = measure(options.rate, options.seconds, options.kill_at, options.down_s, Path(folder))
+        result = measure(options.rate, options.seconds, options.kill_at, options.down_s, options.page, Path(folder))
     enqueue_ns = sum(result.enqueue_ns) / len(result.enqueue_ns)
     if options.json:
         print(json.dumps({**vars(result), "enqueue_ns": enqueue_ns, "complete": result.complete, "target": TARGET}))
@@ -174,9 +203,12 @@ def main() -> None:
         print(f"in InfluxDB        {sum(result.in_influxdb.values()):10}")
         print(f"in Parquet files   {sum(result.in_parquet.values()):10}")
         print(f"writer             {result.writer_share:10.1%}  of one core, target {TARGET:.0%}")
-        print(f"influxd            {result.influxd_share:10.1%}  of one core")
+        if not options.page:
+            print(f"influxd            {result.influxd_share:10.1%}  of one core")
         print(f"to enqueue         {enqueue_ns:10.0f}  ns per record")
         print(f"waiting at most    {result.most_waiting:10}  records; {result.flush_s:.1f} s after the last, none")
+        if result.latencies_ms:
+            print(f"probe to chart     {median(result.latencies_ms):10.0f}  ms, median of {len(result.latencies_ms)}")
         if result.restart_at_s is not None:
             print(f"killed at          {options.kill_at:10.1f}  s; back at {result.restart_at_s:.1f} s")
         print("complete" if result.complete else f"NOT COMPLETE: {result.message or 'counts differ'}")
