@@ -3,6 +3,7 @@
 // Rules: a chart draws only when it is on the screen and something has changed; its vertical range grows at once and
 // shrinks late, so that the picture stands still; captions change twice a second at most, so that they can be read.
 
+import { Axes } from "./axes.js";
 import { el, mark, put, svg } from "./dom.js";
 import { clock, digits, prefixed } from "./format.js";
 import { inDirection, ordered, shortened } from "./labels.js";
@@ -17,8 +18,9 @@ const SHRINK_AFTER = 20;
 const TABLE_ROWS = 30;
 const TIME_STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600];
 
-// its legend sets style attributes in markup, which the page's policy forbids; ours is the caption
-Dygraph.PLUGINS = Dygraph.PLUGINS.filter((plugin) => plugin !== Dygraph.Plugins.Legend);
+// dygraphs' legend sets style attributes in markup, which the page's policy forbids; ours is the caption
+const { Legend, Axes: ElementAxes } = Dygraph.Plugins;
+Dygraph.PLUGINS = [Axes, ...Dygraph.PLUGINS.filter((plugin) => plugin !== Legend && plugin !== ElementAxes)];
 
 
 export class Chart {
@@ -29,6 +31,7 @@ export class Chart {
   #visible = false;
   #range = null;
   #small = 0;
+  #width = 0;
   #drawn = "";
   #captioned = 0;
   #unit = "";
@@ -61,7 +64,8 @@ export class Chart {
       this.#visible = entries[entries.length - 1].isIntersecting;
       this.draw();
     }).observe(this.frame);
-    new ResizeObserver(() => this.#resized()).observe(this.frame);
+    // sizes are taken when they change: asking while drawing would lay the page out again and again
+    new ResizeObserver(([{ contentRect }]) => this.#resized(contentRect.width)).observe(this.frame);
     view.attach(this.frame, () => this.#area());
     onTheme(() => {
       this.#graph?.destroy();
@@ -188,7 +192,7 @@ export class Chart {
 
   #drawPlot(low, high) {
     const lines = this.shownLines;
-    const width = this.frame.clientWidth;
+    const width = this.#width;
     const rows = lines.length ? rowsOf(lines.map(({ series }) => series), low, high, stepFor(high - low, width)) : [];
     this.empty.hidden = rows.length > 0;
     if (!rows.length || width < 80) return;
@@ -196,13 +200,16 @@ export class Chart {
     // a little room, so that the label of the topmost tick has its place
     const options = { file: rows, dateWindow: [low, high], valueRange: [bottom, top + 0.02 * (top - bottom)] };
     if (this.#graph) this.#graph.updateOptions(options);
-    else this.#graph = new Dygraph(this.plot, rows, { ...this.#options(lines), ...options });
+    else {
+      this.#graph = new Dygraph(this.plot, rows, { ...this.#options(lines), ...options });
+      // the layer above the plot holds nothing but the cursor, and dygraphs wipes it with every drawing: a hidden one is free
+      this.#graph.canvas_.hidden = true;
+    }
   }
 
   #options(lines) {
     const colours = palette();
     const large = projector();
-    const fontSize = large ? 15 : 11;
     const series = Object.fromEntries(
       lines.map(({ key, style }) => [key, { color: style.colour, strokePattern: style.dash, strokeWidth: style.width }]),
     );
@@ -212,15 +219,13 @@ export class Chart {
       legend: "never",
       connectSeparatedPoints: true,
       interactionModel: {},
-      axisLabelFontSize: fontSize,
-      axisLineColor: colours.axis,
       gridLineColor: colours.grid,
       gridLineWidth: 1,
       highlightCircleSize: large ? 4 : 3,
       rightGap: 8,
       axes: {
         x: { ticker: (low, high, pixels) => timeTicks(low, high, pixels / (large ? 90 : 65)), drawGrid: false },
-        y: { ticker: (low, high, pixels) => ticks(low, high, this.#factor, pixels / (large ? 40 : 30)), axisLabelWidth: large ? 52 : 38 },
+        y: { ticker: (low, high, pixels) => ticks(low, high, this.#factor, pixels / (large ? 40 : 30)) },
       },
       underlayCallback: (context, area, graph) => this.#underlay(context, area, graph),
     };
@@ -265,11 +270,8 @@ export class Chart {
     const time = this.view.time();
     const canvas = graph.canvas_;
     const context = graph.canvas_ctx_;
-    if (time === null) {
-      if (this.cursorShown) context.clearRect(0, 0, canvas.width, canvas.height);
-      this.cursorShown = false;
-      return;
-    }
+    canvas.hidden = time === null;
+    if (time === null) return;
     const area = graph.getArea();
     const x = Math.round(graph.toDomXCoord(time)) + 0.5;
     context.clearRect(0, 0, canvas.width, canvas.height);
@@ -288,18 +290,18 @@ export class Chart {
       context.fill();
     }
     context.fillStyle = palette().muted;
-    context.font = `${projector() ? 15 : 11}px ${getComputedStyle(this.frame).fontFamily}`;
+    context.font = `${projector() ? 15 : 11}px ${palette().font}`;
     context.textAlign = x > area.x + area.w - 60 ? "right" : "left";
     context.fillText(`${clock(time, true)}`, x + (context.textAlign === "left" ? 5 : -5), area.y + 11);
-    this.cursorShown = true;
   }
 
   #area() {
     const area = this.#graph?.getArea();
-    return area ? { left: area.x, width: area.w } : { left: 0, width: this.frame.clientWidth };
+    return area ? { left: area.x, width: area.w } : { left: 0, width: this.#width };
   }
 
-  #resized() {
+  #resized(width) {
+    this.#width = width;
     this.#graph?.resize();
     this.draw(true);
   }

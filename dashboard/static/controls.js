@@ -86,7 +86,7 @@ export class Controls {
       return [input, el("label", { for: `target-${value}` }, words)];
     };
     this.targets.replaceChildren(
-      el("legend", {}, "Apply to"),
+      el("legend", { class: "visually-hidden" }, "Apply changes to"),
       ...option("both", "both runs"),
       ...this.#runs.flatMap(({ slot, data }) => option(slot, `${slot} · ${data.info.scheme}`)),
     );

@@ -20,7 +20,7 @@ import { Views } from "./views.js";
 const WINDOWS = { 30: 30, 120: 120, all: Infinity };
 const LATENCIES = 300;
 /** wide windows move by less than a pixel in a tenth of a second */
-const SLOW_WINDOW_S = 150;
+const SLOW_WINDOW_S = 60;
 
 export class Live {
   #stream = null;

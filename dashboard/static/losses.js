@@ -9,6 +9,7 @@ const COUNT_MS = 450;
 
 export class Losses {
   #runs = [];
+  #size = { width: 0, height: 0 };
   #drawn = "";
   #counted = 0;
 
@@ -32,8 +33,11 @@ export class Losses {
       el("div", { class: "losses-lane" }, el("span", { class: "shape note-shape" }), el("span", { class: "losses-label" }, "changed by hand")),
     );
     this.figure = el("figure", { class: "losses" }, el("figcaption", { class: "visually-hidden" }, "Losses by cause"), this.names, this.plot);
-    new ResizeObserver(() => this.draw(true)).observe(this.plot);
-    view.attach(this.plot, () => ({ left: 0, width: this.plot.clientWidth }));
+    new ResizeObserver(([{ contentRect }]) => {
+      this.#size = contentRect;
+      this.draw(true);
+    }).observe(this.plot);
+    view.attach(this.plot, () => ({ left: 0, width: this.#size.width }));
     onTheme(() => this.draw(true));
   }
 
@@ -59,7 +63,7 @@ export class Losses {
   }
 
   #drawLanes(low, high) {
-    const { clientWidth: width, clientHeight: height } = this.plot;
+    const { width, height } = this.#size;
     const scale = devicePixelRatio || 1;
     if (this.canvas.width !== Math.round(width * scale) || this.canvas.height !== Math.round(height * scale)) {
       this.canvas.width = Math.round(width * scale);
@@ -89,7 +93,7 @@ export class Losses {
 
   /** What was changed, in words from its time on, as far as there is room. */
   #drawNotes(context, toX, data, { low, high, y, lane, colour }) {
-    context.font = `${projector() ? 14 : 11}px ${getComputedStyle(this.plot).fontFamily}`;
+    context.font = `${projector() ? 14 : 11}px ${palette().font}`;
     context.textBaseline = "middle";
     let free = -Infinity;
     for (let i = firstFrom(data.notes, low); i < data.notes.length && data.notes[i].t <= high; i++) {

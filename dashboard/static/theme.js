@@ -30,9 +30,11 @@ export function setProjector(on) {
   apply();
 }
 
+const reduced = matchMedia("(prefers-reduced-motion: reduce)");
+
 /** Whether the reader asked for little motion. */
 export function calm() {
-  return matchMedia("(prefers-reduced-motion: reduce)").matches;
+  return reduced.matches;
 }
 
 /** Call back when colours or sizes have changed. */
@@ -40,7 +42,7 @@ export function onTheme(listener) {
   listeners.push(listener);
 }
 
-/** The colours of the present theme, by the names of their custom properties: run-a, run-a2, ink, grid, … */
+/** The colours of the present theme, by the names of their custom properties (run-a, ink, grid, …), and the font. */
 export function palette() {
   cached ??= readPalette();
   return cached;
@@ -97,6 +99,7 @@ function readPalette() {
     probe.style.color = `var(--${name})`;
     colours[name] = getComputedStyle(probe).color;
   }
+  colours.font = getComputedStyle(probe).fontFamily;
   probe.remove();
   return colours;
 }

@@ -7,11 +7,18 @@ import { calm, lineStyle, onTheme, palette, projector } from "./theme.js";
 
 const EDGE = 1.6;
 const SILENCE_DB = -200;
+/** five a second are as good to the eye as ten */
+const UPDATE_MS = 180;
+
+/** sizes are taken when they change: asking while drawing would lay the page out again and again */
+const sizes = new Map();
+const observer = new ResizeObserver((entries) => entries.forEach(({ target, contentRect }) => sizes.set(target, contentRect)));
 
 export class Views {
   #runs = [];
   #scopes = [];
   #link = "up";
+  #updated = 0;
 
   constructor(host) {
     this.host = host;
@@ -28,12 +35,16 @@ export class Views {
 
   show(runs) {
     this.#runs = runs;
+    for (const scope of this.#scopes) scope.end();
     this.#scopes = runs.map(({ slot, data }) => new Scope(slot, data, runs.length > 1));
     this.body.replaceChildren(...this.#scopes.map(({ node }) => node));
-    this.update();
+    this.update(true);
   }
 
-  update() {
+  update(force = false) {
+    const now = performance.now();
+    if (!force && now - this.#updated < UPDATE_MS) return;
+    this.#updated = now;
     const links = [...new Set(this.#runs.flatMap(({ data }) => Object.keys(data.views)))].sort().reverse();
     if (links.length && links.join() !== [...this.choice.options].map(({ value }) => value).join()) {
       this.choice.replaceChildren(...links.map((link) => el("option", { value: link }, `direction ${link}`)));
@@ -46,7 +57,7 @@ export class Views {
   #choose(link) {
     this.#link = link;
     for (const scope of this.#scopes) scope.reset();
-    this.update();
+    this.update(true);
   }
 }
 
@@ -69,6 +80,15 @@ class Scope {
       this.spectrum,
     );
     this.node.hidden = true;
+    for (const canvas of [this.constellation, this.spectrum]) observer.observe(canvas);
+  }
+
+  /** Let go of what is no longer shown. */
+  end() {
+    for (const canvas of [this.constellation, this.spectrum]) {
+      observer.unobserve(canvas);
+      sizes.delete(canvas);
+    }
   }
 
   reset() {
@@ -135,7 +155,7 @@ class Scope {
     const toX = (i) => (i / (levels.length - 1)) * width;
     const toY = (level) => ((top - Math.max(level, bottom)) / (top - bottom)) * (height - foot);
     context.clearRect(0, 0, width, height);
-    context.font = `11px ${getComputedStyle(this.node).fontFamily}`;
+    context.font = `11px ${palette().font}`;
     context.lineWidth = 1;
     for (let level = top - 20; level > bottom; level -= 20) {
       context.strokeStyle = colours.grid;
@@ -174,7 +194,7 @@ export function ideal(modulation) {
 }
 
 function prepared(canvas) {
-  const { clientWidth: width, clientHeight: height } = canvas;
+  const { width, height } = sizes.get(canvas) ?? { width: 0, height: 0 };
   const scale = devicePixelRatio || 1;
   const fresh = canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale);
   if (fresh) {

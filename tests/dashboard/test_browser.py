@@ -13,12 +13,17 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+import dashboard
 from dashboard.charts import CHARTS
-from tests.dashboard.browser import CHROMIUM, FLAGS, TOKEN, Stage, pixels, shot, until, visit, write_run
+from tests.dashboard.browser import CHROMIUM, FLAGS, PATIENCE_S, TOKEN, Stage, pixels, shot, until, visit, write_run
 
+STATIC = Path(dashboard.__file__).parent / "static"
 KEYS = tuple(chart.key for chart in CHARTS)
 #: what Chromium says of a server that is gone, or of an answer that tests asked for
 NO_SERVER = "ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|status of 404"
+
+
+expect.set_options(timeout=1000 * PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +47,13 @@ def past(stage: Stage) -> Stage:
     write_run(stage.runs, "20260102-030505-sample-emulated-none-s1", scheme="none", goodput_bps=0.9e6)
     write_run(stage.runs, "20260102-030605-other-emulated-slacp-s1", scheme="slacp", scenario="other")
     return stage
+
+
+def test_all_modules_are_asked_for_at_once(browser: Browser, stage: Stage) -> None:
+    with visit(browser, stage) as page:
+        links = page.locator("link[rel=modulepreload]").all()
+        asked = {Path(link.get_attribute("href") or "").name for link in links}
+    assert asked | {"main.js"} == {path.name for path in STATIC.glob("*.js")}
 
 
 # -- what it shows ---------------------------------------------------------------------------------------------
