@@ -64,7 +64,8 @@ class Guard:
     def check_origin(self, request: Request) -> None:
         """Refuse a request that another site's page has made."""
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-        if origin == "null":
+        if origin == "null" and site is not None:
+            # a page that tells nobody its referrer may send this; the other header says more
             origin = None
         foreign = origin is not None and urlsplit(origin).netloc.lower() != request.host.lower()
         # A program that shows the token is no browser, and says nothing of a site.

@@ -4,6 +4,7 @@ A stream holds a thread as long as it lasts. What waitress is told here makes th
 browser is gone, keeps little for one that does not read, and gives it up after half a minute.
 """
 
+import errno
 import socket
 import threading
 from collections.abc import Callable
@@ -19,6 +20,7 @@ _THREADS = STREAMS + 8
 _BUFFERED_BYTES = 1 << 18
 _STALLED_MS = 30_000
 _MAX_BODY = 1 << 16
+_BACKLOG = 128
 
 
 class ServerError(RuntimeError):
@@ -84,9 +86,11 @@ class Served:
 
 def serve(app: Flask, host: str, port: int) -> Served:
     """Serve the dashboard `app` (of `create_app`); port 0 takes a free one. Raises ServerError in one line."""
+    if not 0 <= port <= 65_535:
+        raise ServerError(f"port {port}: there is none of this number; choose another --port, up to 65535")
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        listening = socket.create_server(family[4][:2], family=family[0], backlog=128)
+        family, *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
     except OSError as error:
         raise ServerError(_reason(host, port, error)) from None
     try:
@@ -97,11 +101,10 @@ def serve(app: Flask, host: str, port: int) -> Served:
 
 
 def _reason(host: str, port: int, error: OSError) -> str:
-    where = f"port {port} of {host}"
-    if isinstance(error, socket.gaierror):
-        return f"{host}: no address of this machine; bind to one of its own, as 127.0.0.1"
-    if error.errno == 98:
-        return f"{where}: another dashboard listens there, or another program; end it, or choose another --port"
-    if error.errno == 99:
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
         return f"{host}: not an address of this machine; bind to one of its own, as 127.0.0.1"
-    return f"{where}: cannot listen there: {error.strerror}; choose another --port"
+    if error.errno == errno.EADDRINUSE:
+        why = "another dashboard listens there, or another program; end it, or choose another --port"
+    else:
+        why = f"cannot listen there: {error.strerror}; choose another --port"
+    return f"port {port} of {host}: {why}"

@@ -16,7 +16,7 @@ from dashboard.hub import Hub, RunInfo
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
 
-TOKEN = "the token"
+TOKEN = "correct horse battery staple"
 EPOCH_NS = 1_790_000_000_000_000_000
 LINK = LinkRecord(0, "up", "slacp", True, 2e6, 1e6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 TCP = TcpRecord(0, "h1", "bulk", 14480, None, 51.0, 252.0, 0, 0, 0)

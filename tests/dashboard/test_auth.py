@@ -1,0 +1,335 @@
+"""Who may read and who may change: every address, with every kind of token, from every kind of place."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+from werkzeug.test import TestResponse
+
+from dashboard import auth
+from dashboard.auth import Guard
+from dashboard.hub import Hub
+from tests.dashboard.samples import TCP, TOKEN, Bench, Hand, application, info, keep
+
+READS = (
+    "/api/charts",
+    "/api/runs",
+    "/api/runs/past-run",
+    "/api/runs/past-run/series",
+    "/api/runs/past-run/export/tcp.csv",
+    "/api/runs/past-run/plot.svg?charts=cwnd",
+    "/api/compare?a=past-run&b=past-run",
+)
+CHANGES: dict[str, Any] = {
+    "/api/lab/start": {"scenario": "x", "tier": "emulated", "schemes": ["none"], "seconds": 5, "seed": 1},
+    "/api/runs/live-run/controls": {"name": "snr_db", "value": 3},
+    "/api/runs/live-run/stop": {},
+}
+HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+
+
+class Stage:
+    """A dashboard, and what a change would have changed."""
+
+    def __init__(self, runs: Path, **options: Any) -> None:
+        self.hub, self.hand, self.bench = Hub(), Hand(), Bench()
+        self.hub.open(info("live-run"), self.hand)
+        keep(runs, "past-run", [TCP])
+        self.app: Flask = application(runs, self.hub, lab=self.bench, **options)
+        self.client: FlaskClient = self.app.test_client()
+
+    @property
+    def untouched(self) -> bool:
+        return not (self.hand.told or self.hand.stopped or self.bench.orders)
+
+    def log_in(self) -> None:
+        assert self.client.post("/api/login", json={"token": TOKEN}, headers=HERE).status_code == 200
+
+    def show(self, token: str) -> dict[str, str]:
+        """Log in, or return headers, as one who has this kind of token."""
+        if token == "session":
+            self.log_in()
+        return {
+            "bearer": {"Authorization": f"Bearer {TOKEN}"},
+            "wrong bearer": {"Authorization": "Bearer wrong"},
+            "no bearer": {"Authorization": f"Basic {TOKEN}"},
+        }.get(token, {})
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Stage:
+    return Stage(tmp_path, require_token_to_read=True)
+
+
+def failed(answer: TestResponse, status: int) -> bool:
+    """Whether this is a refusal in one line that says nothing of the token."""
+    line = answer.json["error"] if answer.json is not None else ""
+    return answer.status_code == status and bool(line) and "\n" not in line and TOKEN not in answer.text
+
+
+# -- changing ---------------------------------------------------------------------------------------------------
+
+PLACES = {
+    "here": HERE,
+    "here, no metadata": {"Origin": "http://localhost"},
+    "here, no referrer": {"Origin": "null", "Sec-Fetch-Site": "same-origin"},
+    "another site": {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"},
+    "another site, no metadata": {"Origin": "http://evil.example"},
+    "another site, no origin": {"Sec-Fetch-Site": "cross-site"},
+    "another port": {"Origin": "http://localhost:81", "Sec-Fetch-Site": "same-site"},
+    "another port, no metadata": {"Origin": "http://localhost:81"},
+    "a sandboxed page": {"Origin": "null", "Sec-Fetch-Site": "cross-site"},
+    "an old sandboxed page": {"Origin": "null"},
+    "an address typed in": {"Sec-Fetch-Site": "none"},
+    "nowhere": {},
+}
+OURS = {"here", "here, no metadata", "here, no referrer"}
+
+
+@pytest.mark.parametrize("token", ["none", "wrong bearer", "no bearer", "session", "bearer"])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("path", CHANGES)
+def test_changing_takes_the_token_and_the_page(stage: Stage, path: str, place: str, token: str) -> None:
+    answer = stage.client.post(path, json=CHANGES[path], headers={**stage.show(token), **PLACES[place]})
+    # a program that is no browser says nothing of where it is, and shows the token
+    from_us = place in OURS or (place == "nowhere" and "bearer" in token)
+    if not from_us:
+        assert failed(answer, 403)
+    elif token not in ("session", "bearer"):
+        assert failed(answer, 401)
+    else:
+        assert (answer.status_code, answer.json) == (200, {"ok": True})
+    assert stage.untouched is (answer.status_code != 200)
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_changing_takes_a_post_of_json(stage: Stage, path: str) -> None:
+    stage.log_in()
+    for kind in ("application/x-www-form-urlencoded", "text/plain", "multipart/form-data", ""):
+        assert failed(stage.client.post(path, data="{}", content_type=kind, headers=HERE), 415)
+    assert stage.client.get(path, headers=HERE).status_code in (404, 405)
+    for method in ("PUT", "PATCH", "DELETE"):
+        answer = stage.client.open(path, method=method, json=CHANGES[path], headers=HERE)
+        assert answer.status_code == 405
+    assert stage.untouched
+
+
+def test_a_body_that_is_too_long_is_not_read(stage: Stage) -> None:
+    stage.log_in()
+    answer = stage.client.post("/api/runs/live-run/controls", json={"name": "a" * 100_000, "value": 1}, headers=HERE)
+    assert answer.status_code in (400, 413)
+    assert stage.untouched
+
+
+# -- names of the host ------------------------------------------------------------------------------------------
+
+GOOD_HOSTS = ("localhost", "LOCALHOST", "127.0.0.1:8000", "[::1]:8000", "192.168.1.7", "[fe80::1]")
+BAD_HOSTS = (
+    "evil.example",
+    "localhost.evil.example",
+    "evil.example:8000",
+    "127.0.0.1.evil.example",
+    "",
+    "a@localhost",
+    "[::1",
+)
+
+
+@pytest.mark.parametrize("path", ["/", "/api/state", "/static/nothing.js", *READS])
+def test_names_that_are_not_ours_are_refused(stage: Stage, path: str) -> None:
+    stage.log_in()
+    for host in BAD_HOSTS:
+        answer = stage.client.get(path, headers={"Host": host})
+        assert answer.status_code == 400, host
+        assert "evil" not in answer.text
+        bearer = stage.show("bearer")
+        assert stage.client.get(path, headers={"Host": host, **bearer}).status_code == 400
+
+
+@pytest.mark.parametrize("path", CHANGES)
+def test_names_that_are_not_ours_change_nothing(stage: Stage, path: str) -> None:
+    for host in BAD_HOSTS:
+        headers = {**stage.show("bearer"), "Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
+        assert failed(stage.client.post(path, json=CHANGES[path], headers=headers), 400)
+    assert stage.untouched
+
+
+def test_our_names_and_all_addresses_are_let_through(stage: Stage) -> None:
+    for host in GOOD_HOSTS:
+        assert stage.client.get("/api/state", headers={"Host": host}).status_code == 200, host
+
+
+def test_further_names_can_be_allowed(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, hosts=("Lab.Example",))
+    assert stage.client.get("/api/state", headers={"Host": "lab.example:8000"}).status_code == 200
+    assert stage.client.get("/api/state", headers={"Host": "localhost"}).status_code == 400
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", READS)
+def test_reading_is_free_by_default(stage: Stage, path: str) -> None:
+    assert stage.client.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["none", "wrong bearer", "no bearer", "session", "bearer"])
+@pytest.mark.parametrize("path", [*READS, "/api/nothing", "/api/stream?run=live-run"])
+def test_reading_can_take_the_token(closed: Stage, path: str, token: str) -> None:
+    if "stream" in path and token in ("session", "bearer"):
+        # one that begins has no end: tests/dashboard/test_serving.py
+        path = "/api/stream?run=nothing"
+    answer = closed.client.get(path, headers=closed.show(token))
+    if token in ("session", "bearer"):
+        assert answer.status_code == (404 if "nothing" in path else 200)
+    else:
+        assert failed(answer, 401)
+
+
+def test_without_the_token_the_state_says_no_more_than_that(closed: Stage) -> None:
+    state = closed.client.get("/api/state").json
+    assert state is not None
+    assert (state["authorised"], state["token_to_read"]) == (False, True)
+    assert (state["live"], state["lab"], state["database"]) == ([], None, None)
+    closed.log_in()
+    state = closed.client.get("/api/state").json
+    assert state is not None
+    assert (state["authorised"], len(state["live"])) == (True, 1)
+
+
+def test_the_page_itself_holds_nothing_and_is_free(closed: Stage) -> None:
+    answer = closed.client.get("/")
+    assert answer.status_code == 200
+    assert "live-run" not in answer.text
+
+
+# -- sessions -------------------------------------------------------------------------------------------------------
+
+
+def test_the_address_with_the_token_opens_a_session(stage: Stage) -> None:
+    answer = stage.client.get(f"/?token={TOKEN.replace(' ', '+')}")
+    assert (answer.status_code, answer.headers["Location"]) == (303, "/")
+    cookie = answer.headers["Set-Cookie"]
+    assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(cookie.split("; "))
+    assert TOKEN not in cookie
+    state = stage.client.get("/api/state").json
+    assert state is not None
+    assert state["authorised"] is True
+
+
+def test_a_wrong_token_opens_none_and_is_not_repeated(stage: Stage) -> None:
+    answer = stage.client.get("/?token=<script>alert(1)</script>")
+    assert answer.status_code == 403
+    assert answer.mimetype == "text/plain"
+    assert "script" not in answer.text
+    assert "Set-Cookie" not in answer.headers
+    for body in ({"token": "wrong"}, {"token": None}, {"token": "\ud800"}, {}, [], "x"):
+        assert failed(stage.client.post("/api/login", json=body, headers=HERE), 403)
+    assert "Set-Cookie" not in stage.client.post("/api/login", json={"token": "wrong"}, headers=HERE).headers
+
+
+@pytest.mark.parametrize("place", sorted(set(PLACES) - OURS))
+def test_another_site_cannot_log_anybody_in(stage: Stage, place: str) -> None:
+    answer = stage.client.post("/api/login", json={"token": TOKEN}, headers=PLACES[place])
+    assert failed(answer, 403)
+    assert "Set-Cookie" not in answer.headers
+
+
+def forged(stage: Stage, session: str) -> bool:
+    """Whether somebody with this cookie is let in."""
+    stage.client.set_cookie("fadelab", session)
+    state = stage.client.get("/api/state").json
+    assert state is not None
+    return bool(state["authorised"])
+
+
+def test_sessions_cannot_be_made_up(stage: Stage) -> None:
+    session = Guard(TOKEN, ()).make_session()
+    expires, _, signature = session.partition(".")
+    assert forged(stage, session)
+    later = str(int(expires) + 1)
+    for other in (
+        f"{later}.{signature}",
+        f"{expires}.",
+        expires,
+        ".",
+        "",
+        f".{signature}",
+        f"{expires}.{signature}0",
+        "².",
+    ):
+        assert not forged(stage, other)
+    assert not forged(stage, Guard("another token", ()).make_session())
+
+
+def test_sessions_end(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "SESSION_S", -1)
+    assert not forged(stage, Guard(TOKEN, ()).make_session())
+
+
+def test_sessions_of_several_dashboards_on_one_host_do_not_mix(stage: Stage) -> None:
+    answer = stage.client.post(
+        "/api/login", json={"token": TOKEN}, headers={"Host": "localhost:8001", "Origin": "http://localhost:8001"}
+    )
+    assert answer.headers["Set-Cookie"].startswith("fadelab-8001=")
+
+
+def test_an_empty_token_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="empty"):
+        Guard("", ())
+
+
+# -- guessing -------------------------------------------------------------------------------------------------------
+
+
+def test_guessing_closes_the_door_for_a_while(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    session = stage.app.test_client()
+    assert session.post("/api/login", json={"token": TOKEN}, headers=HERE).status_code == 200
+
+    def guess(token: str, address: str = "127.0.0.1") -> int:
+        body, environ = {"token": token}, {"REMOTE_ADDR": address}
+        return stage.client.post("/api/login", json=body, headers=HERE, environ_base=environ).status_code
+
+    assert [guess("wrong") for _ in range(11)] == [403] * 10 + [429]
+    # not even the right one, so that nobody learns which it is
+    assert guess(TOKEN) == 429
+    assert stage.client.get(f"/?token={TOKEN}").status_code == 429
+    # others are not kept out, nor who is in already
+    assert guess("wrong", "192.168.1.7") == 403
+    assert session.post("/api/runs/live-run/stop", json={}, headers=HERE).status_code == 200
+    now = time.monotonic()
+    monkeypatch.setattr(auth.time, "monotonic", lambda: now + 61)
+    assert guess(TOKEN) == 200
+
+
+def test_guesses_from_everywhere_fill_no_memory() -> None:
+    guard = Guard(TOKEN, ())
+    for number in range(3000):
+        assert not guard.token_holds("wrong", f"10.0.{number // 256}.{number % 256}")
+    assert len(guard._wrong) <= 1024
+
+
+# -- headers ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/", "/api/state", "/api/nothing", "/static/nothing.js", "/?token=wrong", *READS])
+def test_every_answer_is_hardened(stage: Stage, path: str) -> None:
+    headers = stage.client.get(path).headers
+    policy = headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert "*" not in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert "Access-Control-Allow-Origin" not in headers
+    if path.startswith("/api/"):
+        assert headers["Cache-Control"] == "no-store"

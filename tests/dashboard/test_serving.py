@@ -1,0 +1,291 @@
+"""The dashboard on a real port: streams as they come, browsers that go, a port that is taken."""
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboard.app import Served, ServerError, serve
+from dashboard.hub import Hub
+from dashboard.serving import STREAMS
+from tests.dashboard.samples import EPOCH_NS, TCP, TOKEN, application, info
+
+S = 1_000_000_000
+#: long enough for a busy machine
+PATIENCE_S = 30.0
+
+
+class Stage:
+    """A served dashboard with one live run."""
+
+    def __init__(self, runs: Path, port: int = 0, **options: Any) -> None:
+        self.hub = Hub()
+        self.feed = self.hub.open(info())
+        self.feed.begin(EPOCH_NS)
+        self.served: Served = serve(application(runs, self.hub, **options), "127.0.0.1", port)
+
+    def write(self, time_s: int) -> None:
+        self.feed.write(replace(TCP, time_ns=time_s * S))
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    stage = Stage(tmp_path)
+    with stage.served:
+        yield stage
+
+
+class Stream:
+    """An open stream."""
+
+    def __init__(self, response: HTTPResponse) -> None:
+        self.response = response
+        self.last_id = ""
+
+    def event(self) -> tuple[str, Any]:
+        """The next event: its name and data."""
+        fields: dict[str, str] = {}
+        while True:
+            line = self.response.readline().decode()
+            assert line, "the stream ended"
+            if line == "\n" and "event" in fields:
+                self.last_id = fields.get("id", self.last_id)
+                return fields["event"], json.loads(fields["data"])
+            name, _, value = line.strip().partition(": ")
+            fields[name] = value
+
+    def frame(self) -> dict[str, Any]:
+        """What is new of the run in the next frame."""
+        name = ""
+        while name != "frame":
+            name, data = self.event()
+        part: dict[str, Any] = data["runs"]["a-run"]
+        return part
+
+    def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """The next frame that is as wanted."""
+        while not wanted(part := self.frame()):
+            pass
+        return part
+
+
+@contextmanager
+def streaming(served: Served, path: str = "/api/stream?run=a-run", **headers: str) -> Iterator[Stream]:
+    with closing(HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE_S)) as connection:
+        connection.request("GET", path, headers=headers)
+        with connection.getresponse() as response:
+            assert response.status == 200, response.read()
+            assert response.headers["Content-Type"] == "text/event-stream; charset=utf-8"
+            yield Stream(response)
+
+
+def status(served: Served, path: str) -> tuple[int, bytes]:
+    with closing(HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE_S)) as connection:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read()
+
+
+def times(part: dict[str, Any]) -> list[float]:
+    found: list[float] = part.get("series", {}).get("cwnd", {}).get("bulk", {"t": []})["t"]
+    return found
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < give_up_at, "it did not come"
+        time.sleep(0.02)
+
+
+# -- streams ------------------------------------------------------------------------------------------------------
+
+
+def test_each_frame_comes_when_it_is_made(stage: Stage) -> None:
+    """What is written is read before the next is written: nothing waits in a buffer for more to come."""
+    with streaming(stage.served) as stream:
+        assert stream.event()[0] == "runs"
+        assert stream.frame()["info"]["name"] == "a-run"
+        for number in range(5):
+            stage.write(number)
+            assert times(stream.until(lambda part: bool(times(part)))) == [number]
+
+
+def test_a_stream_without_runs_tells_of_those_that_begin_and_end(stage: Stage) -> None:
+    with streaming(stage.served, "/api/stream") as stream:
+        assert [run["name"] for run in stream.event()[1]["runs"]] == ["a-run"]
+        other = stage.hub.open(info("b-run"))
+        assert [run["name"] for run in stream.event()[1]["runs"]] == ["b-run", "a-run"]
+        other.close()
+        assert [run["live"] for run in stream.event()[1]["runs"]] == [False, True]
+
+
+def test_a_silent_run_is_pinged(stage: Stage) -> None:
+    with streaming(stage.served) as stream:
+        names = [stream.event()[0] for _ in range(4)]
+    assert names == ["runs", "frame", "ping", "ping"]
+
+
+def test_a_browser_that_reconnects_goes_on_where_it_was(stage: Stage) -> None:
+    stage.write(1)
+    with streaming(stage.served) as stream:
+        stream.until(lambda part: times(part) == [1])
+        last_id = stream.last_id
+    stage.write(2)
+    with streaming(stage.served, **{"Last-Event-ID": last_id}) as stream:
+        part = stream.frame()
+    assert times(part) == [2]
+    assert "fresh" not in part
+
+
+@pytest.mark.parametrize("last_id", ["", "x", "deadbeef/a-run=7", "/a-run=", "a" * 5000, "/" * 500, "9" * 5000])
+def test_ids_of_others_begin_anew(stage: Stage, last_id: str) -> None:
+    stage.write(1)
+    with streaming(stage.served, **{"Last-Event-ID": last_id}) as stream:
+        assert times(stream.until(lambda part: bool(times(part)))) == [1]
+
+
+def test_numbers_nobody_gave_out_begin_anew(stage: Stage) -> None:
+    stage.write(1)
+    for batch in ("999999", "9" * 400, "-1", "0"):
+        with streaming(stage.served, **{"Last-Event-ID": f"{stage.hub.nonce}/a-run={batch}"}) as stream:
+            assert times(stream.until(lambda part: bool(times(part)))) == [1]
+
+
+def test_a_closed_browser_is_noticed(stage: Stage) -> None:
+    with streaming(stage.served) as stream:
+        stream.frame()
+        assert stage.feed.watched
+    wait_until(lambda: not stage.feed.watched)
+
+
+def test_a_browser_that_reads_nothing_stalls_nobody(stage: Stage) -> None:
+    """It asks, and never reads; meanwhile the run writes on, and another page sees everything."""
+    with closing(socket.create_connection(("127.0.0.1", stage.served.port))) as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        deaf.sendall(b"GET /api/stream?run=a-run HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        wait_until(lambda: stage.feed.watched)
+        with streaming(stage.served, "/api/stream?run=a-run&views=0&history=600") as stream:
+            seen: list[float] = []
+            for number in range(600):
+                stage.write(number)
+                if number % 20 == 0:
+                    seen += times(stream.until(lambda part: bool(times(part))))
+            while seen[-1] < 599:
+                seen += times(stream.frame())
+    assert seen == list(range(600))
+
+
+def test_a_stream_too_many_is_refused_and_the_rest_still_answers(stage: Stage) -> None:
+    with ExitStack() as stack:
+        for _ in range(STREAMS):
+            stack.enter_context(streaming(stage.served)).event()
+        found, body = status(stage.served, "/api/stream")
+        assert found == 503
+        assert "close one" in json.loads(body)["error"]
+        assert status(stage.served, "/api/state")[0] == 200
+
+    def again() -> bool:
+        with closing(HTTPConnection("127.0.0.1", stage.served.port, timeout=PATIENCE_S)) as connection:
+            connection.request("GET", "/api/stream")
+            with connection.getresponse() as response:
+                return response.status == 200
+
+    wait_until(again)
+
+
+def test_a_stream_can_take_the_token(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, require_token_to_read=True)
+    with stage.served:
+        assert status(stage.served, "/api/stream?run=a-run")[0] == 401
+        with streaming(stage.served, Authorization=f"Bearer {TOKEN}") as stream:
+            assert stream.event()[0] == "runs"
+
+
+# -- the server -----------------------------------------------------------------------------------------------------
+
+
+def test_it_ends_with_its_streams_and_leaves_the_port(tmp_path: Path) -> None:
+    threads = threading.active_count()
+    stage = Stage(tmp_path)
+    with streaming(stage.served) as stream:
+        stream.frame()
+        stage.served.close()
+        stage.served.close()
+        stage.served.wait()
+        assert not stage.feed.watched
+    wait_until(lambda: threading.active_count() == threads)
+    again = Stage(tmp_path, stage.served.port)
+    with again.served:
+        assert again.served.port == stage.served.port
+
+
+def test_two_dashboards_do_not_fit_on_one_port(stage: Stage, tmp_path: Path) -> None:
+    threads = threading.active_count()
+    with pytest.raises(ServerError) as caught:
+        serve(application(tmp_path), "127.0.0.1", stage.served.port)
+    assert str(caught.value) == (
+        f"port {stage.served.port} of 127.0.0.1: another dashboard listens there, or another program; "
+        "end it, or choose another --port"
+    )
+    assert threading.active_count() == threads
+    assert status(stage.served, "/api/state")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "line"),
+    [
+        ("192.0.2.1", 0, "not an address of this machine"),
+        ("no such host", 0, "not an address of this machine"),
+        ("127.0.0.1", 99_999, "port"),
+    ],
+)
+def test_addresses_that_cannot_be_bound(tmp_path: Path, host: str, port: int, line: str) -> None:
+    with pytest.raises(ServerError, match=line) as caught:
+        serve(application(tmp_path), host, port)
+    assert "\n" not in str(caught.value)
+
+
+def test_ipv6(tmp_path: Path) -> None:
+    with serve(application(tmp_path), "::1", 0) as served:
+        assert served.url == f"http://[::1]:{served.port}"
+        with closing(HTTPConnection("::1", served.port, timeout=PATIENCE_S)) as connection:
+            connection.request("GET", "/api/state")
+            assert connection.getresponse().status == 200
+
+
+def test_the_rehearsal_is_a_program(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "dashboard.rehearsal", "--port", "0", "--runs", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            assert program.stdout is not None
+            line = program.stdout.readline()
+            assert line.startswith("A rehearsal, made-up figures: http://127.0.0.1:")
+            port = int(line.split(":")[3].split("/")[0])
+            with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
+                connection.request("GET", "/api/state")
+                runs = json.loads(connection.getresponse().read())["live"]
+            assert sorted(run["scheme"] for run in runs) == ["none", "slacp"]
+            assert all("not measured" in run["title"] for run in runs)
+            second = [*command[:4], str(port), *command[5:]]
+            refused = subprocess.run(second, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+            assert refused.returncode == 1
+            assert refused.stderr == (
+                f"rehearsal: port {port} of 127.0.0.1: another dashboard listens there, or another program; "
+                "end it, or choose another --port\n"
+            )
+        finally:
+            program.terminate()
+        assert program.wait(PATIENCE_S) == 0
+        assert program.stderr is not None
+        assert program.stderr.read() == ""
