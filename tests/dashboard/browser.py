@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from dashboard.app import DashboardConfig, Served, create_app, serve
 from dashboard.control import Order
@@ -118,9 +118,15 @@ def shot(page: Page, path: Path, *, whole: bool = False) -> Path:
 
 
 def pixels(page: Page, chart: str) -> str:
-    """Return a chart's picture, as text that differs when it does."""
-    canvas = page.locator(f"#live [data-chart={chart}] canvas").first
-    return str(canvas.evaluate("canvas => canvas.toDataURL()"))
+    """Return a live chart's picture, as text that differs when it does."""
+    return pictures(page, f"[data-chart={chart}] canvas")[0]
+
+
+def pictures(page: Page, *canvases: str) -> list[str]:
+    """Return what is on the first canvas of each selector below the live view, likewise."""
+    expect(page.locator(f"#live {canvases[0]}").first).to_be_visible()
+    script = "selectors => selectors.map((one) => document.querySelector(`#live ${one}`).toDataURL())"
+    return list(page.evaluate(script, list(canvases)))
 
 
 def write_run(runs: Path, name: str, *, scheme: str, scenario: str = "sample", goodput_bps: float = 1e6) -> None:
