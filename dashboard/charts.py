@@ -82,8 +82,8 @@ def rate(counter: str, factor: float = 1.0) -> Callable[[], Step]:
             found = getattr(record, counter)
             if found is None:
                 return None
-            span_s, growth = window.grow(time_s, (found,))
-            return growth[0] * factor / max(span_s, WINDOW_S / 2) if span_s else None
+            span_s, growth, _ = window.grow(time_s, found)
+            return growth * factor / max(span_s, WINDOW_S / 2) if span_s else None
 
         return step
 
@@ -100,7 +100,7 @@ def share(counter: str, of: str) -> Callable[[], Step]:
             part, whole = getattr(record, counter), getattr(record, of)
             if part is None or whole is None:
                 return None
-            _, (parts, wholes) = window.grow(time_s, (part, whole))
+            _, parts, wholes = window.grow(time_s, part, whole)
             # What was lost may have been sent in the second before.
             return min(100.0 * parts / wholes, 100.0) if wholes > 0 else None
 
@@ -125,8 +125,8 @@ def total_rate(counter: str, factor: float = 1.0) -> Callable[[], Step]:
             if len(latest) < 2 or time_s < previous_s + ALL_SOURCES_STEP_S:
                 return SKIP
             previous_s = time_s
-            span_s, growth = window.grow(time_s, (total,))
-            return growth[0] * factor / max(span_s, WINDOW_S / 2) if span_s else SKIP
+            span_s, growth, _ = window.grow(time_s, total)
+            return growth * factor / max(span_s, WINDOW_S / 2) if span_s else SKIP
 
         return step
 
@@ -134,21 +134,21 @@ def total_rate(counter: str, factor: float = 1.0) -> Callable[[], Step]:
 
 
 class _Window:
-    """Counters over the last second."""
+    """Two counters over the last second."""
 
     def __init__(self) -> None:
-        self._points: deque[tuple[float, tuple[int, ...]]] = deque()
+        self._points: deque[tuple[float, int, int]] = deque()
 
-    def grow(self, time_s: float, counters: tuple[int, ...]) -> tuple[float, tuple[int, ...]]:
+    def grow(self, time_s: float, one: int, other: int = 0) -> tuple[float, int, int]:
         """Return the time since the window's beginning, and how much each counter grew in it."""
         points = self._points
-        if points and any(now < before for now, before in zip(counters, points[-1][1], strict=True)):
+        if points and (one < points[-1][1] or other < points[-1][2]):
             points.clear()
-        points.append((time_s, counters))
+        points.append((time_s, one, other))
         while len(points) > 2 and points[1][0] <= time_s - WINDOW_S:
             points.popleft()
-        first_s, first = points[0]
-        return time_s - first_s, tuple(now - then for now, then in zip(counters, first, strict=True))
+        first_s, first_one, first_other = points[0]
+        return time_s - first_s, one - first_one, other - first_other
 
 
 def source_of(record: Record) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from dashboard.charts import CHARTS, MARKS, SKIP, Step, source_of
 from telemetry.records import ControlRecord, LinkRecord, PhyRecord, Record
@@ -179,13 +179,12 @@ class Curves:
             return
         if value is None or not math.isfinite(value):
             value = math.nan
-        key = track.chart, track.label
-        curve = self.curves.get(key)
-        if curve is None:
+        if track.curve is None:
             if math.isnan(value):
                 return
-            curve = self.curves[key] = Curve(track.chart, track.line, track.source, track.label, self._points)
-        curve.append(self.batch, time_s, value)
+            track.curve = Curve(track.chart, track.line, track.source, track.label, self._points)
+            self.curves[track.chart, track.label] = track.curve
+        track.curve.append(self.batch, time_s, value)
 
     # -- what there is ---------------------------------------------------------------------------------------
 
@@ -238,7 +237,8 @@ class Curves:
         return None if curve is None or math.isnan(curve.values[-1]) else curve.values[-1] / 100
 
 
-class _Track(NamedTuple):
+@dataclass(slots=True)
+class _Track:
     """What makes one curve: where it belongs, and its line's state."""
 
     chart: str
@@ -246,6 +246,8 @@ class _Track(NamedTuple):
     source: str
     label: str
     step: Step
+    #: from its first value on
+    curve: Curve | None = None
 
 
 class _Source:

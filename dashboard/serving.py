@@ -32,8 +32,9 @@ class Served:
 
     def __init__(self, app: Flask, listening: socket.socket, ending: Callable[[], None]) -> None:
         self._ending = ending
-        # accepted sockets inherit it
+        # accepted sockets inherit these
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _STALLED_MS)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFERED_BYTES)
         self._channels: dict[int, Any] = {}
         # typed as if it might have several ports
         self._server: Any = create_server(

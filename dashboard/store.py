@@ -132,7 +132,7 @@ class Store:
         """Return the folder of a run, or None."""
         if not NAME.fullmatch(name):
             return None
-        return next((path for path in self._folders() if path.name == name), None)
+        return next((path for root in self._roots if _is_run(path := root / name)), None)
 
     def folder(self, name: str) -> Path:
         """Return the folder of a run. Raises StoreError."""
@@ -190,6 +190,7 @@ class Store:
                 # a root that no run has made yet
                 continue
             for path in paths:
+                # of two roots the first has it, as in `find`
                 if path.name not in seen and NAME.fullmatch(path.name) and _is_run(path):
                     seen.add(path.name)
                     yield path

@@ -217,6 +217,39 @@ def test_a_page_that_stalls_costs_the_run_nothing() -> None:
     assert times[0] <= 999.9 - 599
 
 
+def test_pages_and_runs_at_once() -> None:
+    """Three pages read two runs while both write: each page has every point once, in order."""
+    hub = Hub()
+    feeds = [hub.open(info(name)) for name in ("one", "two")]
+    seen: list[dict[str, list[float]]] = [{"one": [], "two": []} for _ in range(3)]
+    written = threading.Event()
+
+    def write(feed: Feed) -> None:
+        for n in range(3000):
+            feed.write(replace(TCP, time_ns=n * S // 10))
+
+    def watch(seen: dict[str, list[float]]) -> None:
+        with reader(hub, "one", "two") as page:
+            while True:
+                last = written.is_set()
+                for name, part in (page.frame() or {"runs": {}})["runs"].items():
+                    seen[name] += cwnd(part)
+                if last:
+                    break
+
+    writers = [threading.Thread(target=write, args=(feed,)) for feed in feeds]
+    pages = [threading.Thread(target=watch, args=(seen[n],)) for n in range(3)]
+    for thread in (*pages, *writers):
+        thread.start()
+    for thread in writers:
+        thread.join()
+    written.set()
+    for thread in pages:
+        thread.join()
+    everything = [n / 10 for n in range(3000)]
+    assert seen == [{"one": everything, "two": everything}] * 3
+
+
 def test_what_nobody_reads_does_not_pile_up() -> None:
     hub = Hub()
     feed = hub.open(info())

@@ -5,7 +5,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -18,7 +17,9 @@ import pytest
 from dashboard.app import Served, ServerError, serve
 from dashboard.hub import Hub
 from dashboard.serving import STREAMS
+from telemetry.views import PhyView
 from tests.dashboard.samples import EPOCH_NS, TCP, TOKEN, application, info
+from tests.telemetry.influxd import wait_until
 
 S = 1_000_000_000
 #: long enough for a busy machine
@@ -101,13 +102,6 @@ def times(part: dict[str, Any]) -> list[float]:
     return found
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < give_up_at, "it did not come"
-        time.sleep(0.02)
-
-
 # -- streams ------------------------------------------------------------------------------------------------------
 
 
@@ -170,20 +164,23 @@ def test_a_closed_browser_is_noticed(stage: Stage) -> None:
 
 
 def test_a_browser_that_reads_nothing_stalls_nobody(stage: Stage) -> None:
-    """It asks, and never reads; meanwhile the run writes on, and another page sees everything."""
+    """It asks, and never reads the megabytes it gets; the run writes on, and another page sees everything."""
+    view = PhyView(0, "up", 2.4e9, 2.5e6, (-90.5,) * 200_000, (), "")
     with closing(socket.create_connection(("127.0.0.1", stage.served.port))) as deaf:
-        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         deaf.sendall(b"GET /api/stream?run=a-run HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         wait_until(lambda: stage.feed.watched)
-        with streaming(stage.served, "/api/stream?run=a-run&views=0&history=600") as stream:
+        with streaming(stage.served, "/api/stream?run=a-run&views=0") as stream:
             seen: list[float] = []
-            for number in range(600):
+            for number in range(100):
                 stage.write(number)
-                if number % 20 == 0:
+                if number % 10 == 0:
+                    stage.feed.show(replace(view, time_ns=number))
                     seen += times(stream.until(lambda part: bool(times(part))))
-            while seen[-1] < 599:
+            while seen[-1] < 99:
                 seen += times(stream.frame())
-    assert seen == list(range(600))
+        assert seen == list(range(100))
+        assert stage.feed.watched
+    wait_until(lambda: not stage.feed.watched)
 
 
 def test_a_stream_too_many_is_refused_and_the_rest_still_answers(stage: Stage) -> None:
@@ -202,6 +199,14 @@ def test_a_stream_too_many_is_refused_and_the_rest_still_answers(stage: Stage) -
                 return response.status == 200
 
     wait_until(again)
+
+
+def test_a_stream_that_is_not_read_at_all_takes_no_place(stage: Stage) -> None:
+    for _ in range(STREAMS + 1):
+        with closing(HTTPConnection("127.0.0.1", stage.served.port, timeout=PATIENCE_S)) as connection:
+            connection.request("HEAD", "/api/stream")
+            with connection.getresponse() as response:
+                assert response.status == 200
 
 
 def test_a_stream_can_take_the_token(tmp_path: Path) -> None:
