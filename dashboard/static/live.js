@@ -19,6 +19,7 @@ import { Views } from "./views.js";
 
 const WINDOWS = { 30: 30, 120: 120, all: Infinity };
 const LATENCIES = 300;
+const MESSAGE_MS = 15_000;
 /** wide windows move by less than a pixel in a tenth of a second */
 const SLOW_WINDOW_S = 60;
 
@@ -32,6 +33,10 @@ export class Live {
   #told = new Map();
   #latencyShown = 0;
   #offered = "";
+  /** what a run said last */
+  message = { words: "", at: -Infinity };
+  /** of the stream; empty without one */
+  connection = "";
 
   constructor(session, specs, latency) {
     this.session = session;
@@ -68,14 +73,17 @@ export class Live {
   /** Look again at what is there to be shown. */
   update() {
     const { live } = this.session;
-    const wanted = (this.#chosen.length ? this.#chosen : followed(live, this.names)).filter(
-      (name, index, all) => all.indexOf(name) === index && (live.some((info) => info.name === name) || this.names.includes(name)),
-    );
+    const there = new Map(live.map((info) => [info.name, info]));
+    const chosen = this.#chosen.filter((name) => there.has(name) || this.names.includes(name));
+    const wanted = chosen.length ? [...new Set(chosen)] : followed(live, this.names);
     for (const { data } of this.#runs) {
-      const info = live.find(({ name }) => name === data.info.name);
+      const info = there.get(data.info.name);
       if (info && info.epoch_ns === data.info.epoch_ns) data.info = { ...data.info, ...info };
+      // a server that began anew does not know it
+      if (!info && this.session.reachable) data.info = { ...data.info, live: false };
     }
-    if (wanted.join("\n") !== this.names.join("\n")) this.#show(wanted);
+    if (wanted.join() !== this.names.join()) this.#show(wanted, there);
+    this.#connect(wanted.filter((name) => there.has(name)));
     this.root.classList.toggle("without-run", !this.#runs.length);
     this.#drawChoosers();
     this.#drawState();
@@ -97,17 +105,25 @@ export class Live {
 
   // -- runs and their stream ---------------------------------------------------------------------------------
 
-  #show(names) {
+  #show(names, infos) {
     const known = new Map(this.#runs.map(({ data }) => [data.info.name, data]));
-    this.#runs = names.map((name, index) => ({
-      slot: "AB"[index],
-      data: known.get(name) ?? new RunData(this.session.live.find((info) => info.name === name) ?? { name }),
-    }));
+    this.#runs = names.map((name, index) => ({ slot: "AB"[index], data: known.get(name) ?? new RunData(infos.get(name)) }));
     this.time.set({ paused: null, zoom: null });
-    this.#stream?.close();
-    this.#stream = names.length ? new Stream(names, { onframe: (frame) => this.#take(frame), onstate: (state) => this.#connected(state) }) : null;
-    if (!names.length) this.connection = "";
     this.#showParts();
+  }
+
+  /** Have a stream of these runs, which the server knows, and of no others. */
+  #connect(names) {
+    if (names.join() === (this.#stream?.runs ?? []).join()) return;
+    this.#stream?.close();
+    this.#stream = null;
+    this.connection = "";
+    if (!names.length) return;
+    this.#stream = new Stream(names, {
+      onframe: (frame) => this.#take(frame),
+      onruns: () => this.session.refresh(),
+      onstate: (state) => this.#connected(state),
+    });
   }
 
   #showParts() {
@@ -183,13 +199,14 @@ export class Live {
 
   #chooserChanged() {
     const [a, b] = this.choosers.map(({ value }) => value);
-    location.hash = a === "" ? "#/" : `#/live/${[a, b].filter((name, index) => name && (index === 0 || name !== a)).map(encodeURIComponent).join("/")}`;
+    const names = b && b !== a ? [a, b] : [a];
+    location.hash = a === "" ? "#/" : `#/live/${names.map(encodeURIComponent).join("/")}`;
   }
 
   #drawChoosers() {
     const infos = new Map([...this.session.live, ...this.#runs.map(({ data }) => data.info)].map((info) => [info.name, info]));
     const options = [...infos.values()].map((info) => [info.name, `${info.title || info.name}${info.live ? "" : " (ended)"}`]);
-    const first = [["", this.#chosen.length ? "follow the newest" : options.length ? "follow the newest" : "no run yet"], ...options];
+    const first = [["", options.length ? "follow the newest" : "no run yet"], ...options];
     const second = [["", "nothing"], ...options.filter(([name]) => name !== this.names[0])];
     [first, second].forEach((list, index) => {
       const chooser = this.choosers[index];
@@ -236,15 +253,9 @@ export class Live {
       if (before.live && !state.live) this.#say(state.error ? `${name}, failed: ${state.error}` : `${name}, has ended`);
       if (before.up && state.up === false) announce(`${name}: the link is lost`);
       if (before.up === false && state.up) announce(`${name}: the link is up`);
-      const hidden = Object.values(data.hidden).reduce((sum, count) => sum + count, 0);
-      if (hidden && !before.hidden) state.hidden = hidden;
     }
-    const errors = this.#runs.filter(({ data }) => data.info.ended?.error).map(({ slot, data }) => `Run ${slot} failed: ${data.info.ended.error}`);
-    const crowded = this.#runs
-      .filter(({ data }) => Object.keys(data.hidden).length)
-      .map(({ slot, data }) => `Run ${slot} has more sources than charts have lines; not drawn: ${Object.entries(data.hidden).map(([kind, count]) => `${count} ${kind}`).join(", ")}.`);
-    const last = this.message && Date.now() - this.message.at < 15_000 ? [this.message.words] : [];
-    const words = [...errors, ...crowded, ...last].join(" ");
+    const last = Date.now() - this.message.at < MESSAGE_MS ? this.message.words : "";
+    const words = [...this.#runs.map(trouble), last].filter(Boolean).join(" ");
     const node = document.getElementById("message");
     put(node, words);
     node.hidden = !words;
@@ -277,6 +288,14 @@ export class Live {
     put(this.range, this.time.zoom ? this.time.zoom.map((time) => clock(time, true)).join(" to ") : "");
     this.#drawState();
   }
+}
+
+/** What is to be said of a run as long as it is shown. */
+function trouble({ slot, data }) {
+  const sources = Object.entries(data.hidden).map(([kind, count]) => `${count} ${kind}`);
+  const crowd = sources.length ? `Run ${slot} has more sources than charts have lines; not drawn: ${sources.join(", ")}.` : "";
+  const error = data.info.ended?.error ? `Run ${slot} failed: ${data.info.ended.error}` : "";
+  return `${error} ${crowd}`.trim();
 }
 
 /** The runs to show when nobody chose: the newest live one and its twin, SLACP before its baseline. */

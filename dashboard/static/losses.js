@@ -1,6 +1,7 @@
 // Losses by cause and changes made, on the time axis of the charts: a lane for each, with names and counts in text.
 
 import { el, put, svg } from "./dom.js";
+import { count } from "./format.js";
 import { CAUSES, drawMarks, firstFrom } from "./marks.js";
 import { lineStyle, onTheme, palette, projector } from "./theme.js";
 
@@ -79,11 +80,11 @@ export class Losses {
     context.strokeStyle = colours.grid;
     context.lineWidth = 1;
     for (let i = 1; i <= CAUSES.length; i++) line(context, 0, Math.round(i * lane) + 0.5, width, Math.round(i * lane) + 0.5);
-    this.#runs.forEach(({ slot, data }, row) => {
+    this.#runs.forEach(({ data }, row) => {
       const size = Math.min(projector() ? 6 : 4.5, part / 2 - 1);
       drawMarks(context, toX, data, low, high, (index) => index * lane + (row + 0.5) * part, size);
-      this.#drawNotes(context, toX, data, { low, high, y: CAUSES.length * lane, lane, colour: lineStyle(slot, 0).colour });
     });
+    this.#drawNotes(context, toX, { low, high, y: CAUSES.length * lane, lane });
     if (this.view.cursor !== null) {
       context.strokeStyle = colours.muted;
       const x = Math.round(this.view.cursor * width) + 0.5;
@@ -91,27 +92,35 @@ export class Losses {
     }
   }
 
-  /** What was changed, in words from its time on, as far as there is room. */
-  #drawNotes(context, toX, data, { low, high, y, lane, colour }) {
+  /** What was changed, in words from its time on, as far as there is room; a change of both runs once. */
+  #drawNotes(context, toX, { low, high, y, lane }) {
     context.font = `${projector() ? 14 : 11}px ${palette().font}`;
     context.textBaseline = "middle";
     let free = -Infinity;
-    for (let i = firstFrom(data.notes, low); i < data.notes.length && data.notes[i].t <= high; i++) {
-      const note = data.notes[i];
-      const x = toX(note.t);
-      context.fillStyle = colour;
-      context.fillRect(x - 1, y + 2, 2, lane - 4);
-      const words = `${note.label ?? note.name} ${note.value}`;
-      if (x < free) continue;
-      context.fillStyle = palette().ink;
-      context.fillText(words, x + 5, y + lane / 2 + 1);
-      free = x + 12 + context.measureText(words).width;
+    for (const { slot, data } of this.#runs) {
+      for (let i = firstFrom(data.notes, low); i < data.notes.length && data.notes[i].t <= high; i++) {
+        const x = toX(data.notes[i].t);
+        context.fillStyle = lineStyle(slot, 0).colour;
+        context.fillRect(x - 1, y + 2, 2, lane - 4);
+        if (x < free) continue;
+        const words = noteInWords(data, data.notes[i]);
+        context.fillStyle = palette().ink;
+        context.fillText(words, x + 5, y + lane / 2 + 1);
+        free = x + 12 + context.measureText(words).width;
+      }
     }
   }
 }
 
 function countOf(data, cause) {
-  return (data.losses.get(cause) ?? data.losses.get(cause.replace(" ", "_")) ?? 0).toLocaleString("en");
+  return count(data.losses.get(cause) ?? 0);
+}
+
+/** A change in words, with the control's own label and unit where it is known. */
+function noteInWords(data, { name, value }) {
+  const control = data.controls.find((known) => known.name === name);
+  const shown = value === true ? "on" : value === false ? "off" : value;
+  return `${control?.label ?? name} ${shown} ${control?.unit ?? ""}`.trim();
 }
 
 function line(context, x0, y0, x1, y1) {

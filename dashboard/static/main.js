@@ -146,6 +146,7 @@ function bindKeys(live) {
     "?": () => document.getElementById("help-dialog").showModal(),
   };
   document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") for (const open of document.querySelectorAll(":is(.menu, .values)[open]")) open.open = false;
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.target.closest("input, select, textarea") || !(event.key in keys)) return;
     // the space key belongs to what has the focus, where that can be pressed

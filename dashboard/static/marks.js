@@ -2,18 +2,12 @@
 
 import { palette, projector } from "./theme.js";
 
-/** from the cause in the data to how it is shown */
+/** the causes as the data name them (MARKS in charts.py), and how they are shown */
 export const CAUSES = [
   { cause: "corruption", label: "damaged on the air", shape: "tick" },
   { cause: "given up", label: "given up by the link", shape: "cross" },
   { cause: "congestion", label: "no room in a queue", shape: "diamond" },
 ];
-
-/** The index of a cause in CAUSES; the data may write it with an underscore or a dash. */
-export function causeIndex(cause) {
-  const plain = cause.replace(/[_-]/g, " ");
-  return CAUSES.findIndex((known) => known.cause === plain);
-}
 
 /** The colour of a cause in the present theme. */
 export function causeColour(index) {
@@ -48,7 +42,7 @@ export function drawMarks(context, toX, data, low, high, laneY, size) {
   const taken = CAUSES.map(() => -Infinity);
   context.lineWidth = projector() ? 2 : 1.25;
   for (let i = firstFrom(data.marks, low); i < data.marks.length && data.marks[i].t <= high; i++) {
-    const index = causeIndex(data.marks[i].cause);
+    const index = CAUSES.findIndex(({ cause }) => cause === data.marks[i].cause);
     if (index < 0) continue;
     const x = toX(data.marks[i].t);
     // two marks on one pixel are one

@@ -4,8 +4,8 @@
 // does not know the run) ends its attempts, and ours begin.
 
 const RETRY_MS = 1500;
-/** a ping comes every few seconds even when nothing else does */
-const SILENCE_MS = 12_000;
+/** a ping comes every second when nothing else does */
+const SILENCE_MS = 8000;
 
 export class Stream {
   #source = null;
@@ -13,10 +13,14 @@ export class Stream {
   #watchdog = 0;
   #state = "";
 
-  /** `onframe` gets each frame; `onstate` "connecting", "live" or "reconnecting", when that changes. */
-  constructor(runs, { onframe, onstate }) {
+  /**
+   * `onframe` gets each frame; `onruns` is called when a run begins or ends; `onstate` gets "connecting", "live" or
+   * "reconnecting", when that changes.
+   */
+  constructor(runs, { onframe, onruns, onstate }) {
     this.runs = runs;
     this.onframe = onframe;
+    this.onruns = onruns;
     this.onstate = onstate;
     this.#tell("connecting");
     this.#open();
@@ -36,6 +40,10 @@ export class Stream {
     source.addEventListener("frame", (event) => {
       this.#alive();
       this.onframe(JSON.parse(event.data));
+    });
+    source.addEventListener("runs", () => {
+      this.#alive();
+      this.onruns();
     });
     source.addEventListener("ping", () => this.#alive());
     source.addEventListener("open", () => this.#alive());
