@@ -178,7 +178,10 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
         parquet = every.parquet(run, _KINDS[kind])
         name = f"{run}-{kind}.{form}"
         if form == "csv":
-            return _download(exports.to_csv(parquet), name, "text/csv")
+            try:
+                return _download(exports.to_csv(parquet), name, "text/csv")
+            except ValueError as error:
+                raise StoreError(str(error)) from None
         return _download(parquet, name, "application/octet-stream")
 
     @api.get("/runs/<run>/plot.<form>")
@@ -289,14 +292,10 @@ def _order() -> Order:
     seconds, seed = body.get("seconds"), body.get("seed")
     if not isinstance(scenario, str) or not isinstance(tier, str):
         raise Refused(400, "scenario and tier are names")
-    if (
-        not isinstance(schemes, list)
-        or not 1 <= len(schemes) <= _MOST_RUNS
-        or len(set(map(str, schemes))) < len(schemes)
-    ):
-        raise Refused(400, f"schemes is a list of 1 to {_MOST_RUNS} different names")
-    if not all(isinstance(scheme, str) for scheme in schemes):
-        raise Refused(400, "schemes are names")
+    if not isinstance(schemes, list) or not all(isinstance(scheme, str) for scheme in schemes):
+        raise Refused(400, "schemes is a list of names")
+    if not 1 <= len(set(schemes)) == len(schemes) <= _MOST_RUNS:
+        raise Refused(400, f"schemes are 1 to {_MOST_RUNS} different names")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e6:
         raise Refused(400, "seconds is a number above 0")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:

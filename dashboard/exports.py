@@ -20,13 +20,19 @@ def to_parquet(records: Sequence[Record], tags: Mapping[str, str], epoch_ns: int
         return (Path(folder) / f"{records[0].measurement}.parquet").read_bytes()
 
 
-def to_csv(parquet: bytes | Path) -> bytes:
-    """Return a file of records as CSV: a header, a line per record, nothing where there is no value."""
+def to_csv(parquet: bytes) -> bytes:
+    """Return a file of records as CSV: a header, a line per record, nothing where there is no value.
+
+    Raises ValueError when the file is damaged.
+    """
     import pyarrow as pa
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    table = pq.read_table(pa.BufferReader(parquet) if isinstance(parquet, bytes) else parquet)
+    try:
+        table = pq.read_table(pa.BufferReader(parquet))
+    except (pa.ArrowException, OSError):
+        raise ValueError("the records are damaged") from None
     target = io.BytesIO()
     pa.csv.write_csv(table, target, pa.csv.WriteOptions(quoting_style="needed", quoting_header="none"))
     return target.getvalue()

@@ -92,13 +92,7 @@ class Feed:
 
     def write(self, record: Record) -> None:
         """Take one record."""
-        self._inbox.append(record)
-        if len(self._inbox) >= _INBOX and self._lock.acquire(blocking=False):
-            try:
-                self._digest()
-            finally:
-                self._lock.release()
-        self._hub.stir()
+        self._put(record)
 
     def close(self) -> None:
         """Take leave: nothing comes any more."""
@@ -117,13 +111,21 @@ class Feed:
 
     def message(self, text: str) -> None:
         """Tell the pages one line."""
-        self._inbox.append(text)
-        self._hub.stir()
+        self._put(text)
 
     def ended(self, summary: Mapping[str, Any] | None, error: str | None) -> None:
         """Take the run's result, or what went wrong."""
         self._ended = {"error": error, "summary": None if summary is None else dict(summary)}
         self.close()
+
+    def _put(self, item: Record | str) -> None:
+        self._inbox.append(item)
+        if len(self._inbox) >= _INBOX and self._lock.acquire(blocking=False):
+            try:
+                self._digest()
+            finally:
+                self._lock.release()
+        self._hub.stir()
 
     # -- for the pages ---------------------------------------------------------------------------------------
 

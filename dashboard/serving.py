@@ -5,6 +5,7 @@ browser is gone, keeps little for one that does not read, and gives it up after 
 """
 
 import errno
+import logging
 import socket
 import threading
 from collections.abc import Callable
@@ -35,6 +36,8 @@ class Served:
         # accepted sockets inherit these
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _STALLED_MS)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFERED_BYTES)
+        # a page asks for its parts all at once
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._channels: dict[int, Any] = {}
         # typed as if it might have several ports
         self._server: Any = create_server(
@@ -47,6 +50,8 @@ class Served:
             channel_request_lookahead=1,
             outbuf_high_watermark=_BUFFERED_BYTES,
             max_request_body_size=_MAX_BODY,
+            # a browser that goes away in mid-stream is nothing to report
+            log_socket_errors=False,
         )
         host, self.port = listening.getsockname()[:2]
         self.url = f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"

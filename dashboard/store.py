@@ -305,7 +305,7 @@ def _json(path: Path) -> dict[str, Any]:
         raise StoreError(f"{path.name} is missing") from None
     except OSError as error:
         raise StoreError(f"{path.name} cannot be read: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise StoreError(f"{path.name} is no JSON: half written, or damaged") from None
     if not isinstance(found, dict):
         raise StoreError(f"{path.name} holds no object")
@@ -341,7 +341,7 @@ def _scenario(path: Path) -> dict[str, Any]:
         raise StoreError("scenario.yaml is missing") from None
     except OSError as error:
         raise StoreError(f"scenario.yaml cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError):
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise StoreError("scenario.yaml is no YAML: half written, or damaged") from None
     if not isinstance(found, dict):
         raise StoreError("scenario.yaml holds no scenario")

@@ -352,6 +352,15 @@ def test_half_written_files(stage: Stage) -> None:
     assert "goodput" in found["series"]
 
 
+def test_damaged_records_make_no_csv(tmp_path: Path) -> None:
+    file = keep(tmp_path, "a-run", records(1, 30.0)) / "link.parquet"
+    octets = bytearray(file.read_bytes())
+    octets[200:3000] = bytes(2800)
+    file.write_bytes(octets)
+    page = Page(application(tmp_path))
+    assert page.problem("/api/runs/a-run/export/link.csv") == (404, "the records are damaged")
+
+
 def test_a_fault_is_one_line_and_no_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def broken() -> dict[str, Any]:
         raise KeyError("secret")

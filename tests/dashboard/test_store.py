@@ -141,6 +141,7 @@ def remove(folder: Path, name: str) -> None:
         ),
         (lambda run: (run / "summary.json").write_bytes(b"\xff\xfe\x00"), "summary.json is no JSON"),
         (lambda run: (run / "summary.json").write_text("[]"), "summary.json holds no object"),
+        (lambda run: (run / "summary.json").write_text("[" * 100_000), "summary.json is no JSON"),
         (lambda run: (run / "summary.json").write_text('{"goodput_bps": "much"}'), "goodput_bps is of the wrong kind"),
         (lambda run: (run / "summary.json").write_text('{"finished": 1}'), "finished is of the wrong kind"),
         (lambda run: (remove(run, "summary.json"), (run / "summary.json").mkdir()), "summary.json cannot be read"),
@@ -162,7 +163,7 @@ def test_a_run_without_a_result_still_says_its_scheme(runs: Path) -> None:
     assert (row.scheme, row.tier, row.finished) == ("none", "emulated", False)
 
 
-@pytest.mark.parametrize("text", ["a: [", "\x00", "- a list", "a: !!python/object:os.system {}"])
+@pytest.mark.parametrize("text", ["a: [", "\x00", "- a list", "a: !!python/object:os.system {}", "[" * 10_000])
 def test_a_scenario_that_is_none(runs: Path, text: str) -> None:
     (runs / "1-lossy" / "scenario.yaml").write_text(text)
     store = Store([runs])
