@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
@@ -25,7 +25,6 @@ from telemetry.parquet import read_records
 
 _CHROMIUM = "/usr/bin/chromium"
 _FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
-_HZ = os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -69,12 +68,15 @@ def family(pid: int) -> dict[int, str]:
 
 
 def spent_s(pid: int) -> float:
-    """Processor time of a process so far; 0 when it is gone."""
-    try:
-        fields = re.sub(r".*\) ", "", Path(f"/proc/{pid}/stat").read_text()).split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / _HZ
+    """Processor time of a process's threads so far; 0 when it is gone.
+
+    From the scheduler: what /proc/PID/stat says is sampled, and too high for threads that wake with the clock.
+    """
+    spent_ns = 0
+    for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(OSError):
+            spent_ns += int(task.read_text().split()[0])
+    return spent_ns / 1e9
 
 
 def part(command: str) -> str:
