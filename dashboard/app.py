@@ -7,8 +7,8 @@
 Read next: `auth.py` (who may do what), `api.py` (what can be asked), `stream.py` (the live part). README.md has the
 whole contract with the page.
 
-Rules kept: every answer carries the headers below; errors are one line, in JSON below /api; nobody keeps what /api says;
-nothing on the page comes from elsewhere.
+Rules kept: every answer carries the headers below; errors are one line, in JSON below /api; nobody keeps what /api
+says; nothing on the page comes from elsewhere.
 """
 
 from collections.abc import Callable, Collection, Mapping
