@@ -9,6 +9,7 @@ import { clock, digits, prefixed } from "./format.js";
 import { inDirection, ordered, shortened } from "./labels.js";
 import { drawNotes, drawRug } from "./marks.js";
 import { rowsOf, stepFor } from "./rows.js";
+import { niceRange, ticks, timeTicks } from "./scales.js";
 import { lineStyle, onTheme, palette, projector } from "./theme.js";
 
 /** charts on which losses explain what is seen */
@@ -16,12 +17,10 @@ const WITH_RUG = ["goodput", "cwnd"];
 const CAPTION_MS = 450;
 const SHRINK_AFTER = 20;
 const TABLE_ROWS = 30;
-const TIME_STEPS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600];
 
 // dygraphs' legend sets style attributes in markup, which the page's policy forbids; ours is the caption
 const { Legend, Axes: ElementAxes } = Dygraph.Plugins;
 Dygraph.PLUGINS = [Axes, ...Dygraph.PLUGINS.filter((plugin) => plugin !== Legend && plugin !== ElementAxes)];
-
 
 export class Chart {
   #runs = [];
@@ -51,7 +50,12 @@ export class Chart {
     this.empty = el("p", { class: "plot-empty" }, "no values yet");
     this.frame.append(this.empty);
     this.table = el("table");
-    this.details = el("details", { class: "values" }, el("summary", {}, "Values"), el("div", { class: "scroll" }, this.table));
+    this.details = el(
+      "details",
+      { class: "values" },
+      el("summary", {}, "Values"),
+      el("div", { class: "scroll" }, this.table),
+    );
     this.details.addEventListener("toggle", () => this.#fillTable());
     const title = el("span", { class: "chart-title", title: spec.description ?? "" }, spec.title, " ", this.unit);
     this.figure = el(
@@ -158,7 +162,15 @@ export class Chart {
       svg(
         "svg",
         { class: "chip-line", viewBox: "0 0 22 8", "aria-hidden": "true" },
-        svg("line", { x1: 0, y1: 4, x2: 22, y2: 4, stroke: colour, "stroke-width": width + 0.4, "stroke-dasharray": dash?.join(" ") ?? null }),
+        svg("line", {
+          x1: 0,
+          y1: 4,
+          x2: 22,
+          y2: 4,
+          stroke: colour,
+          "stroke-width": width + 0.4,
+          "stroke-dasharray": dash?.join(" ") ?? null,
+        }),
       ),
       el("span", { class: "chip-label" }, line.name),
       line.output,
@@ -193,7 +205,14 @@ export class Chart {
   #drawPlot(low, high) {
     const lines = this.shownLines;
     const width = this.#width;
-    const rows = lines.length ? rowsOf(lines.map(({ series }) => series), low, high, stepFor(high - low, width)) : [];
+    const rows = lines.length
+      ? rowsOf(
+          lines.map(({ series }) => series),
+          low,
+          high,
+          stepFor(high - low, width),
+        )
+      : [];
     this.empty.hidden = rows.length > 0;
     if (!rows.length || width < 80) return;
     const [bottom, top] = this.#valueRange(rows, low);
@@ -202,7 +221,7 @@ export class Chart {
     if (this.#graph) this.#graph.updateOptions(options);
     else {
       this.#graph = new Dygraph(this.plot, rows, { ...this.#options(lines), ...options });
-      // the layer above the plot holds nothing but the cursor, and dygraphs wipes it with every drawing: a hidden one is free
+      // the layer above the plot holds the cursor alone, and dygraphs wipes it with every drawing: a hidden one is free
       this.#graph.canvas_.hidden = true;
     }
   }
@@ -211,7 +230,10 @@ export class Chart {
     const colours = palette();
     const large = projector();
     const series = Object.fromEntries(
-      lines.map(({ key, style }) => [key, { color: style.colour, strokePattern: style.dash, strokeWidth: style.width }]),
+      lines.map(({ key, style }) => [
+        key,
+        { color: style.colour, strokePattern: style.dash, strokeWidth: style.width },
+      ]),
     );
     return {
       labels: ["t", ...lines.map(({ key }) => key)],
@@ -318,54 +340,27 @@ export class Chart {
     const heads = this.#lines.map(({ slot, label }) => (this.#runs.length > 1 ? `${slot} ${label}` : label));
     this.table.replaceChildren(
       el("caption", {}, `${this.spec.title}, ${this.#unit || this.spec.unit}`),
-      el("thead", {}, el("tr", {}, ["time", ...heads].map((head) => el("th", { scope: "col" }, head)))),
-      el("tbody", {}, times.map((time) =>
-        el("tr", {}, el("th", { scope: "row" }, clock(time)),
-          this.#lines.map(({ series }) => el("td", {}, digits(series.at(time, 2) / this.#factor)))),
-      )),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          ["time", ...heads].map((head) => el("th", { scope: "col" }, head)),
+        ),
+      ),
+      el(
+        "tbody",
+        {},
+        times.map((time) =>
+          el(
+            "tr",
+            {},
+            el("th", { scope: "row" }, clock(time)),
+            this.#lines.map(({ series }) => el("td", {}, digits(series.at(time, 2) / this.#factor))),
+          ),
+        ),
+      ),
     );
   }
-}
-
-/** A range with round ends around two values; from zero, or free in steps of five. */
-function niceRange(smallest, largest, { scale, unit }) {
-  if (scale === "free") {
-    const low = 5 * Math.floor((smallest - 1) / 5);
-    return [low, Math.max(low + 10, 5 * Math.ceil((largest + 1) / 5))];
-  }
-  return [0, niceAbove(largest * 1.05, unit)];
-}
-
-/** Ticks at round numbers of the unit shown, at most so many. */
-function ticks(low, high, factor, most) {
-  const [bottom, top] = [low / factor, high / factor];
-  const coarse = (top - bottom) / Math.max(2, most);
-  const power = 10 ** Math.floor(Math.log10(coarse));
-  const step = power * [1, 2, 2.5, 5, 10].find((size) => size * power >= coarse * 0.999);
-  const decimals = Math.max(0, -Math.floor(Math.log10(step)) + (step / power === 2.5 ? 1 : 0));
-  const found = [];
-  for (let i = Math.ceil(bottom / step - 1e-9); i * step <= top + step * 1e-9; i++) {
-    found.push({ v: i * step * factor, label: (i * step).toFixed(decimals).replace("-", "−") });
-  }
-  return found;
-}
-
-/** Ticks at round times, at most so many; none where its label would stand below the vertical axis' lowest one. */
-function timeTicks(low, high, most) {
-  const coarse = (high - low) / Math.max(2, most);
-  const step = TIME_STEPS.find((size) => size >= coarse) ?? TIME_STEPS[TIME_STEPS.length - 1];
-  const found = [];
-  for (let i = Math.ceil((low + 0.04 * (high - low)) / step); i * step <= high; i++) {
-    found.push({ v: i * step, label: clock(i * step, step < 1) });
-  }
-  return found;
-}
-
-function niceAbove(value, unit) {
-  if (!(value > 0)) return 1;
-  const base = prefixed(unit, value).factor;
-  const scaled = value / base;
-  const power = 10 ** Math.floor(Math.log10(scaled));
-  const steps = [1, 1.5, 2, 3, 4, 5, 6, 8, 10];
-  return base * power * steps.find((step) => step * power >= scaled);
 }

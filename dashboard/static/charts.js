@@ -1,5 +1,5 @@
-// A grid of charts over one time axis, with the losses on top, and the choice of the link's direction they show: the one
-// that carries the traffic, until somebody chooses.
+// A grid of charts over one time axis, with the losses on top, and the choice of the link's direction they show: the
+// one that carries the traffic, until somebody chooses.
 
 import { Chart } from "./chart.js";
 import { segments } from "./dom.js";

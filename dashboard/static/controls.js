@@ -68,7 +68,9 @@ export class Controls {
 
   #build(controls, described) {
     this.#described = described;
-    this.#widgets = new Map(controls.map((control) => [control.name, makeWidget(control, (value) => this.#change(control, value))]));
+    this.#widgets = new Map(
+      controls.map((control) => [control.name, makeWidget(control, (value) => this.#change(control, value))]),
+    );
     this.fields.replaceChildren(...[...this.#widgets.values()].map(({ node }) => node));
   }
 
@@ -93,8 +95,12 @@ export class Controls {
   }
 
   async #change(control, value) {
-    const names = this.#steered().filter(({ data }) => data.info.live && data.controls.length).map(({ data }) => data.info.name);
-    const answers = await Promise.allSettled(names.map((name) => post(runPath(name, "controls"), { name: control.name, value })));
+    const names = this.#steered()
+      .filter(({ data }) => data.info.live && data.controls.length)
+      .map(({ data }) => data.info.name);
+    const answers = await Promise.allSettled(
+      names.map((name) => post(runPath(name, "controls"), { name: control.name, value })),
+    );
     const refused = answers.find(({ status }) => status === "rejected");
     if (refused) {
       announce(`${control.label} refused: ${refused.reason.message}`);
@@ -104,7 +110,9 @@ export class Controls {
   }
 
   #askToStop() {
-    const names = this.#steered().filter(({ data }) => data.info.live).map(({ slot, data }) => `${slot}: ${data.info.title || data.info.name}`);
+    const names = this.#steered()
+      .filter(({ data }) => data.info.live)
+      .map(({ slot, data }) => `${slot}: ${data.info.title || data.info.name}`);
     put(this.dialog.querySelector("[data-stop]"), names.join(", "));
     this.dialog.returnValue = "";
     this.dialog.showModal();
@@ -142,7 +150,13 @@ class Widget {
     this.why = el("p", { class: "why", id: `${this.id}-why` });
     this.inputs = this.makeInputs();
     const label = el("label", { for: this.id }, control.label);
-    this.node = el("div", { class: `control ${control.kind}`, "data-control": control.name }, el("div", { class: "control-head" }, label, this.verdict), this.body(), this.why);
+    this.node = el(
+      "div",
+      { class: `control ${control.kind}`, "data-control": control.name },
+      el("div", { class: "control-head" }, label, this.verdict),
+      this.body(),
+      this.why,
+    );
   }
 
   update(control, authorised) {
@@ -195,8 +209,18 @@ class RangeWidget extends Widget {
     const { low, high, step, label } = this.control;
     const bounds = { min: low, max: high, step: step || "any" };
     const unit = this.control.unit;
-    this.slider = el("input", { type: "range", id: this.id, ...bounds, oninput: () => this.#moved(this.slider.value, DEBOUNCE_MS) });
-    this.number = el("input", { type: "number", "aria-label": `${label} in ${unit || "numbers"}`, ...bounds, onchange: () => this.#typed() });
+    this.slider = el("input", {
+      type: "range",
+      id: this.id,
+      ...bounds,
+      oninput: () => this.#moved(this.slider.value, DEBOUNCE_MS),
+    });
+    this.number = el("input", {
+      type: "number",
+      "aria-label": `${label} in ${unit || "numbers"}`,
+      ...bounds,
+      onchange: () => this.#typed(),
+    });
     return [this.slider, this.number];
   }
 
@@ -206,7 +230,8 @@ class RangeWidget extends Widget {
 
   put(value) {
     for (const input of this.inputs) {
-      if (Number(input.value) !== value && !(input === this.number && input === document.activeElement)) input.value = value;
+      if (Number(input.value) !== value && !(input === this.number && input === document.activeElement))
+        input.value = value;
     }
     mark(this.slider, "aria-valuetext", `${digits(value)} ${this.control.unit}`);
   }
@@ -242,7 +267,12 @@ class ChoiceWidget extends Widget {
 
 class SwitchWidget extends Widget {
   makeInputs() {
-    this.input = el("input", { type: "checkbox", role: "switch", id: this.id, onchange: () => this.send(this.input.checked) });
+    this.input = el("input", {
+      type: "checkbox",
+      role: "switch",
+      id: this.id,
+      onchange: () => this.send(this.input.checked),
+    });
     return [this.input];
   }
 

@@ -112,7 +112,10 @@ export class RunData {
       }
     }
     this.#takeMarks(part.marks ?? []);
-    insert(this.notes, this.#news(part.notes ?? [], ({ name }) => name));
+    insert(
+      this.notes,
+      this.#news(part.notes ?? [], ({ name }) => name),
+    );
     Object.assign(this.links, part.links);
     Object.assign(this.views, part.views);
     if (part.controls) this.controls = part.controls;

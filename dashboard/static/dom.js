@@ -33,8 +33,15 @@ export function mark(node, name, value) {
 
 /** Buttons of which one is pressed: {node, show}. `choose` gets a key; `show` presses its button. */
 export function segments(label, words, choose) {
-  const buttons = Object.entries(words).map(([key, text]) => [key, el("button", { type: "button", onclick: () => choose(key) }, text)]);
-  const node = el("div", { class: "segments", role: "group", "aria-label": label }, buttons.map(([, button]) => button));
+  const buttons = Object.entries(words).map(([key, text]) => [
+    key,
+    el("button", { type: "button", onclick: () => choose(key) }, text),
+  ]);
+  const node = el(
+    "div",
+    { class: "segments", role: "group", "aria-label": label },
+    buttons.map(([, button]) => button),
+  );
   const show = (pressed) => {
     for (const [key, button] of buttons) mark(button, "aria-pressed", String(key === pressed));
   };

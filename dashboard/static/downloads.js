@@ -11,8 +11,18 @@ export function downloads(runs) {
   const [a, b] = runs.map(({ name }) => name);
   const query = b ? `?b=${encodeURIComponent(b)}` : "";
   return [
-    row("Plot", IMAGES.map((format) => link(`${runPath(a, "plot")}.${format}${query}`, format.toUpperCase(), `plot as ${format}`))),
-    ...runs.map(({ slot, name, files }) => row(b ? `Records of ${slot}` : "Records", kinds(files).map((kind) => records(name, kind)))),
+    row(
+      "Plot",
+      IMAGES.map((format) =>
+        link(`${runPath(a, "plot")}.${format}${query}`, format.toUpperCase(), `plot as ${format}`),
+      ),
+    ),
+    ...runs.map(({ slot, name, files }) =>
+      row(
+        b ? `Records of ${slot}` : "Records",
+        kinds(files).map((kind) => records(name, kind)),
+      ),
+    ),
   ];
 }
 
@@ -22,7 +32,9 @@ function kinds(files) {
 }
 
 function records(name, kind) {
-  const links = ["csv", "parquet"].map((format) => link(`${runPath(name, "export", kind)}.${format}`, format.toUpperCase(), `${kind} as ${format}`));
+  const links = ["csv", "parquet"].map((format) =>
+    link(`${runPath(name, "export", kind)}.${format}`, format.toUpperCase(), `${kind} as ${format}`),
+  );
   return el("span", { class: "download-group" }, kind, links);
 }
 

@@ -21,7 +21,12 @@ export class Figures {
     };
     this.ratio = el("span", { class: "number" });
     this.words = el("p", { class: "verdict-words" });
-    this.verdict = el("section", { class: "tile verdict" }, el("h3", {}, "Goodput compared"), el("div", { class: "verdict-body" }, this.ratio, this.words));
+    this.verdict = el(
+      "section",
+      { class: "tile verdict" },
+      el("h3", {}, "Goodput compared"),
+      el("div", { class: "verdict-body" }, this.ratio, this.words),
+    );
     host.append(...Object.values(this.tiles).map(({ node }) => node), this.verdict);
   }
 
@@ -37,7 +42,9 @@ export class Figures {
     const values = this.#runs.map(({ slot, data }) => ({ slot, ...newest(data) }));
     this.tiles.goodput.put(values.map(({ slot, goodput }) => [slot, quantity(goodput, "bit/s")]));
     this.tiles.throughput.put(values.map(({ slot, throughput }) => [slot, quantity(throughput, "bit/s")]));
-    this.tiles.per.put(values.map(({ slot, before, after }) => [slot, { number: `${digits(before)} → ${digits(after)}`, unit: "%" }]));
+    this.tiles.per.put(
+      values.map(({ slot, before, after }) => [slot, { number: `${digits(before)} → ${digits(after)}`, unit: "%" }]),
+    );
     this.tiles.snr.put(values.map(({ slot, snr }) => [slot, quantity(snr, "dB")]));
     this.tiles.snr.node.hidden = !values.some(({ snr }) => Number.isFinite(snr));
     this.verdict.hidden = this.#runs.length !== 2;
@@ -59,8 +66,14 @@ class Tile {
   /** Show [[slot, {number, unit}]]. */
   put(values) {
     if (this.#lines.length !== values.length) {
-      this.#lines = values.map(() => ({ slot: el("span", { class: "slot" }), number: el("span", { class: "number" }), unit: el("span", { class: "unit" }) }));
-      this.body.replaceChildren(...this.#lines.map(({ slot, number, unit }) => el("div", { class: "tile-value" }, slot, number, unit)));
+      this.#lines = values.map(() => ({
+        slot: el("span", { class: "slot" }),
+        number: el("span", { class: "number" }),
+        unit: el("span", { class: "unit" }),
+      }));
+      this.body.replaceChildren(
+        ...this.#lines.map(({ slot, number, unit }) => el("div", { class: "tile-value" }, slot, number, unit)),
+      );
     }
     values.forEach(([slot, { number, unit }], index) => {
       const line = this.#lines[index];
@@ -83,7 +96,9 @@ export function mainLink(data) {
 function newest(data) {
   const link = mainLink(data);
   const state = data.links[link] ?? {};
-  const goodputs = flows(data).map((label) => data.series("goodput", label).at(data.end, FRESH_S)).filter(Number.isFinite);
+  const goodputs = flows(data)
+    .map((label) => data.series("goodput", label).at(data.end, FRESH_S))
+    .filter(Number.isFinite);
   return {
     goodput: goodputs.length ? goodputs.reduce((sum, value) => sum + value, 0) : null,
     throughput: state.throughput_bps,
@@ -113,7 +128,10 @@ function comparison(a, b) {
   const order = means[0] >= means[1] ? [0, 1] : [1, 0];
   const [most, least] = order.map((index) => means[index]);
   const [more, less] = order.map((index) => names[index]);
-  return { ratio: most / least, words: `${more} over ${less} so far: ${text(most, "bit/s")} against ${text(least, "bit/s")}` };
+  return {
+    ratio: most / least,
+    words: `${more} over ${less} so far: ${text(most, "bit/s")} against ${text(least, "bit/s")}`,
+  };
 }
 
 function carried(data, end) {

@@ -1,9 +1,19 @@
 // Numbers for people: prefixes, units, times. What is not there yet is a dash.
 
 const NONE = "–";
-const SI = [[1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""]];
-const BINARY = [[2 ** 30, "Gi"], [2 ** 20, "Mi"], [2 ** 10, "Ki"], [1, ""]];
-const PREFIXED = { "bit/s": SI, "Hz": SI, "sps": SI, "B": BINARY, "bytes": BINARY, "byte": BINARY };
+const SI = [
+  [1e9, "G"],
+  [1e6, "M"],
+  [1e3, "k"],
+  [1, ""],
+];
+const BINARY = [
+  [2 ** 30, "Gi"],
+  [2 ** 20, "Mi"],
+  [2 ** 10, "Ki"],
+  [1, ""],
+];
+const PREFIXED = { "bit/s": SI, Hz: SI, sps: SI, B: BINARY, bytes: BINARY, byte: BINARY };
 const SHORT = { bytes: "B", byte: "B" };
 
 /** The prefix that makes a magnitude readable: {factor, unit}, shown = value / factor. */

@@ -7,8 +7,16 @@ import { moment, scheme, text } from "./format.js";
 
 const FILTERS = ["scenario", "tier", "scheme", "tcp"];
 const COLUMNS = [
-  ["started", "Started"], ["scenario", "Scenario"], ["tier", "Tier"], ["scheme", "Link"], ["tcp", "TCP"], ["seed", "Seed"],
-  ["goodput_bps", "Goodput"], ["throughput_bps", "Throughput"], ["duration_s", "Time"], [null, "Remarks"],
+  ["started", "Started"],
+  ["scenario", "Scenario"],
+  ["tier", "Tier"],
+  ["scheme", "Link"],
+  ["tcp", "TCP"],
+  ["seed", "Seed"],
+  ["goodput_bps", "Goodput"],
+  ["throughput_bps", "Throughput"],
+  ["duration_s", "Time"],
+  [null, "Remarks"],
 ];
 const NUMBERS = new Set(["seed", "goodput_bps", "throughput_bps", "duration_s"]);
 const SEARCH_MS = 200;
@@ -61,7 +69,9 @@ export class History {
   }
 
   #go(changes) {
-    const query = new URLSearchParams(Object.entries({ ...this.#query, ...changes }).filter(([, value]) => value !== "" && value != null));
+    const query = new URLSearchParams(
+      Object.entries({ ...this.#query, ...changes }).filter(([, value]) => value !== "" && value != null),
+    );
     location.replace(query.size ? `#/runs?${query}` : "#/runs");
   }
 
@@ -69,7 +79,10 @@ export class History {
     for (const [name, select] of Object.entries(this.selects)) {
       const chosen = this.#query[name] ?? "";
       const values = [...new Set([...(facets[name] ?? []), ...(chosen ? [chosen] : [])])];
-      select.replaceChildren(el("option", { value: "" }, "all"), ...values.map((value) => el("option", { value }, value)));
+      select.replaceChildren(
+        el("option", { value: "" }, "all"),
+        ...values.map((value) => el("option", { value }, value)),
+      );
       select.value = chosen;
     }
   }
@@ -81,25 +94,53 @@ export class History {
       const order = sort === key ? "ascending" : sort === `-${key}` ? "descending" : null;
       const next = order === "descending" ? key : `-${key}`;
       const arrow = { ascending: " ↑", descending: " ↓" }[order] ?? "";
-      return el("th", { scope: "col", "aria-sort": order, class: NUMBERS.has(key) ? "number" : null },
-        el("button", { type: "button", class: "sort", onclick: () => this.#go({ sort: next, page: "" }) }, words, el("span", { "aria-hidden": "true" }, arrow)));
+      return el(
+        "th",
+        { scope: "col", "aria-sort": order, class: NUMBERS.has(key) ? "number" : null },
+        el(
+          "button",
+          { type: "button", class: "sort", onclick: () => this.#go({ sort: next, page: "" }) },
+          words,
+          el("span", { "aria-hidden": "true" }, arrow),
+        ),
+      );
     });
     this.table.replaceChildren(
       el("caption", { class: "visually-hidden" }, "Past runs"),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, "Select")), heads)),
-      el("tbody", {}, runs.map((run) => this.#row(run))),
+      el(
+        "thead",
+        {},
+        el("tr", {}, el("th", { scope: "col" }, el("span", { class: "visually-hidden" }, "Select")), heads),
+      ),
+      el(
+        "tbody",
+        {},
+        runs.map((run) => this.#row(run)),
+      ),
     );
   }
 
   #row(run) {
-    const box = el("input", { type: "checkbox", "aria-label": `select ${run.name}`, onchange: () => this.#pick(run, box) });
+    const box = el("input", {
+      type: "checkbox",
+      "aria-label": `select ${run.name}`,
+      onchange: () => this.#pick(run, box),
+    });
     box.checked = this.#picked.has(run.name);
     const number = (words) => el("td", { class: "number" }, words);
     return el(
       "tr",
       { class: run.problem ? "broken" : null },
       el("td", {}, box),
-      el("td", {}, el("a", { href: `#/run/${encodeURIComponent(run.name)}`, title: run.name }, run.started ? moment(run.started) : run.name)),
+      el(
+        "td",
+        {},
+        el(
+          "a",
+          { href: `#/run/${encodeURIComponent(run.name)}`, title: run.name },
+          run.started ? moment(run.started) : run.name,
+        ),
+      ),
       el("td", {}, run.scenario ?? ""),
       el("td", {}, run.tier ?? ""),
       el("td", {}, run.scheme ? scheme(run.scheme) : ""),
@@ -125,11 +166,23 @@ export class History {
 
   #drawPicked() {
     this.compare.disabled = this.#picked.size !== 2;
-    put(this.compare, this.#picked.size === 2 ? "Compare the two" : `Compare: pick ${["two", "one more"][this.#picked.size]}`);
+    put(
+      this.compare,
+      this.#picked.size === 2 ? "Compare the two" : `Compare: pick ${["two", "one more"][this.#picked.size]}`,
+    );
   }
 
-  #drawPages({ runs, total, page = Number(this.#query.page ?? 1), per_page: perPage = 50, pages = Math.ceil(total / perPage) }) {
-    const words = total === 0 ? "No run fits." : `${total} ${total === 1 ? "run" : "runs"}${runs.length < total ? `, page ${page} of ${pages}` : ""}`;
+  #drawPages({
+    runs,
+    total,
+    page = Number(this.#query.page ?? 1),
+    per_page: perPage = 50,
+    pages = Math.ceil(total / perPage),
+  }) {
+    const words =
+      total === 0
+        ? "No run fits."
+        : `${total} ${total === 1 ? "run" : "runs"}${runs.length < total ? `, page ${page} of ${pages}` : ""}`;
     if (this.status.textContent !== words) announce(words);
     put(this.status, words);
     const button = (name, to, enabled) => {

@@ -1,5 +1,5 @@
-// What lines are called on the page. The server's labels are "SOURCE SUFFIX" (charts.py), as in "up FEC frames"; a chart
-// says no more than tells its lines apart, and has the whole label at hand.
+// What lines are called on the page. The server's labels are "SOURCE SUFFIX" (charts.py), as in "up FEC frames"; a
+// chart says no more than tells its lines apart, and has the whole label at hand.
 
 /** suffix -> what the page says, in the order of lines */
 const SHORT = new Map([
@@ -53,7 +53,8 @@ export function ordered(labels) {
 /** What to call lines of one chart and run, in their order. */
 export function shortened(chart, labels) {
   const parts = labels.map(parsed);
-  const several = (links) => new Set(parts.map(({ source }) => source).filter((source) => LINKS.includes(source) === links)).size > 1;
+  const several = (links) =>
+    new Set(parts.map(({ source }) => source).filter((source) => LINKS.includes(source) === links)).size > 1;
   const [severalLinks, severalFlows] = [several(true), several(false)];
   return parts.map(({ source, suffix }) => {
     const words = SHORT.get(suffix) ?? MAIN[chart] ?? source;

@@ -107,7 +107,10 @@ export class Live {
 
   #show(names, infos) {
     const known = new Map(this.#runs.map(({ data }) => [data.info.name, data]));
-    this.#runs = names.map((name, index) => ({ slot: "AB"[index], data: known.get(name) ?? new RunData(infos.get(name)) }));
+    this.#runs = names.map((name, index) => ({
+      slot: "AB"[index],
+      data: known.get(name) ?? new RunData(infos.get(name)),
+    }));
     this.time.set({ paused: null, zoom: null });
     this.#showParts();
   }
@@ -128,7 +131,9 @@ export class Live {
 
   #showParts() {
     this.#offered = this.#runs.map(({ data }) => data.info.charts).join();
-    const links = this.#runs.length ? downloads(this.#runs.map(({ slot, data }) => ({ slot, name: data.info.name }))) : [];
+    const links = this.#runs.length
+      ? downloads(this.#runs.map(({ slot, data }) => ({ slot, name: data.info.name })))
+      : [];
     part("downloads").replaceChildren(...links);
     for (const view of [this.charts, this.figures, this.topology, this.views, this.controls]) view.show(this.#runs);
   }
@@ -140,7 +145,8 @@ export class Live {
       if (!part) continue;
       data.take(part, retention);
       for (const message of part.messages ?? []) this.#say(message);
-      if (data.info.live && data.info.epoch_ns && part.series) this.#newest = { epochMs: data.info.epoch_ns / 1e6, end: data.end };
+      if (data.info.live && data.info.epoch_ns && part.series)
+        this.#newest = { epochMs: data.info.epoch_ns / 1e6, end: data.end };
       if (part.controls || part.info) this.controls.update();
     }
     if (this.#runs.map(({ data }) => data.info.charts).join() !== this.#offered) this.#showParts();
@@ -204,8 +210,13 @@ export class Live {
   }
 
   #drawChoosers() {
-    const infos = new Map([...this.session.live, ...this.#runs.map(({ data }) => data.info)].map((info) => [info.name, info]));
-    const options = [...infos.values()].map((info) => [info.name, `${info.title || info.name}${info.live ? "" : " (ended)"}`]);
+    const infos = new Map(
+      [...this.session.live, ...this.#runs.map(({ data }) => data.info)].map((info) => [info.name, info]),
+    );
+    const options = [...infos.values()].map((info) => [
+      info.name,
+      `${info.title || info.name}${info.live ? "" : " (ended)"}`,
+    ]);
     const first = [["", options.length ? "follow the newest" : "no run yet"], ...options];
     const second = [["", "nothing"], ...options.filter(([name]) => name !== this.names[0])];
     [first, second].forEach((list, index) => {
@@ -267,8 +278,11 @@ export class Live {
   }
 
   #buildToolbar() {
-    this.buttons = Object.fromEntries(Object.keys(WINDOWS).map((key) => [key, document.getElementById(`window-${key}`)]));
-    for (const [key, button] of Object.entries(this.buttons)) button.addEventListener("click", () => this.setWindow(key));
+    this.buttons = Object.fromEntries(
+      Object.keys(WINDOWS).map((key) => [key, document.getElementById(`window-${key}`)]),
+    );
+    for (const [key, button] of Object.entries(this.buttons))
+      button.addEventListener("click", () => this.setWindow(key));
     document.getElementById("directions").replaceWith(this.charts.directions.node);
     this.pauseButton = document.getElementById("pause");
     this.pauseButton.addEventListener("click", () => this.pause());
@@ -293,7 +307,9 @@ export class Live {
 /** What is to be said of a run as long as it is shown. */
 function trouble({ slot, data }) {
   const sources = Object.entries(data.hidden).map(([kind, count]) => `${count} ${kind}`);
-  const crowd = sources.length ? `Run ${slot} has more sources than charts have lines; not drawn: ${sources.join(", ")}.` : "";
+  const crowd = sources.length
+    ? `Run ${slot} has more sources than charts have lines; not drawn: ${sources.join(", ")}.`
+    : "";
   const error = data.info.ended?.error ? `Run ${slot} failed: ${data.info.ended.error}` : "";
   return `${error} ${crowd}`.trim();
 }
@@ -302,11 +318,20 @@ function trouble({ slot, data }) {
 function followed(live, shown) {
   const first = live.find((info) => info.live);
   if (!first) return shown.length ? shown : live.length ? withTwin(live[0], live) : [];
-  return withTwin(first, live.filter((info) => info.live));
+  return withTwin(
+    first,
+    live.filter((info) => info.live),
+  );
 }
 
 function withTwin(first, others) {
-  const twin = others.find((info) => info.name !== first.name && info.scenario === first.scenario && info.tier === first.tier && info.seed === first.seed);
+  const twin = others.find(
+    (info) =>
+      info.name !== first.name &&
+      info.scenario === first.scenario &&
+      info.tier === first.tier &&
+      info.seed === first.seed,
+  );
   const runs = twin ? [first, twin] : [first];
   return runs.sort((one, other) => (one.scheme === "none") - (other.scheme === "none")).map(({ name }) => name);
 }

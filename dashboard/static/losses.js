@@ -17,7 +17,11 @@ export class Losses {
   constructor(view) {
     this.view = view;
     this.canvas = el("canvas", { "aria-hidden": "true" });
-    this.plot = el("div", { class: "losses-plot", tabindex: "0", role: "img", "aria-label": "Losses and changes over time" }, this.canvas);
+    this.plot = el(
+      "div",
+      { class: "losses-plot", tabindex: "0", role: "img", "aria-label": "Losses and changes over time" },
+      this.canvas,
+    );
     this.counts = CAUSES.map(() => el("span", { class: "losses-count" }));
     this.names = el(
       "div",
@@ -26,14 +30,29 @@ export class Losses {
         el(
           "div",
           { class: "losses-lane", "data-cause": cause },
-          svg("svg", { viewBox: "0 0 12 12", class: `shape ${shape} ${cause.replace(" ", "-")}`, "aria-hidden": "true" }, svg("path", { d: SHAPES[shape] })),
+          svg(
+            "svg",
+            { viewBox: "0 0 12 12", class: `shape ${shape} ${cause.replace(" ", "-")}`, "aria-hidden": "true" },
+            svg("path", { d: SHAPES[shape] }),
+          ),
           el("span", { class: "losses-label" }, label),
           this.counts[index],
         ),
       ),
-      el("div", { class: "losses-lane" }, el("span", { class: "shape note-shape" }), el("span", { class: "losses-label" }, "changed by hand")),
+      el(
+        "div",
+        { class: "losses-lane" },
+        el("span", { class: "shape note-shape" }),
+        el("span", { class: "losses-label" }, "changed by hand"),
+      ),
     );
-    this.figure = el("figure", { class: "losses" }, el("figcaption", { class: "visually-hidden" }, "Losses by cause"), this.names, this.plot);
+    this.figure = el(
+      "figure",
+      { class: "losses" },
+      el("figcaption", { class: "visually-hidden" }, "Losses by cause"),
+      this.names,
+      this.plot,
+    );
     new ResizeObserver(([{ contentRect }]) => {
       this.#size = contentRect;
       this.draw(true);
@@ -79,7 +98,8 @@ export class Losses {
     const part = lane / this.#runs.length;
     context.strokeStyle = colours.grid;
     context.lineWidth = 1;
-    for (let i = 1; i <= CAUSES.length; i++) line(context, 0, Math.round(i * lane) + 0.5, width, Math.round(i * lane) + 0.5);
+    for (let i = 1; i <= CAUSES.length; i++)
+      line(context, 0, Math.round(i * lane) + 0.5, width, Math.round(i * lane) + 0.5);
     this.#runs.forEach(({ data }, row) => {
       const size = Math.min(projector() ? 6 : 4.5, part / 2 - 1);
       drawMarks(context, toX, data, low, high, (index) => index * lane + (row + 0.5) * part, size);

@@ -46,8 +46,13 @@ async function begin() {
 
 /** Where reading takes the token, too, there is nothing but the field for it. */
 function drawGate(session) {
-  const { node } = new Unlock(session, "This dashboard shows itself to those with its token: it stands where the dashboard was started");
-  document.getElementById("main").replaceChildren(el("section", { class: "gate panel" }, el("h1", {}, "fadelab"), node));
+  const { node } = new Unlock(
+    session,
+    "This dashboard shows itself to those with its token: it stands where the dashboard was started",
+  );
+  document
+    .getElementById("main")
+    .replaceChildren(el("section", { class: "gate panel" }, el("h1", {}, "fadelab"), node));
   session.onchange(() => session.authorised && location.reload());
   document.documentElement.dataset.ready = "";
 }
@@ -81,11 +86,21 @@ async function drawRecent() {
     // the history view says what is wrong with it
   }
   host.replaceChildren(
-    ...runs.slice(0, RECENT).map((run) =>
-      el("li", {}, el("a", { href: `#/run/${encodeURIComponent(run.name)}` }, run.scenario ? `${run.scenario}, ${scheme(run.scheme ?? "")}` : run.name),
-        el("span", { class: "number" }, text(run.goodput_bps, "bit/s")),
-        el("span", { class: "hint" }, [moment(run.started), run.tier, remarks(run)].filter(Boolean).join(" · "))),
-    ),
+    ...runs
+      .slice(0, RECENT)
+      .map((run) =>
+        el(
+          "li",
+          {},
+          el(
+            "a",
+            { href: `#/run/${encodeURIComponent(run.name)}` },
+            run.scenario ? `${run.scenario}, ${scheme(run.scheme ?? "")}` : run.name,
+          ),
+          el("span", { class: "number" }, text(run.goodput_bps, "bit/s")),
+          el("span", { class: "hint" }, [moment(run.started), run.tier, remarks(run)].filter(Boolean).join(" · ")),
+        ),
+      ),
   );
   if (!runs.length) host.append(el("li", { class: "hint" }, "There is none yet."));
 }
@@ -146,7 +161,8 @@ function bindKeys(live) {
     "?": () => document.getElementById("help-dialog").showModal(),
   };
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") for (const open of document.querySelectorAll(":is(.menu, .values)[open]")) open.open = false;
+    if (event.key === "Escape")
+      for (const open of document.querySelectorAll(":is(.menu, .values)[open]")) open.open = false;
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.target.closest("input, select, textarea") || !(event.key in keys)) return;
     // the space key belongs to what has the focus, where that can be pressed

@@ -1,4 +1,4 @@
-// One past run (#/run/A) and two side by side (#/compare/A/B): figures, charts, what differs, and everything to take away.
+// One past run (#/run/A) and two side by side (#/compare/A/B): figures, charts, what differs, and what to take away.
 
 import { get, runPath } from "./api.js";
 import { Charts } from "./charts.js";
@@ -11,9 +11,16 @@ import { TimeView } from "./timeview.js";
 /** figures of a comparison that stand above the charts */
 const CARDS = 4;
 const FIGURES = [
-  ["goodput_bps", "Goodput", "bit/s"], ["throughput_bps", "Throughput", "bit/s"], ["capacity_bps", "Capacity", "bit/s"],
-  ["duration_s", "Time", "s"], ["retransmissions", "TCP retransmissions", ""], ["timeouts", "TCP timeouts", ""],
-  ["events", "Events", ""], ["late_events", "Late events", ""], ["max_late_ms", "Worst lateness", "ms"], ["changes", "Changes by hand", ""],
+  ["goodput_bps", "Goodput", "bit/s"],
+  ["throughput_bps", "Throughput", "bit/s"],
+  ["capacity_bps", "Capacity", "bit/s"],
+  ["duration_s", "Time", "s"],
+  ["retransmissions", "TCP retransmissions", ""],
+  ["timeouts", "TCP timeouts", ""],
+  ["events", "Events", ""],
+  ["late_events", "Late events", ""],
+  ["max_late_ms", "Worst lateness", "ms"],
+  ["changes", "Changes by hand", ""],
 ];
 
 export class Past {
@@ -39,9 +46,16 @@ export class Past {
     put(this.title, names.length === 2 ? "Two runs side by side" : "Run");
     try {
       const paths = names.flatMap((name) => [get(runPath(name)), get(runPath(name, "series"))]);
-      const [details, comparison] = await Promise.all([Promise.all(paths), names.length === 2 ? get("/api/compare", { a: names[0], b: names[1] }) : null]);
+      const [details, comparison] = await Promise.all([
+        Promise.all(paths),
+        names.length === 2 ? get("/api/compare", { a: names[0], b: names[1] }) : null,
+      ]);
       if (asked !== this.#asked) return;
-      const runs = names.map((_, index) => ({ slot: "AB"[index], detail: details[2 * index], data: loaded(details[2 * index], details[2 * index + 1]) }));
+      const runs = names.map((_, index) => ({
+        slot: "AB"[index],
+        detail: details[2 * index],
+        data: loaded(details[2 * index], details[2 * index + 1]),
+      }));
       this.#draw(runs, comparison);
     } catch (error) {
       if (asked !== this.#asked) return;
@@ -54,7 +68,9 @@ export class Past {
   #draw(runs, comparison) {
     this.facts.replaceChildren(...(comparison ? contrasted(runs, comparison) : summarised(runs[0])));
     this.tables.replaceChildren(...(comparison ? compared(comparison) : []));
-    this.takeaway.replaceChildren(...downloads(runs.map(({ slot, detail }) => ({ slot, name: detail.info.name, files: detail.files }))));
+    this.takeaway.replaceChildren(
+      ...downloads(runs.map(({ slot, detail }) => ({ slot, name: detail.info.name, files: detail.files }))),
+    );
     this.texts.replaceChildren(...runs.flatMap(({ slot, detail }) => documents(detail, runs.length > 1 ? slot : "")));
     this.time.set({ zoom: null, end: Math.max(...runs.map(({ data }) => data.end)) });
     this.charts.show(runs);
@@ -70,31 +86,59 @@ function loaded(detail, series) {
 
 function heading({ slot, detail }, several) {
   const { info } = detail;
-  const words = [info.scenario, info.tier, scheme(info.scheme ?? ""), info.tcp, info.seed == null ? "" : `seed ${info.seed}`].filter(Boolean);
+  const words = [
+    info.scenario,
+    info.tier,
+    scheme(info.scheme ?? ""),
+    info.tcp,
+    info.seed == null ? "" : `seed ${info.seed}`,
+  ].filter(Boolean);
   return el(
     "p",
     { class: "run-line" },
     several ? el("span", { class: "slot", "data-slot": slot }, slot) : null,
     el("a", { href: `#/run/${encodeURIComponent(info.name)}` }, info.name),
-    el("span", { class: "hint" }, `${words.join(" · ")}${detail.manifest?.started ? ` · ${moment(detail.manifest.started)}` : ""}`),
+    el(
+      "span",
+      { class: "hint" },
+      `${words.join(" · ")}${detail.manifest?.started ? ` · ${moment(detail.manifest.started)}` : ""}`,
+    ),
   );
 }
 
 function summarised(run) {
   const { summary } = run.detail;
-  const rows = summary ? FIGURES.filter(([key]) => summary[key] != null).map(([key, words, unit]) => [words, text(summary[key], unit)]) : [];
+  const rows = summary
+    ? FIGURES.filter(([key]) => summary[key] != null).map(([key, words, unit]) => [words, text(summary[key], unit)])
+    : [];
   return [
     heading(run, false),
     summary ? null : el("p", { class: "problem" }, "This run has no result: it failed, was stopped, or still goes on."),
-    el("dl", { class: "figures-list" }, rows.flatMap(([words, value]) => el("div", {}, el("dt", {}, words), el("dd", {}, value)))),
+    el(
+      "dl",
+      { class: "figures-list" },
+      rows.flatMap(([words, value]) => el("div", {}, el("dt", {}, words), el("dd", {}, value))),
+    ),
   ].filter(Boolean);
 }
 
 function contrasted(runs, { rows }) {
-  const cards = rows.slice(0, CARDS).map(({ figure, unit, a, b, ratio }) => [figure, `${shown(a, unit)} · ${shown(b, unit)}`, ratio == null ? "" : times(ratio)]);
+  const cards = rows
+    .slice(0, CARDS)
+    .map(({ figure, unit, a, b, ratio }) => [
+      figure,
+      `${shown(a, unit)} · ${shown(b, unit)}`,
+      ratio == null ? "" : times(ratio),
+    ]);
   return [
     ...runs.map((run) => heading(run, true)),
-    el("dl", { class: "figures-list" }, cards.map(([words, values, ratio]) => el("div", {}, el("dt", {}, words), el("dd", {}, values, " ", el("span", { class: "hint" }, ratio))))),
+    el(
+      "dl",
+      { class: "figures-list" },
+      cards.map(([words, values, ratio]) =>
+        el("div", {}, el("dt", {}, words), el("dd", {}, values, " ", el("span", { class: "hint" }, ratio))),
+      ),
+    ),
   ];
 }
 
@@ -102,8 +146,16 @@ function compared({ rows, differs }) {
   const head = (words) => el("th", { scope: "col", class: words ? "number" : null }, words);
   const number = (words) => el("td", { class: "number" }, words);
   const figure = ({ figure: name, unit, a, b, ratio }) =>
-    el("tr", {}, el("th", { scope: "row" }, name), number(shown(a, unit)), number(shown(b, unit)), number(ratio == null ? "–" : times(ratio)));
-  const difference = ({ key, a, b }) => el("tr", {}, el("th", { scope: "row" }, el("code", {}, key)), number(plain(a)), number(plain(b)));
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, name),
+      number(shown(a, unit)),
+      number(shown(b, unit)),
+      number(ratio == null ? "–" : times(ratio)),
+    );
+  const difference = ({ key, a, b }) =>
+    el("tr", {}, el("th", { scope: "row" }, el("code", {}, key)), number(plain(a)), number(plain(b)));
   const none = el("tr", {}, el("td", { colspan: 3 }, "nowhere"));
   return [
     sheet("Figures", ["", "A", "B", "B / A"].map(head), rows.map(figure)),
@@ -112,11 +164,18 @@ function compared({ rows, differs }) {
 }
 
 function sheet(caption, heads, rows) {
-  return el("table", { class: "sheet" }, el("caption", {}, caption), el("thead", {}, el("tr", {}, heads)), el("tbody", {}, rows));
+  return el(
+    "table",
+    { class: "sheet" },
+    el("caption", {}, caption),
+    el("thead", {}, el("tr", {}, heads)),
+    el("tbody", {}, rows),
+  );
 }
 
 function documents(detail, slot) {
-  const fold = (words, body) => el("details", {}, el("summary", {}, slot ? `${words} of ${slot}` : words), el("pre", { tabindex: "0" }, body));
+  const fold = (words, body) =>
+    el("details", {}, el("summary", {}, slot ? `${words} of ${slot}` : words), el("pre", { tabindex: "0" }, body));
   return [
     fold("Scenario", detail.scenario ?? ""),
     fold("Manifest", JSON.stringify(detail.manifest, null, 2)),

@@ -21,7 +21,15 @@ export class Start {
     this.tier = el("select", { id: "start-tier" });
     this.description = el("p", { class: "hint" });
     this.schemes = el("fieldset", { class: "checks" });
-    this.seconds = el("input", { id: "start-seconds", type: "number", min: 5, max: 3600, step: 1, value: 120, required: true });
+    this.seconds = el("input", {
+      id: "start-seconds",
+      type: "number",
+      min: 5,
+      max: 3600,
+      step: 1,
+      value: 120,
+      required: true,
+    });
     this.seed = el("input", { id: "start-seed", type: "number", min: 0, step: 1, value: 1, required: true });
     this.button = el("button", { type: "submit", class: "primary" }, "Start");
     this.problem = el("p", { class: "problem", role: "alert" });
@@ -30,13 +38,24 @@ export class Start {
       { class: "start-form", onsubmit: (event) => this.#submit(event) },
       field("Scenario", this.scenario),
       this.description,
-      el("div", { class: "fields" }, field("Tier", this.tier), field("Seconds", this.seconds), field("Seed", this.seed)),
+      el(
+        "div",
+        { class: "fields" },
+        field("Tier", this.tier),
+        field("Seconds", this.seconds),
+        field("Seed", this.seed),
+      ),
       this.schemes,
       el("div", { class: "row" }, this.button),
       this.problem,
     );
     this.none = el("p", { class: "hint" });
-    host.append(el("div", { class: "panel-head" }, el("h2", {}, "Start a run")), this.unlock.node, this.none, this.form);
+    host.append(
+      el("div", { class: "panel-head" }, el("h2", {}, "Start a run")),
+      this.unlock.node,
+      this.none,
+      this.form,
+    );
     session.onchange(() => this.update());
     this.update();
   }

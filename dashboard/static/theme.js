@@ -87,8 +87,19 @@ function apply() {
 
 function readPalette() {
   const names = [
-    "surface", "ink", "muted", "grid", "axis", "run-a", "run-a2", "run-b", "run-b2",
-    "corruption", "given-up", "congestion", "note",
+    "surface",
+    "ink",
+    "muted",
+    "grid",
+    "axis",
+    "run-a",
+    "run-a2",
+    "run-b",
+    "run-b2",
+    "corruption",
+    "given-up",
+    "congestion",
+    "note",
   ];
   // a custom property keeps light-dark() as it stands; as a colour of an element it is resolved
   const probe = document.createElement("span");

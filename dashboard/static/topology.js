@@ -36,7 +36,11 @@ class Strip {
     this.data = data;
     this.directions = { up: new Direction("up", "→"), down: new Direction("down", "←") };
     this.scheme = el("span", { class: "badge" });
-    this.air = svg("svg", { class: "air", viewBox: "0 0 120 20", preserveAspectRatio: "none", "aria-hidden": "true" }, svg("path", { d: WAVE }));
+    this.air = svg(
+      "svg",
+      { class: "air", viewBox: "0 0 120 20", preserveAspectRatio: "none", "aria-hidden": "true" },
+      svg("path", { d: WAVE }),
+    );
     this.airWords = el("span", { class: "air-words" });
     this.node = el(
       "section",
@@ -67,7 +71,11 @@ class Strip {
     const states = Object.values(data.links);
     const main = data.links[mainLink(data)];
     const loss = main?.per ?? 0;
-    mark(this.air, "data-state", states.some((state) => state.established === false) ? "down" : loss > 0.05 ? "poor" : "good");
+    mark(
+      this.air,
+      "data-state",
+      states.some((state) => state.established === false) ? "down" : loss > 0.05 ? "poor" : "good",
+    );
     put(this.scheme, scheme(main?.scheme ?? data.info.scheme ?? ""));
     for (const [link, direction] of Object.entries(this.directions)) direction.update(data.links[link]);
   }
@@ -87,7 +95,12 @@ class Direction {
       this.state,
       this.rate,
       this.snr,
-      svg("svg", { class: "queue-bar", viewBox: "0 0 40 6", "aria-hidden": "true" }, svg("rect", { x: 0, y: 0, width: 40, height: 6, class: "queue-room" }), this.fill),
+      svg(
+        "svg",
+        { class: "queue-bar", viewBox: "0 0 40 6", "aria-hidden": "true" },
+        svg("rect", { x: 0, y: 0, width: 40, height: 6, class: "queue-room" }),
+        this.fill,
+      ),
       this.queue,
     );
   }

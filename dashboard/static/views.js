@@ -12,7 +12,9 @@ const UPDATE_MS = 180;
 
 /** sizes are taken when they change: asking while drawing would lay the page out again and again */
 const sizes = new Map();
-const observer = new ResizeObserver((entries) => entries.forEach(({ target, contentRect }) => sizes.set(target, contentRect)));
+const observer = new ResizeObserver((entries) =>
+  entries.forEach(({ target, contentRect }) => sizes.set(target, contentRect)),
+);
 
 export class Views {
   #runs = [];
@@ -24,9 +26,25 @@ export class Views {
     this.host = host;
     this.body = el("div", { class: "scopes" });
     this.choice = el("select", { id: "view-link", onchange: () => this.#choose(this.choice.value) });
-    const reset = el("button", { type: "button", class: "quiet", title: "forget the highest levels", onclick: () => this.#scopes.forEach((scope) => scope.reset()) }, "Reset");
+    const reset = el(
+      "button",
+      {
+        type: "button",
+        class: "quiet",
+        title: "forget the highest levels",
+        onclick: () => this.#scopes.forEach((scope) => scope.reset()),
+      },
+      "Reset",
+    );
     host.append(
-      el("div", { class: "panel-head" }, el("h2", {}, "Receivers"), el("label", { class: "visually-hidden", for: "view-link" }, "Direction heard"), this.choice, reset),
+      el(
+        "div",
+        { class: "panel-head" },
+        el("h2", {}, "Receivers"),
+        el("label", { class: "visually-hidden", for: "view-link" }, "Direction heard"),
+        this.choice,
+        reset,
+      ),
       this.body,
     );
     host.hidden = true;
@@ -174,7 +192,11 @@ class Scope {
     trace(levels, lineStyle(this.slot, 0).colour, projector() ? 2 : 1.4);
     context.fillStyle = colours.muted;
     const half = digits(rate / 2e6);
-    for (const [x, align, words] of [[3, "left", `−${half}`], [width / 2, "center", `${(centre / 1e6).toFixed(0)} MHz`], [width - 3, "right", `+${half}`]]) {
+    for (const [x, align, words] of [
+      [3, "left", `−${half}`],
+      [width / 2, "center", `${(centre / 1e6).toFixed(0)} MHz`],
+      [width - 3, "right", `+${half}`],
+    ]) {
       context.textAlign = align;
       context.fillText(words, x, height - 4);
     }
@@ -184,7 +206,11 @@ class Scope {
 
 /** The ideal points of a modulation, with mean power 1; none where it is not known. */
 export function ideal(modulation) {
-  if (modulation === "bpsk") return [[-1, 0], [1, 0]];
+  if (modulation === "bpsk")
+    return [
+      [-1, 0],
+      [1, 0],
+    ];
   const order = { qpsk: 4, qam4: 4, qam16: 16, qam64: 64, qam256: 256 }[modulation];
   if (!order) return [];
   const side = Math.sqrt(order);
