@@ -3,7 +3,6 @@
 
 import { Chart } from "./chart.js";
 import { segments } from "./dom.js";
-import { mainLink } from "./figures.js";
 import { Losses } from "./losses.js";
 
 export class Charts {
@@ -48,7 +47,7 @@ export class Charts {
   /** Look at the direction that carries the traffic. */
   direct() {
     if (this.#chosen || !this.runs.length) return;
-    const direction = mainLink(this.runs[0].data);
+    const direction = this.runs[0].data.mainLink;
     if (direction !== this.view.direction) this.view.set({ direction });
   }
 

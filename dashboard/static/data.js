@@ -82,6 +82,8 @@ export class RunData {
   version = 0;
   /** kind of mark or note -> its newest time */
   #ends = new Map();
+  #main = "up";
+  #mainSince = -Infinity;
 
   constructor(info) {
     this.info = info;
@@ -93,6 +95,17 @@ export class RunData {
 
   labels(chart) {
     return [...(this.charts.get(chart)?.keys() ?? [])];
+  }
+
+  /** The direction the traffic goes: that in which more has crossed, so far as is known; looked at once a second. */
+  get mainLink() {
+    if (this.end >= this.#mainSince + 1 || this.end < this.#mainSince) {
+      const carried = (link) => this.series("throughput", link).mean(-Infinity, this.end) || 0;
+      const links = this.labels("throughput").sort((one, other) => (one === "up" ? -1 : other === "up" ? 1 : 0));
+      this.#main = links.reduce((best, link) => (carried(link) > 2 * carried(best) ? link : best), links[0] ?? "up");
+      this.#mainSince = this.end;
+    }
+    return this.#main;
   }
 
   /** Take one run's part of a frame, or what `/api/runs/RUN/series` says. */

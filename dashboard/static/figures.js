@@ -86,15 +86,8 @@ class Tile {
   }
 }
 
-/** The direction the traffic goes: that in which more has crossed. */
-export function mainLink(data) {
-  const names = data.labels("throughput").sort((one, other) => (one === "up" ? -1 : other === "up" ? 1 : 0));
-  const carried = (link) => data.series("throughput", link).mean(data.end - 30, data.end) || 0;
-  return names.reduce((best, link) => (carried(link) > 2 * carried(best) ? link : best), names[0] ?? "up");
-}
-
 function newest(data) {
-  const link = mainLink(data);
+  const link = data.mainLink;
   const state = data.links[link] ?? {};
   const goodputs = flows(data)
     .map((label) => data.series("goodput", label).at(data.end, FRESH_S))

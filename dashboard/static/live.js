@@ -9,7 +9,7 @@ import { Controls } from "./controls.js";
 import { RunData } from "./data.js";
 import { el, mark, put } from "./dom.js";
 import { downloads } from "./downloads.js";
-import { Figures, mainLink } from "./figures.js";
+import { Figures } from "./figures.js";
 import { clock, scheme } from "./format.js";
 import { Stream } from "./stream.js";
 import { calm, store, stored } from "./theme.js";
@@ -255,7 +255,7 @@ export class Live {
   #tell() {
     for (const { slot, data } of this.#runs) {
       const { info } = data;
-      const link = data.links[mainLink(data)];
+      const link = data.links[data.mainLink];
       const state = { live: info.live, error: info.ended?.error ?? null, up: link?.established };
       const before = this.#told.get(info.name) ?? {};
       this.#told.set(info.name, state);

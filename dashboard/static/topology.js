@@ -2,7 +2,6 @@
 
 import { el, mark, put, svg } from "./dom.js";
 import { digits, scheme, text } from "./format.js";
-import { mainLink } from "./figures.js";
 
 const UPDATE_MS = 450;
 /** what a full bar of the queue stands for */
@@ -69,7 +68,7 @@ class Strip {
   update() {
     const { data } = this;
     const states = Object.values(data.links);
-    const main = data.links[mainLink(data)];
+    const main = data.links[data.mainLink];
     const loss = main?.per ?? 0;
     mark(
       this.air,
