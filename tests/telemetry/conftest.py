@@ -10,7 +10,7 @@ from telemetry.influx import Influx, InfluxServer
 _numbers = count(1)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InfluxServer]:
     """The server."""
     with InfluxServer(tmp_path_factory.mktemp("influxdb"), port=0) as opened:

@@ -53,7 +53,7 @@ def test_a_second_dashboard_on_one_run_store_is_one_line(tmp_path: Path) -> None
         (("--page-token-file", "/nowhere/token"), "token file /nowhere/token: No such file"),
         (("--token-file", "/etc/hostname"), "--token-file is for a database that --influx names"),
         (("--bind", "192.0.2.1"), "192.0.2.1: not an address of this machine"),
-        (("--bind", "no.such.host.invalid"), "no.such.host.invalid: no address of this machine"),
+        (("--bind", "no.such.host.invalid"), "no.such.host.invalid: not an address of this machine"),
         (("--air", "nobodys"), "air 'nobodys'"),
         (("--scenario", "nowhere.yaml"), "--scenario is for --air"),
     ],

@@ -1,0 +1,96 @@
+"""The demo as an audience sees it: real TCP over virtual radios, a real browser, and hands on the controls."""
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from dashboard.charts import CHARTS
+from telemetry.parquet import read_records
+from tests.dashboard.browser import CHROMIUM, FLAGS, pixels, shot, until, visit
+from tests.hosts.harness import needs_network
+from tests.radios import needs_vusrp
+from tests.testbed.dashboards import FREE, Dashboard, running
+
+pytestmark = [*needs_network, needs_vusrp]
+
+#: where no QPSK frame comes through whole
+DEAF_DB = 5
+#: what the audience is promised, by the times of the records
+REACTION_S = 2.0
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Dashboard]:
+    with running(*FREE, "--demo", "--out", tmp_path / "runs") as dashboard:
+        yield dashboard
+
+
+def errors(page: Page) -> list[float]:
+    """What the chart of errors says now, in percent."""
+    values = page.locator("#live [data-chart=per] .chip-value").all_inner_texts()
+    return [float(value.replace("−", "-")) for value in values if value not in ("", "–")]
+
+
+def rows(runs: Path, measurement: str) -> list[dict[str, Any]]:
+    [folder] = [path.parent for path in runs.glob("*/summary.json")]
+    return read_records(folder, measurement)
+
+
+def test_the_demo(browser: Browser, demo: Dashboard, tmp_path: Path) -> None:
+    with visit(browser, demo, f"?token={demo.token}", viewport={"width": 1920, "height": 1600}) as page:
+        expect(page.locator("#live .chart")).to_have_count(len(CHARTS))
+        before = {chart.key: until(lambda key=chart.key: pixels(page, key)) for chart in CHARTS}
+        for key, picture in before.items():
+            until(lambda key=key, picture=picture: pixels(page, key) != picture, lambda key=key: f"{key} stands still")
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            assert shot(page, tmp_path / f"{scheme}.png").stat().st_size > 50_000
+
+        slider = page.get_by_role("spinbutton", name="SNR")
+        slider.fill(str(DEAF_DB))
+        slider.press("Enter")
+        until(lambda: max(errors(page), default=0) > 50, lambda: f"errors are {errors(page)} %")
+        slider.fill("25")
+        slider.press("Enter")
+        until(lambda: max(errors(page), default=100) < 5, lambda: f"errors are {errors(page)} %")
+
+        switch = page.get_by_role("switch", name="SLACP")
+        for scheme in ("no repair", "SLACP"):
+            switch.press(" ")
+            expect(page.locator(".strip .badge")).to_have_text(scheme)
+
+        page.get_by_role("button", name="Stop run").click()
+        page.get_by_role("dialog", name="End the run now?").get_by_role("button", name="End it").click()
+        until(lambda: demo.live() is None)
+    until(lambda: list((tmp_path / "runs").glob("*/summary.json")))
+    controls = [(row["name"], json.loads(row["value"]), row["time_ns"]) for row in rows(tmp_path / "runs", "control")]
+    assert [control[:2] for control in controls] == [
+        ("snr_db", DEAF_DB),
+        ("snr_db", 25),
+        ("slacp", False),
+        ("slacp", True),
+    ]
+    assert reaction_s(tmp_path / "runs", controls[0][2]) < REACTION_S
+
+
+def reaction_s(runs: Path, changed_at: int) -> float:
+    """From a change to the first record in which the link up has lost more than half of its newest frames."""
+    links = [row for row in rows(runs, "link") if row["link"] == "up" and row["time_ns"] > changed_at]
+    for before, now in pairwise(links):
+        lost, sent = (now[name] - before[name] for name in ("corruption_losses", "frames"))
+        if lost > sent / 2:
+            return float(now["time_ns"] - changed_at) / 1e9
+    raise AssertionError("the link never became bad")
