@@ -325,7 +325,7 @@ class _Heard(NamedTuple):
 
 
 def _listener(network: int, heard: list[_Heard], shown: deque[Constellation]) -> Any:
-    """Return what liquid calls at the end of every frame; it appends our network's to `heard`, its symbols to `shown`."""
+    """Return what liquid calls at the end of every frame; our network's go to `heard`, their symbols to `shown`."""
     names = {modulation_number(name): name for name in MODULATIONS}
 
     def listen(

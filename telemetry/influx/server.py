@@ -168,7 +168,9 @@ class InfluxServer:
         try:
             fcntl.flock(self._owned, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InfluxError(f"InfluxDB's folder {self.folder} is in use{self._by_whom()}; use that one, or another folder") from None
+            raise InfluxError(
+                f"InfluxDB's folder {self.folder} is in use{self._by_whom()}; use that one, or another folder"
+            ) from None
 
     def _by_whom(self) -> str:
         try:

@@ -28,7 +28,8 @@ def copy() -> Iterator[Path]:
         copy = Path(name).resolve()
         copy.chmod(0o755)
         shutil.copy(ROOT / "fadelab", copy)
-        (copy / "packages.apt").write_text("[base]\n\n[dashboard]\nbash\n\n[tests]\nfadelab-no-such-package  # for its sake\n")
+        groups = "[base]\n\n[dashboard]\nbash\n\n[tests]\nfadelab-no-such-package  # for its sake\n"
+        (copy / "packages.apt").write_text(groups)
         (copy / "requirements.lock").write_text("# nothing\n")
         (copy / "testbed").mkdir()
         (copy / "testbed" / "__main__.py").write_text(FAKE_CLI)

@@ -103,7 +103,8 @@ def test_no_port(tmp_path: Path) -> None:
 def test_two_on_one_folder(tmp_path: Path) -> None:
     with InfluxServer(tmp_path, port=0) as server:
         assert complaint(InfluxServer(tmp_path, port=0)) == (
-            f"InfluxDB's folder {tmp_path} is in use by process {os.getpid()}, whose database is at {server.url}; use that one, or another folder"
+            f"InfluxDB's folder {tmp_path} is in use by process {os.getpid()}, whose database is at {server.url}; "
+            "use that one, or another folder"
         )
         Influx(server.url).check()
     with InfluxServer(tmp_path, port=0) as server:
