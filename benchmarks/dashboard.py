@@ -114,13 +114,14 @@ def main(seconds: float, steps: int, json_: bool) -> None:
         with dashboard(runs, "--demo") as (url, pid), browser(url) as page:
             wait_for(page, "(window.fadelab?.latency?.length ?? 0) > 50")
             page.evaluate("window.fadelab.latency.length = 0")
+            run = next(run["name"] for run in ask(page, "/api/state")["live"] if run["live"])
             before = {one: spent_s(one) for one in (*family(pid), *family(os.getpid()))}
             start = time.monotonic()
             latencies: list[float] = []
             for step in range(2 * steps):
                 page.wait_for_timeout(seconds * 1000 / (2 * steps))
                 latencies += page.evaluate("window.fadelab.latency.splice(0)")
-                _steer(page, "snr_db", 10 if step % 2 == 0 else 20)
+                ask(page, f"/api/runs/{run}/controls", {"name": "snr_db", "value": 10 if step % 2 == 0 else 20})
             elapsed = time.monotonic() - start
             commands = {**family(os.getpid()), **family(pid)}
             shares: dict[str, float] = {}
@@ -153,17 +154,17 @@ def wait_for(page: Page, expression: str) -> None:
         page.wait_for_timeout(100)
 
 
-def _steer(page: Page, name: str, value: float) -> None:
-    """Change a control of the newest live run, as the page's own requests do."""
-    page.evaluate(
-        """async ([name, value]) => {
-            const state = await (await fetch('/api/state')).json();
-            const run = state.live.find(r => r.live).name;
-            const answer = await fetch(`/api/runs/${run}/controls`, {
-                method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({name, value})});
+def ask(page: Page, path: str, body: dict[str, Any] | None = None) -> Any:
+    """Ask the dashboard as its page does; with a body, to change something."""
+    return page.evaluate(
+        """async ([path, body]) => {
+            const headers = {'Content-Type': 'application/json'};
+            const asked = body ? {method: 'POST', headers, body: JSON.stringify(body)} : {};
+            const answer = await fetch(path, asked);
             if (!answer.ok) throw new Error(await answer.text());
+            return answer.json();
         }""",
-        [name, value],
+        [path, body],
     )
 
 

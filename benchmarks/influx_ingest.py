@@ -6,8 +6,8 @@ A feeder makes records at a steady rate (the senders, receivers, directions and 
 gives every one to an InfluxSink and to a ParquetSink. The database is an embedded one in a folder of its own. With
 `--kill-at`, influxd is killed (SIGKILL) at that second and stays away for `--down-s`. In the end the records in the
 database, in the Parquet files and sent are counted: all three must be the same. The writer's processor time is that of
-the sink's thread. With `--page` (as root) the dashboard's demo goes on beside it on the same database, and a headless
-browser shows it: latency is that of `benchmarks/dashboard.py`.
+the sink's thread. With `--page` (as root) an emulated run of the dashboard goes on beside it on the same database, and
+a headless browser shows it: latency is that of `benchmarks/dashboard.py`.
 """
 
 import argparse
@@ -52,7 +52,7 @@ class Result:
     flush_s: float = 0.0
     most_waiting: int = 0
     restart_at_s: float | None = None
-    #: from a record of the demo beside it to its point on the page
+    #: from a record of the run beside it to its point on the page
     latencies_ms: list[float] = field(default_factory=list)
     in_influxdb: dict[str, int] = field(default_factory=dict)
     in_parquet: dict[str, int] = field(default_factory=dict)
@@ -94,10 +94,12 @@ def record(number: int, time_ns: int) -> Record:
 
 @contextmanager
 def live_page(url: str, runs: Path, result: Result) -> Iterator[None]:
-    """The dashboard's demo and a page that shows it, both on the database at `url`."""
-    from benchmarks.dashboard import browser, dashboard, wait_for
+    """A run of the dashboard's and a page that shows it, both on the database at `url`."""
+    from benchmarks.dashboard import ask, browser, dashboard, wait_for
 
-    with dashboard(runs, "--influx", url, "--demo") as (address, _), browser(address) as page:
+    order = {"scenario": "lossy-link", "tier": "emulated", "schemes": ["slacp"], "seconds": 3600, "seed": 1}
+    with dashboard(runs, "--influx", url) as (address, _), browser(address) as page:
+        ask(page, "/api/lab/start", order)
         wait_for(page, "(window.fadelab?.latency?.length ?? 0) > 50")
         page.evaluate("window.fadelab.latency.length = 0")
         yield
@@ -188,7 +190,7 @@ def main() -> None:
     parser.add_argument("--rate", type=int, default=20_000, help="records per second")
     parser.add_argument("--kill-at", type=float, metavar="S", help="kill influxd at this second")
     parser.add_argument("--down-s", type=float, default=30.0, metavar="S", help="and keep it away for so long")
-    parser.add_argument("--page", action="store_true", help="with the dashboard's demo and a browser beside it")
+    parser.add_argument("--page", action="store_true", help="with a run of the dashboard's and a browser beside it")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     if options.seconds <= 0 or options.rate < 1:

@@ -3,6 +3,7 @@
 Rules kept
 - A record is returned once. Writers are not in step, so each poll looks back over `overlap_s` again, and what the
   poll before returned is left out.
+- A source that writes faster than a page can show is read in part: it costs no more than others.
 - What arrives later than that (a spool replayed after the database was away) is left out too: it is history, which
   the page that shows it can query.
 """
@@ -31,17 +32,26 @@ class Arrival(NamedTuple):
 
 
 class InfluxTail:
-    """Reads what is new in a database; records from before `since_ns` (Unix; by default now) are not."""
+    """Reads what is new in a database; records from before `since_ns` (Unix; by default now) are not.
 
-    def __init__(self, influx: Influx, *, since_ns: int | None = None, overlap_s: float = 1.0) -> None:
+    Of each source a poll takes the `newest` records at most.
+    """
+
+    def __init__(
+        self, influx: Influx, *, since_ns: int | None = None, overlap_s: float = 1.0, newest: int = 100
+    ) -> None:
         self._influx = influx
+        self._newest = newest
         self._overlap_ns = int(overlap_s * 1e9)
         self._since_ns = time.time_ns() if since_ns is None else since_ns
         self._seen: set[tuple[object, ...]] = set()
 
     def poll(self) -> list[Arrival]:
         """Return what has come since the last poll, in order of time. Raises InfluxError."""
-        found = self._influx.query(f"SELECT * FROM {_MEASUREMENTS} WHERE time >= {self._since_ns} GROUP BY *")
+        found = self._influx.query(
+            f"SELECT * FROM {_MEASUREMENTS} WHERE time >= {self._since_ns} GROUP BY * "
+            f"ORDER BY time DESC LIMIT {self._newest}"
+        )
         seen: set[tuple[object, ...]] = set()
         arrivals = []
         for series in found:

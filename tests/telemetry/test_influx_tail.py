@@ -69,6 +69,14 @@ def test_each_comes_once_also_out_of_step(influx: Influx) -> None:
     assert tail.poll() == []
 
 
+def test_of_a_source_that_writes_too_much_the_newest_come(influx: Influx) -> None:
+    tail = InfluxTail(influx, since_ns=NOW_NS, newest=3)
+    write(influx, *(at(10 + number / 100) for number in range(50)), at(10.2, "quiet"))
+    assert seconds(tail.poll()) == [10.2, 10.47, 10.48, 10.49]
+    write(influx, at(10.5))
+    assert seconds(tail.poll()) == [10.5]
+
+
 def test_what_was_there_before_is_history(influx: Influx) -> None:
     write(influx, at(-60))
     tail = InfluxTail(influx)
