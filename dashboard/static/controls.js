@@ -12,6 +12,8 @@ import { Unlock } from "./unlock.js";
 /** a slider that moves sends this long after its last step */
 const DEBOUNCE_MS = 120;
 const TOLD_MS = 2500;
+/** what the server said before it took a change may arrive after that for so long */
+const HELD_MS = 600;
 
 export class Controls {
   #runs = [];
@@ -95,16 +97,18 @@ export class Controls {
   }
 
   async #change(control, value) {
-    const names = this.#steered()
-      .filter(({ data }) => data.info.live && data.controls.length)
-      .map(({ data }) => data.info.name);
+    const runs = this.#steered().filter(({ data }) => data.info.live && data.controls.length);
     const answers = await Promise.allSettled(
-      names.map((name) => post(runPath(name, "controls"), { name: control.name, value })),
+      runs.map(({ data }) => post(runPath(data.info.name, "controls"), { name: control.name, value })),
     );
     const refused = answers.find(({ status }) => status === "rejected");
     if (refused) {
       announce(`${control.label} refused: ${refused.reason.message}`);
       throw refused.reason;
+    }
+    // until the stream says so itself
+    for (const { data } of runs) {
+      data.controls = data.controls.map((known) => (known.name === control.name ? { ...known, value } : known));
     }
     announce(`${control.label} ${inWords(value)} accepted`);
   }
@@ -141,6 +145,7 @@ class Widget {
   #timer = 0;
   #toldTimer = 0;
   #pending = 0;
+  #heldUntil = 0;
 
   constructor(control, change) {
     this.control = control;
@@ -171,7 +176,7 @@ class Widget {
   }
 
   get busy() {
-    return this.#pending > 0 || this.#timer !== 0;
+    return this.#pending > 0 || this.#timer !== 0 || performance.now() < this.#heldUntil;
   }
 
   send(value, delay = 0) {
@@ -186,6 +191,7 @@ class Widget {
     try {
       await this.change(value);
       this.control = { ...this.control, value };
+      this.#heldUntil = performance.now() + HELD_MS;
       this.#tell("accepted", "set");
     } catch (error) {
       this.#tell("refused", error.message);
@@ -230,8 +236,8 @@ class RangeWidget extends Widget {
 
   put(value) {
     for (const input of this.inputs) {
-      if (Number(input.value) !== value && !(input === this.number && input === document.activeElement))
-        input.value = value;
+      const held = input === this.number && input === document.activeElement;
+      if (!held && input.value !== String(value)) input.value = value;
     }
     mark(this.slider, "aria-valuetext", `${digits(value)} ${this.control.unit}`);
   }

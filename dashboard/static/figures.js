@@ -46,7 +46,7 @@ export class Figures {
       values.map(({ slot, before, after }) => [slot, { number: `${digits(before)} → ${digits(after)}`, unit: "%" }]),
     );
     this.tiles.snr.put(values.map(({ slot, snr }) => [slot, quantity(snr, "dB")]));
-    this.tiles.snr.node.hidden = !values.some(({ snr }) => Number.isFinite(snr));
+    this.tiles.snr.node.hidden = !this.#runs.some(({ data }) => data.info.charts?.includes("snr"));
     this.verdict.hidden = this.#runs.length !== 2;
     if (this.#runs.length !== 2) return;
     const { ratio, words } = comparison(this.#runs[0].data, this.#runs[1].data);

@@ -112,7 +112,7 @@ function drawHeader({ state }) {
   const database = state?.database ?? null;
   node.hidden = !database;
   if (database) {
-    const name = database.state ?? "connected";
+    const name = database.state ?? "up";
     mark(node, "data-state", name);
     put(node.querySelector(".words"), `database ${name}${database.waiting ? `, ${database.waiting} waiting` : ""}`);
     mark(node, "title", database.message || null);

@@ -231,10 +231,12 @@ def test_a_control_moved_by_keys_reaches_both_runs(browser: Browser, stage: Stag
         slider.focus()
         for _ in range(3):
             page.keyboard.press("ArrowRight")
+            # slower than the page sends, so that answers and the stream come in between
+            page.wait_for_timeout(200)
         runs = stage.rehearsal._runs
         until(lambda: [run.controls.value("snr_db") for run in runs] == [15.5, 15.5])
         expect(page.locator("[data-control=snr_db] .verdict-mark")).to_have_attribute("data-state", "accepted")
-        until(lambda: page.evaluate("fadelab.live.runs.every(({ data }) => data.notes.length === 1)"))
+        until(lambda: page.evaluate("fadelab.live.runs.every(({ data }) => data.notes.at(-1)?.value === 15.5)"))
         page.get_by_text("A · slacp").click()
         page.get_by_role("switch", name="SLACP").press(" ")
         until(lambda: sorted(run.controls.value("slacp") for run in runs) == [False, False])
@@ -247,6 +249,13 @@ def test_a_control_that_cannot_be_changed_says_why(browser: Browser, stage: Stag
         switch = page.get_by_role("switch", name="ELN")
         expect(switch).to_be_disabled()
         expect(switch).to_have_accessible_description("a rehearsal has none")
+
+
+def test_a_value_of_zero_is_shown(browser: Browser, stage: Stage) -> None:
+    stage.play("slacp")
+    stage.rehearsal._runs[0].controls.set("per", 0)
+    with visit(browser, stage, token=True) as page:
+        expect(page.get_by_role("spinbutton", name="Frames lost at random in %")).to_have_value("0")
 
 
 def test_a_refused_change_says_so_and_goes_back(browser: Browser, stage: Stage) -> None:
