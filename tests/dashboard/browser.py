@@ -34,6 +34,7 @@ FLAGS = (
 TOKEN = "a token of the tests"
 #: long enough for a machine with ten other things to do; what is waited for comes in a second
 PATIENCE_S = 60.0
+expect.set_options(timeout=1000 * PATIENCE_S)
 
 
 class Stage:

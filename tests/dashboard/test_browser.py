@@ -18,7 +18,6 @@ from dashboard.charts import CHARTS
 from tests.dashboard.browser import (
     CHROMIUM,
     FLAGS,
-    PATIENCE_S,
     TOKEN,
     Stage,
     pictures,
@@ -33,9 +32,6 @@ STATIC = Path(dashboard.__file__).parent / "static"
 KEYS = tuple(chart.key for chart in CHARTS)
 #: what Chromium says of a server that is gone, or of an answer that tests asked for
 NO_SERVER = "ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|status of 404"
-
-
-expect.set_options(timeout=1000 * PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
