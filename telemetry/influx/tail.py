@@ -38,7 +38,7 @@ class InfluxTail:
     """
 
     def __init__(
-        self, influx: Influx, *, since_ns: int | None = None, overlap_s: float = 1.0, newest: int = 100
+        self, influx: Influx, *, since_ns: int | None = None, overlap_s: float = 1.0, newest: int = 30
     ) -> None:
         self._influx = influx
         self._newest = newest
