@@ -15,7 +15,6 @@ from testbed.store import RunFolder
 
 if TYPE_CHECKING:
     from dashboard.hub import Hub
-
     from telemetry.influx import Influx
 
 #: called when a run is about to begin
