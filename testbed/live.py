@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -18,7 +18,7 @@ from hosts.network import Network, Role
 from hosts.profiles import apply, profile
 from hosts.workloads import Host, OnOffUdp, Short, agent_config
 from telemetry.parquet import ParquetSink
-from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, TcpRecord
+from telemetry.records import ControlRecord, FlowRecord, PhyRecord, TcpRecord
 from telemetry.sinks import Sink, Sinks
 from telemetry.views import PhyView
 from testbed.children import Child, ChildError, Family, Message
@@ -27,6 +27,7 @@ from testbed.results import (
     EndReport,
     LinkSummary,
     Summary,
+    link_record,
     residual_losses,
     rise,
     summarize_flow,
@@ -297,22 +298,10 @@ class _LiveRun:
         points.append((time_s, last_bits + body["throughput_bps"] * (time_s - last_s)))
         far = self._heard.latest.get(other(side), {})
         self._sinks.write(
-            LinkRecord(
-                time_ns=body["time_ns"],
-                link=side,
-                scheme=body["scheme"],
-                established=body["established"],
-                throughput_bps=body["throughput_bps"],
-                goodput_bps=body["goodput_bps"],
-                packets=body["packets"],
-                frames=body["frames"],
-                retransmissions=body["retransmissions"],
-                fec_frames=body["fec_frames"],
+            replace(
+                link_record(side, body),
                 fec_repairs=far.get("fec_repairs", 0),
                 residual_losses=residual_losses(body, far),
-                eln_marks=0,
-                queue_bytes=body["queue_bytes"],
-                congestion_losses=body["congestion_losses"],
                 corruption_losses=body["corruption_losses"] + far.get("unheard", 0),
             )
         )

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload
+from linklayer.schemes import SCHEMES
+from telemetry.records import LinkRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +183,30 @@ def summarize_link(sender: Mapping[str, Any], receiver: Mapping[str, Any], durat
         corruption_losses=corrupted,
         per=corrupted / frames if frames else 0.0,
         residual_per=max(0.0, 1 - receiver["delivered"] / packets) if packets else 0.0,
+    )
+
+
+def link_record(side: str, body: Mapping[str, Any]) -> LinkRecord:
+    """The record of what one station says of the direction it sends on, with nothing known of the far side."""
+    repairs = SCHEMES[body["scheme"]].repairs
+    return LinkRecord(
+        time_ns=body["time_ns"],
+        link=side,
+        scheme=body["scheme"],
+        established=body["established"],
+        throughput_bps=body["throughput_bps"],
+        goodput_bps=body["goodput_bps"],
+        packets=body["packets"],
+        frames=body["frames"],
+        retransmissions=body["retransmissions"],
+        fec_frames=body["fec_frames"],
+        fec_repairs=None,
+        # what a repairing scheme gave up, it knows; what was lost without one, the far side would
+        residual_losses=body["residual_losses"] if repairs else None,
+        eln_marks=0,
+        queue_bytes=body["queue_bytes"],
+        congestion_losses=body["congestion_losses"],
+        corruption_losses=None,
     )
 
 

@@ -18,10 +18,10 @@ from typing import Any
 
 from hosts.profiles import applied_here, profile
 from hosts.workloads import Bulk, Host, OnOffUdp, Workload, agent_config
-from linklayer.schemes import SCHEMES
-from telemetry.records import FlowRecord, LinkRecord, PhyRecord, TcpRecord
+from telemetry.records import FlowRecord, PhyRecord, TcpRecord
 from telemetry.sinks import Sink
 from testbed.children import Child, ChildError, Family, Message
+from testbed.results import link_record
 from testbed.scenario import Scenario, Side
 from testbed.signals import ended_by_sigterm
 from testbed.station import station_config
@@ -130,30 +130,6 @@ def run_host(
                 timeout_s = _FOREVER_S if seconds is None else seconds
                 family.listen(hear, lambda: "done" in said, timeout_s=timeout_s, tick=tick)
             _end(family, child, hear)
-
-
-def link_record(side: Side, body: Mapping[str, Any]) -> LinkRecord:
-    """The record of what one station says of the direction it sends on, with nothing known of the far side."""
-    repairs = SCHEMES[body["scheme"]].repairs
-    return LinkRecord(
-        time_ns=body["time_ns"],
-        link=side,
-        scheme=body["scheme"],
-        established=body["established"],
-        throughput_bps=body["throughput_bps"],
-        goodput_bps=body["goodput_bps"],
-        packets=body["packets"],
-        frames=body["frames"],
-        retransmissions=body["retransmissions"],
-        fec_frames=body["fec_frames"],
-        fec_repairs=None,
-        # what a repairing scheme gave up, it knows; what was lost without one, the far side would
-        residual_losses=body["residual_losses"] if repairs else None,
-        eln_marks=0,
-        queue_bytes=body["queue_bytes"],
-        congestion_losses=body["congestion_losses"],
-        corruption_losses=None,
-    )
 
 
 def folder_name(role: str) -> str:

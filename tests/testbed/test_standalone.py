@@ -23,8 +23,8 @@ from hosts.workloads import Host
 from telemetry.influx import Influx, InfluxServer
 from testbed.host_command import Meter
 from testbed.radio_commands import tier_of
+from testbed.results import link_record
 from testbed.scenario_file import load
-from testbed.standalone import link_record
 from tests.hosts.harness import Bridge, needs_network, run_name
 from tests.radios import air_name, needs_vusrp
 from tests.testbed.live import PATIENCE_S, ROOT, complaint, fadelab, finish, wait_for
