@@ -1,0 +1,96 @@
+"""What a connection may do: one value per question, under the RFCs' names.
+
+Times are in nanoseconds, sizes in octets. The defaults are the RFCs' (RFC 9293, 5681, 6298); `profiles.py` has the
+papers' variants and Linux-like ones.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+
+#: how lost segments are found and repaired: RFC 5681 section 3.2, RFC 6582, RFC 6675
+Recovery = Literal["reno", "newreno", "sack"]
+
+#: RFC 7323 section 2.3
+MAX_WINDOW_SCALE = 14
+#: the largest window the 16-bit field can say without scaling
+MAX_UNSCALED_WINDOW = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class TcpConfig:
+    """Options of one connection. Raises ValueError when one is out of range."""
+
+    #: largest segment's payload, sent and announced, before timestamps are taken off (RFC 9293 section 3.7.1)
+    mss: int = 1460
+    #: `sack` needs the peer's consent, as every option does, and is `newreno` without it
+    recovery: Recovery = "sack"
+    #: IW, in segments (RFC 5681 section 3.1, RFC 3390, RFC 6928)
+    initial_window: int = 3
+    #: the sender's first ssthresh; None: as high as can be (RFC 5681)
+    initial_ssthresh: int | None = None
+    #: RFC 3042
+    limited_transmit: bool = True
+    #: RFC 7323 section 2
+    window_scaling: bool = True
+    #: RFC 7323 section 3: for round-trip times and PAWS
+    timestamps: bool = True
+    #: RFC 3168: ask for it and agree to it
+    ecn: bool = False
+    #: RFC 5682; the SACK-enhanced version where SACK was agreed
+    frto: bool = False
+    #: take the first ssthresh from the previous connection to the same address (CBI, RFC 9040)
+    cbi: bool = False
+    #: RFC 896
+    nagle: bool = True
+
+    #: an ACK is delayed by this long at most; 0: every segment is acknowledged at once (RFC 9293 section 3.8.6.3)
+    delayed_ack_ns: int = 200 * MS
+    #: full-sized segments that make an ACK due
+    ack_every: int = 2
+    #: every segment is acknowledged at once until half the receive window has come (DAASS, SLACP section 3)
+    daass: bool = False
+
+    #: RFC 6298 section 2.1
+    initial_rto_ns: int = 1 * SECOND
+    #: RFC 6298 section 2.4
+    min_rto_ns: int = 1 * SECOND
+    #: RFC 6298 section 2.5
+    max_rto_ns: int = 60 * SECOND
+    #: G of RFC 6298: the least the variance term of the RTO can be
+    granularity_ns: int = 1 * MS
+    #: the timers' clock: a timer expires at a multiple of it and round-trip times are counted in it; 0: exact
+    tick_ns: int = 0
+
+    #: what the receiver can hold: the largest window it offers
+    receive_buffer: int = 65_535
+    #: what `write` takes in before octets are acknowledged
+    send_buffer: int = 1 << 20
+
+    #: SYNs sent before connecting fails; then also how often a segment is sent again before giving up
+    syn_retries: int = 6
+    data_retries: int = 15
+    #: 2 MSL (RFC 9293 section 3.4.2 says four minutes; Linux keeps one)
+    time_wait_ns: int = 60 * SECOND
+    #: after an idle RTO the window starts from IW again (RFC 5681 section 4.1)
+    restart_after_idle: bool = True
+
+    def __post_init__(self) -> None:
+        _require(64 <= self.mss <= 65_495, "mss", self.mss, "64 to 65495")
+        for name in ("initial_window", "ack_every", "initial_rto_ns", "min_rto_ns", "max_rto_ns", "receive_buffer"):
+            _require(getattr(self, name) > 0, name, getattr(self, name), "more than 0")
+        for name in ("delayed_ack_ns", "granularity_ns", "tick_ns", "time_wait_ns", "syn_retries", "data_retries"):
+            _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+        _require(self.min_rto_ns <= self.max_rto_ns, "max_rto_ns", self.max_rto_ns, "min_rto_ns or more")
+        # RFC 9293 section 3.8.6.3
+        _require(self.delayed_ack_ns <= 500 * MS, "delayed_ack_ns", self.delayed_ack_ns, "half a second at most")
+        _require(self.send_buffer >= self.mss, "send_buffer", self.send_buffer, "mss or more")
+        most = MAX_UNSCALED_WINDOW << (MAX_WINDOW_SCALE if self.window_scaling else 0)
+        _require(self.receive_buffer <= most, "receive_buffer", self.receive_buffer, f"{most} at most")
+
+
+def _require(holds: bool, name: str, value: object, wanted: str) -> None:
+    if not holds:
+        raise ValueError(f"{name} is {value}: must be {wanted}")

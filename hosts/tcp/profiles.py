@@ -1,0 +1,78 @@
+"""The userspace TCPs by name: `--tcp user:NAME` on the live tiers, `--tcp NAME` on tier `model`.
+
+Read first: the SLACP paper's sections 3 and 4 for `reference` and the `enhanced` ones; COMPARISON section 4 for the
+500 ms clock.
+
+A profile is a configuration of one machine; a name that the kernel's profiles (`hosts/profiles.py`) have too is the
+same TCP, as exactly as the papers put it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from hosts.tcp.config import MS, SECOND, TcpConfig
+
+
+@dataclass(frozen=True, slots=True)
+class UserProfile:
+    """One named TCP; its `mss` is the scenario's to say (MTU - 40)."""
+
+    name: str
+    description: str
+    config: TcpConfig
+
+
+#: The SLACP paper's hosts: Linux 2.4. 3 s before the first sample and a variance term of 200 ms at least were
+#: Linux's then; ours where the paper is silent.
+_REFERENCE = TcpConfig(
+    recovery="newreno",
+    initial_window=1,
+    limited_transmit=False,
+    window_scaling=False,
+    timestamps=False,
+    delayed_ack_ns=200 * MS,
+    initial_rto_ns=3 * SECOND,
+    min_rto_ns=200 * MS,
+    max_rto_ns=120 * SECOND,
+    granularity_ns=200 * MS,
+)
+_ENHANCED = replace(
+    _REFERENCE,
+    recovery="sack",
+    initial_window=4,
+    limited_transmit=True,
+    window_scaling=True,
+    frto=True,
+    daass=True,
+    receive_buffer=1 << 20,
+)
+_RFC = TcpConfig(receive_buffer=1 << 20)
+
+USER_PROFILES: Mapping[str, UserProfile] = MappingProxyType(
+    {
+        profile.name: profile
+        for profile in (
+            UserProfile(
+                "reference",
+                "the SLACP paper's reference: NewReno, IW 1, no SACK, no window scaling, delayed ACK 200 ms",
+                _REFERENCE,
+            ),
+            UserProfile(
+                "enhanced",
+                "IW 4, window scaling, SACK, limited transmit, F-RTO, DAASS",
+                _ENHANCED,
+            ),
+            UserProfile(
+                "enhanced-cbi",
+                "enhanced, and ssthresh of the previous connection is reused",
+                replace(_ENHANCED, cbi=True),
+            ),
+            UserProfile("enhanced-daass", "enhanced without DAASS", replace(_ENHANCED, daass=False)),
+            UserProfile("reno", "Reno (RFC 5681), SACK off", replace(_RFC, recovery="reno")),
+            UserProfile("newreno", "NewReno (RFC 6582), SACK off", replace(_RFC, recovery="newreno")),
+            UserProfile("sack", "Reno's windows with SACK recovery (RFC 6675)", _RFC),
+            UserProfile("sack-ecn", "sack, and ECN (RFC 3168)", replace(_RFC, ecn=True)),
+        )
+    }
+)

@@ -1,0 +1,171 @@
+"""A TCP segment in its IP packet, as an object.
+
+Read first: RFC 9293 section 3.1; RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECN).
+
+Numbers (`seq`, `ack`, SACK blocks, timestamps) are 32-bit and wrap, as on the wire; the machines unwrap them
+(`sequence.py`). A payload is octets on the live tiers; in virtual time a segment has only a size. Whatever carries
+segments counts them by `len()`, the octets of the whole IPv4 packet. Segments do not change once sent, but for `ecn`,
+which a queue may set to CE.
+
+Left out: octets (`wire.py`), urgent data, IP options and fragments.
+"""
+
+from typing import NamedTuple
+
+FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = 1, 2, 4, 8, 16, 32, 64, 128
+
+#: the ECN field of the IP header (RFC 3168 section 5)
+NOT_ECT, ECT1, ECT0, CE = 0, 1, 2, 3
+
+IP_HEADER_BYTES = 20
+TCP_HEADER_BYTES = 20
+HEADER_BYTES = IP_HEADER_BYTES + TCP_HEADER_BYTES
+#: RFC 9293 section 3.1: the data offset has four bits
+MAX_OPTION_BYTES = 40
+
+
+class Flow(NamedTuple):
+    """Who sends to whom: IPv4 addresses as integers, and ports."""
+
+    source: int
+    source_port: int
+    destination: int
+    destination_port: int
+
+    def reversed(self) -> "Flow":
+        """The opposite direction."""
+        return Flow(self.destination, self.destination_port, self.source, self.source_port)
+
+
+class SynOptions(NamedTuple):
+    """What only a SYN carries; None or False: the option is not there."""
+
+    mss: int | None = None
+    window_scale: int | None = None
+    sack_permitted: bool = False
+
+    @property
+    def nbytes(self) -> int:
+        """Octets of these options, before padding."""
+        return (
+            (0 if self.mss is None else 4) + (0 if self.window_scale is None else 3) + (2 if self.sack_permitted else 0)
+        )
+
+
+class Option(NamedTuple):
+    """An option no field exists for (as the experimental ones, RFC 6994): its kind and the octets behind its length."""
+
+    kind: int
+    data: bytes
+
+
+#: left edge (first octet), right edge (the octet behind the last), 32-bit
+SackBlock = tuple[int, int]
+#: TSval and TSecr, 32-bit
+Timestamps = tuple[int, int]
+
+
+class Segment:
+    """One segment.
+
+    `window` is the 16-bit field, unscaled. `length` is the payload's size; `payload` the octets, or None where only
+    the size counts. `number` is the IPv4 identification (0: not given).
+    """
+
+    __slots__ = (
+        "ack",
+        "ecn",
+        "extra",
+        "flags",
+        "flow",
+        "length",
+        "nbytes",
+        "number",
+        "payload",
+        "sack",
+        "seq",
+        "syn",
+        "timestamps",
+        "window",
+    )
+
+    def __init__(
+        self,
+        flow: Flow,
+        seq: int,
+        ack: int,
+        flags: int,
+        window: int,
+        length: int = 0,
+        payload: bytes | None = None,
+        sack: tuple[SackBlock, ...] = (),
+        timestamps: Timestamps | None = None,
+        syn: SynOptions | None = None,
+        extra: tuple[Option, ...] = (),
+        ecn: int = NOT_ECT,
+        number: int = 0,
+    ) -> None:
+        self.flow = flow
+        self.seq = seq
+        self.ack = ack
+        self.flags = flags
+        self.window = window
+        self.length = length
+        self.payload = payload
+        self.sack = sack
+        self.timestamps = timestamps
+        self.syn = syn
+        self.extra = extra
+        self.ecn = ecn
+        self.number = number
+        nbytes = HEADER_BYTES + length
+        if sack or timestamps is not None or syn is not None or extra:
+            nbytes += option_bytes(sack, timestamps, syn, extra)
+        #: octets of the IPv4 packet
+        self.nbytes = nbytes
+
+    def __len__(self) -> int:
+        return self.nbytes
+
+    def __repr__(self) -> str:
+        names = "".join(
+            letter
+            for bit, letter in (
+                (SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ACK, "."), (URG, "U"), (ECE, "E"), (CWR, "W"),
+            )
+            if self.flags & bit
+        )  # fmt: skip
+        words = [f"{names or 'none'} {self.seq}:{(self.seq + self.length) & 0xFFFF_FFFF}({self.length})"]
+        if self.flags & ACK:
+            words.append(f"ack {self.ack}")
+        words.append(f"win {self.window}")
+        if self.sack:
+            words.append("sack " + " ".join(f"{left}:{right}" for left, right in self.sack))
+        if self.timestamps is not None:
+            words.append(f"TS {self.timestamps[0]}/{self.timestamps[1]}")
+        if self.syn is not None:
+            words.append(str(self.syn))
+        if self.extra:
+            words.append(str(self.extra))
+        if self.ecn:
+            words.append(("", "ECT1", "ECT0", "CE")[self.ecn])
+        return f"<{' '.join(words)}>"
+
+
+def option_bytes(
+    sack: tuple[SackBlock, ...],
+    timestamps: Timestamps | None,
+    syn: SynOptions | None,
+    extra: tuple[Option, ...],
+) -> int:
+    """Return the octets these options take in the header, padded to four."""
+    nbytes = 0
+    if sack:
+        nbytes += 2 + 8 * len(sack)
+    if timestamps is not None:
+        nbytes += 10
+    if syn is not None:
+        nbytes += syn.nbytes
+    for option in extra:
+        nbytes += 2 + len(option.data)
+    return nbytes + 3 & ~3
