@@ -83,7 +83,7 @@ class Connection:
         raise NotImplementedError
 
     def write(self, data: bytes | int) -> int:
-        """Take octets to send, or just so many of them (size-only, for virtual time; not mixed); return how many were taken.
+        """Take octets to send, or just so many of them (virtual time); return how many were taken.
 
         May be called as soon as the connection is opened. Raises RuntimeError after `close`.
         """

@@ -68,7 +68,7 @@ USER_PROFILES: Mapping[str, UserProfile] = MappingProxyType(
                 "enhanced, and ssthresh of the previous connection is reused",
                 replace(_ENHANCED, cbi=True),
             ),
-            UserProfile("enhanced-daass", "enhanced without DAASS", replace(_ENHANCED, daass=False)),
+            UserProfile("enhanced-no-daass", "enhanced without DAASS", replace(_ENHANCED, daass=False)),
             UserProfile("reno", "Reno (RFC 5681), SACK off", replace(_RFC, recovery="reno")),
             UserProfile("newreno", "NewReno (RFC 6582), SACK off", replace(_RFC, recovery="newreno")),
             UserProfile("sack", "Reno's windows with SACK recovery (RFC 6675)", _RFC),
