@@ -16,7 +16,7 @@ from typing import Protocol
 
 from linklayer.classify import Classifier
 from linklayer.link import FrameError, Link, Scheme
-from linklayer.queues import DropTail
+from linklayer.queues import Queue
 from linklayer.timerfd import TimerFd
 
 #: packets and frames taken in one turn: bounds the time the other side of the loop waits
@@ -87,7 +87,7 @@ class Station:
         link: Link,
         scheme: Scheme,
         radio: Radio,
-        queues: Sequence[DropTail],
+        queues: Sequence[Queue],
         classifier: Classifier,
         report: Callable[[int], None],
         report_interval_ns: int,
@@ -123,8 +123,8 @@ class Station:
         self._link, self._emit, self._parse = link, scheme.emit, scheme.parse
         if not link.flow_control:
             for channel, queue in enumerate(self._queues):
-                while queue.nbytes:
-                    self._pass(queue.pop(), channel, now)
+                while (packet := queue.pop(now)) is not None:
+                    self._pass(packet, channel, now)
 
     def run(self) -> None:
         """Drive the link until stopped."""
@@ -167,7 +167,7 @@ class Station:
         link.handle_deadline(now)
         self._deliver()
         if link.flow_control:
-            self._queue_packets()
+            self._queue_packets(now)
             self._fill_radio(now)
         else:
             self._pass_packets(now)
@@ -181,20 +181,20 @@ class Station:
         while link.poll_given_up() is not None:
             pass
 
-    def _queue_packets(self) -> None:
+    def _queue_packets(self, now: int) -> None:
         read, channel_of, queues = self._port.read, self._classifier.channel, self._queues
         for _ in range(BATCH):
             packet = read()
             if packet is None:
                 break
-            queues[channel_of(packet)].push(packet)
+            queues[channel_of(packet)].push(packet, now)
 
     def _fill_radio(self, now: int) -> None:
         link, radio, queues = self._link, self._radio, self._queues
         while radio.has_room():
             for channel, queue in enumerate(queues):
-                if queue.nbytes and link.wants_packet(channel):
-                    link.handle_packet(queue.pop(), channel)
+                if queue.nbytes and link.wants_packet(channel) and (packet := queue.pop(now)) is not None:
+                    link.handle_packet(packet, channel)
             frame = link.poll_frame(now)
             if frame is None:
                 break

@@ -1,39 +1,370 @@
-"""The IP queue."""
+"""Queues: drop-tail, RED and CoDel."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isqrt, sqrt
+from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linklayer.queues import DropTail
+from linklayer.queues import MS, CoDel, DropTail, Queue, Red
+
+NOT_ECT, ECT1, ECT0, CE = 0, 1, 2, 3
 
 
-@given(st.integers(1, 200), st.lists(st.one_of(st.none(), st.binary(min_size=1, max_size=80))))
-def test_a_fifo_that_never_holds_more_than_its_limit(limit: int, steps: list[bytes | None]) -> None:
-    queue, model, drops = DropTail(limit), [], 0
-    for step in steps:
-        if step is None:
-            if model:
-                assert queue.pop() == model.pop(0)
-            else:
-                with pytest.raises(IndexError):
-                    queue.pop()
+@dataclass(slots=True, eq=False)
+class Packet:
+    """A packet as TCP in virtual time sends it: only a size."""
+
+    nbytes: int = 1000
+    ecn: int = NOT_ECT
+
+    def __len__(self) -> int:
+        return self.nbytes
+
+
+# -- what every queue keeps --------------------------------------------------------------------------------------
+
+LIMIT_BYTES, LIMIT_PACKETS = 9000, 7
+
+KINDS: dict[str, Callable[[], DropTail]] = {
+    "drop-tail": lambda: DropTail(LIMIT_BYTES, LIMIT_PACKETS),
+    "RED": lambda: Red(
+        Random(1), 2, 4, limit_bytes=LIMIT_BYTES, limit_packets=LIMIT_PACKETS, weight=0.3, packet_time_ns=MS
+    ),
+    "CoDel": lambda: CoDel(limit_bytes=LIMIT_BYTES, limit_packets=LIMIT_PACKETS, interval_ns=10 * MS),
+}
+
+#: milliseconds that pass, then a packet that comes, or None: one is taken
+STEPS = st.lists(
+    st.tuples(st.integers(0, 30), st.none() | st.builds(Packet, st.integers(1, 4000), st.sampled_from([0, 1, 2, 3]))),
+    max_size=200,
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(steps=STEPS)
+def test_limits_hold_order_stays_and_nothing_is_lost_uncounted(
+    kind: str, steps: list[tuple[int, Packet | None]]
+) -> None:
+    queue = KINDS[kind]()
+    now = pushed = popped = refused = 0
+    #: packets in the queue, oldest first
+    waiting: deque[Packet] = deque()
+    for passed, packet in steps:
+        now += passed * MS
+        if packet is None:
+            taken = queue.pop(now)
+            # CoDel may have dropped packets on the way, from the front
+            while waiting and (first := waiting.popleft()) is not taken:
+                assert kind == "CoDel", first
+            popped += taken is not None
         else:
-            fits = sum(map(len, model)) + len(step) <= limit
-            assert queue.push(step) is fits
-            if fits:
-                model.append(step)
+            pushed += 1
+            if queue.push(packet, now):
+                waiting.append(packet)
             else:
-                drops += 1
-        assert (len(queue), queue.nbytes, queue.drops) == (len(model), sum(map(len, model)), drops)
+                refused += 1
+        assert list(queue._packets) == list(waiting)
+        assert len(queue) == len(waiting) <= LIMIT_PACKETS
+        assert queue.nbytes == sum(map(len, waiting)) <= LIMIT_BYTES
+        assert pushed == popped + queue.drops + len(queue)
+        assert queue.drops == refused or kind == "CoDel"
 
 
-def test_a_packet_that_just_fits_is_taken() -> None:
-    queue = DropTail(3)
-    assert queue.push(b"abc")
-    assert not queue.push(b"d")
+@pytest.mark.parametrize("kind", KINDS)
+def test_there_is_nothing_in_an_empty_queue(kind: str) -> None:
+    queue: Queue = KINDS[kind]()
+    assert queue.pop(0) is None
+    assert (len(queue), queue.nbytes, queue.drops, queue.marks) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("make", [DropTail, lambda *limits: CoDel(limit_bytes=limits[0], limit_packets=limits[1])])
+def test_a_packet_that_just_fits_is_taken(make: Callable[..., DropTail]) -> None:
+    by_bytes, by_packets = make(3, None), make(None, 2)
+    assert by_bytes.push(b"abc", 0)
+    assert not by_bytes.push(b"d", 0)
+    assert [by_packets.push(b"abc", 0) for _ in range(3)] == [True, True, False]
+    assert (by_bytes.drops, by_packets.drops) == (1, 1)
 
 
 @pytest.mark.parametrize("limit", [0, -1])
 def test_a_queue_without_room_is_refused(limit: int) -> None:
-    with pytest.raises(ValueError, match="limit_bytes"):
+    with pytest.raises(ValueError, match=f"limit_bytes is {limit}"):
         DropTail(limit)
+    with pytest.raises(ValueError, match=f"limit_packets is {limit}"):
+        DropTail(limit_packets=limit)
+
+
+def test_a_queue_without_a_limit_is_refused() -> None:
+    with pytest.raises(ValueError, match="limit_bytes, limit_packets or both"):
+        DropTail()
+
+
+# -- RED ---------------------------------------------------------------------------------------------------------
+
+
+def test_red_averages_what_arrivals_find_and_decays_while_nothing_waits() -> None:
+    queue = Red(Random(1), 100, 200, limit_packets=100, weight=0.25, packet_time_ns=10)
+    averages = []
+    # finds 0, 1, 2, 3 packets
+    for at in range(4):
+        queue.push(Packet(), at)
+        averages.append(queue.average)
+    # 0 + (1 - 0) / 4; 1/4 + (2 - 1/4) / 4; 11/16 + (3 - 11/16) / 4
+    assert averages == [0, 0.25, 0.6875, 1.265625]
+    for at in range(10, 14):
+        queue.pop(at)
+    # empty since 13: two packets' times pass, average * (3/4)^2
+    queue.push(Packet(), 33)
+    assert queue.average == pytest.approx(1.265625 * 0.5625, rel=1e-12)
+    # it waits still: the average moves towards 1
+    queue.push(Packet(), 99)
+    assert queue.average == pytest.approx(0.711914 + (1 - 0.711914) / 4, rel=1e-6)
+
+
+def test_red_decays_by_the_same_whether_or_not_arrivals_in_between_were_dropped() -> None:
+    def average(arrivals: list[int]) -> float:
+        queue = Red(Random(1), 0, 0, limit_packets=9, weight=0.5, packet_time_ns=10)
+        queue.average, queue._idle_since = 8.0, 0
+        for at in arrivals:
+            assert not queue.push(Packet(), at)
+        return queue.average
+
+    assert average([30]) == average([10, 20, 30]) == 1.0
+
+
+def red_holding(average: float, seed: int, **options: object) -> Red:
+    """Return a RED queue with thresholds 10 and 30 whose average stays at `average` packets, however many come."""
+    queue = Red(Random(seed), 10, 30, limit_packets=1 << 40, weight=1e-12, packet_time_ns=1, **options)  # type: ignore[arg-type]
+    queue.push(Packet(), 0)
+    queue.average = average
+    return queue
+
+
+def gap_moments(p_b: float) -> tuple[float, float]:
+    """Return mean and variance of the gap between two notifications.
+
+    The n-th arrival after one is notified with probability p_b / (1 - n p_b) (Floyd and Jacobson, figure 2), so a gap
+    is longer than n with probability (1 - (n + 1) p_b) / (1 - p_b).
+    """
+    longer = [max(0.0, (1 - (n + 1) * p_b) / (1 - p_b)) for n in range(round(1 / p_b) + 2)]
+    mean = sum(longer)
+    return mean, sum((2 * n + 1) * share for n, share in enumerate(longer)) - mean**2
+
+
+@pytest.mark.parametrize(("average", "p_b"), [(15.0, 0.025), (20.0, 0.05), (29.0, 0.095)])
+def test_red_notifies_in_uniform_gaps_between_the_thresholds(average: float, p_b: float) -> None:
+    queue = red_holding(average, seed=7)
+    gaps, gap = [], 0
+    while len(gaps) < 4000:
+        packet = Packet(ecn=ECT0)
+        assert queue.push(packet, 0)
+        gap += 1
+        if packet.ecn == CE:
+            gaps.append(gap)
+            gap = 0
+    assert max(gaps) <= 1 / p_b + 1
+    mean, variance = gap_moments(p_b)
+    # 5 standard errors: one seed in 2 million would be farther off
+    assert abs(sum(gaps) / len(gaps) - mean) < 5 * sqrt(variance / len(gaps))
+    assert (queue.marks, queue.drops) == (4000, 0)
+
+
+@pytest.mark.parametrize(("average", "marked"), [(9.99, 0), (10.0, 0), (30.01, 1000), (300.0, 1000)])
+def test_red_marks_nothing_below_and_everything_above(average: float, marked: int) -> None:
+    queue = red_holding(average, seed=1, mark_above=True)
+    for _ in range(1000):
+        queue.push(Packet(ecn=ECT1), 0)
+    assert (queue.marks, queue.drops) == (marked, 0)
+
+
+def test_red_gentle_marks_more_and_more_up_to_twice_the_upper_threshold() -> None:
+    arrivals = 20_000
+    for average, probability in ((29.9, 0.0995), (30.01, 0.1003), (37.5, 0.325), (45.0, 0.55), (60.0, 1.0)):
+        queue = red_holding(average, seed=3, gentle=True, mark_above=True)
+        for _ in range(arrivals):
+            queue.push(Packet(ecn=ECT0), 0)
+        mean, variance = gap_moments(probability) if probability < 1 else (1.0, 0.0)
+        # The number of renewals: mean arrivals / mean, variance arrivals * variance / mean^3. 5 standard errors, and
+        # one for the first gap.
+        assert abs(queue.marks - arrivals / mean) < 5 * sqrt(arrivals * variance / mean**3) + 2
+
+
+@pytest.mark.parametrize(
+    ("average", "mark_above", "ecn", "marks", "drops"),
+    [
+        (25.0, False, ECT0, True, False),
+        (25.0, False, NOT_ECT, False, True),
+        (35.0, False, ECT0, False, True),
+        (35.0, True, ECT0, True, False),
+        (35.0, True, NOT_ECT, False, True),
+    ],
+)
+def test_red_marks_what_can_be_marked_and_drops_the_rest(
+    average: float, mark_above: bool, ecn: int, marks: bool, drops: bool
+) -> None:
+    queue = red_holding(average, seed=5, mark_above=mark_above)
+    for _ in range(200):
+        queue.push(Packet(ecn=ecn), 0)
+    assert (queue.marks > 0, queue.drops > 0) == (marks, drops)
+    assert len(queue) == 201 - queue.drops
+
+
+def test_octets_cannot_be_marked() -> None:
+    queue = red_holding(35.0, seed=5, mark_above=True)
+    assert not queue.push(bytes(100), 0)
+    assert (queue.marks, queue.drops) == (0, 1)
+
+
+def test_weight_one_marks_exactly_what_finds_the_threshold_reached() -> None:
+    queue = Red(Random(1), 3, 3, limit_packets=10, weight=1, mark_above=True)
+    packets = [Packet(ecn=ECT0) for _ in range(12)]
+    took = [queue.push(packet, 0) for packet in packets]
+    assert [packet.ecn for packet in packets] == [ECT0] * 3 + [CE] * 7 + [ECT0] * 2
+    assert took == [True] * 10 + [False] * 2
+    for _ in range(8):
+        queue.pop(1)
+    assert queue.push(late := Packet(ecn=ECT0), 1)
+    assert late.ecn == ECT0
+
+
+def test_red_draws_from_its_generator_only() -> None:
+    def marks(seed: int) -> list[int]:
+        queue = red_holding(20.0, seed)
+        packets = [Packet(ecn=ECT0) for _ in range(500)]
+        for packet in packets:
+            queue.push(packet, 0)
+        return [number for number, packet in enumerate(packets) if packet.ecn == CE]
+
+    assert marks(1) == marks(1) != marks(2)
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "options", "message"),
+    [
+        ((5, 4), {}, "thresholds are 5 and 4"),
+        ((-1, 4), {}, "thresholds are -1 and 4"),
+        ((1, 4), {"max_p": 0}, "max_p is 0"),
+        ((1, 4), {"weight": 1.5}, "weight is 1.5"),
+        ((1, 4), {"packet_time_ns": None}, "packet_time_ns must be"),
+        ((0, 0), {"gentle": True}, "gentle needs more"),
+        ((1, 4), {"limit_packets": None}, "a queue needs"),
+    ],
+)
+def test_red_refuses_what_makes_no_sense(thresholds: tuple[int, int], options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Red(Random(1), *thresholds, **({"limit_packets": 9, "packet_time_ns": 1} | options))  # type: ignore[arg-type]
+
+
+# -- CoDel -------------------------------------------------------------------------------------------------------
+
+INTERVAL, TARGET = 100 * MS, 5 * MS
+
+
+def standing(ecn: int, sojourn_ns: int = 20 * MS) -> Iterator[tuple[CoDel, int]]:
+    """Yield a CoDel queue before each packet that leaves it, one per ms, all having waited `sojourn_ns`."""
+    queue = CoDel(limit_packets=1000)
+    for now in range(0, 3000 * MS, MS):
+        queue.push(Packet(ecn=ecn), now)
+        if now >= sojourn_ns:
+            yield queue, now
+
+
+def drop_times(ecn: int, count: int) -> list[int]:
+    """Return when the first `count` packets were notified.
+
+    Each drop makes the next packet younger by a ms; only few are looked at, so that the wait stays above the target.
+    """
+    times: list[int] = []
+    for queue, now in standing(ecn):
+        before = queue.drops + queue.marks
+        queue.pop(now)
+        times += [now] * (queue.drops + queue.marks - before)
+        if len(times) >= count:
+            return times
+    raise AssertionError(f"only {len(times)} were notified")
+
+
+@pytest.mark.parametrize("ecn", [NOT_ECT, ECT0])
+def test_codel_notifies_after_an_interval_and_then_at_interval_over_root_count(ecn: int) -> None:
+    # The first packet has waited 20 ms at 20 ms; an interval later the first is notified.
+    at = 20 * MS + INTERVAL
+    expected = [at]
+    for count in range(1, 8):
+        at += isqrt(INTERVAL * INTERVAL // count)
+        # packets leave at whole ms
+        expected.append(-(-at // MS) * MS)
+    assert drop_times(ecn, 8) == expected
+    assert expected[1:4] == [220 * MS, 291 * MS, 349 * MS]
+
+
+def test_codel_marks_what_can_be_marked_and_drops_the_rest() -> None:
+    for ecn, marks, drops in ((ECT1, 4, 0), (NOT_ECT, 0, 4)):
+        for queue, now in standing(ecn):
+            packet = queue.pop(now)
+            assert packet is not None
+            if queue.marks + queue.drops == 4:
+                break
+        assert (queue.marks, queue.drops) == (marks, drops)
+        assert packet.ecn == (CE if ecn else NOT_ECT)  # type: ignore[attr-defined]
+
+
+def test_codel_leaves_a_short_wait_alone() -> None:
+    for queue, now in standing(NOT_ECT, sojourn_ns=TARGET - MS):
+        assert queue.pop(now) is not None
+    assert queue.drops == 0
+
+
+def test_codel_leaves_the_last_packet_alone_however_long_it_waits() -> None:
+    queue = CoDel(limit_packets=10)
+    for now in range(0, 3000 * MS, 200 * MS):
+        queue.push(Packet(), now)
+        assert queue.pop(now + 150 * MS) is not None
+    assert queue.drops == 0
+
+
+def test_codel_stops_when_the_wait_is_short_again_and_goes_on_where_it_was_soon_after() -> None:
+    queue = CoDel(limit_packets=10_000)
+    now = 0
+
+    def leave(packets: int, sojourn_ns: int) -> list[int]:
+        """Take packets, one per ms, that have each waited this long; return when some were notified."""
+        nonlocal now
+        times = []
+        for _ in range(packets):
+            # two waiting packets of the age wanted: one leaves, one keeps the queue above the MTU
+            queue._packets.clear()
+            queue._arrivals.clear()
+            queue.nbytes = 0
+            for _ in range(3):
+                queue.push(Packet(ecn=ECT0), now - sojourn_ns)
+            before = queue.marks
+            queue.pop(now)
+            times += [now] * (queue.marks - before)
+            now += MS
+        return times
+
+    first = leave(1000, 20 * MS)
+    gaps = [after - before for before, after in pairwise(first)]
+    assert gaps == sorted(gaps, reverse=True)
+    assert len(first) > 20
+    assert leave(100, 1 * MS) == []
+    again = leave(400, 20 * MS)
+    # An interval passes anew; then the rate starts from the count of last time, not from one.
+    assert again[0] == 1100 * MS + INTERVAL
+    assert again[1] - again[0] == pytest.approx(INTERVAL / sqrt(len(first) - 1), abs=MS)
+    # After a long rest it starts from one.
+    assert leave(3000, 1 * MS) == []
+    last = leave(400, 20 * MS)
+    assert last[1] - last[0] == INTERVAL
+
+
+@pytest.mark.parametrize("option", ["target_ns", "interval_ns", "mtu_bytes"])
+def test_codel_refuses_what_makes_no_sense(option: str) -> None:
+    with pytest.raises(ValueError, match=f"{option} is 0"):
+        CoDel(limit_packets=1, **{option: 0})
