@@ -32,4 +32,8 @@ class Classifier:
             dscp, protocol = (packet[0] & 0xF) << 2 | packet[1] >> 6, packet[6]
         else:
             return RELIABLE
+        return self.channel_of(dscp, protocol)
+
+    def channel_of(self, dscp: int, protocol: int) -> int:
+        """Return the channel for a packet with this DiffServ code point and IP protocol number."""
         return FAST if dscp in self.fast_dscp or protocol in self.fast_protocols else RELIABLE

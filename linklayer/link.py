@@ -104,6 +104,10 @@ class Scheme:
     repairs: bool
     #: (options, random numbers, now) -> endpoint; options are the scheme's own, or None for its defaults
     make: Callable[[Any, Random, int], Link]
+    #: the same for packets that have a size and no octets, as in virtual time
+    make_sized: Callable[[Any, Random, int], Link]
+    #: (frame, offsets of its wrong bits) -> what `parse` would make of its octets; None: FrameError
+    damage: Callable[[Any, tuple[int, ...]], Any | None]
     emit: Callable[[Any], bytes]
     #: raises FrameError
     parse: Callable[[bytes], Any]

@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from linklayer import plain
 from linklayer.link import Scheme
-from linklayer.slacp import ReedSolomon, Slacp, SlacpConfig, wire, words
+from linklayer.slacp import Counting, ReedSolomon, Slacp, SlacpConfig, wire, words
 from linklayer.slacp.frames import MAX_OVERHEAD_BYTES
 
 #: link types of captures, free for everybody (the registry of link-layer header types)
@@ -17,6 +17,8 @@ NONE = Scheme(
     overhead_bytes=plain.TRAILER_BYTES,
     repairs=False,
     make=lambda options, rng, now: plain.Plain(),
+    make_sized=lambda options, rng, now: plain.Plain(),
+    damage=lambda frame, bit_errors: None,
     emit=plain.emit,
     parse=plain.parse,
     describe=plain.describe,
@@ -29,6 +31,8 @@ SLACP = Scheme(
     overhead_bytes=MAX_OVERHEAD_BYTES,
     repairs=True,
     make=lambda options, rng, now: Slacp(options or SlacpConfig(), ReedSolomon(), rng, now),
+    make_sized=lambda options, rng, now: Slacp(options or SlacpConfig(), Counting(), rng, now),
+    damage=wire.damage,
     emit=wire.emit,
     parse=wire.parse,
     describe=words.describe,

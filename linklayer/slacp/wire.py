@@ -121,3 +121,14 @@ def parse(octets: bytes) -> Frame | Damaged:
     if length != HELLO_BYTES:
         raise FrameError("hello frame of the wrong length")
     return Hello(tx, seq, tag, bool(flags & FLAG_ESTABLISHED), _NUMBER.unpack(body)[0] & NUMBER_MASK)
+
+
+def damage(frame: Frame, bit_errors: tuple[int, ...]) -> Damaged | None:
+    """Return what `parse` would make of the octets of `frame` with the bits at these offsets flipped.
+
+    None stands for FrameError. Takes frames of size-only packets, too.
+    """
+    if isinstance(frame, Ack | Hello) or min(bit_errors) < 8 * HEADER_BYTES:
+        return None
+    seq = frame.seq if isinstance(frame, Data) else frame.base
+    return Damaged(frame.tag, frame.channel, frame.tx, seq)
