@@ -1,0 +1,51 @@
+"""Virtual time: what happens next, and when.
+
+Rules kept here: events happen in the order (time, priority, insertion), so that a run is the same wherever and however
+often it is made. An event cannot be taken back: a timer that has moved finds out when it wakes, and goes back to sleep.
+"""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, Final
+
+#: priorities: what happens in the network, and what looks at it or counts it at an instant, after that instant's events
+NETWORK: Final = 0
+OBSERVER: Final = 1
+
+
+class Clock:
+    """The time `now`, in ns since the clock was made, and the events that are to come."""
+
+    __slots__ = ("_count", "_events", "_stopped", "now")
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._events: list[tuple[int, int, int, Callable[[Any], object], Any]] = []
+        self._count = 0
+        self._stopped = False
+
+    def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = NETWORK) -> None:
+        """Call `call(argument)` at `time`. Raises ValueError for a time that is over."""
+        if time < self.now:
+            raise ValueError(f"time is {time}, now is {self.now}: an event cannot lie in the past")
+        self._count = count = self._count + 1
+        heappush(self._events, (time, priority, count, call, argument))
+
+    def run(self, until: int | None = None) -> None:
+        """Let the events happen until none is left or `stop` is called; with `until`, up to and with that time.
+
+        Afterwards `now` is `until`, unless it was stopped (or there is none): then it is the time of the last event.
+        """
+        self._stopped = False
+        events = self._events
+        while events and not self._stopped:
+            if until is not None and events[0][0] > until:
+                break
+            self.now, _, _, call, argument = heappop(events)
+            call(argument)
+        if until is not None and not self._stopped and until > self.now:
+            self.now = until
+
+    def stop(self) -> None:
+        """End `run` after the present event."""
+        self._stopped = True

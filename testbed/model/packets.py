@@ -1,0 +1,35 @@
+"""What travels in virtual time: packets that have a size and no octets."""
+
+from typing import Final, Protocol
+
+from hosts.tcp.segment import NOT_ECT, Flow
+
+#: IP protocol numbers
+TCP: Final = 6
+UDP: Final = 17
+
+
+class Packet(Protocol):
+    """A segment (`hosts/tcp/segment.py`) or a datagram: `len()` is the octets of the whole IP packet."""
+
+    @property
+    def flow(self) -> Flow:
+        """Who sends to whom."""
+
+    def __len__(self) -> int: ...
+
+
+class Datagram:
+    """A UDP datagram in its IP packet of `nbytes` octets. `sequence` and `sent_at` are what its payload says."""
+
+    __slots__ = ("ecn", "flow", "nbytes", "sent_at", "sequence")
+
+    def __init__(self, flow: Flow, nbytes: int, sequence: int, sent_at: int) -> None:
+        self.flow = flow
+        self.nbytes = nbytes
+        self.sequence = sequence
+        self.sent_at = sent_at
+        self.ecn = NOT_ECT
+
+    def __len__(self) -> int:
+        return self.nbytes

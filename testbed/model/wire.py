@@ -1,0 +1,145 @@
+"""A wired link in virtual time, one direction; and the router that joins several.
+
+Rules kept here:
+
+- Times are exact: n packets back to back take their exact time, rounded up to a whole ns once (as `channel/hop.py`).
+- A packet's fate is decided in the order of sending, by when its first and last bit are on the wire. A damaged packet
+  is a lost one: a wire has a frame check.
+- Every packet goes through the queue, also where the wire is free, since a queue that manages itself must see it.
+- Few events: one per packet that finds the wire free, two per packet that has to wait in a queue.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from channel.errors import INTACT, ErrorModel, Fate
+from linklayer.queues import Queue
+from testbed.model.clock import Clock
+from testbed.model.packets import Packet
+
+_SECOND_NS: Final = 1_000_000_000
+
+#: takes a packet: a wire's, a router's, a station's or a host's
+Deliver = Callable[[Any], object]
+
+
+class Wire:
+    """Carries packets to `deliver`, which is called `delay_ns` after a packet's last bit has left.
+
+    `rate_bps` None is infinitely fast. `queue` holds what waits for the transmitter, without the packet that is being
+    sent; None is one that holds everything. `errors` None is a clean wire. Raises ValueError for a rate or a delay
+    that cannot be.
+    """
+
+    __slots__ = (
+        "_at",
+        "_clock",
+        "_delay_ns",
+        "_deliver",
+        "_free",
+        "_judge",
+        "_queue",
+        "_rate_bps",
+        "_waking",
+        "corrupted",
+        "nbytes",
+        "packets",
+    )
+
+    def __init__(
+        self,
+        clock: Clock,
+        deliver: Deliver,
+        *,
+        rate_bps: int | None = None,
+        delay_ns: int = 0,
+        queue: Queue | None = None,
+        errors: ErrorModel | None = None,
+    ) -> None:
+        if rate_bps is not None and rate_bps <= 0:
+            raise ValueError(f"rate_bps is {rate_bps}: must be more than 0")
+        if delay_ns < 0:
+            raise ValueError(f"delay_ns is {delay_ns}: must not be negative")
+        self._clock, self._at, self._deliver = clock, clock.at, deliver
+        #: bit/s; an infinitely fast wire takes no time whatever the rate, so its packets have no bits
+        self._rate_bps = rate_bps
+        self._delay_ns = delay_ns
+        self._queue = queue
+        self._judge = None if errors is None else errors.judge
+        #: when the transmitter is free, in ns times the rate: exact
+        self._free = 0
+        #: whether a wakeup is due that takes the next packet from the queue
+        self._waking = False
+        #: packets put on the wire, their octets, and those of them that were lost there
+        self.packets = 0
+        self.nbytes = 0
+        self.corrupted = 0
+
+    @property
+    def congestion_drops(self) -> int:
+        """Packets lost in the queue."""
+        return 0 if self._queue is None else self._queue.drops
+
+    def send(self, packet: Packet) -> None:
+        """Take a packet to transmit: it leaves, waits, or is dropped by the queue."""
+        now = self._clock.now
+        rate = self._rate_bps
+        if rate is None:
+            self._transmit(packet, now, 0, 1)
+            return
+        start = now * rate
+        free = self._free
+        queue = self._queue
+        if queue is None:
+            self._transmit(packet, start if start > free else free, 8 * _SECOND_NS * len(packet), rate)
+        elif queue.push(packet, now) and not self._waking:
+            if start >= free:
+                self._send_next(start, rate)
+            else:
+                self._waking = True
+                self._at(-(-free // rate), self._wake)
+
+    def _transmit(self, packet: Packet, start: int, work: int, rate: int) -> None:
+        """Put a packet on the wire; times are in ns times `rate`."""
+        self._free = end = start + work
+        self.packets += 1
+        self.nbytes += len(packet)
+        left_at = -(-end // rate)
+        if self._judge is not None:
+            verdict = self._judge(start // rate, left_at, len(packet))
+            if verdict is not INTACT and verdict.fate is not Fate.INTACT:
+                self.corrupted += 1
+                return
+        self._at(left_at + self._delay_ns, self._deliver, packet)
+
+    def _wake(self, _: object) -> None:
+        """Send the next packet of the queue: the transmitter is free now."""
+        rate = self._rate_bps
+        assert rate is not None
+        self._waking = False
+        self._send_next(self._free, rate)
+
+    def _send_next(self, start: int, rate: int) -> None:
+        queue = self._queue
+        assert queue is not None
+        packet = queue.pop(self._clock.now)
+        if packet is None:
+            # a queue that manages itself may have dropped what was left
+            return
+        self._transmit(packet, start, 8 * _SECOND_NS * len(packet), rate)  # type: ignore[arg-type]
+        if len(queue):
+            self._waking = True
+            self._at(-(-self._free // rate), self._wake)
+
+
+class Router:
+    """Hands each packet to the route of its destination. Routes may be added while it is used."""
+
+    __slots__ = ("routes",)
+
+    def __init__(self, routes: Mapping[int, Deliver] | None = None) -> None:
+        self.routes: dict[int, Deliver] = dict(routes or {})
+
+    def deliver(self, packet: Packet) -> None:
+        """Pass on one packet. Raises KeyError for a destination without a route."""
+        self.routes[packet.flow.destination](packet)
