@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,10 @@ def tshark(path: Path, *args: str, home: Path | None = None, script: Path | None
     return done.stdout
 
 
-def rows(path: Path, *fields: str, where: str = "", passes: int = 1) -> list[Row]:
-    """These fields of every frame that matches the display filter `where`."""
+def rows(path: Path, *fields: str, where: str = "", passes: int = 1, options: Sequence[str] = ()) -> list[Row]:
+    """These fields of every frame that matches the display filter `where`; `options` are Wireshark's, as NAME:VALUE."""
     args = ["-T", "json", *(part for field in fields for part in ("-e", field))]
+    args += [part for option in options for part in ("-o", option)]
     if where:
         args += ["-Y", where]
     if passes == 2:
