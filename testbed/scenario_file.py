@@ -53,7 +53,7 @@ def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario
         what = "is empty" if raw is None else f"holds one {type(raw).__name__}"
         raise ScenarioError(f"{path}: {what}: a scenario is a mapping of keys to values")
     for setting in settings:
-        _apply_setting(raw, setting)
+        apply_setting(raw, setting)
     raw.update({key: value for key, value in overrides.items() if value is not None})
     return validate(raw, str(path), base=path.parent)
 
@@ -88,7 +88,7 @@ def _anchor(raw: Any, base: Path) -> Any:
     return raw
 
 
-def _apply_setting(raw: dict[str, Any], setting: str) -> None:
+def apply_setting(raw: dict[str, Any], setting: str) -> None:
     """Apply one `a.b.0.c=value`; the value is YAML."""
     key, equals, text = setting.partition("=")
     if not equals or not key:

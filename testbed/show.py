@@ -194,7 +194,7 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
 # -- plots ---------------------------------------------------------------------------------------------------
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
     """matplotlib's pyplot, drawing into files."""
     import matplotlib as mpl
 
@@ -208,7 +208,7 @@ def _pyplot() -> Any:
 
 def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
     """Draw goodput, data received, cwnd and losses of some runs over time into one PNG; with radios, SNR and PER."""
-    plt = _pyplot()
+    plt = pyplot()
     radios = any(read_records(folder, "phy") for _, folder in folders)
     names = [
         ("Goodput (1 s mean)", "Mbit/s"),
