@@ -274,6 +274,50 @@ def host(
 
 
 @cli.command()
+@click.argument("paper", required=False)
+@click.option("--only", multiple=True, metavar="GLOB", help="Cells by name, as in 'table2/cra/high/*'.")
+@click.option("--list", "list_", is_flag=True, help="Name the cells and do nothing else.")
+@click.option("--replications", type=click.IntRange(1, 100_000), help="Runs per cell; default: the paper's own number.")
+@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the first replication.")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value of all cells' scenarios.")
+@click.option("--workers", type=click.IntRange(1, 1024), help="Processes; default: one per core.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), help="Keep results, tables and plots there.")
+@click.option("--json", "json_", is_flag=True, help="Print one JSON document instead of the table.")
+def papers(
+    paper: str | None,
+    only: tuple[str, ...],
+    list_: bool,
+    replications: int | None,
+    seed: int,
+    settings: tuple[str, ...],
+    workers: int | None,
+    out: Path | None,
+    json_: bool,
+) -> None:
+    """Compute the tables of PAPER again and show ours beside the paper's; without PAPER, name the papers.
+
+    The result does not depend on the number of workers. docs/experiments.md says what each paper's cells are.
+    """
+    from testbed import papers_command
+
+    if paper is None:
+        papers_command.show_papers()
+    elif list_:
+        papers_command.show_cells(paper, only)
+    else:
+        papers_command.run(
+            paper,
+            only=only,
+            replications=replications,
+            seed=seed,
+            settings=settings,
+            workers=workers,
+            out=out,
+            json_=json_,
+        )
+
+
+@cli.command()
 @click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, help="The page's; 0: any free.")
 @click.option("--bind", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="Others demand the token.")
 @click.option("--demo", is_flag=True, help="Start the demo at once: a fading link on virtual radios, with SLACP.")

@@ -1,0 +1,1 @@
+"""Papers made again, a folder each; what one is, testbed/papers.py says."""

@@ -1,0 +1,95 @@
+"""Ours against the paper's: what agrees, and where it does not.
+
+Rules kept
+- A finding counts only what was computed, and says of how many.
+- A transfer that did not end within three hours is longer than one that did, on both sides.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+
+from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, WORKLOADS, Case
+from testbed.papers import Finding, Headline, Tally, same_order, within
+
+#: medians this close count as agreeing
+NEAR = 0.25
+#: columns that are this close in the paper may be in any order in the lenient count
+TIED = 0.05
+
+#: (ours, paper's) median by cell name
+Medians = Mapping[str, tuple[float, float]]
+
+
+def findings(medians: Medians) -> list[Finding]:
+    """Return everything that can be said of these cells."""
+    found: list[Finding] = []
+    for table in (2, 3, 4):
+        part = {name: pair for name, pair in medians.items() if name.startswith(f"table{table}/")}
+        if part:
+            found.append(within(f"table {table}: medians within 25 %", f"table{table}/within_25_percent", part, NEAR))
+    found += orders(medians)
+    found += headlines(medians)
+    return found
+
+
+def orders(medians: Medians) -> list[Tally]:
+    """In how many rows of table 2 the four columns (TCP, link layer) are in the paper's order."""
+    rows = {
+        f"{dama}/{errors}/{workload}": [Case(2, dama, errors, tcp, workload, link).name for tcp, link in COLUMNS]
+        for dama in DAMA
+        for errors in ERRORS
+        for workload in WORKLOADS
+    }
+    rows = {row: cells for row, cells in rows.items() if all(cell in medians for cell in cells)}
+    if not rows:
+        return []
+    wrong, very_wrong = (
+        tuple(row for row, cells in rows.items() if not same_order([medians[cell] for cell in cells], apart))
+        for apart in (0.0, TIED)
+    )
+    return [
+        Tally("table2/order", "table 2: rows with the four columns in order", len(rows) - len(wrong), len(rows), wrong),
+        Tally(
+            "table2/order_but_ties",
+            "table 2: the same, with columns that lie within 5 % in the paper in any order",
+            len(rows) - len(very_wrong),
+            len(rows),
+            very_wrong,
+        ),
+    ]
+
+
+def headlines(medians: Medians) -> list[Headline]:
+    """The reductions of the transfer time that the paper's abstract names."""
+    found = []
+    for errors in ("high", "vhigh"):
+        name = f"reduction/slacp/rbdc/{errors}"
+        without, with_ = (Case(2, "rbdc", errors, "ref", "1x1MB", link).name for link in ("none", "slacp"))
+        if without in medians and with_ in medians:
+            label = f"SLACP shortens 1 MB at rbdc/{errors}, reference TCP, by"
+            found.append(Headline(name, label, *_reductions(medians[without], medians[with_])))
+    gains = [
+        _reductions(medians[ref], medians[enh])
+        for dama in DAMA
+        for errors in ERRORS
+        for ref, enh in [[Case(2, dama, errors, tcp, "1x1MB", "none").name for tcp in ("ref", "enh")]]
+        if ref in medians and enh in medians
+    ]
+    if gains:
+        label = "enhancements alone shorten 1 MB by, at most"
+        ours, theirs = (_largest(side) for side in zip(*gains, strict=True))
+        found.append(Headline("reduction/enhancements/best", label, ours, theirs))
+    return found
+
+
+def _reductions(before: tuple[float, float], after: tuple[float, float]) -> tuple[float | None, float | None]:
+    """By which share a time became shorter, ours and the paper's."""
+    ours, theirs = (
+        1 - new / old if math.isfinite(old) and math.isfinite(new) else None
+        for old, new in zip(before, after, strict=True)
+    )
+    return ours, theirs
+
+
+def _largest(reductions: Iterable[float | None]) -> float | None:
+    return max((reduction for reduction in reductions if reduction is not None), default=None)

@@ -1,0 +1,82 @@
+"""Every choice behind the SLACP paper's tables: one set for all cells.
+
+Read first: SLACP section 4; docs/channel.md and docs/slacp.md for what the models' own parameters do.
+
+Rules kept
+- No cell has a parameter of its own: cells differ in what the paper's tables name (assignment, error model, TCP,
+  workload, link layer) and in nothing else.
+- What the paper does not say is marked `ours` and has its reason beside it.
+
+`papers slacp --set KEY=VALUE` replaces a value whose key is a scenario's, for all cells.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
+
+Whose = Literal["paper", "ours"]
+
+
+class Parameter(NamedTuple):
+    """One choice: a scenario's key (docs/scenarios.md), its value, whose it is and why."""
+
+    key: str
+    value: Any
+    whose: Whose
+    why: str
+
+
+#: what the scenarios of all cells have in common
+SCENARIO: tuple[Parameter, ...] = (
+    Parameter("mtu", 1450, "paper", "MSS 1410"),
+    Parameter("channel.up.rate_bps", 128_000, "paper", "return link, ST to BAS: what is measured goes this way"),
+    Parameter("channel.down.rate_bps", 512_000, "paper", "forward link"),
+    Parameter("channel.delay_ms", 250, "paper", "one way"),
+    Parameter("channel.framing", "aal5", "ours", "128 kbit/s of ATM cells give 1 MB in the paper's 80 to 85 s"),
+    Parameter("channel.mac_buffer_bytes", 14_400, "paper", "with SLACP, both stations"),
+    Parameter("channel.bare_buffer_bytes", 28_800, "paper", "without SLACP, both stations; there is no IP queue then"),
+    Parameter("link.ip_queue_bytes", 40_000, "paper", "40 kbytes, read as 40000"),
+    Parameter("channel.up.assignment.signalling_ms", 500, "ours", "ST to scheduler and back"),
+    Parameter("channel.up.assignment.timeout_ms", 1060, "ours", "RBDC: four superframes"),
+    Parameter("channel.up.assignment.drain_ms", 1060, "ours", "RBDC: a request empties the buffer while it lives"),
+    Parameter("channel.up.assignment.wait_ms", (0, 0), "ours", "VBDC: without errors the quartiles lie 0.04 s apart"),
+    Parameter("link.slacp.retransmissions", 1, "paper", ""),
+    Parameter("link.slacp.redundancy", 1.0, "paper", "as many redundancy frames as actual ones"),
+    Parameter("link.slacp.block_frames", 8, "ours", "fadelab's default"),
+    Parameter("link.slacp.block_timer_ms", 100, "ours", "fadelab's default"),
+    Parameter("link.slacp.ack_every", 4, "ours", "fadelab's default"),
+    Parameter("link.slacp.in_order", True, "ours", "fadelab's default"),
+    Parameter("limit_s", 10_800, "paper", "three hours: what has not finished by then is reported so"),
+)
+
+#: The directions that have the cell's error model; the other has none. Ours: "satellite errors", and a burst "corrupts
+#: all packets", so acknowledgements meet them, too.
+ERROR_DIRECTIONS: tuple[Literal["up", "down"], ...] = ("up", "down")
+
+#: Ours: 2^20 octets are what takes the paper's time at 128 kbit/s.
+ONE_MB = 1_048_576
+#: The same octets in four flows: 4 x 250 kbytes.
+QUARTER_MB = 256_000
+#: Table 3's first 50 kbytes.
+FIRST_BYTES = 51_200
+#: Where table 3's time is taken. Ours: the sender's acknowledgements, since the paper's other times are elapsed times
+#: of a sender, too.
+FIRST_BYTES_AT: Literal["sender", "receiver"] = "sender"
+
+#: the paper's TCPs, as hosts/tcp/profiles.py has them
+TCP: Mapping[str, str] = MappingProxyType(
+    {
+        "ref": "reference",
+        "enh": "enhanced",
+        "enh+cbi": "enhanced-cbi",
+        "enh-daass": "enhanced-no-daass",
+    }
+)
+
+#: The TCPs that learn from an earlier connection: a transfer of the same kind goes right before the one that counts.
+#: Ours: the paper does not say what its previous connection was.
+WITH_PREDECESSOR = frozenset({"enh+cbi"})
+
+#: The paper's replications, and those of the cells for which it gives medians alone.
+REPLICATIONS = 32
+REDUCED_REPLICATIONS = 5
