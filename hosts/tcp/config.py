@@ -33,6 +33,10 @@ class TcpConfig:
     initial_ssthresh: int | None = None
     #: RFC 3042
     limited_transmit: bool = True
+    #: windows grow by the octets acknowledged, two segments an ACK at most in slow start (RFC 3465), not by the ACK
+    byte_counting: bool = False
+    #: in fast recovery without SACK only the first partial ACK restarts the timer (RFC 6582 section 4); else every one
+    impatient: bool = True
     #: RFC 7323 section 2
     window_scaling: bool = True
     #: RFC 7323 section 3: for round-trip times and PAWS

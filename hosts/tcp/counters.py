@@ -1,0 +1,28 @@
+"""What a connection counts."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a connection has done since it was made."""
+
+    #: all segments, and those with payload
+    segments_sent: int = 0
+    segments_received: int = 0
+    data_segments_sent: int = 0
+    #: payload octets sent, retransmissions included
+    bytes_sent: int = 0
+    #: segments and octets sent again
+    retransmits: int = 0
+    bytes_retransmitted: int = 0
+    #: loss recoveries begun by duplicate ACKs
+    fast_retransmits: int = 0
+    #: RTO expiries
+    timeouts: int = 0
+    #: timeouts that F-RTO found spurious
+    spurious_timeouts: int = 0
+    dupacks: int = 0
+    #: window reductions by ECN-Echo
+    ecn_reductions: int = 0
+    zero_window_probes: int = 0

@@ -1,0 +1,223 @@
+"""The receiving half of a connection: reassembly, acknowledgements, the window offered.
+
+Read first: RFC 9293 sections 3.8.6 and 3.10.7.4, RFC 5681 section 4.2 (when to acknowledge), RFC 2018 section 4 (SACK
+blocks), RFC 3168 section 6.1.3 (ECN-Echo); SLACP section 3 (DAASS).
+
+Rules: an ACK is due at once for a segment out of order, for one that fills a gap, for a duplicate and for a FIN; for
+`ack_every` full segments; otherwise within `delayed_ack_ns`. The right edge of the window never moves to the left, and
+to the right only by a segment or half the buffer (silly window syndrome).
+
+Left out: D-SACK, receive buffers that grow by themselves.
+"""
+
+from hosts.tcp.buffers import Reassembly
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.segment import CE, CWR, FIN, SackBlock, Segment
+from hosts.tcp.sequence import MASK
+from hosts.tcp.shared import Shared
+
+#: RFC 2018 section 3: what fits into 40 octets of options, and beside timestamps
+_BLOCKS, _BLOCKS_WITH_TIMESTAMPS = 4, 3
+
+
+class Receiver:
+    """What has come and what is to be said about it.
+
+    `nxt` is the next octet expected. The connection calls `handle_data` for acceptable segments, `window`, `blocks` and
+    `acknowledged` for every segment it sends, and `handle_deadline` at `ack_at`.
+    """
+
+    __slots__ = (
+        "_ack_every",
+        "_advertised",
+        "_buffer",
+        "_config",
+        "_daass_until",
+        "_first",
+        "_full_bytes",
+        "_octets",
+        "_pending_bytes",
+        "_reassembly",
+        "_shared",
+        "ack_at",
+        "ack_due",
+        "ecn",
+        "ecn_echo",
+        "fin",
+        "nxt",
+        "read_up_to",
+        "sack",
+        "timestamps",
+        "ts_recent",
+        "window_shift",
+    )
+
+    def __init__(self, config: TcpConfig, shared: Shared | None, first: int) -> None:
+        self._config = config
+        self._shared = shared
+        self._buffer = config.receive_buffer
+        self._ack_every = config.ack_every if config.delayed_ack_ns else 1
+        self.nxt = first
+        #: the first octet of data
+        self._first = first
+        #: everything below was read by the application
+        self.read_up_to = first
+        self._octets = bytearray()
+        self._reassembly = Reassembly()
+        #: number of the peer's FIN, once it has come
+        self.fin: int | None = None
+        self.window_shift = 0
+        #: the octet behind the window that was last offered
+        self._advertised = first
+        #: agreed in the handshake
+        self.sack = self.timestamps = self.ecn = False
+        #: RFC 7323 section 4.3: the timestamp to be echoed
+        self.ts_recent = 0
+        #: RFC 3168: tell of a CE mark until CWR comes
+        self.ecn_echo = False
+        self.ack_due = False
+        self.ack_at: int | None = None
+        #: octets received since the last ACK, and the largest segment seen
+        self._pending_bytes = 0
+        self._full_bytes = 1
+        #: DAASS ends when the data has come up to here
+        self._daass_until = first + config.receive_buffer // 2 if config.daass else first
+
+    @property
+    def bytes_received(self) -> int:
+        """Payload octets received in order."""
+        return self.nxt - self._first - (self.fin is not None and self.nxt > self.fin)
+
+    @property
+    def readable(self) -> int:
+        """Octets received in order and not read yet."""
+        return self._first + self.bytes_received - self.read_up_to
+
+    def read(self, most: int) -> bytes:
+        """Take up to `most` octets."""
+        octets = bytes(self._octets[:most])
+        del self._octets[:most]
+        self._read(len(octets))
+        return octets
+
+    def discard(self) -> int:
+        """Take everything unseen; return how many octets."""
+        count = self.readable
+        self._octets.clear()
+        self._read(count)
+        return count
+
+    def _read(self, count: int) -> None:
+        before = self._advertised - self.nxt
+        self.read_up_to += count
+        # a window that was nearly closed must not stay so: nobody else would tell (RFC 9293 section 3.8.6.2.2)
+        if 2 * before < self._buffer and self._free() - before >= min(self._buffer // 2, 2 * self._full_bytes):
+            self.ack_due = True
+
+    def offers(self, seq: int, end: int) -> bool:
+        """Whether any of [seq, end) is within the window (RFC 9293 section 3.10.7.4).
+
+        The next octet counts as within a window of zero, since its acknowledgement and its window do count.
+        """
+        nxt = self.nxt
+        window_end = max(self._advertised, nxt)
+        if end == seq:
+            return nxt <= seq <= window_end
+        return (seq < window_end or seq == nxt) and end > nxt
+
+    def handle_data(self, segment: Segment, seq: int, now: int) -> None:
+        """Take the data and the FIN of a segment that starts at `seq` and has at least one of them."""
+        length = segment.length
+        end = seq + length
+        if self.ecn:
+            if segment.flags & CWR:
+                self.ecn_echo = False
+            if segment.ecn == CE:
+                self.ecn_echo = True
+        if segment.flags & FIN and self.fin is None:
+            self.fin = end
+        nxt = self.nxt
+        if seq <= nxt < end:
+            self._take(segment, seq, end)
+            if length > self._full_bytes:
+                self._full_bytes = length
+            if self._reassembly:
+                self._fill()
+                self.ack_due = True
+            else:
+                self._pending_bytes += length
+                if self._pending_bytes >= self._ack_every * self._full_bytes or self.nxt <= self._daass_until:
+                    self.ack_due = True
+                elif self.ack_at is None:
+                    self.ack_at = now + self._config.delayed_ack_ns
+        elif end > nxt and length:
+            limit = max(self._advertised, nxt)
+            kept = min(end, limit)
+            payload = segment.payload
+            if kept > seq:
+                self._reassembly.add(seq, kept, None if payload is None else payload[: kept - seq])
+            self.ack_due = True
+        else:
+            self.ack_due = True
+        if self.nxt == self.fin:
+            self.nxt += 1
+            self.ack_due = True
+
+    def _take(self, segment: Segment, seq: int, end: int) -> None:
+        limit = max(self._advertised, self.nxt)
+        if end > limit:
+            end = limit
+            self.ack_due = True
+            if end <= self.nxt:
+                return
+        if segment.payload is not None:
+            self._octets += segment.payload[self.nxt - seq : end - seq]
+        self.nxt = end
+
+    def _fill(self) -> None:
+        while (found := self._reassembly.take(self.nxt)) is not None:
+            end, octets = found
+            if octets is not None:
+                self._octets += octets
+            self.nxt = end
+
+    def handle_deadline(self, now: int) -> None:
+        """The delayed ACK is due."""
+        if self.ack_at is not None and now >= self.ack_at:
+            self.ack_due = True
+
+    # -- what every segment says -----------------------------------------------------------------------------
+
+    def acknowledged(self) -> None:
+        """A segment has told the peer of everything received."""
+        self.ack_due = False
+        self.ack_at = None
+        self._pending_bytes = 0
+
+    def _free(self) -> int:
+        offered = self._buffer if self._shared is None else self._shared.offered(self._buffer)
+        return max(0, offered - (self.nxt - self.read_up_to))
+
+    def window(self) -> int:
+        """Return the window to put into a segment, as the 16-bit field has it."""
+        nxt = self.nxt
+        edge = nxt + self._free()
+        if edge > self._advertised:
+            step = edge - self._advertised
+            if step >= self._full_bytes or 2 * step >= self._buffer or self._advertised <= self._first:
+                self._advertised = edge
+        window = self._advertised - nxt
+        if window < 0:
+            window = 0
+        shift = self.window_shift
+        window >>= shift
+        if window > 0xFFFF:
+            window = 0xFFFF
+        return window
+
+    def blocks(self) -> tuple[SackBlock, ...]:
+        """Return the SACK blocks to put into a segment."""
+        if not self._reassembly or not self.sack:
+            return ()
+        most = _BLOCKS_WITH_TIMESTAMPS if self.timestamps else _BLOCKS
+        return tuple((start & MASK, end & MASK) for start, end in self._reassembly.recent[:most])

@@ -1,0 +1,301 @@
+"""How lost segments are found and repaired: the sender's policies.
+
+Read first: RFC 5681 section 3.2 (Reno), RFC 6582 (NewReno), RFC 6675 (SACK), RFC 3042 (limited transmit).
+
+Rules: a policy decides about `cwnd` and `ssthresh` and about retransmissions while it is `active` (in fast recovery);
+the sender does everything else, go-back-N after a timeout included. `recover` is the octet behind the highest one sent
+when the present recovery or the last timeout began (RFC 6582's recover + 1, RFC 6675's RecoveryPoint + 1).
+
+A new policy is a class here or in a module of its own, and a line in `POLICIES`: it may look at the acknowledging
+segment's options, resend something else, or reduce less.
+
+Left out: proportional rate reduction (RFC 6937), RACK and TLP (RFC 8985).
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.scoreboard import DUP_THRESH
+from hosts.tcp.segment import Segment
+
+if TYPE_CHECKING:
+    from hosts.tcp.sender import Sender
+
+#: RFC 3042: new segments the first two dupacks may each clock out
+_LIMITED_SEGMENTS = 2
+
+
+class LossRecovery(Protocol):
+    """One connection's policy."""
+
+    #: whether `poll` must be asked before anything else is sent
+    urgent: bool
+    #: whether nothing but what `poll` returns may be sent
+    governs: bool
+    #: whether fast recovery is going on
+    active: bool
+
+    @property
+    def recovering(self) -> bool:
+        """Whether what was lost before a timeout is still being sent again."""
+
+    def handle_dupack(self, segment: Segment, now: int) -> None:
+        """Take a duplicate acknowledgement."""
+
+    def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
+        """Take an acknowledgement of `acked` new octets, already off the sender's books; return whether the
+        retransmission timer starts again. `filled`: the congestion window was in use.
+        """
+
+    def handle_timeout(self) -> None:
+        """The retransmission timer has expired; windows are set, `nxt` goes back to `una` next."""
+
+    def end_timeout(self) -> None:
+        """The timeout was spurious: what was sent before it is not lost."""
+
+    def flight_before_loss(self) -> int:
+        """FlightSize without what limited transmit has sent (RFC 5681 section 3.2, step 2)."""
+
+    def poll(self) -> tuple[int, int] | None:
+        """Return what to send next, [start, end), or None."""
+
+
+class Reno:
+    """Fast retransmit and fast recovery of RFC 5681: any new acknowledgement ends it."""
+
+    name: ClassVar[str] = "reno"
+
+    __slots__ = (
+        "_after_timeout",
+        "_dupacks",
+        "_flight",
+        "_impatient",
+        "_limited_transmit",
+        "active",
+        "governs",
+        "recover",
+        "sender",
+        "urgent",
+    )
+
+    def __init__(self, sender: "Sender", config: TcpConfig) -> None:
+        self.sender = sender
+        self.urgent = self.governs = self.active = False
+        # The SYN is what "was sent before": losses of the first window count.
+        self.recover = sender.una - 1
+        self._after_timeout = False
+        self._dupacks = 0
+        #: FlightSize when the first dupack came
+        self._flight = 0
+        self._limited_transmit = config.limited_transmit
+        self._impatient = config.impatient
+
+    @property
+    def recovering(self) -> bool:
+        """See LossRecovery."""
+        return self._after_timeout and self.sender.una < self.recover
+
+    def flight_before_loss(self) -> int:
+        """See LossRecovery."""
+        return self._flight if self._dupacks and not self.active else self.sender.flight
+
+    def handle_dupack(self, segment: Segment, now: int) -> None:
+        """See LossRecovery."""
+        sender = self.sender
+        if self.active:
+            # the segment that caused it has left the network
+            sender.cwnd += sender.smss
+            return
+        if not self._dupacks:
+            self._flight = sender.flight
+        self._dupacks += 1
+        if self._dupacks == DUP_THRESH and self._may_enter():
+            self._enter()
+        elif self._limited_transmit and self._dupacks <= _LIMITED_SEGMENTS:
+            sender.limited = self._dupacks * sender.smss
+
+    def _may_enter(self) -> bool:
+        # RFC 6582 section 3.2 step 1: not for segments sent before a timeout; also RFC 5681's advice
+        return self.sender.una > self.recover
+
+    def _enter(self) -> None:
+        sender = self.sender
+        self.active = True
+        self._after_timeout = False
+        self.recover = sender.max
+        sender.ssthresh = sender.reduced_ssthresh(self._flight)
+        sender.cwnd = sender.ssthresh + DUP_THRESH * sender.smss
+        sender.limited = 0
+        sender.counters.fast_retransmits += 1
+        self.urgent = True
+
+    def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
+        """See LossRecovery."""
+        sender = self.sender
+        self._dupacks = 0
+        sender.limited = 0
+        if self.active:
+            return self._handle_ack_in_recovery(acked)
+        if filled:
+            sender.grow(acked)
+        return True
+
+    def _handle_ack_in_recovery(self, acked: int) -> bool:
+        self._leave(self.sender.ssthresh)
+        return True
+
+    def _leave(self, cwnd: int) -> None:
+        self.active = self.urgent = self.governs = False
+        self.sender.cwnd = cwnd
+
+    def handle_timeout(self) -> None:
+        """See LossRecovery."""
+        self._leave(self.sender.cwnd)
+        self._after_timeout = True
+        self._dupacks = 0
+        self.recover = self.sender.max
+
+    def end_timeout(self) -> None:
+        """See LossRecovery."""
+        self._after_timeout = False
+        self.recover = self.sender.una - 1
+
+    def poll(self) -> tuple[int, int] | None:
+        """See LossRecovery: the oldest segment, once."""
+        sender = self.sender
+        self.urgent = False
+        return sender.una, min(sender.una + sender.smss, sender.max)
+
+
+class NewReno(Reno):
+    """RFC 6582: a partial acknowledgement means that the next segment is lost as well."""
+
+    name: ClassVar[str] = "newreno"
+
+    __slots__ = ("_partial",)
+
+    def __init__(self, sender: "Sender", config: TcpConfig) -> None:
+        super().__init__(sender, config)
+        #: whether a partial acknowledgement has come in this recovery
+        self._partial = False
+
+    def _enter(self) -> None:
+        super()._enter()
+        self._partial = False
+
+    def _handle_ack_in_recovery(self, acked: int) -> bool:
+        sender = self.sender
+        smss = sender.smss
+        if sender.una >= self.recover:
+            # section 3.2, step 3, the first of the two choices: no burst
+            self._leave(min(sender.ssthresh, max(sender.flight, smss) + smss))
+            return True
+        self.urgent = True
+        sender.cwnd = max(sender.cwnd - acked + (smss if acked >= smss else 0), smss)
+        restarts = not (self._partial and self._impatient)
+        self._partial = True
+        return restarts
+
+
+class Sack(NewReno):
+    """RFC 6675: what to resend follows from the scoreboard, when from the octets in the pipe."""
+
+    name: ClassVar[str] = "sack"
+
+    __slots__ = ("_first", "_high_rxt", "_rescue_rxt")
+
+    def __init__(self, sender: "Sender", config: TcpConfig) -> None:
+        super().__init__(sender, config)
+        #: whether the first retransmission, which does not ask for the pipe, is still to be sent
+        self._first = False
+        #: the first octet not retransmitted in this recovery (HighRxt + 1)
+        self._high_rxt = 0
+        #: no second rescue retransmission before this is acknowledged
+        self._rescue_rxt = -1
+
+    def handle_dupack(self, segment: Segment, now: int) -> None:
+        """See LossRecovery; the scoreboard is up to date."""
+        if self.active:
+            return
+        sender = self.sender
+        if not self._dupacks:
+            self._flight = sender.flight
+        self._dupacks += 1
+        lost = self._dupacks >= DUP_THRESH or sender.board.lost_below(sender.smss) > sender.una
+        if lost and self._may_enter():
+            self._enter()
+        elif self._limited_transmit and not lost:
+            # section 5 (3.3): by the pipe, that is by what is known to have arrived
+            sender.limited = sender.board.sacked
+
+    def _may_enter(self) -> bool:
+        # section 5.1
+        return self.sender.una >= self.recover
+
+    def _enter(self) -> None:
+        super()._enter()
+        sender = self.sender
+        sender.cwnd = sender.ssthresh
+        self._high_rxt = sender.una
+        self._rescue_rxt = -1
+        self._first = self.governs = True
+
+    def _handle_ack_in_recovery(self, acked: int) -> bool:
+        sender = self.sender
+        if sender.una >= self.recover:
+            self._leave(sender.ssthresh)
+        elif self._high_rxt < sender.una:
+            self._high_rxt = sender.una
+        return True
+
+    def poll(self) -> tuple[int, int] | None:
+        """See LossRecovery: steps 4.3 and C, and NextSeg."""
+        sender = self.sender
+        una, end, smss, board = sender.una, sender.max, sender.smss, sender.board
+        if self._first:
+            self._first = False
+            return self._resend(una, end)
+        pipe = board.pipe(una, end, self._high_rxt, smss)
+        if sender.cwnd - pipe < smss:
+            return None
+        hole = board.hole(self._high_rxt, board.high) if board else None
+        if hole is not None and hole[0] < board.lost_below(smss):
+            return self._resend(*hole)
+        length = min(smss, sender.end - end, una + sender.window - end)
+        if length > 0:
+            return end, end + length
+        if hole is not None:
+            return self._resend(*hole)
+        return self._rescue(una, end)
+
+    def _resend(self, start: int, end: int) -> tuple[int, int]:
+        end = min(end, start + self.sender.smss)
+        self._high_rxt = end
+        return start, end
+
+    def _rescue(self, una: int, end: int) -> tuple[int, int] | None:
+        """The fourth rule: the last segment once more, once per recovery."""
+        board = self.sender.board
+        if una <= self._rescue_rxt:
+            return None
+        missing_end = end
+        if board and board.high == end:
+            # the highest octet not marked is in front of the last range
+            missing_end = board.ranges[-1][0]
+        start = max(una, missing_end - self.sender.smss)
+        if start >= missing_end:
+            return None
+        self._rescue_rxt = self.recover
+        return start, missing_end
+
+
+POLICIES: Mapping[str, Callable[["Sender", TcpConfig], LossRecovery]] = MappingProxyType(
+    {policy.name: policy for policy in (Reno, NewReno, Sack)}
+)
+
+
+def make_recovery(name: str, sender: "Sender", config: TcpConfig) -> LossRecovery:
+    """Return the policy of that name for a sender."""
+    return POLICIES[name](sender, config)

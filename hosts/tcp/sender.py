@@ -1,0 +1,452 @@
+"""The sending half of a connection: what may be sent next, and what an acknowledgement means.
+
+Read first: RFC 5681 (windows), RFC 6298 section 5 (timer), RFC 9293 sections 3.8.4 and 3.8.6 (windows, probes, silly
+window syndrome); `recovery.py` for what happens when something is lost.
+
+Rules: numbers are unwrapped (`sequence.py`). `una` <= `nxt` <= `max`: what is below `una` is acknowledged, `nxt` goes
+back to `una` when the timer expires and from there sends again what was sent, `max` is the octet behind the highest
+ever sent. The SYN is the octet before the data, the FIN the one behind it.
+
+Choices: the window grows only by ACKs for data that filled it (RFC 7661's reason; RFC 5681 leaves it open). A zero
+window is probed with one octet behind it, at the RTO with its backoff (RFC 9293 section 3.8.6.1).
+
+Left out: urgent data, pacing, D-SACK.
+"""
+
+from collections import deque
+
+from hosts.tcp.buffers import SendBuffer
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.counters import Counters
+from hosts.tcp.frto import Frto
+from hosts.tcp.recovery import LossRecovery, make_recovery
+from hosts.tcp.rto import RtoEstimator
+from hosts.tcp.scoreboard import Scoreboard
+from hosts.tcp.segment import ECE, Segment
+from hosts.tcp.sequence import MASK, unwrap
+
+#: an ssthresh as high as can be (RFC 5681 section 3.1)
+INFINITE = 1 << 62
+#: RFC 6298 section 5.7
+_RTO_AFTER_SYN_LOSS_NS = 3_000_000_000
+
+#: what to send: first octet, octets of data, whether the FIN follows them, and whether it was never sent before
+Range = tuple[int, int, bool, bool]
+
+
+class Sender:
+    """Window, timer and retransmissions of one connection.
+
+    Call `open` when the handshake is complete; then `handle_ack` for each segment with an acknowledgement, `poll` until
+    None, `handle_deadline` at `next_deadline()`.
+    """
+
+    __slots__ = (
+        "_ambiguous",
+        "_bytes_counted",
+        "_config",
+        "_ecn_recover",
+        "_max_window",
+        "_nagle",
+        "_persist_shift",
+        "_probe_due",
+        "_retries",
+        "_sent_at",
+        "_timed_out_at",
+        "_times",
+        "_wl1",
+        "_wl2",
+        "board",
+        "buffer",
+        "closing",
+        "counters",
+        "cwnd",
+        "cwr_due",
+        "ecn",
+        "failed",
+        "frto",
+        "limited",
+        "max",
+        "nxt",
+        "persist_at",
+        "recovery",
+        "rto",
+        "rto_at",
+        "sack",
+        "smss",
+        "ssthresh",
+        "timestamps",
+        "una",
+        "window",
+        "window_scale",
+    )
+
+    def __init__(self, config: TcpConfig, counters: Counters, first: int) -> None:
+        self._config = config
+        self.counters = counters
+        self.rto = RtoEstimator(config)
+        self.buffer = SendBuffer(first)
+        #: whether the FIN follows the buffer's end
+        self.closing = False
+        self.una = self.nxt = self.max = first
+        #: data octets of a full segment
+        self.smss = config.mss
+        self.cwnd = 0
+        self.ssthresh = INFINITE
+        #: octets the congestion window may be exceeded by (limited transmit)
+        self.limited = 0
+        #: the peer's window
+        self.window = 0
+        self.window_scale = 0
+        self._max_window = 0
+        #: segment and acknowledgement of the last window update (SND.WL1, SND.WL2)
+        self._wl1 = self._wl2 = 0
+        #: agreed in the handshake
+        self.sack = self.timestamps = self.ecn = False
+        self.board = Scoreboard()
+        self.recovery: LossRecovery = make_recovery("newreno", self, config)
+        self.frto: Frto | None = None
+        self._nagle = config.nagle
+        #: first transmissions not yet acknowledged: the octet behind each, and when it was sent
+        self._times: deque[tuple[int, int]] = deque()
+        #: an acknowledgement of what is below may be of either transmission (Karn)
+        self._ambiguous = first
+        #: when anything was last sent
+        self._sent_at = 0
+        self.rto_at: int | None = None
+        #: timeouts in a row, and what was the oldest octet then
+        self._retries = 0
+        self._timed_out_at = -1
+        #: when to probe a window that takes nothing
+        self.persist_at: int | None = None
+        self._persist_shift = 0
+        self._probe_due = False
+        #: octets acknowledged since the window last grew (byte counting)
+        self._bytes_counted = 0
+        #: no second reduction by ECN before this is acknowledged, and whether CWR is still to be sent
+        self._ecn_recover = first
+        self.cwr_due = False
+        #: the peer has not answered `data_retries` retransmissions
+        self.failed = False
+
+    def open(self, smss: int, ssthresh: int | None, lost_syns: int, now: int) -> None:
+        """Begin to send: the handshake is complete, and what was agreed is set."""
+        config = self._config
+        self.smss = smss
+        # RFC 5681 section 3.1: a lost SYN makes IW one segment
+        self.cwnd = smss * (1 if lost_syns else config.initial_window)
+        self.ssthresh = INFINITE if ssthresh is None else max(ssthresh, 2 * smss)
+        wanted = config.recovery
+        self.recovery = make_recovery("newreno" if wanted == "sack" and not self.sack else wanted, self, config)
+        self.frto = Frto(self) if config.frto else None
+        self._sent_at = now
+        if lost_syns and self.rto.srtt_ns is None:
+            self.rto.restart(max(config.initial_rto_ns, _RTO_AFTER_SYN_LOSS_NS))
+
+    @property
+    def end(self) -> int:
+        """The number behind everything to be sent, FIN included."""
+        return self.buffer.end + self.closing
+
+    @property
+    def flight(self) -> int:
+        """FlightSize: octets sent and not acknowledged (RFC 5681 section 2)."""
+        return self.max - self.una
+
+    # -- acknowledgements ------------------------------------------------------------------------------------
+
+    def update_window(self, segment: Segment, seq: int, ack: int) -> bool:
+        """Take the window of a segment, if it is not older than the one in force; return whether it has changed."""
+        if self._wl1 < seq or (self._wl1 == seq and self._wl2 <= ack):
+            self._wl1, self._wl2 = seq, ack
+            window = segment.window << self.window_scale
+            if window != self.window:
+                self.window = window
+                if window > self._max_window:
+                    self._max_window = window
+                return True
+        return False
+
+    def handle_ack(self, segment: Segment, seq: int, now: int) -> bool:
+        """Take the acknowledgement in a segment whose first number is `seq`; False: it is of something never sent."""
+        una = self.una
+        ack = una + ((segment.ack - una + 0x8000_0000) & MASK) - 0x8000_0000
+        if ack > self.max:
+            return False
+        fresh = 0
+        if segment.sack and self.sack:
+            fresh = self._update_board(segment, ack)
+        if ack > una:
+            self._handle_new_ack(segment, seq, ack, now)
+        elif ack == una:
+            changed = self.update_window(segment, seq, ack)
+            if self.persist_at is not None and self._usable_window():
+                self._end_persist()
+            # RFC 5681 section 2; with SACK, RFC 6675 section 2: what it tells must be new
+            if (
+                una < self.max
+                and self.persist_at is None
+                and not segment.length
+                and not segment.flags & 0b111  # SYN, FIN, RST
+                and (fresh if self.sack else not changed)
+            ):
+                self.counters.dupacks += 1
+                if self.frto is not None and self.frto.active:
+                    self.frto.handle_dupack(segment)
+                else:
+                    self.recovery.handle_dupack(segment, now)
+        if self.ecn and segment.flags & ECE:
+            self._handle_ecn_echo()
+        return True
+
+    def _handle_new_ack(self, segment: Segment, seq: int, ack: int, now: int) -> None:
+        acked = ack - self.una
+        # after a timeout there is always more to send
+        filled = self.nxt < self.max or self.nxt - self.una + self.smss > self.cwnd
+        self.una = ack
+        if self.nxt < ack:
+            self.nxt = ack
+        self.update_window(segment, seq, ack)
+        buffer = self.buffer
+        # the FIN is not in the buffer
+        buffer.release(ack if ack <= buffer.end else buffer.end)
+        self._time(segment, ack, now)
+        self._retries = 0
+        if self.board:
+            self.board.advance(ack)
+        if self.persist_at is not None:
+            self._end_persist()
+        restarts = True
+        if self.frto is not None and self.frto.active:
+            self.frto.handle_ack(segment, acked)
+        else:
+            restarts = self.recovery.handle_ack(segment, acked, filled, now)
+        # RFC 6298 (5.2), (5.3)
+        if ack == self.max:
+            self.rto_at = None
+        elif restarts:
+            self._start_timer(now)
+
+    def _update_board(self, segment: Segment, ack: int) -> int:
+        fresh = 0
+        una, highest = max(self.una, ack), self.max
+        for left, right in segment.sack:
+            start, end = unwrap(left, una), unwrap(right, una)
+            if start < end <= highest and end > una:
+                fresh += self.board.add(max(start, una), end)
+        return fresh
+
+    def _time(self, segment: Segment, ack: int, now: int) -> None:
+        """Take a round-trip time sample, if this acknowledgement gives one."""
+        times = self._times
+        sent_at = -1
+        while times and times[0][0] <= ack:
+            _, at = times.popleft()
+            if sent_at < 0:
+                sent_at = at
+        if self.timestamps and segment.timestamps is not None:
+            echoed = segment.timestamps[1]
+            # RFC 7323 section 4.1; in ms, the unit of our timestamps
+            elapsed_ms = (now // 1_000_000 - echoed) & MASK
+            if elapsed_ms < 0x8000_0000:
+                self.rto.handle_sample(elapsed_ms * 1_000_000)
+        elif sent_at >= 0 and ack > self._ambiguous:
+            self.rto.handle_sample(now - sent_at)
+
+    def grow(self, acked: int) -> None:
+        """Open the congestion window for an ACK of `acked` new octets (RFC 5681 section 3.1, RFC 3465)."""
+        cwnd, smss = self.cwnd, self.smss
+        if not self._config.byte_counting:
+            if cwnd < self.ssthresh:
+                self.cwnd = cwnd + (acked if acked < smss else smss)
+            else:
+                self.cwnd = cwnd + (smss * smss // cwnd or 1)
+        elif cwnd < self.ssthresh:
+            self.cwnd = cwnd + min(acked, 2 * smss)
+        else:
+            self._bytes_counted += acked
+            if self._bytes_counted >= cwnd:
+                self._bytes_counted -= cwnd
+                self.cwnd = cwnd + smss
+
+    def reduced_ssthresh(self, flight: int) -> int:
+        """What a loss makes of ssthresh (RFC 5681, equation 4)."""
+        return max(flight // 2, 2 * self.smss)
+
+    def _handle_ecn_echo(self) -> None:
+        """RFC 3168 section 6.1.2: as for a loss, once per window of data."""
+        if self.una < self._ecn_recover or self.recovery.active:
+            return
+        self.ssthresh = self.reduced_ssthresh(self.flight)
+        self.cwnd = min(self.cwnd, self.ssthresh)
+        self._ecn_recover = self.max
+        self.cwr_due = True
+        self.counters.ecn_reductions += 1
+
+    # -- what to send ----------------------------------------------------------------------------------------
+
+    def poll(self, now: int) -> Range | None:
+        """Return what to send next, and count it as sent; None: nothing may be sent."""
+        recovery = self.recovery
+        if recovery.urgent:
+            found = recovery.poll()
+            if found is not None:
+                return self._send(found[0], found[1], now)
+            if recovery.governs:
+                return None
+        if self.frto is not None and self.frto.active:
+            found = self.frto.poll()
+            return None if found is None else self._send(found[0], found[1], now)
+        if self._probe_due:
+            return self._probe(now)
+        nxt = self.nxt
+        left = self.buffer.end + self.closing - nxt
+        if left <= 0:
+            return None
+        if nxt < self.max:
+            if self.board:
+                return self._send_again(now)
+        elif nxt == self.una and now - self._sent_at > self.rto.rto_ns:
+            self._restart_after_idle()
+        cwnd = self.cwnd + self.limited
+        usable = self.una + (cwnd if cwnd < self.window else self.window) - nxt
+        smss = self.smss
+        if left >= smss:
+            # the FIN goes with the last octets or, when these fill a segment, on its own
+            length = smss
+        else:
+            length = left
+            if self._nagle and self.una < self.max and nxt == self.max and not self.closing:
+                return None
+        if length > usable:
+            return self._send_less(nxt, length, usable, now)
+        return self._send(nxt, nxt + length, now)
+
+    def _send_again(self, now: int) -> Range | None:
+        """The timer has expired: go on from `nxt`, but not with what the receiver holds."""
+        hole = self.board.hole(self.nxt, self.max)
+        if hole is None:
+            self.nxt = start = self.max
+            end = self.end
+        else:
+            start, end = hole
+        in_flight = start - self.una - self.board.sacked_below(start)
+        length = min(end - start, self.smss)
+        if length <= 0 or length > min(self.cwnd - in_flight, self.una + self.window - start):
+            return None
+        self.nxt = start
+        return self._send(start, start + length, now)
+
+    def _probe(self, now: int) -> Range | None:
+        """The persist timer has expired: send what fits, or one octet that does not."""
+        self._probe_due = False
+        usable = min(self.una + self.window, self.end) - self.nxt
+        if usable > 0:
+            self._end_persist()
+            return self._send(self.nxt, self.nxt + min(usable, self.smss), now)
+        self.counters.zero_window_probes += 1
+        self.max = max(self.max, self.una + 1)
+        self._sent_at = now
+        fin = self.una == self.buffer.end
+        return self.una, 0 if fin else 1, fin, False
+
+    def _send_less(self, nxt: int, length: int, usable: int, now: int) -> Range | None:
+        """The window has no room for a segment of `length`: RFC 9293 section 3.8.6.2.1, and the persist timer."""
+        room = self.una + self.window - nxt
+        if room >= length:
+            # the congestion window is full; a FIN needs no room in that
+            only_fin = nxt == self.buffer.end and usable >= 0
+            return self._send(nxt, nxt + 1, now) if only_fin else None
+        # the peer's window may be smaller than a segment for ever; ours never is
+        if room == usable > 0 and 2 * usable >= self._max_window:
+            return self._send(nxt, nxt + usable, now)
+        if nxt == self.una and self.persist_at is None:
+            self.rto_at = None
+            self._start_persist(now)
+        return None
+
+    def _send(self, seq: int, end: int, now: int) -> Range:
+        fin = end > self.buffer.end
+        length = end - seq - fin
+        fresh = seq >= self.max
+        if not fresh:
+            self.counters.retransmits += 1
+            self.counters.bytes_retransmitted += min(end, self.max) - seq
+            if end > self._ambiguous:
+                self._ambiguous = end
+        elif not self.timestamps:
+            self._times.append((end, now))
+        if seq <= self.nxt < end:
+            self.nxt = end
+        if end > self.max:
+            self.max = self.nxt = end
+        self._sent_at = now
+        if self.rto_at is None:
+            self._start_timer(now)
+        return seq, length, fin, fresh
+
+    def _restart_after_idle(self) -> None:
+        """RFC 5681 section 4.1."""
+        if self._config.restart_after_idle:
+            self.cwnd = min(self.cwnd, self._config.initial_window * self.smss)
+
+    # -- time ------------------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` is due, or None."""
+        return self.rto_at if self.persist_at is None else self.persist_at
+
+    def handle_deadline(self, now: int) -> None:
+        """Expire the timer that is due."""
+        if self.persist_at is not None:
+            if now >= self.persist_at:
+                self._persist_shift += 1
+                self._start_persist(now)
+                self._probe_due = True
+        elif self.rto_at is not None and now >= self.rto_at:
+            self._handle_timeout(now)
+
+    def _handle_timeout(self, now: int) -> None:
+        """RFC 6298 (5.4) to (5.6), RFC 5681 section 3.1."""
+        self.counters.timeouts += 1
+        self._retries += 1
+        if self._retries > self._config.data_retries:
+            self.failed = True
+            self.rto_at = None
+            return
+        first = self.una != self._timed_out_at
+        self._timed_out_at = self.una
+        if self.board and self.board.covers(self.una):
+            self.board.clear()
+        flight = self.recovery.flight_before_loss()
+        was_recovering = self.recovery.recovering
+        if first:
+            self.ssthresh = self.reduced_ssthresh(flight)
+        self.cwnd = self.smss
+        self.limited = 0
+        self._bytes_counted = 0
+        self.recovery.handle_timeout()
+        self.nxt = self.una
+        if self.frto is not None:
+            self.frto.handle_timeout(may_begin=not was_recovering)
+        self.rto.back_off()
+        self._start_timer(now)
+
+    def _start_timer(self, now: int) -> None:
+        self.rto_at = self.rto.expiry(now)
+
+    def _usable_window(self) -> bool:
+        """Whether the peer's window takes a segment worth sending."""
+        usable = self.una + self.window - self.nxt
+        return usable >= min(self.smss, self.end - self.nxt) or (usable > 0 and 2 * usable >= self._max_window)
+
+    def _start_persist(self, now: int) -> None:
+        config = self._config
+        self.persist_at = now + min(
+            max(self.rto.rto_ns, config.min_rto_ns) << min(self._persist_shift, 16), config.max_rto_ns
+        )
+
+    def _end_persist(self) -> None:
+        self.persist_at = None
+        self._persist_shift = 0
+        self._probe_due = False
