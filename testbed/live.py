@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -25,13 +25,9 @@ from testbed.children import Child, ChildError, Family, Message
 from testbed.media import Medium, Wiring
 from testbed.results import (
     EndReport,
-    LinkSummary,
     Summary,
-    link_record,
-    residual_losses,
-    rise,
-    summarize_flow,
-    summarize_link,
+    joined_record,
+    summarize,
 )
 from testbed.scenario import SIDES, Scenario, Side, other
 from testbed.station import station_config
@@ -58,6 +54,11 @@ class Progress:
     bytes_expected: int | None = None
     goodput_bps: float = 0.0
     cwnd_bytes: int | None = None
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> "Progress":
+        """Return what can be shown before a run."""
+        return cls(expected_s=_expected_s(scenario), bytes_expected=_expected_bytes(scenario))
 
 
 Show = Callable[[Progress], None]
@@ -125,10 +126,7 @@ class _LiveRun:
         self._show = show
         self._workloads = scenario.make_workloads()
         self._heard = _Heard()
-        self._progress = Progress(
-            expected_s=_expected_s(scenario),
-            bytes_expected=_expected_bytes(scenario),
-        )
+        self._progress = Progress.of(scenario)
         self._epoch = 0
         self._stations: dict[Side, Child] = {}
         self._hosts: dict[Host, Child] = {}
@@ -297,14 +295,7 @@ class _LiveRun:
         time_s = body["time_ns"] / 1e9
         points.append((time_s, last_bits + body["throughput_bps"] * (time_s - last_s)))
         far = self._heard.latest.get(other(side), {})
-        self._sinks.write(
-            replace(
-                link_record(side, body),
-                fec_repairs=far.get("fec_repairs", 0),
-                residual_losses=residual_losses(body, far),
-                corruption_losses=body["corruption_losses"] + far.get("unheard", 0),
-            )
-        )
+        self._sinks.write(joined_record(side, body, far))
 
     # -- the result ------------------------------------------------------------------------------------------
 
@@ -312,43 +303,15 @@ class _LiveRun:
         scenario, heard = self._scenario, self._heard
         if len(heard.finals) < len(SIDES):
             raise ChildError("a station ended without its last word")
-        flows = tuple(
-            summarize_flow(work, flow, [r for r in heard.reports if r["flow"] == flow], until_s)
-            for work in self._workloads
-            for flow in work.ports().values()
-        )
-        main: Side = self._workloads[0].direction
-        mains = [flow for flow in flows if flow.direction == main]
-        start_s, end_s = min(flow.start_s for flow in mains), max(flow.end_s for flow in mains)
-        duration_s = end_s - start_s
-        links: dict[str, LinkSummary] = {
-            side: summarize_link(heard.finals[side], heard.finals[other(side)], until_s) for side in SIDES
-        }
-        events = sum(final["events"] for final in heard.finals.values())
-        late = sum(final["late_events"] for final in heard.finals.values())
-        return Summary(
+        return summarize(
+            scenario,
             run=self._folder.name,
-            scenario=scenario.name,
-            tier=scenario.tier,
-            scheme=scenario.link.scheme,
-            tcp=scenario.tcp,
-            seed=scenario.seed,
-            duration_s=duration_s,
-            goodput_bps=sum(flow.bytes for flow in mains) * 8 / duration_s if duration_s else 0.0,
-            throughput_bps=rise(self._sent_bits[main], start_s, end_s) / duration_s if duration_s else 0.0,
-            capacity_bps=scenario.channel.direction(main).rate_bps,
-            retransmissions=sum(flow.retransmits for flow in flows),
-            timeouts=sum(flow.timeouts for flow in flows),
-            late_events=late,
-            events=events,
-            max_late_ms=max(final["max_ns"] for final in heard.finals.values()) / 1e6,
-            on_time=late <= scenario.timing.late_fraction * events,
-            changes=self._changes,
-            finished=all(flow.finished for flow in flows),
-            intact=all(flow.intact is not False for flow in flows),
-            flows=flows,
-            link=links,
             folder=str(self._folder.path),
+            reports=heard.reports,
+            finals=heard.finals,
+            sent_bits=self._sent_bits,
+            until_s=until_s,
+            changes=self._changes,
         )
 
 

@@ -9,12 +9,13 @@ docs/runs.md defines every field.
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload
 from linklayer.schemes import SCHEMES
 from telemetry.records import LinkRecord
+from testbed.scenario import SIDES, Scenario, Side, other
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class FlowSummary:
     goodput_bps: float
     #: whether the transfer came to its end (a flow with a duration: whether it ran that long)
     finished: bool
-    #: what arrived is what was sent (SHA-256, and byte by byte); None for UDP, whose packets may be lost
+    #: what arrived is what was sent (SHA-256, and byte by byte; in virtual time, as much); None for UDP, whose packets
+    #: may be lost
     intact: bool | None
     retransmits: int = 0
     timeouts: int = 0
@@ -97,6 +99,60 @@ class Summary:
 EndReport = Mapping[str, Any]
 
 
+def summarize(
+    scenario: Scenario,
+    *,
+    run: str,
+    folder: str | None,
+    reports: Sequence[EndReport],
+    finals: Mapping[Side, Mapping[str, Any]],
+    sent_bits: Mapping[Side, Sequence[tuple[float, float]]],
+    until_s: float,
+    changes: int,
+) -> Summary:
+    """Join all that was said in a run that went on until `until_s`.
+
+    `finals` are the stations' last words by the side they transmit on, `sent_bits` what they had sent over time (s).
+    """
+    workloads = scenario.make_workloads()
+    by_flow: dict[str, list[EndReport]] = {flow: [] for work in workloads for flow in work.ports().values()}
+    for report in reports:
+        by_flow[report["flow"]].append(report)
+    flows = tuple(
+        summarize_flow(work, flow, by_flow[flow], until_s) for work in workloads for flow in work.ports().values()
+    )
+    main: Side = workloads[0].direction
+    mains = [flow for flow in flows if flow.direction == main]
+    start_s, end_s = min(flow.start_s for flow in mains), max(flow.end_s for flow in mains)
+    duration_s = end_s - start_s
+    events = sum(final["events"] for final in finals.values())
+    late = sum(final["late_events"] for final in finals.values())
+    return Summary(
+        run=run,
+        scenario=scenario.name,
+        tier=scenario.tier,
+        scheme=scenario.link.scheme,
+        tcp=scenario.tcp,
+        seed=scenario.seed,
+        duration_s=duration_s,
+        goodput_bps=sum(flow.bytes for flow in mains) * 8 / duration_s if duration_s else 0.0,
+        throughput_bps=rise(sent_bits[main], start_s, end_s) / duration_s if duration_s else 0.0,
+        capacity_bps=scenario.channel.direction(main).rate_bps,
+        retransmissions=sum(flow.retransmits for flow in flows),
+        timeouts=sum(flow.timeouts for flow in flows),
+        late_events=late,
+        events=events,
+        max_late_ms=max(final["max_ns"] for final in finals.values()) / 1e6,
+        on_time=late <= scenario.timing.late_fraction * events,
+        changes=changes,
+        finished=all(flow.finished for flow in flows),
+        intact=all(flow.intact is not False for flow in flows),
+        flows=flows,
+        link={side: summarize_link(finals[side], finals[other(side)], until_s) for side in SIDES},
+        folder=folder,
+    )
+
+
 def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s: float) -> FlowSummary:
     """Join what both ends of one flow reported; a flow cut short counts what had arrived by `until_s`."""
     senders = sorted((r for r in reports if r["role"] == "sender"), key=_index)
@@ -124,8 +180,8 @@ def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s:
     span, duration_s = _span(work, None, until_s), None
     if finished:
         span, duration_s = (senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9), sum(times)
-        # complete and not merely unspoilt: both ends hashed the same stream
-        intact = intact and [s["sha256"] for s in senders] == [r["sha256"] for r in receivers]
+        # complete and not merely unspoilt: both ends saw the same stream
+        intact = intact and [_stream(s) for s in senders] == [_stream(r) for r in receivers]
     transfers = times if isinstance(work, Short) else ()
     return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, transfers, duration_s)
 
@@ -210,6 +266,16 @@ def link_record(side: str, body: Mapping[str, Any]) -> LinkRecord:
     )
 
 
+def joined_record(side: str, body: Mapping[str, Any], far: Mapping[str, Any]) -> LinkRecord:
+    """The record of one direction, by what its sending station and, as far as it was heard, the far one say."""
+    return replace(
+        link_record(side, body),
+        fec_repairs=far.get("fec_repairs", 0),
+        residual_losses=residual_losses(body, far),
+        corruption_losses=body["corruption_losses"] + far.get("unheard", 0),
+    )
+
+
 def residual_losses(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> int:
     """Packets of one direction lost for good, as far as its two stations have counted."""
     given_up: int = sender["residual_losses"] + sender["unrepaired_taken"] + receiver.get("unrepaired_unheard", 0)
@@ -227,6 +293,12 @@ def _value_at(points: Sequence[tuple[float, float]], time: float) -> float:
         return points[min(after, len(points) - 1)][1]
     (t0, v0), (t1, v1) = points[after - 1 : after + 1]
     return v0 + (v1 - v0) * (time - t0) / (t1 - t0)
+
+
+def _stream(report: EndReport) -> str | int:
+    """What one end says of the octets that passed: their hash or, where octets have no content, how many."""
+    stream: str | int = report.get("sha256", report["bytes"])
+    return stream
 
 
 def _index(report: EndReport) -> int:
