@@ -24,6 +24,11 @@ class Clock:
         self._count = 0
         self._stopped = False
 
+    @property
+    def scheduled(self) -> int:
+        """Events until now, those to come included."""
+        return self._count
+
     def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = NETWORK) -> None:
         """Call `call(argument)` at `time`. Raises ValueError for a time that is over."""
         if time < self.now:
