@@ -201,8 +201,9 @@ def table(results: Results, paper: Paper) -> Table:
 
 
 def _figure(figure: Quartiles) -> tuple[str, str]:
-    spread = "" if figure.p25 is None or figure.p75 is None else f"({_number(figure.p25)}–{_number(figure.p75)})"
-    return _number(figure.median), spread
+    if figure.p25 is None or figure.p75 is None or math.isinf(figure.p25):
+        return _number(figure.median), ""
+    return _number(figure.median), f"({_number(figure.p25)}–{_number(figure.p75)})"
 
 
 def _number(value: float) -> str:

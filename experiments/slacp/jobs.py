@@ -139,8 +139,8 @@ class Numbers(Protocol):
 class _FirstBytesClock:
     """Watches one flow and raises `_Reached`."""
 
-    def __init__(self, nbytes: int, at_sender: bool) -> None:
-        self._nbytes, self._at_sender = nbytes, at_sender
+    def __init__(self, enough: int, at_sender: bool) -> None:
+        self._enough, self._at_sender = enough, at_sender
         self._started_at = 0
         self._iss: int | None = None
 
@@ -154,12 +154,12 @@ class _FirstBytesClock:
         assert self._iss is not None
         # the SYN takes one number
         acked = (segment.ack - self._iss - 1) % 2**32
-        if self._at_sender and self._nbytes <= acked < 2**31:
+        if self._at_sender and self._enough <= acked < 2**31:
             raise _Reached(now - self._started_at)
 
-    def delivered(self, flow: str, total_bytes: int, now: int) -> None:
+    def delivered(self, flow: str, nbytes: int, now: int) -> None:
         """The receiver has so much in order."""
-        if not self._at_sender and total_bytes >= self._nbytes:
+        if not self._at_sender and nbytes >= self._enough:
             raise _Reached(now - self._started_at)
 
 

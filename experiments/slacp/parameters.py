@@ -29,7 +29,7 @@ class Parameter(NamedTuple):
 #: what the scenarios of all cells have in common
 SCENARIO: tuple[Parameter, ...] = (
     Parameter("mtu", 1450, "paper", "MSS 1410"),
-    Parameter("channel.up.rate_bps", 128_000, "paper", "return link, ST to BAS: what is measured goes this way"),
+    Parameter("channel.rate_bps", 128_000, "paper", "return link, ST to BAS: what is measured goes this way"),
     Parameter("channel.down.rate_bps", 512_000, "paper", "forward link"),
     Parameter("channel.delay_ms", 250, "paper", "one way"),
     Parameter("channel.framing", "aal5", "ours", "128 kbit/s of ATM cells give 1 MB in the paper's 80 to 85 s"),
@@ -55,9 +55,9 @@ ERROR_DIRECTIONS: tuple[Literal["up", "down"], ...] = ("up", "down")
 
 #: Ours: 2^20 octets are what takes the paper's time at 128 kbit/s.
 ONE_MB = 1_048_576
-#: The same octets in four flows: 4 x 250 kbytes.
+#: Ours: 250 kbytes of 1024 octets.
 QUARTER_MB = 256_000
-#: Table 3's first 50 kbytes.
+#: Ours: table 3's first 50 kbytes, of 1024 octets.
 FIRST_BYTES = 51_200
 #: Where table 3's time is taken. Ours: the sender's acknowledgements, since the paper's other times are elapsed times
 #: of a sender, too.

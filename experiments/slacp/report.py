@@ -153,8 +153,9 @@ def _entry(result: CellResult | None) -> str:
 
 
 def _in_seconds(figure: Quartiles) -> str:
-    spread = "" if figure.p25 is None or figure.p75 is None else f" ({_number(figure.p25)} to {_number(figure.p75)})"
-    return _number(figure.median) + spread
+    if figure.p25 is None or figure.p75 is None or math.isinf(figure.p25):
+        return _number(figure.median)
+    return f"{_number(figure.median)} ({_number(figure.p25)} to {_number(figure.p75)})"
 
 
 def _number(value: float) -> str:

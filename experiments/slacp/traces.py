@@ -47,7 +47,7 @@ class Trace:
         assert self._iss is not None
         self.acked.append(((now - self._started_at) * NS, (segment.ack - self._iss - 1) % 2**32))
 
-    def delivered(self, flow: str, total_bytes: int, now: int) -> None:
+    def delivered(self, flow: str, nbytes: int, now: int) -> None:
         """Nothing of the receiver is shown."""
 
 

@@ -1,0 +1,77 @@
+"""A paper nobody wrote, whose cells cost nothing."""
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from testbed.errors import FadelabError
+from testbed.papers import Cell, Finding, Job, Quartiles, Results, Sample, within
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A number around `centre`, infinite from `limit` on."""
+
+    centre: float
+    limit: float = math.inf
+
+    def __call__(self, seed: int) -> Sample:
+        value = self.centre + Random(seed).uniform(-1, 1)
+        return Sample(value if value < self.limit else math.inf, {"seed": seed})
+
+
+@dataclass(frozen=True)
+class Die:
+    """A process that is killed."""
+
+    def __call__(self, seed: int) -> Sample:
+        os._exit(9)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Work without end, which says that it has begun."""
+
+    folder: Path
+
+    def __call__(self, seed: int) -> Sample:
+        (self.folder / f"{os.getpid()}").touch()
+        time.sleep(3600)
+        raise AssertionError("nobody has ended it")
+
+
+class MadeUp:
+    """Five cells, two of which ask the same."""
+
+    title = 'Nobody, "Numbers", 2000'
+    unit = "s"
+    tier = "model"
+    cells = (
+        Cell("table1/a", Quartiles(9.0, 10.0, 11.0), 6),
+        Cell("table1/b", Quartiles(None, 30.0, None), 6),
+        Cell("table1/again", Quartiles(9.0, 20.0, 11.0), 6),
+        Cell("table2/half", Quartiles(None, 40.0, None), 5),
+        Cell("table2/never", Quartiles(None, math.inf, None), 5),
+    )
+
+    def job(self, cell: Cell, settings: Sequence[str]) -> Job:
+        if settings:
+            raise FadelabError(f"--set {settings[0]}: not here")
+        return {
+            "table1/a": Draw(10),
+            "table1/b": Draw(20),
+            "table1/again": Draw(10),
+            "table2/half": Draw(40, 40),
+            "table2/never": Draw(50, 0),
+        }[cell.name]
+
+    def findings(self, results: Results) -> Sequence[Finding]:
+        return [within("medians within 25 %", "within", results.medians(), 0.25)]
+
+    def write_report(self, results: Results, folder: Path) -> Sequence[Path]:
+        (folder / "report.md").write_text("made up\n")
+        return [folder / "report.md"]

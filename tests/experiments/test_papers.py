@@ -1,0 +1,294 @@
+"""Papers made again: choosing cells, computing them on many processes, comparing them; and the command line."""
+
+import csv
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from testbed import cli, papers, papers_command
+from testbed.errors import FadelabError
+from testbed.papers import CellResult, Results, Sample, chosen, quantile, reproduce, same_order, within
+from testbed.workers import WorkerError, call_all
+from tests.experiments.made_up import Die, MadeUp
+
+ROOT = Path(__file__).parents[2]
+PATIENCE_S = 60.0
+
+
+def computed(workers: int = 1, first_seed: int = 1, replications: int | None = None) -> Results:
+    paper = MadeUp()
+    return reproduce("made-up", paper, paper.cells, workers=workers, first_seed=first_seed, replications=replications)
+
+
+@pytest.fixture
+def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
+    """The command line finds one paper."""
+    paper = MadeUp()
+    monkeypatch.setattr(papers_command, "find", lambda name: paper)
+    return paper
+
+
+# -- computing -----------------------------------------------------------------------------------------------
+
+
+def test_cells_are_chosen_in_the_papers_order() -> None:
+    names = [cell.name for cell in chosen(MadeUp(), ["table2/*", "*/b"])]
+    assert names == ["table1/b", "table2/half", "table2/never"]
+    assert len(chosen(MadeUp(), [])) == 5
+
+
+def test_seeds_are_the_same_for_all_cells() -> None:
+    for result in computed(first_seed=7).cells:
+        assert [sample.counts["seed"] for sample in result.samples] == list(range(7, 7 + result.cell.replications))
+        assert result.first_seed == 7
+    assert [len(result.samples) for result in computed(replications=3).cells] == [3] * 5
+
+
+def test_the_result_does_not_depend_on_the_number_of_workers() -> None:
+    assert computed(workers=1) == computed(workers=2) == computed(workers=3)
+    assert computed(first_seed=1) != computed(first_seed=2)
+
+
+def test_equal_jobs_run_once_and_progress_ends_at_all() -> None:
+    told: list[tuple[int, int]] = []
+    paper = MadeUp()
+    results = reproduce("made-up", paper, paper.cells, done=lambda runs, of: told.append((runs, of)))
+    assert told[-1] == (6 + 6 + 5 + 5, 6 + 6 + 5 + 5)
+    assert [runs for runs, _ in told] == sorted({runs for runs, _ in told})
+    assert results["table1/again"].samples == results["table1/a"].samples
+    assert results["table1/again"].ratio == pytest.approx(results["table1/a"].ours.median / 20)
+
+
+def test_what_does_not_finish() -> None:
+    results = computed()
+    half, never = results["table2/half"], results["table2/never"]
+    assert 0 < half.unfinished < 5
+    assert never.unfinished == 5
+    assert math.isinf(never.ours.median)
+    assert never.ratio is None
+    assert half.means() == {"seed": 3}
+
+
+# -- many processes ------------------------------------------------------------------------------------------
+
+
+def test_what_a_call_raises_comes_back_with_where() -> None:
+    with pytest.raises(ZeroDivisionError) as raised:
+        call_all(_inverse, [1, 2, 0, 4], workers=2)
+    assert "_inverse" in raised.value.__notes__[0]
+    assert call_all(_inverse, [1, 2, 4], workers=2) == [1, 0.5, 0.25]
+
+
+def _inverse(number: int) -> float:
+    return 1 / number
+
+
+def test_a_killed_worker_is_said() -> None:
+    with pytest.raises(WorkerError, match="was killed"):
+        call_all(Die(), [1, 2, 3], workers=2)
+
+
+def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from testbed import cli, papers, papers_command;"
+        "from tests.experiments.made_up import MadeUp, Wait;"
+        "MadeUp.job = lambda self, cell, settings: Wait(Path(sys.argv[1]));"
+        "papers_command.find = lambda name: MadeUp();"
+        "sys.exit(cli.main(['papers', 'made-up', '--workers', '2', '--json']))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        given_up_at = time.monotonic() + PATIENCE_S
+        while len(list(tmp_path.iterdir())) < 2:
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < given_up_at
+            time.sleep(0.02)
+        # as a terminal does: to the whole group
+        os.killpg(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_S)
+    finally:
+        process.kill()
+    assert (process.returncode, out, err.strip()) == (cli.INTERRUPTED, "", "fadelab: interrupted")
+    assert not [worker for worker in tmp_path.iterdir() if Path("/proc", worker.name).exists()]
+
+
+# -- comparing -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("values", "share", "expected"),
+    [
+        ([3.0, 1.0, 2.0], 0.5, 2.0),
+        ([1.0, 2.0, 3.0, 4.0], 0.5, 2.5),
+        ([1.0, 2.0, 3.0, 4.0], 0.25, 1.75),
+        ([5.0], 0.75, 5.0),
+        ([1.0, 2.0, math.inf], 0.5, 2.0),
+        ([1.0, 2.0, math.inf], 0.75, math.inf),
+        ([1.0, math.inf, math.inf], 0.5, math.inf),
+        ([math.inf, math.inf], 0.25, math.inf),
+    ],
+)
+def test_quantiles(values: list[float], share: float, expected: float) -> None:
+    assert quantile(values, share) == expected
+
+
+def test_no_values_have_no_quantile() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        quantile([], 0.5)
+
+
+def test_within_counts_both_sides_and_what_never_ends() -> None:
+    medians = {
+        "a": (75.0, 100.0),
+        "b": (125.0, 100.0),
+        "c": (74.9, 100.0),
+        "d": (125.1, 100.0),
+        "e": (math.inf, math.inf),
+        "f": (math.inf, 100.0),
+        "g": (100.0, math.inf),
+    }
+    tally = within("label", "name", medians, 0.25)
+    assert (tally.hits, tally.of, tally.misses) == (3, 7, ("c", "d", "f", "g"))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "strict", "lenient"),
+    [
+        ([(1, 10), (2, 20), (3, 30), (4, 40)], True, True),
+        # the paper has the two at 2 % of one another
+        ([(1, 10), (3, 100), (2, 102), (4, 400)], False, True),
+        ([(1, 10), (3, 100), (2, 106), (4, 400)], False, False),
+        ([(1, 10), (2, 10), (3, 30)], True, True),
+        ([(2, 10), (2, 20)], False, False),
+        ([(9, math.inf), (8, math.inf), (1, 30)], True, True),
+        ([(1, math.inf), (2, 30)], False, False),
+        ([(math.inf, math.inf), (math.inf, 30)], False, False),
+    ],
+)
+def test_order(pairs: list[tuple[float, float]], strict: bool, lenient: bool) -> None:
+    assert same_order(pairs) is strict
+    assert same_order(pairs, 0.05) is lenient
+
+
+# -- the command line ----------------------------------------------------------------------------------------
+
+
+def test_json_is_one_document(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["papers", "made-up", "--json", "--only", "table2/*", "--seed", "3", "--workers", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    document = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert document.keys() == {"paper", "title", "tier", "unit", "settings", "cells", "summary"}
+    half, never = document["cells"]
+    assert half.keys() == {
+        *("cell", "tier", "ours", "paper", "ratio", "replications", "seeds", "not_finished"),
+        *("paper_not_finished", "means"),
+    }
+    assert (half["cell"], half["replications"], half["seeds"]) == ("table2/half", 5, [3, 7])
+    assert half["paper"] == {"p25": None, "median": 40.0, "p75": None}
+    assert half["not_finished"] == sum(
+        not math.isfinite(sample.value) for sample in computed(first_seed=3)["table2/half"].samples
+    )
+    assert never["ours"] == {"p25": None, "median": None, "p75": None}
+    assert (never["ratio"], never["not_finished"], never["paper_not_finished"]) == (None, 5, True)
+    assert document["summary"]["within"]["of"] == 2
+
+
+def test_json_is_the_same_on_one_and_two_workers(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
+    documents = []
+    for workers in "12":
+        assert cli.main(["papers", "made-up", "--json", "--workers", workers]) == 0
+        documents.append(capsys.readouterr().out)
+    assert documents[0] == documents[1]
+
+
+def test_the_table_has_ours_beside_the_papers(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["papers", "made-up", "--workers", "1"]) == 0
+    out = capsys.readouterr().out
+    results = computed()
+    [row] = [line for line in out.splitlines() if line.startswith("table1/b")]
+    assert f"{results['table1/b'].ours.median:.1f}" in row
+    assert "30.0" in row
+    assert "never" in next(line for line in out.splitlines() if line.startswith("table2/never"))
+    assert f"medians within 25 %: {made_up.findings(results)[0].hits} of 5" in out  # type: ignore[union-attr]
+
+
+def test_out_keeps_every_replication(made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new" / "folder"
+    assert cli.main(["papers", "made-up", "--out", str(folder), "--json", "--workers", "1"]) == 0
+    assert {path.name for path in folder.iterdir()} == {"results.json", "cells.csv", "replications.csv", "report.md"}
+    assert json.loads((folder / "results.json").read_text()) == json.loads(capsys.readouterr().out)
+    with (folder / "replications.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    values = [sample.value for result in computed().cells for sample in result.samples]
+    assert [float(row["value_s"]) for row in rows] == values
+    with (folder / "cells.csv").open() as file:
+        assert [row["cell"] for row in csv.DictReader(file)] == [cell.name for cell in made_up.cells]
+
+
+def test_list_runs_nothing(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["papers", "made-up", "--list", "--only", "table1/*"]) == 0
+    assert capsys.readouterr().out.split() == ["table1/a", "table1/b", "table1/again"]
+
+
+def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "slacp" in papers.papers()
+    assert cli.main(["papers"]) == 0
+    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == papers.papers()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("nothing",), "no paper 'nothing': choose from slacp"),
+        (("slacp", "--only", "table9/*"), "no cell matches 'table9/*': there are table2/cra/none/ref/1x1MB/none to "),
+        (("slacp", "--set", "mtu"), "--set mtu: must be key=value"),
+        (("slacp", "--set", "link.scheem=1"), "unknown key (did you mean scheme?)"),
+        (("slacp", "--set", "link.scheme=slacp"), "--set makes link.scheme of table2/cra/none/ref/1x1MB/none slacp: "),
+        (("slacp", "--set", "channel.up.errors=none", "--only", "table4/low/*"), "--set makes channel.up.errors of"),
+        (("slacp", "--set", "tier=emulated"), "--set makes tier of"),
+        (("slacp", "--replications", "0"), "'--replications'"),
+    ],
+)
+def test_what_cannot_be_computed_is_one_line(
+    args: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["papers", *args]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_a_folder_that_cannot_be_made(made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").touch()
+    assert cli.main(["papers", "made-up", "--out", str(tmp_path / "file" / "below")]) == 2
+    assert "cannot be made: Not a directory" in capsys.readouterr().err
+
+
+def test_settings_reach_the_paper_before_anything_runs() -> None:
+    paper = MadeUp()
+    with pytest.raises(FadelabError, match="not here"):
+        reproduce("made-up", paper, paper.cells, settings=["mtu=1500"])
+
+
+def test_a_mean_counts_the_replications_that_have_it() -> None:
+    [cell, *_] = MadeUp.cells
+    result = CellResult(cell, 1, (Sample(1.0, {"a": 1, "b": 4}), Sample(2.0, {"a": 2})))
+    assert result.means() == {"a": 1.5, "b": 4}
+    assert asdict(result.ours) == {"p25": 1.25, "median": 1.5, "p75": 1.75}
