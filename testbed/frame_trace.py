@@ -4,7 +4,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from channel.errors import Fate, Verdict
 from channel.replay import Outcome
+
+_OUTCOMES = {Fate.INTACT: Outcome.OK, Fate.DAMAGED: Outcome.PAYLOAD, Fate.ERASED: Outcome.MISSED}
+
+
+def outcome_of(verdict: Verdict) -> Outcome:
+    """Return what a trace calls a modelled frame's fate."""
+    return _OUTCOMES[verdict.fate]
 
 
 class FrameTrace:

@@ -9,11 +9,12 @@ from testbed.audience import Audience, nobody
 from testbed.errors import FadelabError
 from testbed.live import Show, run_live
 from testbed.media import Medium, check_radios, real_air, sockets, virtual_air
+from testbed.model.run import check_model, run_model
 from testbed.results import Summary
 from testbed.scenario import SIDES, Direction, Scenario
 from testbed.store import RunFolder
 
-#: what joins the stations, by real-time tier; tier model has a place in the schema and says so here
+#: what joins the stations, by real-time tier
 _MEDIA: Mapping[str, Medium] = MappingProxyType({"emulated": sockets, "vusrp": virtual_air, "usrp": real_air})
 
 
@@ -23,11 +24,9 @@ class LateError(FadelabError):
 
 def check_tier(scenario: Scenario) -> None:
     """Raise FadelabError, PhyError or HostError when the scenario's tier cannot run here."""
-    if scenario.tier not in _MEDIA:
-        raise FadelabError(
-            f"tier {scenario.tier} is not part of this version: run --tier {', '.join(_MEDIA)} (no tier stands in "
-            "for another)"
-        )
+    if scenario.tier == "model":
+        check_model(scenario)
+        return
     check_machine()
     check_radios(scenario)
 
@@ -55,7 +54,10 @@ def run_once(scenario: Scenario, runs: Path, show: Show, audience: Audience = no
     folder = RunFolder.create(runs, scenario)
     onlookers = audience(scenario, folder)
     try:
-        summary = run_live(scenario, folder, _MEDIA[scenario.tier], show, onlookers)
+        if scenario.tier == "model":
+            summary = run_model(scenario, folder, show, onlookers)
+        else:
+            summary = run_live(scenario, folder, _MEDIA[scenario.tier], show, onlookers)
     except BaseException as error:
         onlookers.ended(None, " ".join(str(error).split()) or type(error).__name__)
         raise

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from channel.profiles import Tap, profile
 from hosts.profiles import PROFILES
+from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, check_ports
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
 from linklayer.schemes import SCHEMES
@@ -37,8 +38,27 @@ def _in_order(ends: tuple[float, float]) -> tuple[float, float]:
 Span = Annotated[tuple[NotNegative, NotNegative], AfterValidator(_in_order)]
 
 MS = 1_000_000
+#: on the live tiers, what tells a userspace TCP from one of the kernel's
+USER_PREFIX = "user:"
 #: a clean channel for every modulation
 DEFAULT_SNR_DB = 40.0
+
+
+def user_tcp(tcp: str) -> str:
+    """Return the name of a userspace TCP without the prefix that live tiers need."""
+    return tcp.removeprefix(USER_PREFIX)
+
+
+def check_tcp(tier: Tier, tcp: str) -> None:
+    """Raise ValueError unless hosts of a tier can speak the TCP of that name."""
+    if tier == "model":
+        if user_tcp(tcp) not in USER_PROFILES:
+            raise ValueError(
+                f"tcp {tcp!r} cannot run on tier model, which has no kernel: choose from {', '.join(USER_PROFILES)}"
+            )
+    elif tcp not in PROFILES and not (tcp.startswith(USER_PREFIX) and user_tcp(tcp) in USER_PROFILES):
+        ours = ", ".join(f"{USER_PREFIX}{name}" for name in USER_PROFILES)
+        raise ValueError(f"tcp {tcp!r} is no profile: choose from {', '.join(PROFILES)}, or of our own TCPs {ours}")
 
 
 def other(side: Side) -> Side:
@@ -450,8 +470,7 @@ class Scenario(Part):
 
     @model_validator(mode="after")
     def _check(self) -> "Scenario":
-        if self.tcp not in PROFILES:
-            raise ValueError(f"tcp {self.tcp!r} is no profile: choose from {', '.join(PROFILES)}")
+        check_tcp(self.tier, self.tcp)
         for side in SIDES:
             buffer_bytes = self.channel.direction(side).mac_buffer_bytes
             if buffer_bytes is not None and buffer_bytes < self.max_frame_bytes:

@@ -23,9 +23,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from channel.errors import Fate
 from channel.hop import Arrival
-from channel.replay import Outcome
 from hosts.jsonlines import Orders, run_child, say
 from hosts.namespaces import enter
 from hosts.network import TAP_NAME
@@ -37,7 +35,7 @@ from linklayer.schemes import SCHEMES
 from linklayer.station import Station
 from testbed.capture import CapturedRadio
 from testbed.emulated import EmulatedRadio
-from testbed.frame_trace import FrameTrace
+from testbed.frame_trace import FrameTrace, outcome_of
 from testbed.hop_radio import HopRadio, Lateness
 from testbed.medium import buffer_bytes, frame_ms, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario import MS, Scenario, Side, other
@@ -51,7 +49,6 @@ _STDIN = 0
 _CHANNELS = 2
 #: real-time scheduling (sched(7)), so that frames leave on time whatever else runs; the kernel keeps 5 % for the rest
 _PRIORITY = 1
-_OUTCOMES = {Fate.INTACT: Outcome.OK, Fate.DAMAGED: Outcome.PAYLOAD, Fate.ERASED: Outcome.MISSED}
 
 
 def station_config(
@@ -215,7 +212,7 @@ class StationProcess:
         if self._trace is not None:
             nbytes = len(arrival.frame)
             started_at = arrival.sent_at - frame_ns(self._out, nbytes)
-            self._trace.write(started_at, nbytes, _OUTCOMES[arrival.verdict.fate])
+            self._trace.write(started_at, nbytes, outcome_of(arrival.verdict))
 
     def _listen(self, fd: int) -> None:
         orders = self._orders.read()

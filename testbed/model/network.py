@@ -1,0 +1,122 @@
+"""The network of a scenario in virtual time: h1 - ST ~~ BAS - h2.
+
+Rules kept here: everything random comes from the scenario's seed, under the same names as on the real-time tiers, so
+both directions meet the air they meet there. The link is up before the run's time 0.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from channel.hop import Arrival
+from hosts.network import AddressPlan
+from hosts.workloads import Host as HostName
+from linklayer.classify import Classifier
+from linklayer.queues import DropTail
+from linklayer.schemes import SCHEMES
+from testbed.errors import FadelabError
+from testbed.medium import buffer_bytes, frame_ms, make_hop, make_rng
+from testbed.model.clock import Clock
+from testbed.model.host import Host
+from testbed.model.station import ModelStation, join
+from testbed.model.wire import Wire
+from testbed.scenario import MS, Scenario, Side, other
+
+#: the LANs between host and station (SLACP section 4)
+LAN_BPS = 100_000_000
+LAN_DELAY_NS = 0
+#: how long the stations may take to find each other
+_READY_S = 30
+#: from the link being up to the run's time 0: this, and up to a second more, so that the run's start has no fixed place
+#: on the grid of a DAMA's superframes
+_LEAD_NS = 200 * MS
+_LEAD_SPREAD_NS = 1_000 * MS
+#: IP queues of a station: reliable and fast
+_CHANNELS = 2
+
+#: called with the side a frame was sent on and what came of it
+Judged = Callable[[Side, Arrival[Any]], None]
+
+
+class LinkNetwork:
+    """Two hosts and two stations, built from a scenario; `stations` are by the side they transmit on."""
+
+    def __init__(self, scenario: Scenario, judged: Judged | None = None) -> None:
+        self._scenario = scenario
+        self.clock = clock = Clock()
+        addresses = AddressPlan()
+        to_st = Wire(clock, lambda packet: st.send(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
+        to_bas = Wire(clock, lambda packet: bas.send(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
+        h1 = Host(clock, int(addresses.h1.ip), to_st.send, make_rng(scenario.seed, "iss", "h1"))
+        h2 = Host(clock, int(addresses.h2.ip), to_bas.send, make_rng(scenario.seed, "iss", "h2"))
+        to_h1 = Wire(clock, h1.deliver, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
+        to_h2 = Wire(clock, h2.deliver, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
+        st = self._station("up", to_h1, judged)
+        bas = self._station("down", to_h2, judged)
+        self.hosts: Mapping[HostName, Host] = {"h1": h1, "h2": h2}
+        self.stations: Mapping[Side, ModelStation] = {"up": st, "down": bas}
+        join(st, bas)
+
+    def _station(self, side: Side, lan: Wire, judged: Judged | None) -> ModelStation:
+        scenario, clock = self._scenario, self.clock
+        scheme = SCHEMES[scenario.link.scheme]
+        out, back = scenario.channel.direction(side), scenario.channel.direction(other(side))
+        max_frame_bytes, ip_queue_bytes = scenario.max_frame_bytes, scenario.link.ip_queue_bytes
+        link = scheme.make_sized(
+            # the peer's frames set our ACK timer
+            scenario.link.slacp.config(frame_ms(back, max_frame_bytes)),
+            make_rng(scenario.seed, "link", side),
+            clock.now,
+        )
+        return ModelStation(
+            clock,
+            link=link,
+            scheme=scheme,
+            hop=make_hop(
+                out, side, scenario.seed, buffer_bytes(out, max_frame_bytes, ip_queue_bytes, link.flow_control)
+            ),
+            queues=tuple(DropTail(ip_queue_bytes) for _ in range(_CHANNELS)),
+            classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
+            max_frame_bytes=max_frame_bytes,
+            deliver=lan.send,
+            judged=None if judged is None else lambda arrival: judged(side, arrival),
+        )
+
+    def bring_up(self) -> int:
+        """Let the stations find each other; return the run's time 0, which is yet to come. Raises FadelabError."""
+        clock = self.clock
+        while not all(station.link.established for station in self.stations.values()):
+            if clock.now >= _READY_S * 1000 * MS:
+                raise FadelabError(f"the stations have not found each other in {_READY_S} s: no frames get through")
+            clock.run(until=clock.now + MS)
+        return clock.now + _LEAD_NS + make_rng(self._scenario.seed, "lead").randrange(_LEAD_SPREAD_NS)
+
+    def counts(self, side: Side) -> dict[str, int]:
+        """What the station that transmits on a side has sent there, and heard and repaired on the other one.
+
+        The same keys as a station of the real-time tiers has in its words.
+        """
+        station = self.stations[side]
+        hop, counters = station.hop, station.link.counters()
+        taken = hop.erased + hop.damaged
+        repairs = SCHEMES[self._scenario.link.scheme].repairs
+        return {
+            "frames": hop.frames,
+            "frame_bytes": hop.bytes,
+            "packets": counters.packets,
+            "retransmissions": counters.retransmissions,
+            "fec_frames": counters.fec_frames,
+            "residual_losses": counters.residual_losses,
+            "queue_bytes": sum(queue.nbytes for queue in station.queues),
+            "congestion_losses": station.congestion_losses,
+            "corruption_losses": taken,
+            "unheard": 0,
+            "unrepaired_taken": 0 if repairs else taken,
+            "unrepaired_unheard": 0,
+            "fec_repairs": counters.fec_repairs,
+            "delivered": counters.delivered,
+            "delivered_bytes": counters.delivered_bytes,
+            "duplicates": counters.duplicates,
+            "bad_frames": station.bad_frames + counters.refused,
+            "sessions": counters.sessions,
+            "port_refusals": 0,
+        }

@@ -1,0 +1,280 @@
+"""Tier `model`: a scenario in virtual time.
+
+Rules kept here: the same scenario and seed give the same result and, in a folder, the same files to the byte, on any
+machine and whatever else runs; the wall clock is read for progress alone. What this tier cannot do is refused, and no
+TCP stands in for another.
+"""
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from channel.hop import Arrival
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.profiles import USER_PROFILES
+from hosts.workloads import OnOffUdp
+from telemetry.parquet import ParquetSink
+from telemetry.records import FlowRecord, Record, TcpRecord
+from telemetry.sinks import Sink, Sinks
+from testbed.errors import FadelabError
+from testbed.frame_trace import FrameTrace, outcome_of
+from testbed.live import Onlookers, Progress, Show
+from testbed.medium import frame_ns
+from testbed.model.clock import OBSERVER
+from testbed.model.network import LinkNetwork
+from testbed.model.traffic import Report, Traffic
+from testbed.model.watch import Watch
+from testbed.results import Summary, joined_record, summarize
+from testbed.scenario import MS, SIDES, Scenario, Side, other, user_tcp
+from testbed.store import RunFolder, run_stem
+
+#: how often progress is shown at most
+_SHOW_S = 0.05
+_NOBODY = Onlookers()
+
+
+def simulate(scenario: Scenario, watch: Watch | None = None) -> Summary:
+    """Return the result of a scenario in virtual time; nothing is kept, and `watch` sees its TCP flows.
+
+    Raises FadelabError in one line for what tier `model` cannot do.
+    """
+    check_model(scenario)
+    return _Simulation(scenario, watch=watch).run()
+
+
+def run_model(
+    scenario: Scenario,
+    folder: RunFolder,
+    show: Show = lambda progress: None,
+    onlookers: Onlookers = _NOBODY,
+) -> Summary:
+    """Run `scenario` in virtual time and return its result, which is also in `folder` with records and traces.
+
+    What is in the folder does not tell when or where it was made, but for the manifest. Closes the onlookers' sinks.
+    Raises FadelabError in one line.
+    """
+    check_model(scenario)
+    name = run_stem(scenario)
+    with ExitStack() as stack:
+        stack.callback(Sinks(onlookers.sinks).close)
+        parquet = ParquetSink(folder.path, {"run": name, "tier": scenario.tier, "scenario": scenario.name})
+        stack.callback(parquet.close)
+        traces = _Traces(scenario, folder, stack) if scenario.trace else None
+        recorder = _Recorder(scenario, [parquet, *onlookers.sinks], show)
+        simulation = _Simulation(scenario, recorder=recorder, traces=traces)
+        # a database wants wall-clock times; files that are to repeat have none
+        for sink in onlookers.sinks:
+            sink.begin(time.time_ns())
+        summary = simulation.run()
+    folder.finish(replace(summary, run=name, folder=None))
+    return replace(summary, run=folder.name, folder=str(folder.path))
+
+
+def check_model(scenario: Scenario) -> None:
+    """Raise FadelabError for what a scenario asks for and tier `model` cannot do."""
+    if scenario.capture:
+        raise FadelabError("capture: frames have no octets on tier model: set capture to false, or run --tier emulated")
+    for work in scenario.make_workloads():
+        if isinstance(work, OnOffUdp) and work.packet_bytes > scenario.mtu:
+            raise FadelabError(
+                f"flow {work.flow}: packet_bytes {work.packet_bytes} is more than the mtu of {scenario.mtu}: "
+                "tier model has no IP fragments"
+            )
+
+
+def tcp_config(scenario: Scenario) -> TcpConfig:
+    """Return the configuration of the scenario's userspace TCP on its MTU."""
+    # IPv4 and TCP headers
+    return replace(USER_PROFILES[user_tcp(scenario.tcp)].config, mss=scenario.mtu - 40)
+
+
+class _Simulation:
+    """One scenario from its links coming up to its last word."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        watch: Watch | None = None,
+        recorder: "_Recorder | None" = None,
+        traces: "_Traces | None" = None,
+    ) -> None:
+        self._scenario = scenario
+        self._watch = watch
+        self._recorder = recorder
+        self._traces = traces
+        self._network = LinkNetwork(scenario, None if traces is None else traces.judged)
+        self._epoch = 0
+        self._main: Side = scenario.make_workloads()[0].direction
+        #: bits sent on the air over time (s): at the instants the result asks for
+        self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [] for side in SIDES}
+
+    def run(self) -> Summary:
+        scenario, network, recorder = self._scenario, self._network, self._recorder
+        clock, workloads = network.clock, scenario.make_workloads()
+        self._epoch = epoch = network.bring_up()
+        clock.run(until=epoch)
+        before = {side: network.stations[side].arrivals for side in SIDES}
+        if self._traces is not None:
+            self._traces.begin(epoch)
+        traffic = Traffic(
+            network.hosts,
+            workloads,
+            tcp_config(scenario),
+            seed=scenario.seed,
+            epoch=epoch,
+            ended=self._ended,
+            emit=None if recorder is None else recorder.emit,
+            watch=self._watch,
+        )
+        self._traffic = traffic
+        for work in workloads:
+            if work.direction == self._main:
+                for seconds in (work.start_s, work.start_s + (getattr(work, "duration_s", None) or 0.0)):
+                    clock.at(epoch + int(seconds * 1e9), self._mark, None, OBSERVER)
+        if recorder is not None:
+            recorder.begin(network, traffic, epoch)
+        clock.run(until=epoch + round(scenario.limit_s * 1e9))
+        until_ns = clock.now - epoch
+        self._mark(None)
+        traffic.stop()
+        if recorder is not None:
+            recorder.end()
+        if self._traces is not None:
+            self._traces.end(network)
+        finals = {
+            side: {
+                **network.counts(side),
+                "events": network.stations[side].arrivals - before[side],
+                "late_events": 0,
+                "max_ns": 0,
+            }
+            for side in SIDES
+        }
+        return summarize(
+            scenario,
+            run=run_stem(scenario),
+            folder=None,
+            reports=traffic.reports,
+            finals=finals,
+            sent_bits=self._sent_bits,
+            until_s=until_ns / 1e9,
+            changes=0,
+        )
+
+    def _ended(self, report: Report) -> None:
+        """Note the end of a transfer; the last one ends the run, when all else of its instant has happened."""
+        clock = self._network.clock
+        clock.at(clock.now, self._mark, None, OBSERVER)
+        if self._traffic.done:
+            clock.at(clock.now, lambda _: clock.stop(), None, OBSERVER)
+
+    def _mark(self, _: object) -> None:
+        """Note what the main direction's transmitter has sent until now."""
+        now_s = (self._network.clock.now - self._epoch) / 1e9
+        self._sent_bits[self._main].append((now_s, 8.0 * self._network.stations[self._main].hop.bytes))
+
+
+class _Recorder:
+    """The records of a run, every `probe_interval_ms` of virtual time, and its progress."""
+
+    def __init__(self, scenario: Scenario, sinks: Sequence[Sink], show: Show) -> None:
+        self._scheme = scenario.link.scheme
+        self._interval_ns = scenario.timing.probe_interval_ms * MS
+        self._write = Sinks(sinks).write
+        self._show = show
+        self._progress = Progress.of(scenario)
+        self._shown_at = 0.0
+        self._last: dict[Side, tuple[int, int, int]] = {}
+        self._goodput: dict[str, float] = {}
+
+    def emit(self, record: Record) -> None:
+        """Take a record of the hosts'."""
+        if isinstance(record, TcpRecord):
+            self._progress.cwnd_bytes = record.cwnd_bytes
+        elif isinstance(record, FlowRecord):
+            self._goodput[record.flow] = record.goodput_bps
+        self._write(record)
+
+    def begin(self, network: LinkNetwork, traffic: Traffic, epoch: int) -> None:
+        """Begin with the run's time 0, which is now."""
+        self._network, self._traffic, self._epoch = network, traffic, epoch
+        self._progress.phase = "running"
+        self._last = {side: (0, *self._sent(side)) for side in SIDES}
+        network.clock.at(epoch, self._tick, None, OBSERVER)
+
+    def end(self) -> None:
+        """Write the last records."""
+        self._sample()
+        self._progress.phase = "finishing"
+        self._show(self._progress)
+
+    def _tick(self, _: object) -> None:
+        clock = self._network.clock
+        self._sample()
+        clock.at(clock.now + self._interval_ns, self._tick, None, OBSERVER)
+        wall_s = time.monotonic()
+        if wall_s - self._shown_at >= _SHOW_S:
+            self._shown_at = wall_s
+            progress = self._progress
+            progress.elapsed_s = (clock.now - self._epoch) / 1e9
+            progress.bytes_received = self._traffic.nbytes
+            progress.goodput_bps = sum(self._goodput.values())
+            self._show(progress)
+
+    def _sample(self) -> None:
+        self._traffic.sample()
+        now = self._network.clock.now - self._epoch
+        words: dict[Side, dict[str, Any]] = {}
+        for side in SIDES:
+            last_at, last_sent, last_useful = self._last[side]
+            if now <= last_at:
+                return
+            sent, useful = self._sent(side)
+            self._last[side] = (now, sent, useful)
+            words[side] = {
+                "time_ns": now,
+                "throughput_bps": (sent - last_sent) * 8e9 / (now - last_at),
+                "goodput_bps": (useful - last_useful) * 8e9 / (now - last_at),
+                "scheme": self._scheme,
+                "established": self._network.stations[side].link.established,
+                **self._network.counts(side),
+            }
+        for side in SIDES:
+            self._write(joined_record(side, words[side], words[other(side)]))
+
+    def _sent(self, side: Side) -> tuple[int, int]:
+        station = self._network.stations[side]
+        return station.hop.bytes, station.link.counters().useful_bytes
+
+
+class _Traces:
+    """The channel traces of both directions."""
+
+    def __init__(self, scenario: Scenario, folder: RunFolder, stack: ExitStack) -> None:
+        self._outs = {side: scenario.channel.direction(side) for side in SIDES}
+        self._traces = {
+            side: stack.enter_context(
+                FrameTrace(folder.path / f"trace-{side}.parquet", link=side, producer=f"fadelab {scenario.tier}")
+            )
+            for side in SIDES
+        }
+
+    def judged(self, side: Side, arrival: Arrival[Any]) -> None:
+        """Keep a frame's fate."""
+        nbytes = arrival.frame.nbytes
+        started_at = arrival.sent_at - frame_ns(self._outs[side], nbytes)
+        self._traces[side].write(started_at, nbytes, outcome_of(arrival.verdict))
+
+    def begin(self, epoch: int) -> None:
+        """Count from the run's time 0."""
+        for trace in self._traces.values():
+            trace.begin(epoch)
+
+    def end(self, network: LinkNetwork) -> None:
+        """Keep what is still on the air, too: its fate is decided."""
+        for side, station in network.stations.items():
+            for arrival in station.hop.in_flight():
+                self.judged(side, arrival)

@@ -1,0 +1,18 @@
+"""Looking at a simulated run from the program that started it."""
+
+from typing import Protocol
+
+from hosts.tcp.segment import Segment
+
+
+class Watch(Protocol):
+    """Sees what a run's TCP flows do, by the flow's name; times are ns since the run's start."""
+
+    def sent(self, flow: str, segment: Segment, now: int) -> None:
+        """See a segment leave the data sender's host."""
+
+    def received(self, flow: str, segment: Segment, now: int) -> None:
+        """See a segment come in at the data sender's host."""
+
+    def delivered(self, flow: str, nbytes: int, now: int) -> None:
+        """See the receiver's application read: `nbytes` payload octets until now."""
