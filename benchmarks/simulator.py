@@ -1,0 +1,185 @@
+"""How many data packets per second the simulator delivers on one core, and how many ns-3 does.
+
+    .venv/bin/python -m benchmarks.simulator [--seconds S] [--queue drop-tail|red] [--per P] [--rounds N] [--seed N]
+                                             [--ns3] [--json]
+
+The LT-TCP paper's bottleneck: ten bulk flows (Reno's windows, SACK, no timestamps, 500-byte segments) over 10 Mbit/s
+and 20 ms, a queue of 500 packets, drop-tail or RED with ECN (75 and 225), access wires of 100 Mbit/s, a last hop that
+loses data packets with probability P. Time is that of the simulation alone, without building the network. A delivered
+packet is 500 octets that have reached the application in order.
+
+`--ns3` runs ns-3 (Debian's libns3-dev) in turn with ours on the same core, with our options (`same`) and with its own
+(`linux`): benchmarks/ns3_lt_tcp.cc says what is what.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from channel.errors import Bernoulli
+from hosts.tcp.config import MS, SECOND, TcpConfig
+from linklayer.queues import DropTail, Queue, Red
+from testbed.medium import make_rng
+from testbed.model.clock import Clock
+from testbed.model.topologies import Dumbbell, DumbbellConfig
+
+FLOWS = 10
+SEGMENT_BYTES = 500
+#: delivered data packets per second that fadelab wants of its simulator, and times ns-3's
+TARGET, TARGET_RATIO = 35_000, 2
+#: for each flow to start on its own
+STAGGER_NS = 10 * MS
+
+SOURCE = Path(__file__).with_name("ns3_lt_tcp.cc")
+PROGRAM = Path(__file__).parent.parent / ".build" / "benchmarks" / "ns3_lt_tcp"
+HEADER = Path("/usr/include/ns3/core-module.h")
+LIBRARIES = ("applications", "internet", "point-to-point", "traffic-control", "network", "core")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One run: data packets and octets per second of virtual time delivered, events, seconds it took."""
+
+    packets: int
+    goodput_bps: float
+    events: int
+    wall_s: float
+
+    @property
+    def rate(self) -> float:
+        """Delivered packets per second of the wall clock."""
+        return self.packets / self.wall_s
+
+
+def make_queue(name: str, seed: int) -> Queue:
+    """Return the queue in front of the bottleneck."""
+    if name == "drop-tail":
+        return DropTail(limit_packets=500)
+    packet_ns = 8 * (SEGMENT_BYTES + 40) * SECOND // DumbbellConfig().bottleneck_bps
+    rng = make_rng(seed, "red")
+    return Red(rng, 75, 225, limit_packets=500, mark_above=True, packet_time_ns=packet_ns)
+
+
+def simulate(options: argparse.Namespace) -> Sample:
+    """Run ours once."""
+    clock = Clock()
+    per, seed = options.per, options.seed
+    network = Dumbbell(
+        clock,
+        DumbbellConfig(pairs=FLOWS),
+        seed=seed,
+        queue=make_queue(options.queue, seed),
+        last_hop=(lambda i: Bernoulli(per, make_rng(seed, "last hop", str(i)))) if per else None,
+    )
+    tcp = TcpConfig(
+        mss=SEGMENT_BYTES,
+        timestamps=False,
+        ecn=options.queue == "red",
+        receive_buffer=1 << 20,
+        send_buffer=1 << 20,
+    )
+    _, counters = network.send_bulk(tcp, [i * STAGGER_NS for i in range(FLOWS)])
+    start = time.perf_counter()
+    clock.run(int(options.seconds * SECOND))
+    wall_s = time.perf_counter() - start
+    nbytes = sum(counter.nbytes for counter in counters)
+    return Sample(nbytes // SEGMENT_BYTES, 8 * nbytes / options.seconds, clock.scheduled, wall_s)
+
+
+def refuse(message: str) -> NoReturn:
+    """End with one line."""
+    print(message, file=sys.stderr)
+    sys.exit(2)
+
+
+def build_ns3() -> None:
+    """Compile the program for ns-3, if that is not done. Ends with one line when it cannot be."""
+    if not HEADER.exists():
+        refuse("ns-3 is not installed: run `apt-get install libns3-dev`, or leave --ns3 away")
+    if PROGRAM.exists() and PROGRAM.stat().st_mtime > SOURCE.stat().st_mtime:
+        return
+    PROGRAM.parent.mkdir(parents=True, exist_ok=True)
+    libraries = [f"-lns3-{name}" for name in LIBRARIES]
+    command = ["g++", "-std=c++17", "-O2", str(SOURCE), "-o", str(PROGRAM), *libraries]
+    if subprocess.run(command, check=False).returncode:
+        refuse(f"{SOURCE.name} does not compile with this ns-3: it is written for Debian 12's, 3.37")
+
+
+def run_ns3(options: argparse.Namespace, tcp: str) -> Sample:
+    """Run ns-3 once."""
+    words = {"tcp": tcp, "queue": options.queue, "per": options.per, "seconds": options.seconds, "seed": options.seed}
+    command = [str(PROGRAM), f"--flows={FLOWS}", f"--segment-bytes={SEGMENT_BYTES}"]
+    command += [f"--{name}={word}" for name, word in words.items()]
+    return Sample(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=200, help="virtual time of a run")
+    parser.add_argument("--queue", choices=("drop-tail", "red"), default="drop-tail")
+    parser.add_argument("--per", type=float, default=0.0, help="losses of the last hop")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--ns3", action="store_true", help="compare with ns-3")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    if options.rounds < 1 or options.seconds <= 0 or not 0 <= options.per < 1 or options.seed < 1:
+        parser.error("--rounds and --seed must be 1 or more, --seconds more than 0, --per from 0 to less than 1")
+    if options.ns3:
+        build_ns3()
+    cpu = max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cpu})
+
+    samples: dict[str, list[Sample]] = {}
+    for _ in range(options.rounds):
+        samples.setdefault("fadelab", []).append(simulate(options))
+        if options.ns3:
+            for tcp in ("same", "linux"):
+                samples.setdefault(f"ns-3 {tcp}", []).append(run_ns3(options, tcp))
+
+    results = []
+    ours = statistics.median(sample.rate for sample in samples["fadelab"])
+    for name, runs in samples.items():
+        rates = [run.rate for run in runs]
+        median = statistics.median(rates)
+        results.append(
+            {
+                "simulator": name,
+                "packets_per_s": round(median),
+                "min_packets_per_s": round(min(rates)),
+                "max_packets_per_s": round(max(rates)),
+                "packets": runs[0].packets,
+                "goodput_bps": round(runs[0].goodput_bps),
+                "events_per_packet": round(runs[0].events / max(1, runs[0].packets), 2),
+                "ours_to_this": round(ours / median, 2),
+            }
+        )
+    if options.json:
+        names = ("seconds", "queue", "per", "rounds", "seed")
+        settings = {name: getattr(options, name) for name in names}
+        targets = {"target_packets_per_s": TARGET, "target_ratio": TARGET_RATIO}
+        print(json.dumps({**settings, **targets, "results": results}))
+        return
+    print(
+        f"delivered data packets per second on one core: {FLOWS} flows, {options.queue}, PER {options.per:g}, "
+        f"{options.seconds:g} s of virtual time, {options.rounds} rounds (wanted: {TARGET:,}; {TARGET_RATIO} x ns-3)"
+    )
+    print(f"{'':<12}{'median':>9}{'min':>9}{'max':>9}{'ours to it':>12}{'goodput Mbit/s':>16}{'events/packet':>15}")
+    for row in results:
+        print(
+            f"{row['simulator']:<12}{row['packets_per_s']:>9,}{row['min_packets_per_s']:>9,}"
+            f"{row['max_packets_per_s']:>9,}{row['ours_to_this']:>12.2f}{row['goodput_bps'] / 1e6:>16.3f}"
+            f"{row['events_per_packet']:>15.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main()
