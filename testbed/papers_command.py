@@ -182,32 +182,41 @@ def _short(value: float | None) -> str:
 def table(results: Results, paper: Paper) -> Table:
     """A row per cell: ours, the paper's, and how they compare."""
     grid = Table(
-        title=f"{results.paper}, tier {paper.tier}: median (quartiles), {paper.unit}",
+        title=f"{results.paper}, tier {paper.tier}: medians, {paper.unit}",
         title_style="bold",
         header_style="bold",
         box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
+        padding=0,
         show_edge=False,
     )
+    cut = any(result.unfinished for result in results.cells)
     grid.add_column("cell", no_wrap=True)
-    for heading in ("ours", "", "paper", "", "ratio", "runs"):
+    for heading in ("ours", "quartiles", "paper", "ratio", "runs", *(("cut",) if cut else ())):
         grid.add_column(heading, justify="right", no_wrap=True)
     for result in results.cells:
-        runs = str(len(result.samples))
-        if result.unfinished:
-            runs += f", {result.unfinished} unfinished"
-        grid.add_row(result.cell.name, *_figure(result.ours), *_figure(result.cell.paper), _ratio(result), runs)
+        ours = result.ours
+        grid.add_row(
+            result.cell.name,
+            _number(ours.median),
+            _spread(ours),
+            _number(result.cell.paper.median),
+            _ratio(result),
+            str(len(result.samples)),
+            *((str(result.unfinished or ""),) if cut else ()),
+        )
     return grid
 
 
-def _figure(figure: Quartiles) -> tuple[str, str]:
+def _spread(figure: Quartiles) -> str:
     if figure.p25 is None or figure.p75 is None or math.isinf(figure.p25):
-        return _number(figure.median), ""
-    return _number(figure.median), f"({_number(figure.p25)}–{_number(figure.p75)})"
+        return ""
+    return f"{_number(figure.p25)}–{_number(figure.p75)}"
 
 
 def _number(value: float) -> str:
-    return f"{value:.1f}" if math.isfinite(value) else "never"
+    if math.isinf(value):
+        return "never"
+    return f"{value:.1f}" if value < 1000 else f"{value:.0f}"
 
 
 def _ratio(result: CellResult) -> Text:

@@ -74,7 +74,8 @@ def test_a_cells_scenario_is_what_its_name_says(case: Case) -> None:
     assert (up.rate_bps, down.rate_bps, up.delay_ms, down.delay_ms) == (128_000, 512_000, 250, 250)
     for side, direction in (("up", up), ("down", down)):
         expected = case.errors if side in parameters.ERROR_DIRECTIONS else "none"
-        assert direction.errors == NamedErrors(model=expected)
+        assert isinstance(direction.errors, NamedErrors)
+        assert direction.errors.model == expected
         assert (direction.mac_buffer_bytes, direction.bare_buffer_bytes) == (14_400, 28_800)
     [workload] = made.make_workloads()
     assert workload.direction == "up"
