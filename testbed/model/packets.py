@@ -10,11 +10,10 @@ UDP: Final = 17
 
 
 class Packet(Protocol):
-    """A segment (`hosts/tcp/segment.py`) or a datagram: `len()` is the octets of the whole IP packet."""
+    """A segment (`hosts/tcp/segment.py`) or a datagram: `nbytes` and `len()` are the octets of the whole IP packet."""
 
-    @property
-    def flow(self) -> Flow:
-        """Who sends to whom."""
+    flow: Flow
+    nbytes: int
 
     def __len__(self) -> int: ...
 

@@ -33,6 +33,7 @@ class Wire:
 
     __slots__ = (
         "_at",
+        "_byte_work",
         "_clock",
         "_delay_ns",
         "_deliver",
@@ -61,12 +62,13 @@ class Wire:
         if delay_ns < 0:
             raise ValueError(f"delay_ns is {delay_ns}: must not be negative")
         self._clock, self._at, self._deliver = clock, clock.at, deliver
-        #: bit/s; an infinitely fast wire takes no time whatever the rate, so its packets have no bits
-        self._rate_bps = rate_bps
+        # an infinitely fast wire: a packet is no work, whatever the rate
+        self._rate_bps = 1 if rate_bps is None else rate_bps
+        self._byte_work = 0 if rate_bps is None else 8 * _SECOND_NS
         self._delay_ns = delay_ns
         self._queue = queue
         self._judge = None if errors is None else errors.judge
-        #: when the transmitter is free, in ns times the rate: exact
+        #: when the transmitter is free, exactly: in ns times the rate
         self._free = 0
         #: whether a wakeup is due that takes the next packet from the queue
         self._waking = False
@@ -83,30 +85,26 @@ class Wire:
     def send(self, packet: Packet) -> None:
         """Take a packet to transmit: it leaves, waits, or is dropped by the queue."""
         now = self._clock.now
-        rate = self._rate_bps
-        if rate is None:
-            self._transmit(packet, now, 0, 1)
-            return
+        rate, queue, free = self._rate_bps, self._queue, self._free
         start = now * rate
-        free = self._free
-        queue = self._queue
         if queue is None:
-            self._transmit(packet, start if start > free else free, 8 * _SECOND_NS * len(packet), rate)
+            self._transmit(packet, start if start > free else free)
         elif queue.push(packet, now) and not self._waking:
             if start >= free:
-                self._send_next(start, rate)
+                self._send_next(start)
             else:
                 self._waking = True
                 self._at(-(-free // rate), self._wake)
 
-    def _transmit(self, packet: Packet, start: int, work: int, rate: int) -> None:
-        """Put a packet on the wire; times are in ns times `rate`."""
-        self._free = end = start + work
+    def _transmit(self, packet: Packet, start: int) -> None:
+        """Put a packet on the wire; times are in ns times the rate."""
+        nbytes, rate = packet.nbytes, self._rate_bps
+        self._free = end = start + nbytes * self._byte_work
         self.packets += 1
-        self.nbytes += len(packet)
+        self.nbytes += nbytes
         left_at = -(-end // rate)
         if self._judge is not None:
-            verdict = self._judge(start // rate, left_at, len(packet))
+            verdict = self._judge(start // rate, left_at, nbytes)
             if verdict is not INTACT and verdict.fate is not Fate.INTACT:
                 self.corrupted += 1
                 return
@@ -114,22 +112,20 @@ class Wire:
 
     def _wake(self, _: object) -> None:
         """Send the next packet of the queue: the transmitter is free now."""
-        rate = self._rate_bps
-        assert rate is not None
         self._waking = False
-        self._send_next(self._free, rate)
+        self._send_next(self._free)
 
-    def _send_next(self, start: int, rate: int) -> None:
+    def _send_next(self, start: int) -> None:
         queue = self._queue
         assert queue is not None
         packet = queue.pop(self._clock.now)
         if packet is None:
             # a queue that manages itself may have dropped what was left
             return
-        self._transmit(packet, start, 8 * _SECOND_NS * len(packet), rate)  # type: ignore[arg-type]
+        self._transmit(packet, start)  # type: ignore[arg-type]
         if len(queue):
             self._waking = True
-            self._at(-(-self._free // rate), self._wake)
+            self._at(-(-self._free // self._rate_bps), self._wake)
 
 
 class Router:
