@@ -31,7 +31,7 @@ TUN_MISSING = "/dev/net/tun is missing: modprobe tun, or start the container wit
 # linux/if_tun.h, linux/sockios.h, linux/if.h
 _TUNSETIFF = 0x400454CA
 _TUNSETPERSIST = 0x400454CB
-_IFF_TAP = 0x0002
+IFF_TUN, IFF_TAP = 0x0001, 0x0002
 _IFF_NO_PI = 0x1000
 _SIOCGIFFLAGS, _SIOCSIFFLAGS = 0x8913, 0x8914
 _SIOCGIFMTU, _SIOCSIFMTU = 0x8921, 0x8922
@@ -43,7 +43,9 @@ _IFF_UP, _IFF_NOARP = 0x1, 0x80
 ETHERNET_BYTES = 14
 _ETHERTYPES = {4: b"\x08\x00", 6: b"\x86\xdd"}
 #: The kernel had no room or would not have this packet; anything else is a fault of ours.
-_REFUSALS = frozenset({errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.EINVAL, errno.EIO, errno.EMSGSIZE})
+REFUSALS = frozenset({errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.EINVAL, errno.EIO, errno.EMSGSIZE})
+#: who opens which
+_USERS = {"TAP": "station", "TUN": "host"}
 
 
 def ethernet_headers(mac: bytes) -> tuple[bytes | None, ...]:
@@ -68,9 +70,9 @@ class Tap:
         self.non_ip_dropped = 0
         #: packets the kernel did not take
         self.refused = 0
-        self._fd = _open(name)
+        self._fd = open_device(name, IFF_TAP)
         try:
-            mac, self.mtu = _configure(name, mtu, txqueuelen)
+            mac, self.mtu = configure(name, mtu, txqueuelen)
         except OSError as error:
             os.close(self._fd)
             raise HostError(f"cannot set up TAP {name}: {error.strerror}") from None
@@ -100,7 +102,7 @@ class Tap:
                 os.writev(self._fd, (header, packet))
                 return True
             except OSError as error:
-                if error.errno not in _REFUSALS:
+                if error.errno not in REFUSALS:
                     raise
         self.refused += 1
         return False
@@ -125,7 +127,7 @@ def create_persistent(name: str) -> None:
 
     Raises HostError.
     """
-    descriptor = _open(name)
+    descriptor = open_device(name, IFF_TAP)
     try:
         fcntl.ioctl(descriptor, _TUNSETPERSIST, 1)
     except OSError as error:
@@ -134,7 +136,12 @@ def create_persistent(name: str) -> None:
         os.close(descriptor)
 
 
-def _open(name: str) -> int:
+def open_device(name: str, kind: int) -> int:
+    """Open a TAP or a TUN (`kind`) of the current namespace, made when it is not there yet; its descriptor.
+
+    Raises HostError.
+    """
+    what = "TAP" if kind == IFF_TAP else "TUN"
     try:
         descriptor = os.open(TUN_DEVICE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -142,17 +149,17 @@ def _open(name: str) -> int:
     except OSError as error:
         raise HostError(f"cannot open {TUN_DEVICE}: {error.strerror}; run with sudo or as root") from None
     try:
-        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TAP | _IFF_NO_PI))
+        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), kind | _IFF_NO_PI))
     except OSError as error:
         os.close(descriptor)
         if error.errno == errno.EBUSY:
-            raise HostError(f"TAP {name} is already open: end the other station on it") from None
-        raise HostError(f"cannot create TAP {name}: {error.strerror}; run with sudo or as root") from None
+            raise HostError(f"{what} {name} is already open: end the other {_USERS[what]} on it") from None
+        raise HostError(f"cannot create {what} {name}: {error.strerror}; run with sudo or as root") from None
     return descriptor
 
 
-def _configure(name: str, mtu: int | None, txqueuelen: int) -> tuple[bytes, int]:
-    """Bring the interface up; returns its MAC address and MTU."""
+def configure(name: str, mtu: int | None, txqueuelen: int) -> tuple[bytes, int]:
+    """Bring the interface up; returns its MAC address and MTU. Raises OSError."""
 
     def request(code: int, layout: str = "24x", *values: int) -> bytes:
         ifreq = struct.pack("16s" + layout, name.encode(), *values)

@@ -1,0 +1,175 @@
+"""A TUN interface that takes the peer's TCP away from the kernel: IP packets in, IP packets out.
+
+    kernel's sockets (UDP, ICMP) ─┐                   ┌─ eth0 ─ ... ─ the peer
+                                  ├─ kernel's routing ┤
+    our TCP ── Tun ── tcp0 ───────┘                   └─ (TCP from the peer goes to tcp0)
+
+Read first: the kernel's Documentation/networking/tuntap.rst; ip-rule(8); ip-sysctl.rst for accept_local.
+
+Rules kept
+- Our TCP has the host's own address: what the peer, a capture or a scenario sees does not depend on whose TCP it is.
+- A routing rule before the one for local addresses sends what is TCP and from the peer to the TUN. The kernel's own TCP
+  never sees such a segment, so it cannot answer one with a RST; all else stays with the kernel.
+- Packets cross whole and unchanged but for the TTL, which forwarding lessens by one.
+- Settings are those of this namespace, and `close` takes them back. A killed process leaves rules that do nothing, for
+  the TUN and its route are gone with it.
+
+Left out: IPv6, several peers.
+"""
+
+import errno
+import os
+import socket
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from hosts.errors import HostError
+from hosts.tap import IFF_TUN, REFUSALS, configure, open_device
+
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
+
+TUN_NAME = "tcp0"
+
+_CONF_DIR = Path("/proc/sys/net/ipv4/conf")
+# linux/rtnetlink.h
+_LOCAL_TABLE = 255
+_LOCAL_ROUTE = 2
+#: a routing table of our own, and the order of the rules: ours, then the one for local addresses, which is at 0 else
+_TABLE = 7793
+_RULE, _LOCAL_RULE_AFTER, _LOCAL_RULE = 1, 2, 0
+
+
+class Tun:
+    """The open TUN of the current namespace through which all TCP from and to `peer` goes.
+
+    Raises HostError where rights, a route to the peer or a setting are missing.
+    """
+
+    def __init__(self, peer: str, *, name: str = TUN_NAME, txqueuelen: int = 1000) -> None:
+        #: packets the kernel did not take
+        self.refused = 0
+        self._fd = open_device(name, IFF_TUN)
+        self._settings = _Settings(name, peer)
+        try:
+            #: our address, and the MTU of the way to the peer
+            self.address, self.mtu = self._settings.make(txqueuelen)
+        except BaseException:
+            self.close()
+            raise
+
+    def fileno(self) -> int:
+        """The descriptor to wait on."""
+        return self._fd
+
+    def read(self) -> bytes | None:
+        """The next IP packet, or None when nothing waits."""
+        try:
+            return os.read(self._fd, 65535)
+        except BlockingIOError:
+            return None
+
+    def write(self, packet: bytes) -> bool:
+        """Hand one IP packet to the kernel; False when it refuses it."""
+        try:
+            os.write(self._fd, packet)
+        except OSError as error:
+            if error.errno not in REFUSALS:
+                raise
+            self.refused += 1
+            return False
+        return True
+
+    def close(self) -> None:
+        """Take the settings back and remove the interface; idempotent."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+            self._settings.take_back()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Settings:
+    """What of the namespace's routing is ours while a TUN is open."""
+
+    def __init__(self, name: str, peer: str) -> None:
+        self._name, self._peer = name, peer
+        self._before: dict[Path, str] = {}
+
+    def make(self, txqueuelen: int) -> tuple[str, int]:
+        """Lead the peer's TCP to the TUN; return our address and the MTU towards the peer. Raises HostError."""
+        from pyroute2 import IPRoute, NetlinkError  # 200 ms to import
+
+        with IPRoute() as ip:
+            try:
+                [route] = ip.route("get", dst=self._peer)
+                if route.get("type") == _LOCAL_ROUTE:
+                    raise HostError(f"{self._peer} is an address of this host: the peer must be another one")
+                [link] = ip.get_links(route.get("oif"))
+                mtu: int = link.get("mtu")
+                configure(self._name, mtu, txqueuelen)
+                self._let_pass(link.get("ifname"))
+                [tun] = ip.link_lookup(ifname=self._name)
+                ip.route("add", family=socket.AF_INET, dst="default", oif=tun, table=_TABLE)
+                self._remove_rules(ip)
+                ip.rule("add", priority=_LOCAL_RULE_AFTER, table=_LOCAL_TABLE)
+                ip.rule("add", priority=_RULE, table=_TABLE, src=self._peer, src_len=32, ip_proto=socket.IPPROTO_TCP)
+                ip.rule("delete", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
+            except (NetlinkError, OSError) as error:
+                raise HostError(f"cannot lead TCP from {self._peer} to TUN {self._name}: {error.args[1]}") from None
+        return str(route.get("prefsrc")), mtu
+
+    def take_back(self) -> None:
+        """Make everything as it was."""
+        from pyroute2 import IPRoute
+
+        with IPRoute() as ip:
+            if not _rules_at(ip, _LOCAL_RULE):
+                ip.rule("add", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
+            self._remove_rules(ip)
+        for path, value in self._before.items():
+            path.write_text(value)
+
+    def _remove_rules(self, ip: "IPRoute") -> None:
+        """Remove our rules, or those a killed process has left."""
+        for priority in (_RULE, _LOCAL_RULE_AFTER):
+            for _ in _rules_at(ip, priority):
+                ip.rule("delete", priority=priority)
+
+    def _let_pass(self, way_out: str) -> None:
+        """Let packets go from the TUN to the peer and back, though they come from an address of this host."""
+        self._set(self._name, "accept_local", "1")
+        self._set(self._name, "forwarding", "1")
+        self._set(way_out, "forwarding", "1")
+        # A strict reverse-path check would expect our own address on the loopback; the larger of both values holds.
+        if max((_CONF_DIR / scope / "rp_filter").read_text().strip() for scope in ("all", self._name)) == "1":
+            self._set(self._name, "rp_filter", "2")
+
+    def _set(self, interface: str, name: str, value: str) -> None:
+        path = _CONF_DIR / interface / name
+        before = path.read_text()
+        if before.strip() == value:
+            return
+        try:
+            path.write_text(f"{value}\n")
+        except OSError as error:
+            remedy = (
+                "give it to the container as a sysctl" if error.errno == errno.EROFS else "run with sudo or as root"
+            )
+            where = "all" if interface == self._name else interface
+            raise HostError(f"cannot set net.ipv4.conf.{where}.{name} to {value}: {error.strerror}; {remedy}") from None
+        if interface != self._name:
+            self._before[path] = before
+
+
+def _rules_at(ip: "IPRoute", priority: int) -> list[object]:
+    """The routing rules of a priority; that of priority 0 does not say so."""
+    return [rule for rule in ip.get_rules(family=socket.AF_INET) if (rule.get("priority") or 0) == priority]
