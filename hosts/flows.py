@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from hosts.errors import HostError
 from hosts.loop import Loop
-from hosts.probes import TcpProbe
+from hosts.probes import Probe
 from telemetry.records import FlowRecord, TcpRecord
 
 #: what one write offers the kernel, and one read takes
@@ -32,7 +32,7 @@ class Context(Protocol):
     loop: Loop
     host: str
     seed: int
-    probe: TcpProbe
+    probe: Probe
     delayed_ack: bool
 
     def since_epoch(self, now: int) -> int:

@@ -14,6 +14,7 @@ Left out: IPv6 (switched off in our namespaces), UDP, receiving sides.
 import os
 import socket
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,35 +49,17 @@ class _Counted:
     timeouts: int = 0
 
 
-class TcpProbe:
-    """Samples every TCP sender of the current namespace whose port has a flow name.
+class Probe(ABC):
+    """Makes records of a host's TCP senders: what is common to the kernel's TCP and to ours."""
 
-    `remote_ports` names flows by the port they connect to, `local_ports` by the port they were accepted on.
-    Of several connections under one name the last one listed is sampled. Raises HostError when the kernel
-    has no socket diagnosis.
-    """
-
-    def __init__(
-        self, host: str, remote_ports: Mapping[int, str], local_ports: Mapping[int, str] | None = None
-    ) -> None:
+    def __init__(self, host: str) -> None:
         self._host = host
-        self._remote_ports = dict(remote_ports)
-        self._local_ports = dict(local_ports or {})
         self._before: dict[str, _Counted] = {}
         self._retired: set[int] = set()
-        try:
-            self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
-        except OSError as error:
-            raise HostError(f"no socket diagnosis in this kernel: modprobe inet_diag ({error.strerror})") from None
 
+    @abstractmethod
     def sample(self, time_ns: int) -> list[TcpRecord]:
         """One record per flow that is connected now; `time_ns` is put into the records as it is."""
-        records: dict[str, TcpRecord] = {}
-        for local, remote, info in self._dump():
-            flow = self._remote_ports.get(remote) or self._local_ports.get(local)
-            if flow is not None and info.state != _SYN_SENT and local not in self._retired:
-                records[flow] = self.record(time_ns, flow, info)
-        return list(records.values())
 
     def record(self, time_ns: int, flow: str, info: TcpInfo) -> TcpRecord:
         """The record of one connection's tcp_info under a flow name."""
@@ -104,6 +87,35 @@ class TcpProbe:
         self._before[flow] = _Counted(record.bytes_acked, record.retransmits, timeouts)
         self._retired.add(local_port)
         return record
+
+
+class TcpProbe(Probe):
+    """Samples every TCP sender of the current namespace whose port has a flow name.
+
+    `remote_ports` names flows by the port they connect to, `local_ports` by the port they were accepted on.
+    Of several connections under one name the last one listed is sampled. Raises HostError when the kernel
+    has no socket diagnosis.
+    """
+
+    def __init__(
+        self, host: str, remote_ports: Mapping[int, str], local_ports: Mapping[int, str] | None = None
+    ) -> None:
+        super().__init__(host)
+        self._remote_ports = dict(remote_ports)
+        self._local_ports = dict(local_ports or {})
+        try:
+            self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
+        except OSError as error:
+            raise HostError(f"no socket diagnosis in this kernel: modprobe inet_diag ({error.strerror})") from None
+
+    def sample(self, time_ns: int) -> list[TcpRecord]:
+        """One record per flow that is connected now; `time_ns` is put into the records as it is."""
+        records: dict[str, TcpRecord] = {}
+        for local, remote, info in self._dump():
+            flow = self._remote_ports.get(remote) or self._local_ports.get(local)
+            if flow is not None and info.state != _SYN_SENT and local not in self._retired:
+                records[flow] = self.record(time_ns, flow, info)
+        return list(records.values())
 
     def close(self) -> None:
         """Let go of the netlink socket; idempotent."""

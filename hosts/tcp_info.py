@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 #: snd_ssthresh before the first loss (TCP_INFINITE_SSTHRESH in include/net/tcp.h)
 INFINITE_SSTHRESH = 0x7FFFFFFF
-#: include/net/tcp_states.h: our FIN has been acknowledged
+# include/net/tcp_states.h; in FIN_WAIT2 our FIN has been acknowledged
+ESTABLISHED = 1
 _FIN_WAIT2 = 5
 #: More than any kernel's tcp_info; it tells how much of it was filled.
 _TCP_INFO_MAX = 512
