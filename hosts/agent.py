@@ -18,7 +18,6 @@ Rules kept
 Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/profiles.py`).
 """
 
-import socket
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,13 +25,16 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from hosts.flows import Counter, Result, delay_acks, listen
+from hosts.flows import Counter, Result
 from hosts.jsonlines import Orders, run_child, say
 from hosts.loop import READ, Loop
 from hosts.namespaces import enter
-from hosts.probes import TcpProbe
-from hosts.tcp_flows import StreamReceiver, StreamSender, never_connected
+from hosts.probes import Probe, TcpProbe
+from hosts.profiles import user_profile
+from hosts.stream_ends import Receive, ReceivingEnd, SendingEnd, Tcp, Transfer, never_connected
+from hosts.tcp_flows import KernelTcp
 from hosts.udp_flows import UdpReceiver, UdpSender
+from hosts.user_flows import UserProbe, UserTcp
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, from_dict
 from telemetry.records import FlowRecord, TcpRecord
 
@@ -59,22 +61,35 @@ class Agent:
         if config.get("namespace"):
             enter(config["namespace"])
         self.loop = Loop()
-        self.probe = TcpProbe(self.host, {port: flow for work in self._send for port, flow in work.ports().items()})
+        self.probe, self._tcp = self._make_tcp(config.get("tcp"))
         self._epoch: int | None = None
         self._ticks = 0
         self._expected = sum(_results(work) for work in (*self._send, *self._receive))
-        self._active: dict[object, StreamSender | StreamReceiver | UdpSender | UdpReceiver] = {}
+        self._active: dict[object, SendingEnd | ReceivingEnd | UdpSender | UdpReceiver] = {}
         self._counters: dict[str, Counter] = {}
         self._accepted: dict[str, int] = {}
         self._at_duration: dict[str, int] = {}
-        self._listeners: list[tuple[socket.socket, str, Workload]] = []
+        self._listeners: list[tuple[int, str, Workload]] = []
         self._udp_receivers: list[tuple[UdpReceiver, OnOffUdp]] = []
         self._paused = False
         again_s = config.get("again_s")
         #: how long after its connection has broken a bulk without a size begins again; None: never
         self._again_ns = None if again_s is None else int(again_s * 1e9)
-        for work in self._receive:
-            self._bind(work)
+        try:
+            for work in self._receive:
+                self._bind(work)
+        except BaseException:
+            self.close()
+            raise
+
+    def _make_tcp(self, name: str | None) -> tuple[Probe, Tcp]:
+        """Return the TCP this host speaks, and what watches it: the kernel's, or the one that is called user:NAME."""
+        profile = None if name is None else user_profile(name)
+        if profile is not None:
+            watch = UserProbe(self.host)
+            return watch, UserTcp(self, watch, self._peer, profile.config)
+        names = {port: flow for work in self._send for port, flow in work.ports().items()}
+        return TcpProbe(self.host, names), KernelTcp(self)
 
     def since_epoch(self, now: int) -> int:
         """CLOCK_MONOTONIC as ns since the run's start."""
@@ -88,8 +103,8 @@ class Agent:
     def go(self, epoch: int) -> None:
         """Start the run's clock: begin to accept, and send at the workloads' times."""
         self._epoch = epoch
-        for listener, flow, work in self._listeners:
-            self.loop.watch(listener, READ, partial(self._accept, listener, flow, work))
+        for port, flow, work in self._listeners:
+            self._tcp.accept(port, partial(self._accept, flow, work))
         for receiver, work in self._udp_receivers:
             receiver.start()
             end_s = work.start_s + work.duration_s + work.drain_s
@@ -112,7 +127,7 @@ class Agent:
         """Give senders no new data, or data again; what TCP has buffered still goes out, and time goes on."""
         self._paused = paused
         for flow in self._active.values():
-            if isinstance(flow, StreamSender | UdpSender):
+            if isinstance(flow, SendingEnd | UdpSender):
                 flow.pause(paused)
 
     def stop(self) -> None:
@@ -125,6 +140,10 @@ class Agent:
             # keeps its namespace alive.
             with suppress(BrokenPipeError):
                 flow.abort("stopped")
+
+    def close(self) -> None:
+        """Let go of the host's TCP; idempotent."""
+        self._tcp.close()
 
     def _at(self, seconds: float) -> int:
         assert self._epoch is not None
@@ -149,22 +168,16 @@ class Agent:
                 self._active[flow] = receiver
                 self._udp_receivers.append((receiver, work))
             else:
-                listener = listen(self.host, port, socket.SOCK_STREAM)
-                if self.delayed_ack:
-                    delay_acks(listener)
-                self._listeners.append((listener, flow, work))
+                self._tcp.bind(port)
+                self._listeners.append((port, flow, work))
 
-    def _accept(self, listener: socket.socket, flow: str, work: Workload) -> None:
-        try:
-            connection, _ = listener.accept()
-        except OSError:
-            return  # it was reset before we came
+    def _accept(self, flow: str, work: Workload, receive: Receive) -> None:
         # Connections of one flow follow one another, so the order of accepting numbers them.
         index = self._accepted.get(flow, 0)
         self._accepted[flow] = index + 1
         key = (flow, index)
         done = partial(self._received, work, flow, index, key)
-        receiver = StreamReceiver(self, flow, index, connection, self._counters[flow], done)
+        receiver = receive(flow, index, self._counters[flow], done)
         if not receiver.ended:
             self._active[key] = receiver
 
@@ -211,8 +224,8 @@ class Agent:
             end_at = self._at(work.start_s + work.duration_s)
             drain_ns = int(work.drain_s * 1e9)
         done = partial(self._sent, work, port, flow, index)
-        address = (self._peer, port)
-        self._active[flow] = StreamSender(self, flow, index, address, work.bytes, end_at, drain_ns, self._paused, done)
+        transfer = Transfer(flow, index, (self._peer, port), work.bytes, end_at, drain_ns)
+        self._active[flow] = self._tcp.send(transfer, self._paused, done)
 
     def _sent(self, work: Workload, port: int, flow: str, index: int, result: Result) -> None:
         if self._again_ns is not None and isinstance(work, Bulk) and self._goes_on(work, result):
@@ -269,6 +282,7 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
         agent.loop.run()
     finally:
         agent.stop()
+        agent.close()
 
 
 def _results(work: Workload) -> int:

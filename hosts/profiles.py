@@ -33,7 +33,7 @@ What Linux can be told, and what it cannot
   receiver's window ends at 65535 octets, as it did for the papers.
 - ECN stays as Linux has it (answered, not asked for), except for `reference`: off.
 
-Left out: per-socket options of foreign programs, userspace TCP, MPTCP.
+Left out: per-socket options of foreign programs, MPTCP; what a userspace TCP does (`hosts/tcp/profiles.py`).
 """
 
 import errno
@@ -47,9 +47,13 @@ from typing import TYPE_CHECKING
 
 from hosts.errors import HostError
 from hosts.namespaces import run_in
+from hosts.tcp.profiles import USER_PROFILES, UserProfile
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
+
+#: what tells a userspace TCP (hosts/tcp/profiles.py) from one of the kernel's
+USER_PREFIX = "user:"
 
 _MAIN_TABLE = 254  # linux/rtnetlink.h
 _SYSCTL_DIR = Path("/proc/sys/net/ipv4")
@@ -180,6 +184,25 @@ def profile(name: str) -> TcpProfile:
         return PROFILES[name]
     except KeyError:
         raise HostError(f"no TCP profile {name!r}: choose from {', '.join(PROFILES)}") from None
+
+
+def user_profile(name: str) -> UserProfile | None:
+    """The userspace TCP called user:NAME, or None for a name without the prefix; raises HostError as `profile` does."""
+    if not name.startswith(USER_PREFIX):
+        return None
+    try:
+        return USER_PROFILES[name.removeprefix(USER_PREFIX)]
+    except KeyError:
+        choices = ", ".join(USER_PREFIX + known for known in USER_PROFILES)
+        raise HostError(f"no userspace TCP {name!r}: choose from {choices}") from None
+
+
+def kernel_profile(name: str) -> TcpProfile:
+    """The kernel's settings on a host that speaks the TCP of that name: with a userspace TCP the kernel's lies idle.
+
+    Raises HostError as `profile` does.
+    """
+    return profile(name) if user_profile(name) is None else PROFILES["reno"]
 
 
 def apply(namespace: str, profile: TcpProfile) -> None:

@@ -164,14 +164,15 @@ def agent_config(
     namespace: str | None = None,
     seed: int = 1,
     probe_interval_ms: int = 100,
+    tcp: str | None = None,
     delayed_ack: bool = False,
     again_s: float | None = None,
 ) -> dict[str, Any]:
     """The configuration line for one host's agent: it sends and receives what concerns that host.
 
-    `peer` is the other host's address; `delayed_ack` comes from the TCP profile. `again_s` after its connection has
-    broken, a bulk that is limited by time alone begins again; None: never. Raises HostError when two workloads share
-    a port.
+    `peer` is the other host's address. `tcp` is the TCP it speaks: `user:NAME`, or any other name for the kernel's,
+    whose profile says `delayed_ack`. `again_s` after its connection has broken, a bulk that is limited by time alone
+    begins again; None: never. Raises HostError when two workloads share a port.
     """
     check_ports(workloads)
     return {
@@ -180,6 +181,7 @@ def agent_config(
         "peer": peer,
         "seed": seed,
         "probe_interval_ms": probe_interval_ms,
+        "tcp": tcp,
         "delayed_ack": delayed_ack,
         "again_s": again_s,
         "send": [to_dict(workload) for workload in workloads if sender_of(workload) == host],
