@@ -73,7 +73,7 @@ class TcpConfig:
     #: what `write` takes in before octets are acknowledged
     send_buffer: int = 1 << 20
 
-    #: SYNs sent before connecting fails; then also how often a segment is sent again before giving up
+    #: how often a SYN is sent again before connecting fails, and any other segment before the connection does
     syn_retries: int = 6
     data_retries: int = 15
     #: 2 MSL (RFC 9293 section 3.4.2 says four minutes; Linux keeps one)

@@ -364,9 +364,9 @@ class Connection:
         self._syn_due, self._syn_at = False, None
         if self._syns == 1:
             sender.rto.handle_sample(now - self._syn_sent_at)
-        ssthresh = None
+        ssthresh = self._config.initial_ssthresh
         if self._config.cbi and self._shared is not None:
-            ssthresh = self._shared.ssthresh.get(self.flow.destination)
+            ssthresh = self._shared.ssthresh.get(self.flow.destination, ssthresh)
         sender.open(sender.smss, ssthresh, self._syns - 1, now)
         if segment.flags & SYN:
             # the window of a SYN is not scaled (RFC 7323 section 2.2)

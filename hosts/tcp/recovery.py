@@ -276,7 +276,11 @@ class Sack(NewReno):
         return start, end
 
     def _rescue(self, una: int, end: int) -> tuple[int, int] | None:
-        """The fourth rule: the last segment once more, once per recovery."""
+        """The fourth rule: the last segment once more, once per recovery.
+
+        Choice: not when this recovery has sent it again already; the rule is about an end of the window that nothing
+        received lies behind.
+        """
         board = self.sender.board
         if una <= self._rescue_rxt:
             return None
@@ -285,7 +289,7 @@ class Sack(NewReno):
             # the highest octet not marked is in front of the last range
             missing_end = board.ranges[-1][0]
         start = max(una, missing_end - self.sender.smss)
-        if start >= missing_end:
+        if start >= missing_end or missing_end <= self._high_rxt:
             return None
         self._rescue_rxt = self.recover
         return start, missing_end

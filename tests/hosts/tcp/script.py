@@ -1,0 +1,302 @@
+"""A connection driven by a script in virtual time, in the manner of packetdrill.
+
+The script plays the peer and the application of one `Connection`. Both directions are written in the same words,
+sequence numbers relative to each side's SYN, times in ms since the script began:
+
+    s = script(NEWRENO)                      # connected, 100 ms of round trip
+    s.write(4000)
+    s.expect(100, "1:1001", "1001:2001")     # these leave at 100 ms, and nothing else since the line before
+    s.inject(200, "ack 2001")                # a segment comes; what is due until then happens first
+    s.expect(200, "2001:3001", "3001:4001")
+
+A segment is `[SFREW] LEFT:RIGHT [ack N] [win N] [sack L:R ...] [ts VAL/ECR] [mss N] [wscale N] [sackok] [ECT0|CE]`: S,
+F and so on are flags; ACK is set wherever a number is given or, on injected segments, known; PSH is not looked at. An
+expected segment is compared in what the script says of it; flags, payload, SACK, ECN and what only a SYN carries (but
+for the MSS) are compared even when it says nothing of them.
+"""
+
+import re
+from collections.abc import Callable
+
+from hosts.tcp.config import MS, TcpConfig
+from hosts.tcp.connection import Connection, State
+from hosts.tcp.segment import ACK, CE, CWR, ECE, ECT0, ECT1, FIN, RST, SYN, Flow, Segment, SynOptions
+from hosts.tcp.shared import Shared
+
+FLOW = Flow(0x0A000001, 40_000, 0x0A000002, 80)
+MASK = 0xFFFF_FFFF
+#: nothing optional: each test adds what it is about
+PLAIN = TcpConfig(
+    mss=1000,
+    recovery="newreno",
+    limited_transmit=False,
+    window_scaling=False,
+    timestamps=False,
+)
+
+_FLAGS = {"S": SYN, "F": FIN, "R": RST, "E": ECE, "W": CWR}
+_ECN = {"ECT0": ECT0, "ECT1": ECT1, "CE": CE}
+#: what is compared even when the script does not mention it
+_ALWAYS = ("flags", "sack", "sackok", "wscale", "ecn")
+_WORD = re.compile(
+    r"(?P<flags>[SFREW]+\b)|(?P<range>\d+:\d+)|ack (?P<ack>\d+)|win (?P<win>\d+)|sack (?P<sack>\d+:\d+(?: \d+:\d+)*)"
+    r"|ts (?P<ts>\d+/\d+)|mss (?P<mss>\d+)|wscale (?P<wscale>\d+)|(?P<sackok>sackok)|(?P<ecn>ECT0|ECT1|CE)"
+)
+
+Words = dict[str, str]
+#: makes a script: a configuration, and `Script`'s options
+MakeScript = Callable[..., "Script"]
+
+
+def words_of(text: str) -> Words:
+    """Read a script's segment."""
+    found: Words = {}
+    position = 0
+    while position < len(text):
+        match = _WORD.match(text, position)
+        assert match is not None, f"no such word in a segment: {text[position:]!r}"
+        found |= {name: value for name, value in match.groupdict().items() if value is not None}
+        position = match.end() + 1
+    return found
+
+
+class Script:
+    """One `Connection` and the peer the script makes up.
+
+    `iss` and `irs` are our and the peer's initial sequence numbers. `connected` does the handshake: ours is the active
+    side, the SYN leaves at 0 and its answer comes at `rtt_ms`. `peer` is what the peer's SYN says in options.
+    """
+
+    def __init__(
+        self,
+        config: TcpConfig,
+        *,
+        iss: int = 1000,
+        irs: int = 5000,
+        peer: str = "mss 1000",
+        window: int = 65_535,
+        rtt_ms: float = 100,
+        connected: bool = True,
+        shared: Shared | None = None,
+        flow: Flow = FLOW,
+    ) -> None:
+        self.now = 0
+        self.iss, self.irs, self.flow = iss, irs, flow
+        self.connection = Connection(config, flow, iss, shared)
+        #: the peer's window field, where a segment does not give one
+        self.window = window
+        #: what has left and was not expected yet: time, words
+        self.sent: list[tuple[int, Words]] = []
+        self.timeline: list[str] = []
+        self._acked: int | None = None
+        if connected:
+            self.connect()
+            [syn] = self.skip()
+            assert syn.startswith("S 0:0")
+            self.inject(rtt_ms, f"S 0:0 ack 1 {peer}")
+            self.expect(rtt_ms, "1:1 ack 1")
+
+    # -- the application ----------------------------------------------------------------------------------------
+
+    def connect(self) -> None:
+        self._note("connect")
+        self.connection.connect(self.now)
+        self._poll()
+
+    def listen(self) -> None:
+        self._note("listen")
+        self.connection.listen()
+        self._poll()
+
+    def write(self, data: int | bytes) -> int:
+        self._note(f"write {data if isinstance(data, int) else len(data)}")
+        taken = self.connection.write(data)
+        self._poll()
+        return taken
+
+    def read(self, most: int = 1 << 30) -> bytes:
+        self._note(f"read {min(most, self.connection.readable)}")
+        data = self.connection.read(most)
+        self._poll()
+        return data
+
+    def discard(self) -> int:
+        self._note(f"discard {self.connection.readable}")
+        count = self.connection.discard()
+        self._poll()
+        return count
+
+    def close(self) -> None:
+        self._note("close")
+        self.connection.close(self.now)
+        self._poll()
+
+    def abort(self) -> None:
+        self._note("abort")
+        self.connection.abort(self.now)
+        self._poll()
+
+    # -- the network --------------------------------------------------------------------------------------------
+
+    def inject(self, at_ms: float, *segments: str) -> None:
+        """Let segments come at `at_ms`, after whatever was due until then, which must have been expected."""
+        self.run_to(at_ms)
+        self._nothing_left()
+        for text in segments:
+            self._note(f"< {text}")
+            self.connection.handle_segment(self._segment(words_of(text)), self.now)
+            self._poll()
+
+    def expect(self, at_ms: float, *segments: str) -> None:
+        """Jump to `at_ms`; since the last expectation exactly these segments have left, and at that time."""
+        self.run_to(at_ms)
+        wanted = [(round(at_ms * MS), words_of(text)) for text in segments]
+        came, self.sent = self.sent, []
+        if len(came) != len(wanted) or not all(map(_fits, came, wanted)):
+            self._fail([f"{at_ms:10.3f} > {text}" for text in segments] or ["nothing"], came)
+
+    def skip(self) -> list[str]:
+        """Expect nothing in particular of what has left; return it."""
+        came, self.sent = self.sent, []
+        return [_text(words) for _, words in came]
+
+    def run_to(self, at_ms: float) -> None:
+        """Jump from deadline to deadline up to `at_ms`."""
+        end = round(at_ms * MS)
+        assert end >= self.now, f"the script goes back from {self.now / MS} to {at_ms} ms"
+        while (at := self.connection.next_deadline()) is not None and at <= end:
+            # early is a no-op, and asking again changes nothing
+            if at - 1 > self.now:
+                self.connection.handle_deadline(at - 1)
+                assert self.connection.next_deadline() == at
+                self.now = at - 1
+                self._poll()
+            assert at >= self.now, self._told(f"deadline {at} lies before {self.now}")
+            self.now = at
+            self.connection.handle_deadline(at)
+            self._poll()
+            following = self.connection.next_deadline()
+            assert following is None or following > at, self._told("a deadline that does not go away would spin")
+        self.now = end
+
+    # -- what is asked of it ------------------------------------------------------------------------------------
+
+    @property
+    def cwnd(self) -> int:
+        return self.connection.cwnd
+
+    @property
+    def ssthresh(self) -> int | None:
+        return self.connection.ssthresh
+
+    @property
+    def rto_ms(self) -> float:
+        return self.connection.rto_ns / MS
+
+    @property
+    def state(self) -> State:
+        return self.connection.state
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _segment(self, words: Words) -> Segment:
+        flags = 0
+        for letter in words.get("flags", ""):
+            flags |= _FLAGS[letter]
+        left, right = _edges(words["range"]) if "range" in words else (self._next, self._next)
+        ack = int(words["ack"]) if "ack" in words else self._acked
+        # a first SYN and a RST carry no acknowledgement unless the script says so
+        if ack is not None and ("ack" in words or not flags & (SYN | RST)):
+            flags |= ACK
+            self._acked = ack
+        self._next = max(self._next, right + bool(flags & (SYN | FIN)))
+        syn = None
+        if flags & SYN:
+            syn = SynOptions(
+                mss=int(words["mss"]) if "mss" in words else None,
+                window_scale=int(words["wscale"]) if "wscale" in words else None,
+                sack_permitted="sackok" in words,
+            )
+        blocks = [_edges(block) for block in words.get("sack", "").split()]
+        return Segment(
+            self.flow.reversed(),
+            self.irs + left & MASK,
+            self.iss + ack & MASK if flags & ACK and ack is not None else 0,
+            flags,
+            int(words.get("win", self.window)),
+            right - left,
+            sack=tuple((self.iss + a & MASK, self.iss + b & MASK) for a, b in blocks),
+            timestamps=_pair(words["ts"]) if "ts" in words else None,
+            syn=syn,
+            ecn=_ECN.get(words.get("ecn", ""), 0),
+        )
+
+    _next = 0
+
+    def _words(self, segment: Segment) -> Words:
+        left = segment.seq - self.iss & MASK
+        words = {
+            "flags": "".join(letter for letter, bit in _FLAGS.items() if segment.flags & bit),
+            "range": f"{left}:{left + segment.length}",
+        }
+        if segment.flags & ACK:
+            words["ack"] = str(segment.ack - self.irs & MASK)
+        words["win"] = str(segment.window)
+        if segment.sack:
+            words["sack"] = " ".join(f"{a - self.irs & MASK}:{b - self.irs & MASK}" for a, b in segment.sack)
+        if segment.timestamps is not None:
+            words["ts"] = f"{segment.timestamps[0]}/{segment.timestamps[1]}"
+        if segment.syn is not None:
+            options = segment.syn
+            words |= {"mss": str(options.mss)} if options.mss is not None else {}
+            words |= {"wscale": str(options.window_scale)} if options.window_scale is not None else {}
+            words |= {"sackok": "sackok"} if options.sack_permitted else {}
+        words["ecn"] = ("", "ECT1", "ECT0", "CE")[segment.ecn]
+        return {name: value for name, value in words.items() if value}
+
+    def _poll(self) -> None:
+        while (segment := self.connection.poll_segment(self.now)) is not None:
+            assert segment.flow == self.flow
+            words = self._words(segment)
+            self.sent.append((self.now, words))
+            self._note(f"> {_text(words)}")
+        assert self.connection.poll_segment(self.now) is None, self._told("None was not the end")
+
+    def _nothing_left(self) -> None:
+        if self.sent:
+            self._fail(["nothing before the next segment comes"], self.sent)
+
+    def _note(self, text: str) -> None:
+        self.timeline.append(f"{self.now / MS:10.3f} {text}")
+
+    def _told(self, what: str) -> str:
+        return "\n".join((what, "", "timeline (ms):", *self.timeline))
+
+    def _fail(self, wanted: list[str], came: list[tuple[int, Words]]) -> None:
+        got = [f"{at / MS:10.3f} > {_text(words)}" for at, words in came] or ["nothing"]
+        raise AssertionError(self._told("\n".join(("expected:", *wanted, "came:", *got))))
+
+
+def _edges(text: str) -> tuple[int, int]:
+    left, _, right = text.partition(":")
+    return int(left), int(right)
+
+
+def _pair(text: str) -> tuple[int, int]:
+    value, _, echo = text.partition("/")
+    return int(value), int(echo)
+
+
+def _text(words: Words) -> str:
+    bare = ("flags", "range", "sackok", "ecn")
+    return " ".join(value if name in bare else f"{name} {value}" for name, value in words.items())
+
+
+def _fits(came: tuple[int, Words], wanted: tuple[int, Words]) -> bool:
+    (at, words), (due, stated) = came, wanted
+    if at != due or any(words.get(name) != value for name, value in stated.items()):
+        return False
+    left, right = _edges(words["range"])
+    if "range" not in stated and left != right:
+        return False
+    return all(name in stated for name in _ALWAYS if name in words)

@@ -1,0 +1,185 @@
+"""RFC 6298: computing the retransmission timeout, and managing its timer."""
+
+from dataclasses import replace
+
+from hosts.tcp.config import MS, SECOND, TcpConfig
+from hosts.tcp.connection import State
+from tests.hosts.tcp.script import PLAIN, MakeScript, Script
+
+#: so small a minimum that the formula shows
+EXACT = replace(PLAIN, min_rto_ns=1)
+
+
+def after_rtts(s: Script, *rtts_ms: float) -> Script:
+    """Have the connection measure these round-trip times, one segment after the other."""
+    at_ms = s.now / MS
+    for rtt_ms in rtts_ms:
+        s.write(1000)
+        s.skip()
+        at_ms += rtt_ms
+        s.inject(at_ms, f"ack {s.connection.bytes_acked + 1001}")
+    return s
+
+
+def test_before_the_first_sample_it_is_one_second_and_doubles(script: MakeScript) -> None:
+    s = script(replace(PLAIN, syn_retries=4), connected=False)
+    s.connect()
+    for at_ms in (0, 1000, 3000, 7000):
+        s.expect(at_ms, "S 0:0")
+
+
+def test_the_first_sample_sets_both_variables(script: MakeScript) -> None:
+    # SRTT = R, RTTVAR = R / 2: RTO = 3 R
+    assert script(EXACT, rtt_ms=100).rto_ms == 300
+    assert script(EXACT, rtt_ms=40).rto_ms == 120
+
+
+def test_later_samples_are_smoothed(script: MakeScript) -> None:
+    s = after_rtts(script(EXACT, rtt_ms=100), 160)
+    # RTTVAR = 3/4 50 + 1/4 60 = 52.5, SRTT = 7/8 100 + 1/8 160 = 107.5
+    assert s.rto_ms == 107.5 + 4 * 52.5
+    assert s.connection.srtt_ns == 107.5 * MS
+    after_rtts(s, 80)
+    # RTTVAR = 3/4 52.5 + 1/4 27.5 = 46.25, SRTT = 7/8 107.5 + 1/8 80 = 104.0625
+    assert s.rto_ms == 104.0625 + 4 * 46.25
+
+
+def test_the_variance_term_is_at_least_the_granularity(script: MakeScript) -> None:
+    s = after_rtts(script(replace(EXACT, granularity_ns=50 * MS)), *[100] * 20)
+    assert s.rto_ms == 150
+
+
+def test_it_is_at_least_the_minimum(script: MakeScript) -> None:
+    assert script(PLAIN, rtt_ms=100).rto_ms == 1000
+    assert script(PLAIN, rtt_ms=400).rto_ms == 1200
+
+
+def test_backoff_ends_at_the_maximum(script: MakeScript) -> None:
+    s = script(replace(PLAIN, max_rto_ns=5 * SECOND))
+    s.write(1000)
+    for at_ms in (100, 1100, 3100, 7100, 12_100, 17_100):
+        s.expect(at_ms, "1:1001")
+    assert s.rto_ms == 5000
+
+
+def test_sending_more_does_not_restart_the_timer(script: MakeScript) -> None:
+    # (5.1)
+    s = script(PLAIN)
+    s.write(1000)
+    s.expect(100, "1:1001")
+    s.run_to(500)
+    s.write(1000)
+    s.expect(500, "1001:2001")
+    s.expect(1100, "1:1001")
+
+
+def test_with_everything_acknowledged_the_timer_is_off(script: MakeScript) -> None:
+    # (5.2)
+    s = script(PLAIN)
+    s.write(1000)
+    s.expect(100, "1:1001")
+    s.inject(200, "ack 1001")
+    assert s.connection.next_deadline() is None
+
+
+def test_an_ack_of_new_data_restarts_the_timer(script: MakeScript) -> None:
+    # (5.3)
+    s = script(PLAIN)
+    s.write(2000)
+    s.expect(100, "1:1001", "1001:2001")
+    s.inject(400, "ack 1001")
+    s.expect(1400, "1001:2001")
+
+
+def test_a_duplicate_ack_does_not_restart_the_timer(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.write(2000)
+    s.expect(100, "1:1001", "1001:2001")
+    s.inject(400, "ack 1")
+    s.expect(1100, "1:1001")
+
+
+def test_only_the_earliest_segment_is_sent_again_and_the_timeout_doubles(script: MakeScript) -> None:
+    # (5.4) to (5.6)
+    s = script(PLAIN)
+    s.write(3000)
+    s.expect(100, "1:1001", "1001:2001", "2001:3001")
+    s.expect(1100, "1:1001")
+    assert s.rto_ms == 2000
+    s.expect(3100, "1:1001")
+    assert s.rto_ms == 4000
+    assert s.connection.counters.timeouts == 2
+
+
+def test_what_was_sent_twice_is_no_sample_and_the_backoff_stays(script: MakeScript) -> None:
+    # section 3 (Karn), section 5 behind (5.7)
+    s = script(EXACT)
+    s.write(1000)
+    s.expect(100, "1:1001")
+    s.expect(400, "1:1001")
+    s.inject(410, "ack 1001")
+    assert s.connection.srtt_ns == 100 * MS
+    assert s.rto_ms == 600
+    after_rtts(s, 100)
+    assert s.rto_ms == 100 + 4 * 37.5
+
+
+def test_with_timestamps_what_was_sent_twice_is_a_sample(script: MakeScript) -> None:
+    # RFC 7323 section 4.1: the echo tells which transmission is acknowledged
+    s = script(replace(EXACT, mss=1012, timestamps=True), connected=False)
+    s.connect()
+    s.expect(0, "S 0:0 mss 1012 ts 0/0")
+    s.inject(100, "S 0:0 ack 1 mss 1012 ts 7000/0")
+    s.expect(100, "1:1 ack 1 ts 100/7000")
+    s.write(1000)
+    s.expect(100, "1:1001 ts 100/7000")
+    s.expect(400, "1:1001 ts 400/7000")
+    s.inject(420, "ack 1001 ts 7100/400")
+    # RTTVAR = 3/4 50 + 1/4 80, SRTT = 7/8 100 + 1/8 20
+    assert s.rto_ms == 90 + 4 * 57.5
+
+
+def test_after_a_lost_syn_it_starts_from_three_seconds(script: MakeScript) -> None:
+    # (5.7)
+    s = script(PLAIN, connected=False)
+    s.connect()
+    s.expect(0, "S 0:0")
+    s.expect(1000, "S 0:0")
+    s.inject(1100, "S 0:0 ack 1 mss 1000")
+    s.expect(1100, "1:1 ack 1")
+    assert s.rto_ms == 3000
+    s.write(1000)
+    s.expect(1100, "1:1001")
+    s.expect(4100, "1:1001")
+
+
+def test_a_coarse_clock_counts_in_ticks(script: MakeScript) -> None:
+    # COMPARISON's TCP: 500 ms. One tick measured: SRTT 500, RTTVAR 250, RTO 1500; the timer expires at a tick
+    s = script(replace(PLAIN, tick_ns=500 * MS), rtt_ms=100)
+    assert s.rto_ms == 1500
+    s.write(1000)
+    s.expect(100, "1:1001")
+    s.expect(2000, "1:1001")
+
+
+def test_it_gives_up(script: MakeScript) -> None:
+    s = script(replace(PLAIN, data_retries=2))
+    s.write(1000)
+    for at_ms in (100, 1100, 3100):
+        s.expect(at_ms, "1:1001")
+    s.run_to(20_000)
+    assert s.state is State.CLOSED
+    assert s.connection.error is not None
+    assert s.connection.closed
+
+
+def test_an_answer_begins_the_count_of_retries_anew(script: MakeScript) -> None:
+    s = script(TcpConfig(mss=1000, data_retries=2, timestamps=False))
+    s.write(2000)
+    s.expect(100, "1:1001", "1001:2001")
+    s.expect(1100, "1:1001")
+    s.expect(3100, "1:1001")
+    s.inject(3200, "ack 1001")
+    s.skip()
+    s.run_to(8000)
+    assert s.connection.error is None
