@@ -282,8 +282,12 @@ def _plot_ratios(cases: _Cases, target: Path) -> None:
                 axis.plot(*zip(*points, strict=True), marker, color=colour, alpha=0.75, markersize=5, label=label)
     axis.set_xscale("log")
     axis.set_yscale("log")
-    axis.set_xticks(_TICKS_S[:-1], [f"{tick:g}" for tick in _TICKS_S[:-1]])
-    axis.set_yticks(_TICKS_RATIO, [f"{tick:g}" for tick in _TICKS_RATIO])
+    for ticks, limits, put in (
+        (_TICKS_S, axis.get_xlim(), axis.set_xticks),
+        (_TICKS_RATIO, axis.get_ylim(), axis.set_yticks),
+    ):
+        inside = [tick for tick in ticks if limits[0] <= tick <= limits[1]]
+        put(inside, [f"{tick:g}" for tick in inside])
     axis.minorticks_off()
     axis.set_xlabel("the paper's median (s)")
     axis.set_ylabel("our median / the paper's")
@@ -322,4 +326,4 @@ def _plot_figure3(seen: Trace, target: Path) -> None:
 
 
 _TICKS_S = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-_TICKS_RATIO = (0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4)
+_TICKS_RATIO = (0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4, 10, 40)
