@@ -4,7 +4,8 @@ Read first: RFC 5682, sections 2.1 (basic) and 3.1 (with SACK).
 
 Rules: after a timeout the first segment is sent again, and nothing else until an acknowledgement has come. If it moves
 the window, two new segments go out; if then data that was not sent again is acknowledged, the timeout was spurious.
-In every other case conventional recovery goes on, go-back-N in slow start.
+In every other case conventional recovery goes on, go-back-N in slow start. With SACK, duplicates before the first
+acknowledgement only fill the scoreboard, and what lies behind the highest octet sent before proves nothing.
 
 Choice: a spurious timeout still halves the window (cwnd = ssthresh); RFC 5682 leaves the response open, and the cause
 of a delay spike may well be congestion.
@@ -50,9 +51,12 @@ class Frto:
         self._sacked = 0
 
     def handle_timeout(self, may_begin: bool) -> None:
-        """Begin, unless what an earlier timeout left is still being sent again (step 1)."""
-        self.active = may_begin
-        if may_begin:
+        """Begin, unless an earlier loss is still being repaired (step 1).
+
+        Another timeout before the first acknowledgement is none of that: it begins anew.
+        """
+        self.active = may_begin or (self.active and self._step is _Step.FIRST_ACK)
+        if self.active:
             sender = self._sender
             self._step = _Step.FIRST_ACK
             self._resend = True
@@ -64,7 +68,10 @@ class Frto:
         """Take an acknowledgement that has moved the window."""
         sender = self._sender
         if self._step is _Step.SECOND_ACK:
-            self._end_spurious()
+            if sender.sack and self._tells_of_new_data():
+                self._end_in_step_3()
+            else:
+                self._end_spurious()
         elif sender.una >= self._recover or not self._may_send_new():
             self._end_genuine(sender.una)
             sender.grow(acked)
@@ -77,13 +84,13 @@ class Frto:
         """Take a duplicate acknowledgement."""
         sender = self._sender
         if self._step is _Step.FIRST_ACK:
-            self._end_genuine(min(sender.una + sender.smss, sender.max))
-        elif sender.board.sacked_below(self._recover) > self._sacked:
+            if not sender.sack:
+                self._end_genuine(min(sender.una + sender.smss, sender.max))
+        elif sender.board.sacked_below(self._recover) > self._sacked and not self._tells_of_new_data():
             # section 3.1: it tells of data that was not sent again
             self._end_spurious()
         else:
-            sender.cwnd = _WINDOW_SEGMENTS * sender.smss
-            self._end_genuine(sender.una)
+            self._end_in_step_3()
 
     def poll(self) -> tuple[int, int] | None:
         """Return what to send next, [start, end), or None."""
@@ -101,6 +108,16 @@ class Frto:
         sender = self._sender
         length = min(sender.smss, sender.end - sender.max)
         return 0 < length <= sender.una + sender.window - sender.max
+
+    def _tells_of_new_data(self) -> bool:
+        """Whether anything behind `_recover` was acknowledged."""
+        sender = self._sender
+        return sender.una > self._recover or (bool(sender.board) and sender.board.high > self._recover)
+
+    def _end_in_step_3(self) -> None:
+        sender = self._sender
+        sender.cwnd = _WINDOW_SEGMENTS * sender.smss
+        self._end_genuine(sender.una)
 
     def _end_genuine(self, nxt: int) -> None:
         self.active = False

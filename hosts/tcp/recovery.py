@@ -39,7 +39,7 @@ class LossRecovery(Protocol):
 
     @property
     def recovering(self) -> bool:
-        """Whether what was lost before a timeout is still being sent again."""
+        """Whether a loss is still being repaired for which F-RTO must not begin (RFC 5682, step 1)."""
 
     def handle_dupack(self, segment: Segment, now: int) -> None:
         """Take a duplicate acknowledgement."""
@@ -214,6 +214,11 @@ class Sack(NewReno):
         self._high_rxt = 0
         #: no second rescue retransmission before this is acknowledged
         self._rescue_rxt = -1
+
+    @property
+    def recovering(self) -> bool:
+        """See LossRecovery; the RecoveryPoint of fast recovery counts, too."""
+        return self.active or super().recovering
 
     def handle_dupack(self, segment: Segment, now: int) -> None:
         """See LossRecovery; the scoreboard is up to date."""
