@@ -91,7 +91,8 @@ class Receiver:
     @property
     def readable(self) -> int:
         """Octets received in order and not read yet."""
-        return self._first + self.bytes_received - self.read_up_to
+        nxt, fin = self.nxt, self.fin
+        return nxt - self.read_up_to - (fin is not None and nxt > fin)
 
     def read(self, most: int) -> bytes:
         """Take up to `most` octets."""
@@ -103,8 +104,9 @@ class Receiver:
     def discard(self) -> int:
         """Take everything unseen; return how many octets."""
         count = self.readable
-        self._octets.clear()
-        self._read(count)
+        if count:
+            self._octets.clear()
+            self._read(count)
         return count
 
     def _read(self, count: int) -> None:
@@ -141,7 +143,7 @@ class Receiver:
             self._take(segment, seq, end)
             if length > self._full_bytes:
                 self._full_bytes = length
-            if self._reassembly:
+            if self._reassembly.recent:
                 self._fill()
                 self.ack_due = True
             else:
@@ -195,8 +197,11 @@ class Receiver:
         self._pending_bytes = 0
 
     def _free(self) -> int:
-        offered = self._buffer if self._shared is None else self._shared.offered(self._buffer)
-        return max(0, offered - (self.nxt - self.read_up_to))
+        offered, shared = self._buffer, self._shared
+        if shared is not None and shared.window_bytes is not None:
+            offered = shared.offered(offered)
+        free = offered - self.nxt + self.read_up_to
+        return free if free > 0 else 0
 
     def window(self) -> int:
         """Return the window to put into a segment, as the 16-bit field has it."""
@@ -217,7 +222,7 @@ class Receiver:
 
     def blocks(self) -> tuple[SackBlock, ...]:
         """Return the SACK blocks to put into a segment."""
-        if not self._reassembly or not self.sack:
+        if not self._reassembly.recent or not self.sack:
             return ()
         most = _BLOCKS_WITH_TIMESTAMPS if self.timestamps else _BLOCKS
         return tuple((start & MASK, end & MASK) for start, end in self._reassembly.recent[:most])

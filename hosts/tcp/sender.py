@@ -212,7 +212,7 @@ class Sender:
         buffer.release(ack if ack <= buffer.end else buffer.end)
         self._time(segment, ack, now)
         self._retries = 0
-        if self.board:
+        if self.board.sacked:
             self.board.advance(ack)
         if self.persist_at is not None:
             self._end_persist()

@@ -169,8 +169,8 @@ class StreamReceiver:
         if self.ended:
             return
         connection = self._connection
-        if connection.readable:
-            nbytes = connection.discard()
+        nbytes = connection.discard()
+        if nbytes:
             self.nbytes += nbytes
             self._last_ns = now - self._epoch
             if self._first_ns is None:
