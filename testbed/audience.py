@@ -102,7 +102,7 @@ def dashboard_and_database(hub: "Hub", influx: "Influx | None", complain: Compla
             scenario=scenario.name,
             scheme=scenario.link.scheme,
             tier=scenario.tier,
-            tcp=scenario.tcp,
+            tcp=scenario.tcps,
             seed=scenario.seed,
         )
         feed = hub.open(info, steering)

@@ -57,7 +57,7 @@ def run(
             print(json.dumps(asdict(summaries[-1])), flush=True)
     if not json_:
         console = Console()
-        console.print(show.table(summaries, f"{scenario.name}: TCP {scenario.tcp}, tier {scenario.tier}"))
+        console.print(show.table(summaries, f"{scenario.name}: TCP {scenario.tcps}, tier {scenario.tier}"))
         for summary in summaries:
             folder = Path(str(summary.folder))
             show.plot([(f"{summary.scheme} seed {summary.seed}", folder)], folder / "plot.png", summary.run)
@@ -94,7 +94,7 @@ def demo(
     audience = database_only(open_influx(*influx), _warn_once)
     console = Console()
     medium = show.medium_in_words(scenarios[0])
-    run_by = f"TCP {scenarios[0].tcp}, tier {scenarios[0].tier}, seed {scenarios[0].seed}"
+    run_by = f"TCP {scenarios[0].tcps}, tier {scenarios[0].tier}, seed {scenarios[0].seed}"
     console.print(f"[bold]{scenarios[0].description}[/]\n{medium}\n{run_by}\n", highlight=False)
     labels = ["without SLACP", "with SLACP"]
     # two pairs of virtual radios have an air each, one pair of real ones has not

@@ -40,7 +40,7 @@ def host(
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     name = run or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-host-{role}"
     sink = database_or_none(open_influx(*influx), scenario, name, out, lambda line: console.print(line, markup=False))
-    console.print(f"host {role}: TCP {scenario.tcp}, peer {peer}; Ctrl-C ends it")
+    console.print(f"host {role}: TCP {scenario.tcp_of(_HOSTS[role])}, peer {peer}; Ctrl-C ends it")
     meter = Meter()
     run_host(scenario, _HOSTS[role], peer, seconds=seconds, sink=sink, report=meter.report, tick=meter.tick)
 

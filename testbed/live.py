@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from hosts.network import Network, Role
-from hosts.profiles import apply, profile
+from hosts.profiles import apply, kernel_profile
 from hosts.workloads import Host, OnOffUdp, Short, agent_config
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, PhyRecord, TcpRecord
@@ -155,7 +155,7 @@ class _LiveRun:
             for child in family.children:
                 network.add_child(child.pid)
             for host in _HOSTS:
-                apply(network.namespaces[host], profile(scenario.tcp))
+                apply(network.namespaces[host], kernel_profile(scenario.tcp_of(host)))
             self._configure_stations(network)
             self._configure_hosts(network)
             everybody = {child.name for child in family.children}
@@ -189,6 +189,7 @@ class _LiveRun:
 
     def _configure_hosts(self, network: Network) -> None:
         for host, peer in zip(_HOSTS, reversed(_HOSTS), strict=True):
+            tcp = self._scenario.tcp_of(host)
             config = agent_config(
                 host,
                 self._workloads,
@@ -196,7 +197,8 @@ class _LiveRun:
                 namespace=network.namespaces[host],
                 seed=self._scenario.seed,
                 probe_interval_ms=self._scenario.timing.probe_interval_ms,
-                delayed_ack=profile(self._scenario.tcp).delayed_ack,
+                tcp=tcp,
+                delayed_ack=kernel_profile(tcp).delayed_ack,
             )
             self._hosts[host].tell(config)
 

@@ -132,7 +132,7 @@ def summarize(
         scenario=scenario.name,
         tier=scenario.tier,
         scheme=scenario.link.scheme,
-        tcp=scenario.tcp,
+        tcp=scenario.tcps,
         seed=scenario.seed,
         duration_s=duration_s,
         goodput_bps=sum(flow.bytes for flow in mains) * 8 / duration_s if duration_s else 0.0,

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from channel.profiles import Tap, profile
-from hosts.profiles import PROFILES
+from hosts.profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
-from hosts.workloads import Bulk, OnOffUdp, Short, Workload, check_ports
+from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, check_ports
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
 from linklayer.schemes import SCHEMES
 from linklayer.slacp import ChannelOptions, SlacpConfig
@@ -38,8 +38,6 @@ def _in_order(ends: tuple[float, float]) -> tuple[float, float]:
 Span = Annotated[tuple[NotNegative, NotNegative], AfterValidator(_in_order)]
 
 MS = 1_000_000
-#: on the live tiers, what tells a userspace TCP from one of the kernel's
-USER_PREFIX = "user:"
 #: a clean channel for every modulation
 DEFAULT_SNR_DB = 40.0
 
@@ -49,16 +47,16 @@ def user_tcp(tcp: str) -> str:
     return tcp.removeprefix(USER_PREFIX)
 
 
-def check_tcp(tier: Tier, tcp: str) -> None:
-    """Raise ValueError unless hosts of a tier can speak the TCP of that name."""
+def check_tcp(tier: Tier, tcp: str, key: str = "tcp") -> None:
+    """Raise ValueError unless hosts of a tier can speak the TCP of that name, which the scenario has at `key`."""
     if tier == "model":
         if user_tcp(tcp) not in USER_PROFILES:
             raise ValueError(
-                f"tcp {tcp!r} cannot run on tier model, which has no kernel: choose from {', '.join(USER_PROFILES)}"
+                f"{key} {tcp!r} cannot run on tier model, which has no kernel: choose from {', '.join(USER_PROFILES)}"
             )
     elif tcp not in PROFILES and not (tcp.startswith(USER_PREFIX) and user_tcp(tcp) in USER_PROFILES):
         ours = ", ".join(f"{USER_PREFIX}{name}" for name in USER_PROFILES)
-        raise ValueError(f"tcp {tcp!r} is no profile: choose from {', '.join(PROFILES)}, or of our own TCPs {ours}")
+        raise ValueError(f"{key} {tcp!r} is no profile: choose from {', '.join(PROFILES)}, or of our own TCPs {ours}")
 
 
 def other(side: Side) -> Side:
@@ -456,6 +454,8 @@ class Scenario(Part):
     #: octets of the IP packet
     mtu: int = Field(default=1500, ge=576, le=9000)
     tcp: str = "cubic"
+    #: that of h2, where it speaks another one
+    tcp_h2: str | None = None
     link: LinkOptions = LinkOptions()
     channel: Channel
     radio: RadioOptions = RadioOptions()
@@ -471,6 +471,8 @@ class Scenario(Part):
     @model_validator(mode="after")
     def _check(self) -> "Scenario":
         check_tcp(self.tier, self.tcp)
+        if self.tcp_h2 is not None:
+            check_tcp(self.tier, self.tcp_h2, "tcp_h2")
         for side in SIDES:
             buffer_bytes = self.channel.direction(side).mac_buffer_bytes
             if buffer_bytes is not None and buffer_bytes < self.max_frame_bytes:
@@ -483,6 +485,15 @@ class Scenario(Part):
         except RuntimeError as error:
             raise ValueError(f"workloads: {error}") from None
         return self
+
+    def tcp_of(self, host: Host) -> str:
+        """Return the TCP a host speaks."""
+        return self.tcp if host == "h1" or self.tcp_h2 is None else self.tcp_h2
+
+    @property
+    def tcps(self) -> str:
+        """Both hosts' TCP, in few words."""
+        return self.tcp if self.tcp_of("h2") == self.tcp else f"{self.tcp} and {self.tcp_h2}"
 
     @property
     def max_frame_bytes(self) -> int:

@@ -10,13 +10,13 @@ Left out: a result. It takes both ends.
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hosts.profiles import applied_here, profile
+from hosts.profiles import applied_here, kernel_profile, user_profile
 from hosts.workloads import Bulk, Host, OnOffUdp, Workload, agent_config
 from telemetry.records import FlowRecord, PhyRecord, TcpRecord
 from telemetry.sinks import Sink
@@ -100,14 +100,18 @@ def run_host(
     Workloads limited by time alone go on as long as the host does, and begin again when their connection breaks.
     `tick` is called about ten times a second. Closes `sink`. Raises ChildError or HostError, in one line.
     """
-    tcp = profile(scenario.tcp)
+    tcp = scenario.tcp_of(host)
+    kernels = kernel_profile(tcp)
+    # a kernel whose TCP lies idle is left as it is
+    settings = nullcontext() if user_profile(tcp) else applied_here(kernels)
     config = agent_config(
         host,
         [_lasting(work) for work in scenario.make_workloads()],
         peer=peer,
         seed=scenario.seed,
         probe_interval_ms=scenario.timing.probe_interval_ms,
-        delayed_ack=tcp.delayed_ack,
+        tcp=tcp,
+        delayed_ack=kernels.delayed_ack,
         again_s=_AGAIN_S,
     )
     said: set[str] = set()
@@ -120,7 +124,7 @@ def run_host(
             if kind in ("tcp", "flow", "broken"):
                 report(kind, body)
 
-    with ended_by_sigterm(), applied_here(tcp), Family() as family:
+    with ended_by_sigterm(), settings, Family() as family:
         child = family.add(Child(f"host {host}", "hosts.agent"))
         child.tell(config)
         if not family.listen(hear, lambda: "ready" in said, timeout_s=_READY_S):

@@ -14,7 +14,7 @@ from typing import Any
 from channel.hop import Arrival
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
-from hosts.workloads import OnOffUdp
+from hosts.workloads import Host, OnOffUdp
 from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, Record, TcpRecord
 from telemetry.sinks import Sink, Sinks
@@ -84,10 +84,10 @@ def check_model(scenario: Scenario) -> None:
             )
 
 
-def tcp_config(scenario: Scenario) -> TcpConfig:
-    """Return the configuration of the scenario's userspace TCP on its MTU."""
+def tcp_config(scenario: Scenario, host: Host) -> TcpConfig:
+    """Return the configuration of a host's userspace TCP on the scenario's MTU."""
     # IPv4 and TCP headers
-    return replace(USER_PROFILES[user_tcp(scenario.tcp)].config, mss=scenario.mtu - 40)
+    return replace(USER_PROFILES[user_tcp(scenario.tcp_of(host))].config, mss=scenario.mtu - 40)
 
 
 class _Simulation:
@@ -122,7 +122,7 @@ class _Simulation:
         traffic = Traffic(
             network.hosts,
             workloads,
-            tcp_config(scenario),
+            {host: tcp_config(scenario, host) for host in network.hosts},
             seed=scenario.seed,
             epoch=epoch,
             ended=self._ended,

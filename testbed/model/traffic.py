@@ -35,7 +35,9 @@ Emit = Callable[[Record], None]
 
 
 class Traffic:
-    """Sends `workloads` between the two `hosts` with one TCP, from `epoch` on, which is not over yet.
+    """Sends `workloads` between the two `hosts` with the TCP each has in `configs`, from `epoch` on.
+
+    The epoch is not over yet.
 
     `ended(report)` is called at every end of a transfer, after which `reports` has it, too; `emit` takes records.
     """
@@ -44,7 +46,7 @@ class Traffic:
         self,
         hosts: Mapping[HostName, Host],
         workloads: Sequence[Workload],
-        config: TcpConfig,
+        configs: Mapping[HostName, TcpConfig],
         *,
         seed: int,
         epoch: int,
@@ -54,7 +56,7 @@ class Traffic:
     ) -> None:
         self._clock = hosts["h1"].clock
         self._hosts = hosts
-        self._config = config
+        self._configs = configs
         self._seed = seed
         self._epoch = epoch
         self._ended = ended
@@ -116,7 +118,7 @@ class Traffic:
                 self._receivers[flow, 0] = udp
                 self._clock.at(self._at(work.start_s + work.duration_s + work.drain_s), udp.abort, None)
                 continue
-            host.listen(self._config, port, partial(self._accept, host, work, flow))
+            host.listen(self._configs[receiver], port, partial(self._accept, host, work, flow))
             if isinstance(work, Bulk) and work.duration_s is not None:
                 end_s = work.start_s + work.duration_s
                 self._clock.at(self._at(end_s), self._mark, flow, OBSERVER)
@@ -195,7 +197,7 @@ class Traffic:
             host,
             peer.address,
             port,
-            self._config,
+            self._configs[sender_of(work)],
             limit=work.bytes,
             end_at=end_at,
             drain_ns=drain_ns,

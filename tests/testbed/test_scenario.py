@@ -234,6 +234,13 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "endless time": (with_workload(duration_s=float("inf")), "workloads.0.duration_s", "finite"),
     "unknown scheme": ({**MINIMAL, "link": {"scheme": "arq"}}, "link: scheme 'arq'", "choose from none, slacp"),
     "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "reno, cubic, bbr"),
+    "unknown tcp of ours": ({**MINIMAL, "tcp": "user:cubic"}, "tcp 'user:cubic'", "user:sack"),
+    "unknown tcp of h2": ({**MINIMAL, "tcp_h2": "vegas"}, "tcp_h2 'vegas'", "user:sack"),
+    "the kernel's at h2 of a model": (
+        {**MINIMAL, "tier": "model", "tcp": "sack", "tcp_h2": "cubic"},
+        "tcp_h2 'cubic' cannot run on tier model",
+        "sack-ecn",
+    ),
     "unknown tier": ({**MINIMAL, "tier": "moon"}, "tier", "'emulated'"),
     "unknown model": (with_channel(errors="worst"), "channel.errors", "'worst' is unknown: choose from 'none'"),
     "unknown model down": (with_channel(down={"errors": "worst"}), "channel.down.errors", "'worst' is unknown"),
@@ -387,6 +394,13 @@ def test_a_setting_below_a_plain_list(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "0 is 1 and has no keys" in one_line(capsys, str(path), "--set", "link.fast.dscp.0.x=1")
 
 
+def test_hosts_speak_one_tcp_or_each_their_own() -> None:
+    both = Scenario.model_validate({**MINIMAL, "tcp": "user:sack"})
+    assert (both.tcp_of("h1"), both.tcp_of("h2"), both.tcps) == ("user:sack", "user:sack", "user:sack")
+    each = Scenario.model_validate({**MINIMAL, "tcp": "user:sack", "tcp_h2": "cubic"})
+    assert (each.tcp_of("h1"), each.tcp_of("h2"), each.tcps) == ("user:sack", "cubic", "user:sack and cubic")
+
+
 # -- the description -----------------------------------------------------------------------------------------
 
 
@@ -396,7 +410,7 @@ def models() -> list[type[Part]]:
 
 def test_the_document_has_every_key() -> None:
     text = (ROOT / "docs" / "scenarios.md").read_text()
-    documented = set(re.findall(r"`([a-z_]+)`", text))
+    documented = set(re.findall(r"`([a-z0-9_]+)`", text))
     keys = {name for part in models() for name in part.model_fields}
     assert keys - documented == set()
 
