@@ -128,6 +128,7 @@ class Reno:
         sender.ssthresh = sender.reduced_ssthresh(self._flight)
         sender.cwnd = sender.ssthresh + DUP_THRESH * sender.smss
         sender.limited = 0
+        sender.note_reduction()
         sender.counters.fast_retransmits += 1
         self.urgent = True
 

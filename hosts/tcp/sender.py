@@ -275,13 +275,18 @@ class Sender:
 
     def _handle_ecn_echo(self) -> None:
         """RFC 3168 section 6.1.2: as for a loss, once per window of data."""
-        if self.una < self._ecn_recover or self.recovery.active:
+        # CWR goes behind `_ecn_recover`: until that is acknowledged the peer goes on to echo
+        if self.una <= self._ecn_recover or self.recovery.active:
             return
         self.ssthresh = self.reduced_ssthresh(self.flight)
         self.cwnd = min(self.cwnd, self.ssthresh)
+        self.counters.ecn_reductions += 1
+        self.note_reduction()
+
+    def note_reduction(self) -> None:
+        """The window was reduced, for whatever reason: the next new data says so, and echoes until then are of it."""
         self._ecn_recover = self.max
         self.cwr_due = True
-        self.counters.ecn_reductions += 1
 
     # -- what to send ----------------------------------------------------------------------------------------
 
@@ -425,6 +430,7 @@ class Sender:
         self.cwnd = self.smss
         self.limited = 0
         self._bytes_counted = 0
+        self.note_reduction()
         self.recovery.handle_timeout()
         self.nxt = self.una
         if self.frto is not None:
