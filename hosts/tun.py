@@ -20,6 +20,7 @@ Left out: IPv6, several peers.
 import errno
 import os
 import socket
+from ipaddress import IPv4Address
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -44,12 +45,16 @@ _RULE, _LOCAL_RULE_AFTER, _LOCAL_RULE = 1, 2, 0
 class Tun:
     """The open TUN of the current namespace through which all TCP from and to `peer` goes.
 
-    Raises HostError where rights, a route to the peer or a setting are missing.
+    Raises HostError where the peer is none, or rights, a route to it or a setting are missing.
     """
 
     def __init__(self, peer: str, *, name: str = TUN_NAME, txqueuelen: int = 1000) -> None:
         #: packets the kernel did not take
         self.refused = 0
+        try:
+            IPv4Address(peer)
+        except ValueError:
+            raise HostError(f"peer {peer!r} is no IPv4 address") from None
         self._fd = open_device(name, IFF_TUN)
         self._settings = _Settings(name, peer)
         try:
@@ -119,7 +124,7 @@ class _Settings:
                 self._let_pass(link.get("ifname"))
                 [tun] = ip.link_lookup(ifname=self._name)
                 ip.route("add", family=socket.AF_INET, dst="default", oif=tun, table=_TABLE)
-                self._remove_rules(ip)
+                _restore_rules(ip)
                 ip.rule("add", priority=_LOCAL_RULE_AFTER, table=_LOCAL_TABLE)
                 ip.rule("add", priority=_RULE, table=_TABLE, src=self._peer, src_len=32, ip_proto=socket.IPPROTO_TCP)
                 ip.rule("delete", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
@@ -132,17 +137,9 @@ class _Settings:
         from pyroute2 import IPRoute
 
         with IPRoute() as ip:
-            if not _rules_at(ip, _LOCAL_RULE):
-                ip.rule("add", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
-            self._remove_rules(ip)
+            _restore_rules(ip)
         for path, value in self._before.items():
             path.write_text(value)
-
-    def _remove_rules(self, ip: "IPRoute") -> None:
-        """Remove our rules, or those a killed process has left."""
-        for priority in (_RULE, _LOCAL_RULE_AFTER):
-            for _ in _rules_at(ip, priority):
-                ip.rule("delete", priority=priority)
 
     def _let_pass(self, way_out: str) -> None:
         """Let packets go from the TUN to the peer and back, though they come from an address of this host."""
@@ -170,6 +167,15 @@ class _Settings:
             self._before[path] = before
 
 
-def _rules_at(ip: "IPRoute", priority: int) -> list[object]:
-    """The routing rules of a priority; that of priority 0 does not say so."""
-    return [rule for rule in ip.get_rules(family=socket.AF_INET) if (rule.get("priority") or 0) == priority]
+def _restore_rules(ip: "IPRoute") -> None:
+    """Remove our rules, or those a killed process has left, and let that for local addresses come first again."""
+
+    def count(priority: int) -> int:
+        # a rule of priority 0 does not say so
+        return sum((rule.get("priority") or 0) == priority for rule in ip.get_rules(family=socket.AF_INET))
+
+    if not count(_LOCAL_RULE):
+        ip.rule("add", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
+    for priority in (_RULE, _LOCAL_RULE_AFTER):
+        for _ in range(count(priority)):
+            ip.rule("delete", priority=priority)
