@@ -61,6 +61,13 @@ def test_without_protocols_only_the_dscp_counts() -> None:
     assert channel(ipv4(UDP, dscp=DSCP_EF)) == FAST
 
 
+@given(st.integers(0, 63), st.integers(0, 255))
+def test_a_packet_without_octets_goes_by_the_same_two_numbers(dscp: int, protocol: int) -> None:
+    classifier = Classifier()
+    for packet in (ipv4(protocol, dscp=dscp), ipv6(protocol, dscp=dscp)):
+        assert classifier.channel_of(dscp, protocol) == classifier.channel(packet)
+
+
 def test_a_protocol_behind_an_extension_header_is_not_looked_for() -> None:
     assert Classifier().channel(ipv6(FRAGMENT, payload=bytes([UDP]) + bytes(15))) == RELIABLE
 

@@ -104,6 +104,17 @@ def test_every_single_bit_error_is_noticed_and_the_header_is_known_or_refused(fr
 
 
 @given(FRAMES, st.data())
+def test_damage_to_a_frame_is_what_parsing_its_damaged_octets_gives(frame: Frame, data: st.DataObject) -> None:
+    octets = emit(frame)
+    # three wrong bits: more may pass the header's 16 bits of check
+    bits = data.draw(st.sets(st.integers(0, 8 * len(octets) - 1), min_size=1, max_size=3))
+    wrong = bytearray(octets)
+    for bit in bits:
+        wrong[bit >> 3] ^= 0x80 >> (bit & 7)
+    assert wire.damage(frame, tuple(sorted(bits))) == outcome(bytes(wrong))
+
+
+@given(FRAMES, st.data())
 def test_bursts_over_the_header_never_give_a_frame(frame: Frame, data: st.DataObject) -> None:
     """Any burst of up to 16 bits is seen by the header check, whatever its place."""
     octets = emit(frame)
