@@ -34,7 +34,7 @@ from hosts.tcp.segment import (
     Timestamps,
 )
 from hosts.tcp.sender import INFINITE, Sender
-from hosts.tcp.sequence import MASK, unwrap
+from hosts.tcp.sequence import MASK
 from hosts.tcp.shared import Shared
 
 __all__ = ["Connection", "Counters", "State", "reset_for"]
@@ -237,16 +237,22 @@ class Connection:
         seq = near + ((segment.seq - near + 0x8000_0000) & MASK) - 0x8000_0000
         length = segment.length
         plain = seq == near and segment.timestamps is None and not flags & (SYN | RST)
+        if state is State.SYN_RECEIVED and seq == near - 1 and flags & (SYN | ACK | RST) == SYN | ACK:
+            # both have opened actively (RFC 9293 section 3.5, figure 8): this SYN was taken before
+            plain = True
         if not plain and not self._check(segment, seq, now):
             return
         if not flags & ACK:
             return
         sender = self._sender
         if state is State.SYN_RECEIVED:
-            if unwrap(segment.ack, sender.una) < sender.una:
+            if segment.ack != sender.una & MASK:
                 self._reset(segment)
                 return
             self._establish(segment, seq, now)
+            if flags & SYN:
+                receiver.ack_due = True
+                return
             state = self.state
         if not sender.handle_ack(segment, seq, now):
             # RFC 9293 section 3.10.7.4: it acknowledges what was never sent

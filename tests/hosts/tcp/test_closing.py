@@ -1,0 +1,343 @@
+"""RFC 9293 sections 3.6 and 3.10: FINs in every state, resets, TIME-WAIT; RFC 5961: which of them to believe."""
+
+from dataclasses import replace
+
+import pytest
+
+from hosts.tcp.config import SECOND
+from hosts.tcp.connection import State
+from tests.hosts.tcp.script import PLAIN, MakeScript, Script
+
+
+def test_we_close_first(script: MakeScript) -> None:
+    s = script(replace(PLAIN, time_wait_ns=30 * SECOND))
+    s.close()
+    s.expect(100, "F 1:1 ack 1")
+    assert s.state is State.FIN_WAIT_1
+    s.inject(200, "ack 2")
+    s.expect(200)
+    assert s.state is State.FIN_WAIT_2
+    assert s.connection.next_deadline() is None
+    s.inject(500, "F 1:1 ack 2")
+    s.expect(500, "2:2 ack 2")
+    assert s.state is State.TIME_WAIT
+    assert s.connection.at_end
+    assert not s.connection.closed
+    s.expect(30_500)
+    assert s.state is State.CLOSED
+    assert s.connection.closed
+    assert s.connection.error is None
+
+
+def test_the_peer_closes_first(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.inject(200, "F 1:1")
+    s.expect(200, "1:1 ack 2")
+    assert s.state is State.CLOSE_WAIT
+    assert s.connection.at_end
+    # half-closed: our direction goes on
+    s.write(2000)
+    s.expect(200, "1:1001", "1001:2001")
+    s.inject(300, "ack 2001")
+    s.close()
+    s.expect(300, "F 2001:2001 ack 2")
+    assert s.state is State.LAST_ACK
+    s.inject(400, "ack 2002")
+    s.expect(400)
+    assert s.state is State.CLOSED
+    assert s.connection.closed
+
+
+def test_both_close_at_once(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.close()
+    s.expect(100, "F 1:1")
+    s.inject(150, "F 1:1 ack 1")
+    s.expect(150, "ack 2")
+    assert s.state is State.CLOSING
+    s.inject(200, "ack 2")
+    s.expect(200)
+    assert s.state is State.TIME_WAIT
+
+
+def test_fin_and_its_acknowledgement_in_one(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.close()
+    s.skip()
+    s.inject(200, "F 1:1 ack 2")
+    s.expect(200, "2:2 ack 2")
+    assert s.state is State.TIME_WAIT
+
+
+def test_the_fin_goes_with_the_last_octets(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.write(1500)
+    s.expect(100, "1:1001")
+    s.close()
+    s.expect(100, "F 1001:1501")
+    s.inject(200, "ack 1502")
+    assert s.state is State.FIN_WAIT_2
+    assert s.connection.bytes_acked == 1500
+
+
+def test_a_fin_that_is_lost_is_sent_again(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.close()
+    s.expect(100, "F 1:1")
+    s.expect(1100, "F 1:1")
+    s.expect(3100, "F 1:1")
+    s.inject(3200, "ack 2")
+    assert s.state is State.FIN_WAIT_2
+
+
+def test_the_fin_waits_for_the_window_behind_the_data(script: MakeScript) -> None:
+    s = script(replace(PLAIN, initial_window=2))
+    s.write(4000)
+    s.close()
+    s.expect(100, "1:1001", "1001:2001")
+    s.inject(200, "ack 2001")
+    assert s.state is State.FIN_WAIT_1
+    assert "".join(s.skip()).startswith("2001:3001")
+    s.inject(300, "ack 4001")
+    s.skip()
+    s.inject(400, "ack 4002")
+    assert s.state is State.FIN_WAIT_2
+
+
+def test_data_that_comes_after_we_closed_is_received(script: MakeScript) -> None:
+    s = script(replace(PLAIN, ack_every=1))
+    s.close()
+    s.skip()
+    s.inject(200, "1:1001 ack 1")
+    s.expect(200, "ack 1001")
+    s.inject(210, "1001:2001 ack 2")
+    s.expect(210, "2:2 ack 2001")
+    assert s.discard() == 2000
+    s.inject(220, "F 2001:3001 ack 2")
+    s.expect(220, "2:2 ack 3002")
+    assert s.state is State.TIME_WAIT
+    assert not s.connection.at_end
+    assert s.discard() == 1000
+    assert s.connection.at_end
+
+
+def test_a_fin_out_of_order_counts_when_its_turn_comes(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.inject(200, "F 1001:2001")
+    s.expect(200, "ack 1")
+    assert s.state is State.ESTABLISHED
+    s.inject(210, "1:1001")
+    s.expect(210, "ack 2002")
+    assert s.state is State.CLOSE_WAIT
+    assert s.connection.bytes_received == 2000
+
+
+def test_a_bare_fin_out_of_order(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.inject(200, "F 1001:1001")
+    s.expect(200, "ack 1")
+    assert s.state is State.ESTABLISHED
+    s.inject(210, "1:1001")
+    s.expect(210, "ack 1002")
+    assert s.state is State.CLOSE_WAIT
+    assert s.connection.bytes_received == 1000
+
+
+def test_time_wait_answers_the_fin_and_waits_anew(script: MakeScript) -> None:
+    s = script(replace(PLAIN, time_wait_ns=30 * SECOND))
+    s.close()
+    s.skip()
+    s.inject(200, "F 1:1 ack 2")
+    s.skip()
+    s.inject(20_000, "F 1:1 ack 2")
+    s.expect(20_000, "2:2 ack 2")
+    s.expect(49_999)
+    assert s.state is State.TIME_WAIT
+    s.expect(50_000)
+    assert s.state is State.CLOSED
+
+
+def test_closed_in_syn_sent(script: MakeScript) -> None:
+    s = script(PLAIN, connected=False)
+    s.connect()
+    s.skip()
+    s.close()
+    assert s.state is State.CLOSED
+    # who answers now is told
+    s.inject(100, "S 0:0 ack 1 mss 1000")
+    s.expect(100, "R 1:1")
+
+
+def test_written_and_closed_in_syn_sent(script: MakeScript) -> None:
+    s = script(PLAIN, connected=False)
+    s.connect()
+    s.write(500)
+    s.close()
+    s.skip()
+    s.inject(100, "S 0:0 ack 1 mss 1000")
+    s.expect(100, "F 1:501 ack 1")
+    assert s.state is State.FIN_WAIT_1
+
+
+def test_closed_in_syn_received(script: MakeScript) -> None:
+    s = script(PLAIN, connected=False)
+    s.listen()
+    s.inject(0, "S 0:0 mss 1000")
+    s.skip()
+    s.close()
+    s.inject(100, "ack 1")
+    s.expect(100, "F 1:1 ack 1")
+    assert s.state is State.FIN_WAIT_1
+
+
+def test_closed_in_listen(script: MakeScript) -> None:
+    s = script(PLAIN, connected=False)
+    s.listen()
+    s.close()
+    assert s.state is State.CLOSED
+    assert s.connection.closed
+
+
+def test_closing_twice_is_closing_once(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.close()
+    s.close()
+    s.expect(100, "F 1:1")
+    with pytest.raises(RuntimeError, match="after close"):
+        s.connection.write(1)
+
+
+def test_abort_resets(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.write(2000)
+    s.skip()
+    s.abort()
+    s.expect(100, "R 2001:2001 ack 1")
+    assert s.state is State.CLOSED
+    assert s.connection.closed
+    assert s.connection.error is not None
+    assert s.connection.next_deadline() is None
+
+
+@pytest.mark.parametrize("listening", [False, True])
+def test_abort_before_anybody_knows_of_us(script: MakeScript, listening: bool) -> None:
+    s = script(PLAIN, connected=False)
+    if listening:
+        s.listen()
+    else:
+        s.connect()
+    s.skip()
+    s.abort()
+    s.expect(0)
+    assert s.connection.closed
+
+
+# -- resets and SYNs that come: RFC 5961 -------------------------------------------------------------------------------
+
+
+def in_state(make: MakeScript, state: State) -> Script:
+    s = make(PLAIN)
+    if state in (State.CLOSE_WAIT, State.LAST_ACK):
+        s.inject(200, "F 1:1")
+    if state is not State.CLOSE_WAIT and state is not State.ESTABLISHED:
+        s.close()
+    if state is State.CLOSING:
+        s.skip()
+        s.inject(200, "F 1:1 ack 1")
+    if state in (State.FIN_WAIT_2, State.TIME_WAIT):
+        s.skip()
+        s.inject(200, "ack 2")
+    if state is State.TIME_WAIT:
+        s.inject(200, "F 1:1 ack 2")
+    s.skip()
+    assert s.state is state
+    return s
+
+
+STATES = [
+    State.ESTABLISHED,
+    State.FIN_WAIT_1,
+    State.FIN_WAIT_2,
+    State.CLOSE_WAIT,
+    State.CLOSING,
+    State.LAST_ACK,
+    State.TIME_WAIT,
+]
+
+
+def expected_seq(s: Script) -> int:
+    """The next number we expect of the peer."""
+    return 2 if s.state in (State.CLOSE_WAIT, State.CLOSING, State.LAST_ACK, State.TIME_WAIT) else 1
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_reset_at_the_next_number_ends_it(script: MakeScript, state: State) -> None:
+    s = in_state(script, state)
+    s.inject(300, f"R {expected_seq(s)}:{expected_seq(s)}")
+    s.expect(300)
+    assert s.state is State.CLOSED
+    assert s.connection.closed
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_reset_elsewhere_in_the_window_is_challenged(script: MakeScript, state: State) -> None:
+    # section 3.2
+    s = in_state(script, state)
+    s.inject(300, "R 1000:1000")
+    [challenge] = s.skip()
+    assert f"ack {expected_seq(s)}" in challenge
+    assert s.state is state
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_reset_outside_the_window_is_nothing(script: MakeScript, state: State) -> None:
+    s = in_state(script, state)
+    s.inject(300, "R 0:0", "R 70000:70000")
+    s.expect(300)
+    assert s.state is state
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("seq", [0, 1000, 70_000])
+def test_a_syn_is_challenged(script: MakeScript, state: State, seq: int) -> None:
+    # section 4.2, whatever its number
+    s = in_state(script, state)
+    s.inject(300, f"S {seq}:{seq}")
+    [challenge] = s.skip()
+    assert f"ack {expected_seq(s)}" in challenge
+    assert s.state is state
+
+
+def test_a_reset_is_said_to_the_application(script: MakeScript) -> None:
+    s = script(PLAIN)
+    s.write(1000)
+    s.skip()
+    s.inject(200, "R 1:1")
+    assert s.connection.error == "reset by the peer"
+
+
+def test_an_acknowledgement_of_what_was_never_sent_is_answered(script: MakeScript) -> None:
+    # RFC 9293 section 3.10.7.4; RFC 5961 section 5.2
+    s = script(PLAIN)
+    s.write(1000)
+    s.skip()
+    s.inject(200, "ack 1002")
+    s.expect(200, "1001:1001 ack 1")
+    assert s.connection.bytes_acked == 0
+
+
+@pytest.mark.parametrize("stray", ["70000:70100", "0:1"])
+def test_what_lies_outside_the_window_is_answered(script: MakeScript, stray: str) -> None:
+    s = script(PLAIN)
+    s.inject(200, stray)
+    s.expect(200, "1:1 ack 1")
+    assert s.connection.bytes_received == 0
+
+
+def test_without_an_acknowledgement_nothing_is_taken() -> None:
+    # RFC 9293 section 3.10.7.4, fifth: the ACK bit is off
+    s = Script(PLAIN)
+    s._acked = None
+    s.inject(200, "1:1001")
+    s.expect(500)
+    assert s.connection.bytes_received == 0
