@@ -236,7 +236,7 @@ class Connection:
         near = receiver.nxt
         seq = near + ((segment.seq - near + 0x8000_0000) & MASK) - 0x8000_0000
         length = segment.length
-        plain = seq == near and segment.timestamps is None and not flags & (SYN | RST)
+        plain = seq == near and not receiver.timestamps and not flags & (SYN | RST)
         if state is State.SYN_RECEIVED and seq == near - 1 and flags & (SYN | ACK | RST) == SYN | ACK:
             # both have opened actively (RFC 9293 section 3.5, figure 8): this SYN was taken before
             plain = True
@@ -268,15 +268,15 @@ class Connection:
     def _check(self, segment: Segment, seq: int, now: int) -> bool:
         """Whether a segment is acceptable; what is not gets its answer here."""
         receiver, flags = self._receiver, segment.flags
-        stamps = segment.timestamps
-        if stamps is not None and receiver.timestamps:
+        stamps = segment.timestamps if receiver.timestamps else None
+        if receiver.timestamps and not flags & RST:
+            if stamps is None:
+                # RFC 7323 section 3.2
+                return False
             # PAWS (RFC 7323 section 5.3)
             if (stamps[0] - receiver.ts_recent) & MASK > 0x8000_0000:
-                if not flags & RST:
-                    receiver.ack_due = True
+                receiver.ack_due = True
                 return False
-            if seq <= receiver.nxt:
-                receiver.ts_recent = stamps[0]
         end = seq + segment.length + bool(flags & FIN) + bool(flags & SYN)
         if not receiver.offers(seq, end):
             if not flags & RST:
@@ -298,6 +298,9 @@ class Connection:
             # RFC 5961 section 4.2
             receiver.ack_due = True
             return False
+        if stamps is not None and seq <= receiver.last_ack:
+            # RFC 7323 section 4.3: what a delayed ACK echoes is of the first segment it is for
+            receiver.ts_recent = stamps[0]
         return True
 
     def _handle_in_listen(self, segment: Segment, now: int) -> None:

@@ -44,6 +44,7 @@ class Receiver:
         "ecn",
         "ecn_echo",
         "fin",
+        "last_ack",
         "nxt",
         "read_up_to",
         "sack",
@@ -58,6 +59,8 @@ class Receiver:
         self._buffer = config.receive_buffer
         self._ack_every = config.ack_every if config.delayed_ack_ns else 1
         self.nxt = first
+        #: what was last acknowledged (Last.ACK.sent)
+        self.last_ack = first
         #: the first octet of data
         self._first = first
         #: everything below was read by the application
@@ -195,6 +198,7 @@ class Receiver:
         self.ack_due = False
         self.ack_at = None
         self._pending_bytes = 0
+        self.last_ack = self.nxt
 
     def _free(self) -> int:
         offered, shared = self._buffer, self._shared

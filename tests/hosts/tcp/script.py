@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable
 
 from hosts.tcp.config import MS, TcpConfig
-from hosts.tcp.connection import Connection, State
+from hosts.tcp.connection import Connection
 from hosts.tcp.segment import ACK, CE, CWR, ECE, ECT0, ECT1, FIN, RST, SYN, Flow, Segment, SynOptions
 from hosts.tcp.shared import Shared
 
@@ -138,13 +138,20 @@ class Script:
 
     # -- the network --------------------------------------------------------------------------------------------
 
-    def inject(self, at_ms: float, *segments: str) -> None:
-        """Let segments come at `at_ms`, after whatever was due until then, which must have been expected."""
+    def inject(self, at_ms: float, *segments: str, octets: bool = False) -> None:
+        """Let segments come at `at_ms`, after whatever was due until then, which must have been expected.
+
+        With `octets` they carry some, which `octets` tells; otherwise they have only a size.
+        """
         self.run_to(at_ms)
         self._nothing_left()
         for text in segments:
             self._note(f"< {text}")
-            self.connection.handle_segment(self._segment(words_of(text)), self.now)
+            segment = self._segment(words_of(text))
+            if octets:
+                left = segment.seq - self.irs & MASK
+                segment.payload = self.octets(left, left + segment.length)
+            self.connection.handle_segment(segment, self.now)
             self._poll()
 
     def expect(self, at_ms: float, *segments: str) -> None:
@@ -179,6 +186,11 @@ class Script:
             assert following is None or following > at, self._told("a deadline that does not go away would spin")
         self.now = end
 
+    @staticmethod
+    def octets(left: int, right: int) -> bytes:
+        """What the peer's stream has at these numbers: no two stretches of it are alike."""
+        return b"".join(number.to_bytes(4) for number in range(left // 4, right // 4 + 1))[left % 4 :][: right - left]
+
     # -- what is asked of it ------------------------------------------------------------------------------------
 
     @property
@@ -194,8 +206,8 @@ class Script:
         return self.connection.rto_ns / MS
 
     @property
-    def state(self) -> State:
-        return self.connection.state
+    def state(self) -> str:
+        return self.connection.state.value
 
     # -- inside -------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from hosts.tcp.config import SECOND
-from hosts.tcp.connection import State
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
 
@@ -13,18 +12,17 @@ def test_we_close_first(script: MakeScript) -> None:
     s = script(replace(PLAIN, time_wait_ns=30 * SECOND))
     s.close()
     s.expect(100, "F 1:1 ack 1")
-    assert s.state is State.FIN_WAIT_1
+    assert s.state == "FIN-WAIT-1"
     s.inject(200, "ack 2")
     s.expect(200)
-    assert s.state is State.FIN_WAIT_2
+    assert s.state == "FIN-WAIT-2"
     assert s.connection.next_deadline() is None
     s.inject(500, "F 1:1 ack 2")
     s.expect(500, "2:2 ack 2")
-    assert s.state is State.TIME_WAIT
+    assert s.state == "TIME-WAIT"
     assert s.connection.at_end
-    assert not s.connection.closed
     s.expect(30_500)
-    assert s.state is State.CLOSED
+    assert s.state == "CLOSED"
     assert s.connection.closed
     assert s.connection.error is None
 
@@ -33,7 +31,7 @@ def test_the_peer_closes_first(script: MakeScript) -> None:
     s = script(PLAIN)
     s.inject(200, "F 1:1")
     s.expect(200, "1:1 ack 2")
-    assert s.state is State.CLOSE_WAIT
+    assert s.state == "CLOSE-WAIT"
     assert s.connection.at_end
     # half-closed: our direction goes on
     s.write(2000)
@@ -41,10 +39,10 @@ def test_the_peer_closes_first(script: MakeScript) -> None:
     s.inject(300, "ack 2001")
     s.close()
     s.expect(300, "F 2001:2001 ack 2")
-    assert s.state is State.LAST_ACK
+    assert s.state == "LAST-ACK"
     s.inject(400, "ack 2002")
     s.expect(400)
-    assert s.state is State.CLOSED
+    assert s.state == "CLOSED"
     assert s.connection.closed
 
 
@@ -54,10 +52,10 @@ def test_both_close_at_once(script: MakeScript) -> None:
     s.expect(100, "F 1:1")
     s.inject(150, "F 1:1 ack 1")
     s.expect(150, "ack 2")
-    assert s.state is State.CLOSING
+    assert s.state == "CLOSING"
     s.inject(200, "ack 2")
     s.expect(200)
-    assert s.state is State.TIME_WAIT
+    assert s.state == "TIME-WAIT"
 
 
 def test_fin_and_its_acknowledgement_in_one(script: MakeScript) -> None:
@@ -66,7 +64,7 @@ def test_fin_and_its_acknowledgement_in_one(script: MakeScript) -> None:
     s.skip()
     s.inject(200, "F 1:1 ack 2")
     s.expect(200, "2:2 ack 2")
-    assert s.state is State.TIME_WAIT
+    assert s.state == "TIME-WAIT"
 
 
 def test_the_fin_goes_with_the_last_octets(script: MakeScript) -> None:
@@ -76,7 +74,7 @@ def test_the_fin_goes_with_the_last_octets(script: MakeScript) -> None:
     s.close()
     s.expect(100, "F 1001:1501")
     s.inject(200, "ack 1502")
-    assert s.state is State.FIN_WAIT_2
+    assert s.state == "FIN-WAIT-2"
     assert s.connection.bytes_acked == 1500
 
 
@@ -87,7 +85,7 @@ def test_a_fin_that_is_lost_is_sent_again(script: MakeScript) -> None:
     s.expect(1100, "F 1:1")
     s.expect(3100, "F 1:1")
     s.inject(3200, "ack 2")
-    assert s.state is State.FIN_WAIT_2
+    assert s.state == "FIN-WAIT-2"
 
 
 def test_the_fin_waits_for_the_window_behind_the_data(script: MakeScript) -> None:
@@ -96,12 +94,12 @@ def test_the_fin_waits_for_the_window_behind_the_data(script: MakeScript) -> Non
     s.close()
     s.expect(100, "1:1001", "1001:2001")
     s.inject(200, "ack 2001")
-    assert s.state is State.FIN_WAIT_1
+    assert s.state == "FIN-WAIT-1"
     assert "".join(s.skip()).startswith("2001:3001")
     s.inject(300, "ack 4001")
     s.skip()
     s.inject(400, "ack 4002")
-    assert s.state is State.FIN_WAIT_2
+    assert s.state == "FIN-WAIT-2"
 
 
 def test_data_that_comes_after_we_closed_is_received(script: MakeScript) -> None:
@@ -115,7 +113,7 @@ def test_data_that_comes_after_we_closed_is_received(script: MakeScript) -> None
     assert s.discard() == 2000
     s.inject(220, "F 2001:3001 ack 2")
     s.expect(220, "2:2 ack 3002")
-    assert s.state is State.TIME_WAIT
+    assert s.state == "TIME-WAIT"
     assert not s.connection.at_end
     assert s.discard() == 1000
     assert s.connection.at_end
@@ -125,10 +123,10 @@ def test_a_fin_out_of_order_counts_when_its_turn_comes(script: MakeScript) -> No
     s = script(PLAIN)
     s.inject(200, "F 1001:2001")
     s.expect(200, "ack 1")
-    assert s.state is State.ESTABLISHED
+    assert s.state == "ESTABLISHED"
     s.inject(210, "1:1001")
     s.expect(210, "ack 2002")
-    assert s.state is State.CLOSE_WAIT
+    assert s.state == "CLOSE-WAIT"
     assert s.connection.bytes_received == 2000
 
 
@@ -136,10 +134,10 @@ def test_a_bare_fin_out_of_order(script: MakeScript) -> None:
     s = script(PLAIN)
     s.inject(200, "F 1001:1001")
     s.expect(200, "ack 1")
-    assert s.state is State.ESTABLISHED
+    assert s.state == "ESTABLISHED"
     s.inject(210, "1:1001")
     s.expect(210, "ack 1002")
-    assert s.state is State.CLOSE_WAIT
+    assert s.state == "CLOSE-WAIT"
     assert s.connection.bytes_received == 1000
 
 
@@ -151,10 +149,11 @@ def test_time_wait_answers_the_fin_and_waits_anew(script: MakeScript) -> None:
     s.skip()
     s.inject(20_000, "F 1:1 ack 2")
     s.expect(20_000, "2:2 ack 2")
+    assert not s.connection.closed
     s.expect(49_999)
-    assert s.state is State.TIME_WAIT
+    assert s.state == "TIME-WAIT"
     s.expect(50_000)
-    assert s.state is State.CLOSED
+    assert s.state == "CLOSED"
 
 
 def test_closed_in_syn_sent(script: MakeScript) -> None:
@@ -162,7 +161,7 @@ def test_closed_in_syn_sent(script: MakeScript) -> None:
     s.connect()
     s.skip()
     s.close()
-    assert s.state is State.CLOSED
+    assert s.state == "CLOSED"
     # who answers now is told
     s.inject(100, "S 0:0 ack 1 mss 1000")
     s.expect(100, "R 1:1")
@@ -176,7 +175,7 @@ def test_written_and_closed_in_syn_sent(script: MakeScript) -> None:
     s.skip()
     s.inject(100, "S 0:0 ack 1 mss 1000")
     s.expect(100, "F 1:501 ack 1")
-    assert s.state is State.FIN_WAIT_1
+    assert s.state == "FIN-WAIT-1"
 
 
 def test_closed_in_syn_received(script: MakeScript) -> None:
@@ -187,14 +186,14 @@ def test_closed_in_syn_received(script: MakeScript) -> None:
     s.close()
     s.inject(100, "ack 1")
     s.expect(100, "F 1:1 ack 1")
-    assert s.state is State.FIN_WAIT_1
+    assert s.state == "FIN-WAIT-1"
 
 
 def test_closed_in_listen(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.listen()
     s.close()
-    assert s.state is State.CLOSED
+    assert s.state == "CLOSED"
     assert s.connection.closed
 
 
@@ -213,7 +212,7 @@ def test_abort_resets(script: MakeScript) -> None:
     s.skip()
     s.abort()
     s.expect(100, "R 2001:2001 ack 1")
-    assert s.state is State.CLOSED
+    assert s.state == "CLOSED"
     assert s.connection.closed
     assert s.connection.error is not None
     assert s.connection.next_deadline() is None
@@ -235,77 +234,77 @@ def test_abort_before_anybody_knows_of_us(script: MakeScript, listening: bool) -
 # -- resets and SYNs that come: RFC 5961 -------------------------------------------------------------------------------
 
 
-def in_state(make: MakeScript, state: State) -> Script:
+def in_state(make: MakeScript, state: str) -> Script:
     s = make(PLAIN)
-    if state in (State.CLOSE_WAIT, State.LAST_ACK):
+    if state in ("CLOSE-WAIT", "LAST-ACK"):
         s.inject(200, "F 1:1")
-    if state is not State.CLOSE_WAIT and state is not State.ESTABLISHED:
+    if state != "CLOSE-WAIT" and state != "ESTABLISHED":
         s.close()
-    if state is State.CLOSING:
+    if state == "CLOSING":
         s.skip()
         s.inject(200, "F 1:1 ack 1")
-    if state in (State.FIN_WAIT_2, State.TIME_WAIT):
+    if state in ("FIN-WAIT-2", "TIME-WAIT"):
         s.skip()
         s.inject(200, "ack 2")
-    if state is State.TIME_WAIT:
+    if state == "TIME-WAIT":
         s.inject(200, "F 1:1 ack 2")
     s.skip()
-    assert s.state is state
+    assert s.state == state
     return s
 
 
 STATES = [
-    State.ESTABLISHED,
-    State.FIN_WAIT_1,
-    State.FIN_WAIT_2,
-    State.CLOSE_WAIT,
-    State.CLOSING,
-    State.LAST_ACK,
-    State.TIME_WAIT,
+    "ESTABLISHED",
+    "FIN-WAIT-1",
+    "FIN-WAIT-2",
+    "CLOSE-WAIT",
+    "CLOSING",
+    "LAST-ACK",
+    "TIME-WAIT",
 ]
 
 
 def expected_seq(s: Script) -> int:
     """The next number we expect of the peer."""
-    return 2 if s.state in (State.CLOSE_WAIT, State.CLOSING, State.LAST_ACK, State.TIME_WAIT) else 1
+    return 2 if s.state in ("CLOSE-WAIT", "CLOSING", "LAST-ACK", "TIME-WAIT") else 1
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_reset_at_the_next_number_ends_it(script: MakeScript, state: State) -> None:
+def test_a_reset_at_the_next_number_ends_it(script: MakeScript, state: str) -> None:
     s = in_state(script, state)
     s.inject(300, f"R {expected_seq(s)}:{expected_seq(s)}")
     s.expect(300)
-    assert s.state is State.CLOSED
+    assert s.state == "CLOSED"
     assert s.connection.closed
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_reset_elsewhere_in_the_window_is_challenged(script: MakeScript, state: State) -> None:
+def test_a_reset_elsewhere_in_the_window_is_challenged(script: MakeScript, state: str) -> None:
     # section 3.2
     s = in_state(script, state)
     s.inject(300, "R 1000:1000")
     [challenge] = s.skip()
     assert f"ack {expected_seq(s)}" in challenge
-    assert s.state is state
+    assert s.state == state
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_reset_outside_the_window_is_nothing(script: MakeScript, state: State) -> None:
+def test_a_reset_outside_the_window_is_nothing(script: MakeScript, state: str) -> None:
     s = in_state(script, state)
     s.inject(300, "R 0:0", "R 70000:70000")
     s.expect(300)
-    assert s.state is state
+    assert s.state == state
 
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.parametrize("seq", [0, 1000, 70_000])
-def test_a_syn_is_challenged(script: MakeScript, state: State, seq: int) -> None:
+def test_a_syn_is_challenged(script: MakeScript, state: str, seq: int) -> None:
     # section 4.2, whatever its number
     s = in_state(script, state)
     s.inject(300, f"S {seq}:{seq}")
     [challenge] = s.skip()
     assert f"ack {expected_seq(s)}" in challenge
-    assert s.state is state
+    assert s.state == state
 
 
 def test_a_reset_is_said_to_the_application(script: MakeScript) -> None:
