@@ -109,7 +109,7 @@ class Sender:
         self._nagle = config.nagle
         #: first transmissions not yet acknowledged: the octet behind each, and when it was sent
         self._times: deque[tuple[int, int]] = deque()
-        #: an acknowledgement of what is below may be of either transmission (Karn)
+        #: what is below was sent again, or waited for what was: its acknowledgement tells no round-trip time (Karn)
         self._ambiguous = first
         #: when anything was last sent
         self._sent_at = 0
@@ -154,6 +154,11 @@ class Sender:
         return self.max - self.una
 
     # -- acknowledgements ------------------------------------------------------------------------------------
+
+    def take_first_window(self, window: int, seq: int) -> None:
+        """Take the window of a SYN, which is never scaled (RFC 7323 section 2.2)."""
+        self.window = self._max_window = window
+        self._wl1, self._wl2 = seq, self.una
 
     def update_window(self, segment: Segment, seq: int, ack: int) -> bool:
         """Take the window of a segment, if it is not older than the one in force; return whether it has changed."""
@@ -200,9 +205,10 @@ class Sender:
         return True
 
     def _handle_new_ack(self, segment: Segment, seq: int, ack: int, now: int) -> None:
-        acked = ack - self.una
+        una = self.una
+        acked = ack - una
         # after a timeout there is always more to send
-        filled = self.nxt < self.max or self.nxt - self.una + self.smss > self.cwnd
+        filled = self.nxt < self.max or self.nxt - una + self.smss > self.cwnd
         self.una = ack
         if self.nxt < ack:
             self.nxt = ack
@@ -210,7 +216,7 @@ class Sender:
         buffer = self.buffer
         # the FIN is not in the buffer
         buffer.release(ack if ack <= buffer.end else buffer.end)
-        self._time(segment, ack, now)
+        self._time(segment, una, ack, now)
         self._retries = 0
         if self.board.sacked:
             self.board.advance(ack)
@@ -236,8 +242,8 @@ class Sender:
                 fresh += self.board.add(max(start, una), end)
         return fresh
 
-    def _time(self, segment: Segment, ack: int, now: int) -> None:
-        """Take a round-trip time sample, if this acknowledgement gives one."""
+    def _time(self, segment: Segment, una: int, ack: int, now: int) -> None:
+        """Take a round-trip time sample, if an acknowledgement of [una, ack) gives one."""
         times = self._times
         sent_at = -1
         while times and times[0][0] <= ack:
@@ -250,7 +256,7 @@ class Sender:
             elapsed_ms = (now // 1_000_000 - echoed) & MASK
             if elapsed_ms < 0x8000_0000:
                 self.rto.handle_sample(elapsed_ms * 1_000_000)
-        elif sent_at >= 0 and ack > self._ambiguous:
+        elif sent_at >= 0 and una >= self._ambiguous:
             self.rto.handle_sample(now - sent_at)
 
     def grow(self, acked: int) -> None:
