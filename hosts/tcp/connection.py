@@ -378,8 +378,7 @@ class Connection:
             ssthresh = self._shared.ssthresh.get(self.flow.destination, ssthresh)
         sender.open(sender.smss, ssthresh, self._syns - 1, now)
         if segment.flags & SYN:
-            # the window of a SYN is not scaled (RFC 7323 section 2.2)
-            sender.window = segment.window
+            sender.take_first_window(segment.window, seq)
         else:
             sender.update_window(segment, seq, sender.una)
 

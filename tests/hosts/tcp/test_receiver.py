@@ -1,4 +1,4 @@
-"""The receiving side: RFC 5681 section 4.2 (acknowledgements), RFC 9293 section 3.8.6 (windows), DAASS, SLOWLINK's window."""
+"""The receiving side: RFC 5681 section 4.2 (when to acknowledge), RFC 9293 section 3.8.6 (windows), DAASS, SLOWLINK."""
 
 from dataclasses import replace
 
