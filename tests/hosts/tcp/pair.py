@@ -111,8 +111,8 @@ class Chaos:
 class Pair:
     """`client`, which connects and closes when told, and `server`, which listens; `up` leads from client to server.
 
-    What comes is read at once, counted in `received` (by size) and kept in `octets` (where segments carry any). A
-    server that has read everything closes, unless `answers` is false.
+    What comes is read at once, counted in `received` (by size) and kept in `octets` (where segments carry any). The
+    server writes once it is connected, and closes when it has read everything.
     """
 
     def __init__(
@@ -135,6 +135,8 @@ class Pair:
         self.closing = [False, False]
         self.keep_octets = octets
         self.octets = [bytearray(), bytearray()]
+        #: whether the applications read what comes
+        self.reading = [True, True]
         self.received = [0, 0]
         #: called after everything due at an instant was done
         self.watch: Callable[[], None] = lambda: None
@@ -185,7 +187,9 @@ class Pair:
     def _serve(self) -> None:
         """Let the applications read, write and close, and send what there is to send."""
         for number, end in enumerate(self.ends):
-            if end.readable:
+            if not (number == 0 or end.connected):
+                continue
+            if end.readable and self.reading[number]:
                 if self.keep_octets:
                     self.octets[number] += end.read(end.readable)
                     self.received[number] = len(self.octets[number])
