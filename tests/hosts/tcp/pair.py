@@ -201,7 +201,7 @@ class Pair:
                     self.backlog[number] = data - end.write(min(data, end.write_room))
                 else:
                     self.backlog[number] = data[end.write(data[: end.write_room]) :]
-            if self.closing[number] and not self.backlog[number]:
+            if self.closing[number] and not self.backlog[number] and end.connected:
                 end.close(self.now)
             if number == 1 and end.at_end and not self.backlog[1]:
                 end.close(self.now)

@@ -232,5 +232,3 @@ def test_a_reader_that_stops_and_goes_on() -> None:
     # reading opens the window: the next probe, eight seconds away, is not waited for
     assert pair.now - began_at < 2 * SECOND
     assert pair.client.counters.timeouts == 0
-
-

@@ -1,0 +1,142 @@
+"""Whatever is lost, repeated or reordered, a transfer completes, intact, and within the rules."""
+
+from dataclasses import replace
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hosts.tcp.config import MS, SECOND, TcpConfig
+from hosts.tcp.segment import ACK, SYN, Segment
+from tests.hosts.tcp.pair import Chaos, Pair
+
+#: so patient that 30 % of losses each way never end a connection
+_PATIENT = TcpConfig(
+    mss=500, syn_retries=30, data_retries=40, max_rto_ns=4 * SECOND, time_wait_ns=3600 * SECOND, window_scaling=True
+)
+_NUMBERS = st.one_of(st.integers(0, 2**32 - 1), st.integers(2**32 - 30_000, 2**32 - 1))
+_SIZES = st.integers(0, 40_000)
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> TcpConfig:
+    return replace(
+        _PATIENT,
+        recovery=draw(st.sampled_from(["reno", "newreno", "sack"])),
+        initial_window=draw(st.integers(1, 10)),
+        limited_transmit=draw(st.booleans()),
+        byte_counting=draw(st.booleans()),
+        impatient=draw(st.booleans()),
+        timestamps=draw(st.booleans()),
+        ecn=draw(st.booleans()),
+        frto=draw(st.booleans()),
+        nagle=draw(st.booleans()),
+        daass=draw(st.booleans()),
+        delayed_ack_ns=draw(st.sampled_from([0, 40 * MS, 200 * MS])),
+        min_rto_ns=draw(st.sampled_from([200 * MS, SECOND])),
+        tick_ns=draw(st.sampled_from([0, 0, 500 * MS])),
+        receive_buffer=draw(st.sampled_from([1200, 20_000, 1 << 20])),
+    )
+
+
+@st.composite
+def ways(draw: st.DrawFn) -> Chaos:
+    return Chaos(
+        Random(draw(st.integers(0, 2**32))),
+        loss=draw(st.sampled_from([0.0, 0.02, 0.1, 0.3])),
+        repeat=draw(st.sampled_from([0.0, 0.1, 0.3])),
+        jitter_ns=draw(st.sampled_from([0, 5 * MS, 60 * MS])),
+    )
+
+
+class Rules:
+    """What must hold at every instant of a transfer, seen from outside the connections."""
+
+    def __init__(self, pair: Pair, iss: tuple[int, int]) -> None:
+        self.pair, self.iss = pair, iss
+        self.seen = [0, 0]
+        #: how far each end's peer has let it send, at most: the right edge, relative to the end's first number
+        self.edge = [0, 0]
+        self.shift = [0, 0]
+        self.furthest = [0, 0]
+
+    def check(self) -> None:
+        for number, end in enumerate(self.pair.ends):
+            if end.connected and not end.closed:
+                assert end.cwnd >= end.smss
+                assert end.ssthresh is None or end.ssthresh >= 2 * end.smss
+                assert end.flight >= 0
+            self.look_at(number)
+
+    def look_at(self, number: int) -> None:
+        """Follow what an end has sent since the last time."""
+        log = self.pair.ways[number].log  # type: ignore[attr-defined]
+        for _, segment in log[self.seen[number] :]:
+            self.follow(number, segment)
+        self.seen[number] = len(log)
+
+    def follow(self, number: int, segment: Segment) -> None:
+        other = 1 - number
+        if segment.syn is not None and segment.syn.window_scale is not None:
+            self.shift[number] = segment.syn.window_scale
+        if segment.flags & ACK:
+            acked = segment.ack - self.iss[other] & 0xFFFF_FFFF
+            window = segment.window << (0 if segment.flags & SYN else self.shift[number])
+            # the peer never takes back what it has offered
+            assert acked + window + (1 << self.shift[number]) > self.edge[other]
+            self.edge[other] = max(self.edge[other], acked + window)
+        right = (segment.seq - self.iss[number] & 0xFFFF_FFFF) + segment.length
+        if segment.length:
+            # one octet more: a probe
+            assert right <= self.edge[number] + 1
+            self.furthest[number] = max(self.furthest[number], right)
+
+
+def run(config: TcpConfig, up: Chaos, down: Chaos, sizes: tuple[int, int], iss: tuple[int, int], octets: bool) -> Pair:
+    pair = Pair(config, up=up, down=down, iss=iss, octets=octets)
+    pair.watch = Rules(pair, iss).check
+    for end, size in enumerate(sizes):
+        pair.send(end, Random(size).randbytes(size) if octets else size)
+    return pair.run()
+
+
+@settings(max_examples=150, deadline=None)
+@given(configs(), ways(), ways(), st.tuples(_SIZES, st.integers(0, 5000)), st.tuples(_NUMBERS, _NUMBERS))
+def test_a_transfer_completes_intact(
+    config: TcpConfig, up: Chaos, down: Chaos, sizes: tuple[int, int], iss: tuple[int, int]
+) -> None:
+    pair = run(config, up, down, sizes, iss, octets=True)
+    for end, way, sent, received in zip(pair.ends, pair.ways, sizes, reversed(pair.octets), strict=True):
+        assert received == Random(sent).randbytes(sent)
+        assert end.error is None
+        assert end.bytes_acked == sent
+        counters = end.counters
+        log = [segment for _, segment in way.log]  # type: ignore[attr-defined]
+        assert counters.segments_sent == len(log)
+        assert counters.data_segments_sent == sum(segment.length > 0 for segment in log)
+        assert counters.bytes_sent == sum(segment.length for segment in log)
+        assert counters.bytes_sent >= sent
+        assert counters.bytes_sent - sent <= counters.bytes_retransmitted + counters.zero_window_probes
+        assert counters.fast_retransmits <= counters.dupacks
+        assert counters.spurious_timeouts <= counters.timeouts <= counters.retransmits + counters.spurious_timeouts
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs(), st.integers(0, 2**32), st.integers(0, 30_000), st.sampled_from([0.0, 0.05, 0.3]))
+def test_sizes_alone_make_the_same_segments(config: TcpConfig, seed: int, size: int, loss: float) -> None:
+    def log(octets: bool) -> list[list[tuple[int, str]]]:
+        ways = [Chaos(Random(seed + way), loss=loss, repeat=loss, jitter_ns=10 * MS) for way in range(2)]
+        run(config, ways[0], ways[1], (size, 1000), (seed % 2**32, 7), octets)
+        return [[(at, repr(segment)) for at, segment in way.log] for way in ways]
+
+    assert log(octets=True) == log(octets=False)
+
+
+@settings(max_examples=40, deadline=None)
+@given(configs(), st.integers(0, 2**32))
+def test_a_clean_path_needs_nothing_twice(config: TcpConfig, seed: int) -> None:
+    clean = [Chaos(Random(seed), loss=0, repeat=0, jitter_ns=0) for _ in range(2)]
+    pair = run(config, clean[0], clean[1], (60_000, 3000), (seed % 2**32, 0), octets=False)
+    for end in pair.ends:
+        assert end.counters.retransmits == end.counters.timeouts == end.counters.fast_retransmits == 0
+        assert end.counters.zero_window_probes == 0
