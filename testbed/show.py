@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean, median
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, filterwarnings
 
@@ -65,6 +66,10 @@ def rate(bps: float) -> str:
     return f"{bps:.0f} bit/s"
 
 
+#: distance of progress lines where there is no terminal
+_LINE_S = 10.0
+
+
 class _State(ProgressColumn):
     """Time and rate of one run."""
 
@@ -91,11 +96,11 @@ def progress(labels: Sequence[str]) -> Iterator[list[Show]]:
 
 
 class _Bar:
-    """One run's bar; on no terminal, a line every ten seconds."""
+    """One run's bar; on no terminal, a line every ten seconds, however fast the run's own clock is."""
 
     def __init__(self, bars: Progress, task: TaskID) -> None:
         self._bars, self._task = bars, task
-        self._told_s = 0.0
+        self._told_at = monotonic()
 
     def __call__(self, run: RunProgress) -> None:
         total, done = _extent(run)
@@ -103,8 +108,8 @@ class _Bar:
         if run.phase == "running":
             state = f"{run.elapsed_s:5.1f} s  {rate(run.goodput_bps):>13}"
         self._bars.update(self._task, total=total, completed=done, state=state)
-        if not self._bars.console.is_terminal and run.elapsed_s - self._told_s >= 10:
-            self._told_s = run.elapsed_s
+        if not self._bars.console.is_terminal and monotonic() - self._told_at >= _LINE_S:
+            self._told_at = monotonic()
             label = self._bars.tasks[self._task].description
             share = f"{100 * done / total:3.0f} %" if total else ""
             self._bars.console.print(f"{label}: {state} {share}".rstrip())

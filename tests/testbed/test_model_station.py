@@ -29,6 +29,8 @@ SECOND = 1_000_000_000
 #: ns, side, packet
 Sending = tuple[int, Side, bytes]
 Delivery = tuple[int, Side, bytes]
+#: what was delivered, and what was counted by side
+Outcome = tuple[list[Delivery], dict[Side, dict[str, Any]]]
 
 
 def packets(seed: int, seconds: float) -> list[Sending]:
@@ -102,7 +104,7 @@ class Radio(HopRadio):
         self._waiting.clear()
 
 
-def real_time(run: Scenario, sendings: list[Sending], until: int) -> tuple[list[Delivery], dict[str, Any]]:
+def real_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
     """What two real-time stations deliver, and what they have counted."""
     scheme = SCHEMES[run.link.scheme]
     ports, radios, links, stations = {}, {}, {}, {}
@@ -141,7 +143,7 @@ def real_time(run: Scenario, sendings: list[Sending], until: int) -> tuple[list[
     return deliveries, counts
 
 
-def virtual_time(run: Scenario, sendings: list[Sending], until: int) -> tuple[list[Delivery], dict[str, Any]]:
+def virtual_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
     """What two stations of virtual time deliver, and what they have counted."""
     clock = Clock()
     deliveries: list[Delivery] = []

@@ -1,6 +1,7 @@
 """When packets arrive at the end of a wire, and which do not."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -135,7 +136,7 @@ def test_a_queue_that_drops_as_it_is_emptied_leaves_the_wire_usable() -> None:
     ("options", "message"),
     [({"rate_bps": 0}, "rate_bps is 0: must be more than 0"), ({"delay_ns": -1}, "delay_ns is -1: must not be")],
 )
-def test_a_wire_that_cannot_be(options: dict[str, int], message: str) -> None:
+def test_a_wire_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Wire(Clock(), lambda packet: None, **options)
 

@@ -185,10 +185,14 @@ def test_terminal_plot_has_its_labels(folder: Path) -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    wall_s = 100.0
+    monkeypatch.setattr(show, "monotonic", lambda: wall_s)
     with show.progress(["one", "two"]) as bars:
+        for bar in bars:
+            bar(Progress(phase="running", elapsed_s=3600.0))
+        wall_s += 11
         for bar, expected in zip(bars, (20.0, None), strict=True):
-            bar(Progress())
             bar(Progress(phase="running", elapsed_s=11.0, expected_s=expected, bytes_received=5, goodput_bps=1e6))
     shown = capsys.readouterr()
     assert shown.out == ""
