@@ -113,7 +113,8 @@ class Reno:
         self._dupacks += 1
         if self._dupacks == DUP_THRESH and self._may_enter():
             self._enter()
-        elif self._limited_transmit and self._dupacks <= _LIMITED_SEGMENTS:
+        elif self._limited_transmit and self._dupacks <= _LIMITED_SEGMENTS and sender.nxt == sender.max:
+            # only new data (RFC 3042), not what a timeout is sending again
             sender.limited = self._dupacks * sender.smss
 
     def _may_enter(self) -> bool:
@@ -232,7 +233,7 @@ class Sack(NewReno):
         lost = self._dupacks >= DUP_THRESH or sender.board.lost_below(sender.smss) > sender.una
         if lost and self._may_enter():
             self._enter()
-        elif self._limited_transmit and not lost:
+        elif self._limited_transmit and not lost and sender.nxt == sender.max:
             # section 5 (3.3): by the pipe, that is by what is known to have arrived
             sender.limited = sender.board.sacked
 

@@ -432,7 +432,9 @@ class Sender:
         flight = self.recovery.flight_before_loss()
         was_recovering = self.recovery.recovering
         if first:
-            self.ssthresh = self.reduced_ssthresh(flight)
+            ssthresh = self.reduced_ssthresh(flight)
+            # in recovery most of FlightSize has left the network: a timeout then must not raise the threshold
+            self.ssthresh = min(ssthresh, self.ssthresh) if self.recovery.active else ssthresh
         self.cwnd = self.smss
         self.limited = 0
         self._bytes_counted = 0

@@ -228,6 +228,27 @@ def test_limited_transmit_ends_with_a_new_ack(script: MakeScript, config: TcpCon
     s.expect(220, "10001:11001", "11001:12001")
 
 
+@BOTH
+def test_after_a_timeout_limited_transmit_sends_nothing(script: MakeScript, config: TcpConfig) -> None:
+    # RFC 3042 is about new data; what is sent again waits for the acknowledgement
+    s = window_of_8(script, replace(config, limited_transmit=True))
+    s.expect(1100, "1:1001")
+    s.inject(1150, "ack 1", "ack 1", "ack 1")
+    s.expect(1150)
+    s.inject(1200, "ack 1001")
+    s.expect(1200, "1001:2001", "2001:3001")
+
+
+def test_a_timeout_in_recovery_does_not_raise_the_threshold(script: MakeScript) -> None:
+    # RFC 5681 section 3.1: no more than equation 4 gives; FlightSize counts what has arrived, too
+    s = window_of_8(script, NEWRENO)
+    s.inject(200, *["ack 1"] * 15)
+    assert s.skip()[0].startswith("1:1001")
+    assert (s.connection.flight, s.ssthresh) == (19_000, 4000)
+    s.expect(1100, "1:1001")
+    assert (s.cwnd, s.ssthresh) == (1000, 4000)
+
+
 def test_limited_transmit_heeds_the_peers_window(script: MakeScript) -> None:
     s = script(replace(NEWRENO, limited_transmit=True), window=8000)
     s.write(20_000)
