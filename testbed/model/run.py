@@ -1,7 +1,7 @@
 """Tier `model`: a scenario in virtual time.
 
-Rules kept here: the same scenario and seed give the same result and, in a folder, the same files to the byte, on any
-machine and whatever else runs; the wall clock is read for progress alone. What this tier cannot do is refused, and no
+Rules kept here: the same scenario and seed give the same result and, in a folder, the same files to the byte, whatever
+else the machine does; the wall clock is read for progress alone. What this tier cannot do is refused, and no
 TCP stands in for another.
 """
 

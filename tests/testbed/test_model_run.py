@@ -1,6 +1,7 @@
 """Tier `model`: whole scenarios in virtual time."""
 
 import os
+import re
 import subprocess
 import sys
 import tracemalloc
@@ -533,3 +534,16 @@ def test_the_handshake_is_part_of_the_link_counters_and_not_of_the_run() -> None
     summary = simulate(model(), log)
     assert log.sent_segments[0][1:] == (0, 0)
     assert summary.events < sum(summary.link[side].frames for side in SIDES)
+
+
+def test_the_documents_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "model.md").read_text(), re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        exec(example, {})
+    duration_s, figures = capsys.readouterr().out.splitlines()
+    assert float(duration_s) > 70
+    nbytes, drops, corrupted = map(int, figures.split())
+    assert nbytes > 100_000
+    assert drops + corrupted > 0
