@@ -26,6 +26,7 @@ Answer = TypeVar("Answer")
 
 #: how soon a Ctrl-C that comes just before a wait is noticed at the latest
 _INTERRUPT_S = 0.2
+_KILLED = "a worker process was killed: see that there is memory enough, or use fewer with --workers"
 
 
 class WorkerError(FadelabError):
@@ -58,7 +59,7 @@ def call_all(
     with _started(call, workers) as pipes:
         for pipe in pipes:
             index, task = waiting.popleft()
-            pipe.send(task)
+            _ask(pipe, task)
             busy[pipe] = index
         while busy:
             for ready in wait(list(busy), _INTERRUPT_S):
@@ -68,7 +69,7 @@ def call_all(
                 done(tasks[index])
                 if waiting:
                     index, task = waiting.popleft()
-                    ready.send(task)
+                    _ask(ready, task)
                     busy[ready] = index
     return [answers[index] for index in range(len(tasks))]
 
@@ -78,11 +79,18 @@ def _and_tell(answer: Answer, task: Task, done: Callable[[Task], None]) -> Answe
     return answer
 
 
+def _ask(pipe: Connection, task: Any) -> None:
+    try:
+        pipe.send(task)
+    except OSError:
+        raise WorkerError(_KILLED) from None
+
+
 def _received(pipe: Connection) -> Any:
     try:
         answer, error = pipe.recv()
-    except (EOFError, ConnectionResetError):
-        raise WorkerError("a worker process was killed: give it more memory, or use fewer with --workers") from None
+    except (EOFError, OSError):
+        raise WorkerError(_KILLED) from None
     if error is not None:
         raise error
     return answer

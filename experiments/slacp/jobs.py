@@ -52,6 +52,7 @@ def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
     made = validate(raw, case.name)
     up = made.channel.direction("up")
     what = {
+        "seed": (made.seed, Scenario.model_fields["seed"].default),
         "tier": (made.tier, "model"),
         "tcp": (made.tcp, cell["tcp"]),
         "link.scheme": (made.link.scheme, case.link),
@@ -60,7 +61,7 @@ def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
     }
     for key, (now, named) in what.items():
         if now != named:
-            raise PaperError(f"--set makes {key} of {case.name} {now}: choose cells with --only instead")
+            raise PaperError(f"--set makes {key} of {case.name} {now}: --only chooses cells, --seed seeds")
     return made
 
 

@@ -262,6 +262,7 @@ def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -
         (("slacp", "--set", "link.scheme=slacp"), "--set makes link.scheme of table2/cra/none/ref/1x1MB/none slacp: "),
         (("slacp", "--set", "channel.up.errors=none", "--only", "table4/low/*"), "--set makes channel.up.errors of"),
         (("slacp", "--set", "tier=emulated"), "--set makes tier of"),
+        (("slacp", "--set", "seed=9"), "--seed seeds"),
         (("slacp", "--replications", "0"), "'--replications'"),
     ],
 )
