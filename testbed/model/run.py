@@ -6,7 +6,6 @@ TCP stands in for another.
 """
 
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -17,7 +16,7 @@ from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import Host, OnOffUdp
 from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, Record, TcpRecord
-from telemetry.sinks import Sink, Sinks
+from telemetry.sinks import Sinks
 from testbed.errors import FadelabError
 from testbed.frame_trace import FrameTrace, outcome_of
 from testbed.live import Onlookers, Progress, Show
@@ -58,22 +57,22 @@ def run_model(
     check_model(scenario)
     name = run_stem(scenario)
     with ExitStack() as stack:
-        stack.callback(Sinks(onlookers.sinks).close)
         parquet = ParquetSink(folder.path, {"run": name, "tier": scenario.tier, "scenario": scenario.name})
-        stack.callback(parquet.close)
-        traces = _Traces(scenario, folder, stack) if scenario.trace else None
-        recorder = _Recorder(scenario, [parquet, *onlookers.sinks], show)
-        simulation = _Simulation(scenario, recorder=recorder, traces=traces)
+        sinks = Sinks([parquet, *onlookers.sinks])
+        stack.callback(sinks.close)
         # a database wants wall-clock times; files that are to repeat have none
-        for sink in onlookers.sinks:
-            sink.begin(time.time_ns())
-        summary = simulation.run()
+        Sinks(onlookers.sinks).begin(time.time_ns())
+        traces = _Traces(scenario, folder, stack) if scenario.trace else None
+        recorder = _Recorder(scenario, sinks, show)
+        summary = _Simulation(scenario, recorder=recorder, traces=traces).run()
     folder.finish(replace(summary, run=name, folder=None))
     return replace(summary, run=folder.name, folder=str(folder.path))
 
 
 def check_model(scenario: Scenario) -> None:
     """Raise FadelabError for what a scenario asks for and tier `model` cannot do."""
+    if scenario.tier != "model":
+        raise FadelabError(f"tier {scenario.tier} is not virtual time: set tier to model")
     if scenario.capture:
         raise FadelabError("capture: frames have no octets on tier model: set capture to false, or run --tier emulated")
     for work in scenario.make_workloads():
@@ -180,10 +179,10 @@ class _Simulation:
 class _Recorder:
     """The records of a run, every `probe_interval_ms` of virtual time, and its progress."""
 
-    def __init__(self, scenario: Scenario, sinks: Sequence[Sink], show: Show) -> None:
+    def __init__(self, scenario: Scenario, sinks: Sinks, show: Show) -> None:
         self._scheme = scenario.link.scheme
         self._interval_ns = scenario.timing.probe_interval_ms * MS
-        self._write = Sinks(sinks).write
+        self._write = sinks.write
         self._show = show
         self._progress = Progress.of(scenario)
         self._shown_at = 0.0

@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import tracemalloc
@@ -27,9 +28,11 @@ from testbed.results import Summary
 from testbed.running import run_once
 from testbed.scenario import SIDES, Scenario
 from testbed.store import RunFolder
+from tests.testbed.live import finish, start, wait_for
 from tests.testbed.samples import scenario
 
 ROOT = Path(__file__).parents[2]
+LOSSY = ROOT / "scenarios" / "lossy-link.yaml"
 SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
 MS = 1_000_000
 SECOND = 1_000_000_000
@@ -448,6 +451,18 @@ def test_progress_is_told_and_an_interrupt_leaves_what_was_recorded(tmp_path: Pa
     assert not (folder.path / "summary.json").exists()
 
 
+def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
+    lasting = ("--set", "workloads.0.duration_s=1000000", "--set", "limit_s=2000000")
+    process = start("run", LOSSY, "--tier", "model", "--set", "tcp=sack", *lasting, "--out", tmp_path)
+    # the trace's file is there when the clock is about to run
+    wait_for(lambda: list(tmp_path.glob("*/trace-down.parquet")))
+    process.send_signal(signal.SIGINT)
+    status, out, err = finish(process)
+    assert (status, out, err.strip()) == (130, "", "fadelab: interrupted")
+    [folder] = tmp_path.iterdir()
+    assert not (folder / "summary.json").exists()
+
+
 # -- what cannot run -----------------------------------------------------------------------------------------
 
 UDP = {"kind": "onoff-udp", "packet_bytes": 1501, "duration_s": 1}
@@ -458,6 +473,7 @@ UDP = {"kind": "onoff-udp", "packet_bytes": 1501, "duration_s": 1}
     [
         ({"capture": True}, "capture: frames have no octets on tier model: set capture to false, or run --tier"),
         ({"workloads": [UDP]}, "flow onoff-udp: packet_bytes 1501 is more than the mtu of 1500: tier model has no IP"),
+        ({"tier": "emulated", "tcp": "user:sack"}, "tier emulated is not virtual time: set tier to model"),
         ({"channel": {"per": 1}}, "the stations have not found each other in 30 s: no frames get through"),
     ],
 )
