@@ -72,7 +72,7 @@ def test_both_directions_at_once() -> None:
     pair.send(0, there)
     pair.send(1, back)
     pair.run()
-    assert (pair.octets[1], pair.octets[0]) == (there, back)
+    assert pair.octets == [back, there]
 
 
 def test_simultaneous_open() -> None:

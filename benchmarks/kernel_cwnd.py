@@ -1,0 +1,380 @@
+"""The userspace TCP beside Linux's: cwnd over time when the same segments are lost.
+
+    sudo .venv/bin/python -m benchmarks.kernel_cwnd [--patterns NAME ...] [--plot FILE.png] [--json]
+
+One transfer of 600 segments of 1000 octets over a hop of 4 Mbit/s and 50 ms each way that never overflows. A pattern
+names the segments, counted from 1, that are lost, and how often each. Linux (congestion control reno, IW 10, SACK on or
+off) runs between two namespaces, where a forwarder between two TAPs keeps the hop's time by the wall clock; ours runs
+over the same hop in virtual time. Everything Linux can do besides is off (timestamps, F-RTO, TLP, DSACK, delayed ACKs);
+docs/tcp.md says what stays different, and why.
+
+Shown for each: window reductions as cwnd -> ssthresh in segments (R: by an RTO), how many segments were sent again, and
+the time from SYN to the last octet's ACK. Linux's cwnd and ssthresh are read from tcp_info after every ACK.
+"""
+
+import argparse
+import json
+import os
+import select
+import socket
+import struct
+import time
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import ExitStack, closing
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+
+from channel.capacity import ConstantRate
+from channel.errors import NoErrors
+from channel.framing import raw
+from channel.hop import Hop
+from hosts import profiles
+from hosts.errors import HostError
+from hosts.namespaces import run_in
+from hosts.network import Network
+from hosts.tap import Tap
+from hosts.tcp.config import MS, SECOND, TcpConfig
+from hosts.tcp.segment import Segment
+from hosts.tcp_info import of_socket
+from linklayer.timerfd import TimerFd
+from tests.hosts.tcp.pair import Pair
+from tests.hosts.tcp.pair import Path as Way
+
+MSS = 1000
+SEGMENTS = 600
+INITIAL_WINDOW = 10
+RATE_BPS, DELAY_NS, BUFFER_BYTES = 4_000_000, 50 * MS, 1 << 20
+PORT = 5001
+#: include/uapi/asm-generic/socket.h
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
+#: a forwarder that wakes within this is on time
+PUNCTUAL_NS = 1 * MS
+#: a transfer that takes longer has hung
+PATIENCE_NS = 60 * SECOND
+
+#: segment, counted from 1 -> how often it is lost
+Losses = Mapping[int, int]
+PATTERNS: Mapping[str, Losses] = MappingProxyType(
+    {
+        "one": {60: 1},
+        "two, apart": {60: 1, 400: 1},
+        "three in a window": {60: 1, 64: 1, 70: 1},
+        "burst of 6": dict.fromkeys(range(60, 66), 1),
+        "retransmission too": {60: 2},
+        "last": {SEGMENTS: 1},
+    }
+)
+SACK = {"SACK": True, "no SACK": False}
+#: of the plot: colour and line width
+COLOURS: Mapping[str, tuple[str, float]] = MappingProxyType({"Linux": ("0.65", 3.0), "ours": ("C3", 1.0)})
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """The window was cut: when, cwnd before and ssthresh after, in segments, and whether an RTO did it."""
+
+    time_s: float
+    cwnd: float
+    ssthresh: float
+    timeout: bool
+
+
+@dataclass(slots=True)
+class Trace:
+    """One transfer: (time, cwnd, ssthresh) after every ACK and RTO, and (time, segment) of all that was sent."""
+
+    windows: list[tuple[float, float, float | None]] = field(default_factory=list)
+    sent: list[tuple[float, int]] = field(default_factory=list)
+    duration_s: float = 0.0
+    #: by how much a busy machine may have made it longer (Linux only): the sum of the forwarder's late awakenings
+    late_s: float = 0.0
+
+    def note(self, now: int, cwnd: int, ssthresh: int | None) -> None:
+        """Take down the window, given in octets."""
+        self.windows.append((now / SECOND, cwnd / MSS, None if ssthresh is None else ssthresh / MSS))
+
+    @property
+    def reductions(self) -> list[Reduction]:
+        """Where ssthresh has changed, or an RTO has left one segment."""
+        found = []
+        for (_, cwnd_before, ssthresh_before), (at, cwnd, ssthresh) in pairwise(self.windows):
+            timeout = cwnd <= 1 < cwnd_before
+            if ssthresh is not None and (timeout or ssthresh != ssthresh_before):
+                found.append(Reduction(at, cwnd_before, ssthresh, timeout))
+        return found
+
+    @property
+    def retransmissions(self) -> dict[int, int]:
+        """How often each segment was sent again."""
+        times = Counter(number for _, number in self.sent)
+        return {number: count - 1 for number, count in sorted(times.items()) if count > 1}
+
+
+def segment_number(seq: int) -> int:
+    """The number of the segment at a sequence number relative to the SYN's."""
+    return (seq - 1) // MSS + 1
+
+
+class Losing:
+    """Picks the segments of a pattern from those that pass."""
+
+    def __init__(self, losses: Losses) -> None:
+        self._left = dict(losses)
+
+    def __call__(self, number: int) -> bool:
+        left = self._left.get(number, 0)
+        self._left[number] = left - 1
+        return left > 0
+
+
+# -- ours -------------------------------------------------------------------------------------------------------------
+
+
+def config(sack: bool) -> TcpConfig:
+    """The options that come closest to Linux as it is set up here."""
+    return TcpConfig(
+        mss=MSS,
+        recovery="sack" if sack else "newreno",
+        initial_window=INITIAL_WINDOW,
+        byte_counting=True,
+        impatient=False,
+        timestamps=False,
+        delayed_ack_ns=0,
+        min_rto_ns=200 * MS,
+        # Linux's RTO is the smoothed time plus 200 ms at least
+        granularity_ns=200 * MS,
+        receive_buffer=1 << 20,
+    )
+
+
+def run_ours(sack: bool, losses: Losses) -> Trace:
+    """One transfer in virtual time."""
+    trace, losing = Trace(), Losing(losses)
+
+    def lost(segment: Segment) -> bool:
+        return segment.length > 0 and losing(segment_number(segment.seq - iss))
+
+    iss = 1000
+    up = Way(rate_bps=RATE_BPS, delay_ns=DELAY_NS, buffer_bytes=BUFFER_BYTES, drop=lost)
+    down = Way(rate_bps=RATE_BPS, delay_ns=DELAY_NS, buffer_bytes=BUFFER_BYTES)
+    pair = Pair(config(sack), up=up, down=down, iss=(iss, 5000))
+    client = pair.client
+
+    def watch() -> None:
+        if client.connected:
+            trace.note(pair.now, client.cwnd, client.ssthresh)
+
+    pair.watch = watch
+    pair.send(0, SEGMENTS * MSS)
+    pair.run_until(lambda: client.bytes_acked == SEGMENTS * MSS, PATIENCE_NS)
+    trace.sent = [(at / SECOND, segment_number(segment.seq - iss)) for at, segment in up.log if segment.length]
+    trace.duration_s = pair.now / SECOND
+    return trace
+
+
+# -- Linux's ----------------------------------------------------------------------------------------------------------
+
+
+def kernel_profile(sack: bool) -> profiles.TcpProfile:
+    """Linux's Reno with nothing but what is compared."""
+    base = profiles.PROFILES["reference"]
+    sysctls = {**base.sysctls, "tcp_window_scaling": "1", "tcp_sack": str(int(sack))}
+    return replace(base, name="compared", sysctls=sysctls, initcwnd=INITIAL_WINDOW, quickack=True, delayed_ack=False)
+
+
+class Forwarder:
+    """Carries packets between the TAPs of `st` and `bas` in the time of two hops, and writes the trace."""
+
+    def __init__(self, network: Network, losses: Losses) -> None:
+        self.trace = Trace()
+        self._losing = Losing(losses)
+        self._st, self._bas = (
+            run_in(network.namespaces[role], lambda: Tap("fl0", mtu=network.mtu)) for role in ("st", "bas")
+        )
+        self._up, self._down = (
+            Hop[bytes](
+                capacity=ConstantRate(RATE_BPS),
+                framing=raw,
+                errors=NoErrors(),
+                propagation_ns=DELAY_NS,
+                buffer_bytes=BUFFER_BYTES,
+            )
+            for _ in range(2)
+        )
+        self._timer = TimerFd()
+        self._iss = 0
+        #: when the SYN came
+        self._began_at: int | None = None
+
+    def close(self) -> None:
+        """Let go of the TAPs."""
+        self._st.close()
+        self._bas.close()
+        self._timer.close()
+
+    def carry(self, sender: socket.socket) -> None:
+        """Have `sender`, which is connecting, send `SEGMENTS` segments; return when all are acknowledged."""
+        left = SEGMENTS * MSS
+        until = time.monotonic_ns() + PATIENCE_NS
+        with select.epoll() as poller:
+            poller.register(self._st, select.EPOLLIN)
+            poller.register(self._bas, select.EPOLLIN)
+            poller.register(self._timer, select.EPOLLIN | select.EPOLLET)
+            poller.register(sender, select.EPOLLOUT)
+            while not self.trace.duration_s:
+                if time.monotonic_ns() > until:
+                    raise SystemExit(f"Linux did not finish {SEGMENTS} segments in {PATIENCE_NS / SECOND:.0f} s")
+                for ready, _ in poller.poll(1.0):
+                    if ready == sender.fileno():
+                        left -= sender.send(bytes(left))
+                        poller.modify(sender, select.EPOLLOUT if left else 0)
+                self._move(sender)
+                deadlines = [at for way in (self._up, self._down) if (at := way.next_deadline()) is not None]
+                self._timer.set(min(deadlines, default=None))
+
+    def _move(self, sender: socket.socket) -> None:
+        """Take what the TAPs have, and hand over what has arrived."""
+        while (packet := self._st.read()) is not None:
+            now = time.monotonic_ns()
+            if not self._is_lost(packet, now, sender):
+                self._up.handle_frame(packet, len(packet), now)
+        while (packet := self._bas.read()) is not None:
+            self._down.handle_frame(packet, len(packet), time.monotonic_ns())
+        now = due_at = time.monotonic_ns()
+        while (arrival := self._up.poll_arrival(now)) is not None:
+            due_at = min(due_at, arrival.arrived_at)
+            self._bas.write(arrival.frame)
+        while (arrival := self._down.poll_arrival(now)) is not None:
+            due_at = min(due_at, arrival.arrived_at)
+            # the kernel works off an ACK before this call returns
+            self._st.write(arrival.frame)
+            self._sample(now, sender)
+        if now - due_at > PUNCTUAL_NS:
+            self.trace.late_s += (now - due_at) / SECOND
+
+    def _is_lost(self, packet: bytes, now: int, sender: socket.socket) -> bool:
+        header = (packet[0] & 15) * 4
+        seq, _, offset = struct.unpack_from(">IIB", packet, header + 4)
+        length = len(packet) - header - (offset >> 4) * 4
+        if self._began_at is None:
+            self._iss, self._began_at = seq, now
+        if not length:
+            return False
+        number = segment_number(seq - self._iss & 0xFFFF_FFFF)
+        self.trace.sent.append(((now - self._began_at) / SECOND, number))
+        # an RTO changes the window without an ACK
+        self._sample(now, sender)
+        return self._losing(number)
+
+    def _sample(self, now: int, sender: socket.socket) -> None:
+        assert self._began_at is not None
+        info = of_socket(sender)
+        since = now - self._began_at
+        self.trace.note(since, info.cwnd_bytes, info.ssthresh_bytes)
+        if info.bytes_acked >= SEGMENTS * MSS:
+            self.trace.duration_s = since / SECOND
+
+
+def run_kernel(sack: bool, losses: Losses) -> Trace:
+    """One transfer of Linux's in real time. Raises HostError where namespaces cannot be made."""
+    with ExitStack() as stack:
+        network = stack.enter_context(Network(f"cwnd{os.getpid()}", mtu=MSS + 40))
+        for host in ("h1", "h2"):
+            profiles.apply(network.namespaces[host], kernel_profile(sack))
+        forwarder = stack.enter_context(closing(Forwarder(network, losses)))
+        listener = run_in(network.namespaces["h2"], lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        sender = run_in(network.namespaces["h1"], lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        stack.enter_context(listener)
+        stack.enter_context(sender)
+        # nobody reads: all of it fits
+        for end, option in ((listener, SO_RCVBUFFORCE), (sender, SO_SNDBUFFORCE)):
+            end.setsockopt(socket.SOL_SOCKET, option, 8 * SEGMENTS * MSS)
+        listener.bind((network.address("h2"), PORT))
+        listener.listen()
+        sender.setblocking(False)
+        sender.connect_ex((network.address("h2"), PORT))
+        forwarder.carry(sender)
+        return forwarder.trace
+
+
+# -- both -------------------------------------------------------------------------------------------------------------
+
+
+def draw(traces: Mapping[str, Mapping[str, Trace]], file: Path) -> None:
+    """Plot cwnd over time, a panel per comparison; what ours is inflated by without SACK is cut off."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, axes = plt.subplots(
+        len(traces) // len(SACK), len(SACK), figsize=(11, 2.1 * len(traces) / len(SACK)), sharex=True, squeeze=False
+    )
+    for axis, (title, pair) in zip(axes.flat, traces.items(), strict=True):
+        for name, trace in pair.items():
+            times, windows, _ = zip(*trace.windows, strict=True)
+            axis.step(times, windows, where="post", label=name, color=COLOURS[name][0], lw=COLOURS[name][1])
+        axis.set_ylim(0, 1.15 * max(cwnd for _, cwnd, _ in pair["Linux"].windows))
+        axis.set_title(title, fontsize=9, loc="left")
+        axis.grid(alpha=0.3)
+    for axis in axes[-1]:
+        axis.set_xlabel("s")
+    for axis in axes[:, 0]:
+        axis.set_ylabel("cwnd (segments)")
+    axes[0][0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(file, dpi=110)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--patterns", nargs="+", choices=PATTERNS, default=[*PATTERNS], metavar="NAME")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+
+    traces: dict[str, dict[str, Trace]] = {}
+    if not options.json:
+        print(f"{'':30} {'':6} {'sent again':>10} {'time (s)':>9}  reductions")
+    for pattern in options.patterns:
+        for words, sack in SACK.items():
+            title, losses = f"{pattern}, {words}", PATTERNS[pattern]
+            try:
+                traces[title] = {"Linux": run_kernel(sack, losses), "ours": run_ours(sack, losses)}
+            except HostError as error:
+                parser.exit(2, f"{error}\n")
+            for name, trace in traces[title].items():
+                if not options.json:
+                    print(f"{title:30} {name:6} {_line(trace)}", flush=True)
+    if options.plot:
+        draw(traces, options.plot)
+    if options.json:
+        summaries = {title: {name: _summary(trace) for name, trace in pair.items()} for title, pair in traces.items()}
+        print(json.dumps(summaries))
+
+
+def _line(trace: Trace) -> str:
+    reductions = ", ".join(
+        f"{'R ' if cut.timeout else ''}{cut.cwnd:.1f} -> {cut.ssthresh:.1f} at {cut.time_s:.2f}"
+        for cut in trace.reductions
+    )
+    again = sum(trace.retransmissions.values())
+    late = f"  (late {trace.late_s * 1000:.1f} ms)" if trace.late_s else ""
+    return f"{again:10} {trace.duration_s:9.3f}  {reductions}{late}"
+
+
+def _summary(trace: Trace) -> dict[str, object]:
+    return {
+        "reductions": [asdict(cut) for cut in trace.reductions],
+        "retransmissions": trace.retransmissions,
+        "duration_s": trace.duration_s,
+        "late_s": trace.late_s,
+    }
+
+
+if __name__ == "__main__":
+    main()

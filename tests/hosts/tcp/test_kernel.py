@@ -1,0 +1,55 @@
+"""The userspace TCP beside Linux's on the same path with the same losses: what agrees, and what is known to differ."""
+
+import pytest
+
+from benchmarks.kernel_cwnd import PATTERNS, SACK, SEGMENTS, Trace, run_kernel, run_ours
+from tests.hosts.harness import needs_network
+
+pytestmark = needs_network
+
+#: where both need no timeout
+AGREEING = ("one", "two, apart", "three in a window", "burst of 6")
+
+
+@pytest.fixture(params=SACK)
+def sack(request: pytest.FixtureRequest) -> bool:
+    return SACK[request.param]
+
+
+def same_time(linux: Trace, ours: Trace) -> bool:
+    """Whether the transfers took the same time within 5 %, but for what the machine was late."""
+    return ours.duration_s * 0.95 <= linux.duration_s <= ours.duration_s * 1.05 + linux.late_s
+
+
+@pytest.mark.parametrize("pattern", AGREEING)
+def test_both_find_the_same_losses_and_cut_their_windows_alike(pattern: str, sack: bool) -> None:
+    linux, ours = run_kernel(sack, PATTERNS[pattern]), run_ours(sack, PATTERNS[pattern])
+    assert linux.retransmissions == ours.retransmissions == dict(PATTERNS[pattern])
+    assert len(linux.reductions) == len(ours.reductions)
+    for theirs, mine in zip(linux.reductions, ours.reductions, strict=True):
+        assert not theirs.timeout
+        assert not mine.timeout
+        assert abs(theirs.cwnd - mine.cwnd) <= 2
+        assert abs(theirs.ssthresh - mine.ssthresh) <= 1
+    assert same_time(linux, ours)
+
+
+def test_a_retransmission_that_is_lost_takes_a_timeout_without_sack() -> None:
+    linux, ours = (run(False, PATTERNS["retransmission too"]) for run in (run_kernel, run_ours))
+    assert linux.retransmissions == ours.retransmissions == {60: 2}
+    for trace in (linux, ours):
+        assert [cut.timeout for cut in trace.reductions] == [False, True]
+        # already reduced for this window
+        assert trace.reductions[0].ssthresh == trace.reductions[1].ssthresh
+    # slow start counts octets in Linux, without RFC 3465's bound on an ACK that acknowledges a whole window
+    assert linux.duration_s - linux.late_s < ours.duration_s
+
+
+def test_the_last_segment_takes_a_timeout(sack: bool) -> None:
+    linux, ours = (run(sack, PATTERNS["last"]) for run in (run_kernel, run_ours))
+    assert linux.retransmissions == ours.retransmissions == {SEGMENTS: 1}
+    assert [cut.timeout for cut in linux.reductions] == [cut.timeout for cut in ours.reductions] == [True]
+    # Linux halves its window, RFC 5681 what is in flight
+    assert linux.reductions[0].ssthresh == linux.reductions[0].cwnd // 2
+    assert ours.reductions[0].ssthresh == 2
+    assert same_time(linux, ours)
