@@ -61,6 +61,8 @@ class State(Enum):
     TIME_WAIT = "TIME-WAIT"
 
 
+# asked of every segment, and an enumeration is slow to say
+_ESTABLISHED, _SYN_RECEIVED = State.ESTABLISHED, State.SYN_RECEIVED
 #: where data and FIN are still expected
 _RECEIVING = frozenset({State.ESTABLISHED, State.FIN_WAIT_1, State.FIN_WAIT_2})
 #: what the peer's FIN does
@@ -219,17 +221,18 @@ class Connection:
         """Take one segment of this connection from the network."""
         self.counters.segments_received += 1
         state = self.state
-        if state is State.CLOSED:
-            answer = reset_for(segment)
-            if answer is not None:
-                self._outbox.append(answer)
-            return
-        if state is State.LISTEN:
-            self._handle_in_listen(segment, now)
-            return
-        if state is State.SYN_SENT:
-            self._handle_in_syn_sent(segment, now)
-            return
+        if state is not _ESTABLISHED:
+            if state is State.CLOSED:
+                answer = reset_for(segment)
+                if answer is not None:
+                    self._outbox.append(answer)
+                return
+            if state is State.LISTEN:
+                self._handle_in_listen(segment, now)
+                return
+            if state is State.SYN_SENT:
+                self._handle_in_syn_sent(segment, now)
+                return
 
         receiver = self._receiver
         flags = segment.flags
@@ -237,7 +240,7 @@ class Connection:
         seq = near + ((segment.seq - near + 0x8000_0000) & MASK) - 0x8000_0000
         length = segment.length
         plain = seq == near and not receiver.timestamps and not flags & (SYN | RST)
-        if state is State.SYN_RECEIVED and seq == near - 1 and flags & (SYN | ACK | RST) == SYN | ACK:
+        if state is _SYN_RECEIVED and seq == near - 1 and flags & (SYN | ACK | RST) == SYN | ACK:
             # both have opened actively (RFC 9293 section 3.5, figure 8): this SYN was taken before
             plain = True
         if not plain and not self._check(segment, seq, now):
@@ -245,7 +248,7 @@ class Connection:
         if not flags & ACK:
             return
         sender = self._sender
-        if state is State.SYN_RECEIVED:
+        if state is _SYN_RECEIVED:
             if segment.ack != sender.una & MASK:
                 self._reset(segment)
                 return
@@ -260,7 +263,7 @@ class Connection:
             return
         if sender.closing and sender.una > sender.buffer.end:
             state = self._our_fin_acknowledged(now)
-        if (length or flags & FIN) and state in _RECEIVING:
+        if (length or flags & FIN) and (state is _ESTABLISHED or state in _RECEIVING):
             receiver.handle_data(segment, seq, now)
             if receiver.fin is not None and receiver.nxt > receiver.fin:
                 self._enter(_AFTER_FIN[state], now)
@@ -432,7 +435,7 @@ class Connection:
         if self._outbox:
             self.counters.segments_sent += 1
             return self._outbox.popleft()
-        if not self.connected or self.state is State.CLOSED:
+        if self.state is not _ESTABLISHED and (not self.connected or self.state is State.CLOSED):
             return self._syn(now) if self._syn_due else None
         receiver = self._receiver
         if receiver.ack_due and receiver.sack:

@@ -143,7 +143,10 @@ class Receiver:
             self.fin = end
         nxt = self.nxt
         if seq <= nxt < end:
-            self._take(segment, seq, end)
+            if end <= self._advertised and segment.payload is None:
+                self.nxt = end
+            else:
+                self._take(segment, seq, end)
             if length > self._full_bytes:
                 self._full_bytes = length
             if self._reassembly.recent:

@@ -10,6 +10,7 @@ Rules kept here:
 """
 
 from collections.abc import Callable, Mapping
+from math import gcd
 from typing import Any, Final
 
 from channel.errors import INTACT, ErrorModel, Fate
@@ -40,7 +41,7 @@ class Wire:
         "_free",
         "_judge",
         "_queue",
-        "_rate_bps",
+        "_rate",
         "_waking",
         "corrupted",
         "nbytes",
@@ -62,9 +63,11 @@ class Wire:
         if delay_ns < 0:
             raise ValueError(f"delay_ns is {delay_ns}: must not be negative")
         self._clock, self._at, self._deliver = clock, clock.at, deliver
-        # an infinitely fast wire: a packet is no work, whatever the rate
-        self._rate_bps = 1 if rate_bps is None else rate_bps
-        self._byte_work = 0 if rate_bps is None else 8 * _SECOND_NS
+        # An octet takes `_byte_work / _rate` ns, in lowest terms: with most rates that is whole ns. On an infinitely
+        # fast wire it is no work.
+        common = 1 if rate_bps is None else gcd(8 * _SECOND_NS, rate_bps)
+        self._rate = 1 if rate_bps is None else rate_bps // common
+        self._byte_work = 0 if rate_bps is None else 8 * _SECOND_NS // common
         self._delay_ns = delay_ns
         self._queue = queue
         self._judge = None if errors is None else errors.judge
@@ -85,7 +88,7 @@ class Wire:
     def send(self, packet: Packet) -> None:
         """Take a packet to transmit: it leaves, waits, or is dropped by the queue."""
         now = self._clock.now
-        rate, queue, free = self._rate_bps, self._queue, self._free
+        rate, queue, free = self._rate, self._queue, self._free
         start = now * rate
         if queue is None:
             self._transmit(packet, start if start > free else free)
@@ -98,7 +101,7 @@ class Wire:
 
     def _transmit(self, packet: Packet, start: int) -> None:
         """Put a packet on the wire; times are in ns times the rate."""
-        nbytes, rate = packet.nbytes, self._rate_bps
+        nbytes, rate = packet.nbytes, self._rate
         self._free = end = start + nbytes * self._byte_work
         self.packets += 1
         self.nbytes += nbytes
@@ -125,7 +128,7 @@ class Wire:
         self._transmit(packet, start)  # type: ignore[arg-type]
         if len(queue):
             self._waking = True
-            self._at(-(-self._free // self._rate_bps), self._wake)
+            self._at(-(-self._free // self._rate), self._wake)
 
 
 class Router:
