@@ -151,16 +151,23 @@ class ModelStation:
             # an earlier one has taken its place
             return
         self._wake_at = _NEVER
-        now = self._clock.now
+        now, hop, link = self._clock.now, self.hop, self.link
         far = self._far
         assert far is not None
-        heard = False
-        while (arrival := self.hop.poll_arrival(now)) is not None:
+        left, heard = hop.frames, False
+        while (arrival := hop.poll_arrival(now)) is not None:
             heard = self._carry(arrival, far, now) or heard
         if heard:
             far._settle(now)
-        self.link.handle_deadline(now)
-        self._settle(now)
+        due_at = link.next_deadline()
+        if due_at is not None and due_at <= now:
+            link.handle_deadline(now)
+            self._settle(now)
+        elif hop.frames > left:
+            self._settle(now)
+        else:
+            # nothing has changed on this side
+            self._arm()
 
     def _carry(self, arrival: Arrival[Any], far: "ModelStation", now: int) -> bool:
         """Let the far station have what has come through the hop; return whether it heard anything."""
