@@ -140,6 +140,8 @@ class Pair:
         self.received = [0, 0]
         #: called after everything due at an instant was done
         self.watch: Callable[[], None] = lambda: None
+        #: called for each segment as it is sent, with the number of the end that sends it
+        self.sent: Callable[[int, Segment], None] = lambda number, segment: None
         self.server.listen()
         self.client.connect(0)
 
@@ -206,6 +208,7 @@ class Pair:
             if number == 1 and end.at_end and not self.backlog[1]:
                 end.close(self.now)
                 self.closing[1] = True
-        for end, way in zip(self.ends, self.ways, strict=True):
+        for number, (end, way) in enumerate(zip(self.ends, self.ways, strict=True)):
             while (segment := end.poll_segment(self.now)) is not None:
+                self.sent(number, segment)
                 way.send(segment, self.now)

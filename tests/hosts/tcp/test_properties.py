@@ -1,6 +1,7 @@
 """Whatever is lost, repeated or reordered, a transfer completes, intact, and within the rules."""
 
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 from hypothesis import given, settings
@@ -50,51 +51,58 @@ def ways(draw: st.DrawFn) -> Chaos:
 
 
 class Rules:
-    """What must hold at every instant of a transfer, seen from outside the connections."""
+    """What must hold of every segment sent, seen from outside the connections. Numbers are relative to the SYNs'."""
 
-    def __init__(self, pair: Pair, iss: tuple[int, int]) -> None:
+    def __init__(self, pair: Pair, config: TcpConfig, iss: tuple[int, int]) -> None:
         self.pair, self.iss = pair, iss
-        self.seen = [0, 0]
-        #: how far each end's peer has let it send, at most: the right edge, relative to the end's first number
-        self.edge = [0, 0]
+        #: FlightSize is the congestion window's business alone
+        self.by_window = config.recovery != "sack" and not config.frto
         self.shift = [0, 0]
+        #: the right edge of the largest window that each end's peer has offered
+        self.edge = [0, 0]
+        #: the octet behind the last that each end has sent
         self.furthest = [0, 0]
 
-    def check(self) -> None:
-        for number, end in enumerate(self.pair.ends):
-            if end.connected and not end.closed:
-                assert end.cwnd >= end.smss
-                assert end.ssthresh is None or end.ssthresh >= 2 * end.smss
-                assert end.flight >= 0
-            self.look_at(number)
-
-    def look_at(self, number: int) -> None:
-        """Follow what an end has sent since the last time."""
-        log = self.pair.ways[number].log  # type: ignore[attr-defined]
-        for _, segment in log[self.seen[number] :]:
-            self.follow(number, segment)
-        self.seen[number] = len(log)
-
-    def follow(self, number: int, segment: Segment) -> None:
-        other = 1 - number
+    def check(self, number: int, segment: Segment) -> None:
+        """Look at a segment as end `number` sends it."""
+        end, other = self.pair.ends[number], 1 - number
+        seq = segment.seq - self.iss[number] & 0xFFFF_FFFF
         if segment.syn is not None and segment.syn.window_scale is not None:
             self.shift[number] = segment.syn.window_scale
         if segment.flags & ACK:
             acked = segment.ack - self.iss[other] & 0xFFFF_FFFF
             window = segment.window << (0 if segment.flags & SYN else self.shift[number])
-            # the peer never takes back what it has offered
+            # what was offered is never taken back, but for what scaling cuts off
             assert acked + window + (1 << self.shift[number]) > self.edge[other]
             self.edge[other] = max(self.edge[other], acked + window)
-        right = (segment.seq - self.iss[number] & 0xFFFF_FFFF) + segment.length
+            self.check_blocks(segment, acked, other)
+        if not end.connected:
+            return
+        assert end.cwnd >= end.smss
+        assert end.ssthresh is None or end.ssthresh >= 2 * end.smss
+        assert segment.length <= end.smss
         if segment.length:
             # one octet more: a probe
-            assert right <= self.edge[number] + 1
-            self.furthest[number] = max(self.furthest[number], right)
+            assert seq + segment.length <= self.edge[number] + 1
+            if seq + segment.length > self.furthest[number] and self.by_window:
+                # limited transmit, and the FIN
+                assert end.flight <= end.cwnd + 2 * end.smss + 1
+            self.furthest[number] = max(self.furthest[number], seq + segment.length)
+
+    def check_blocks(self, segment: Segment, acked: int, other: int) -> None:
+        """SACK blocks are apart, above what is acknowledged, and of what was sent."""
+        blocks = sorted(
+            (left - self.iss[other] & 0xFFFF_FFFF, right - self.iss[other] & 0xFFFF_FFFF)
+            for left, right in segment.sack
+        )
+        edges = [acked, *(edge for block in blocks for edge in block)]
+        assert all(low < high for low, high in pairwise(edges))
+        assert edges[-1] <= max(self.furthest[other], acked)
 
 
 def run(config: TcpConfig, up: Chaos, down: Chaos, sizes: tuple[int, int], iss: tuple[int, int], octets: bool) -> Pair:
     pair = Pair(config, up=up, down=down, iss=iss, octets=octets)
-    pair.watch = Rules(pair, iss).check
+    pair.sent = Rules(pair, config, iss).check
     for end, size in enumerate(sizes):
         pair.send(end, Random(size).randbytes(size) if octets else size)
     return pair.run()
