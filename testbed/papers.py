@@ -266,16 +266,17 @@ def quantile(values: Iterable[float], share: float) -> float:
     return ordered[below] + weight * (ordered[below + 1] - ordered[below])
 
 
-def within(label: str, name: str, medians: Mapping[str, tuple[float, float]], share: float) -> Tally:
-    """Count our medians that differ from the paper's by `share` at most; both infinite counts, too."""
-    misses = tuple(cell for cell, (ours, theirs) in medians.items() if not _near(ours, theirs, share))
-    return Tally(name, label, len(medians) - len(misses), len(medians), misses)
-
-
-def _near(ours: float, theirs: float, share: float) -> bool:
+def near(ours: float, theirs: float, share: float) -> bool:
+    """Whether ours differs from the paper's by `share` at most; infinite is near to infinite only."""
     if math.isinf(ours) or math.isinf(theirs):
         return ours == theirs
     return abs(ours - theirs) <= share * theirs
+
+
+def within(label: str, name: str, medians: Mapping[str, tuple[float, float]], share: float) -> Tally:
+    """Count our medians that differ from the paper's by `share` at most; both infinite counts, too."""
+    misses = tuple(cell for cell, (ours, theirs) in medians.items() if not near(ours, theirs, share))
+    return Tally(name, label, len(medians) - len(misses), len(medians), misses)
 
 
 def same_order(pairs: Sequence[tuple[float, float]], apart: float = 0.0) -> bool:

@@ -17,11 +17,13 @@ from rich.table import Table
 from rich.text import Text
 
 from testbed.errors import FadelabError
-from testbed.papers import CellResult, Finding, Paper, Quartiles, Results, Tally, chosen, find, papers, reproduce
+from testbed.papers import CellResult, Finding, Paper, Quartiles, Results, Tally, chosen, find, near, papers, reproduce
 from testbed.workers import cores
 
 #: on no terminal, how often progress is a line
 _TELL_S = 10.0
+#: ratios this close to one are green
+_NEAR = 0.25
 
 
 def show_papers() -> None:
@@ -220,11 +222,8 @@ def _number(value: float) -> str:
 
 
 def _ratio(result: CellResult) -> Text:
-    ratio = result.ratio
-    if ratio is None:
-        same = math.isinf(result.ours.median) == math.isinf(result.cell.paper.median)
-        return Text("both" if same else "one", style="green" if same else "red")
-    return Text(f"{ratio:.2f}", style="green" if abs(ratio - 1) <= 0.25 else "red")
+    style = "green" if near(result.ours.median, result.cell.paper.median, _NEAR) else "red"
+    return Text("" if result.ratio is None else f"{result.ratio:.2f}", style=style)
 
 
 def _in_words(finding: Finding) -> str:

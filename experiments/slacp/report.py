@@ -13,7 +13,7 @@ from experiments.slacp import parameters
 from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, WORKLOADS, Case
 from experiments.slacp.findings import NEAR
 from experiments.slacp.traces import FIGURE3, Trace, trace
-from testbed.papers import CellResult, Finding, Quartiles, Results, Tally
+from testbed.papers import CellResult, Finding, Quartiles, Results, Tally, near
 from testbed.show import COLOURS, pyplot
 
 if TYPE_CHECKING:
@@ -58,10 +58,8 @@ def write(results: Results, found: Sequence[Finding], folder: Path) -> list[Path
 def markdown(cases: _Cases, found: Sequence[Finding], results: Results) -> str:
     """Return findings, tables in the paper's layout and parameters as Markdown."""
     lines = ["# The SLACP paper's tables, in virtual time", ""]
-    lines += [
-        "Seconds, ours / the paper's; tables 2 and 4 with quartiles. `never`: not finished within three hours.",
-        "",
-    ]
+    lines += [f"Seconds, ours / the paper's, with quartiles; bold: more than {100 * NEAR:g} % apart.", ""]
+    lines += ["`never`: not finished within three hours.", ""]
     runs = sorted({len(result.samples) for result in cases.values()})
     seeds = f"from {results.cells[0].first_seed} on" if results.cells else ""
     lines += [f"Replications per cell: {', '.join(map(str, runs))}; seeds {seeds}, the same for all cells.", ""]
@@ -83,7 +81,7 @@ def findings_markdown(found: Sequence[Finding]) -> list[str]:
             lines.append(f"| {finding.label} | {_percent(finding.ours)} | {_percent(finding.paper)} |")
     for finding in found:
         if isinstance(finding, Tally) and finding.misses:
-            lines += ["", f"Not among the {finding.label}: {', '.join(finding.misses)}."]
+            lines += ["", f"Where it does not hold ({finding.label}): {', '.join(finding.misses)}."]
     return lines
 
 
@@ -146,10 +144,8 @@ def _entry(result: CellResult | None) -> str:
     """Ours / the paper's, bold where they are far apart."""
     if result is None:
         return ""
-    ours, theirs = result.ours.median, result.cell.paper.median
-    near = ours == theirs or (math.isfinite(ours) and abs(ours - theirs) <= NEAR * theirs)
     text = f"{_in_seconds(result.ours)} / {_in_seconds(result.cell.paper)}"
-    return text if near else f"**{text}**"
+    return text if near(result.ours.median, result.cell.paper.median, NEAR) else f"**{text}**"
 
 
 def _in_seconds(figure: Quartiles) -> str:

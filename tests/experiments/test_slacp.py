@@ -241,8 +241,17 @@ def test_the_report_has_the_papers_tables() -> None:
     [huge] = [line for line in lines if line.startswith("| rbdc | huge | enh |")]
     assert "never / never" in huge
     assert "**never" not in huge
+    # what the paper could not measure and we could is no agreement
+    assert _bold(Sample(500.0), math.inf)
+    assert not _bold(Sample(math.inf), math.inf)
     widths = {line.count("|") for line in lines if line.startswith(("| DAMA", "| cra", "| rbdc", "| vbdc"))}
     assert len(widths) == 1
+
+
+def _bold(ours: Sample, theirs: float) -> bool:
+    """Whether the report sets this cell apart."""
+    result = CellResult(Cell(HIGH.name, Quartiles(None, theirs, None), 1), 1, (ours,))
+    return "| **" in markdown({HIGH: result}, [], Results("slacp", (result,)))
 
 
 def test_a_part_has_a_part_of_the_report(tmp_path: Path) -> None:
