@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import tracemalloc
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,10 @@ from channel.trace import read_trace
 from hosts.tcp.segment import Segment
 from linklayer.schemes import SCHEMES
 from telemetry.parquet import read_records
+from telemetry.records import Record
 from testbed import cli
 from testbed.errors import FadelabError
-from testbed.live import Progress
+from testbed.live import Onlookers, Progress
 from testbed.model.network import LAN_BPS
 from testbed.model.run import run_model, simulate
 from testbed.results import Summary
@@ -356,6 +357,17 @@ def test_every_tcp_runs_with_and_without_the_prefix(name: str) -> None:
     assert replace(two, tcp=name) == one
 
 
+def test_both_hosts_may_speak_different_tcps() -> None:
+    timestamps = {}
+    for h2 in (None, "reference"):
+        log = Log()
+        summary = simulate(model(tcp="sack", tcp_h2=h2), log)
+        assert summary.finished
+        timestamps[h2] = min(1460 - length for _, length, _ in log.sent_segments if length > 1400)
+    # twelve octets of every segment, where both agree
+    assert timestamps == {None: 12, "reference": 0}
+
+
 def test_a_run_that_is_not_finished_ends_at_its_limit() -> None:
     run = model(workloads=[{"kind": "bulk", "bytes": 100_000_000}], limit_s=7)
     summary = simulate(run)
@@ -449,6 +461,37 @@ def test_progress_is_told_and_an_interrupt_leaves_what_was_recorded(tmp_path: Pa
     assert len(read_records(folder.path, "link")) > 0
     assert read_trace(folder.path / "trace-up.parquet").link == "up"
     assert not (folder.path / "summary.json").exists()
+
+
+class Collector:
+    """A sink that keeps what it is given."""
+
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.records: list[Record] = []
+        self.closed = 0
+
+    def begin(self, epoch_ns: int) -> None:
+        assert not self.records
+        self.begun.append(epoch_ns)
+
+    def write(self, record: Record) -> None:
+        self.records.append(record)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_onlookers_get_every_record_and_the_wall_clock(tmp_path: Path) -> None:
+    collector = Collector()
+    run = model()
+    folder = RunFolder.create(tmp_path, run)
+    run_model(run, folder, onlookers=Onlookers([collector]))
+    assert (len(collector.begun), collector.closed) == (1, 1)
+    for name in ("tcp", "flow", "link"):
+        kept_rows = read_records(folder.path, name)
+        assert [asdict(record) for record in collector.records if record.measurement == name] == kept_rows
+    assert not [row for row in kept_rows if row["time_ns"] > 60 * SECOND]
 
 
 def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
