@@ -172,6 +172,7 @@ PROFILES: Mapping[str, TcpProfile] = MappingProxyType(
             ),
             _profile("reno", "Linux with Reno", _LINUX, "reno"),
             _profile("cubic", "Linux with CUBIC", _LINUX, "cubic"),
+            _profile("cubic-ecn", "Linux with CUBIC, asking for ECN", _LINUX, "cubic", tcp_ecn="1"),
             _profile("bbr", "Linux with BBR", _LINUX, "bbr"),
         )
     }

@@ -132,7 +132,6 @@ class UserReceiver(ReceivingEnd):
             self._take(connection.read(CHUNK))
         self._socket.settle()
         if connection.at_end:
-            self._socket.close()
             self._finish(None)
         elif connection.state is State.CLOSED:
             self._finish(connection.error or "closed")
@@ -142,6 +141,7 @@ class UserReceiver(ReceivingEnd):
 
     def _let_go(self) -> None:
         self._socket.changed = nothing
+        self._socket.close()
 
 
 class UserProbe(Probe):

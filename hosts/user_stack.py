@@ -94,8 +94,8 @@ class UserStack:
         self._shared = Shared()
         self._sockets: dict[Flow, UserSocket] = {}
         self._listeners: dict[int, Callable[[UserSocket], None]] = {}
-        #: those of listeners that are not connected yet
-        self._coming: dict[UserSocket, Callable[[UserSocket], None]] = {}
+        #: those that came to a port and are not connected yet
+        self._coming: set[UserSocket] = set()
         loop.watch(tun, READ, self._receive)
 
     def connect(self, address: str, port: int) -> UserSocket:
@@ -125,7 +125,7 @@ class UserStack:
     def forget(self, socket: UserSocket) -> None:
         """Take a connection away that is over."""
         self._sockets.pop(socket.connection.flow, None)
-        self._coming.pop(socket, None)
+        self._coming.discard(socket)
 
     def _add(self, flow: Flow) -> UserSocket:
         socket = UserSocket(self, Connection(self._config, flow, secrets.randbits(32), self._shared))
@@ -151,7 +151,8 @@ class UserStack:
                 touched[socket] = None
         for socket in touched:
             if socket in self._coming and socket.connection.connected:
-                self._coming.pop(socket)(socket)
+                self._coming.remove(socket)
+                self._listeners[socket.connection.flow.source_port](socket)
             socket.changed()
 
     def _newcomer(self, segment: Segment) -> UserSocket | None:
@@ -160,11 +161,10 @@ class UserStack:
         if flow.destination != self._address:
             self.rejected += 1
             return None
-        came = self._listeners.get(flow.destination_port)
-        if came is not None and segment.flags & (SYN | ACK | RST) == SYN:
+        if flow.destination_port in self._listeners and segment.flags & (SYN | ACK | RST) == SYN:
             socket = self._add(flow.reversed())
             socket.connection.listen()
-            self._coming[socket] = came
+            self._coming.add(socket)
             return socket
         answer = reset_for(segment)
         if answer is not None:
