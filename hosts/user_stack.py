@@ -98,6 +98,11 @@ class UserStack:
         self._coming: set[UserSocket] = set()
         loop.watch(tun, READ, self._receive)
 
+    @property
+    def connections(self) -> int:
+        """How many connections there are, those in TIME-WAIT included."""
+        return len(self._sockets)
+
     def connect(self, address: str, port: int) -> UserSocket:
         """Begin to connect; the SYN is on its way. Raises HostError when no port is left."""
         destination = int(IPv4Address(address))

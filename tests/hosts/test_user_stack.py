@@ -1,0 +1,202 @@
+"""The stack without a kernel: two of them on one loop, joined by a pair of sockets in place of TUNs."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from ipaddress import IPv4Address
+from typing import cast
+
+import pytest
+
+from hosts.loop import Loop
+from hosts.tcp.config import MS, TcpConfig
+from hosts.tcp.connection import State
+from hosts.tcp.segment import ACK, RST, SYN, Flow, Segment
+from hosts.tcp.wire import emit, parse
+from hosts.tun import Tun
+from hosts.user_stack import UserSocket, UserStack
+
+HERE, THERE = "10.0.0.1", "10.0.0.2"
+PATIENCE_NS = 20_000_000_000
+CONFIG = TcpConfig(mss=1000, time_wait_ns=20 * MS, delayed_ack_ns=5 * MS)
+
+
+class FakeTun:
+    """What a stack needs of a TUN; `lose` says whether a packet written is lost."""
+
+    def __init__(self, end: socket.socket, address: str) -> None:
+        self._end, self.address, self.mtu = end, address, 1040
+        self.written: list[Segment] = []
+        self.lose: Callable[[Segment], bool] = lambda segment: False
+        end.setblocking(False)
+
+    def fileno(self) -> int:
+        return self._end.fileno()
+
+    def read(self) -> bytes | None:
+        try:
+            return self._end.recv(65535)
+        except BlockingIOError:
+            return None
+
+    def write(self, packet: bytes) -> bool:
+        segment = parse(packet)
+        self.written.append(segment)
+        if not self.lose(segment):
+            self._end.send(packet)
+        return True
+
+
+class Hosts:
+    """Two stacks and what joins them."""
+
+    def __init__(self, ends: tuple[socket.socket, socket.socket]) -> None:
+        self.loop = Loop()
+        self.ends = ends
+        self.here_tun, self.there_tun = FakeTun(ends[0], HERE), FakeTun(ends[1], THERE)
+        self.here = UserStack(self.loop, cast(Tun, self.here_tun), CONFIG)
+        self.there = UserStack(self.loop, cast(Tun, self.there_tun), CONFIG)
+
+    def run_until(self, what: Callable[[], bool]) -> None:
+        """Serve the loop until `what` holds, which is asked every millisecond."""
+        give_up_at = self.loop.now() + PATIENCE_NS
+        held = False
+
+        def look() -> None:
+            nonlocal held
+            held = what()
+            if held or self.loop.now() > give_up_at:
+                self.loop.stop()
+            else:
+                self.loop.call_at(self.loop.now() + MS, look)
+
+        look()
+        self.loop.run()
+        assert held, "nothing came of it"
+
+
+@pytest.fixture
+def hosts() -> Iterator[Hosts]:
+    with two_hosts() as made:
+        yield made
+
+
+@contextmanager
+def two_hosts() -> Iterator[Hosts]:
+    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        yield Hosts(ends)
+    finally:
+        for end in ends:
+            end.close()
+
+
+def flow_to(port: int) -> Flow:
+    return Flow(int(IPv4Address(HERE)), 4000, int(IPv4Address(THERE)), port)
+
+
+def echo(socket: UserSocket) -> None:
+    """Send back what comes, and close when the peer has."""
+
+    def changed() -> None:
+        connection = socket.connection
+        while connection.readable:
+            connection.write(connection.read(1 << 16))
+        if connection.at_end:
+            socket.close()
+        socket.settle()
+
+    socket.changed = changed
+    changed()
+
+
+def test_octets_go_there_and_back_and_nothing_is_left(hosts: Hosts) -> None:
+    hosts.there.listen(80, echo)
+    client = hosts.here.connect(THERE, 80)
+    data, back = bytes(range(256)) * 400, bytearray()
+
+    def changed() -> None:
+        back.extend(client.connection.read(1 << 16))
+        client.settle()
+
+    client.changed = changed
+    assert client.connection.write(data) == len(data)
+    client.close()
+    hosts.run_until(lambda: client.connection.closed and hosts.there.connections == 0)
+    assert bytes(back) == data
+    assert (client.connection.error, hosts.here.connections) == (None, 0)
+
+
+def test_timers_repair_what_was_lost(hosts: Hosts) -> None:
+    hosts.there.listen(80, echo)
+    lost: list[Segment] = []
+
+    def lose_first_syn_and_fin(segment: Segment) -> bool:
+        kind = segment.flags & (SYN | 1)
+        if kind and kind not in [other.flags & (SYN | 1) for other in lost]:
+            lost.append(segment)
+            return True
+        return False
+
+    hosts.here_tun.lose = lose_first_syn_and_fin
+    client = hosts.here.connect(THERE, 80)
+    client.connection.write(b"x" * 100)
+    client.close()
+    hosts.run_until(lambda: client.connection.closed)
+    assert len(lost) == 2
+    assert client.connection.error is None
+    assert client.connection.bytes_received == 100
+
+
+def test_a_connection_that_comes_between_two_listeners_goes_to_the_second(hosts: Hosts) -> None:
+    """The SYN came while the port was only taken; who accepts by the end of the handshake has the connection."""
+    early: list[UserSocket] = []
+    late: list[UserSocket] = []
+
+    def accept_after_syn(segment: Segment) -> bool:
+        hosts.there.listen(80, late.append)
+        return False
+
+    hosts.there.listen(80, early.append)
+    hosts.there_tun.lose = accept_after_syn
+    hosts.here.connect(THERE, 80)
+    hosts.run_until(lambda: len(early) + len(late) == 1)
+    assert early == []
+    assert late[0].connection.state is State.ESTABLISHED
+
+
+@pytest.mark.parametrize(
+    ("segment", "answer"),
+    [
+        (Segment(flow_to(81), 100, 0, SYN, 5000), (RST | ACK, 0, 101)),
+        (Segment(flow_to(80), 100, 7, ACK, 5000, 3, b"abc"), (RST, 7, 0)),
+        (Segment(flow_to(80), 100, 7, SYN | ACK, 5000), (RST, 7, 0)),
+        (Segment(flow_to(80), 100, 0, RST, 5000), None),
+        (Segment(flow_to(80)._replace(destination=5), 100, 0, SYN, 5000), None),
+    ],
+    ids=["no listener", "data", "SYN-ACK", "RST", "another host"],
+)
+def test_what_belongs_to_no_connection_is_answered_with_rst(
+    hosts: Hosts, segment: Segment, answer: tuple[int, int, int] | None
+) -> None:
+    hosts.there.listen(80, lambda socket: None)
+    hosts.ends[0].send(emit(segment))
+    # octets that are no segment, behind it: once they are counted, the segment has been dealt with
+    for octets in (b"", b"\x45\x00", b"\x60" * 60, emit(segment)[:-1] + b"\xff"):
+        hosts.ends[0].send(octets)
+    strangers = segment.flow.destination != int(IPv4Address(THERE))
+    hosts.run_until(lambda: hosts.there.rejected == 4 + strangers)
+    assert [(sent.flags, sent.seq, sent.ack) for sent in hosts.there_tun.written] == [answer] * (answer is not None)
+    assert hosts.there.connections == 0
+
+
+def test_connections_have_ports_and_numbers_of_their_own(hosts: Hosts) -> None:
+    clients = [hosts.here.connect(THERE, 80) for _ in range(50)]
+    assert hosts.here.connections == 50
+    flows = {client.connection.flow for client in clients}
+    assert len(flows) == 50
+    assert all(32768 <= flow.source_port <= 60999 for flow in flows)
+    assert len({segment.seq for segment in hosts.here_tun.written}) == 50
+    for client in clients:
+        client.abort()
+    assert hosts.here.connections == 0
