@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from channel.hop import Hop
+from hosts.tcp.segment import Flow
 from linklayer.classify import Classifier
 from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
@@ -20,6 +21,7 @@ from linklayer.station import Station
 from testbed.hop_radio import HopRadio
 from testbed.medium import buffer_bytes, frame_ms, make_hop, make_rng
 from testbed.model.clock import Clock
+from testbed.model.packets import UDP, Datagram
 from testbed.model.station import ModelStation, join
 from testbed.scenario import SIDES, Scenario, Side, other
 from tests.testbed.samples import scenario
@@ -42,8 +44,8 @@ def packets(seed: int, seconds: float) -> list[Sending]:
         while (at := at + rng.expovariate(40 / SECOND)) < seconds * SECOND:
             for _ in range(rng.choice((1, 1, 2, 12))):
                 nbytes = rng.choice((40, 40, 576, 1450, 1500))
-                # IPv4 without options, protocol TCP; the rest tells packets apart
-                header = bytes((0x45, 0, *nbytes.to_bytes(2, "big"), *rng.randbytes(5), 6))
+                # IPv4 without options; the rest tells packets apart
+                header = bytes((0x45, 0, *nbytes.to_bytes(2, "big"), *rng.randbytes(5), rng.choice((6, 6, UDP))))
                 found.append((int(at), side, header + rng.randbytes(nbytes - len(header))))
     return sorted(found)
 
@@ -58,6 +60,20 @@ def make_medium(run: Scenario, side: Side, flow_control: bool) -> Hop[Any]:
     out = run.channel.direction(side)
     size = buffer_bytes(out, run.max_frame_bytes, run.link.ip_queue_bytes, flow_control)
     return make_hop(out, side, run.seed, size)
+
+
+class Udp(Datagram):
+    """A datagram that remembers its octets."""
+
+    def __init__(self, octets: bytes) -> None:
+        super().__init__(Flow(1, 1, 2, 2), len(octets), 0, 0)
+        self.octets = octets
+
+
+def octets_of(packet: Any) -> bytes:
+    """The octets of what was delivered."""
+    octets: bytes = packet.octets if isinstance(packet, Udp) else packet
+    return octets
 
 
 # -- the real-time station, its clock taken over ---------------------------------------------------------------
@@ -158,12 +174,12 @@ def virtual_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
             queues=tuple(DropTail(run.link.ip_queue_bytes) for _ in range(2)),
             classifier=Classifier(run.link.fast.dscp, run.link.fast.protocols),
             max_frame_bytes=run.max_frame_bytes,
-            deliver=lambda packet: deliveries.append((clock.now, other(side), packet)),
+            deliver=lambda packet: deliveries.append((clock.now, other(side), octets_of(packet))),
         )
 
     stations = {side: station(side) for side in SIDES}
     for at, side, packet in sendings:
-        clock.at(at, stations[side].send, packet)
+        clock.at(at, stations[side].send, Udp(packet) if packet[9] == UDP else packet)
     join(stations["up"], stations["down"])
     clock.run(until=until)
     counts = {side: _counts(s.link, s.hop, s.bad_frames) for side, s in stations.items()}
