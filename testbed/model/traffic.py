@@ -35,9 +35,7 @@ Emit = Callable[[Record], None]
 
 
 class Traffic:
-    """Sends `workloads` between the two `hosts` with the TCP each has in `configs`, from `epoch` on.
-
-    The epoch is not over yet.
+    """Sends `workloads` between the two `hosts` with the TCP each has in `configs`, from `epoch` on, which is not past.
 
     `ended(report)` is called at every end of a transfer, after which `reports` has it, too; `emit` takes records.
     """
