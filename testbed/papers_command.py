@@ -52,6 +52,9 @@ def run(
     """Compute cells of a paper and print them; with `out`, keep them as files, too."""
     paper = find(name)
     cells = chosen(paper, only)
+    for cell in cells:
+        # what cannot be leaves no folder behind
+        paper.job(cell, settings)
     _prepare(out)
     with _progress(name) as done:
         results = reproduce(

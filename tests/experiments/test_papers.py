@@ -282,7 +282,12 @@ def test_a_folder_that_cannot_be_made(made_up: MadeUp, tmp_path: Path, capsys: p
     assert "cannot be made: Not a directory" in capsys.readouterr().err
 
 
-def test_settings_reach_the_paper_before_anything_runs() -> None:
+def test_settings_reach_the_paper_before_anything_runs(
+    made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["papers", "made-up", "--set", "mtu=1500", "--out", str(tmp_path / "new")]) == 2
+    assert "--set mtu=1500: not here" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
     paper = MadeUp()
     with pytest.raises(FadelabError, match="not here"):
         reproduce("made-up", paper, paper.cells, settings=["mtu=1500"])
