@@ -233,7 +233,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "endless rate": (with_channel(rate_bps=float("inf")), "channel.rate_bps", "finite"),
     "endless time": (with_workload(duration_s=float("inf")), "workloads.0.duration_s", "finite"),
     "unknown scheme": ({**MINIMAL, "link": {"scheme": "arq"}}, "link: scheme 'arq'", "choose from none, slacp"),
-    "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "reno, cubic, bbr"),
+    "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "bbr, or of our own TCPs user:reference"),
     "unknown tcp of ours": ({**MINIMAL, "tcp": "user:cubic"}, "tcp 'user:cubic'", "user:sack"),
     "unknown tcp of h2": ({**MINIMAL, "tcp_h2": "vegas"}, "tcp_h2 'vegas'", "user:sack"),
     "the kernel's at h2 of a model": (
