@@ -141,6 +141,7 @@ def config(sack: bool) -> TcpConfig:
         initial_window=INITIAL_WINDOW,
         byte_counting=True,
         impatient=False,
+        careful_timer=True,
         timestamps=False,
         delayed_ack_ns=0,
         min_rto_ns=200 * MS,

@@ -37,6 +37,9 @@ class TcpConfig:
     byte_counting: bool = False
     #: in fast recovery without SACK only the first partial ACK restarts the timer (RFC 6582 section 4); else every one
     impatient: bool = True
+    #: what fast recovery sends again starts the timer again (RFC 6675 section 6, the careful variant; Linux); else only
+    #: acknowledgements do
+    careful_timer: bool = False
     #: RFC 7323 section 2
     window_scaling: bool = True
     #: RFC 7323 section 3: for round-trip times and PAWS

@@ -392,7 +392,7 @@ class Sender:
         if end > self.max:
             self.max = self.nxt = end
         self._sent_at = now
-        if self.rto_at is None:
+        if self.rto_at is None or (not fresh and self._config.careful_timer and self.recovery.active):
             self._start_timer(now)
         return seq, length, fin, fresh
 

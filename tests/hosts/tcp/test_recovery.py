@@ -164,6 +164,23 @@ def test_the_patient_variant_restarts_it_each_time(script: MakeScript) -> None:
     assert s.connection.counters.timeouts == 0
 
 
+@pytest.mark.parametrize("recovery", ["reno", "newreno", "sack"])
+@pytest.mark.parametrize(("careful", "expires_ms"), [(False, 1100), (True, 1900)])
+def test_what_is_sent_again_restarts_a_careful_timer(
+    script: MakeScript, recovery: str, careful: bool, expires_ms: float
+) -> None:
+    # RFC 6675 section 6: in recovery the timer may wait for the retransmission, not only for acknowledgements
+    config = replace(NEWRENO, recovery=recovery, careful_timer=careful)  # type: ignore[arg-type]
+    s = script(config, peer="mss 1000 sackok")
+    s.write(8000)
+    s.skip()
+    for count in (2, 3, 4):
+        s.inject(900, "ack 1" + f" sack 1001:{1000 * count + 1}" * (recovery == "sack"))
+    s.expect(900, "1:1001")
+    s.expect(expires_ms, "1:1001")
+    assert s.connection.counters.timeouts == 1
+
+
 def test_no_second_fast_retransmit_for_one_window(script: MakeScript) -> None:
     # section 3.2, step 1: duplicates below `recover` are of what a timeout has sent needlessly
     s = window_of_8(script, NEWRENO, nbytes=20_000)
