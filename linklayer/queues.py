@@ -109,8 +109,8 @@ class Red(DropTail):
     | up to `max_threshold` | with a probability that grows from 0 to `max_p`, at uniform gaps |
     | above | always; with `gentle`, with a probability that grows from `max_p` to 1 at twice `max_threshold` |
 
-    Notified means marked CE if the packet can be, otherwise dropped. From `max_threshold` on even a packet that could
-    be marked is dropped (RFC 3168 section 7), unless `mark_above` is set: with that, weight 1 and
+    Notified means marked CE if the packet can be, otherwise dropped. From `max_threshold` on a notified packet is
+    dropped even if it could be marked (RFC 3168 section 7), unless `mark_above` is set: with that, weight 1 and
     `min_threshold` = `max_threshold` below the limit, marking is deterministic, as COHERENCE has it.
     Raises ValueError when an option is out of range.
     """
