@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -111,5 +112,7 @@ def left_behind(owner: int) -> list[str]:
     names += [path.name for path in RUN_DIR.glob(f"{owner}-*")]
     if owner == os.getpid():
         for children in Path("/proc/self/task").glob("*/children"):
-            names += [f"process {pid}" for pid in children.read_text().split()]
+            # a thread that has just ended has none
+            with suppress(FileNotFoundError, ProcessLookupError):
+                names += [f"process {pid}" for pid in children.read_text().split()]
     return names
