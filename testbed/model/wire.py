@@ -126,7 +126,7 @@ class Wire:
             # a queue that manages itself may have dropped what was left
             return
         self._transmit(packet, start)  # type: ignore[arg-type]
-        if len(queue):
+        if queue.nbytes:
             self._waking = True
             self._at(-(-self._free // self._rate), self._wake)
 
