@@ -38,6 +38,8 @@ def _in_order(ends: tuple[float, float]) -> tuple[float, float]:
 Span = Annotated[tuple[NotNegative, NotNegative], AfterValidator(_in_order)]
 
 MS = 1_000_000
+#: the TCP of tier `model` where a scenario names none: the nearest to what kernels do by default that has a name here
+MODEL_TCP = "sack"
 #: a clean channel for every modulation
 DEFAULT_SNR_DB = 40.0
 
@@ -467,6 +469,15 @@ class Scenario(Part):
     capture: bool = False
     #: an unfinished run is ended after this
     limit_s: Positive = 1800
+
+    @model_validator(mode="before")
+    @classmethod
+    def _choose_tcp(cls, raw: Any) -> Any:
+        """Give a scenario that leaves its TCP open one that its tier has."""
+        if isinstance(raw, dict) and raw.get("tcp") is None:
+            tcp = MODEL_TCP if raw.get("tier") == "model" else cls.model_fields["tcp"].default
+            raw = {**raw, "tcp": tcp}
+        return raw
 
     @model_validator(mode="after")
     def _check(self) -> "Scenario":

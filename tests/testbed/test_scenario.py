@@ -394,6 +394,11 @@ def test_a_setting_below_a_plain_list(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "0 is 1 and has no keys" in one_line(capsys, str(path), "--set", "link.fast.dscp.0.x=1")
 
 
+@pytest.mark.parametrize(("tier", "tcp"), [("emulated", "cubic"), ("vusrp", "cubic"), ("model", "sack")])
+def test_a_scenario_that_names_no_tcp_gets_one_that_its_tier_has(tier: str, tcp: str) -> None:
+    assert load(LOSSY, tier=tier).tcp == tcp
+
+
 def test_hosts_speak_one_tcp_or_each_their_own() -> None:
     both = Scenario.model_validate({**MINIMAL, "tcp": "user:sack"})
     assert (both.tcp_of("h1"), both.tcp_of("h2"), both.tcps) == ("user:sack", "user:sack", "user:sack")
