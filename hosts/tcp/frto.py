@@ -117,7 +117,8 @@ class Frto:
     def _end_in_step_3(self) -> None:
         sender = self._sender
         sender.cwnd = _WINDOW_SEGMENTS * sender.smss
-        self._end_genuine(sender.una)
+        # what was sent after the timeout is not what it was about
+        self._end_genuine(sender.una if sender.una < self._recover else sender.max)
 
     def _end_genuine(self, nxt: int) -> None:
         self.active = False

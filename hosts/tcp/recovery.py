@@ -160,9 +160,11 @@ class Reno:
         self.recover = self.sender.max
 
     def end_timeout(self) -> None:
-        """See LossRecovery."""
+        """See LossRecovery.
+
+        `recover` stays (RFC 5682 section 2.1, step 2): what was sent again needlessly will cause duplicates.
+        """
         self._after_timeout = False
-        self.recover = self.sender.una - 1
 
     def poll(self) -> tuple[int, int] | None:
         """See LossRecovery: the oldest segment, once."""
@@ -221,6 +223,11 @@ class Sack(NewReno):
     def recovering(self) -> bool:
         """See LossRecovery; the RecoveryPoint of fast recovery counts, too."""
         return self.active or super().recovering
+
+    def end_timeout(self) -> None:
+        """See LossRecovery; duplicates of what was sent needlessly tell nothing new, so they do no harm."""
+        super().end_timeout()
+        self.recover = self.sender.una - 1
 
     def handle_dupack(self, segment: Segment, now: int) -> None:
         """See LossRecovery; the scoreboard is up to date."""

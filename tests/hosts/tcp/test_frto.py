@@ -100,6 +100,8 @@ def test_with_sack_an_ack_beyond_is_no_proof(script: MakeScript) -> None:
     s.inject(1300, "ack 7001")
     assert s.connection.counters.spurious_timeouts == 0
     assert s.cwnd == 3000
+    # 7001:8001 left after the timeout
+    s.expect(1300, "8001:9001", "9001:10001")
 
 
 @BOTH
@@ -160,10 +162,27 @@ def test_after_a_spurious_timeout_a_loss_is_found_as_ever(script: MakeScript, pe
     s.expect(1200, "12001:13001", "13001:14001")
     s.inject(1210, "ack 12001")
     s.expect(1210, "14001:15001", "15001:16001", "16001:17001", "17001:18001")
-    for end in (14_001, 15_001, 16_001):
-        s.inject(1300, "ack 12001" + f" sack 13001:{end}" * ("sackok" in peer))
-    s.expect(1300, "12001:13001")
+    s.inject(1220, "ack 13001")
+    s.expect(1220, "18001:19001")
+    for end in (15_001, 16_001, 17_001):
+        s.inject(1300, "ack 13001" + f" sack 14001:{end}" * ("sackok" in peer))
+    s.expect(1300, "13001:14001")
     assert s.connection.counters.fast_retransmits == 1
+
+
+@BOTH
+def test_the_duplicates_of_needless_retransmissions_are_no_losses(script: MakeScript, peer: str) -> None:
+    # section 2.1, step 2, and RFC 6582: `recover` is what had been sent by then
+    s = timed_out(script, peer)
+    for at_ms in (3100, 7100):
+        s.expect(at_ms, "1:1001")
+    for ack in (1001, 2001, 3001, 4001, 5001, 6001):
+        s.inject(7200, f"ack {ack}")
+        s.skip()
+    assert s.connection.counters.spurious_timeouts == 1
+    s.inject(7210, "ack 6001", "ack 6001", "ack 6001")
+    s.expect(7210)
+    assert s.connection.counters.fast_retransmits == 0
 
 
 def test_without_it_what_was_outstanding_is_sent_again(script: MakeScript) -> None:
