@@ -34,7 +34,7 @@ AGREED = Handshake(timestamps=True, sack=True, window_scaling=True, ecn=True, ms
 
 
 def scenario(per: float, nbytes: int, seed: int, rate_bps: int, tcp_h2: str) -> Scenario:
-    """Transfers against each other; nothing is lost but by the channel."""
+    """Transfers against each other, each through a drop-tail queue in front of the link."""
     return Scenario.model_validate(
         {
             "name": "user-tcp",
@@ -44,7 +44,7 @@ def scenario(per: float, nbytes: int, seed: int, rate_bps: int, tcp_h2: str) -> 
             "tcp_h2": tcp_h2,
             "capture": True,
             "link": {"scheme": "none"},
-            "channel": {"rate_bps": rate_bps, "delay_ms": 5, "per": per, "bare_buffer_bytes": 2 * nbytes},
+            "channel": {"rate_bps": rate_bps, "delay_ms": 5, "per": per},
             "workloads": [
                 {"kind": "bulk", "flow": flow, "direction": flow, "bytes": nbytes, "port": port}
                 for flow, port in PORTS.items()
