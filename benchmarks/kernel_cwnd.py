@@ -3,9 +3,10 @@
     sudo .venv/bin/python -m benchmarks.kernel_cwnd [--patterns NAME ...] [--plot FILE.png] [--json]
 
 One transfer of 600 segments of 1000 octets over a hop of 4 Mbit/s and 50 ms each way that never overflows. A pattern
-names the segments, counted from 1, that are lost, and how often each. Linux (congestion control reno, IW 10, SACK on or
-off) runs between two namespaces, where a forwarder between two TAPs keeps the hop's time by the wall clock; ours runs
-over the same hop in virtual time. Everything Linux can do besides is off (timestamps, F-RTO, TLP, DSACK, delayed ACKs);
+names the segments, counted from 1, that are lost, and how often each; or the one that is held for seconds, with all
+that is behind it. Linux (congestion control reno, IW 10, SACK on or off) runs between two namespaces, where a
+forwarder between two TAPs keeps the hop's time by the wall clock; ours runs over the same hop in virtual time.
+Everything Linux can do besides is off (timestamps, TLP, DSACK, delayed ACKs; F-RTO is on where a segment is held);
 docs/tcp.md says what stays different, and why.
 
 Shown for each: window reductions as cwnd -> ssthresh in segments (R: by an RTO), how many segments were sent again, and
@@ -24,12 +25,13 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
 from channel.capacity import ConstantRate
+from channel.delay import ExcessDelay
 from channel.errors import NoErrors
 from channel.framing import raw
 from channel.hop import Hop
@@ -57,18 +59,33 @@ PUNCTUAL_NS = 1 * MS
 #: a transfer that takes longer has hung
 PATIENCE_NS = 60 * SECOND
 
-#: segment, counted from 1 -> how often it is lost
-Losses = Mapping[int, int]
-PATTERNS: Mapping[str, Losses] = MappingProxyType(
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """What befalls the segments: how often each is lost; and which is held, for how long."""
+
+    losses: Mapping[int, int] = field(default_factory=dict)
+    held: int = 0
+    hold_ns: int = 0
+
+
+def at_random(share: float) -> dict[int, int]:
+    """So many of the segments, each lost once."""
+    return dict.fromkeys(sorted(Random(1).sample(range(1, SEGMENTS + 1), round(share * SEGMENTS))), 1)
+
+
+PATTERNS: Mapping[str, Pattern] = MappingProxyType(
     {
-        "one": {60: 1},
-        "two, apart": {60: 1, 400: 1},
-        "three in a window": {60: 1, 64: 1, 70: 1},
-        "burst of 6": dict.fromkeys(range(60, 66), 1),
-        "retransmission too": {60: 2},
-        "last": {SEGMENTS: 1},
-        "2 % at random": dict.fromkeys(Random(1).sample(range(1, SEGMENTS + 1), SEGMENTS // 50), 1),
-        "5 % at random": dict.fromkeys(Random(1).sample(range(1, SEGMENTS + 1), SEGMENTS // 20), 1),
+        "one": Pattern({60: 1}),
+        "two, apart": Pattern({60: 1, 400: 1}),
+        "three in a window": Pattern({60: 1, 64: 1, 70: 1}),
+        "burst of 6": Pattern(dict.fromkeys(range(60, 66), 1)),
+        "retransmission too": Pattern({60: 2}),
+        "last": Pattern({SEGMENTS: 1}),
+        "held for 1 s": Pattern(held=150, hold_ns=1 * SECOND),
+        "held for 3 s": Pattern(held=150, hold_ns=3 * SECOND),
+        "2 % at random": Pattern(at_random(0.02)),
+        "5 % at random": Pattern(at_random(0.05)),
     }
 )
 SACK = {"SACK": True, "no SACK": False}
@@ -122,22 +139,38 @@ def segment_number(seq: int) -> int:
     return (seq - 1) // MSS + 1
 
 
-class Losing:
-    """Picks the segments of a pattern from those that pass."""
+class Trouble(ExcessDelay):
+    """A pattern at work: `loses` is asked of every packet, `draw` by the hop of every packet that it was given."""
 
-    def __init__(self, losses: Losses) -> None:
-        self._left = dict(losses)
+    def __init__(self, pattern: Pattern) -> None:
+        super().__init__(0.0, max(pattern.hold_ns, 1), Random(0))
+        self._left = dict(pattern.losses)
+        self._held = pattern.held
+        self._given = self._drawn = 0
+        #: which of the packets given is to be held
+        self._at = 0
 
-    def __call__(self, number: int) -> bool:
+    def loses(self, number: int) -> bool:
+        """Whether a packet is lost; `number` is that of its segment, 0 when it carries none."""
         left = self._left.get(number, 0)
-        self._left[number] = left - 1
-        return left > 0
+        if left > 0:
+            self._left[number] = left - 1
+            return True
+        self._given += 1
+        if number == self._held and number:
+            self._held, self._at = 0, self._given
+        return False
+
+    def draw(self) -> int:
+        """How long the next packet is held, in ns."""
+        self._drawn += 1
+        return self.hold_ns if self._drawn == self._at else 0
 
 
 # -- ours -------------------------------------------------------------------------------------------------------------
 
 
-def config(sack: bool) -> TcpConfig:
+def config(sack: bool, frto: bool) -> TcpConfig:
     """The options that come closest to Linux as it is set up here."""
     return TcpConfig(
         mss=MSS,
@@ -146,6 +179,7 @@ def config(sack: bool) -> TcpConfig:
         byte_counting=True,
         impatient=False,
         careful_timer=True,
+        frto=frto,
         timestamps=False,
         delayed_ack_ns=0,
         min_rto_ns=200 * MS,
@@ -155,17 +189,17 @@ def config(sack: bool) -> TcpConfig:
     )
 
 
-def run_ours(sack: bool, losses: Losses) -> Trace:
+def run_ours(sack: bool, pattern: Pattern) -> Trace:
     """One transfer in virtual time."""
-    trace, losing = Trace(), Losing(losses)
+    trace, trouble = Trace(), Trouble(pattern)
 
     def lost(segment: Segment) -> bool:
-        return segment.length > 0 and losing(segment_number(segment.seq - iss))
+        return trouble.loses(segment_number(segment.seq - iss) if segment.length else 0)
 
     iss = 1000
-    up = Way(rate_bps=RATE_BPS, delay_ns=DELAY_NS, buffer_bytes=BUFFER_BYTES, drop=lost)
+    up = Way(rate_bps=RATE_BPS, delay_ns=DELAY_NS, buffer_bytes=BUFFER_BYTES, drop=lost, excess_delay=trouble)
     down = Way(rate_bps=RATE_BPS, delay_ns=DELAY_NS, buffer_bytes=BUFFER_BYTES)
-    pair = Pair(config(sack), up=up, down=down, iss=(iss, 5000))
+    pair = Pair(config(sack, frto=pattern.held > 0), up=up, down=down, iss=(iss, 5000))
     client = pair.client
 
     def watch() -> None:
@@ -183,19 +217,19 @@ def run_ours(sack: bool, losses: Losses) -> Trace:
 # -- Linux's ----------------------------------------------------------------------------------------------------------
 
 
-def kernel_profile(sack: bool) -> profiles.TcpProfile:
+def kernel_profile(sack: bool, frto: bool) -> profiles.TcpProfile:
     """Linux's Reno with nothing but what is compared."""
     base = profiles.PROFILES["reference"]
-    sysctls = {**base.sysctls, "tcp_window_scaling": "1", "tcp_sack": str(int(sack))}
+    sysctls = {**base.sysctls, "tcp_window_scaling": "1", "tcp_sack": str(int(sack)), "tcp_frto": "2" if frto else "0"}
     return replace(base, name="compared", sysctls=sysctls, initcwnd=INITIAL_WINDOW, quickack=True, delayed_ack=False)
 
 
 class Forwarder:
     """Carries packets between the TAPs of `st` and `bas` in the time of two hops, and writes the trace."""
 
-    def __init__(self, network: Network, losses: Losses) -> None:
+    def __init__(self, network: Network, pattern: Pattern) -> None:
         self.trace = Trace()
-        self._losing = Losing(losses)
+        self._trouble = Trouble(pattern)
         self._st, self._bas = (
             run_in(network.namespaces[role], lambda: Tap("fl0", mtu=network.mtu)) for role in ("st", "bas")
         )
@@ -206,8 +240,9 @@ class Forwarder:
                 errors=NoErrors(),
                 propagation_ns=DELAY_NS,
                 buffer_bytes=BUFFER_BYTES,
+                excess_delay=excess_delay,
             )
-            for _ in range(2)
+            for excess_delay in (self._trouble, None)
         )
         self._timer = TimerFd()
         self._iss = 0
@@ -267,12 +302,12 @@ class Forwarder:
         if self._began_at is None:
             self._iss, self._began_at = seq, now
         if not length:
-            return False
+            return self._trouble.loses(0)
         number = segment_number(seq - self._iss & 0xFFFF_FFFF)
         self.trace.sent.append(((now - self._began_at) / SECOND, number))
         # an RTO changes the window without an ACK
         self._sample(now, sender)
-        return self._losing(number)
+        return self._trouble.loses(number)
 
     def _sample(self, now: int, sender: socket.socket) -> None:
         assert self._began_at is not None
@@ -283,13 +318,13 @@ class Forwarder:
             self.trace.duration_s = since / SECOND
 
 
-def run_kernel(sack: bool, losses: Losses) -> Trace:
+def run_kernel(sack: bool, pattern: Pattern) -> Trace:
     """One transfer of Linux's in real time. Raises HostError where namespaces cannot be made."""
     with ExitStack() as stack:
         network = stack.enter_context(Network(f"cwnd{os.getpid()}", mtu=MSS + 40))
         for host in ("h1", "h2"):
-            profiles.apply(network.namespaces[host], kernel_profile(sack))
-        forwarder = stack.enter_context(closing(Forwarder(network, losses)))
+            profiles.apply(network.namespaces[host], kernel_profile(sack, frto=pattern.held > 0))
+        forwarder = stack.enter_context(closing(Forwarder(network, pattern)))
         listener = run_in(network.namespaces["h2"], lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         sender = run_in(network.namespaces["h1"], lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         stack.enter_context(listener)
@@ -345,16 +380,15 @@ def main() -> None:
     traces: dict[str, dict[str, Trace]] = {}
     if not options.json:
         print(f"{'':30} {'':6} {'sent again':>10} {'time (s)':>9}  reductions")
-    for pattern in options.patterns:
-        for words, sack in SACK.items():
-            title, losses = f"{pattern}, {words}", PATTERNS[pattern]
-            try:
-                traces[title] = {"Linux": run_kernel(sack, losses), "ours": run_ours(sack, losses)}
-            except HostError as error:
-                parser.exit(2, f"{error}\n")
-            for name, trace in traces[title].items():
-                if not options.json:
-                    print(f"{title:30} {name:6} {_line(trace)}", flush=True)
+    for name, (words, sack) in product(options.patterns, SACK.items()):
+        title, pattern = f"{name}, {words}", PATTERNS[name]
+        try:
+            traces[title] = {"Linux": run_kernel(sack, pattern), "ours": run_ours(sack, pattern)}
+        except HostError as error:
+            parser.exit(2, f"{error}\n")
+        if not options.json:
+            for who, trace in traces[title].items():
+                print(f"{title:30} {who:6} {_line(trace)}", flush=True)
     if options.plot:
         draw(traces, options.plot)
     if options.json:

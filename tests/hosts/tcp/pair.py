@@ -11,6 +11,7 @@ from random import Random
 from typing import Protocol
 
 from channel.capacity import ConstantRate
+from channel.delay import ExcessDelay
 from channel.errors import NoErrors
 from channel.framing import raw
 from channel.hop import Hop
@@ -53,6 +54,7 @@ class Path:
         delay_ns: int = 50 * MS,
         buffer_bytes: int = 1 << 20,
         drop: Drop = keep_all,
+        excess_delay: ExcessDelay | None = None,
     ) -> None:
         self.drop = drop
         self.hop: Hop[Segment] = Hop(
@@ -61,6 +63,7 @@ class Path:
             errors=NoErrors(),
             propagation_ns=delay_ns,
             buffer_bytes=buffer_bytes,
+            excess_delay=excess_delay,
         )
         #: when each segment was sent: those that `drop` picked, too
         self.log: list[tuple[int, Segment]] = []

@@ -78,6 +78,19 @@ def test_an_answer_that_gets_lost_is_given_again(script: MakeScript) -> None:
     assert s.skip()[0].startswith("S 0:0 ack 1")
 
 
+def test_after_a_lost_answer_the_window_is_one_segment_and_the_timeout_three_seconds(script: MakeScript) -> None:
+    # RFC 5681 section 3.1, RFC 6298 (5.7): a SYN-ACK counts as a SYN does
+    s = script(replace(PLAIN, initial_window=10), connected=False)
+    s.listen()
+    s.inject(0, "S 0:0 mss 1000")
+    s.expect(0, "S 0:0 ack 1")
+    s.expect(1000, "S 0:0 ack 1")
+    s.inject(1100, "ack 1")
+    s.write(5000)
+    s.expect(1100, "1:1001 ack 1")
+    assert s.rto_ms == 3000
+
+
 def test_our_acknowledgement_was_lost(script: MakeScript) -> None:
     s = script(PLAIN)
     s.inject(1100, "S 0:0 ack 1 mss 1000")
