@@ -158,11 +158,12 @@ class _Settings:
         try:
             path.write_text(f"{value}\n")
         except OSError as error:
-            remedy = (
-                "give it to the container as a sysctl" if error.errno == errno.EROFS else "run with sudo or as root"
-            )
-            where = "all" if interface == self._name else interface
-            raise HostError(f"cannot set net.ipv4.conf.{where}.{name} to {value}: {error.strerror}; {remedy}") from None
+            scope = "default" if interface == self._name else "all"
+            remedy = f"give net.ipv4.conf.{scope}.{name}={value} to the container as a sysctl"
+            if error.errno != errno.EROFS:
+                remedy = "run with sudo or as root"
+            what = f"net.ipv4.conf.{interface}.{name}"
+            raise HostError(f"cannot set {what} to {value}: {error.strerror}; {remedy}") from None
         if interface != self._name:
             self._before[path] = before
 

@@ -112,6 +112,34 @@ def test_hosts_find_each_other_whenever_they_come_and_leave_no_settings_behind(t
 
 @pytest.mark.net
 @needs_network[1]
+def test_a_host_that_speaks_our_tcp_leaves_the_kernels_as_it_was(tmp_path: Path) -> None:
+    def rules() -> str:
+        return run_in(network.namespaces["h1"], partial(subprocess.check_output, ["ip", "rule"], text=True))
+
+    with bridged() as (network, stack):
+        settings = ("--set", "tcp=user:sack", "--set", "tcp_h2=cubic")
+        kernels, before = read_back(network.namespaces["h1"]), rules()
+        h1 = begin(stack, network, "h1", tmp_path / "h1", *settings)
+        h1.wait_for("bulk: refused, trying again")
+        assert "from 10.77.2.2 ipproto tcp lookup" in rules()
+        h2 = begin(stack, network, "h2", tmp_path / "h2", *settings)
+        h2.wait_for(RECEIVES)
+        h1.wait_for(SENDS)
+        # the agent ends with its keeper
+        assert h1.end(signal.SIGKILL) == -signal.SIGKILL
+        wait_for(lambda: rules() == before)
+        h1 = begin(stack, network, "h1", tmp_path / "h1-again", *settings)
+        h2.wait_for(RECEIVES)
+        h1.wait_for(SENDS)
+        assert h1.end(signal.SIGTERM) == 0
+        assert h2.end(signal.SIGINT) == 0
+        assert h1.said().startswith("host h1: TCP user:sack, peer 10.77.2.2; Ctrl-C ends it\n")
+        assert h2.said().startswith("host h2: TCP cubic, peer 10.77.1.2; Ctrl-C ends it\n")
+        assert (read_back(network.namespaces["h1"]), rules()) == (kernels, before)
+
+
+@pytest.mark.net
+@needs_network[1]
 def test_a_host_sends_its_records_to_a_database_and_ends_when_its_work_is_done(tmp_path: Path) -> None:
     path = tmp_path / "both.yaml"
     path.write_text(
@@ -154,9 +182,9 @@ def test_a_host_that_cannot_be_is_one_line(args: tuple[str, ...], message: str) 
     assert message in complaint(fadelab("host", *args))
 
 
-def refused_in(network: Network, role: Role, *before: str) -> str:
+def refused_in(network: Network, role: Role, *before: str, tcp: str = "cubic") -> str:
     """The last line of `fadelab host` in a namespace where it cannot be; `before` runs it."""
-    command = [*before, sys.executable, "-m", "testbed", "host", "--peer", "10.77.2.2"]
+    command = [*before, sys.executable, "-m", "testbed", "host", "--peer", "10.77.2.2", "--set", f"tcp={tcp}"]
     process = run_in(
         network.namespaces[role],
         lambda: subprocess.Popen(
@@ -181,6 +209,13 @@ def test_a_host_that_cannot_have_its_tcp_is_one_line() -> None:
             r"fadelab: cannot set net\.ipv4\.tcp_\w+ to [\d ]+: Read-only file system; "
             r"give it to the container as a sysctl",
             said,
+        )
+        said = refused_in(
+            network, "h1", "unshare", "--mount", "sh", "-c", f'{read_only} && exec "$@"', "sh", tcp="user:sack"
+        )
+        assert said == (
+            "fadelab: host h1: cannot set net.ipv4.conf.tcp0.accept_local to 1: Read-only file system; "
+            "give net.ipv4.conf.default.accept_local=1 to the container as a sysctl"
         )
 
 
