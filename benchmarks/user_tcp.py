@@ -10,8 +10,11 @@ and what of a core it needs. The payload is random, hashed and compared at both 
 
 import json
 import resource
+import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -62,7 +65,7 @@ def checked(summary: Summary) -> Summary:
         ("a transfer is not complete", summary.finished),
         ("a transfer is not intact", summary.intact),
         ("the machine was too slow", summary.on_time),
-        ("tshark finds malformed segments", [wrong(path) for path in captures] == [0, 0]),
+        ("tshark finds malformed segments", [wrong(path, PORTS.values()) for path in captures] == [0, 0]),
         ("an option was not agreed on", {handshake(captures[0], port) for port in PORTS.values()} == {AGREED}),
     ):
         if not holds:
@@ -85,12 +88,12 @@ def main() -> None:
 def lossy(nbytes: int, pers: tuple[float, ...], rate_bps: int, seed: int, repeat: int, json_: bool) -> None:
     """Transfer both ways across a lossy link."""
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with _kept_when_failed() as folder:
         for tcp_h2 in ("cubic-ecn", "user:sack-ecn"):
             for per in pers:
                 for run in range(repeat):
                     made = scenario(per, nbytes, seed + run, rate_bps, tcp_h2)
-                    summary = checked(run_once(made, Path(folder), lambda progress: None))
+                    summary = checked(run_once(made, folder, lambda progress: None))
                     for flow in summary.flows:
                         sender = made.tcp if flow.direction == "up" else tcp_h2
                         receiver = tcp_h2 if flow.direction == "up" else made.tcp
@@ -114,6 +117,14 @@ def lossy(nbytes: int, pers: tuple[float, ...], rate_bps: int, seed: int, repeat
                             )
     if json_:
         print(json.dumps(rows))
+
+
+@contextmanager
+def _kept_when_failed() -> Iterator[Path]:
+    """A folder for runs, which is removed unless a run was not as it has to be."""
+    folder = Path(tempfile.mkdtemp(prefix="user-tcp-"))
+    yield folder
+    shutil.rmtree(folder)
 
 
 @main.command()

@@ -1,12 +1,12 @@
 """What Wireshark says of our TCP and Linux's in a capture of a run: what they agreed on, and whether all is well."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.tshark import rows
 
-#: checksums are looked at, and nobody puts together what our random octets look like to the port's usual protocol
-_OPTIONS = ("ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "tcp.desegment_tcp_streams:FALSE")
+_CHECKSUMS = ("-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE")
 _WRONG = (
     "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0 || tcp.option.len.invalid"
     " || tcp.options.wscale.shift.invalid || tcp.suboption_malformed"
@@ -29,15 +29,19 @@ class Handshake:
     mss: tuple[int, int]
 
 
-def wrong(path: Path) -> int:
-    """How many frames of a capture Wireshark finds anything wrong with."""
-    return len(rows(path, "frame.number", where=_WRONG, options=_OPTIONS))
+def wrong(path: Path, ports: Iterable[int]) -> int:
+    """How many frames of a capture Wireshark finds anything wrong with.
+
+    To these ports go random octets, which must not be taken for a malformed something else.
+    """
+    more = [part for port in ports for part in ("-d", f"tcp.port=={port},data")]
+    return len(rows(path, "frame.number", where=_WRONG, more=[*_CHECKSUMS, *more]))
 
 
 def handshake(path: Path, port: int) -> Handshake:
     """The handshake of the connection to a port; both segments must be in the capture and have good checksums."""
     where = f"tcp.port == {port} && tcp.flags.syn == 1"
-    found = rows(path, *_FIELDS, where=where, options=_OPTIONS)
+    found = rows(path, *_FIELDS, where=where, more=_CHECKSUMS)
     asked = next(row for row in found if row["tcp.flags.ack"] == ["0"])
     agreed = next(row for row in found if row["tcp.flags.ack"] == ["1"])
     both = (asked, agreed)

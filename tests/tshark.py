@@ -34,10 +34,9 @@ def tshark(path: Path, *args: str, home: Path | None = None, script: Path | None
     return done.stdout
 
 
-def rows(path: Path, *fields: str, where: str = "", passes: int = 1, options: Sequence[str] = ()) -> list[Row]:
-    """These fields of every frame that matches the display filter `where`; `options` are Wireshark's, as NAME:VALUE."""
-    args = ["-T", "json", *(part for field in fields for part in ("-e", field))]
-    args += [part for option in options for part in ("-o", option)]
+def rows(path: Path, *fields: str, where: str = "", passes: int = 1, more: Sequence[str] = ()) -> list[Row]:
+    """These fields of every frame that matches the display filter `where`; `more` are further arguments."""
+    args = ["-T", "json", *(part for field in fields for part in ("-e", field)), *more]
     if where:
         args += ["-Y", where]
     if passes == 2:

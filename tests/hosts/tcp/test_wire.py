@@ -246,7 +246,7 @@ def test_wireshark_reads_every_option_and_finds_nothing_wrong(tmp_path: Path) ->
         "tcp.options.timestamp.tsval", "tcp.options.sack_perm", "tcp.options.sack_le", "ip.dsfield.ecn",
     )  # fmt: skip
     options = ("ip.check_checksum:TRUE", "tcp.check_checksum:TRUE", "tcp.relative_sequence_numbers:FALSE")
-    found = rows(path, *names, options=options)
+    found = rows(path, *names, more=[part for option in options for part in ("-o", option)])
     assert [int(row["tcp.len"][0]) for row in found] == [segment.length for segment in segments]
     for row, segment in zip(found, segments, strict=True):
         assert row.get("tcp.options.sack_le", []) == [str(left) for left, _ in segment.sack]
