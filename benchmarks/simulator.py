@@ -1,7 +1,7 @@
 """How many data packets per second the simulator delivers on one core, and how many ns-3 does.
 
     .venv/bin/python -m benchmarks.simulator [--seconds S] [--queue drop-tail|red] [--per P] [--rounds N] [--seed N]
-                                             [--ns3] [--json]
+                                             [--set OPTION=VALUE] [--ns3] [--json]
 
 The LT-TCP paper's bottleneck: ten bulk flows (Reno's windows, SACK, no timestamps, 500-byte segments) over 10 Mbit/s
 and 20 ms, a queue of 500 packets, drop-tail or RED with ECN (75 and 225), access wires of 100 Mbit/s, a last hop that
@@ -20,7 +20,7 @@ import statistics
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -64,6 +64,21 @@ def make_queue(name: str, seed: int) -> Queue:
     return Red(rng, 75, 225, limit_packets=500, mark_above=True, packet_time_ns=packet_ns)
 
 
+def make_tcp(options: argparse.Namespace) -> TcpConfig:
+    """Return our TCP. Raises ValueError and TypeError for what `--set` should not have said."""
+    words = (pair.partition("=") for pair in options.set)
+    return replace(
+        TcpConfig(
+            mss=SEGMENT_BYTES,
+            timestamps=False,
+            ecn=options.queue == "red",
+            receive_buffer=1 << 20,
+            send_buffer=1 << 20,
+        ),
+        **{name: json.loads(value) for name, _, value in words},
+    )
+
+
 def simulate(options: argparse.Namespace) -> Sample:
     """Run ours once."""
     clock = Clock()
@@ -75,14 +90,7 @@ def simulate(options: argparse.Namespace) -> Sample:
         queue=make_queue(options.queue, seed),
         last_hop=(lambda i: Bernoulli(per, make_rng(seed, "last hop", str(i)))) if per else None,
     )
-    tcp = TcpConfig(
-        mss=SEGMENT_BYTES,
-        timestamps=False,
-        ecn=options.queue == "red",
-        receive_buffer=1 << 20,
-        send_buffer=1 << 20,
-    )
-    _, counters = network.send_bulk(tcp, [i * STAGGER_NS for i in range(FLOWS)])
+    _, counters = network.send_bulk(make_tcp(options), [i * STAGGER_NS for i in range(FLOWS)])
     start, cpu_start = time.perf_counter(), time.process_time()
     clock.run(int(options.seconds * SECOND))
     wall_s, cpu_s = time.perf_counter() - start, time.process_time() - cpu_start
@@ -141,11 +149,16 @@ def main() -> None:
     parser.add_argument("--per", type=float, default=0.0, help="losses of the last hop")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="of our TCP, as ack_every=1")
     parser.add_argument("--ns3", action="store_true", help="compare with ns-3")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
     if options.rounds < 1 or options.seconds <= 0 or not 0 <= options.per < 1 or options.seed < 1:
         parser.error("--rounds and --seed must be 1 or more, --seconds more than 0, --per from 0 to less than 1")
+    try:
+        make_tcp(options)
+    except (ValueError, TypeError) as error:
+        parser.error(f"--set takes an option of hosts/tcp/config.py and its value in JSON: {error}")
     if options.ns3:
         build_ns3()
     cpu = max(os.sched_getaffinity(0))
@@ -162,7 +175,7 @@ def main() -> None:
     for row in results:
         row["ours_to_this"] = round(results[0]["packets_per_cpu_s"] / row["packets_per_cpu_s"], 2)
     if options.json:
-        names = ("seconds", "queue", "per", "rounds", "seed")
+        names = ("seconds", "queue", "per", "rounds", "seed", "set")
         settings = {name: getattr(options, name) for name in names}
         targets = {"target_packets_per_s": TARGET, "target_ratio": TARGET_RATIO}
         print(json.dumps({**settings, **targets, "results": results}))
