@@ -141,6 +141,10 @@ class Agent:
             with suppress(BrokenPipeError):
                 flow.abort("stopped")
 
+    def check(self) -> None:
+        """Raise HostError when what was measured is not to be believed."""
+        self._tcp.check()
+
     def close(self) -> None:
         """Let go of the host's TCP; idempotent."""
         self._tcp.close()
@@ -280,6 +284,7 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
     try:
         obey(waiting)
         agent.loop.run()
+        agent.check()
     finally:
         agent.stop()
         agent.close()

@@ -185,10 +185,12 @@ def interface_counters(namespace: str) -> dict[str, dict[str, int]]:
     Raises HostError.
     """
 
-    def read() -> dict[str, dict[str, int]]:
-        return _interface_lines(Path("/proc/thread-self/net/dev").read_text())
+    return run_in(namespace, interface_counters_here)
 
-    return run_in(namespace, read)
+
+def interface_counters_here() -> dict[str, dict[str, int]]:
+    """The same of the namespace we are in."""
+    return _interface_lines(Path("/proc/thread-self/net/dev").read_text())
 
 
 def _snmp_pairs(text: str) -> dict[str, int]:

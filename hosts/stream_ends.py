@@ -228,5 +228,8 @@ class Tcp(Protocol):
     def send(self, transfer: Transfer, paused: bool, done: Done) -> SendingEnd:
         """Connect and send."""
 
+    def check(self) -> None:
+        """Raise HostError when what was measured is not to be believed."""
+
     def close(self) -> None:
         """Let go of everything; idempotent."""

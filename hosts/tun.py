@@ -11,6 +11,7 @@ Rules kept
 - A routing rule before the one for local addresses sends what is TCP and from the peer to the TUN. The kernel's own TCP
   never sees such a segment, so it cannot answer one with a RST; all else stays with the kernel.
 - Packets cross whole and unchanged but for the TTL, which forwarding lessens by one.
+- The ring the kernel queues packets for us in (`txqueuelen`) holds many windows; what it loses all the same is `lost`.
 - Settings are those of this namespace, and `close` takes them back. A killed process leaves rules that do nothing, for
   the TUN and its route are gone with it.
 
@@ -26,6 +27,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from hosts.errors import HostError
+from hosts.probes import interface_counters_here
 from hosts.tap import IFF_TUN, REFUSALS, configure, open_device
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ class Tun:
     Raises HostError where the peer is none, or rights, a route to it or a setting are missing.
     """
 
-    def __init__(self, peer: str, *, name: str = TUN_NAME, txqueuelen: int = 1000) -> None:
+    def __init__(self, peer: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000) -> None:
+        self.name = name
         #: packets the kernel did not take
         self.refused = 0
         try:
@@ -85,6 +88,11 @@ class Tun:
             self.refused += 1
             return False
         return True
+
+    @property
+    def lost(self) -> int:
+        """Packets that were lost between the kernel and us, by the kernel's counters and ours: either was too slow."""
+        return interface_counters_here()[self.name]["tx_dropped"] + self.refused
 
     def close(self) -> None:
         """Take the settings back and remove the interface; idempotent."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from hosts.errors import HostError
 from hosts.flows import CHUNK, Context, Counter
 from hosts.probes import Probe
 from hosts.stream_ends import Done, Receive, ReceivingEnd, SendingEnd, Transfer
@@ -50,6 +51,13 @@ class UserTcp:
     def send(self, transfer: Transfer, paused: bool, done: Done) -> SendingEnd:
         """Connect and send."""
         return UserSender(self._context, self._probe, self._stack, transfer, paused, done)
+
+    def check(self) -> None:
+        """Raise HostError when packets were lost between the kernel and us, which nobody must take for the link's."""
+        if lost := self._tun.lost:
+            raise HostError(
+                f"{lost} packets were lost at {self._tun.name}: this machine is too slow for our TCP at such rates"
+            )
 
     def close(self) -> None:
         """Remove the TUN; idempotent."""

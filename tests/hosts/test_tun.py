@@ -6,7 +6,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -180,6 +180,19 @@ def test_what_a_killed_process_leaves_does_nothing_and_is_taken_over(net: Networ
         assert parse(next_packet(tun)).flags & SYN
     # what remains of the killed one is a host that forwards
     assert routing(net).replace("forwarding': '1", "forwarding': '0") == before
+
+
+def test_what_the_ring_could_not_hold_is_counted(net: Network) -> None:
+    with Bridge(net), ExitStack() as stack:
+        tun = run_in(net.namespaces["h1"], lambda: Tun(net.address("h2"), txqueuelen=4))
+        stack.callback(lambda: run_in(net.namespaces["h1"], tun.close))
+        assert run_in(net.namespaces["h1"], lambda: tun.lost) == 0
+        for port in range(6000, 6010):
+            stack.enter_context(connecting(net, port))
+        give_up_at = time.monotonic() + PATIENCE_S
+        while run_in(net.namespaces["h1"], lambda: tun.lost) < 6:
+            assert time.monotonic() < give_up_at, "nothing was lost"
+            time.sleep(0.001)
 
 
 def test_a_tun_is_opened_once(net: Network) -> None:

@@ -1,8 +1,11 @@
 """Agents that speak our TCP, with each other and with Linux: what is sent arrives, and what is reported is true."""
 
+import re
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
+from ipaddress import IPv4Address
 from itertools import pairwise
 from random import Random
 from typing import Any
@@ -10,11 +13,12 @@ from typing import Any
 import pytest
 
 from hosts import profiles
+from hosts.namespaces import run_in
 from hosts.network import Network
-from hosts.probes import tcp_counters
+from hosts.probes import interface_counters, tcp_counters
 from hosts.profiles import kernel_profile
-from hosts.tcp.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Segment
-from hosts.tcp.wire import parse
+from hosts.tcp.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Flow, Segment
+from hosts.tcp.wire import emit, parse
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, agent_config
 from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, agents, go, needs_network, run_name
 
@@ -302,6 +306,32 @@ def test_a_broken_connection_of_a_standalone_host_begins_again(net: Network) -> 
             go([receiver])
             wait_until(lambda: len(receiver.all("flow")) > 1)
         wait_until(lambda: {"flow": "bulk", "error": "reset by the peer"} in sender.all("broken"))
+
+
+def test_a_host_that_did_not_keep_up_says_so(net: Network) -> None:
+    def raw() -> socket.socket:
+        made = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        made.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 1)
+        return made
+
+    h1, h2 = (int(IPv4Address(net.address(host))) for host in HOSTS)
+    stray = emit(Segment(Flow(h2, 5000, h1, 5000), 1, 0, RST, 0))
+    [config, _] = configs(net, ("user:sack", "cubic"), [Bulk(duration_s=100)])
+    with Bridge(net), agents(config) as [agent], run_in(net.namespaces["h2"], raw) as theirs:
+        go([agent])
+        agent.process.send_signal(signal.SIGSTOP)
+        try:
+            give_up_at = time.monotonic() + PATIENCE_S
+            while not interface_counters(net.namespaces["h1"])["tcp0"]["tx_dropped"]:
+                assert time.monotonic() < give_up_at, "nothing was lost"
+                for _ in range(500):
+                    theirs.sendto(stray, (net.address("h1"), 0))
+        finally:
+            agent.process.send_signal(signal.SIGCONT)
+        agent.say({"stop": True})
+        said = agent.wait_for("error")["error"]
+        assert re.fullmatch(r"\d+ packets were lost at tcp0: this machine is too slow for our TCP at such rates", said)
+        assert agent.process.wait(PATIENCE_S) == 2
 
 
 @pytest.mark.parametrize(
