@@ -51,7 +51,8 @@ class Port:
             return None
 
     def write(self, packet: bytes) -> bool:
-        if self.refusing:
+        # A bare link takes a frame of SLACP's that was under way for a packet; a TAP does not.
+        if self.refusing or packet[0] >> 4 not in (4, 6):
             return False
         self._socket.send(packet)
         return True
