@@ -171,6 +171,14 @@ def test_each_checksum_is_checked(at: int) -> None:
         parse(bytes(packet))
 
 
+def test_both_zeros_are_a_right_checksum() -> None:
+    """Ones' complement has two: RFC 1071 gives 0x0000, Linux writes 0xffff where a device was to fill it in."""
+    checksum = emit(Segment(FLOW, 1, 2, ACK, 3, 2, b"\0\0"))[36:38]
+    octets = emit(Segment(FLOW, 1, 2, ACK, 3, 2, checksum))
+    assert octets[36:38] == b"\0\0"
+    assert fields(parse(octets[:36] + b"\xff\xff" + octets[38:])) == fields(parse(octets))
+
+
 @pytest.mark.parametrize(
     "options",
     [b"\x08\x01\x01\x01", b"\x08\x00\x01\x01", b"\x01\x01\x01\x08", b"\x08\x0a\x00\x00", b"\x05\x29" + bytes(38)],
