@@ -15,6 +15,8 @@ Framing = Callable[[int], int]
 
 #: ITU-T I.363.5: CPCS trailer, octets
 AAL5_TRAILER_BYTES = 8
+#: RFC 2684 section 5.1: LLC and SNAP headers of a routed packet
+LLC_SNAP_BYTES = 8
 #: ITU-T I.361: octets of a cell, and of its payload
 CELL_BYTES = 53
 CELL_PAYLOAD_BYTES = 48
@@ -38,3 +40,8 @@ def raw_with_overhead(overhead_bytes: int) -> Framing:
 def aal5(nbytes: int) -> int:
     """Return the bits of a frame in AAL5: trailer added, padded to whole cells."""
     return -(-(nbytes + AAL5_TRAILER_BYTES) // CELL_PAYLOAD_BYTES) * (8 * CELL_BYTES)
+
+
+def aal5_llc(nbytes: int) -> int:
+    """Return the bits of a frame in AAL5 with LLC/SNAP encapsulation, which says what protocol the frame is of."""
+    return aal5(nbytes + LLC_SNAP_BYTES)

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from channel.capacity import Capacity, ConstantRate
-from channel.dama import SIGNALLING_NS, TIMEOUT_NS, Rbdc, Vbdc
+from channel.dama import SIGNALLING_NS, TIMEOUT_NS, Rbdc, Superframe, Vbdc
 from channel.delay import ExcessDelay
 from channel.errors import (
     Bernoulli,
@@ -18,7 +18,7 @@ from channel.errors import (
     GilbertElliott,
     UniformOnOff,
 )
-from channel.framing import Framing, aal5, raw
+from channel.framing import Framing, aal5, aal5_llc, raw
 from channel.hop import Hop
 from channel.papers import named
 from channel.replay import TraceReplay
@@ -35,7 +35,7 @@ from testbed.scenario import (
     UniformErrors,
 )
 
-_FRAMINGS: dict[str, Framing] = {"raw": raw, "aal5": aal5}
+_FRAMINGS: dict[str, Framing] = {"raw": raw, "aal5": aal5, "aal5-llc": aal5_llc}
 
 
 def make_rng(seed: int, *names: str) -> Random:
@@ -114,14 +114,21 @@ def _capacity(direction: Direction, rng: Random) -> Capacity:
     assignment = direction.assignment
     if assignment.kind == "cra":
         return ConstantRate(direction.rate_bps)
+    superframe = None if assignment.superframe_ms is None else Superframe(round(assignment.superframe_ms * MS))
     signalling_ns = _ns(assignment.signalling_ms, SIGNALLING_NS)
     if assignment.kind == "rbdc":
         timeout_ns = _ns(assignment.timeout_ms, TIMEOUT_NS)
         drain_ns = _ns(assignment.drain_ms, timeout_ns)
-        return Rbdc(direction.rate_bps, signalling_ns=signalling_ns, timeout_ns=timeout_ns, drain_ns=drain_ns)
+        return Rbdc(
+            direction.rate_bps,
+            superframe=superframe,
+            signalling_ns=signalling_ns,
+            timeout_ns=timeout_ns,
+            drain_ns=drain_ns,
+        )
     shortest, longest = assignment.wait_ms or (0, 0)
     wait_ns = (round(shortest * MS), round(longest * MS))
-    return Vbdc(direction.rate_bps, rng, signalling_ns=signalling_ns, wait_ns=wait_ns)
+    return Vbdc(direction.rate_bps, rng, superframe=superframe, signalling_ns=signalling_ns, wait_ns=wait_ns)
 
 
 def _ns(value_ms: float | None, default_ns: int) -> int:

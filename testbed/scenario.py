@@ -220,6 +220,7 @@ class Assignment(Part):
     """How the transmitter gets capacity; docs/channel.md explains the DAMA parameters."""
 
     kind: Literal["cra", "rbdc", "vbdc"] = "cra"
+    superframe_ms: Positive | None = None
     signalling_ms: Positive | None = None
     #: RBDC
     timeout_ms: Positive | None = None
@@ -271,7 +272,7 @@ class Direction(Part):
     mac_buffer_bytes: Bytes | None = None
     #: without flow control, where this is the only queue; default: the IP queue and the MAC buffer together
     bare_buffer_bytes: Bytes | None = None
-    framing: Literal["raw", "aal5"] = "raw"
+    framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
     assignment: Assignment = Assignment()
     errors: Errors = NamedErrors(model="none")
     excess_delay: ExcessDelayOptions | None = None
@@ -288,7 +289,7 @@ class Channel(Part):
     delay_ms: NotNegative
     mac_buffer_bytes: Bytes | None = None
     bare_buffer_bytes: Bytes | None = None
-    framing: Literal["raw", "aal5"] = "raw"
+    framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
     assignment: Assignment = Assignment()
     #: short for errors: {model: bernoulli, per: ...}; goes before a `per` given there, and before model none
     per: Probability | None = None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channel.framing import aal5, raw, raw_with_overhead
+from channel.framing import aal5, aal5_llc, raw, raw_with_overhead
 
 
 @given(st.integers(0, 100_000))
@@ -18,6 +18,9 @@ def test_known_sizes() -> None:
     assert aal5(40) == 424
     assert aal5(41) == 848
     assert aal5(1450) == 31 * 424
+    # a SLACP frame around a packet of 1450 octets: its LLC/SNAP headers take it into another cell
+    assert aal5(1474) == aal5_llc(1450) == 31 * 424
+    assert aal5_llc(1474) == 32 * 424
     assert raw(1450) == 11_600
     assert raw_with_overhead(0)(1450) == raw(1450)
     assert raw_with_overhead(24)(1) == 200

@@ -269,6 +269,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "channel.assignment.wait_ms",
         "shortest comes first",
     ),
+    "a superframe of a fraction of a bit": (
+        with_channel(assignment={"kind": "vbdc", "superframe_ms": 300}),
+        "channel.up",
+        "a slot of 424 bits in each superframe must make a whole number of bit/s",
+    ),
     "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "ceiling_bps is 1000"),
     "MAC buffer": (with_channel(mac_buffer_bytes=1500), "channel.mac_buffer_bytes", "must hold a frame of 1534 bytes"),
     "MAC buffer down": (
