@@ -29,6 +29,7 @@ _REFERENCE = TcpConfig(
     recovery="newreno",
     initial_window=1,
     limited_transmit=False,
+    impatient=False,
     window_scaling=False,
     timestamps=False,
     delayed_ack_ns=200 * MS,
@@ -45,7 +46,8 @@ _ENHANCED = replace(
     window_scaling=True,
     frto=True,
     daass=True,
-    receive_buffer=1 << 20,
+    # DAASS lasts for half of it
+    receive_buffer=1 << 18,
 )
 _RFC = TcpConfig(receive_buffer=1 << 20)
 
