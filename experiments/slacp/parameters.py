@@ -31,7 +31,7 @@ SCENARIO: tuple[Parameter, ...] = (
     Parameter("mtu", 1450, "paper", "MSS 1410"),
     Parameter("channel.rate_bps", 128_000, "paper", "return link, ST to BAS: what is measured goes this way"),
     Parameter("channel.down.rate_bps", 512_000, "paper", "forward link"),
-    Parameter("channel.delay_ms", 400, "ours", "250 ms of propagation (paper), 150 ms for framing and the equipment"),
+    Parameter("channel.delay_ms", 400, "ours", "the paper's 250 ms of propagation, and 150 ms for framing and equipment"),
     Parameter("channel.framing", "aal5-llc", "ours", "ATM cells give 1 MB in 80 s; SLACP's header takes one more of them"),
     Parameter("channel.mac_buffer_bytes", 14_400, "paper", "with SLACP, both stations"),
     Parameter("channel.bare_buffer_bytes", 28_800, "paper", "without SLACP, both stations; there is no IP queue then"),

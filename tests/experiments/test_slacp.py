@@ -71,7 +71,7 @@ def test_a_cells_scenario_is_what_its_name_says(case: Case) -> None:
     up, down = made.channel.direction("up"), made.channel.direction("down")
     assert (made.tier, made.tcp, made.link.scheme) == ("model", parameters.TCP[case.tcp], case.link)
     assert (up.assignment.kind, down.assignment.kind) == (case.dama, "cra")
-    assert (up.rate_bps, down.rate_bps, up.delay_ms, down.delay_ms) == (128_000, 512_000, 250, 250)
+    assert (up.rate_bps, down.rate_bps, up.delay_ms, down.delay_ms) == (128_000, 512_000, 400, 400)
     for side, direction in (("up", up), ("down", down)):
         expected = case.errors if side in parameters.ERROR_DIRECTIONS else "none"
         assert isinstance(direction.errors, NamedErrors)
