@@ -119,6 +119,7 @@ def influx_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @cli.command()
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.option("--tier", type=click.Choice(["model", "emulated", "vusrp", "usrp"]), help="Run on this tier.")
+@click.option("--tcp", metavar="NAME", help="What both hosts speak: a profile of the kernel's TCP, or user:NAME.")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a value, as in channel.per=0.1.")
 @click.option("--device", "devices", multiple=True, metavar="ARGS", help="Tier usrp: ST's radio, then BAS's.")
 @click.option("--seed", type=click.IntRange(min=0), help="Seed of all random numbers.")
@@ -130,6 +131,7 @@ def influx_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def run(
     scenario: Path,
     tier: str | None,
+    tcp: str | None,
     settings: tuple[str, ...],
     devices: tuple[str, ...],
     seed: int | None,
@@ -146,7 +148,7 @@ def run(
     """
     from testbed import commands
 
-    overrides = {"tier": tier, "seed": seed}
+    overrides = {"tier": tier, "tcp": tcp, "seed": seed}
     settings = (*settings, *commands.device_settings(devices))
     commands.run(
         scenario,

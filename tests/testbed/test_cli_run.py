@@ -78,7 +78,7 @@ def test_the_demo_ends_with_a_table_and_a_plot(tier: tuple[str, ...], medium: st
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((LOSSY, "--tier", "model", "--set", "tcp=cubic"), "tcp 'cubic' cannot run on tier model, which has no kernel"),
+        ((LOSSY, "--tier", "model", "--tcp", "cubic"), "tcp 'cubic' cannot run on tier model, which has no kernel"),
         ((LOSSY, "--tier", "moon"), "'moon' is not one of"),
         ((LOSSY, "--set", "channel.per=2"), "lossy-link.yaml: channel.per: input should be less than or equal to 1"),
         ((LOSSY, "--set", "channel.per"), "must be key=value"),
