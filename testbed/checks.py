@@ -38,6 +38,9 @@ def steps(pytest_args: Sequence[str]) -> list[Step]:
 
 def run(pytest_args: Sequence[str]) -> int:
     """Run all steps, show them and a summary; returns 0 when none failed, else 1."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell without job control starts what it puts into the background so, and tests of Ctrl-C would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
     failed = []
     for step in steps(pytest_args):
