@@ -114,5 +114,10 @@ def left_behind(owner: int) -> list[str]:
         for children in Path("/proc/self/task").glob("*/children"):
             # a thread that has just ended has none
             with suppress(FileNotFoundError, ProcessLookupError):
-                names += [f"process {pid}" for pid in children.read_text().split()]
+                names += [f"process {pid}" for pid in children.read_text().split() if not is_pythons_own(pid)]
     return names
+
+
+def is_pythons_own(pid: str) -> bool:
+    """Whether a process is the one that multiprocessing keeps, once used, for as long as this one lives."""
+    return b"multiprocessing.resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
