@@ -7,13 +7,12 @@ Order of calls, with `now` in ns never going back: `connect` or `listen` once; t
 came, the application's calls (`write`, `read`, `close`, ...) whenever it likes, `handle_deadline` at `next_deadline()`
 (early calls do nothing); after any of these `poll_segment` until None, then `next_deadline` anew.
 
-`sender.py` and `receiver.py` are the two halves. Here: states, handshake, FIN and RST, and what a segment looks like.
+`sender.py` and `receiver.py` are the two halves. Here: handshake, FIN and RST, and what a segment looks like.
 
 Left out: urgent data, data on a SYN, TCP Fast Open, keep-alives, path MTU discovery.
 """
 
 from collections import deque
-from enum import Enum
 
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, MS, TcpConfig
 from hosts.tcp.counters import Counters
@@ -36,6 +35,7 @@ from hosts.tcp.segment import (
 from hosts.tcp.sender import INFINITE, Sender
 from hosts.tcp.sequence import MASK
 from hosts.tcp.shared import Shared
+from hosts.tcp.states import AFTER_CLOSE, AFTER_FIN, AFTER_OUR_FIN, RECEIVING, TO_BE_RESET, State
 
 __all__ = ["Connection", "Counters", "State", "reset_for"]
 
@@ -45,47 +45,8 @@ _DEFAULT_MSS = 536
 _TIMESTAMP_BYTES = 12
 
 
-class State(Enum):
-    """RFC 9293 section 3.3.2."""
-
-    CLOSED = "CLOSED"
-    LISTEN = "LISTEN"
-    SYN_SENT = "SYN-SENT"
-    SYN_RECEIVED = "SYN-RECEIVED"
-    ESTABLISHED = "ESTABLISHED"
-    FIN_WAIT_1 = "FIN-WAIT-1"
-    FIN_WAIT_2 = "FIN-WAIT-2"
-    CLOSE_WAIT = "CLOSE-WAIT"
-    CLOSING = "CLOSING"
-    LAST_ACK = "LAST-ACK"
-    TIME_WAIT = "TIME-WAIT"
-
-
 # asked of every segment, and an enumeration is slow to say
 _ESTABLISHED, _SYN_RECEIVED = State.ESTABLISHED, State.SYN_RECEIVED
-#: where data and FIN are still expected
-_RECEIVING = frozenset({State.ESTABLISHED, State.FIN_WAIT_1, State.FIN_WAIT_2})
-#: what the peer's FIN does
-_AFTER_FIN = {
-    State.ESTABLISHED: State.CLOSE_WAIT,
-    State.FIN_WAIT_1: State.CLOSING,
-    State.FIN_WAIT_2: State.TIME_WAIT,
-}
-#: what the acknowledgement of our FIN does
-_AFTER_OUR_FIN = {
-    State.FIN_WAIT_1: State.FIN_WAIT_2,
-    State.CLOSING: State.TIME_WAIT,
-    State.LAST_ACK: State.CLOSED,
-}
-#: what closing does
-_AFTER_CLOSE = {
-    State.SYN_SENT: State.SYN_SENT,
-    State.SYN_RECEIVED: State.SYN_RECEIVED,
-    State.ESTABLISHED: State.FIN_WAIT_1,
-    State.CLOSE_WAIT: State.LAST_ACK,
-}
-#: where the peer has a connection that it must be told is gone (RFC 9293 section 3.10.5)
-_TO_BE_RESET = frozenset({State.SYN_RECEIVED, State.ESTABLISHED, State.FIN_WAIT_1, State.FIN_WAIT_2, State.CLOSE_WAIT})
 
 
 class Connection:
@@ -204,13 +165,13 @@ class Connection:
         written = self._sender.buffer.end > self._sender.buffer.start
         if self.state is State.LISTEN or (self.state is State.SYN_SENT and not written):
             self._end(None)
-        elif self.state in _AFTER_CLOSE and not self._sender.closing:
+        elif self.state in AFTER_CLOSE and not self._sender.closing:
             self._sender.closing = True
-            self.state = _AFTER_CLOSE[self.state]
+            self.state = AFTER_CLOSE[self.state]
 
     def abort(self, now: int) -> None:
         """End at once; a RST is ready to be polled where the peer must hear of it."""
-        if self.state in _TO_BE_RESET:
+        if self.state in TO_BE_RESET:
             self._outbox.clear()
             self._outbox.append(self._segment(self._sender.nxt, RST | ACK, now))
         self._end(self.error or "aborted")
@@ -263,10 +224,10 @@ class Connection:
             return
         if sender.closing and sender.una > sender.buffer.end:
             state = self._our_fin_acknowledged(now)
-        if (length or flags & FIN) and (state is _ESTABLISHED or state in _RECEIVING):
+        if (length or flags & FIN) and (state is _ESTABLISHED or state in RECEIVING):
             receiver.handle_data(segment, seq, now)
             if receiver.fin is not None and receiver.nxt > receiver.fin:
-                self._enter(_AFTER_FIN[state], now)
+                self._enter(AFTER_FIN[state], now)
 
     def _check(self, segment: Segment, seq: int, now: int) -> bool:
         """Whether a segment is acceptable; what is not gets its answer here."""
@@ -386,7 +347,7 @@ class Connection:
             sender.update_window(segment, seq, sender.una)
 
     def _our_fin_acknowledged(self, now: int) -> State:
-        state = _AFTER_OUR_FIN.get(self.state)
+        state = AFTER_OUR_FIN.get(self.state)
         if state is not None:
             self._enter(state, now)
         return self.state
