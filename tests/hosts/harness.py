@@ -1,6 +1,7 @@
 """What the tests with real namespaces share: a network, a radio made of a bridge, and agents.
 
-Rules kept: everything started is ended by its own handle; waits are bounded and end on events, never on sleeps.
+Rules kept: everything started is ended by its own handle; waits are bounded and end on events
+(`wait_until` is for what has none).
 """
 
 import json
@@ -173,3 +174,26 @@ def go(started: list[AgentProcess]) -> int:
     for agent in started:
         agent.say({"go": epoch})
     return epoch
+
+
+def run_agents(*configs: dict[str, Any]) -> tuple[list[AgentProcess], list[dict[str, Any]]]:
+    """Run workloads to their end; the agents (ended) and all results."""
+    with agents(*configs) as started:
+        go(started)
+        for agent in started:
+            agent.wait_for("done")
+    assert [agent.process.returncode for agent in started] == [0, 0]
+    return started, [result for agent in started for result in agent.all("result")]
+
+
+def of(results: list[dict[str, Any]], role: str, flow: str) -> list[dict[str, Any]]:
+    """The results of one end of a flow."""
+    return [result for result in results if (result["role"], result["flow"]) == (role, flow)]
+
+
+def wait_until(what: Callable[[], bool]) -> None:
+    """Wait for what no event tells of; a test fails when it does not come."""
+    give_up_at = time.monotonic() + PATIENCE_S
+    while not what():
+        assert time.monotonic() < give_up_at, "nothing came of it"
+        time.sleep(0.01)

@@ -1,8 +1,7 @@
 """Two agents across a network: what is sent arrives, and what is reported is true."""
 
 import socket
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,18 @@ from hosts.network import Network
 from hosts.probes import tcp_counters
 from hosts.profiles import PROFILES
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, agent_config
-from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, agents, go, needs_network, run_name
+from tests.hosts.harness import (
+    AgentProcess,
+    Bridge,
+    Direction,
+    agents,
+    go,
+    needs_network,
+    of,
+    run_agents,
+    run_name,
+    wait_until,
+)
 
 pytestmark = needs_network
 
@@ -36,24 +46,7 @@ def configs(net: Network, work: Sequence[Workload], **more: Any) -> list[dict[st
 
 def run(net: Network, work: Sequence[Workload], **more: Any) -> tuple[list[AgentProcess], list[dict[str, Any]]]:
     """Run workloads to their end; the agents (ended) and all results."""
-    with agents(*configs(net, work, **more)) as started:
-        go(started)
-        for agent in started:
-            agent.wait_for("done")
-    assert [agent.process.returncode for agent in started] == [0, 0]
-    return started, [result for agent in started for result in agent.all("result")]
-
-
-def of(results: list[dict[str, Any]], role: str, flow: str) -> list[dict[str, Any]]:
-    """The results of one end of a flow."""
-    return [result for result in results if (result["role"], result["flow"]) == (role, flow)]
-
-
-def wait_until(what: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < give_up_at, "nothing came of it"
-        time.sleep(0.01)
+    return run_agents(*configs(net, work, **more))
 
 
 def use(net: Network, profile: str) -> None:

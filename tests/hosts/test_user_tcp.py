@@ -20,7 +20,19 @@ from hosts.profiles import kernel_profile
 from hosts.tcp.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Flow, Segment
 from hosts.tcp.wire import emit, parse
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, agent_config
-from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, agents, go, needs_network, run_name
+from tests.hosts.harness import (
+    PATIENCE_S,
+    AgentProcess,
+    Bridge,
+    Direction,
+    agents,
+    go,
+    needs_network,
+    of,
+    run_agents,
+    run_name,
+    wait_until,
+)
 
 pytestmark = needs_network
 
@@ -59,24 +71,7 @@ def run(
     net: Network, pair: Pair, work: Sequence[Workload], **more: Any
 ) -> tuple[list[AgentProcess], list[dict[str, Any]]]:
     """Run workloads to their end; the agents (ended) and all results."""
-    with agents(*configs(net, pair, work, **more)) as started:
-        go(started)
-        for agent in started:
-            agent.wait_for("done")
-    assert [agent.process.returncode for agent in started] == [0, 0]
-    return started, [result for agent in started for result in agent.all("result")]
-
-
-def of(results: list[dict[str, Any]], role: str, flow: str) -> list[dict[str, Any]]:
-    """The results of one end of a flow."""
-    return [result for result in results if (result["role"], result["flow"]) == (role, flow)]
-
-
-def wait_until(what: Callable[[], bool]) -> None:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < give_up_at, "nothing came of it"
-        time.sleep(0.01)
+    return run_agents(*configs(net, pair, work, **more))
 
 
 def segments(bridge: Bridge) -> list[tuple[Direction, Segment]]:
