@@ -41,9 +41,9 @@ from hosts.namespaces import run_in
 from hosts.network import Network
 from hosts.tap import Tap
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from hosts.tcp.segment import Segment
 from hosts.tcp_info import of_socket
 from linklayer.timerfd import TimerFd
+from tcpip.segment import Segment
 from tests.hosts.tcp.pair import Pair
 from tests.hosts.tcp.pair import Path as Way
 

@@ -13,10 +13,10 @@ from hosts.probes import Probe
 from hosts.stream_ends import Done, Receive, ReceivingEnd, SendingEnd, Transfer
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection, State
-from hosts.tcp.segment import HEADER_BYTES
 from hosts.tcp_info import ESTABLISHED, TcpInfo
 from hosts.tun import Tun
 from hosts.user_stack import UserSocket, UserStack, nothing
+from tcpip.segment import HEADER_BYTES
 from telemetry.records import TcpRecord
 
 #: what is written ahead of the acknowledgements while two congestion windows are less: as Linux's own send buffer grows

@@ -21,10 +21,10 @@ from hosts.errors import HostError
 from hosts.loop import READ, Loop
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection, reset_for
-from hosts.tcp.segment import ACK, RST, SYN, Flow, Segment
 from hosts.tcp.shared import Shared
-from hosts.tcp.wire import SegmentError, emit, parse
 from hosts.tun import Tun
+from tcpip.segment import ACK, RST, SYN, Flow, Segment
+from tcpip.wire import SegmentError, emit, parse
 
 #: packets taken before others on the loop get their turn
 _TURN = 64

@@ -12,6 +12,9 @@ from dataclasses import dataclass, fields
 from random import Random
 from typing import Any, Protocol
 
+from linklayer.filters.filter import End, Filter
+from tcpip.access import Access
+
 
 class FrameError(ValueError):
     """These octets are not a frame of this link; the message says which check failed."""
@@ -36,6 +39,9 @@ class LinkCounters:
     #: frames refused: damaged beyond use, or of another session
     refused: int = 0
     sessions: int = 0
+    #: by the packet filters in front of the link: ACKs marked with ELN, and dupacks that TCP was spared
+    eln_marks: int = 0
+    suppressed_dupacks: int = 0
 
     def __add__(self, other: "LinkCounters") -> "LinkCounters":
         """Return what two endpoints have done together."""
@@ -92,9 +98,13 @@ class Description:
     intact: bool
 
 
+def _no_filters(end: End, access: Access) -> tuple[Filter, ...]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A link scheme: its endpoint and its wire format."""
+    """A link scheme: its endpoint, its packet filters and its wire format."""
 
     name: str
     summary: str
@@ -115,3 +125,7 @@ class Scheme:
     describe: Callable[[bytes], Description]
     #: what captures call its frames: the number of a LINKTYPE_USER (wireshark/)
     link_type: int
+    #: the packet filters of an end, outermost first
+    filters: Callable[[End, Access], tuple[Filter, ...]] = _no_filters
+    #: the userspace TCP of the wireless side, where the base station splits TCP connections in two
+    split: str | None = None

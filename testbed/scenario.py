@@ -138,6 +138,11 @@ class LinkOptions(Part):
     ip_queue_bytes: Bytes = 64_000
     slacp: SlacpOptions = SlacpOptions()
     fast: FastOptions = FastOptions()
+    #: who marks ACKs of segments lost by corruption (docs/filters.md): each end, for what it has sent itself; the base
+    #: station alone, for both directions
+    eln: Literal["none", "ends", "base"] = "none"
+    #: schemes that split TCP connections: what the base station holds of one
+    split_buffer_bytes: Bytes = 65_536
 
     @model_validator(mode="after")
     def _check(self) -> "LinkOptions":
@@ -347,6 +352,13 @@ def _expand_names(raw: dict[str, Any]) -> dict[str, Any]:
     return raw
 
 
+class Wired(Part):
+    """The path between BAS and h2, on tier `model`; elsewhere it is a veth."""
+
+    rate_bps: Annotated[int, Field(gt=0)] = 100_000_000
+    delay_ms: NotNegative = 0
+
+
 # -- the radios ----------------------------------------------------------------------------------------------
 
 
@@ -461,6 +473,7 @@ class Scenario(Part):
     tcp_h2: str | None = None
     link: LinkOptions = LinkOptions()
     channel: Channel
+    wired: Wired = Wired()
     radio: RadioOptions = RadioOptions()
     workloads: Annotated[tuple[WorkloadOptions, ...], Field(min_length=1)]
     timing: Timing = Timing()
@@ -483,6 +496,10 @@ class Scenario(Part):
     @model_validator(mode="after")
     def _check(self) -> "Scenario":
         check_tcp(self.tier, self.tcp)
+        if self.tier != "model" and self.wired != Wired():
+            raise ValueError(
+                f"wired is a veth on tier {self.tier}, without rate or delay: leave it out, or run --tier model"
+            )
         if self.tcp_h2 is not None:
             check_tcp(self.tier, self.tcp_h2, "tcp_h2")
         for side in SIDES:

@@ -37,7 +37,8 @@ from testbed.capture import CapturedRadio
 from testbed.emulated import EmulatedRadio
 from testbed.frame_trace import FrameTrace, outcome_of
 from testbed.hop_radio import HopRadio, Lateness
-from testbed.medium import buffer_bytes, frame_ms, frame_ns, make_errors, make_hop, make_rng
+from testbed.links import make_link
+from testbed.medium import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario import MS, Scenario, Side, other
 from testbed.scenario_file import validate
 
@@ -147,14 +148,8 @@ class StationProcess:
 
     def _make_link(self) -> Link:
         """Return a new link of the scenario's scheme."""
-        scenario = self._scenario
-        back = scenario.channel.direction(other(self._side))
-        return self._scheme.make(
-            # the peer's frames set our ACK timer
-            scenario.link.slacp.config(frame_ms(back, scenario.max_frame_bytes)),
-            self._rng("link" if self._start is None else f"link {self._start}"),
-            time.monotonic_ns(),
-        )
+        rng = self._rng("link" if self._start is None else f"link {self._start}")
+        return make_link(self._scenario, self._side, rng, time.monotonic_ns(), sized=False)
 
     def _rng(self, purpose: str) -> Random:
         """Return the generator for a purpose; another one after every change of the scenario."""

@@ -1,6 +1,6 @@
 """Holds the repository to its layers: who may import whom, and what a core may not touch.
 
-Arrows of import point down the table only. A core (`channel`, `linklayer` but for its real-time loop,
+Arrows of import point down the table only. A core (`channel`, `linklayer` but for its real-time loop, `tcpip`,
 `hosts/tcp`) has no clock, no socket, no thread and no global random: `now` and a seeded generator
 are passed in.
 """
@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 EVERYTHING = frozenset(
-    {"testbed", "dashboard", "flowgraphs", "hosts", "linklayer", "channel", "telemetry", "experiments"}
+    {"testbed", "dashboard", "flowgraphs", "hosts", "linklayer", "channel", "tcpip", "telemetry", "experiments"}
     | {"hil_tests", "tests", "benchmarks"}
 )
 BELOW_TESTBED = EVERYTHING - {"testbed", "experiments", "hil_tests", "tests", "benchmarks"}
@@ -25,9 +25,10 @@ MAY_IMPORT = {
     "testbed": BELOW_TESTBED,
     "dashboard": frozenset({"telemetry"}),
     "flowgraphs": frozenset({"linklayer", "channel", "telemetry"}),
-    "hosts": frozenset({"linklayer", "telemetry"}),
-    "linklayer": frozenset({"telemetry"}),
+    "hosts": frozenset({"linklayer", "tcpip", "telemetry"}),
+    "linklayer": frozenset({"tcpip", "telemetry"}),
     "channel": frozenset(),
+    "tcpip": frozenset(),
     "telemetry": frozenset(),
     "experiments": frozenset({"testbed"}),
     "benchmarks": EVERYTHING,
@@ -35,7 +36,7 @@ MAY_IMPORT = {
     "tests": EVERYTHING,
 }
 
-CORES = ("channel", "linklayer", "hosts/tcp")
+CORES = ("channel", "linklayer", "tcpip", "hosts/tcp")
 #: the parts of `linklayer` that are the driver, not the core
 DRIVERS = frozenset({"linklayer/station.py", "linklayer/timerfd.py"})
 FORBIDDEN_IN_CORES = frozenset(
@@ -142,6 +143,8 @@ def test_every_file_keeps_to_its_layer() -> None:
         ("channel/a.py", "def f():\n    from linklayer import slacp"),
         ("telemetry/a.py", "from hosts.tcp.connection import Connection"),
         ("linklayer/a.py", "import channel"),
+        ("tcpip/a.py", "from telemetry.records import TcpRecord"),
+        ("tcpip/a.py", "import socket"),
         ("linklayer/a.py", "from telemetry.sinks import Sink"),
         ("linklayer/slacp/a.py", "from ... import hosts\nfrom testbed import cli"),
         ("dashboard/a.py", "import testbed"),
@@ -178,6 +181,7 @@ def test_a_violation_is_seen(path: str, source: str) -> None:
         ("channel/a.py", "import random\nx = random.Random(1)"),
         ("linklayer/a.py", "from telemetry.records import LinkRecord\nfrom telemetry import records"),
         ("linklayer/station.py", "import time, select"),
+        ("linklayer/a.py", "from tcpip.segment import Segment"),
         ("linklayer/slacp/a.py", "from . import b\nfrom .b import c\nfrom ..queues import d"),
         ("hosts/a.py", "import os, time\nimport linklayer"),
         ("testbed/a.py", "import hosts, channel, dashboard"),

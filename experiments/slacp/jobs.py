@@ -163,6 +163,9 @@ class _FirstBytesClock:
         if not self._at_sender and nbytes >= self._enough:
             raise _Reached(now - self._started_at)
 
+    def carried(self, side: str, arrival: object, now: int) -> None:
+        """A frame on the air; nothing to this watch."""
+
 
 def seeded(scenario: Scenario, seed: int) -> Scenario:
     """Return the scenario of one replication."""

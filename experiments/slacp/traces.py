@@ -50,6 +50,9 @@ class Trace:
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
         """Nothing of the receiver is shown."""
 
+    def carried(self, side: str, arrival: object, now: int) -> None:
+        """A frame on the air; nothing to this watch."""
+
 
 def trace(case: Case, seed: int, settings: tuple[str, ...] = ()) -> Trace:
     """Run a cell once and return what its sender saw."""

@@ -17,7 +17,10 @@ from collections import deque
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, MS, TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.receiver import Receiver
-from hosts.tcp.segment import (
+from hosts.tcp.sender import INFINITE, Sender
+from hosts.tcp.shared import Shared
+from hosts.tcp.states import AFTER_CLOSE, AFTER_FIN, AFTER_OUR_FIN, RECEIVING, TO_BE_RESET, State
+from tcpip.segment import (
     ACK,
     CWR,
     ECE,
@@ -32,10 +35,7 @@ from hosts.tcp.segment import (
     SynOptions,
     Timestamps,
 )
-from hosts.tcp.sender import INFINITE, Sender
-from hosts.tcp.sequence import MASK
-from hosts.tcp.shared import Shared
-from hosts.tcp.states import AFTER_CLOSE, AFTER_FIN, AFTER_OUR_FIN, RECEIVING, TO_BE_RESET, State
+from tcpip.sequence import MASK
 
 __all__ = ["Connection", "Counters", "State", "reset_for"]
 

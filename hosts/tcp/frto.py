@@ -14,7 +14,7 @@ of a delay spike may well be congestion.
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from hosts.tcp.segment import Segment
+from tcpip.segment import Segment
 
 if TYPE_CHECKING:
     from hosts.tcp.sender import Sender

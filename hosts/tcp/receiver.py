@@ -12,9 +12,9 @@ Left out: D-SACK, receive buffers that grow by themselves.
 
 from hosts.tcp.buffers import Reassembly
 from hosts.tcp.config import TcpConfig
-from hosts.tcp.segment import CE, CWR, FIN, SackBlock, Segment
-from hosts.tcp.sequence import MASK
 from hosts.tcp.shared import Shared
+from tcpip.segment import CE, CWR, FIN, SackBlock, Segment
+from tcpip.sequence import MASK
 
 #: RFC 2018 section 3: what fits into 40 octets of options, and beside timestamps
 _BLOCKS, _BLOCKS_WITH_TIMESTAMPS = 4, 3

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.scoreboard import DUP_THRESH
-from hosts.tcp.segment import Segment
+from tcpip.segment import Segment
 
 if TYPE_CHECKING:
     from hosts.tcp.sender import Sender

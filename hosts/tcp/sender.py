@@ -22,8 +22,8 @@ from hosts.tcp.frto import Frto
 from hosts.tcp.recovery import LossRecovery, make_recovery
 from hosts.tcp.rto import RtoEstimator
 from hosts.tcp.scoreboard import Scoreboard
-from hosts.tcp.segment import ECE, Segment
-from hosts.tcp.sequence import MASK, unwrap
+from tcpip.segment import ECE, Segment
+from tcpip.sequence import MASK, unwrap
 
 #: an ssthresh as high as can be (RFC 5681 section 3.1)
 INFINITE = 1 << 62

@@ -16,8 +16,8 @@ from random import Random
 from typing import Any
 
 from hosts.tcp.config import TcpConfig
-from hosts.tcp.segment import Flow
 from hosts.workloads import UDP_HEADERS, OnOffUdp
+from tcpip.segment import Flow
 from testbed.model.host import Host, Socket, Tap
 from testbed.model.packets import Datagram
 

@@ -15,8 +15,8 @@ from typing import Final, Protocol
 
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection, reset_for
-from hosts.tcp.segment import ACK, RST, SYN, Flow, Segment
 from hosts.tcp.shared import Shared
+from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from testbed.model.clock import Clock
 from testbed.model.packets import Datagram
 from testbed.model.wire import Deliver

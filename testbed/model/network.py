@@ -14,14 +14,15 @@ from linklayer.classify import Classifier
 from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from testbed.errors import FadelabError
-from testbed.medium import buffer_bytes, frame_ms, make_hop, make_rng
+from testbed.links import make_link
+from testbed.medium import buffer_bytes, make_hop, make_rng
 from testbed.model.clock import Clock
 from testbed.model.host import Host
 from testbed.model.station import ModelStation, join
 from testbed.model.wire import Wire
-from testbed.scenario import MS, Scenario, Side, other
+from testbed.scenario import MS, Scenario, Side
 
-#: the LANs between host and station (SLACP section 4)
+#: the LAN between h1 and its station, and what a scenario's `wired` begins with (SLACP section 4)
 LAN_BPS = 100_000_000
 LAN_DELAY_NS = 0
 #: how long the stations may take to find each other
@@ -45,11 +46,14 @@ class LinkNetwork:
         self.clock = clock = Clock()
         addresses = AddressPlan()
         to_st = Wire(clock, lambda packet: st.send(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
-        to_bas = Wire(clock, lambda packet: bas.send(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
+        wired = scenario.wired
+        to_bas = Wire(
+            clock, lambda packet: bas.send(packet), rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS)
+        )
         h1 = Host(clock, int(addresses.h1.ip), to_st.send, make_rng(scenario.seed, "iss", "h1"))
         h2 = Host(clock, int(addresses.h2.ip), to_bas.send, make_rng(scenario.seed, "iss", "h2"))
         to_h1 = Wire(clock, h1.deliver, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
-        to_h2 = Wire(clock, h2.deliver, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
+        to_h2 = Wire(clock, h2.deliver, rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS))
         st = self._station("up", to_h1, judged)
         bas = self._station("down", to_h2, judged)
         self.hosts: Mapping[HostName, Host] = {"h1": h1, "h2": h2}
@@ -59,14 +63,9 @@ class LinkNetwork:
     def _station(self, side: Side, lan: Wire, judged: Judged | None) -> ModelStation:
         scenario, clock = self._scenario, self.clock
         scheme = SCHEMES[scenario.link.scheme]
-        out, back = scenario.channel.direction(side), scenario.channel.direction(other(side))
+        out = scenario.channel.direction(side)
         max_frame_bytes, ip_queue_bytes = scenario.max_frame_bytes, scenario.link.ip_queue_bytes
-        link = scheme.make_sized(
-            # the peer's frames set our ACK timer
-            scenario.link.slacp.config(frame_ms(back, max_frame_bytes)),
-            make_rng(scenario.seed, "link", side),
-            clock.now,
-        )
+        link = make_link(scenario, side, make_rng(scenario.seed, "link", side), clock.now, sized=True)
         return ModelStation(
             clock,
             link=link,

@@ -2,7 +2,7 @@
 
 from typing import Final, Protocol
 
-from hosts.tcp.segment import NOT_ECT, Flow
+from tcpip.segment import NOT_ECT, Flow
 
 #: IP protocol numbers
 TCP: Final = 6
@@ -10,7 +10,7 @@ UDP: Final = 17
 
 
 class Packet(Protocol):
-    """A segment (`hosts/tcp/segment.py`) or a datagram: `nbytes` and `len()` are the octets of the whole IP packet."""
+    """A segment (`tcpip/segment.py`) or a datagram: `nbytes` and `len()` are the octets of the whole IP packet."""
 
     flow: Flow
     nbytes: int

@@ -104,8 +104,8 @@ class _Simulation:
         self._watch = watch
         self._recorder = recorder
         self._traces = traces
-        self._network = LinkNetwork(scenario, None if traces is None else traces.judged)
         self._epoch = 0
+        self._network = LinkNetwork(scenario, self._judged if traces is not None or watch is not None else None)
         self._main: Side = scenario.make_workloads()[0].direction
         #: bits sent on the air over time (s): at the instants the result asks for
         self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [] for side in SIDES}
@@ -162,6 +162,13 @@ class _Simulation:
             until_s=until_ns / 1e9,
             changes=0,
         )
+
+    def _judged(self, side: Side, arrival: Arrival[Any]) -> None:
+        """Let those who look see a frame's fate."""
+        if self._traces is not None:
+            self._traces.judged(side, arrival)
+        if self._watch is not None:
+            self._watch.carried(side, arrival, arrival.arrived_at - self._epoch)
 
     def _ended(self, report: Report) -> None:
         """Note the end of a transfer; the last one ends the run, when all else of its instant has happened."""

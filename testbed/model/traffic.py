@@ -10,9 +10,9 @@ from random import Random
 from typing import Any
 
 from hosts.tcp.config import TcpConfig
-from hosts.tcp.segment import Segment
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, sender_of
 from hosts.workloads import Host as HostName
+from tcpip.segment import Segment
 from telemetry.records import FlowRecord, Record, TcpRecord
 from testbed.model.applications import (
     Counter,

@@ -1,8 +1,10 @@
 """Looking at a simulated run from the program that started it."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from hosts.tcp.segment import Segment
+from channel.hop import Arrival
+from tcpip.segment import Segment
+from testbed.scenario import Side
 
 
 class Watch(Protocol):
@@ -16,3 +18,6 @@ class Watch(Protocol):
 
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
         """See the receiver's application read: `nbytes` payload octets until now."""
+
+    def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:
+        """See a frame that has crossed the radio link, or was lost there."""

@@ -16,9 +16,9 @@ from hosts.errors import HostError
 from hosts.namespaces import run_in
 from hosts.network import Network
 from hosts.probes import tcp_counters
-from hosts.tcp.segment import ACK, PSH, RST, SYN, Flow, Segment
-from hosts.tcp.wire import emit, parse
 from hosts.tun import TUN_NAME, Tun
+from tcpip.segment import ACK, PSH, RST, SYN, Flow, Segment
+from tcpip.wire import emit, parse
 from tests.hosts.harness import PATIENCE_S, Bridge, needs_network, run_name
 
 pytestmark = needs_network

@@ -11,10 +11,10 @@ import pytest
 from hosts.loop import Loop
 from hosts.tcp.config import MS, TcpConfig
 from hosts.tcp.connection import State
-from hosts.tcp.segment import ACK, RST, SYN, Flow, Segment
-from hosts.tcp.wire import emit, parse
 from hosts.tun import Tun
 from hosts.user_stack import UserSocket, UserStack
+from tcpip.segment import ACK, RST, SYN, Flow, Segment
+from tcpip.wire import emit, parse
 
 HERE, THERE = "10.0.0.1", "10.0.0.2"
 PATIENCE_NS = 20_000_000_000

@@ -17,9 +17,9 @@ from hosts.namespaces import run_in
 from hosts.network import Network
 from hosts.probes import interface_counters, tcp_counters
 from hosts.profiles import kernel_profile
-from hosts.tcp.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Flow, Segment
-from hosts.tcp.wire import emit, parse
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, agent_config
+from tcpip.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Flow, Segment
+from tcpip.wire import emit, parse
 from tests.hosts.harness import (
     PATIENCE_S,
     AgentProcess,

@@ -8,8 +8,8 @@ from typing import Any
 
 from channel.errors import ERASED, INTACT, Verdict
 from hosts.tcp.config import SECOND, TcpConfig
-from hosts.tcp.segment import ACK, RST, Flow, Segment
 from hosts.workloads import OnOffUdp
+from tcpip.segment import ACK, RST, Flow, Segment
 from testbed.model.applications import Counter, Result, StreamReceiver, StreamSender, UdpReceiver, UdpSender
 from testbed.model.clock import Clock
 from testbed.model.host import Host, Socket

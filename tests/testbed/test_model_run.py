@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from hosts.tcp.segment import Segment
 from linklayer.schemes import SCHEMES
+from tcpip.segment import Segment
 from testbed import cli
 from testbed.errors import FadelabError
 from testbed.model.network import LAN_BPS
@@ -44,6 +44,9 @@ class Log:
 
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
         self.deliveries.append((flow, nbytes, now))
+
+    def carried(self, side: str, arrival: object, now: int) -> None:
+        """A frame on the air; nothing to this watch."""
 
 
 # -- exact times ---------------------------------------------------------------------------------------------
@@ -425,6 +428,9 @@ class Memory:
         if self._marks_ns and now >= self._marks_ns[0]:
             self._marks_ns.pop(0)
             self.used.append(tracemalloc.get_traced_memory()[0])
+
+    def carried(self, side: str, arrival: object, now: int) -> None:
+        """A frame on the air; nothing to this watch."""
 
 
 @pytest.mark.parametrize("scheme", list(SCHEMES))

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from channel.hop import Hop
-from hosts.tcp.segment import Flow
 from linklayer.classify import Classifier
 from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
+from tcpip.segment import Flow
 from testbed.hop_radio import HopRadio
 from testbed.medium import buffer_bytes, frame_ms, make_hop, make_rng
 from testbed.model.clock import Clock

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from channel.errors import ERASED, INTACT, Fate, Verdict
-from hosts.tcp.segment import Flow
 from linklayer.queues import CoDel, DropTail
+from tcpip.segment import Flow
 from testbed.model.clock import Clock
 from testbed.model.packets import Datagram
 from testbed.model.wire import Router, Wire

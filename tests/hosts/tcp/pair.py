@@ -17,8 +17,8 @@ from channel.framing import raw
 from channel.hop import Hop
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from hosts.tcp.connection import Connection
-from hosts.tcp.segment import Flow, Segment
 from hosts.tcp.shared import Shared
+from tcpip.segment import Flow, Segment
 
 FLOW = Flow(0x0A000001, 40_000, 0x0A000002, 80)
 

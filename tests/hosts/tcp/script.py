@@ -20,8 +20,8 @@ from collections.abc import Callable
 
 from hosts.tcp.config import MS, TcpConfig
 from hosts.tcp.connection import Connection
-from hosts.tcp.segment import ACK, CE, CWR, ECE, ECT0, ECT1, FIN, RST, SYN, Flow, Segment, SynOptions
 from hosts.tcp.shared import Shared
+from tcpip.segment import ACK, CE, CWR, ECE, ECT0, ECT1, FIN, RST, SYN, Flow, Segment, SynOptions
 
 FLOW = Flow(0x0A000001, 40_000, 0x0A000002, 80)
 MASK = 0xFFFF_FFFF

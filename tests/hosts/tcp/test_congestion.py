@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from hosts.tcp.segment import Flow
 from hosts.tcp.shared import Shared
+from tcpip.segment import Flow
 from tests.hosts.tcp.script import PLAIN, MakeScript
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import reset_for
-from hosts.tcp.segment import ACK, RST, SYN, Segment
+from tcpip.segment import ACK, RST, SYN, Segment
 from tests.hosts.tcp.script import FLOW, PLAIN, MakeScript
 
 

@@ -7,8 +7,8 @@ import pytest
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from hosts.tcp.connection import Connection, State
 from hosts.tcp.profiles import USER_PROFILES
-from hosts.tcp.segment import CE, SYN, Segment
 from hosts.tcp.shared import Shared
+from tcpip.segment import CE, SYN, Segment
 from tests.hosts.tcp.pair import FLOW, Drop, Pair, Path
 from tests.hosts.tcp.script import PLAIN
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from hosts.tcp.segment import ACK, SYN, Segment
+from tcpip.segment import ACK, SYN, Segment
 from tests.hosts.tcp.pair import Chaos, Pair
 
 #: so patient that 30 % of losses each way never end a connection

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts.tcp.segment import (
+from tcpip.segment import (
     ACK,
     CE,
     ECT0,
@@ -22,7 +22,7 @@ from hosts.tcp.segment import (
     SynOptions,
     option_bytes,
 )
-from hosts.tcp.wire import Check, SegmentError, emit, parse
+from tcpip.wire import Check, SegmentError, emit, parse
 from tests.tshark import needs_tshark, rows
 
 FLOW = Flow(0x0A4D0102, 40000, 0x0A4D0202, 5001)

@@ -18,7 +18,7 @@ Left out: IP options and fragments (both refused), urgent pointers (0), reserved
 import struct
 from typing import Final, Literal
 
-from hosts.tcp.segment import (
+from tcpip.segment import (
     HEADER_BYTES,
     IP_HEADER_BYTES,
     MAX_OPTION_BYTES,
@@ -83,7 +83,7 @@ def emit(segment: Segment) -> bytes:
     elif option_bytes == 12 and timestamps is not None and segment.syn is None and not segment.extra:
         options = _TIMESTAMPS_ALONE.pack(_NOP_NOP_TIMESTAMPS, *timestamps)
     elif option_bytes <= MAX_OPTION_BYTES:
-        options = _emit_options(segment, option_bytes)
+        options = emit_options(segment, option_bytes)
     else:
         raise ValueError(f"{option_bytes} octets of options: at most {MAX_OPTION_BYTES} fit")
     offset = TCP_HEADER_BYTES + option_bytes << 2
@@ -191,7 +191,7 @@ def parse(octets: bytes) -> Segment:
     )
 
 
-def _emit_options(segment: Segment, nbytes: int) -> bytes:
+def emit_options(segment: Segment, nbytes: int) -> bytes:
     parts: list[bytes] = []
     syn = segment.syn
     if syn is not None:

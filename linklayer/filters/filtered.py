@@ -1,0 +1,143 @@
+"""A link with packet filters in front of it: a link again, for the same stations.
+
+        IP side  -- filters[0] -- filters[1] -- ... -- link
+
+Rules kept
+- With flow control, whatever the link has: packets wait in the IP queue, so that what a filter sends again overtakes
+  them and what the queue drops no filter has seen.
+- A packet handed over is looked at in the next `poll_frame`, which has the time; both stations ask at once.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from linklayer.filters.filter import Filter, FilterCounters, Guess
+from linklayer.link import Link, LinkCounters
+
+
+class Filtered:
+    """One end of a link, behind its filters, the outermost (nearest to IP) first."""
+
+    flow_control = True
+
+    def __init__(self, link: Link, filters: Sequence[Filter]) -> None:
+        self.link = link
+        self.filters = tuple(filters)
+        #: handed over and not looked at
+        self._fresh: deque[tuple[Any, int]] = deque()
+        #: passed by all filters, for the link and for IP
+        self._to_link: deque[tuple[Any, int]] = deque()
+        self._from_link: deque[tuple[Any, int]] = deque()
+        self._given_up: deque[Any] = deque()
+
+    @property
+    def established(self) -> bool:
+        """Whether packets can cross."""
+        return self.link.established
+
+    def wants_packet(self, channel: int) -> bool:
+        """Whether the next packet of `channel` may be handed over."""
+        return not self._fresh and not self._to_link and self.link.wants_packet(channel)
+
+    def handle_packet(self, packet: Any, channel: int) -> None:
+        """Take one packet from the IP layer."""
+        self._fresh.append((packet, channel))
+
+    def poll_frame(self, now: int) -> Any | None:
+        """Return the next frame to transmit, or None."""
+        while self._fresh:
+            self.filters[0].handle_to_link(*self._fresh.popleft(), now)
+        self._sink(now)
+        while self._to_link and self.link.wants_packet(self._to_link[0][1]):
+            self.link.handle_packet(*self._to_link.popleft())
+        frame = self.link.poll_frame(now)
+        self._note_given_up(now)
+        return frame
+
+    def handle_frame(self, frame: Any, now: int) -> None:
+        """Take one frame from the radio."""
+        self.link.handle_frame(frame, now)
+        self._rise(now)
+
+    def poll_packet(self) -> tuple[Any, int] | None:
+        """Return the next packet for the IP layer and its channel, or None."""
+        return self._from_link.popleft() if self._from_link else None
+
+    def poll_given_up(self) -> Any | None:
+        """Return the next packet the link has lost for good and knows it, or None."""
+        return self._given_up.popleft() if self._given_up else None
+
+    def poll_guess(self) -> Guess | None:
+        """Return the next guess of a filter's, or None."""
+        for each in self.filters:
+            guess = each.poll_guess()
+            if guess is not None:
+                return guess
+        return None
+
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` is due, or None."""
+        deadlines = (self.link.next_deadline(), *(each.next_deadline() for each in self.filters))
+        return min((at for at in deadlines if at is not None), default=None)
+
+    def handle_deadline(self, now: int) -> None:
+        """Expire what is due; a no-op when early."""
+        self.link.handle_deadline(now)
+        for each in self.filters:
+            each.handle_deadline(now)
+        self._rise(now)
+        self._sink(now)
+
+    def end(self, now: int) -> None:
+        """Give up what is under way and release what is held; what is still for the link is lost, as on the air."""
+        self.link.end(now)
+        self._rise(now)
+
+    def counters(self) -> LinkCounters:
+        """Return what has happened so far: what a filter has sent again counts as the link's retransmissions."""
+        counters = self.link.counters()
+        done = self.filter_counters()
+        return replace(
+            counters,
+            packets=counters.packets - done.retransmissions,
+            retransmissions=counters.retransmissions + done.retransmissions,
+            useful_bytes=counters.useful_bytes - done.retransmitted_bytes,
+            eln_marks=done.eln_marks,
+            suppressed_dupacks=done.suppressed_dupacks,
+        )
+
+    def filter_counters(self) -> FilterCounters:
+        """Return what the filters have done so far."""
+        return sum((each.counters for each in self.filters), FilterCounters())
+
+    def _rise(self, now: int) -> None:
+        """Let what the link has for IP pass the filters, innermost first."""
+        self._note_given_up(now)
+        innermost, *others = reversed(self.filters)
+        while (delivery := self.link.poll_packet()) is not None:
+            innermost.handle_from_link(*delivery, now)
+        below = innermost
+        for above in others:
+            while (found := below.poll_from_link()) is not None:
+                above.handle_from_link(*found, now)
+            below = above
+        while (found := below.poll_from_link()) is not None:
+            self._from_link.append(found)
+
+    def _sink(self, now: int) -> None:
+        """Let what the filters have for the link pass the others, outermost first."""
+        above, *others = self.filters
+        for below in others:
+            while (found := above.poll_to_link()) is not None:
+                below.handle_to_link(*found, now)
+            above = below
+        while (found := above.poll_to_link()) is not None:
+            self._to_link.append(found)
+
+    def _note_given_up(self, now: int) -> None:
+        while (packet := self.link.poll_given_up()) is not None:
+            self._given_up.append(packet)
+            for each in self.filters:
+                each.handle_given_up(packet, now)

@@ -1,0 +1,132 @@
+"""Reading and changing packets without knowing what they are: octets on the live tiers, objects in virtual time.
+
+Rules kept
+- What is no TCP segment, damaged, fragmented, encrypted or of another protocol has no view: it is not ours to touch.
+- A changed packet differs in its options, its lengths and its checksums and in nothing else (DSCP, ECN, hops, urgent
+  pointer and reserved bits stay); the packet that was given is never changed itself.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+from tcpip.segment import HEADER_BYTES, IP_HEADER_BYTES, MAX_OPTION_BYTES, Option, SackBlock, Segment, option_bytes
+from tcpip.wire import PROTOCOL_TCP, SegmentError, emit_options, parse
+
+_MODULUS: Final = 0xFFFF
+
+
+class Access(Protocol):
+    """How a filter looks at packets and changes their options."""
+
+    def view(self, packet: Any) -> Segment | None:
+        """Return the TCP segment in a packet, or None where there is none to be read."""
+
+    def with_option(self, packet: Any, option: Option) -> Any | None:
+        """Return a copy with an option more, the packet itself where it is there, or None where it cannot be.
+
+        Where the header is full the last SACK block goes, the oldest news: the next ACK says it again.
+        """
+
+    def without_option(self, packet: Any, unwanted: Callable[[Option], bool]) -> Any:
+        """Return a copy without the experimental or unknown options that are `unwanted`, or the packet itself."""
+
+
+def _options_with(segment: Segment, option: Option) -> tuple[tuple[SackBlock, ...], tuple[Option, ...]] | None:
+    """SACK blocks and further options of a segment with one more; None where there is no room."""
+    sack, extra = segment.sack, (*segment.extra, option)
+    while option_bytes(sack, segment.timestamps, segment.syn, extra) > MAX_OPTION_BYTES:
+        if len(sack) < 2:
+            return None
+        sack = sack[:-1]
+    return sack, extra
+
+
+def _copy(segment: Segment, sack: tuple[SackBlock, ...], extra: tuple[Option, ...]) -> Segment:
+    return Segment(
+        segment.flow,
+        segment.seq,
+        segment.ack,
+        segment.flags,
+        segment.window,
+        segment.length,
+        segment.payload,
+        sack,
+        segment.timestamps,
+        segment.syn,
+        extra,
+        segment.ecn,
+        segment.number,
+    )
+
+
+class Objects:
+    """Packets of virtual time: segments are themselves, all else is not TCP."""
+
+    def view(self, packet: Any) -> Segment | None:
+        """See Access."""
+        return packet if isinstance(packet, Segment) else None
+
+    def with_option(self, packet: Segment, option: Option) -> Segment | None:
+        """See Access."""
+        if option in packet.extra:
+            return packet
+        found = _options_with(packet, option)
+        return None if found is None else _copy(packet, *found)
+
+    def without_option(self, packet: Segment, unwanted: Callable[[Option], bool]) -> Segment:
+        """See Access."""
+        extra = tuple(option for option in packet.extra if not unwanted(option))
+        return packet if len(extra) == len(packet.extra) else _copy(packet, packet.sack, extra)
+
+
+class Octets:
+    """Packets of the live tiers: IPv4 octets."""
+
+    def view(self, packet: bytes) -> Segment | None:
+        """See Access."""
+        try:
+            return parse(packet)
+        except SegmentError:
+            return None
+
+    def with_option(self, packet: bytes, option: Option) -> bytes | None:
+        """See Access."""
+        segment = self.view(packet)
+        if segment is None:
+            return None
+        if option in segment.extra:
+            return packet
+        found = _options_with(segment, option)
+        return None if found is None else _rewritten(packet, segment, _copy(segment, *found))
+
+    def without_option(self, packet: bytes, unwanted: Callable[[Option], bool]) -> bytes:
+        """See Access."""
+        segment = self.view(packet)
+        if segment is None:
+            return packet
+        extra = tuple(option for option in segment.extra if not unwanted(option))
+        if len(extra) == len(segment.extra):
+            return packet
+        return _rewritten(packet, segment, _copy(segment, segment.sack, extra))
+
+
+def _rewritten(packet: bytes, before: Segment, after: Segment) -> bytes:
+    """Return the octets of `before` with the options of `after`."""
+    payload = packet[before.nbytes - before.length : before.nbytes]
+    options = emit_options(after, after.nbytes - after.length - HEADER_BYTES)
+    head = bytearray(packet[:HEADER_BYTES])
+    head[2:4] = after.nbytes.to_bytes(2, "big")
+    head[10:12] = b"\0\0"
+    head[10:12] = _checksum(bytes(head[:IP_HEADER_BYTES]), 0)
+    head[32] = (HEADER_BYTES - IP_HEADER_BYTES + len(options)) << 2 | head[32] & 0x0F
+    head[36:38] = b"\0\0"
+    tcp = bytes(head[IP_HEADER_BYTES:]) + options + payload
+    pseudo = int.from_bytes(head[12:20], "big") + PROTOCOL_TCP + len(tcp)
+    head[36:38] = _checksum(tcp, pseudo)
+    return bytes(head) + options + payload
+
+
+def _checksum(octets: bytes, start: int) -> bytes:
+    """The Internet checksum (RFC 1071) of octets, beginning with a sum."""
+    total = start + (int.from_bytes(octets, "big") << ((len(octets) & 1) << 3))
+    return (-total % _MODULUS).to_bytes(2, "big")

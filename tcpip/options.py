@@ -1,0 +1,54 @@
+"""The experimental TCP options of this testbed: explicit loss notification and SMART.
+
+Read first: RFC 6994 (kind 253, ExIDs); COMPARISON sections 2.3 and 3.1; RFC 9293 section 3.1: a TCP ignores the options
+it does not know, so a marked packet harms nobody.
+
+| option | octets | on | it says |
+|---|---|---|---|
+| ELN | 253, 4, ExID 0xFADE | an ACK | the segment at the ACK's acknowledgement number was lost by corruption |
+| SMART permitted | 253, 4, ExID 0xFADF | a SYN | send SMART options: they are understood |
+| SMART | 253, 10, ExID 0xFADF, number (4), length (2) | an ACK | the segment that caused this ACK |
+
+The ExIDs are 16-bit ones of our own choice; they are not registered.
+"""
+
+from typing import Final
+
+from tcpip.segment import SYN, Option, Segment
+from tcpip.sequence import MASK
+
+#: RFC 6994 section 3: the experimental option kind
+EXPERIMENTAL: Final = 253
+ELN_EXID: Final = b"\xfa\xde"
+SMART_EXID: Final = b"\xfa\xdf"
+
+ELN: Final = Option(EXPERIMENTAL, ELN_EXID)
+SMART_PERMITTED: Final = Option(EXPERIMENTAL, SMART_EXID)
+_SMART_BYTES: Final = 8
+
+
+def has_eln(segment: Segment) -> bool:
+    """Whether an ACK says that the segment at its acknowledgement number was lost by corruption."""
+    return ELN in segment.extra
+
+
+def permits_smart(segment: Segment) -> bool:
+    """Whether a SYN asks for SMART options."""
+    return bool(segment.flags & SYN) and SMART_PERMITTED in segment.extra
+
+
+def smart_option(seq: int, length: int) -> Option:
+    """Return the option of an ACK that a segment of `length` octets from `seq` (32-bit) has caused.
+
+    Raises OverflowError for numbers that do not fit their fields.
+    """
+    return Option(EXPERIMENTAL, SMART_EXID + seq.to_bytes(4, "big") + length.to_bytes(2, "big"))
+
+
+def smart_of(segment: Segment) -> tuple[int, int] | None:
+    """Return what caused an ACK, as 32-bit [left, right) like a SACK block; None where it does not say."""
+    for kind, data in segment.extra:
+        if kind == EXPERIMENTAL and len(data) == _SMART_BYTES and data.startswith(SMART_EXID):
+            seq = int.from_bytes(data[2:6], "big")
+            return seq, (seq + int.from_bytes(data[6:], "big")) & MASK
+    return None
