@@ -21,7 +21,7 @@ Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/profiles.
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -61,7 +61,7 @@ class Agent:
         if config.get("namespace"):
             enter(config["namespace"])
         self.loop = Loop()
-        self.probe, self._tcp = self._make_tcp(config.get("tcp"))
+        self.probe, self._tcp = self._make_tcp(config.get("tcp"), config.get("receive_buffer_bytes"))
         self._epoch: int | None = None
         self._ticks = 0
         self._expected = sum(_results(work) for work in (*self._send, *self._receive))
@@ -82,12 +82,19 @@ class Agent:
             self.close()
             raise
 
-    def _make_tcp(self, name: str | None) -> tuple[Probe, Tcp]:
-        """Return the TCP this host speaks, and what watches it: the kernel's, or the one that is called user:NAME."""
+    def _make_tcp(self, name: str | None, receive_buffer: int | None) -> tuple[Probe, Tcp]:
+        """Return the TCP this host speaks, and what watches it: the kernel's, or the one that is called user:NAME.
+
+        `receive_buffer` is that one's; None: its profile's.
+        """
         profile = None if name is None else user_profile(name)
         if profile is not None:
-            watch = UserProbe(self.host)
-            return watch, UserTcp(self, watch, self._peer, profile.config)
+            watch, tcp = UserProbe(self.host), profile.config
+            if receive_buffer is not None:
+                tcp = replace(tcp, receive_buffer=receive_buffer)
+            return watch, UserTcp(self, watch, self._peer, tcp)
+        if receive_buffer is not None:
+            raise ValueError("receive_buffer_bytes is for our own TCPs: leave it out, or set tcp to a user:NAME")
         names = {port: flow for work in self._send for port, flow in work.ports().items()}
         return TcpProbe(self.host, names), KernelTcp(self)
 

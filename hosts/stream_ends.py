@@ -110,6 +110,7 @@ class SendingEnd(ABC):
                 "connected_ns": self._connected_ns,
                 "finished_ns": now,
                 "bytes_acked": info.bytes_acked,
+                "bytes_sent": info.bytes_sent,
                 "retransmits": info.retransmits,
                 "timeouts": info.timeouts,
                 "complete": error is None,

@@ -23,9 +23,9 @@ _TCP_INFO_MAX = 512
 _RTO_TO_MSS = struct.Struct("=III")  # rto, ato, snd_mss
 _RTT_TO_CWND = struct.Struct("=IIII")  # rtt, rttvar, snd_ssthresh, snd_cwnd
 _TOTAL_RETRANS = struct.Struct("=I")
-_BYTES_ACKED = struct.Struct("=Q")
+_BYTES = struct.Struct("=Q")
 _TOTAL_RTO = struct.Struct("=H")
-_AT_RTO, _AT_RTT, _AT_TOTAL_RETRANS, _AT_BYTES_ACKED, _AT_TOTAL_RTO = 8, 68, 100, 120, 240
+_AT_RTO, _AT_RTT, _AT_TOTAL_RETRANS, _AT_BYTES_ACKED, _AT_BYTES_SENT, _AT_TOTAL_RTO = 8, 68, 100, 120, 200, 240
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,8 @@ class TcpInfo:
     retransmits: int
     #: RTO expiries; None before Linux 6.7
     timeouts: int | None
+    #: payload, retransmissions included; 0 before Linux 4.19
+    bytes_sent: int = 0
 
     @classmethod
     def parse(cls, payload: bytes) -> "TcpInfo":
@@ -51,7 +53,8 @@ class TcpInfo:
             raise ValueError(f"tcp_info of {len(payload)} octets")
         rto_us, _, mss = _RTO_TO_MSS.unpack_from(payload, _AT_RTO)
         rtt_us, _, ssthresh, cwnd = _RTT_TO_CWND.unpack_from(payload, _AT_RTT)
-        acked = _BYTES_ACKED.unpack_from(payload, _AT_BYTES_ACKED)[0]
+        acked = _BYTES.unpack_from(payload, _AT_BYTES_ACKED)[0]
+        has_bytes_sent = len(payload) >= _AT_BYTES_SENT + 8
         has_timeouts = len(payload) >= _AT_TOTAL_RTO + 2
         return cls(
             state=payload[0],
@@ -62,6 +65,7 @@ class TcpInfo:
             bytes_acked=max(0, acked - 1 - (payload[0] == _FIN_WAIT2)),
             retransmits=_TOTAL_RETRANS.unpack_from(payload, _AT_TOTAL_RETRANS)[0],
             timeouts=_TOTAL_RTO.unpack_from(payload, _AT_TOTAL_RTO)[0] if has_timeouts else None,
+            bytes_sent=_BYTES.unpack_from(payload, _AT_BYTES_SENT)[0] if has_bytes_sent else 0,
         )
 
 

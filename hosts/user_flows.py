@@ -189,4 +189,5 @@ def info_of(connection: Connection) -> TcpInfo:
         bytes_acked=connection.bytes_acked,
         retransmits=connection.counters.retransmits,
         timeouts=connection.counters.timeouts,
+        bytes_sent=connection.counters.bytes_sent,
     )

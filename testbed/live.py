@@ -199,6 +199,7 @@ class _LiveRun:
                 probe_interval_ms=self._scenario.timing.probe_interval_ms,
                 tcp=tcp,
                 delayed_ack=kernel_profile(tcp).delayed_ack,
+                receive_buffer_bytes=self._scenario.receive_buffer_bytes,
             )
             self._hosts[host].tell(config)
 

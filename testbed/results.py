@@ -40,6 +40,8 @@ class FlowSummary:
     intact: bool | None
     retransmits: int = 0
     timeouts: int = 0
+    #: payload the sender's TCP has sent, retransmissions included; 0 where its kernel does not tell
+    bytes_sent: int = 0
     #: short transfers: each one's time
     transfer_s: tuple[float, ...] = ()
 
@@ -159,6 +161,7 @@ def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s:
     receivers = sorted((r for r in reports if r["role"] == "receiver"), key=_index)
     retransmits = sum(r.get("retransmits", 0) for r in senders)
     timeouts = sum(r.get("timeouts", 0) for r in senders)
+    bytes_sent = sum(r.get("bytes_sent", 0) for r in senders)
     received = sum(r["bytes"] for r in receivers)
 
     if isinstance(work, OnOffUdp):
@@ -173,7 +176,7 @@ def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s:
             received = receivers[0].get("bytes_at_duration", received) if receivers else 0
             finished = until_s >= work.start_s + work.duration_s
             span = _span(work, work.duration_s, until_s)
-            return _flow(work, flow, received, span, finished, intact, retransmits, timeouts)
+            return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, bytes_sent)
 
     count = work.count if isinstance(work, Short) else 1
     finished = len(times) == count
@@ -183,7 +186,7 @@ def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s:
         # complete and not merely unspoilt: both ends saw the same stream
         intact = intact and [_stream(s) for s in senders] == [_stream(r) for r in receivers]
     transfers = times if isinstance(work, Short) else ()
-    return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, transfers, duration_s)
+    return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, bytes_sent, transfers, duration_s)
 
 
 def _span(work: Workload, duration_s: float | None, until_s: float) -> tuple[float, float]:
@@ -201,6 +204,7 @@ def _flow(
     intact: bool | None,
     retransmits: int = 0,
     timeouts: int = 0,
+    bytes_sent: int = 0,
     transfer_s: tuple[float, ...] = (),
     duration_s: float | None = None,
 ) -> FlowSummary:
@@ -219,6 +223,7 @@ def _flow(
         intact,
         retransmits,
         timeouts,
+        bytes_sent,
         transfer_s,
     )
 

@@ -3,6 +3,7 @@
 Units are in the names (`rate_bps`, `delay_ms`). docs/scenarios.md describes every key. `scenario_file.py` reads them.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -471,6 +472,8 @@ class Scenario(Part):
     tcp: str = "cubic"
     #: that of h2, where it speaks another one
     tcp_h2: str | None = None
+    #: what the hosts' own TCPs can hold of what has come, and the largest window they offer; None: the profile's
+    receive_buffer_bytes: Bytes | None = None
     link: LinkOptions = LinkOptions()
     channel: Channel
     wired: Wired = Wired()
@@ -502,6 +505,8 @@ class Scenario(Part):
             )
         if self.tcp_h2 is not None:
             check_tcp(self.tier, self.tcp_h2, "tcp_h2")
+        if self.receive_buffer_bytes is not None:
+            self._check_receive_buffer(self.receive_buffer_bytes)
         for side in SIDES:
             buffer_bytes = self.channel.direction(side).mac_buffer_bytes
             if buffer_bytes is not None and buffer_bytes < self.max_frame_bytes:
@@ -514,6 +519,19 @@ class Scenario(Part):
         except RuntimeError as error:
             raise ValueError(f"workloads: {error}") from None
         return self
+
+    def _check_receive_buffer(self, nbytes: int) -> None:
+        tcps = {"tcp": self.tcp} if self.tcp_h2 is None else {"tcp": self.tcp, "tcp_h2": self.tcp_h2}
+        for key, tcp in tcps.items():
+            if self.tier != "model" and not tcp.startswith(USER_PREFIX):
+                raise ValueError(
+                    f"receive_buffer_bytes is for our own TCPs, and {key} {tcp!r} is the kernel's: leave it out, or "
+                    f"set {key} to a user:NAME"
+                )
+            try:
+                replace(USER_PROFILES[user_tcp(tcp)].config, receive_buffer=nbytes)
+            except ValueError as error:
+                raise ValueError(f"receive_buffer_bytes: {tcp}: {error}") from None
 
     def tcp_of(self, host: Host) -> str:
         """Return the TCP a host speaks."""

@@ -112,6 +112,7 @@ def run_host(
         probe_interval_ms=scenario.timing.probe_interval_ms,
         tcp=tcp,
         delayed_ack=kernels.delayed_ack,
+        receive_buffer_bytes=scenario.receive_buffer_bytes,
         again_s=_AGAIN_S,
     )
     said: set[str] = set()

@@ -125,6 +125,7 @@ class StreamSender:
                 "connected_ns": self._connected_ns,
                 "finished_ns": self._clock.now - self._epoch,
                 "bytes_acked": connection.bytes_acked,
+                "bytes_sent": connection.counters.bytes_sent,
                 "retransmits": connection.counters.retransmits,
                 "timeouts": connection.counters.timeouts,
                 "complete": error is None,

@@ -85,8 +85,10 @@ def check_model(scenario: Scenario) -> None:
 
 def tcp_config(scenario: Scenario, host: Host) -> TcpConfig:
     """Return the configuration of a host's userspace TCP on the scenario's MTU."""
+    config = USER_PROFILES[user_tcp(scenario.tcp_of(host))].config
+    receive_buffer = scenario.receive_buffer_bytes or config.receive_buffer
     # IPv4 and TCP headers
-    return replace(USER_PROFILES[user_tcp(scenario.tcp_of(host))].config, mss=scenario.mtu - 40)
+    return replace(config, mss=scenario.mtu - 40, receive_buffer=receive_buffer)
 
 
 class _Simulation:

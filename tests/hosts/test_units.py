@@ -153,16 +153,19 @@ def tcp_info(length: int) -> bytes:
     struct.pack_into("=III", payload, 8, 204_000, 40_000, 1410)
     struct.pack_into("=IIII", payload, 68, 12_500, 100, 0x7FFFFFFF, 10)
     struct.pack_into("=IxxxxxxxxxxxxxxxxQ", payload, 100, 3, 5001)
+    if length >= 208:
+        struct.pack_into("=Q", payload, 200, 9230)
     if length >= 242:
         struct.pack_into("=H", payload, 240, 2)
     return bytes(payload)
 
 
 def test_tcp_info_is_read_by_offset() -> None:
-    expected = TcpInfo(1, 14_100, None, 12.5, 204.0, 5000, 3, 2)
+    expected = TcpInfo(1, 14_100, None, 12.5, 204.0, 5000, 3, 2, 9230)
     assert TcpInfo.parse(tcp_info(248)) == expected
     assert TcpInfo.parse(tcp_info(280)) == expected
     assert TcpInfo.parse(tcp_info(232)) == replace(expected, timeouts=None)
+    assert TcpInfo.parse(tcp_info(200)) == replace(expected, timeouts=None, bytes_sent=0)
     half_closed = b"\x05" + tcp_info(248)[1:]
     assert TcpInfo.parse(half_closed).bytes_acked == 4999
     with pytest.raises(ValueError, match="tcp_info of 100 octets"):

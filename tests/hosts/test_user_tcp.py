@@ -117,7 +117,7 @@ def test_both_ways_intact_with_every_option_agreed(net: Network, pair: Pair, los
         assert (sent["complete"], received["complete"], received["intact"]) == (True, True, True)
         assert sent["sha256"] == received["sha256"]
         assert sent["bytes"] == received["bytes"] == sent["bytes_acked"] == size
-        assert (sent["retransmits"] > 0) == (loss > 0)
+        assert (sent["retransmits"] > 0) == (sent["bytes_sent"] > size) == (loss > 0)
     # nobody found anything that belongs to no connection, nor did the kernels behind our stacks see a segment
     assert not [segment for _, segment in passed if segment.flags & RST]
     for host, tcp in zip(HOSTS, pair, strict=True):
@@ -178,6 +178,22 @@ def test_all_workloads_arrive_intact(net: Network, pair: Pair) -> None:
     # UDP is the kernel's business
     [sent_udp], [received_udp] = of(results, "sender", "udp"), of(results, "receiver", "udp")
     assert received_udp["packets"] == sent_udp["packets"] > 0
+
+
+def test_the_receive_buffer_can_be_given(net: Network) -> None:
+    with Bridge(net) as bridge:
+        _, results = run(net, ("user:sack", "user:sack"), [Bulk(bytes=100_000)], receive_buffer_bytes=8192)
+    [sent] = of(results, "sender", "bulk")
+    assert (sent["complete"], sent["bytes_sent"]) == (True, 100_000)
+    assert {segment.window for way, segment in segments(bridge) if segment.flags & SYN} == {8192}
+    assert max(segment.window for _, segment in segments(bridge)) == 8192
+
+
+def test_a_kernels_receive_buffer_is_not_ours_to_give(net: Network) -> None:
+    [config, _] = configs(net, ("cubic", "cubic"), [Bulk(bytes=1)], receive_buffer_bytes=8192)
+    agent = AgentProcess(config)
+    assert agent.wait_for("error")["error"].startswith("receive_buffer_bytes is for our own TCPs")
+    assert agent.close() == 2
 
 
 def test_the_probe_tells_of_our_connections(net: Network) -> None:

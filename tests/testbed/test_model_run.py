@@ -349,6 +349,37 @@ def test_both_hosts_may_speak_different_tcps() -> None:
     assert timestamps == {None: 12, "reference": 0}
 
 
+def test_what_is_under_way_fits_the_receive_buffer() -> None:
+    class InFlight(Log):
+        """Keeps the most octets that were sent and not acknowledged."""
+
+        most, end, acked = 0, 0, 0
+
+        def sent(self, flow: str, segment: Segment, now: int) -> None:
+            if segment.length:
+                self.end = max(self.end, segment.seq + segment.length)
+                self.most = max(self.most, self.end - self.acked)
+
+        def received(self, flow: str, segment: Segment, now: int) -> None:
+            self.acked = segment.ack
+
+    most = {}
+    for nbytes in (None, 8192):
+        log = InFlight()
+        summary = simulate(model(tcp="reference", receive_buffer_bytes=nbytes), log)
+        assert summary.finished
+        most[nbytes] = log.most
+    assert 8192 - 1460 < most[8192] <= 8192 < (most[None] or 0)
+
+
+def test_octets_sent_again_count_as_sent() -> None:
+    log = Log()
+    summary = simulate(model(channel={"per": 0.05}, workloads=[{"kind": "bulk", "bytes": 500_000}]), log)
+    [flow] = summary.flows
+    assert flow.retransmits > 10
+    assert flow.bytes_sent == sum(length for _, length, _ in log.sent_segments) > flow.bytes
+
+
 def test_a_run_that_is_not_finished_ends_at_its_limit() -> None:
     run = model(workloads=[{"kind": "bulk", "bytes": 100_000_000}], limit_s=7)
     summary = simulate(run)

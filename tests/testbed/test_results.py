@@ -25,6 +25,7 @@ def sender(index: int = 0, **values: Any) -> dict[str, Any]:
         "sha256": "aa",
         "started_ns": S // 2,
         "finished_ns": 5 * S // 2,
+        "bytes_sent": 1300,
         "retransmits": 3,
         "timeouts": 1,
         "complete": True,
@@ -55,7 +56,7 @@ def test_a_transfer_by_size_lasts_from_the_first_syn_to_its_end() -> None:
     assert (flow.bytes, flow.duration_s, flow.start_s, flow.end_s) == (1000, 2.0, 0.5, 2.5)
     assert flow.goodput_bps == 4000
     assert (flow.finished, flow.intact) == (True, True)
-    assert (flow.retransmits, flow.timeouts) == (3, 1)
+    assert (flow.retransmits, flow.timeouts, flow.bytes_sent) == (3, 1, 1300)
     assert flow.transfer_s == ()
 
 
