@@ -147,15 +147,23 @@ class Connection:
         """Take up to `most` of the received octets."""
         return self._receiver.read(most)
 
-    def discard(self) -> int:
-        """Take all received octets unseen, as an application does that only counts; return how many."""
-        return self._receiver.discard()
+    def discard(self, most: int | None = None) -> int:
+        """Take all received octets, or up to `most`, unseen, as an application does that only counts; return how many.
+
+        What is not taken keeps the window small.
+        """
+        return self._receiver.discard(most)
+
+    @property
+    def fin_received(self) -> bool:
+        """Whether the peer's FIN has come and everything before it, read or not."""
+        receiver = self._receiver
+        return receiver.fin is not None and receiver.nxt > receiver.fin
 
     @property
     def at_end(self) -> bool:
         """Whether the peer's FIN has come and everything before it was read."""
-        receiver = self._receiver
-        return receiver.fin is not None and receiver.nxt > receiver.fin and not receiver.readable
+        return self.fin_received and not self._receiver.readable
 
     def close(self, now: int) -> None:
         """Send what was written, then FIN. Octets can still be received. No-op when closed already.

@@ -104,11 +104,13 @@ class Receiver:
         self._read(len(octets))
         return octets
 
-    def discard(self) -> int:
-        """Take everything unseen; return how many octets."""
+    def discard(self, most: int | None = None) -> int:
+        """Take everything, or up to `most` octets, unseen; return how many."""
         count = self.readable
+        if most is not None and most < count:
+            count = most
         if count:
-            self._octets.clear()
+            del self._octets[:count]
             self._read(count)
         return count
 

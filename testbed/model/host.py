@@ -148,6 +148,7 @@ class Host:
         #: by the direction that comes in
         self._receivers: dict[Flow, Deliver] = {}
         self._listeners: dict[int, tuple[TcpConfig, Callable[[Socket], Application]]] = {}
+        self._listener_to_all: tuple[TcpConfig, Callable[[Socket], Application]] | None = None
         self._datagrams: dict[int, Callable[[Datagram], None]] = {}
         self._next_port = _FIRST_PORT
 
@@ -155,7 +156,10 @@ class Host:
         self, config: TcpConfig, address: int, port: int, application: Application, tap: Tap | None = None
     ) -> Socket:
         """Open a connection to a port of another host."""
-        flow = self._free_flow(address, port)
+        return self.open(config, self._free_flow(address, port), application, tap)
+
+    def open(self, config: TcpConfig, flow: Flow, application: Application, tap: Tap | None = None) -> Socket:
+        """Open a connection from an address and a port of one's choice, which no connection has."""
         socket = self._socket(config, flow, tap)
         socket.application = application
         socket.connection.connect(self.clock.now)
@@ -165,6 +169,15 @@ class Host:
     def listen(self, config: TcpConfig, port: int, accept: Callable[[Socket], Application]) -> None:
         """Let others connect to a port; `accept` makes the application of each connection, once it is open."""
         self._listeners[port] = (config, accept)
+
+    def listen_to_all(self, config: TcpConfig, accept: Callable[[Socket], Application]) -> None:
+        """Let others connect to every address and port that comes along, but for ports that have listeners."""
+        self._listener_to_all = (config, accept)
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are, those in TIME-WAIT included."""
+        return len(self._receivers)
 
     def bind(self, port: int, receive: Callable[[Datagram], None]) -> None:
         """Hand the datagrams that come to a port to `receive`."""
@@ -187,7 +200,7 @@ class Host:
         self._receivers.pop(flow.reversed(), None)
 
     def _handle_unknown(self, segment: Segment) -> None:
-        listener = self._listeners.get(segment.flow.destination_port)
+        listener = self._listeners.get(segment.flow.destination_port, self._listener_to_all)
         if listener is not None and segment.flags & (SYN | ACK | RST) == SYN:
             config, accept = listener
             socket = self._socket(config, segment.flow.reversed())
