@@ -1,6 +1,7 @@
 """The link schemes by name. A new scheme is a module beside this one and a line here."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from linklayer import plain
@@ -39,4 +40,11 @@ SLACP = Scheme(
     link_type=LINKTYPE_USER0,
 )
 
-SCHEMES: Mapping[str, Scheme] = MappingProxyType({scheme.name: scheme for scheme in (NONE, SLACP)})
+SPLIT = replace(
+    NONE,
+    name="split",
+    summary="the base station splits TCP connections in two, Reno on the wireless side",
+    split="reno",
+)
+
+SCHEMES: Mapping[str, Scheme] = MappingProxyType({scheme.name: scheme for scheme in (NONE, SLACP, SPLIT)})

@@ -149,6 +149,9 @@ class Host:
         self._receivers: dict[Flow, Deliver] = {}
         self._listeners: dict[int, tuple[TcpConfig, Callable[[Socket], Application]]] = {}
         self._listener_to_all: tuple[TcpConfig, Callable[[Socket], Application]] | None = None
+        self._most: int | None = None
+        #: SYNs that were not heard
+        self.refusals = 0
         self._datagrams: dict[int, Callable[[Datagram], None]] = {}
         self._next_port = _FIRST_PORT
 
@@ -170,14 +173,17 @@ class Host:
         """Let others connect to a port; `accept` makes the application of each connection, once it is open."""
         self._listeners[port] = (config, accept)
 
-    def listen_to_all(self, config: TcpConfig, accept: Callable[[Socket], Application]) -> None:
-        """Let others connect to every address and port that comes along, but for ports that have listeners."""
-        self._listener_to_all = (config, accept)
+    def listen_to_all(self, config: TcpConfig, accept: Callable[[Socket], Application], most: int) -> None:
+        """Let others connect to every address and port that comes along, but for ports that have listeners.
 
-    @property
-    def connections(self) -> int:
-        """How many connections there are, those in TIME-WAIT included."""
-        return len(self._receivers)
+        While there are `most` connections, those in TIME-WAIT included, a SYN that would make another is not heard.
+        """
+        self._listener_to_all = (config, accept)
+        self._most = most
+
+    def has(self, flow: Flow) -> bool:
+        """Whether there is a connection that sends in this direction."""
+        return flow.reversed() in self._receivers
 
     def bind(self, port: int, receive: Callable[[Datagram], None]) -> None:
         """Hand the datagrams that come to a port to `receive`."""
@@ -202,6 +208,9 @@ class Host:
     def _handle_unknown(self, segment: Segment) -> None:
         listener = self._listeners.get(segment.flow.destination_port, self._listener_to_all)
         if listener is not None and segment.flags & (SYN | ACK | RST) == SYN:
+            if self._most is not None and len(self._receivers) >= self._most:
+                self.refusals += 1
+                return
             config, accept = listener
             socket = self._socket(config, segment.flow.reversed())
             socket.application = _Accepting(socket, accept)

@@ -18,8 +18,9 @@ from testbed.links import make_link
 from testbed.medium import buffer_bytes, make_hop, make_rng
 from testbed.model.clock import Clock
 from testbed.model.host import Host
+from testbed.model.split import Splitter, split_configs
 from testbed.model.station import ModelStation, join
-from testbed.model.wire import Wire
+from testbed.model.wire import Deliver, Wire
 from testbed.scenario import MS, Scenario, Side
 
 #: the LAN between h1 and its station, and what a scenario's `wired` begins with (SLACP section 4)
@@ -48,19 +49,38 @@ class LinkNetwork:
         to_st = Wire(clock, lambda packet: st.send(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
         wired = scenario.wired
         to_bas = Wire(
-            clock, lambda packet: bas.send(packet), rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS)
+            clock, lambda packet: enter_bas(packet), rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS)
         )
         h1 = Host(clock, int(addresses.h1.ip), to_st.send, make_rng(scenario.seed, "iss", "h1"))
         h2 = Host(clock, int(addresses.h2.ip), to_bas.send, make_rng(scenario.seed, "iss", "h2"))
         to_h1 = Wire(clock, h1.deliver, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
         to_h2 = Wire(clock, h2.deliver, rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS))
-        st = self._station("up", to_h1, judged)
-        bas = self._station("down", to_h2, judged)
+        #: where the scheme splits TCP connections
+        self.splitter = self._splitter(to_h2.send, lambda packet: bas.send(packet))
+        st = self._station("up", to_h1.send, judged)
+        bas = self._station("down", to_h2.send if self.splitter is None else self.splitter.handle_wireless, judged)
+        enter_bas = bas.send if self.splitter is None else self.splitter.handle_wired
         self.hosts: Mapping[HostName, Host] = {"h1": h1, "h2": h2}
         self.stations: Mapping[Side, ModelStation] = {"up": st, "down": bas}
         join(st, bas)
 
-    def _station(self, side: Side, lan: Wire, judged: Judged | None) -> ModelStation:
+    def _splitter(self, send_wired: Deliver, send_wireless: Deliver) -> Splitter | None:
+        scenario = self._scenario
+        profile = SCHEMES[scenario.link.scheme].split
+        if profile is None:
+            return None
+        wired, wireless = split_configs(scenario, profile)
+        return Splitter(
+            self.clock,
+            wired=wired,
+            wireless=wireless,
+            buffer_bytes=scenario.link.split_buffer_bytes,
+            send_wired=send_wired,
+            send_wireless=send_wireless,
+            rng=make_rng(scenario.seed, "iss", "bas"),
+        )
+
+    def _station(self, side: Side, deliver: Deliver, judged: Judged | None) -> ModelStation:
         scenario, clock = self._scenario, self.clock
         scheme = SCHEMES[scenario.link.scheme]
         out = scenario.channel.direction(side)
@@ -76,7 +96,7 @@ class LinkNetwork:
             queues=tuple(DropTail(ip_queue_bytes) for _ in range(_CHANNELS)),
             classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
             max_frame_bytes=max_frame_bytes,
-            deliver=lan.send,
+            deliver=deliver,
             judged=None if judged is None else lambda arrival: judged(side, arrival),
         )
 

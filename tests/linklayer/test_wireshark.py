@@ -337,7 +337,9 @@ def test_it_is_lua_of_later_wiresharks_too() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_every_scheme_has_a_link_type_and_words_of_its_own() -> None:
-    assert len({scheme.link_type for scheme in SCHEMES.values()}) == len(SCHEMES)
+def test_every_wire_format_has_a_link_type_and_words_of_its_own() -> None:
+    formats = {(scheme.link_type, scheme.emit, scheme.parse, scheme.describe) for scheme in SCHEMES.values()}
+    assert len({scheme.link_type for scheme in SCHEMES.values()}) == len(formats)
+    assert len({scheme.emit for scheme in SCHEMES.values()}) == len(formats)
     for scheme in SCHEMES.values():
         assert not scheme.describe(b"").intact
