@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hosts.split_counters import SplitCounters
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload
 from linklayer.schemes import SCHEMES
 from telemetry.records import LinkRecord
@@ -92,8 +93,12 @@ class Summary:
     changes: int
     finished: bool
     intact: bool
+    #: whether what TCP has acknowledged to a sender has reached its receiver's host; not where connections are split
+    end_to_end_acks: bool = True
     flows: tuple[FlowSummary, ...] = ()
     link: Mapping[str, LinkSummary] = field(default_factory=dict)
+    #: of the base station, where connections are split
+    split: SplitCounters | None = None
     folder: str | None = None
 
 
@@ -111,10 +116,12 @@ def summarize(
     sent_bits: Mapping[Side, Sequence[tuple[float, float]]],
     until_s: float,
     changes: int,
+    split: SplitCounters | None = None,
 ) -> Summary:
     """Join all that was said in a run that went on until `until_s`.
 
-    `finals` are the stations' last words by the side they transmit on, `sent_bits` what they had sent over time (s).
+    `finals` are the stations' last words by the side they transmit on, `sent_bits` what they had sent over time (s),
+    `split` is what a base station counted that splits connections.
     """
     workloads = scenario.make_workloads()
     by_flow: dict[str, list[EndReport]] = {flow: [] for work in workloads for flow in work.ports().values()}
@@ -149,8 +156,10 @@ def summarize(
         changes=changes,
         finished=all(flow.finished for flow in flows),
         intact=all(flow.intact is not False for flow in flows),
+        end_to_end_acks=SCHEMES[scenario.link.scheme].split is None,
         flows=flows,
         link={side: summarize_link(finals[side], finals[other(side)], until_s) for side in SIDES},
+        split=split,
         folder=folder,
     )
 

@@ -129,6 +129,10 @@ LEGEND = (
     "PER: frames lost on the air; left: packets the link did not repair; ARQ, TCP: retransmissions of the link and "
     "of TCP; FEC: redundancy frames; RTO: timeouts; late: events the machine was late for"
 )
+SPLIT_NOTE = (
+    "Connections are split at the base station, which acknowledges what it has only stored: end-to-end ACK semantics "
+    "are lost. TCP and RTO are those of the hosts."
+)
 
 
 def table(summaries: Sequence[Summary], title: str) -> Table:
@@ -137,7 +141,7 @@ def table(summaries: Sequence[Summary], title: str) -> Table:
         title=title,
         title_style="bold",
         header_style="bold",
-        caption=LEGEND,
+        caption=LEGEND if all(s.end_to_end_acks for s in summaries) else f"{LEGEND}\n{SPLIT_NOTE}",
         caption_justify="left",
         # lines between eleven columns, and blanks on both sides of each, take half of a terminal
         box=box.SIMPLE_HEAD,

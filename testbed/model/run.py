@@ -163,6 +163,7 @@ class _Simulation:
             sent_bits=self._sent_bits,
             until_s=until_ns / 1e9,
             changes=0,
+            split=None if network.splitter is None else network.splitter.counters(),
         )
 
     def _judged(self, side: Side, arrival: Arrival[Any]) -> None:

@@ -17,11 +17,12 @@ Lost: what is acknowledged to a sender has reached BAS and not its receiver.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Final
 
+from hosts.split_counters import SplitCounters
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
 from hosts.tcp.connection import Connection, State
 from hosts.tcp.profiles import USER_PROFILES
@@ -37,20 +38,6 @@ from testbed.scenario import Scenario, user_tcp
 MAX_CONNECTIONS: Final = 16_384
 #: the states in which a side still has something to lose
 _ALIVE = TO_BE_RESET | {State.SYN_SENT}
-
-
-@dataclass(slots=True)
-class SplitCounters:
-    """What a splitting base station has done so far."""
-
-    #: end-to-end connections, and SYNs there was no room for
-    connections: int = 0
-    refusals: int = 0
-    #: the most octets held of one connection in one direction
-    peak_bytes: int = 0
-    #: of BAS's own TCP towards the mobile host
-    retransmissions: int = 0
-    timeouts: int = 0
 
 
 def split_configs(scenario: Scenario, profile: str) -> tuple[TcpConfig, TcpConfig]:

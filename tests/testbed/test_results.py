@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hosts.split_counters import SplitCounters
 from hosts.workloads import Bulk, OnOffUdp, Short
 from telemetry.records import RECORD_TYPES
 from testbed.results import FlowSummary, LinkSummary, Summary, rise, summarize_flow, summarize_link
@@ -227,7 +228,7 @@ def test_a_summary_is_json() -> None:
     assert json.loads(text)["flows"][0]["flow"] == "bulk"
 
 
-@pytest.mark.parametrize("kind", [Summary, FlowSummary, LinkSummary, *RECORD_TYPES])
+@pytest.mark.parametrize("kind", [Summary, FlowSummary, LinkSummary, SplitCounters, *RECORD_TYPES])
 def test_the_document_has_every_field(kind: Any) -> None:
     text = (Path(__file__).parents[2] / "docs" / "runs.md").read_text()
     documented = {name for quoted in re.findall(r"`([a-z_, ]+)`", text) for name in quoted.split(", ")}

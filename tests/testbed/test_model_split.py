@@ -1,0 +1,469 @@
+"""A base station that splits TCP connections, in virtual time."""
+
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channel.errors import ERASED, INTACT, Bernoulli, ErrorModel, Verdict
+from hosts.tcp.config import MS, SECOND, TcpConfig
+from tcpip.segment import SYN, Flow, Segment, SynOptions
+from testbed.model import split
+from testbed.model.applications import Counter, Result, StreamReceiver, StreamSender
+from testbed.model.clock import Clock
+from testbed.model.host import Host, Socket
+from testbed.model.network import LinkNetwork
+from testbed.model.packets import Datagram
+from testbed.model.run import simulate
+from testbed.model.split import Splitter
+from testbed.model.wire import Wire
+from tests.testbed.model_runs import model
+
+MOBILE, FIXED = 1, 2
+PORT = 80
+PLAIN = TcpConfig(
+    mss=1000, initial_window=10, delayed_ack_ns=0, window_scaling=False, timestamps=False, recovery="newreno"
+)
+LIMIT = 20_000
+DELAY_NS = 10 * MS
+
+
+class Gap:
+    """A link that loses everything from one time to another."""
+
+    def __init__(self, start: int, end: int) -> None:
+        self._start, self._end = start, end
+
+    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
+        return ERASED if self._start <= start < self._end else INTACT
+
+
+class Path:
+    """The mobile host 1, the base station and the fixed host 2; `errors` are made for each direction of the radio."""
+
+    def __init__(
+        self,
+        errors: Callable[[], ErrorModel | None] = lambda: None,
+        *,
+        limit: int = LIMIT,
+        config: TcpConfig = PLAIN,
+        wireless_bps: int = 1_000_000,
+        wired_bps: int = 10_000_000,
+    ) -> None:
+        clock = self.clock = Clock()
+        self.to_base = Wire(clock, self._into_base_by_wire, rate_bps=wired_bps, delay_ns=DELAY_NS)
+        self.to_fixed = Wire(clock, self._to_fixed, rate_bps=wired_bps, delay_ns=DELAY_NS)
+        self.down = Wire(clock, self._to_mobile, rate_bps=wireless_bps, delay_ns=DELAY_NS, errors=errors())
+        self.up = Wire(clock, self._into_base_by_air, rate_bps=wireless_bps, delay_ns=DELAY_NS, errors=errors())
+        self.mobile = Host(clock, MOBILE, self.up.send, Random(1))
+        self.fixed = Host(clock, FIXED, self.to_base.send, Random(2))
+        at_base = replace(config, receive_buffer=min(limit, 65_535))
+        self.splitter = Splitter(
+            clock,
+            wired=at_base,
+            wireless=at_base,
+            buffer_bytes=limit,
+            send_wired=self.to_fixed.send,
+            send_wireless=self.down.send,
+            rng=Random(3),
+        )
+        self.came_to_fixed: list[Any] = []
+        self.came_to_mobile: list[Any] = []
+        self.sent: list[Result] = []
+        self.received: list[Result] = []
+        self.counter = Counter()
+        self.config = config
+
+    def _into_base_by_wire(self, packet: Any) -> None:
+        self.splitter.handle_wired(packet)
+
+    def _into_base_by_air(self, packet: Any) -> None:
+        self.splitter.handle_wireless(packet)
+
+    def _to_fixed(self, packet: Any) -> None:
+        self.came_to_fixed.append(packet)
+        self.fixed.deliver(packet)
+
+    def _to_mobile(self, packet: Any) -> None:
+        self.came_to_mobile.append(packet)
+        self.mobile.deliver(packet)
+
+    def listen(self, host: Host, port: int = PORT) -> None:
+        def accept(socket: Socket) -> StreamReceiver:
+            return StreamReceiver(host, socket, self.counter, done=self.received.append)
+
+        host.listen(self.config, port, accept)
+
+    def send(self, host: Host, nbytes: int | None, port: int = PORT) -> StreamSender:
+        to = FIXED if host is self.mobile else MOBILE
+        return StreamSender(host, to, port, self.config, limit=nbytes, done=self.sent.append)
+
+    def run(self, until: int | None = None) -> None:
+        self.clock.run(until=until)
+
+    def assert_nothing_left(self) -> None:
+        """All connections are over, and no part holds anything."""
+        hosts = [self.mobile, self.fixed, *self.splitter._hosts.values()]
+        assert [host._receivers for host in hosts] == [{}] * 4
+        assert self.splitter._pairs == {}
+
+
+class Talker:
+    """An application that does as it is told when it is called, and keeps what it has seen."""
+
+    def __init__(self, do: Callable[["Talker", int], None] = lambda talker, now: None) -> None:
+        self.do = do
+        self.socket: Socket | None = None
+        self.read = 0
+        self.ended_at: int | None = None
+
+    def handle(self, now: int) -> None:
+        if self.socket is None:
+            return
+        self.read += self.socket.connection.discard()
+        if self.ended_at is None and self.socket.connection.at_end:
+            self.ended_at = now
+        self.do(self, now)
+
+
+def talk(path: Path, there: Talker, here: Talker) -> None:
+    """Let `here` at the fixed host connect to `there` at the mobile host."""
+
+    def accept(socket: Socket) -> Talker:
+        there.socket = socket
+        return there
+
+    path.mobile.listen(PLAIN, PORT, accept)
+    here.socket = path.fixed.connect(PLAIN, MOBILE, PORT, here)
+
+
+# -- streams -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sender", ["mobile", "fixed"])
+def test_a_stream_goes_through_whole(sender: str) -> None:
+    path = Path()
+    host, peer = (path.mobile, path.fixed) if sender == "mobile" else (path.fixed, path.mobile)
+    path.listen(peer)
+    path.send(host, 300_000)
+    path.run()
+    [sent], [received] = path.sent, path.received
+    assert (sent["complete"], received["complete"], received["bytes"]) == (True, True, 300_000)
+    path.assert_nothing_left()
+    counters = path.splitter.counters()
+    assert (counters.connections, counters.retransmissions) == (1, 0)
+
+
+def test_each_end_sees_the_other_ones_address_and_port() -> None:
+    path = Path()
+    path.listen(path.mobile)
+    path.send(path.fixed, 5000)
+    path.run()
+    [flow] = {packet.flow for packet in path.came_to_mobile}
+    assert (flow.source, flow.destination, flow.destination_port) == (FIXED, MOBILE, PORT)
+    assert {packet.flow for packet in path.came_to_fixed} == {flow.reversed()}
+
+
+def test_losses_on_the_air_are_repaired_there_and_the_wired_sender_sees_none() -> None:
+    rng = Random(7)
+    path = Path(lambda: Bernoulli(0.05, rng))
+    path.listen(path.mobile)
+    sender = path.send(path.fixed, 500_000)
+    path.run()
+    assert path.received[0]["bytes"] == 500_000
+    assert (sender.connection.counters.fast_retransmits, sender.connection.counters.timeouts) == (0, 0)
+    assert path.splitter.counters().retransmissions >= path.down.corrupted > 10
+    path.assert_nothing_left()
+
+
+def test_both_ends_send_at_once_in_several_connections() -> None:
+    rng = Random(8)
+    path = Path(lambda: Bernoulli(0.02, rng))
+    for i in range(3):
+        path.listen(path.mobile, PORT + i)
+        path.listen(path.fixed, PORT + i)
+        path.send(path.fixed, 60_000 + i, PORT + i)
+        path.send(path.mobile, 80_000 + i, PORT + i)
+    path.run()
+    wanted = [60_000, 60_001, 60_002, 80_000, 80_001, 80_002]
+    assert sorted(result["bytes"] for result in path.received) == wanted
+    assert all(result["complete"] for result in path.sent + path.received)
+    assert path.splitter.counters().connections == 6
+    path.assert_nothing_left()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    per=st.sampled_from([0.0, 0.01, 0.1, 0.3]),
+    limit=st.sampled_from([300, 4000, 20_000, 200_000]),
+    sizes=st.lists(st.tuples(st.booleans(), st.integers(0, 60_000)), min_size=1, max_size=4),
+    recovery=st.sampled_from(["reno", "newreno", "sack"]),
+    modern=st.booleans(),
+)
+def test_whatever_is_lost_streams_arrive_whole_and_the_buffer_keeps_its_bound(
+    seed: int, per: float, limit: int, sizes: list[tuple[bool, int]], recovery: Any, modern: bool
+) -> None:
+    rng = Random(seed)
+    config = replace(PLAIN, recovery=recovery, window_scaling=modern, timestamps=modern, delayed_ack_ns=100 * MS)
+    path = Path(lambda: Bernoulli(per, rng), limit=limit, config=config)
+    for i, (down, nbytes) in enumerate(sizes):
+        path.listen(path.mobile if down else path.fixed, PORT + i)
+        path.send(path.fixed if down else path.mobile, nbytes, PORT + i)
+    path.run()
+    assert sorted(result["bytes"] for result in path.received) == sorted(nbytes for _, nbytes in sizes)
+    # where a last ACK is lost for ever, only the side that knows less complains
+    assert path.splitter.counters().peak_bytes <= limit
+    path.assert_nothing_left()
+
+
+# -- the buffer ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("limit", [4000, 20_000, 65_536, 200_000])
+@pytest.mark.parametrize("sender", ["mobile", "fixed"])
+def test_a_sender_waits_while_the_other_side_stalls(sender: str, limit: int) -> None:
+    stall, end = 1 * SECOND, 5 * SECOND
+    path = Path(limit=limit, wireless_bps=10_000_000)
+    stalling = path.down if sender == "fixed" else path.to_fixed
+    stalling._judge = Gap(stall, end).judge
+    host, peer = (path.mobile, path.fixed) if sender == "mobile" else (path.fixed, path.mobile)
+    path.listen(peer)
+    stream = path.send(host, 5_000_000)
+    path.run(until=end - 1)
+    held = stream.connection.bytes_acked - path.counter.nbytes
+    # full to the last segment: one that does not fit is not sent
+    assert limit - 1000 < held <= limit
+    assert path.splitter.counters().peak_bytes == held
+    assert not path.sent
+    path.run()
+    assert path.received[0]["bytes"] == 5_000_000
+    assert path.splitter.counters().peak_bytes <= limit
+    assert stream.connection.counters.timeouts == 0
+    path.assert_nothing_left()
+
+
+def test_the_buffer_counts_each_direction_and_connection_by_itself() -> None:
+    path = Path()
+    path.down._judge = Gap(1 * SECOND, 4 * SECOND).judge
+    path.listen(path.mobile, PORT)
+    path.listen(path.mobile, PORT + 1)
+    one, other = path.send(path.fixed, 800_000, PORT), path.send(path.fixed, 800_000, PORT + 1)
+    path.run(until=4 * SECOND - 1)
+    assert one.connection.bytes_acked + other.connection.bytes_acked - path.counter.nbytes > 2 * (LIMIT - 1000)
+    assert path.splitter.counters().peak_bytes <= LIMIT
+    path.run()
+    assert [result["bytes"] for result in path.received] == [800_000] * 2
+
+
+# -- ends ----------------------------------------------------------------------------------------------------
+
+
+def test_half_closed_a_connection_still_carries_the_other_direction() -> None:
+    path = Path()
+
+    def answer(talker: Talker, now: int) -> None:
+        assert talker.socket is not None
+        if talker.ended_at == now:
+            talker.socket.connection.write(50_000)
+            talker.socket.connection.close(now)
+
+    def ask(talker: Talker, now: int) -> None:
+        assert talker.socket is not None
+        if talker.socket.connection.connected and not talker.socket.connection.bytes_acked:
+            talker.socket.connection.write(3000)
+            talker.socket.connection.close(now)
+            talker.do = lambda talker, now: None
+
+    there, here = Talker(answer), Talker(ask)
+    talk(path, there, here)
+    path.run()
+    assert (there.read, here.read) == (3000, 50_000)
+    assert there.ended_at is not None
+    assert here.ended_at is not None
+    assert here.ended_at > there.ended_at
+    path.assert_nothing_left()
+
+
+def test_a_connection_that_ends_at_once_ends_at_the_other_side_too() -> None:
+    path = Path()
+    there = Talker(lambda talker, now: talker.socket.connection.close(now) if talker.ended_at else None)  # type: ignore[union-attr]
+    here = Talker(
+        lambda talker, now: talker.socket.connection.close(now) if talker.socket.connection.connected else None
+    )  # type: ignore[union-attr]
+    talk(path, there, here)
+    path.run()
+    assert there.ended_at is not None
+    assert here.ended_at is not None
+    path.assert_nothing_left()
+
+
+@pytest.mark.parametrize("who", ["mobile", "fixed"])
+def test_a_reset_goes_on_to_the_other_end(who: str) -> None:
+    path = Path()
+    there, here = Talker(), Talker()
+    talk(path, there, here)
+    path.run(until=SECOND)
+    assert here.socket is not None
+    assert there.socket is not None
+    here.socket.connection.write(5000)
+    here.socket.pump()
+    path.run(until=2 * SECOND)
+    assert there.read == 5000
+    resetting, other = (there, here) if who == "mobile" else (here, there)
+    assert resetting.socket is not None
+    assert other.socket is not None
+    resetting.socket.abort()
+    path.run()
+    assert other.socket.connection.error == "reset by the peer"
+    path.assert_nothing_left()
+
+
+@pytest.mark.parametrize("who", ["mobile", "fixed"])
+def test_a_connection_nobody_takes_is_reset(who: str) -> None:
+    path = Path()
+    sender = path.send(path.mobile if who == "mobile" else path.fixed, 100_000)
+    path.run()
+    # it was accepted by the base station before that knew
+    assert sender.connected
+    assert path.sent[0]["error"] == "reset by the peer"
+    path.assert_nothing_left()
+
+
+def test_a_mobile_host_that_does_not_answer_ends_the_connection() -> None:
+    path = Path(lambda: Gap(0, 10_000 * SECOND), config=replace(PLAIN, syn_retries=2))
+    path.send(path.fixed, 100_000)
+    path.run()
+    # 1, 2 and 4 s
+    assert path.sent[0]["error"] == "reset by the peer"
+    assert 7 * SECOND <= path.sent[0]["finished_ns"] < 8 * SECOND
+    path.assert_nothing_left()
+
+
+def test_a_mobile_host_that_is_gone_ends_the_connection() -> None:
+    path = Path(lambda: Gap(2 * SECOND, 10_000 * SECOND), config=replace(PLAIN, data_retries=3))
+    path.listen(path.mobile)
+    path.send(path.fixed, 5_000_000)
+    path.run(until=200 * SECOND)
+    assert path.sent[0]["error"] == "reset by the peer"
+    assert path.splitter._pairs == {}
+
+
+def test_what_is_acknowledged_may_never_arrive() -> None:
+    # the semantics that are lost: the sender has closed and knows of no failure when the last hop fails
+    path = Path(config=replace(PLAIN, data_retries=3))
+    path.down._judge = Gap(1 * SECOND, 10_000 * SECOND).judge
+    there, here = Talker(), Talker()
+    talk(path, there, here)
+    path.run(until=SECOND)
+    assert here.socket is not None
+    here.socket.connection.write(10_000)
+    here.socket.pump()
+    path.run(until=2 * SECOND)
+    assert (here.socket.connection.bytes_acked, there.read) == (10_000, 0)
+
+
+# -- what else comes -----------------------------------------------------------------------------------------
+
+
+def test_datagrams_pass() -> None:
+    path = Path()
+    came: list[Datagram] = []
+    for host in (path.mobile, path.fixed):
+        host.bind(9, came.append)
+    down = Datagram(Flow(FIXED, 9, MOBILE, 9), 500, 1, 0)
+    up = Datagram(Flow(MOBILE, 9, FIXED, 9), 500, 2, 0)
+    path.fixed.send(down)
+    path.mobile.send(up)
+    path.run()
+    assert sorted(came, key=lambda packet: packet.sequence) == [down, up]
+
+
+def test_a_segment_of_no_connection_is_answered_with_a_reset() -> None:
+    path = Path()
+    path.fixed.send(Segment(Flow(FIXED, 5, MOBILE, 6), 100, 200, 16, 1000, 10))
+    path.run()
+    assert [packet.flow for packet in path.came_to_fixed] == [Flow(MOBILE, 6, FIXED, 5)]
+    assert path.came_to_mobile == []
+
+
+def test_a_flood_of_syns_takes_no_more_than_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split, "MAX_CONNECTIONS", 10)
+    path = Path()
+    for port in range(1000, 1100):
+        path.fixed.send(Segment(Flow(FIXED, port, MOBILE, PORT), 0, 0, SYN, 1000, syn=SynOptions(1000)))
+    path.run(until=SECOND)
+    counters = path.splitter.counters()
+    assert len(path.splitter._hosts["wired"]._receivers) <= 10
+    assert counters.refusals == 90
+
+
+def test_the_same_ports_again_while_the_last_connection_is_not_over_are_refused() -> None:
+    path = Path()
+    path.listen(path.mobile)
+    path.send(path.fixed, 1000)
+    # the base station has closed first towards the mobile host: TIME-WAIT there
+    path.run(until=2 * SECOND)
+    assert path.sent[0]["complete"]
+    again = Host(path.clock, FIXED, path.to_base.send, Random(4))
+    path.fixed.deliver = again.deliver  # type: ignore[method-assign]
+    sender = StreamSender(again, MOBILE, PORT, PLAIN, limit=1000, done=path.sent.append)
+    path.run()
+    assert sender.connected
+    assert path.sent[1]["error"] == "reset by the peer"
+    path.assert_nothing_left()
+
+
+# -- scenarios -----------------------------------------------------------------------------------------------
+
+LOSSY = {"rate_bps": 1_600_000, "delay_ms": 5, "errors": {"model": "exponential", "mean_spacing_bytes": 32_000}}
+
+
+@pytest.mark.parametrize("direction", ["up", "down"])
+def test_a_scenario_with_split_connections(direction: str) -> None:
+    run = model(
+        tcp="newreno",
+        link={"scheme": "split", "split_buffer_bytes": 30_000},
+        channel=LOSSY,
+        wired={"rate_bps": 10_000_000, "delay_ms": 5},
+        workloads=[
+            {"kind": "bulk", "bytes": 1_000_000, "direction": direction},
+            {"kind": "short", "bytes": 3000, "count": 5, "gap_ms": 100, "direction": direction},
+            {"kind": "onoff-udp", "rate_bps": 50_000, "packet_bytes": 200, "duration_s": 3, "direction": direction},
+        ],
+    )
+    one, again = simulate(run), simulate(run)
+    assert asdict(one) == asdict(again)
+    assert (one.finished, one.intact, one.end_to_end_acks) == (True, True, False)
+    assert [flow.bytes for flow in one.flows[:2]] == [1_000_000, 15_000]
+    assert one.split is not None
+    assert (one.split.connections, one.split.refusals) == (6, 0)
+    assert 10_000 < one.split.peak_bytes <= 30_000
+    assert one.link[direction].corruption_losses > 10
+    if direction == "down":
+        # the base station repairs what the air loses, and h2 does not notice
+        assert one.split.retransmissions > 10
+        assert one.timeouts == 0
+
+
+def test_without_split_connections_acks_are_end_to_end() -> None:
+    summary = simulate(model(link={"scheme": "none"}))
+    assert summary.end_to_end_acks
+    assert summary.split is None
+
+
+def test_the_wireless_side_speaks_the_wired_ones_tcp_with_the_schemes_recovery() -> None:
+    run = model(tcp="sack", tcp_h2="reference", mtu=1000, link={"scheme": "split", "split_buffer_bytes": 100_000})
+    wired, wireless = split.split_configs(run, "reno")
+    assert (wired.recovery, wireless.recovery) == ("newreno", "reno")
+    assert wireless == replace(wired, recovery="reno")
+    assert wired.mss == 960
+    # without window scaling a window has 16 bits
+    assert wired.receive_buffer == 65_535
+    network = LinkNetwork(run)
+    assert network.splitter is not None
+    assert network.splitter.buffer_bytes == 100_000
