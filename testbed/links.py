@@ -2,6 +2,7 @@
 
 from random import Random
 
+from linklayer.filters.eln import Marker
 from linklayer.filters.filter import End, Filter
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link
@@ -22,10 +23,15 @@ def make_link(scenario: Scenario, side: Side, rng: Random, now: int, *, sized: b
     options = scenario.link.slacp.config(frame_ms(back, scenario.max_frame_bytes))
     link = (scheme.make_sized if sized else scheme.make)(options, rng, now)
     access: Access = Objects() if sized else Octets()
-    filters = (*_eln_filters(scenario, ENDS[side], access), *scheme.filters(ENDS[side], access))
+    # next to the link, where the marker sees all that others put there
+    filters = (*scheme.filters(ENDS[side], access), *_eln_filters(scenario, ENDS[side], access))
     return Filtered(link, filters) if filters else link
 
 
 def _eln_filters(scenario: Scenario, end: End, access: Access) -> tuple[Filter, ...]:
     """The marker of explicit loss notifications, where the scenario asks for one at this end."""
-    return ()
+    place = scenario.link.eln
+    if place == "none" or (place == "base" and end == "mobile"):
+        return ()
+    reports = SCHEMES[scenario.link.scheme].repairs
+    return (Marker(access, reports=reports, holes=place == "base"),)
