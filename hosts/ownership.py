@@ -1,4 +1,4 @@
-"""Who owns which namespace, so that what a killed run left can be told from a run that lives.
+"""Who owns which namespace and control group, so that what a killed run left can be told from a run that lives.
 
 Read first: proc_pid_stat(5) (field 22, starttime), pidfd_open(2), flock(2).
 
@@ -22,6 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
+from hosts.bpf import cgroups
 from hosts.errors import HostError
 from hosts.namespaces import NETNS_DIR, PREFIX
 
@@ -69,17 +70,21 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """What one dead run left: its namespaces and the processes of it that still run."""
+    """What one dead run left: its namespaces, the processes of it that still run, and its control group."""
 
     run: str
     namespaces: tuple[str, ...]
     processes: tuple[Process, ...]
+    #: its control group
+    group: str | None = None
 
     def __str__(self) -> str:
         """One line for people."""
         parts = [f"network namespaces {', '.join(self.namespaces)}"] if self.namespaces else []
         if self.processes:
             parts.append(f"processes {', '.join(str(process.pid) for process in self.processes)}")
+        if self.group is not None:
+            parts.append(f"control group {self.group}")
         return f"run {self.run}: {'; '.join(parts) or 'its record'}"
 
 
@@ -138,7 +143,7 @@ class Registry:
 
     def leftovers(self) -> list[Leftover]:
         """What killed runs left, by run name; changes nothing."""
-        if not self._run_dir.exists() and not self._ours():
+        if not self._run_dir.exists() and not self._ours() and not cgroups.names():
             return []
         with self._locked():
             return self._find()
@@ -148,7 +153,7 @@ class Registry:
 
         Raises HostError when the rights are missing or a process does not end.
         """
-        if not self._run_dir.exists() and not self._ours():
+        if not self._run_dir.exists() and not self._ours() and not cgroups.names():
             return []
         with self._locked():
             found = [leftover for leftover in self._find() if run in (None, leftover.run)]
@@ -156,6 +161,8 @@ class Registry:
             for leftover in found:
                 for name in leftover.namespaces:
                     self.remove_namespace(name)
+                if leftover.group is not None:
+                    cgroups.remove(leftover.group)
                 self.release(leftover.run)
             return found
 
@@ -193,6 +200,11 @@ class Registry:
                 run = name.removeprefix(PREFIX).rpartition("-")[0]
                 before = found.get(run, Leftover(run, (), ()))
                 found[run] = replace(before, namespaces=(*before.namespaces, name))
+        for name, populated in cgroups.names().items():
+            run = name.removeprefix(PREFIX)
+            # a host on its own has a group and no record
+            if run in found or not (populated or self._path(run).exists()):
+                found[run] = replace(found.get(run, Leftover(run, (), ())), group=name)
         return [found[run] for run in sorted(found)]
 
     def _ours(self) -> list[str]:

@@ -29,6 +29,7 @@ What Linux can be told, and what it cannot
 - CBI: the metrics cache keeps ssthresh per peer, and with it RTT and reordering, which cannot be left out.
   The cache is per namespace and so per run. A connection that never left slow start can only raise what is
   cached.
+- ELN: a congestion control in eBPF (`hosts/bpf`), which somebody has to load before the route can name it.
 - Socket buffers tune themselves up to 16 MiB, more than any link here can hold; without window scaling the
   receiver's window ends at 65535 octets, as it did for the papers.
 - ECN stays as Linux has it (answered, not asked for), except for `reference`: off.
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
 
 #: what tells a userspace TCP (hosts/tcp/profiles.py) from one of the kernel's
 USER_PREFIX = "user:"
+
+#: the congestion control that hosts/bpf loads for a run
+ELN_CONTROL = "fadelab_eln"
 
 _MAIN_TABLE = 254  # linux/rtnetlink.h
 _SYSCTL_DIR = Path("/proc/sys/net/ipv4")
@@ -171,6 +175,9 @@ PROFILES: Mapping[str, TcpProfile] = MappingProxyType(
                 quickack=True,
             ),
             _profile("reno", "Linux with Reno", _LINUX, "reno"),
+            _profile("reno-nosack", "Linux with Reno, SACK off", _LINUX, "reno", tcp_sack="0", tcp_dsack="0"),
+            _profile("eln", "Linux with Reno that keeps its window where ELN marks the loss", _LINUX, ELN_CONTROL),
+            _profile("eln-nosack", "eln, SACK off", _LINUX, ELN_CONTROL, tcp_sack="0", tcp_dsack="0"),
             _profile("cubic", "Linux with CUBIC", _LINUX, "cubic"),
             _profile("cubic-ecn", "Linux with CUBIC, asking for ECN", _LINUX, "cubic", tcp_ecn="1"),
             _profile("bbr", "Linux with BBR", _LINUX, "bbr"),

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from hosts.bpf.eln import Eln, needs_eln
 from hosts.network import Network, Role
 from hosts.profiles import apply, kernel_profile
 from hosts.workloads import Host, OnOffUdp, Short, agent_config
@@ -23,6 +24,7 @@ from telemetry.sinks import Sink, Sinks
 from telemetry.views import PhyView
 from testbed.children import Child, ChildError, Family, Message
 from testbed.media import Medium, Wiring
+from testbed.paths import bpf_objects
 from testbed.results import (
     EndReport,
     Summary,
@@ -147,6 +149,8 @@ class _LiveRun:
             network = Network(f"{os.getpid()}-{id(self) & 0xFFFFFF:x}", mtu=scenario.mtu)
             self._wirings = stack.enter_context(self._medium(scenario))
             stack.callback(network.close)
+            eln = Eln(bpf_objects())
+            stack.callback(eln.close)
             family = stack.enter_context(Family())
             # the interpreters start while the network is made
             self._start_stations(family)
@@ -155,7 +159,11 @@ class _LiveRun:
             for child in family.children:
                 network.add_child(child.pid)
             for host in _HOSTS:
-                apply(network.namespaces[host], kernel_profile(scenario.tcp_of(host)))
+                profile = kernel_profile(scenario.tcp_of(host))
+                if needs_eln(profile):
+                    eln.load(network.run)
+                    eln.add(self._hosts[host].pid)
+                apply(network.namespaces[host], eln.of(profile))
             self._configure_stations(network)
             self._configure_hosts(network)
             everybody = {child.name for child in family.children}

@@ -11,6 +11,11 @@ def root() -> Path:
     return Path(named) if named else Path(__file__).resolve().parent.parent
 
 
+def bpf_objects() -> Path:
+    """Where BPF programs are kept once they are built."""
+    return root() / ".build" / "bpf"
+
+
 def fadelab_version() -> str:
     """The version, with the commit where this is a checkout."""
     declared = str(tomllib.loads((root() / "pyproject.toml").read_text())["project"]["version"])

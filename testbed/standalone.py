@@ -7,20 +7,23 @@ times are the wall clock's, and nowhere else.
 Left out: a result. It takes both ends.
 """
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from hosts.bpf.eln import Eln, needs_eln
 from hosts.profiles import applied_here, kernel_profile, user_profile
 from hosts.workloads import Bulk, Host, OnOffUdp, Workload, agent_config
 from telemetry.records import FlowRecord, PhyRecord, TcpRecord
 from telemetry.sinks import Sink
 from testbed.children import Child, ChildError, Family, Message
+from testbed.paths import bpf_objects
 from testbed.results import link_record
 from testbed.scenario import Scenario, Side
 from testbed.signals import ended_by_sigterm
@@ -102,8 +105,7 @@ def run_host(
     """
     tcp = scenario.tcp_of(host)
     kernels = kernel_profile(tcp)
-    # a kernel whose TCP lies idle is left as it is
-    settings = nullcontext() if user_profile(tcp) else applied_here(kernels)
+    eln = Eln(bpf_objects())
     config = agent_config(
         host,
         [_lasting(work) for work in scenario.make_workloads()],
@@ -125,8 +127,17 @@ def run_host(
             if kind in ("tcp", "flow", "broken"):
                 report(kind, body)
 
-    with ended_by_sigterm(), settings, Family() as family:
+    with ended_by_sigterm(), ExitStack() as stack:
+        stack.callback(eln.close)
+        if needs_eln(kernels):
+            eln.load(f"host-{os.getpid()}")
+        # a kernel whose TCP lies idle is left as it is
+        if user_profile(tcp) is None:
+            stack.enter_context(applied_here(eln.of(kernels)))
+        family = stack.enter_context(Family())
         child = family.add(Child(f"host {host}", "hosts.agent"))
+        if needs_eln(kernels):
+            eln.add(child.pid)
         child.tell(config)
         if not family.listen(hear, lambda: "ready" in said, timeout_s=_READY_S):
             raise ChildError(f"host {host}: not ready after {_READY_S:.0f} s")

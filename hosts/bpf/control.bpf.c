@@ -1,0 +1,164 @@
+/* Congestion control fadelab_eln: Reno, but for losses that explicit loss notifications call corruption.
+ *
+ * Read first: net/ipv4/tcp_input.c (tcp_fastretrans_alert, tcp_enter_recovery, tcp_end_cwnd_reduction), tcp_cong.c;
+ * RFC 6937 (proportional rate reduction); docs/kernel-eln.md; eln.h.
+ *
+ * Rules kept
+ * - All is stock Reno unless every loss of a fast recovery that the sender comes to see is marked: then cwnd goes on
+ *   where it was, and ssthresh is what it was before.
+ * - The losses a sender comes to see are its holes, one after the other: where the cumulative acknowledgement stands
+ *   while it recovers. A hole is unmarked until an ACK of it carries ELN; the window is reduced while it is, and for
+ *   good once it is filled without. It is reduced once per recovery.
+ * - ECN echoed while recovering is congestion, too. A retransmission timeout is stock.
+ *
+ * Linux asks for ssthresh once as a recovery begins and sends by proportional rate reduction towards it, ACK by ACK:
+ * to reduce later, or to take a reduction back, is to change ssthresh meanwhile.
+ */
+#include "eln.h"
+
+#include <bpf/bpf_tracing.h>
+
+#ifndef CONTROL_NAME
+#define CONTROL_NAME "fadelab_eln"
+#endif
+
+struct recovery {
+	/* octets acknowledged when the present hole was come upon */
+	__u64 hole;
+	/* before it began; in segments */
+	__u32 ssthresh, cwnd;
+	/* Reno's answer */
+	__u32 reduced;
+	/* ssthresh was asked for, and why is not known yet */
+	bool asked;
+	/* of ours: neither a timeout nor ECN nor congestion of this host had reduced the window when it began */
+	bool ours;
+	/* an ACK of the present hole carried ELN */
+	bool marked;
+	/* some hole was not marked */
+	bool congested;
+};
+
+extern __u32 tcp_reno_ssthresh(struct sock *sk) __ksym;
+extern __u32 tcp_reno_undo_cwnd(struct sock *sk) __ksym;
+extern void tcp_reno_cong_avoid(struct sock *sk, __u32 ack, __u32 acked) __ksym;
+
+static struct recovery *recovery_of(struct sock *sk)
+{
+	return (struct recovery *)((struct inet_connection_sock *)sk)->icsk_ca_priv;
+}
+
+static bool before(__u32 left, __u32 right)
+{
+	return (__s32)(left - right) < 0;
+}
+
+/* Look whether the present hole is marked, and let ssthresh be what follows. */
+static void decide(struct sock *sk, struct recovery *recovery)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct mark *mark = bpf_sk_storage_get(&marks, sk, 0, 0);
+
+	if (mark && mark->place == recovery->hole + 1)
+		recovery->marked = true;
+	tp->snd_ssthresh = recovery->marked && !recovery->congested ? recovery->cwnd : recovery->reduced;
+}
+
+SEC("struct_ops")
+void BPF_PROG(eln_init, struct sock *sk)
+{
+	/* another congestion control may have been here */
+	__builtin_memset(recovery_of(sk), 0, sizeof(struct recovery));
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(eln_ssthresh, struct sock *sk)
+{
+	struct recovery *recovery = recovery_of(sk);
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	recovery->ssthresh = tp->snd_ssthresh;
+	recovery->cwnd = tp->snd_cwnd;
+	recovery->reduced = tcp_reno_ssthresh(sk);
+	recovery->asked = true;
+	recovery->ours = false;
+	return recovery->reduced;
+}
+
+SEC("struct_ops")
+void BPF_PROG(eln_set_state, struct sock *sk, __u8 state)
+{
+	struct recovery *recovery = recovery_of(sk);
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (state == TCP_CA_Recovery && recovery->asked) {
+		recovery->ours = true;
+		recovery->hole = tp->bytes_acked;
+		recovery->marked = false;
+		recovery->congested = false;
+		decide(sk, recovery);
+	} else if (state == TCP_CA_Loss && recovery->ours) {
+		tp->snd_ssthresh = recovery->reduced;
+		recovery->ours = false;
+	}
+	recovery->asked = false;
+}
+
+SEC("struct_ops")
+void BPF_PROG(eln_in_ack_event, struct sock *sk, __u32 flags)
+{
+	struct recovery *recovery = recovery_of(sk);
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	if (((struct inet_connection_sock *)sk)->icsk_ca_state != TCP_CA_Recovery || !recovery->ours)
+		return;
+	if (tp->bytes_acked != recovery->hole) {
+		if (!recovery->marked)
+			recovery->congested = true;
+		recovery->hole = tp->bytes_acked;
+		/* what is missing behind high_seq is the next recovery's */
+		recovery->marked = !before(tp->snd_una, tp->high_seq);
+	}
+	if (flags & CA_ACK_ECE)
+		recovery->congested = true;
+	decide(sk, recovery);
+}
+
+SEC("struct_ops")
+void BPF_PROG(eln_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+{
+	struct recovery *recovery = recovery_of(sk);
+
+	if (event != CA_EVENT_COMPLETE_CWR || !recovery->ours)
+		return;
+	/* cwnd has been set to ssthresh by now */
+	if (!recovery->congested)
+		((struct tcp_sock *)sk)->snd_ssthresh = recovery->ssthresh;
+	recovery->ours = false;
+}
+
+SEC("struct_ops")
+void BPF_PROG(eln_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
+{
+	tcp_reno_cong_avoid(sk, ack, acked);
+}
+
+SEC("struct_ops")
+__u32 BPF_PROG(eln_undo_cwnd, struct sock *sk)
+{
+	return tcp_reno_undo_cwnd(sk);
+}
+
+SEC(".struct_ops")
+struct tcp_congestion_ops control = {
+	.init = (void *)eln_init,
+	.ssthresh = (void *)eln_ssthresh,
+	.cong_avoid = (void *)eln_cong_avoid,
+	.set_state = (void *)eln_set_state,
+	.cwnd_event = (void *)eln_cwnd_event,
+	.in_ack_event = (void *)eln_in_ack_event,
+	.undo_cwnd = (void *)eln_undo_cwnd,
+	.name = CONTROL_NAME,
+};
+
+char LICENSE[] SEC("license") = "GPL";
