@@ -91,6 +91,7 @@ def checks(report: Report | None = None) -> list[Check]:
         _btf,
         _struct_ops,
         _cgroup2,
+        _bpf_tools,
         _gnuradio,
         _uhd,
         _vusrp,
@@ -345,15 +346,26 @@ def _struct_ops() -> Check:
         detail = "TCP congestion control from BPF" if ok else "not in this kernel"
     except OSError as error:
         ok, detail = False, f"cannot tell without BTF: {error.strerror}"
-    remedy = "a kernel with CONFIG_BPF_JIT, CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
+    remedy = "a kernel of 6.4 or later with CONFIG_BPF_JIT, CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
     return _check("BPF struct_ops", ok, detail, remedy, "eln")
 
 
 def _cgroup2() -> Check:
-    mounts = (line.split() for line in _read("/proc/self/mounts").splitlines())
-    where = next((mount[1] for mount in mounts if mount[2] == "cgroup2"), None)
-    remedy = "mount -t cgroup2 none /sys/fs/cgroup/unified, or boot with systemd.unified_cgroup_hierarchy=1"
-    return _check("cgroup2", where is not None, where or "not mounted", remedy, "eln")
+    # need not be mounted: a run mounts it for itself
+    ok = "nodev\tcgroup2" in _read("/proc/filesystems").splitlines()
+    return _check("cgroup2", ok, "in this kernel" if ok else "not in this kernel", "CONFIG_CGROUPS", "eln")
+
+
+def _bpf_tools() -> list[Check]:
+    library, detail = _ask_system_python("import ctypes; ctypes.CDLL('libbpf.so.1'); print('libbpf.so.1')")
+    headers = Path("/usr/include/bpf/bpf_helpers.h")
+    if library and not headers.exists():
+        library, detail = False, f"no {headers}"
+    return [
+        _program("clang", ("clang", "--version"), _apt("clang"), "eln"),
+        _program("bpftool", ("bpftool", "version"), _apt("bpftool"), "eln"),
+        _check("libbpf", library, detail, _apt("libbpf-dev"), "eln"),
+    ]
 
 
 # --- programs and libraries
