@@ -5,9 +5,13 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from linklayer import plain
+from linklayer.filters.filter import End, Filter
+from linklayer.filters.snoop import Snoop
+from linklayer.filters.tagger import Tagger
 from linklayer.link import Scheme
 from linklayer.slacp import Counting, ReedSolomon, Slacp, SlacpConfig, wire, words
 from linklayer.slacp.frames import MAX_OVERHEAD_BYTES
+from tcpip.access import Access
 
 #: link types of captures, free for everybody (the registry of link-layer header types)
 LINKTYPE_USER0, LINKTYPE_USER1 = 147, 148
@@ -47,4 +51,29 @@ SPLIT = replace(
     split="reno",
 )
 
-SCHEMES: Mapping[str, Scheme] = MappingProxyType({scheme.name: scheme for scheme in (NONE, SLACP, SPLIT)})
+
+def _ll(end: End, access: Access) -> tuple[Filter, ...]:
+    return (Snoop(access, suppresses=False, selective=False),) if end == "base" else ()
+
+
+def _ll_smart(end: End, access: Access) -> tuple[Filter, ...]:
+    return (Snoop(access, suppresses=False, selective=True),) if end == "base" else (Tagger(access),)
+
+
+def _snoop(end: End, access: Access) -> tuple[Filter, ...]:
+    return (Snoop(access, suppresses=True, selective=False),) if end == "base" else ()
+
+
+def _snoop_smart(end: End, access: Access) -> tuple[Filter, ...]:
+    return (Snoop(access, suppresses=True, selective=True),) if end == "base" else (Tagger(access),)
+
+
+#: frames of none, and a packet filter in front
+LL = replace(NONE, name="ll", summary="the base station sends TCP segments again", filters=_ll)
+LL_SMART = replace(LL, name="ll-smart", summary="ll, with selective ACKs", filters=_ll_smart)
+SNOOP = replace(LL, name="snoop", summary="ll, and TCP is spared the dupacks", filters=_snoop)
+SNOOP_SMART = replace(LL, name="snoop-smart", summary="snoop, with selective ACKs", filters=_snoop_smart)
+
+SCHEMES: Mapping[str, Scheme] = MappingProxyType(
+    {scheme.name: scheme for scheme in (NONE, SLACP, LL, LL_SMART, SNOOP, SNOOP_SMART, SPLIT)}
+)

@@ -47,8 +47,13 @@ def smart_option(seq: int, length: int) -> Option:
 
 def smart_of(segment: Segment) -> tuple[int, int] | None:
     """Return what caused an ACK, as 32-bit [left, right) like a SACK block; None where it does not say."""
-    for kind, data in segment.extra:
-        if kind == EXPERIMENTAL and len(data) == _SMART_BYTES and data.startswith(SMART_EXID):
-            seq = int.from_bytes(data[2:6], "big")
-            return seq, (seq + int.from_bytes(data[6:], "big")) & MASK
+    for option in segment.extra:
+        if is_smart(option):
+            seq = int.from_bytes(option.data[2:6], "big")
+            return seq, (seq + int.from_bytes(option.data[6:], "big")) & MASK
     return None
+
+
+def is_smart(option: Option) -> bool:
+    """Whether an option says what caused an ACK."""
+    return option.kind == EXPERIMENTAL and len(option.data) == _SMART_BYTES and option.data.startswith(SMART_EXID)
