@@ -110,7 +110,7 @@ class Scheme:
     summary: str
     #: octets a frame adds to a packet at most
     overhead_bytes: int
-    #: whether it repairs losses; where it does not, a lost frame is a lost packet
+    #: whether the link itself repairs losses and knows which it gave up; where not, a lost frame is a lost packet
     repairs: bool
     #: (options, random numbers, now) -> endpoint; options are the scheme's own, or None for its defaults
     make: Callable[[Any, Random, int], Link]
@@ -127,5 +127,7 @@ class Scheme:
     link_type: int
     #: the packet filters of an end, outermost first
     filters: Callable[[End, Access], tuple[Filter, ...]] = _no_filters
+    #: whether they send packets again: then a lost frame is a lost packet only if no other one brings it across
+    resends: bool = False
     #: the userspace TCP of the wireless side, where the base station splits TCP connections in two
     split: str | None = None

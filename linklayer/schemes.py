@@ -50,6 +50,13 @@ SPLIT = replace(
     summary="the base station splits TCP connections in two, Reno on the wireless side",
     split="reno",
 )
+SPLIT_SMART = replace(
+    SPLIT,
+    name="split-smart",
+    summary="split, with SMART on the wireless side",
+    split="smart",
+    filters=lambda end, access: () if end == "base" else (Tagger(access),),
+)
 
 
 def _ll(end: End, access: Access) -> tuple[Filter, ...]:
@@ -69,11 +76,11 @@ def _snoop_smart(end: End, access: Access) -> tuple[Filter, ...]:
 
 
 #: frames of none, and a packet filter in front
-LL = replace(NONE, name="ll", summary="the base station sends TCP segments again", filters=_ll)
+LL = replace(NONE, name="ll", summary="the base station sends TCP segments again", filters=_ll, resends=True)
 LL_SMART = replace(LL, name="ll-smart", summary="ll, with selective ACKs", filters=_ll_smart)
 SNOOP = replace(LL, name="snoop", summary="ll, and TCP is spared the dupacks", filters=_snoop)
 SNOOP_SMART = replace(LL, name="snoop-smart", summary="snoop, with selective ACKs", filters=_snoop_smart)
 
 SCHEMES: Mapping[str, Scheme] = MappingProxyType(
-    {scheme.name: scheme for scheme in (NONE, SLACP, LL, LL_SMART, SNOOP, SNOOP_SMART, SPLIT)}
+    {scheme.name: scheme for scheme in (NONE, SLACP, LL, LL_SMART, SNOOP, SNOOP_SMART, SPLIT, SPLIT_SMART)}
 )

@@ -252,7 +252,7 @@ def summarize_link(sender: Mapping[str, Any], receiver: Mapping[str, Any], durat
         congestion_losses=sender["congestion_losses"],
         corruption_losses=corrupted,
         per=corrupted / frames if frames else 0.0,
-        residual_per=max(0.0, 1 - receiver["delivered"] / packets) if packets else 0.0,
+        residual_per=max(0.0, 1 - (receiver["delivered"] - sender.get("repeats", 0)) / packets) if packets else 0.0,
     )
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+from channel.errors import Fate
 from channel.hop import Arrival
 from hosts.jsonlines import Orders, run_child, say
 from hosts.namespaces import enter
@@ -38,6 +39,7 @@ from testbed.emulated import EmulatedRadio
 from testbed.frame_trace import FrameTrace, outcome_of
 from testbed.hop_radio import HopRadio, Lateness
 from testbed.links import make_link
+from testbed.lost_packets import LostPackets
 from testbed.medium import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario import MS, Scenario, Side, other
 from testbed.scenario_file import validate
@@ -145,6 +147,8 @@ class StationProcess:
         self._epoch: int | None = None
         self._last = (0, 0, 0)
         self._unrepaired = _Unrepaired()
+        #: while packet filters send packets again
+        self._lost_packets = LostPackets()
 
     def _make_link(self) -> Link:
         """Return a new link of the scenario's scheme."""
@@ -204,6 +208,8 @@ class StationProcess:
         return buffer_bytes(self._out, scenario.max_frame_bytes, scenario.link.ip_queue_bytes, self.link.flow_control)
 
     def _judged(self, arrival: Arrival[bytes]) -> None:
+        if self._scheme.resends:
+            self._lost_packets.judge(hash(arrival.frame), arrival.verdict.fate is not Fate.INTACT)
         if self._trace is not None:
             nbytes = len(arrival.frame)
             started_at = arrival.sent_at - frame_ns(self._out, nbytes)
@@ -306,7 +312,7 @@ class StationProcess:
             "congestion_losses": sum(queue.drops for queue in self._queues) + station.radio_refusals,
             "corruption_losses": taken,
             "unheard": unheard,
-            "unrepaired_taken": self._unrepaired.taken,
+            "unrepaired_taken": self._unrepaired.taken - self._lost_packets.spared,
             "unrepaired_unheard": self._unrepaired.unheard,
             "fec_repairs": counters.fec_repairs,
             "delivered": counters.delivered,
@@ -315,6 +321,7 @@ class StationProcess:
             "bad_frames": station.bad_frames + counters.refused,
             "sessions": counters.sessions,
             "port_refusals": station.port_refusals,
+            "repeats": self._lost_packets.repeats,
         }
 
     def final(self) -> dict[str, Any]:

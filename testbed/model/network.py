@@ -15,6 +15,7 @@ from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from testbed.errors import FadelabError
 from testbed.links import make_link
+from testbed.lost_packets import LostPackets
 from testbed.medium import buffer_bytes, make_hop, make_rng
 from testbed.model.clock import Clock
 from testbed.model.host import Host
@@ -118,6 +119,7 @@ class LinkNetwork:
         hop, counters = station.hop, station.link.counters()
         taken = hop.erased + hop.damaged
         repairs = SCHEMES[self._scenario.link.scheme].repairs
+        lost_packets = station.lost_packets or LostPackets()
         return {
             "frames": hop.frames,
             "frame_bytes": hop.bytes,
@@ -129,7 +131,7 @@ class LinkNetwork:
             "congestion_losses": station.congestion_losses,
             "corruption_losses": taken,
             "unheard": 0,
-            "unrepaired_taken": 0 if repairs else taken,
+            "unrepaired_taken": 0 if repairs else taken - lost_packets.spared,
             "unrepaired_unheard": 0,
             "fec_repairs": counters.fec_repairs,
             "delivered": counters.delivered,
@@ -138,4 +140,5 @@ class LinkNetwork:
             "bad_frames": station.bad_frames + counters.refused,
             "sessions": counters.sessions,
             "port_refusals": 0,
+            "repeats": lost_packets.repeats,
         }

@@ -18,6 +18,7 @@ from channel.hop import Arrival, Hop
 from linklayer.classify import Classifier
 from linklayer.link import Link, Scheme
 from linklayer.queues import Queue
+from testbed.lost_packets import LostPackets
 from testbed.model.clock import Clock
 from testbed.model.packets import TCP, UDP, Datagram, Packet
 from testbed.model.wire import Deliver
@@ -48,6 +49,7 @@ class ModelStation:
         "bad_frames",
         "hop",
         "link",
+        "lost_packets",
         "queues",
         "refusals",
     )
@@ -84,6 +86,8 @@ class ModelStation:
         self.bad_frames = 0
         #: frames the MAC buffer had no room for
         self.refusals = 0
+        #: where packet filters send packets again
+        self.lost_packets = LostPackets() if scheme.resends else None
 
     @property
     def congestion_losses(self) -> int:
@@ -175,6 +179,8 @@ class ModelStation:
         if self._judged is not None:
             self._judged(arrival)
         frame, verdict = arrival.frame, arrival.verdict
+        if self.lost_packets is not None:
+            self.lost_packets.judge(frame.payload, verdict.fate is not Fate.INTACT)
         if verdict is not INTACT and verdict.fate is not Fate.INTACT:
             if verdict.fate is Fate.ERASED:
                 return False

@@ -1,0 +1,41 @@
+"""Which lost frames are lost packets, where a packet filter sends packets again and the link knows nothing of it."""
+
+from collections.abc import Hashable
+from typing import Final
+
+#: packets remembered of either kind; the oldest goes
+_REMEMBERED: Final = 1 << 16
+
+
+class LostPackets:
+    """Sees the fate of every frame of one direction, by what tells its packet from others."""
+
+    def __init__(self) -> None:
+        self._lost: dict[Hashable, None] = {}
+        self._across: dict[Hashable, None] = {}
+        #: lost frames whose packet got across, before or after, or is counted as lost already
+        self.spared = 0
+        #: frames that brought a packet across again
+        self.repeats = 0
+
+    def judge(self, packet: Hashable, lost: bool) -> None:
+        """Take the next frame's fate."""
+        if lost:
+            if packet in self._across or packet in self._lost:
+                self.spared += 1
+            else:
+                _remember(self._lost, packet)
+            return
+        if packet in self._across:
+            self.repeats += 1
+            return
+        _remember(self._across, packet)
+        if packet in self._lost:
+            del self._lost[packet]
+            self.spared += 1
+
+
+def _remember(packets: dict[Hashable, None], packet: Hashable) -> None:
+    packets[packet] = None
+    if len(packets) > _REMEMBERED:
+        del packets[next(iter(packets))]
