@@ -185,6 +185,26 @@ def test_an_ack_that_fills_one_hole_of_two_is_marked(access: Access) -> None:
     assert end.guesses() == [(1, "corruption"), (3, "corruption")]
 
 
+def test_a_segment_sent_again_before_its_turn_is_marked_for_the_copy_that_was_lost(access: Access) -> None:
+    end = End(access).open()
+    end.send(0, 1, 2, 3, 4, 5)
+    assert [end.back(1), end.back(1, (2, 3)), end.back(1, (4, 6), (2, 3))] == [False, True, True]
+    end.send(1, 3, 6)
+    # nobody was told of 3 yet, and its new copy is under way
+    assert [end.back(3, (4, 6)), end.back(6)] == [True, False]
+    assert end.guesses() == [(1, "corruption"), (3, "corruption")]
+
+
+def test_a_segment_that_came_once_is_not_marked_when_it_is_sent_again(access: Access) -> None:
+    end = End(access).open()
+    end.send(0, 1, 2, 3, 4)
+    assert [end.back(1), end.back(1, (2, 3)), end.back(1, (2, 4))] == [False, True, True]
+    end.send(1, 4, 5)
+    # 4 was under way when it was sent again
+    assert not any([end.back(4), end.back(5)])
+    assert end.guesses() == [(1, "corruption")]
+
+
 def test_a_segment_dropped_and_then_lost_is_marked_for_the_loss(access: Access) -> None:
     end = End(access).open()
     end.send(0, 2, 3)
