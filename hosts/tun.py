@@ -15,6 +15,9 @@ Rules kept
 - Settings are those of this namespace, and `close` takes them back. A killed process leaves rules that do nothing, for
   the TUN and its route are gone with it.
 
+A base station that splits connections has a TUN, too (`TransitTun`): all TCP that comes in by one interface goes there,
+whosever it is, and what comes from there goes where its destination is.
+
 Left out: IPv6, several peers.
 """
 
@@ -24,7 +27,7 @@ import socket
 from ipaddress import IPv4Address
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 from hosts.errors import HostError
 from hosts.probes import interface_counters_here
@@ -51,18 +54,21 @@ class Tun:
     """
 
     def __init__(self, peer: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000) -> None:
-        self.name = name
-        #: packets the kernel did not take
-        self.refused = 0
         try:
             IPv4Address(peer)
         except ValueError:
             raise HostError(f"peer {peer!r} is no IPv4 address") from None
+        self._open(name, _Settings(name, peer), txqueuelen)
+
+    def _open(self, name: str, routing: "_Routing", txqueuelen: int) -> None:
+        self.name = name
+        #: packets the kernel did not take
+        self.refused = 0
         self._fd = open_device(name, IFF_TUN)
-        self._settings = _Settings(name, peer)
+        self._routing = routing
         try:
-            #: our address, and the MTU of the way to the peer
-            self.address, self.mtu = self._settings.make(txqueuelen)
+            #: our address (None: everybody's), and the MTU of the way to the peer
+            self.address, self.mtu = routing.make(txqueuelen)
         except BaseException:
             self.close()
             raise
@@ -99,7 +105,7 @@ class Tun:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-            self._settings.take_back()
+            self._routing.take_back()
 
     def __enter__(self) -> Self:
         return self
@@ -108,6 +114,61 @@ class Tun:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class TransitTun(Tun):
+    """The open TUN of the current namespace, a router's, through which all TCP goes that comes in by `interface`.
+
+    Raises HostError where rights or the interface are missing.
+    """
+
+    def __init__(self, interface: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000) -> None:
+        self._open(name, _TransitSettings(name, interface), txqueuelen)
+
+
+class _Routing(Protocol):
+    """What of the namespace's routing is ours while a TUN is open."""
+
+    def make(self, txqueuelen: int) -> tuple[str | None, int]:
+        """Lead TCP to the TUN; return our address, if we have one, and the MTU of the way. Raises HostError."""
+
+    def take_back(self) -> None:
+        """Make everything as it was."""
+
+
+class _TransitSettings:
+    """A rule for what comes in by one interface, and a route to the TUN."""
+
+    def __init__(self, name: str, interface: str) -> None:
+        self._name, self._interface = name, interface
+
+    def make(self, txqueuelen: int) -> tuple[str | None, int]:
+        """See _Routing."""
+        from pyroute2 import IPRoute, NetlinkError
+
+        with IPRoute() as ip:
+            try:
+                found = ip.link_lookup(ifname=self._interface)
+                if not found:
+                    raise HostError(f"there is no interface {self._interface} to take TCP from")
+                mtu: int = ip.get_links(found[0])[0].get("mtu")
+                configure(self._name, mtu, txqueuelen)
+                [tun] = ip.link_lookup(ifname=self._name)
+                ip.route("add", family=socket.AF_INET, dst="default", oif=tun, table=_TABLE)
+                _remove_rules(ip, _RULE)
+                ip.rule("add", priority=_RULE, table=_TABLE, iifname=self._interface, ip_proto=socket.IPPROTO_TCP)
+            except (NetlinkError, OSError) as error:
+                raise HostError(
+                    f"cannot lead TCP from {self._interface} to TUN {self._name}: {error.args[1]}"
+                ) from None
+        return None, mtu
+
+    def take_back(self) -> None:
+        """See _Routing."""
+        from pyroute2 import IPRoute
+
+        with IPRoute() as ip:
+            _remove_rules(ip, _RULE)
 
 
 class _Settings:
@@ -178,13 +239,17 @@ class _Settings:
 
 def _restore_rules(ip: "IPRoute") -> None:
     """Remove our rules, or those a killed process has left, and let that for local addresses come first again."""
-
-    def count(priority: int) -> int:
-        # a rule of priority 0 does not say so
-        return sum((rule.get("priority") or 0) == priority for rule in ip.get_rules(family=socket.AF_INET))
-
-    if not count(_LOCAL_RULE):
+    if not _count_rules(ip, _LOCAL_RULE):
         ip.rule("add", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
     for priority in (_RULE, _LOCAL_RULE_AFTER):
-        for _ in range(count(priority)):
-            ip.rule("delete", priority=priority)
+        _remove_rules(ip, priority)
+
+
+def _count_rules(ip: "IPRoute", priority: int) -> int:
+    # a rule of priority 0 does not say so
+    return sum((rule.get("priority") or 0) == priority for rule in ip.get_rules(family=socket.AF_INET))
+
+
+def _remove_rules(ip: "IPRoute", priority: int) -> None:
+    for _ in range(_count_rules(ip, priority)):
+        ip.rule("delete", priority=priority)

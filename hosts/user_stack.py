@@ -10,7 +10,10 @@ Rules kept
 - Initial sequence numbers and ports cannot be guessed (RFC 6528, RFC 6056) nor repeated by the next process, whose peer
   may still know the one before.
 
-Left out: a limit of connections, IP options, ICMP (a way that is too narrow is not noticed).
+- A stack on a router's TUN (`TransitTun`) has everybody's address: it takes connections to all of them and connects as
+  anybody.
+
+Left out: a limit of connections but for those, IP options, ICMP (a way that is too narrow is not noticed).
 """
 
 import secrets
@@ -90,10 +93,14 @@ class UserStack:
         #: octets that were no segment, and segments for another host
         self.rejected = 0
         self._tun, self._config = tun, config
-        self._address = int(IPv4Address(tun.address))
+        self._address = None if tun.address is None else int(IPv4Address(tun.address))
         self._shared = Shared()
         self._sockets: dict[Flow, UserSocket] = {}
         self._listeners: dict[int, Callable[[UserSocket], None]] = {}
+        self._to_all: Callable[[UserSocket], None] | None = None
+        self._most: int | None = None
+        #: SYNs that were not heard
+        self.refusals = 0
         #: those that came to a port and are not connected yet
         self._coming: set[UserSocket] = set()
         loop.watch(tun, READ, self._receive)
@@ -105,6 +112,7 @@ class UserStack:
 
     def connect(self, address: str, port: int) -> UserSocket:
         """Begin to connect; the SYN is on its way. Raises HostError when no port is left."""
+        assert self._address is not None, "who has no address connects by `open`"
         destination = int(IPv4Address(address))
         free = _LAST_PORT - _FIRST_PORT + 1
         first = secrets.randbelow(free)
@@ -114,6 +122,10 @@ class UserStack:
                 break
         else:
             raise HostError(f"no port is left for a connection to {address} port {port}")
+        return self.open(flow)
+
+    def open(self, flow: Flow) -> UserSocket:
+        """Begin to connect from an address and a port of one's choice, which no connection has."""
         socket = self._add(flow)
         socket.connection.connect(self.loop.now())
         socket.settle()
@@ -122,6 +134,17 @@ class UserStack:
     def listen(self, port: int, came: Callable[[UserSocket], None]) -> None:
         """Call `came` with every connection to the port from now on, once its handshake is over."""
         self._listeners[port] = came
+
+    def listen_to_all(self, came: Callable[[UserSocket], None], most: int) -> None:
+        """Call `came` with every connection to any address and port, but for ports that have listeners.
+
+        While there are `most` connections, those in TIME-WAIT included, a SYN that would make another is not heard.
+        """
+        self._to_all, self._most = came, most
+
+    def has(self, flow: Flow) -> bool:
+        """Whether there is a connection that sends in this direction."""
+        return flow in self._sockets
 
     def send(self, segment: Segment) -> None:
         """Send a segment."""
@@ -157,16 +180,22 @@ class UserStack:
         for socket in touched:
             if socket in self._coming and socket.connection.connected:
                 self._coming.remove(socket)
-                self._listeners[socket.connection.flow.source_port](socket)
+                came = self._listeners.get(socket.connection.flow.source_port, self._to_all)
+                assert came is not None
+                came(socket)
             socket.changed()
 
     def _newcomer(self, segment: Segment) -> UserSocket | None:
         """Return the connection that a segment without one begins, if it does; else answer it."""
         flow = segment.flow
-        if flow.destination != self._address:
+        if self._address is not None and flow.destination != self._address:
             self.rejected += 1
             return None
-        if flow.destination_port in self._listeners and segment.flags & (SYN | ACK | RST) == SYN:
+        heard = flow.destination_port in self._listeners or self._to_all is not None
+        if heard and segment.flags & (SYN | ACK | RST) == SYN:
+            if self._most is not None and len(self._sockets) >= self._most:
+                self.refusals += 1
+                return None
             socket = self._add(flow.reversed())
             socket.connection.listen()
             self._coming.add(socket)
