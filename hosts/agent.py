@@ -85,7 +85,7 @@ class Agent:
     def _make_tcp(self, name: str | None, receive_buffer: int | None) -> tuple[Probe, Tcp]:
         """Return the TCP this host speaks, and what watches it: the kernel's, or the one that is called user:NAME.
 
-        `receive_buffer` is that one's; None: its profile's.
+        `receive_buffer` is that one's; None: its profile's. The kernel's windows are its profile's (hosts/profiles.py).
         """
         profile = None if name is None else user_profile(name)
         if profile is not None:
@@ -93,8 +93,6 @@ class Agent:
             if receive_buffer is not None:
                 tcp = replace(tcp, receive_buffer=receive_buffer)
             return watch, UserTcp(self, watch, self._peer, tcp)
-        if receive_buffer is not None:
-            raise ValueError("receive_buffer_bytes is for our own TCPs: leave it out, or set tcp to a user:NAME")
         names = {port: flow for work in self._send for port, flow in work.ports().items()}
         return TcpProbe(self.host, names), KernelTcp(self)
 
@@ -234,8 +232,9 @@ class Agent:
         if isinstance(work, Bulk) and work.duration_s is not None:
             end_at = self._at(work.start_s + work.duration_s)
             drain_ns = int(work.drain_s * 1e9)
+        control = work.congestion_control if isinstance(work, Bulk) else None
         done = partial(self._sent, work, port, flow, index)
-        transfer = Transfer(flow, index, (self._peer, port), work.bytes, end_at, drain_ns)
+        transfer = Transfer(flow, index, (self._peer, port), work.bytes, end_at, drain_ns, control)
         self._active[flow] = self._tcp.send(transfer, self._paused, done)
 
     def _sent(self, work: Workload, port: int, flow: str, index: int, result: Result) -> None:

@@ -41,7 +41,7 @@ import errno
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -120,6 +120,8 @@ class TcpProfile:
     initcwnd: int | None = None
     quickack: bool = False
     delayed_ack: bool = False
+    #: the largest window a connection offers (route attribute `window`); None: what its buffer allows
+    window: int | None = None
 
     @property
     def saves_metrics(self) -> bool:
@@ -205,12 +207,13 @@ def user_profile(name: str) -> UserProfile | None:
         raise HostError(f"no userspace TCP {name!r}: choose from {choices}") from None
 
 
-def kernel_profile(name: str) -> TcpProfile:
+def kernel_profile(name: str, window: int | None = None) -> TcpProfile:
     """The kernel's settings on a host that speaks the TCP of that name: with a userspace TCP the kernel's lies idle.
 
-    Raises HostError as `profile` does.
+    `window` is the largest one its connections offer, None: what their buffers allow. Raises HostError as `profile`
+    does.
     """
-    return profile(name) if user_profile(name) is None else PROFILES["reno"]
+    return replace(profile(name), window=window) if user_profile(name) is None else PROFILES["reno"]
 
 
 def apply(namespace: str, profile: TcpProfile) -> None:
@@ -248,7 +251,8 @@ def applied_here(profile: TcpProfile) -> Iterator[None]:
 
 
 def read_back(namespace: str) -> dict[str, str]:
-    """The present values of all settings profiles write, and of the default route cc_algo, initcwnd, quickack."""
+    """The present values of all settings profiles write, and of the default route cc_algo, initcwnd, quickack,
+    window."""
     return run_in(namespace, _read_here)
 
 
@@ -260,6 +264,8 @@ def _apply_here(profile: TcpProfile) -> None:
         metrics["initcwnd"] = profile.initcwnd
     if profile.quickack:
         metrics["quickack"] = 1
+    if profile.window is not None:
+        metrics["window"] = profile.window
     _replace_default_route(metrics)
 
 
@@ -308,7 +314,7 @@ def _missing_congestion_control(wanted: str) -> str:
 def _default_route_metrics(ip: "IPRoute") -> dict[str, int | str]:
     found: dict[str, int | str] = {}
     for route in ip.get_default_routes(family=socket.AF_INET, table=_MAIN_TABLE):
-        for name in ("cc_algo", "initcwnd", "quickack"):
+        for name in ("cc_algo", "initcwnd", "quickack", "window"):
             value = route.get(("metrics", name))
             if value is not None:
                 found[name] = value

@@ -159,7 +159,7 @@ class _LiveRun:
             for child in family.children:
                 network.add_child(child.pid)
             for host in _HOSTS:
-                profile = kernel_profile(scenario.tcp_of(host))
+                profile = kernel_profile(scenario.tcp_of(host), scenario.receive_buffer_bytes)
                 if needs_eln(profile):
                     eln.load(network.run)
                     eln.add(self._hosts[host].pid)

@@ -423,6 +423,8 @@ class BulkOptions(FlowOptions):
     duration_s: Positive | None = None
     flows: int = Field(default=1, ge=1, le=1000)
     drain_s: NotNegative = 5
+    #: the kernel's, by its name there, in place of the one that comes with the host's TCP
+    congestion_control: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,15}$")] | None = None
 
 
 class ShortOptions(FlowOptions):
@@ -472,7 +474,7 @@ class Scenario(Part):
     tcp: str = "cubic"
     #: that of h2, where it speaks another one
     tcp_h2: str | None = None
-    #: what the hosts' own TCPs can hold of what has come, and the largest window they offer; None: the profile's
+    #: the largest window the hosts' TCP offers; of our own, what it can hold of what has come; None: the profile's
     receive_buffer_bytes: Bytes | None = None
     link: LinkOptions = LinkOptions()
     channel: Channel
@@ -507,6 +509,7 @@ class Scenario(Part):
             check_tcp(self.tier, self.tcp_h2, "tcp_h2")
         if self.receive_buffer_bytes is not None:
             self._check_receive_buffer(self.receive_buffer_bytes)
+        self._check_congestion_controls()
         for side in SIDES:
             buffer_bytes = self.channel.direction(side).mac_buffer_bytes
             if buffer_bytes is not None and buffer_bytes < self.max_frame_bytes:
@@ -521,17 +524,23 @@ class Scenario(Part):
         return self
 
     def _check_receive_buffer(self, nbytes: int) -> None:
-        tcps = {"tcp": self.tcp} if self.tcp_h2 is None else {"tcp": self.tcp, "tcp_h2": self.tcp_h2}
-        for key, tcp in tcps.items():
-            if self.tier != "model" and not tcp.startswith(USER_PREFIX):
+        for tcp in {self.tcp, self.tcp_of("h2")}:
+            if self.tier == "model" or tcp.startswith(USER_PREFIX):
+                try:
+                    replace(USER_PROFILES[user_tcp(tcp)].config, receive_buffer=nbytes)
+                except ValueError as error:
+                    raise ValueError(f"receive_buffer_bytes: {tcp}: {error}") from None
+
+    def _check_congestion_controls(self) -> None:
+        for index, work in enumerate(self.workloads):
+            if not isinstance(work, BulkOptions) or work.congestion_control is None:
+                continue
+            tcp = self.tcp_of("h1" if work.direction == "up" else "h2")
+            if self.tier == "model" or tcp.startswith(USER_PREFIX):
                 raise ValueError(
-                    f"receive_buffer_bytes is for our own TCPs, and {key} {tcp!r} is the kernel's: leave it out, or "
-                    f"set {key} to a user:NAME"
+                    f"workloads.{index}.congestion_control is the kernel's, and the sender's tcp {tcp!r} is our own: "
+                    "leave it out"
                 )
-            try:
-                replace(USER_PROFILES[user_tcp(tcp)].config, receive_buffer=nbytes)
-            except ValueError as error:
-                raise ValueError(f"receive_buffer_bytes: {tcp}: {error}") from None
 
     def tcp_of(self, host: Host) -> str:
         """Return the TCP a host speaks."""

@@ -104,7 +104,7 @@ def run_host(
     `tick` is called about ten times a second. Closes `sink`. Raises ChildError or HostError, in one line.
     """
     tcp = scenario.tcp_of(host)
-    kernels = kernel_profile(tcp)
+    kernels = kernel_profile(tcp, scenario.receive_buffer_bytes)
     eln = Eln(bpf_objects())
     config = agent_config(
         host,

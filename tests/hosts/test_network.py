@@ -134,6 +134,13 @@ def test_a_profile_is_applied_and_read_back(net: Network, name: str) -> None:
     assert values.get("quickack") == ("1" if profile.quickack else None)
 
 
+def test_a_window_is_applied_and_goes_with_the_next_profile(net: Network) -> None:
+    profiles.apply(net.namespaces["h1"], profiles.kernel_profile("reno", 32_768))
+    assert profiles.read_back(net.namespaces["h1"])["window"] == "32768"
+    profiles.apply(net.namespaces["h1"], profiles.kernel_profile("reno"))
+    assert "window" not in profiles.read_back(net.namespaces["h1"])
+
+
 def test_what_the_kernel_lacks_is_named(net: Network) -> None:
     cubic = PROFILES["cubic"]
     with pytest.raises(HostError, match=r"no congestion control nonesuch \(it has .*reno.*\)"):

@@ -189,13 +189,6 @@ def test_the_receive_buffer_can_be_given(net: Network) -> None:
     assert max(segment.window for _, segment in segments(bridge)) == 8192
 
 
-def test_a_kernels_receive_buffer_is_not_ours_to_give(net: Network) -> None:
-    [config, _] = configs(net, ("cubic", "cubic"), [Bulk(bytes=1)], receive_buffer_bytes=8192)
-    agent = AgentProcess(config)
-    assert agent.wait_for("error")["error"].startswith("receive_buffer_bytes is for our own TCPs")
-    assert agent.close() == 2
-
-
 def test_the_probe_tells_of_our_connections(net: Network) -> None:
     lost: list[int] = []
 

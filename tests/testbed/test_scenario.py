@@ -235,11 +235,6 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown scheme": ({**MINIMAL, "link": {"scheme": "arq"}}, "link: scheme 'arq'", "choose from none, slacp"),
     "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "bbr, or of our own TCPs user:reference"),
     "unknown tcp of ours": ({**MINIMAL, "tcp": "user:cubic"}, "tcp 'user:cubic'", "user:sack"),
-    "a kernel's receive buffer": (
-        {**MINIMAL, "tcp": "user:sack", "tcp_h2": "cubic", "receive_buffer_bytes": 8192},
-        "receive_buffer_bytes is for our own TCPs, and tcp_h2 'cubic' is the kernel's",
-        "set tcp_h2 to a user:NAME",
-    ),
     "a receive buffer above what a window can say": (
         {**MINIMAL, "tier": "model", "tcp": "reference", "receive_buffer_bytes": 65536},
         "receive_buffer_bytes: reference: receive_buffer is 65536",

@@ -1,0 +1,125 @@
+"""Snoop with kernel TCP in real time: `sudo .venv/bin/python -m benchmarks.base_station`.
+
+A transfer from the fixed host to the mobile one across 2 Mbit/s, 5 ms each way, tier `emulated`, bit errors in both
+directions, windows of 32 KB; Linux's Reno with SACK off and on; without help and with each scheme. Printed per error
+spacing, TCP and scheme: median goodput over the seeds, its ratio to no help, what TCP itself sent again, and what two
+packet captures show (tests/base_station.py): how many dupacks came over the air, how many the base station passed on,
+and how many of these were for a segment the air had taken and that was not acknowledged yet.
+
+A run that did not keep the clock does not count and is made again, three times at most.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import product
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from hosts.errors import HostError
+from testbed.capture import capture_path
+from testbed.errors import FadelabError
+from testbed.results import Summary
+from testbed.running import run_once
+from testbed.scenario import Scenario
+from tests.base_station import Evidence, evidence, lan_capture
+
+PORT = 5001
+TCPS = ("reno-nosack", "reno")
+SCHEMES = ("none", "ll", "ll-smart", "snoop", "snoop-smart")
+SPACINGS = (65_536, 16_384)
+_TRIES = 3
+
+
+def scenario(scheme: str, tcp: str, spacing: int, seed: int, duration_s: float) -> Scenario:
+    """Data to the mobile host; segments of 1400 octets, as the paper's."""
+    return Scenario.model_validate(
+        {
+            "name": "base-station",
+            "seed": seed,
+            "mtu": 1440,
+            "tcp": tcp,
+            "receive_buffer_bytes": 32_768,
+            "capture": True,
+            "trace": False,
+            "link": {"scheme": scheme},
+            "channel": {
+                "rate_bps": 2_000_000,
+                "delay_ms": 5,
+                "errors": {"model": "exponential", "mean_spacing_bytes": spacing},
+            },
+            "workloads": [
+                {"kind": "bulk", "flow": "down", "direction": "down", "duration_s": duration_s, "port": PORT}
+            ],
+        }
+    )
+
+
+def measure(wanted: Scenario) -> tuple[Summary, Evidence]:
+    """Run once, on time; return the result and what the captures show."""
+    for _ in range(_TRIES):
+        with tempfile.TemporaryDirectory() as folder:
+            lan = Path(folder) / "lan.pcapng"
+            with lan_capture(lan):
+                summary = run_once(wanted, Path(folder), lambda progress: None)
+            if summary.on_time and summary.intact and summary.folder is not None:
+                return summary, evidence(capture_path(Path(summary.folder), "down"), lan, PORT)
+    sys.exit(f"{wanted.link.scheme}: late or not intact {_TRIES} times: free the machine")
+
+
+def row(summaries: Sequence[tuple[Summary, Evidence]], bare_bps: float | None) -> dict[str, Any]:
+    """What one combination has shown."""
+    goodput_bps = median(summary.goodput_bps for summary, _ in summaries)
+    seen = [asdict(found) for _, found in summaries]
+    windows = [each.pop("window") for each in seen]
+    return {
+        "goodput_bps": goodput_bps,
+        "window_bytes": max(windows),
+        "goodputs_bps": [summary.goodput_bps for summary, _ in summaries],
+        "times_none": None if bare_bps is None else goodput_bps / bare_bps,
+        "timeouts": sum(summary.timeouts for summary, _ in summaries),
+        **{name: sum(each[name] for each in seen) for name in seen[0]},
+    }
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--schemes", nargs="+", choices=SCHEMES, default=list(SCHEMES), metavar="NAME")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    results: dict[str, dict[str, Any]] = {}
+    columns = ("Mbit/s", "x none", "TCP resent", "timeouts", "lost", "dupacks", "passed", "in repair")
+    if not options.json:
+        print(f"{'':36}" + "".join(f"{column:>11}" for column in columns))
+    for spacing, tcp in product(SPACINGS, TCPS):
+        bare_bps: float | None = None
+        for scheme in options.schemes:
+            try:
+                runs = [measure(scenario(scheme, tcp, spacing, seed, options.seconds)) for seed in options.seeds]
+            except (HostError, FadelabError) as error:
+                parser.exit(2, f"{error}\n")
+            found = row(runs, bare_bps)
+            if scheme == "none":
+                bare_bps = found["goodput_bps"]
+            results[f"{spacing}/{tcp}/{scheme}"] = found
+            if not options.json:
+                print(f"{f'1 error in {spacing // 1024} KB, {tcp}, {scheme}':36}{_line(found)}", flush=True)
+    if options.json:
+        print(json.dumps(results))
+
+
+def _line(found: dict[str, Any]) -> str:
+    times = "" if found["times_none"] is None else f"{found['times_none']:.2f}"
+    counts = ("resent_by_tcp", "timeouts", "lost", "dupacks_heard", "dupacks_passed", "passed_during_repair")
+    return f"{found['goodput_bps'] / 1e6:11.2f}{times:>11}" + "".join(f"{found[name]:11}" for name in counts)
+
+
+if __name__ == "__main__":
+    main()
