@@ -39,6 +39,8 @@ class Transfer:
     limit: int | None = None
     end_at: int | None = None
     drain_ns: int | None = None
+    #: a kernel's, by its name there; None: what connections have by themselves
+    congestion_control: str | None = None
 
 
 class SendingEnd(ABC):

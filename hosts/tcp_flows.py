@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable
 from functools import partial
 
+from hosts.errors import HostError
 from hosts.flows import CHUNK, Context, Counter, delay_acks, listen
 from hosts.loop import READ, WRITE
 from hosts.stream_ends import Done, Receive, ReceivingEnd, SendingEnd, Transfer
@@ -65,6 +66,8 @@ class StreamSender(SendingEnd):
         super().__init__(context, transfer, paused, done)
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setblocking(False)
+        if transfer.congestion_control is not None:
+            _control_by(self._socket, transfer.congestion_control)
         error = self._socket.connect_ex(transfer.address)
         if error not in (0, errno.EINPROGRESS):
             self._loop.call_at(0, lambda: self._finish(os.strerror(error)))
@@ -156,6 +159,13 @@ class StreamReceiver(ReceivingEnd):
     def _let_go(self) -> None:
         self._loop.forget(self._socket)
         self._socket.close()
+
+
+def _control_by(connection: socket.socket, name: str) -> None:
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+    except OSError as error:
+        raise HostError(f"cannot use congestion control {name}: {error.strerror}; modprobe tcp_{name}") from None
 
 
 def _reset_at_close(connection: socket.socket) -> None:

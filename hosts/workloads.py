@@ -40,6 +40,8 @@ class Bulk:
     #: after the run's epoch
     start_s: float = 0.0
     drain_s: float = 5.0
+    #: the kernel's, by its name there; None: the route's
+    congestion_control: str | None = None
 
     def __post_init__(self) -> None:
         _check_common(self.flow, self.direction, self.port, self.start_s)
