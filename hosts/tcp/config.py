@@ -10,8 +10,10 @@ from typing import Literal
 MS = 1_000_000
 SECOND = 1_000_000_000
 
-#: how lost segments are found and repaired: RFC 5681 section 3.2, RFC 6582, RFC 6675
-Recovery = Literal["reno", "newreno", "sack"]
+#: how lost segments are found and repaired: RFC 5681 section 3.2, RFC 6582, RFC 6675; `smart.py`
+Recovery = Literal["reno", "newreno", "sack", "smart"]
+#: what ACKs do that say a segment was lost by corruption (`tcpip/options.py`)
+Eln = Literal["ignore", "keep-window", "retransmit"]
 
 #: RFC 7323 section 2.3
 MAX_WINDOW_SCALE = 14
@@ -27,6 +29,9 @@ class TcpConfig:
     mss: int = 1460
     #: `sack` needs the peer's consent, as every option does, and is `newreno` without it
     recovery: Recovery = "sack"
+    #: `keep-window`: a recovery from corruption leaves cwnd and ssthresh as they are (COMPARISON's E2E-ELN);
+    #: `retransmit`: that, and it begins at the first duplicate that tells (E2E-ELN-RXMT)
+    eln: Eln = "ignore"
     #: IW, in segments (RFC 5681 section 3.1, RFC 3390, RFC 6928)
     initial_window: int = 3
     #: the sender's first ssthresh; None: as high as can be (RFC 5681)
@@ -40,6 +45,18 @@ class TcpConfig:
     #: what fast recovery sends again starts the timer again (RFC 6675 section 6, the careful variant; Linux); else only
     #: acknowledgements do
     careful_timer: bool = False
+    #: without SACK and SMART: what was sent before the window was last reduced or the timer expired causes no fast
+    #: retransmit (RFC 6582 section 3.2, RFC 5681's advice); 4.4BSD asks nothing
+    one_reduction_per_window: bool = True
+    #: a loss halves the lesser of cwnd and the peer's window, in whole segments, and so does every timeout (4.4BSD);
+    #: else FlightSize, and of timeouts in a row only the first (RFC 5681, equation 4)
+    halve_window: bool = False
+    #: an eighth of a segment more for every ACK of congestion avoidance (4.4BSD)
+    extra_increase: bool = False
+    #: a window of just ssthresh is still in slow start (RFC 5681 section 3.1 allows both)
+    slow_start_at_ssthresh: bool = False
+    #: the ACK that ends Reno's fast recovery opens the window, too (4.4BSD)
+    grow_after_recovery: bool = False
     #: RFC 7323 section 2
     window_scaling: bool = True
     #: RFC 7323 section 3: for round-trip times and PAWS
@@ -55,6 +72,8 @@ class TcpConfig:
 
     #: an ACK is delayed by this long at most; 0: every segment is acknowledged at once (RFC 9293 section 3.8.6.3)
     delayed_ack_ns: int = 200 * MS
+    #: a delayed ACK leaves at the next tick of a clock of `delayed_ack_ns` (4.4BSD's fast clock); else after that time
+    ack_at_tick: bool = False
     #: full-sized segments that make an ACK due
     ack_every: int = 2
     #: every segment is acknowledged at once until half the receive window has come (DAASS, SLACP section 3)
@@ -68,8 +87,10 @@ class TcpConfig:
     max_rto_ns: int = 60 * SECOND
     #: G of RFC 6298: the least the variance term of the RTO can be
     granularity_ns: int = 1 * MS
-    #: the timers' clock: a timer expires at a multiple of it and round-trip times are counted in it; 0: exact
+    #: the timers and the round-trip times are 4.4BSD's, in ticks of this clock (`bsd.py`); 0: exact
     tick_ns: int = 0
+    #: when this host's clocks tick: at this time, and every tick before and after
+    clock_phase_ns: int = 0
 
     #: what the receiver can hold: the largest window it offers
     receive_buffer: int = 65_535
@@ -88,11 +109,16 @@ class TcpConfig:
         _require(64 <= self.mss <= 65_495, "mss", self.mss, "64 to 65495")
         for name in ("initial_window", "ack_every", "initial_rto_ns", "min_rto_ns", "max_rto_ns", "receive_buffer"):
             _require(getattr(self, name) > 0, name, getattr(self, name), "more than 0")
-        for name in ("delayed_ack_ns", "granularity_ns", "tick_ns", "time_wait_ns", "syn_retries", "data_retries"):
+        for name in (
+            "delayed_ack_ns", "granularity_ns", "tick_ns", "clock_phase_ns", "time_wait_ns", "syn_retries",
+            "data_retries",
+        ):  # fmt: skip
             _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
         _require(self.min_rto_ns <= self.max_rto_ns, "max_rto_ns", self.max_rto_ns, "min_rto_ns or more")
         # RFC 9293 section 3.8.6.3
         _require(self.delayed_ack_ns <= 500 * MS, "delayed_ack_ns", self.delayed_ack_ns, "half a second at most")
+        _require(not (self.tick_ns and self.timestamps), "timestamps", self.timestamps, "off where there is a tick_ns")
+        _require(not self.ack_at_tick or self.delayed_ack_ns > 0, "delayed_ack_ns", self.delayed_ack_ns, "above 0")
         _require(self.send_buffer >= self.mss, "send_buffer", self.send_buffer, "mss or more")
         most = MAX_UNSCALED_WINDOW << (MAX_WINDOW_SCALE if self.window_scaling else 0)
         _require(self.receive_buffer <= most, "receive_buffer", self.receive_buffer, f"{most} at most")

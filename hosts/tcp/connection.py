@@ -20,6 +20,7 @@ from hosts.tcp.receiver import Receiver
 from hosts.tcp.sender import INFINITE, Sender
 from hosts.tcp.shared import Shared
 from hosts.tcp.states import AFTER_CLOSE, AFTER_FIN, AFTER_OUR_FIN, RECEIVING, TO_BE_RESET, State
+from tcpip.options import SMART_PERMITTED, permits_smart, smart_option
 from tcpip.segment import (
     ACK,
     CWR,
@@ -318,6 +319,7 @@ class Connection:
             receiver.ts_recent = segment.timestamps[0]
             mss -= _TIMESTAMP_BYTES
         sender.smss = mss
+        receiver.smart = self._wants_smart and permits_smart(segment)
         sender.sack = receiver.sack = self._wants_sack and options.sack_permitted
         if config.window_scaling and options.window_scale is not None:
             self._scales = True
@@ -329,6 +331,10 @@ class Connection:
     @property
     def _wants_sack(self) -> bool:
         return self._config.recovery == "sack"
+
+    @property
+    def _wants_smart(self) -> bool:
+        return self._config.recovery == "smart"
 
     @property
     def _window_shift(self) -> int:
@@ -344,7 +350,7 @@ class Connection:
         self.state = State.FIN_WAIT_1 if sender.closing else State.ESTABLISHED
         self._syn_due, self._syn_at = False, None
         if self._syns == 1:
-            sender.rto.handle_sample(now - self._syn_sent_at)
+            sender.rto.handle_acked(self._syn_sent_at, now)
         ssthresh = self._config.initial_ssthresh
         if self._config.cbi and self._shared is not None:
             ssthresh = self._shared.ssthresh.get(self.flow.destination, ssthresh)
@@ -412,6 +418,9 @@ class Connection:
             blocks = receiver.blocks()
             if blocks:
                 return self._acknowledgement(now, blocks)
+        if receiver.cause is not None and receiver.ack_due and receiver.has_gap:
+            # nor for the option that says what has come
+            return self._acknowledgement(now, ())
         sender = self._sender
         found = sender.poll(now)
         if found is None:
@@ -465,6 +474,8 @@ class Connection:
             None,
             blocks,
             self._stamps(now) if sender.timestamps else None,
+            None,
+            () if receiver.cause is None else (smart_option(receiver.cause.seq, receiver.cause.length),),
         )
         receiver.acknowledged()
         return segment
@@ -489,15 +500,18 @@ class Connection:
             )
             flags = SYN | ACK | (ECE if sender.ecn else 0)
             stamps = self._stamps(now) if sender.timestamps else None
+            permits = receiver.smart
         else:
             agreed = SynOptions(config.mss, self._window_shift if config.window_scaling else None, self._wants_sack)
             flags = SYN | (ECE | CWR if config.ecn else 0)
             stamps = (now // MS & MASK, 0) if config.timestamps else None
+            permits = self._wants_smart
         shift, receiver.window_shift = receiver.window_shift, 0
         window = receiver.window()
         receiver.window_shift = shift
         number = receiver.nxt & MASK if answering else 0
-        return Segment(self.flow, self._iss & MASK, number, flags, window, timestamps=stamps, syn=agreed)
+        extra = (SMART_PERMITTED,) if permits else ()
+        return Segment(self.flow, self._iss & MASK, number, flags, window, timestamps=stamps, syn=agreed, extra=extra)
 
     def _segment(self, seq: int, flags: int, now: int) -> Segment:
         """A segment without data."""

@@ -18,6 +18,8 @@ class Counters:
     bytes_retransmitted: int = 0
     #: loss recoveries begun by duplicate ACKs
     fast_retransmits: int = 0
+    #: those that left the window as it was, the loss being corruption
+    eln_kept: int = 0
     #: RTO expiries
     timeouts: int = 0
     #: timeouts that F-RTO found spurious

@@ -49,6 +49,27 @@ _ENHANCED = replace(
     # DAASS lasts for half of it
     receive_buffer=1 << 18,
 )
+#: COMPARISON's hosts: BSD/OS, a 4.4BSD. IW 1 and the initial 6 s are 4.4BSD's.
+_BSD = TcpConfig(
+    recovery="reno",
+    initial_window=1,
+    limited_transmit=False,
+    careful_timer=True,
+    one_reduction_per_window=False,
+    halve_window=True,
+    extra_increase=True,
+    slow_start_at_ssthresh=True,
+    grow_after_recovery=True,
+    window_scaling=False,
+    timestamps=False,
+    delayed_ack_ns=200 * MS,
+    ack_at_tick=True,
+    initial_rto_ns=6 * SECOND,
+    min_rto_ns=1 * SECOND,
+    max_rto_ns=64 * SECOND,
+    tick_ns=500 * MS,
+    receive_buffer=32_768,
+)
 _RFC = TcpConfig(receive_buffer=1 << 20)
 
 USER_PROFILES: Mapping[str, UserProfile] = MappingProxyType(
@@ -75,6 +96,26 @@ USER_PROFILES: Mapping[str, UserProfile] = MappingProxyType(
             UserProfile("newreno", "NewReno (RFC 6582), SACK off", replace(_RFC, recovery="newreno")),
             UserProfile("sack", "Reno's windows with SACK recovery (RFC 6675)", _RFC),
             UserProfile("sack-ecn", "sack, and ECN (RFC 3168)", replace(_RFC, ecn=True)),
+            UserProfile("smart", "Reno's windows with SMART recovery", replace(_RFC, recovery="smart")),
+            UserProfile(
+                "eln", "reno that keeps its window for corruption", replace(_RFC, recovery="reno", eln="keep-window")
+            ),
+            UserProfile(
+                "eln-rxmt",
+                "eln that retransmits at the first duplicate with ELN",
+                replace(_RFC, recovery="reno", eln="retransmit"),
+            ),
+            UserProfile("sack-eln", "sack that keeps its window for corruption", replace(_RFC, eln="keep-window")),
+            UserProfile("bsd", "the COMPARISON paper's E2E: 4.4BSD's Reno, 500 ms clock, IW 1, SACK off", _BSD),
+            UserProfile("bsd-newreno", "bsd with NewReno", replace(_BSD, recovery="newreno")),
+            UserProfile("bsd-sack", "bsd with SACK", replace(_BSD, recovery="sack")),
+            UserProfile("bsd-smart", "bsd with SMART", replace(_BSD, recovery="smart")),
+            UserProfile("bsd-eln", "bsd that keeps its window for corruption", replace(_BSD, eln="keep-window")),
+            UserProfile(
+                "bsd-eln-rxmt",
+                "bsd-eln that retransmits at the first duplicate with ELN",
+                replace(_BSD, eln="retransmit"),
+            ),
         )
     }
 )

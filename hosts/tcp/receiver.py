@@ -10,6 +10,7 @@ to the right only by a segment or half the buffer (silly window syndrome).
 Left out: D-SACK, receive buffers that grow by themselves.
 """
 
+from hosts.tcp.bsd import after_ticks
 from hosts.tcp.buffers import Reassembly
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.shared import Shared
@@ -41,6 +42,7 @@ class Receiver:
         "_shared",
         "ack_at",
         "ack_due",
+        "cause",
         "ecn",
         "ecn_echo",
         "fin",
@@ -48,6 +50,7 @@ class Receiver:
         "nxt",
         "read_up_to",
         "sack",
+        "smart",
         "timestamps",
         "ts_recent",
         "window_shift",
@@ -72,6 +75,9 @@ class Receiver:
         self.window_shift = 0
         #: the octet behind the window that was last offered
         self._advertised = first
+        #: the peer wants to know which segments cause our ACKs, and which has caused the one that is due
+        self.smart = False
+        self.cause: Segment | None = None
         #: agreed in the handshake
         self.sack = self.timestamps = self.ecn = False
         #: RFC 7323 section 4.3: the timestamp to be echoed
@@ -136,6 +142,8 @@ class Receiver:
         """Take the data and the FIN of a segment that starts at `seq` and has at least one of them."""
         length = segment.length
         end = seq + length
+        if self.smart and length:
+            self.cause = segment
         if self.ecn:
             if segment.flags & CWR:
                 self.ecn_echo = False
@@ -159,7 +167,7 @@ class Receiver:
                 if self._pending_bytes >= self._ack_every * self._full_bytes or self.nxt <= self._daass_until:
                     self.ack_due = True
                 elif self.ack_at is None:
-                    self.ack_at = now + self._config.delayed_ack_ns
+                    self.ack_at = self._delayed(now)
         elif end > nxt and length:
             limit = max(self._advertised, nxt)
             kept = min(end, limit)
@@ -172,6 +180,11 @@ class Receiver:
         if self.nxt == self.fin:
             self.nxt += 1
             self.ack_due = True
+
+    def _delayed(self, now: int) -> int:
+        config = self._config
+        delay_ns = config.delayed_ack_ns
+        return after_ticks(now, 1, delay_ns, config.clock_phase_ns) if config.ack_at_tick else now + delay_ns
 
     def _take(self, segment: Segment, seq: int, end: int) -> None:
         limit = max(self._advertised, self.nxt)
@@ -202,6 +215,7 @@ class Receiver:
         """A segment has told the peer of everything received."""
         self.ack_due = False
         self.ack_at = None
+        self.cause = None
         self._pending_bytes = 0
         self.last_ack = self.nxt
 
@@ -228,6 +242,11 @@ class Receiver:
         if window > 0xFFFF:
             window = 0xFFFF
         return window
+
+    @property
+    def has_gap(self) -> bool:
+        """Whether anything came out of order that still waits for what is before it."""
+        return bool(self._reassembly.recent)
 
     def blocks(self) -> tuple[SackBlock, ...]:
         """Return the SACK blocks to put into a segment."""

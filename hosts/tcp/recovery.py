@@ -1,19 +1,22 @@
 """How lost segments are found and repaired: the sender's policies.
 
-Read first: RFC 5681 section 3.2 (Reno), RFC 6582 (NewReno), RFC 6675 (SACK), RFC 3042 (limited transmit).
+Read first: RFC 5681 section 3.2 (Reno), RFC 6582 (NewReno), RFC 6675 (SACK), RFC 3042 (limited transmit); COMPARISON
+sections 2.3 and 3.1 (ELN); `smart.py` for one more.
 
 Rules: a policy decides about `cwnd` and `ssthresh` and about retransmissions while it is `active` (in fast recovery);
 the sender does everything else, go-back-N after a timeout included. `recover` is the octet behind the highest one sent
 when the present recovery or the last timeout began (RFC 6582's recover + 1, RFC 6675's RecoveryPoint + 1).
 
-A new policy is a class here or in a module of its own, and a line in `POLICIES`: it may look at the acknowledging
-segment's options, resend something else, or reduce less.
+ELN, with every policy: a recovery begins with a hole, and each further one shows as a partial acknowledgement. Holes of
+which an ACK has said that they are corruption leave the window as it is; the first that is acknowledged without such a
+word reduces it, once in a recovery. A timeout reduces it always. Reno's `recover` is where the window was last reduced.
+
+A new policy is a class here or in a module of its own, and a line in `policies.POLICIES`: it may look at the
+acknowledging segment's options, resend something else, or reduce less.
 
 Left out: proportional rate reduction (RFC 6937), RACK and TLP (RFC 8985).
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from hosts.tcp.config import TcpConfig
@@ -36,6 +39,8 @@ class LossRecovery(Protocol):
     governs: bool
     #: whether fast recovery is going on
     active: bool
+    #: whether it has left the window as it was: every hole until now was corruption
+    kept: bool
 
     @property
     def recovering(self) -> bool:
@@ -48,6 +53,12 @@ class LossRecovery(Protocol):
         """Take an acknowledgement of `acked` new octets, already off the sender's books; return whether the
         retransmission timer starts again. `filled`: the congestion window was in use.
         """
+
+    def handle_eln(self, number: int) -> None:
+        """Take an explicit loss notification: the segment at `number`, `una` or above, was lost by corruption."""
+
+    def reduce(self) -> None:
+        """Reduce the window of a recovery that has kept it."""
 
     def handle_timeout(self) -> None:
         """The retransmission timer has expired; windows are set, `nxt` goes back to `una` next."""
@@ -69,12 +80,18 @@ class Reno:
 
     __slots__ = (
         "_after_timeout",
+        "_at_once",
+        "_corrupt",
         "_dupacks",
         "_flight",
+        "_grows_after",
         "_impatient",
         "_limited_transmit",
+        "_once",
+        "_window",
         "active",
         "governs",
+        "kept",
         "recover",
         "sender",
         "urgent",
@@ -82,7 +99,7 @@ class Reno:
 
     def __init__(self, sender: "Sender", config: TcpConfig) -> None:
         self.sender = sender
-        self.urgent = self.governs = self.active = False
+        self.urgent = self.governs = self.active = self.kept = False
         # The SYN is what "was sent before": losses of the first window count.
         self.recover = sender.una - 1
         self._after_timeout = False
@@ -91,6 +108,13 @@ class Reno:
         self._flight = 0
         self._limited_transmit = config.limited_transmit
         self._impatient = config.impatient
+        self._once = config.one_reduction_per_window
+        self._grows_after = config.grow_after_recovery
+        #: what the window is after this recovery
+        self._window = 0
+        #: holes that are corruption, by their first octets
+        self._corrupt: set[int] = set()
+        self._at_once = config.eln == "retransmit"
 
     @property
     def recovering(self) -> bool:
@@ -111,7 +135,8 @@ class Reno:
         if not self._dupacks:
             self._flight = sender.flight
         self._dupacks += 1
-        if self._dupacks == DUP_THRESH and self._may_enter():
+        third = self._dupacks == DUP_THRESH
+        if (third and self._may_enter()) or ((third or self._at_once) and self._is_news()):
             self._enter()
         elif self._limited_transmit and self._dupacks <= _LIMITED_SEGMENTS and sender.nxt == sender.max:
             # only new data (RFC 3042), not what a timeout is sending again
@@ -119,25 +144,61 @@ class Reno:
 
     def _may_enter(self) -> bool:
         # RFC 6582 section 3.2 step 1: not for segments sent before a timeout; also RFC 5681's advice
-        return self.sender.una > self.recover
+        return not self._once or self.sender.una > self.recover
+
+    def _is_news(self) -> bool:
+        """Whether the first hole is corruption, and was not sent again yet: then nothing can be a duplicate of it."""
+        una, resent = self.sender.una, self.sender.resent
+        return una in self._corrupt and not (resent and una in resent)
 
     def _enter(self) -> None:
         sender = self.sender
-        self.active = True
+        self.active = self.urgent = True
         self._after_timeout = False
-        self.recover = sender.max
-        sender.ssthresh = sender.reduced_ssthresh(self._flight)
-        sender.cwnd = sender.ssthresh + DUP_THRESH * sender.smss
-        sender.limited = 0
-        sender.note_reduction()
         sender.counters.fast_retransmits += 1
-        self.urgent = True
+        self.kept = sender.una in self._corrupt
+        if self.kept:
+            sender.counters.eln_kept += 1
+            self._window = sender.cwnd
+        else:
+            self._reduce()
+        sender.cwnd = self._window + self._dupacks * sender.smss
+        sender.limited = 0
+
+    def _reduce(self) -> None:
+        sender = self.sender
+        self.recover = sender.max
+        self._window = sender.ssthresh = sender.reduced_ssthresh(self._flight)
+        sender.note_reduction()
+
+    def handle_eln(self, number: int) -> None:
+        """See LossRecovery."""
+        una = self.sender.una
+        self._corrupt = {number, *(known for known in self._corrupt if known >= una)}
+
+    def reduce(self) -> None:
+        """See LossRecovery."""
+        sender, before = self.sender, self._window
+        self.kept = False
+        self._reduce()
+        sender.cwnd = max(sender.cwnd - before + self._window, sender.smss)
+
+    def _judge(self, resent: dict[int, int]) -> None:
+        """Look at what was sent again and is acknowledged: if no ACK has called it corruption, it was congestion."""
+        una = self.sender.una
+        acknowledged = [number for number in resent if number < una]
+        for number in acknowledged:
+            del resent[number]
+        if self.kept and not self._corrupt.issuperset(acknowledged):
+            self.reduce()
 
     def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
         """See LossRecovery."""
         sender = self.sender
         self._dupacks = 0
         sender.limited = 0
+        if sender.resent:
+            self._judge(sender.resent)
         if self.active:
             return self._handle_ack_in_recovery(acked)
         if filled:
@@ -145,11 +206,13 @@ class Reno:
         return True
 
     def _handle_ack_in_recovery(self, acked: int) -> bool:
-        self._leave(self.sender.ssthresh)
+        self._leave(self._window)
+        if self._grows_after:
+            self.sender.grow(acked)
         return True
 
     def _leave(self, cwnd: int) -> None:
-        self.active = self.urgent = self.governs = False
+        self.active = self.urgent = self.governs = self.kept = False
         self.sender.cwnd = cwnd
 
     def handle_timeout(self) -> None:
@@ -187,14 +250,15 @@ class NewReno(Reno):
 
     def _enter(self) -> None:
         super()._enter()
+        self.recover = self.sender.max
         self._partial = False
 
     def _handle_ack_in_recovery(self, acked: int) -> bool:
         sender = self.sender
         smss = sender.smss
         if sender.una >= self.recover:
-            # section 3.2, step 3, the first of the two choices: no burst
-            self._leave(min(sender.ssthresh, max(sender.flight, smss) + smss))
+            # section 3.2, step 3, the first of the two choices: no burst; what ELN has kept is kept whole
+            self._leave(self._window if self.kept else min(self._window, max(sender.flight, smss) + smss))
             return True
         self.urgent = True
         sender.cwnd = max(sender.cwnd - acked + (smss if acked >= smss else 0), smss)
@@ -238,6 +302,7 @@ class Sack(NewReno):
             self._flight = sender.flight
         self._dupacks += 1
         lost = self._dupacks >= DUP_THRESH or sender.board.lost_below(sender.smss) > sender.una
+        lost = lost or (self._at_once and self._is_news())
         if lost and self._may_enter():
             self._enter()
         elif self._limited_transmit and not lost and sender.nxt == sender.max:
@@ -251,7 +316,7 @@ class Sack(NewReno):
     def _enter(self) -> None:
         super()._enter()
         sender = self.sender
-        sender.cwnd = sender.ssthresh
+        sender.cwnd = self._window
         self._high_rxt = sender.una
         self._rescue_rxt = -1
         self._first = self.governs = True
@@ -259,7 +324,7 @@ class Sack(NewReno):
     def _handle_ack_in_recovery(self, acked: int) -> bool:
         sender = self.sender
         if sender.una >= self.recover:
-            self._leave(sender.ssthresh)
+            self._leave(self._window)
         elif self._high_rxt < sender.una:
             self._high_rxt = sender.una
         return True
@@ -307,13 +372,3 @@ class Sack(NewReno):
             return None
         self._rescue_rxt = self.recover
         return start, missing_end
-
-
-POLICIES: Mapping[str, Callable[["Sender", TcpConfig], LossRecovery]] = MappingProxyType(
-    {policy.name: policy for policy in (Reno, NewReno, Sack)}
-)
-
-
-def make_recovery(name: str, sender: "Sender", config: TcpConfig) -> LossRecovery:
-    """Return the policy of that name for a sender."""
-    return POLICIES[name](sender, config)

@@ -3,8 +3,7 @@
 Read first: RFC 6298 sections 2 and 5; RFC 7323 section 4 for where samples come from.
 
 Rules: a sample ends the backoff (section 5, the note behind 5.7); without samples it stays, doubling with every expiry
-(5.5) up to the maximum (2.5). With a timer tick, round-trip times are whole ticks (at least one) and a timer expires
-at one. Integer nanoseconds; divisions round down.
+(5.5) up to the maximum (2.5). Integer nanoseconds; divisions round down. `bsd.py` has the timers of a coarse clock.
 """
 
 from hosts.tcp.config import TcpConfig
@@ -16,13 +15,12 @@ _K = 4
 class RtoEstimator:
     """SRTT, RTTVAR and RTO of one connection, in ns."""
 
-    __slots__ = ("_backoff", "_granularity_ns", "_max_ns", "_min_ns", "_rto_ns", "_tick_ns", "rttvar_ns", "srtt_ns")
+    __slots__ = ("_backoff", "_granularity_ns", "_max_ns", "_min_ns", "_rto_ns", "rttvar_ns", "srtt_ns")
 
     def __init__(self, config: TcpConfig) -> None:
         self._min_ns = config.min_rto_ns
         self._max_ns = config.max_rto_ns
-        self._granularity_ns = max(config.granularity_ns, config.tick_ns)
-        self._tick_ns = config.tick_ns
+        self._granularity_ns = config.granularity_ns
         #: None before the first sample
         self.srtt_ns: int | None = None
         self.rttvar_ns = 0
@@ -38,12 +36,13 @@ class RtoEstimator:
             return self._rto_ns
         return min(self._rto_ns << backoff, self._max_ns)
 
+    def handle_acked(self, sent_at: int, now: int) -> None:
+        """Take a segment that was sent once, at `sent_at`, and is acknowledged."""
+        self.handle_sample(now - sent_at)
+
     def handle_sample(self, rtt_ns: int) -> None:
-        """Take the round-trip time of a segment that was sent once, or of a timestamp (2.2, 2.3)."""
+        """Take a round-trip time (2.2, 2.3)."""
         self._backoff = 0
-        tick = self._tick_ns
-        if tick:
-            rtt_ns = max(tick, rtt_ns // tick * tick)
         srtt = self.srtt_ns
         if srtt is None:
             self.srtt_ns = srtt = rtt_ns
@@ -70,6 +69,8 @@ class RtoEstimator:
 
     def expiry(self, now: int) -> int:
         """When a timer started now expires."""
-        at = now + (self._rto_ns if not self._backoff else self.rto_ns)
-        tick = self._tick_ns
-        return -(-at // tick) * tick if tick else at
+        return now + (self._rto_ns if not self._backoff else self.rto_ns)
+
+    def after(self, now: int, ns: int) -> int:
+        """When a timer of `ns`, started now, expires."""
+        return now + ns

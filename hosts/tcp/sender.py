@@ -15,14 +15,17 @@ Left out: urgent data, pacing, D-SACK.
 
 from collections import deque
 
+from hosts.tcp.bsd import BsdRto
 from hosts.tcp.buffers import SendBuffer
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.frto import Frto
-from hosts.tcp.recovery import LossRecovery, make_recovery
+from hosts.tcp.policies import make_recovery
+from hosts.tcp.recovery import LossRecovery
 from hosts.tcp.rto import RtoEstimator
 from hosts.tcp.scoreboard import Scoreboard
-from tcpip.segment import ECE, Segment
+from tcpip.options import has_eln, smart_of
+from tcpip.segment import ECE, SackBlock, Segment
 from tcpip.sequence import MASK, unwrap
 
 #: an ssthresh as high as can be (RFC 5681 section 3.1)
@@ -46,12 +49,15 @@ class Sender:
         "_bytes_counted",
         "_config",
         "_ecn_recover",
+        "_eln",
         "_max_window",
         "_nagle",
+        "_one_timed",
         "_persist_shift",
         "_probe_due",
         "_retries",
         "_sent_at",
+        "_smart",
         "_timed_out_at",
         "_times",
         "_wl1",
@@ -70,6 +76,7 @@ class Sender:
         "nxt",
         "persist_at",
         "recovery",
+        "resent",
         "rto",
         "rto_at",
         "sack",
@@ -84,7 +91,7 @@ class Sender:
     def __init__(self, config: TcpConfig, counters: Counters, first: int) -> None:
         self._config = config
         self.counters = counters
-        self.rto = RtoEstimator(config)
+        self.rto = BsdRto(config) if config.tick_ns else RtoEstimator(config)
         self.buffer = SendBuffer(first)
         #: whether the FIN follows the buffer's end
         self.closing = False
@@ -104,9 +111,15 @@ class Sender:
         #: agreed in the handshake
         self.sack = self.timestamps = self.ecn = False
         self.board = Scoreboard()
+        self._eln = config.eln != "ignore"
+        self._smart = config.recovery == "smart"
+        #: first octets of what was sent again and is not acknowledged, and what `max` was then; None: nobody asks
+        self.resent: dict[int, int] | None = {} if self._eln or self._smart else None
         self.recovery: LossRecovery = make_recovery("newreno", self, config)
         self.frto: Frto | None = None
         self._nagle = config.nagle
+        #: 4.4BSD times one segment after the other, and none beside a retransmission
+        self._one_timed = config.tick_ns > 0
         #: first transmissions not yet acknowledged: the octet behind each, and when it was sent
         self._times: deque[tuple[int, int]] = deque()
         #: what is below was sent again, or waited for what was: its acknowledgement tells no round-trip time (Karn)
@@ -180,7 +193,9 @@ class Sender:
             return False
         fresh = 0
         if segment.sack and self.sack:
-            fresh = self._update_board(segment, ack)
+            fresh = self._update_board(segment.sack, ack)
+        if segment.extra and ack >= una:
+            fresh += self._handle_options(segment, ack)
         if ack > una:
             self._handle_new_ack(segment, seq, ack, now)
         elif ack == una:
@@ -193,7 +208,7 @@ class Sender:
                 and self.persist_at is None
                 and not segment.length
                 and not segment.flags & 0b111  # SYN, FIN, RST
-                and (fresh if self.sack else not changed)
+                and (fresh or not (changed or self.sack))
             ):
                 self.counters.dupacks += 1
                 if self.frto is not None and self.frto.active:
@@ -233,10 +248,18 @@ class Sender:
         elif restarts:
             self._start_timer(now)
 
-    def _update_board(self, segment: Segment, ack: int) -> int:
+    def _handle_options(self, segment: Segment, ack: int) -> int:
+        """Take ELN and SMART, as far as they matter here; return how many octets were not known to have arrived."""
+        if self._eln and has_eln(segment):
+            self.recovery.handle_eln(ack)
+        if self._smart and (arrived := smart_of(segment)) is not None:
+            return self._update_board((arrived,), ack)
+        return 0
+
+    def _update_board(self, blocks: tuple[SackBlock, ...], ack: int) -> int:
         fresh = 0
         una, highest = max(self.una, ack), self.max
-        for left, right in segment.sack:
+        for left, right in blocks:
             start, end = unwrap(left, una), unwrap(right, una)
             if start < end <= highest and end > una:
                 fresh += self.board.add(max(start, una), end)
@@ -257,16 +280,18 @@ class Sender:
             if elapsed_ms < 0x8000_0000:
                 self.rto.handle_sample(elapsed_ms * 1_000_000)
         elif sent_at >= 0 and una >= self._ambiguous:
-            self.rto.handle_sample(now - sent_at)
+            self.rto.handle_acked(sent_at, now)
 
     def grow(self, acked: int) -> None:
         """Open the congestion window for an ACK of `acked` new octets (RFC 5681 section 3.1, RFC 3465)."""
-        cwnd, smss = self.cwnd, self.smss
-        if not self._config.byte_counting:
-            if cwnd < self.ssthresh:
+        cwnd, smss, config = self.cwnd, self.smss, self._config
+        if not config.byte_counting:
+            if cwnd < self.ssthresh or (cwnd == self.ssthresh and config.slow_start_at_ssthresh):
                 self.cwnd = cwnd + (acked if acked < smss else smss)
             else:
                 self.cwnd = cwnd + (smss * smss // cwnd or 1)
+                if config.extra_increase:
+                    self.cwnd += smss // 8
         elif cwnd < self.ssthresh:
             self.cwnd = cwnd + min(acked, 2 * smss)
         else:
@@ -277,12 +302,20 @@ class Sender:
 
     def reduced_ssthresh(self, flight: int) -> int:
         """What a loss makes of ssthresh (RFC 5681, equation 4)."""
-        return max(flight // 2, 2 * self.smss)
+        smss = self.smss
+        if self._config.halve_window:
+            flight = min(self.cwnd, self.window) // (2 * smss) * (2 * smss)
+        return max(flight // 2, 2 * smss)
 
     def _handle_ecn_echo(self) -> None:
         """RFC 3168 section 6.1.2: as for a loss, once per window of data."""
         # CWR goes behind `_ecn_recover`: until that is acknowledged the peer goes on to echo
-        if self.una <= self._ecn_recover or self.recovery.active:
+        if self.una <= self._ecn_recover:
+            return
+        if self.recovery.active:
+            if self.recovery.kept:
+                self.counters.ecn_reductions += 1
+                self.recovery.reduce()
             return
         self.ssthresh = self.reduced_ssthresh(self.flight)
         self.cwnd = min(self.cwnd, self.ssthresh)
@@ -385,7 +418,11 @@ class Sender:
             self.counters.bytes_retransmitted += min(end, self.max) - seq
             if end > self._ambiguous:
                 self._ambiguous = end
-        elif not self.timestamps:
+            if self.resent is not None:
+                self.resent[seq] = self.max
+            if self._one_timed:
+                self._times.clear()
+        elif not (self.timestamps or (self._one_timed and self._times)):
             self._times.append((end, now))
         if seq <= self.nxt < end:
             self.nxt = end
@@ -431,10 +468,12 @@ class Sender:
             self.board.clear()
         flight = self.recovery.flight_before_loss()
         was_recovering = self.recovery.recovering
-        if first:
+        halves_window = self._config.halve_window
+        if first or halves_window:
             ssthresh = self.reduced_ssthresh(flight)
             # in recovery most of FlightSize has left the network: a timeout then must not raise the threshold
-            self.ssthresh = min(ssthresh, self.ssthresh) if self.recovery.active else ssthresh
+            may_rise = halves_window or not self.recovery.active
+            self.ssthresh = ssthresh if may_rise else min(ssthresh, self.ssthresh)
         self.cwnd = self.smss
         self.limited = 0
         self._bytes_counted = 0
@@ -456,9 +495,8 @@ class Sender:
 
     def _start_persist(self, now: int) -> None:
         config = self._config
-        self.persist_at = now + min(
-            max(self.rto.rto_ns, config.min_rto_ns) << min(self._persist_shift, 16), config.max_rto_ns
-        )
+        ns = max(self.rto.rto_ns, config.min_rto_ns) << min(self._persist_shift, 16)
+        self.persist_at = self.rto.after(now, min(ns, config.max_rto_ns))
 
     def _end_persist(self) -> None:
         self.persist_at = None

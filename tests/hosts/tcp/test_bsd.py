@@ -1,0 +1,214 @@
+"""4.4BSD: timers in ticks of 500 ms, delayed ACKs by a clock of 200 ms, and its windows."""
+
+from dataclasses import replace
+
+import pytest
+
+from hosts.tcp.config import MS, SECOND
+from hosts.tcp.profiles import USER_PROFILES
+from tests.hosts.tcp.script import PLAIN, MakeScript, Script
+
+BSD = replace(USER_PROFILES["bsd"].config, mss=1000)
+#: the clocks alone
+TICKS = replace(PLAIN, tick_ns=500 * MS, initial_rto_ns=6 * SECOND, max_rto_ns=64 * SECOND, initial_window=8)
+
+
+def after_timing(s: Script, *spans_ms: tuple[float, float]) -> Script:
+    """Have the connection time a segment from and to each of these instants."""
+    for start_ms, end_ms in spans_ms:
+        s.run_to(start_ms)
+        s.write(1000)
+        s.skip()
+        s.inject(end_ms, f"ack {s.connection.bytes_acked + 1001}")
+    return s
+
+
+# -- the slow clock ------------------------------------------------------------------------------------------
+
+
+def test_a_timer_of_three_ticks_expires_at_the_third(script: MakeScript) -> None:
+    # no tick within the handshake: the first sample counts as one, and varies by half of it
+    s = script(TICKS, rtt_ms=100)
+    assert s.rto_ms == 1500
+    s.write(1000)
+    s.expect(100, "1:1001")
+    s.expect(1500, "1:1001")
+
+
+def test_a_timer_set_just_before_a_tick_is_the_shorter(script: MakeScript) -> None:
+    s = script(TICKS, rtt_ms=100)
+    s.run_to(499)
+    s.write(1000)
+    s.expect(499, "1:1001")
+    s.expect(1500, "1:1001")
+
+
+def test_a_timer_set_at_a_tick_lasts_its_full_time(script: MakeScript) -> None:
+    s = script(TICKS, rtt_ms=100)
+    s.run_to(500)
+    s.write(1000)
+    s.expect(500, "1:1001")
+    s.expect(2000, "1:1001")
+
+
+def test_the_phase_moves_the_ticks(script: MakeScript) -> None:
+    s = script(replace(TICKS, clock_phase_ns=130 * MS), rtt_ms=100)
+    s.write(1000)
+    s.expect(100, "1:1001")
+    # ticks at 130, 630 and 1130
+    s.expect(1130, "1:1001")
+
+
+def test_a_round_trip_counts_the_ticks_in_it(script: MakeScript) -> None:
+    # SRTT 8/8, variation 2/4 after the handshake
+    s = after_timing(script(TICKS, rtt_ms=100), (600, 700))
+    # none: SRTT 7/8, variation 2 + |0 - 1| - 0 = 3/4
+    assert s.rto_ms == 1500
+    after_timing(s, (900, 1100))
+    # one: SRTT 7 + 1 = 8/8, variation 3 + 1 - 0 = 4/4
+    assert s.rto_ms == 2500
+    after_timing(s, (1200, 1300))
+    # none: SRTT 7/8, variation 4 + 1 - 1
+    assert s.rto_ms == 2000
+    after_timing(s, (1300, 1310))
+    assert s.rto_ms == 1500
+
+
+def test_one_segment_is_timed_at_a_time(script: MakeScript) -> None:
+    s = script(TICKS, rtt_ms=100)
+    s.run_to(450)
+    s.write(1000)
+    s.run_to(510)
+    s.write(1000)
+    s.skip()
+    # the first took one tick; the second, which took none, is not looked at
+    s.inject(520, "ack 1001")
+    assert s.rto_ms == (1 + 2) * 500
+    s.inject(530, "ack 2001")
+    assert s.rto_ms == (1 + 2) * 500
+
+
+def test_nothing_is_timed_beside_a_retransmission(script: MakeScript) -> None:
+    s = script(TICKS, rtt_ms=100)
+    s.write(1000)
+    s.expect(100, "1:1001")
+    s.expect(1500, "1:1001")
+    s.inject(1600, "ack 1001")
+    # Karn: the backoff stays
+    assert s.rto_ms == 3000
+
+
+def test_the_syn_waits_six_seconds_and_then_24(script: MakeScript) -> None:
+    s = script(BSD, connected=False)
+    s.connect()
+    s.expect(0, "S 0:0")
+    s.expect(6000, "S 0:0")
+    s.expect(30_000, "S 0:0")
+
+
+def test_backoff_ends_at_the_maximum(script: MakeScript) -> None:
+    s = script(TICKS, rtt_ms=100)
+    s.write(1000)
+    s.expect(100, "1:1001")
+    # three ticks, doubled each time; no more than 64 s
+    for at_ms in (1500, 4500, 10_500, 22_500, 46_500, 94_500, 158_500, 222_500):
+        s.expect(at_ms, "1:1001")
+
+
+def test_the_timeout_is_two_ticks_at_least(script: MakeScript) -> None:
+    # variation 1/4 and SRTT below one tick are what it can come to
+    s = script(replace(TICKS, min_rto_ns=2 * SECOND), rtt_ms=100)
+    assert s.rto_ms == 2000
+
+
+# -- delayed ACKs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("comes_ms", "leaves_ms"), [(110, 200), (199, 200), (200, 400), (320, 400)])
+def test_a_delayed_ack_leaves_at_the_next_tick(script: MakeScript, comes_ms: float, leaves_ms: float) -> None:
+    s = script(BSD)
+    s.inject(comes_ms, "1:1001")
+    s.expect(leaves_ms, "1:1 ack 1001")
+
+
+def test_every_second_segment_is_acknowledged_at_once(script: MakeScript) -> None:
+    s = script(BSD)
+    s.inject(110, "1:1001", "1001:2001", "2001:3001")
+    s.expect(110, "1:1 ack 2001")
+    s.expect(200, "1:1 ack 3001")
+
+
+# -- windows -------------------------------------------------------------------------------------------------
+
+
+def bsd_window_of_8(make: MakeScript, **changes: object) -> Script:
+    """Eight segments, 1:8001, are on their way at 100 ms."""
+    s = make(replace(BSD, initial_window=8, **changes))  # type: ignore[arg-type]
+    s.write(100_000)
+    assert len(s.skip()) == 8
+    return s
+
+
+def test_a_second_hole_reduces_again(script: MakeScript) -> None:
+    # no `recover`: 1 and 3001 are lost
+    s = bsd_window_of_8(script)
+    s.inject(200, *["ack 1"] * 6)
+    s.expect(200, "1:1001", "8001:9001", "9001:10001")
+    assert s.ssthresh == 4000
+    s.inject(300, "ack 3001")
+    # ssthresh, and the segment that this ACK is worth
+    assert s.cwnd == 5000
+    s.inject(310, *["ack 3001"] * 3)
+    s.expect(310, "3001:4001")
+    assert s.ssthresh == 2000
+    assert s.connection.counters.fast_retransmits == 2
+
+
+def test_the_lesser_of_both_windows_is_halved_in_whole_segments(script: MakeScript) -> None:
+    s = bsd_window_of_8(script)
+    s.inject(150, "ack 1001 win 7500")
+    s.skip()
+    s.inject(200, *["ack 1001 win 7500"] * 3)
+    assert s.ssthresh == 3000
+
+
+def test_every_timeout_halves(script: MakeScript) -> None:
+    s = bsd_window_of_8(script)
+    s.expect(1500, "1:1001")
+    assert (s.cwnd, s.ssthresh) == (1000, 4000)
+    s.expect(4500, "1:1001")
+    assert (s.cwnd, s.ssthresh) == (1000, 2000)
+
+
+def test_duplicates_after_a_timeout_begin_a_fast_retransmit(script: MakeScript) -> None:
+    s = bsd_window_of_8(script)
+    s.expect(1500, "1:1001")
+    s.inject(1600, "ack 1001")
+    s.expect(1600, "1001:2001", "2001:3001")
+    s.inject(1610, *["ack 1001"] * 3)
+    s.expect(1610, "1001:2001", "3001:4001", "4001:5001", "5001:6001")
+    assert s.connection.counters.fast_retransmits == 1
+
+
+def test_congestion_avoidance_adds_an_eighth_of_a_segment(script: MakeScript) -> None:
+    s = bsd_window_of_8(script, initial_ssthresh=4000)
+    s.inject(200, "ack 1001")
+    assert s.cwnd == 8000 + 1000 * 1000 // 8000 + 125
+
+
+def test_a_window_of_ssthresh_is_slow_start(script: MakeScript) -> None:
+    s = bsd_window_of_8(script, initial_ssthresh=8000)
+    s.inject(200, "ack 1001")
+    assert s.cwnd == 9000
+    s.skip()
+    s.inject(210, "ack 2001")
+    assert s.cwnd == 9000 + 111 + 125
+
+
+def test_a_retransmission_starts_the_timer_again(script: MakeScript) -> None:
+    s = bsd_window_of_8(script)
+    s.run_to(1200)
+    s.inject(1200, *["ack 1"] * 3)
+    s.expect(1200, "1:1001")
+    # the third tick from there
+    s.expect(2500, "1:1001")
