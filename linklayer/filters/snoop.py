@@ -45,10 +45,12 @@ class Limits:
     dupacks: int = 2
     #: COMPARISON section 2.2: the least local timeout
     min_timeout_ns: int = 200 * _MS
-    #: the timeout doubles with every expiry in a row, so often at most
+    #: expiries without a round-trip time after which the timeout doubles with each further one, and how often at most:
+    #: five of 200 ms are the least timeout of a TCP (RFC 6298 section 2.4)
+    steady_expiries: int = 5
     max_backoff: int = 3
     #: local retransmissions of one segment, before it is left to its sender
-    tries: int = 8
+    tries: int = 10
     flows: int = 1024
     #: octets held of one flow and of all, each packet counted with `packet_overhead_bytes`
     flow_bytes: int = 1 << 20
@@ -90,9 +92,9 @@ class _Flow:
 
     __slots__ = (
         "arrived_serial",
-        "backoff",
         "blamed",
         "dupacks",
+        "expiries",
         "fin",
         "flow",
         "held",
@@ -127,8 +129,8 @@ class _Flow:
         #: the latest place on the link of anything that has arrived
         self.arrived_serial = 0
         self.rtt = RttEstimator()
-        #: expiries since the last sample
-        self.backoff = 0
+        #: of the timer, since the last sample
+        self.expiries = 0
         #: when an ACK last acknowledged something
         self.progress_at = now
         self.used_at = now
@@ -235,14 +237,16 @@ class Snoop:
         self._wake_at = earliest
 
     def _timeout_ns(self, flow: _Flow) -> int:
-        return max(flow.rtt.bound_ns, self._limits.min_timeout_ns)
+        limits = self._limits
+        backoff = min(max(flow.expiries - limits.steady_expiries, 0), limits.max_backoff)
+        return max(flow.rtt.bound_ns, limits.min_timeout_ns) << backoff
 
     def _expires_at(self, flow: _Flow) -> int | None:
         """When the segment that is waited for has had its time; while the window is closed, never."""
         head = flow.head()
         if head is None or flow.window == 0:
             return None
-        return max(head.sent_at, flow.progress_at) + (self._timeout_ns(flow) << flow.backoff)
+        return max(head.sent_at, flow.progress_at) + self._timeout_ns(flow)
 
     def _expire(self, flow: _Flow, now: int) -> None:
         head = flow.held[0]
@@ -253,11 +257,11 @@ class Snoop:
             return
         self._repair(flow, head, now)
         if self._selective:
-            timeout_ns = self._timeout_ns(flow) << flow.backoff
+            timeout_ns = self._timeout_ns(flow)
             for held in flow.held:
                 if held.serial < flow.arrived_serial and held.sent_at + timeout_ns <= now:
                     self._repair(flow, held, now)
-        flow.backoff = min(flow.backoff + 1, self._limits.max_backoff)
+        flow.expiries += 1
 
     def _arm(self, flow: _Flow) -> None:
         at = self._expires_at(flow)
@@ -378,7 +382,7 @@ class Snoop:
         if count:
             if once:
                 flow.rtt.handle_sample(now - flow.held[count - 1].sent_at)
-                flow.backoff = 0
+                flow.expiries = 0
             self._drop(flow, 0, count)
         flow.una = ack
         flow.dupacks = 0
