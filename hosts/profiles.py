@@ -225,6 +225,15 @@ def apply(namespace: str, profile: TcpProfile) -> None:
     run_in(namespace, lambda: _apply_here(profile))
 
 
+def apply_settings(profile: TcpProfile) -> None:
+    """Make the sysctls of the namespace the caller stands in those of the profile, and leave its routes alone.
+
+    Congestion control is the sockets' business then. Raises HostError as `apply` does.
+    """
+    for name, value in profile.sysctls.items():
+        _set(name, value, profile.name)
+
+
 @contextmanager
 def applied_here(profile: TcpProfile) -> Iterator[None]:
     """Make the TCP of the namespace the caller stands in that of the profile, until the context ends.
@@ -257,8 +266,7 @@ def read_back(namespace: str) -> dict[str, str]:
 
 
 def _apply_here(profile: TcpProfile) -> None:
-    for name, value in profile.sysctls.items():
-        _set(name, value, profile.name)
+    apply_settings(profile)
     metrics: dict[str, int | str] = {"cc_algo": profile.congestion_control}
     if profile.initcwnd is not None:
         metrics["initcwnd"] = profile.initcwnd

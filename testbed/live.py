@@ -16,8 +16,11 @@ from typing import Any, Protocol
 
 from hosts.bpf.eln import Eln, needs_eln
 from hosts.network import Network, Role
-from hosts.profiles import apply, kernel_profile
+from hosts.profiles import PROFILES, USER_PREFIX, apply, kernel_profile
+from hosts.split import split_config
+from hosts.split_counters import SplitCounters
 from hosts.workloads import Host, OnOffUdp, Short, agent_config
+from linklayer.schemes import SCHEMES
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, PhyRecord, TcpRecord
 from telemetry.sinks import Sink, Sinks
@@ -113,6 +116,7 @@ class _Heard:
     finals: dict[Side, dict[str, Any]] = field(default_factory=dict)
     received: dict[str, int] = field(default_factory=dict)
     goodput: dict[str, float] = field(default_factory=dict)
+    split: SplitCounters | None = None
 
 
 class _LiveRun:
@@ -155,6 +159,8 @@ class _LiveRun:
             # the interpreters start while the network is made
             self._start_stations(family)
             self._hosts = {host: family.add(Child(f"host {host}", "hosts.agent")) for host in _HOSTS}
+            splits = SCHEMES[scenario.link.scheme].split
+            proxy = None if splits is None else family.add(Child("split", "hosts.split"))
             network.up()
             for child in family.children:
                 network.add_child(child.pid)
@@ -166,6 +172,8 @@ class _LiveRun:
                 apply(network.namespaces[host], eln.of(profile))
             self._configure_stations(network)
             self._configure_hosts(network)
+            if proxy is not None:
+                proxy.tell(self._split_config(network, str(splits)))
             everybody = {child.name for child in family.children}
             if not family.listen(
                 self._hear, lambda: self._heard.ready == everybody, timeout_s=_READY_S, tick=self._tick
@@ -210,6 +218,15 @@ class _LiveRun:
                 receive_buffer_bytes=self._scenario.receive_buffer_bytes,
             )
             self._hosts[host].tell(config)
+
+    def _split_config(self, network: Network, profile: str) -> dict[str, Any]:
+        return split_config(
+            namespace=network.namespaces["bas"],
+            mobile=network.address("h1"),
+            buffer_bytes=self._scenario.link.split_buffer_bytes,
+            # a TCP that the kernel has is the kernel's
+            wireless=PROFILES[profile].congestion_control if profile in PROFILES else f"{USER_PREFIX}{profile}",
+        )
 
     def _go(self, family: Family) -> float:
         """Run until every host has done its work; return for how long it ran."""
@@ -298,6 +315,8 @@ class _LiveRun:
                 heard.reports.append(body)
             elif kind == "final":
                 heard.finals[self._sides[child.name]] = body
+            elif kind == "split":
+                heard.split = SplitCounters(**body)
 
     def _hear_station(self, side: Side, body: dict[str, Any]) -> None:
         self._heard.latest[side] = body
@@ -314,6 +333,8 @@ class _LiveRun:
         scenario, heard = self._scenario, self._heard
         if len(heard.finals) < len(SIDES):
             raise ChildError("a station ended without its last word")
+        if SCHEMES[scenario.link.scheme].split is not None and heard.split is None:
+            raise ChildError("the proxy that splits connections ended without its last word")
         return summarize(
             scenario,
             run=self._folder.name,
@@ -323,6 +344,7 @@ class _LiveRun:
             sent_bits=self._sent_bits,
             until_s=until_s,
             changes=self._changes,
+            split=heard.split,
         )
 
 

@@ -1,0 +1,358 @@
+"""The proxy of a base station that splits TCP connections: `python -m hosts.split`, in the station's namespace.
+
+    wired host == connection == proxy == connection ~~ radio ~~ mobile host
+
+Read first: docs/split.md; `hosts/split_routes.py` for how packets come here, `hosts/split_ends.py` for the two kinds of
+connections; `testbed/model/split.py`, the same in virtual time.
+
+On stdin: the configuration (`split_config` makes it), then anything until `{"stop": true}` or its end. On stdout:
+`{"ready": true}`, at the end `{"split": {...}}` (`hosts/split_counters.py`), or `{"error": "one line"}` and exit status
+2.
+
+Rules kept
+- Towards each host the proxy has the other one's address and port: neither end sees that it is there.
+- It accepts at once and connects onwards then; so one who is refused is reset.
+- In each direction of a connection it holds what the buffers of its two sockets hold and `CHUNK` octets between them,
+  and reads no more while the other side takes no more.
+- A FIN goes on behind the last octet before it, one direction at a time; whatever ends one side otherwise resets the
+  other.
+- One thread, one loop; everything ends with it, and what was not sent until then is lost.
+"""
+
+import resource
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from ipaddress import IPv4Address
+from typing import Any, Final
+
+from hosts.errors import HostError
+from hosts.jsonlines import Orders, run_child, say
+from hosts.loop import READ, Loop
+from hosts.namespaces import enter
+from hosts.network import TAP_NAME, VETH_NAME
+from hosts.profiles import apply_settings, profile
+from hosts.split_counters import SplitCounters
+from hosts.split_ends import IP_TRANSPARENT, Buffers, End, KernelEnd, UserEnd, set_buffers
+from hosts.split_routes import SplitRoutes
+from hosts.tcp.config import MAX_UNSCALED_WINDOW, TcpConfig
+from hosts.tcp.profiles import USER_PROFILES
+from hosts.tun import TransitTun
+from hosts.user_stack import UserSocket, UserStack
+from tcpip.segment import HEADER_BYTES, Flow
+
+#: octets read at a time, which wait in the proxy until the other side takes them
+CHUNK: Final = 4096
+#: connections that can be split at a time; two descriptors each
+_MOST: Final = 16_384
+_SPARE_DESCRIPTORS: Final = 64
+#: how often connections are looked at of which nothing is wanted
+_LOOK_NS: Final = 100_000_000
+#: what the kernel's TCP of the base station is: Reno, and no SACK, as the paper's
+_KERNEL_PROFILE: Final = "reno-nosack"
+
+
+def split_config(*, namespace: str, mobile: str, buffer_bytes: int, wireless: str) -> dict[str, Any]:
+    """The configuration line of the proxy in `namespace`.
+
+    `mobile` is the mobile host's address; `wireless` the congestion control of the kernel's TCP on its side or, as
+    user:NAME, one of our own TCPs. `buffer_bytes` is what is held of a direction of one connection.
+    """
+    return {"namespace": namespace, "mobile": mobile, "buffer_bytes": buffer_bytes, "wireless": wireless}
+
+
+class Proxy:
+    """Splits connections until its loop stops. Raises HostError where rights or parts of the kernel are missing."""
+
+    def __init__(self, config: Mapping[str, Any], stack: ExitStack) -> None:
+        buffer_bytes, wireless = int(config["buffer_bytes"]), str(config["wireless"])
+        if buffer_bytes <= 0:
+            raise ValueError(f"buffer_bytes is {buffer_bytes}: must be above 0")
+        self.loop = Loop()
+        self._mobile: str = config["mobile"]
+        half = max(buffer_bytes // 2, 1)
+        self._buffers = Buffers(receive=half, send=half)
+        self._most = min(_MOST, _raise_descriptor_limit() // 2)
+        self._done = SplitCounters()
+        #: those that are not over; a dictionary keeps the order of coming
+        self._pairs: dict[_Pair, None] = {}
+        self._looking = False
+        apply_settings(profile(_KERNEL_PROFILE))
+        self._listener = stack.enter_context(_listener(self._buffers))
+        port = self._listener.getsockname()[1]
+        self._user: _UserSide | None = None
+        #: of the kernel's connections with the mobile host
+        self._congestion_control: str | None = None
+        interfaces = [VETH_NAME, TAP_NAME]
+        name = wireless.removeprefix("user:")
+        if name == wireless:
+            self._congestion_control = wireless
+        else:
+            interfaces = [VETH_NAME]
+            tun = stack.enter_context(TransitTun(TAP_NAME))
+            self._user = _UserSide(self.loop, tun, USER_PROFILES[name].config, self._buffers, self._most)
+            self._user.stack.listen_to_all(self._came_by_air, self._most)
+        stack.enter_context(SplitRoutes(interfaces, port))
+        self.loop.watch(self._listener, READ, self._accept)
+
+    def counters(self) -> SplitCounters:
+        """Return what has happened so far."""
+        counters = replace(self._done)
+        for pair in self._pairs:
+            pair.add_to(counters)
+        if self._user is not None:
+            counters.refusals += self._user.stack.refusals
+        return counters
+
+    def check(self) -> None:
+        """Raise HostError when packets were lost between the kernel and us, which nobody must take for the link's."""
+        if self._user is not None and (lost := self._user.tun.lost):
+            raise HostError(
+                f"{lost} packets were lost at {self._user.tun.name}: this machine is too slow for our TCP at such rates"
+            )
+
+    def close(self) -> None:
+        """Reset what is not over."""
+        for pair in list(self._pairs):
+            pair.reset()
+
+    def retire(self, pair: "_Pair") -> None:
+        """Let a pair go that is over."""
+        if pair in self._pairs:
+            del self._pairs[pair]
+            pair.add_to(self._done)
+
+    # -- connections that come -------------------------------------------------------------------------------
+
+    def _accept(self) -> None:
+        try:
+            sock, source = self._listener.accept()
+        except OSError:
+            # it is gone again
+            return
+        destination = sock.getsockname()
+        from_mobile = source[0] == self._mobile
+        near = KernelEnd.accepted(self.loop, sock, self._buffers, self._congestion_control if from_mobile else None)
+        if from_mobile or self._user is None:
+            control = None if from_mobile else self._congestion_control
+            self._pair(near, from_mobile, lambda: self._connect(source, destination, control))
+        else:
+            self._pair(near, from_mobile, lambda: self._user_connect(source, destination))
+
+    def _came_by_air(self, sock: UserSocket) -> None:
+        assert self._user is not None
+        # as its peer sends
+        flow = sock.connection.flow.reversed()
+        source = (_dotted(flow.source), flow.source_port)
+        destination = (_dotted(flow.destination), flow.destination_port)
+        self._pair(self._user.end(sock), True, lambda: self._connect(source, destination, None))
+
+    def _pair(self, near: End, from_mobile: bool, connect: Callable[[], End]) -> None:
+        """Connect onwards for a connection that was accepted."""
+        if len(self._pairs) >= self._most:
+            self._done.refusals += 1
+            near.reset()
+            return
+        self._done.connections += 1
+        try:
+            far = connect()
+        except OSError:
+            # the one before it, with the same addresses and ports, is not over there, or there is no way
+            near.reset()
+            return
+        pair = _Pair(self, near, far, wireless=near if from_mobile else far)
+        self._pairs[pair] = None
+        if not self._looking:
+            self._looking = True
+            self.loop.call_at(self.loop.now() + _LOOK_NS, self._look)
+
+    def _connect(self, source: tuple[str, int], destination: tuple[str, int], control: str | None) -> KernelEnd:
+        return KernelEnd.connecting(self.loop, source, destination, self._buffers, control)
+
+    def _user_connect(self, source: tuple[str, int], destination: tuple[str, int]) -> UserEnd:
+        assert self._user is not None
+        return self._user.connect(source, destination)
+
+    def _look(self) -> None:
+        """See what nobody tells: failures where nothing is wanted, what is held, and that all was acknowledged."""
+        for pair in list(self._pairs):
+            pair.look()
+        self._looking = bool(self._pairs)
+        if self._looking:
+            self.loop.call_at(self.loop.now() + _LOOK_NS, self._look)
+
+
+class _UserSide:
+    """Our own TCP on the wireless side."""
+
+    def __init__(self, loop: Loop, tun: TransitTun, config: TcpConfig, buffers: Buffers, most: int) -> None:
+        self.tun = tun
+        mss = tun.mtu - HEADER_BYTES
+        receive = buffers.receive if config.window_scaling else min(buffers.receive, MAX_UNSCALED_WINDOW)
+        self._send_buffer = max(buffers.send, mss)
+        made = replace(config, mss=mss, receive_buffer=receive, send_buffer=self._send_buffer, nagle=False)
+        self.stack = UserStack(loop, tun, made)
+        self._most = most
+
+    def end(self, sock: UserSocket) -> UserEnd:
+        """Return the end of a connection."""
+        return UserEnd(sock, self._send_buffer)
+
+    def connect(self, source: tuple[str, int], destination: tuple[str, int]) -> UserEnd:
+        """Begin to connect as somebody else. Raises OSError where that cannot be."""
+        flow = Flow(_number(source[0]), source[1], _number(destination[0]), destination[1])
+        if self.stack.has(flow):
+            raise OSError(f"there is a connection from {source} to {destination}")
+        return self.end(self.stack.open(flow))
+
+
+class _Pair:
+    """The two connections of one end-to-end connection."""
+
+    def __init__(self, proxy: Proxy, near: End, far: End, *, wireless: End) -> None:
+        self._proxy, self._near, self._far, self._wireless = proxy, near, far, wireless
+        self._there, self._back = _Relay(near, far), _Relay(far, near)
+        #: the most octets held in one direction
+        self._peak_bytes = 0
+        self._over = False
+        near.moved = far.moved = self._moved
+        self._moved()
+
+    def add_to(self, counters: SplitCounters) -> None:
+        """Count what this pair has done."""
+        counters.peak_bytes = max(counters.peak_bytes, self._peak_bytes)
+        counters.retransmissions += self._wireless.retransmits
+        counters.timeouts += self._wireless.timeouts
+
+    def look(self) -> None:
+        """See whether an end has failed of which nothing was wanted, or all was acknowledged."""
+        self._near.look()
+        self._far.look()
+        self._moved()
+
+    def reset(self) -> None:
+        """End both connections at once."""
+        self._end(reset=True)
+
+    def _moved(self) -> None:
+        """Pass on what there is to pass on: something has happened to one end."""
+        if self._over:
+            return
+        near, far = self._near, self._far
+        if near.connected and far.connected:
+            self._there.pump()
+            self._back.pump()
+        if near.error is not None or far.error is not None:
+            self._end(reset=True)
+            return
+        self._peak_bytes = max(self._peak_bytes, self._there.held, self._back.held)
+        if self._there.done and self._back.done and not near.unacked and not far.unacked:
+            self._end(reset=False)
+        elif near.connected and far.connected:
+            near.want(self._there.wants_more, self._back.waits)
+            far.want(self._back.wants_more, self._there.waits)
+
+    def _end(self, *, reset: bool) -> None:
+        self._over = True
+        for end in (self._near, self._far):
+            if reset:
+                end.reset()
+            else:
+                end.close()
+        self._proxy.retire(self)
+
+
+class _Relay:
+    """One direction of a pair."""
+
+    def __init__(self, source: End, sink: End) -> None:
+        self._source, self._sink = source, sink
+        #: read and not written yet
+        self._data = b""
+        #: whether FIN was passed on
+        self.done = False
+
+    @property
+    def held(self) -> int:
+        """Octets that the source's peer need not send again and the sink's has not got for certain."""
+        return self._source.unread + len(self._data) + self._sink.unacked
+
+    @property
+    def waits(self) -> bool:
+        """Whether the sink has not taken everything yet."""
+        return bool(self._data)
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether what comes can be passed on."""
+        return not self._data and not self.done
+
+    def pump(self) -> None:
+        """Pass on what has come, as much as the sink takes."""
+        source, sink = self._source, self._sink
+        while not self.done and source.error is None and sink.error is None:
+            if self._data:
+                self._data = self._data[sink.write(self._data) :]
+                if self._data:
+                    return
+            elif source.at_end:
+                sink.finish()
+                self.done = True
+            else:
+                self._data = source.read(CHUNK)
+                if not self._data and not source.at_end:
+                    return
+
+
+def _listener(buffers: Buffers) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+    try:
+        sock.setsockopt(socket.SOL_IP, IP_TRANSPARENT, 1)
+        # before there are connections: the window scale is agreed to in the handshake
+        set_buffers(sock, buffers)
+        sock.bind(("0.0.0.0", 0))
+        sock.listen(socket.SOMAXCONN)
+    except OSError as error:
+        sock.close()
+        raise HostError(f"cannot listen for others' connections: {error.strerror}; run with sudo or as root") from None
+    return sock
+
+
+def _raise_descriptor_limit() -> int:
+    """Let us have as many descriptors as we may; return how many are left for connections."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    return most - _SPARE_DESCRIPTORS
+
+
+def _dotted(address: int) -> str:
+    return str(IPv4Address(address))
+
+
+def _number(address: str) -> int:
+    return int(IPv4Address(address))
+
+
+def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
+    """Run the proxy from configuration to stop; raises HostError, ValueError or KeyError."""
+    enter(config["namespace"])
+    with ExitStack() as stack:
+        proxy = Proxy(config, stack)
+        stack.callback(proxy.close)
+        say({"ready": True})
+
+        def obey(messages: list[dict[str, Any]] | None) -> None:
+            if messages is None or any(message.get("stop") for message in messages):
+                proxy.loop.stop()
+
+        proxy.loop.watch(orders, READ, lambda: obey(orders.read()))
+        obey(waiting)
+        proxy.loop.run()
+        proxy.check()
+        say({"split": asdict(proxy.counters())})
+
+
+if __name__ == "__main__":
+    sys.exit(run_child(serve))

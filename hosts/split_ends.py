@@ -1,0 +1,331 @@
+"""The two kinds of connections a splitting base station has: the kernel's, and our own TCP's.
+
+Read first: `hosts/split.py`, whose pairs hold them; tcp(7) for SIOCINQ and SIOCOUTQ, ip(7) for IP_TRANSPARENT.
+
+Rules kept
+- Nothing blocks: `read` and `write` take and give what there is, and `moved` is called when there may be more.
+- An end that has failed says so in `error` and takes no more calls but `reset` and `close`.
+- What an end keeps of the other side's stream is bounded: `unread` by its receive buffer, `unacked` by its send buffer.
+"""
+
+import errno
+import fcntl
+import socket
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from hosts.loop import READ, WRITE, Loop
+from hosts.tcp.connection import State
+from hosts.tcp_info import of_socket
+from hosts.user_stack import UserSocket, nothing
+
+#: linux/in.h, linux/sockios.h
+IP_TRANSPARENT = 19
+_SIOCINQ, _SIOCOUTQ = 0x541B, 0x5411
+_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
+# include/net/tcp_states.h
+_TCP_CLOSE = 7
+_WAIT = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR})
+
+
+@dataclass(frozen=True, slots=True)
+class Buffers:
+    """What one connection keeps of each direction, octets."""
+
+    receive: int
+    send: int
+
+
+class End(Protocol):
+    """One connection of a pair."""
+
+    #: called when something has happened
+    moved: Callable[[], None]
+    #: why it is over, where it did not end by FINs
+    error: str | None
+
+    @property
+    def connected(self) -> bool:
+        """Whether the handshake is complete."""
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the peer's FIN was read."""
+
+    @property
+    def unread(self) -> int:
+        """Octets that have come, were acknowledged and wait to be read."""
+
+    @property
+    def unacked(self) -> int:
+        """Octets written that the peer has not acknowledged."""
+
+    @property
+    def retransmits(self) -> int:
+        """Segments sent again so far."""
+
+    @property
+    def timeouts(self) -> int:
+        """Retransmission timeouts so far."""
+
+    def read(self, most: int) -> bytes:
+        """Take octets that have come; none: there are none now."""
+
+    def write(self, data: bytes) -> int:
+        """Give octets to be sent; return how many were taken."""
+
+    def finish(self) -> None:
+        """Send FIN behind what was written."""
+
+    def want(self, read: bool, write: bool) -> None:
+        """Say what there is to wait for; then what was done goes out."""
+
+    def look(self) -> None:
+        """See whether it has failed while nothing was wanted of it."""
+
+    def reset(self) -> None:
+        """End at once, with a RST; it is closed then."""
+
+    def close(self) -> None:
+        """Let go of it; what was written is still sent."""
+
+
+class KernelEnd:
+    """A connection of the kernel's."""
+
+    def __init__(self, loop: Loop, sock: socket.socket, *, connected: bool) -> None:
+        self.moved: Callable[[], None] = nothing
+        self.connected = connected
+        self.at_end = False
+        self.error: str | None = None
+        self._loop, self._socket = loop, sock
+        self._watched = 0
+        self._counted = (0, 0)
+        self._closed = False
+        if not connected:
+            self.want(False, True)
+
+    @classmethod
+    def accepted(cls, loop: Loop, sock: socket.socket, buffers: Buffers, congestion_control: str | None) -> "KernelEnd":
+        """Return the end of a connection that was accepted."""
+        _prepare(sock, buffers, congestion_control)
+        return cls(loop, sock, connected=True)
+
+    @classmethod
+    def connecting(
+        cls,
+        loop: Loop,
+        source: tuple[str, int],
+        destination: tuple[str, int],
+        buffers: Buffers,
+        congestion_control: str | None,
+    ) -> "KernelEnd":
+        """Return the end of a connection that begins to connect as somebody else. Raises OSError."""
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            sock.setsockopt(socket.SOL_IP, IP_TRANSPARENT, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            _prepare(sock, buffers, congestion_control)
+            sock.bind(source)
+            status = sock.connect_ex(destination)
+            if status != errno.EINPROGRESS:
+                raise OSError(status, errno.errorcode.get(status, str(status)))
+        except BaseException:
+            sock.close()
+            raise
+        return cls(loop, sock, connected=False)
+
+    @property
+    def unread(self) -> int:
+        """See End."""
+        return 0 if self._closed else _ask(self._socket, _SIOCINQ)
+
+    @property
+    def unacked(self) -> int:
+        """See End."""
+        return 0 if self._closed or not self.connected else _ask(self._socket, _SIOCOUTQ)
+
+    @property
+    def retransmits(self) -> int:
+        """See End."""
+        return self._counts()[0]
+
+    @property
+    def timeouts(self) -> int:
+        """See End; 0 where a kernel does not tell (before Linux 6.7)."""
+        return self._counts()[1]
+
+    def read(self, most: int) -> bytes:
+        """See End."""
+        try:
+            data = self._socket.recv(most)
+        except OSError as error:
+            self._note(error)
+            return b""
+        self.at_end = not data
+        return data
+
+    def write(self, data: bytes) -> int:
+        """See End."""
+        try:
+            return self._socket.send(data)
+        except OSError as error:
+            self._note(error)
+            return 0
+
+    def finish(self) -> None:
+        """See End."""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            self._note(error)
+
+    def want(self, read: bool, write: bool) -> None:
+        """See End."""
+        wanted = (READ if read else 0) | (WRITE if write else 0)
+        if wanted != self._watched:
+            self._watched = wanted
+            if wanted:
+                self._loop.watch(self._socket, wanted, self._ready)
+            else:
+                self._loop.forget(self._socket)
+
+    def look(self) -> None:
+        """See End."""
+        if not self._watched and not self._closed:
+            self._check()
+
+    def reset(self) -> None:
+        """See End."""
+        if not self._closed:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.close()
+
+    def close(self) -> None:
+        """See End."""
+        if not self._closed:
+            self._counted = self._counts()
+            self.want(False, False)
+            self._socket.close()
+            self._closed = True
+
+    def _ready(self) -> None:
+        if not self.connected:
+            self._check()
+            if self.error is None:
+                self.connected = True
+        self.moved()
+
+    def _check(self) -> None:
+        status = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if status:
+            self.error = errno.errorcode.get(status, str(status))
+        elif self.connected and not self.at_end and of_socket(self._socket).state == _TCP_CLOSE:
+            self.error = "ECONNRESET"
+
+    def _note(self, error: OSError) -> None:
+        if error.errno not in _WAIT:
+            self.error = errno.errorcode.get(error.errno or 0, str(error))
+
+    def _counts(self) -> tuple[int, int]:
+        if self._closed:
+            return self._counted
+        info = of_socket(self._socket)
+        return info.retransmits, info.timeouts or 0
+
+
+class UserEnd:
+    """A connection of our own TCP's, whose configuration has the buffers' sizes."""
+
+    def __init__(self, sock: UserSocket, send_buffer: int) -> None:
+        self.moved: Callable[[], None] = nothing
+        self.error: str | None = None
+        self._socket, self._connection = sock, sock.connection
+        self._send_buffer = send_buffer
+        sock.changed = self._changed
+
+    @property
+    def connected(self) -> bool:
+        """See End."""
+        return self._connection.connected
+
+    @property
+    def at_end(self) -> bool:
+        """See End."""
+        return self._connection.at_end
+
+    @property
+    def unread(self) -> int:
+        """See End."""
+        return self._connection.readable
+
+    @property
+    def unacked(self) -> int:
+        """See End."""
+        return self._send_buffer - self._connection.write_room
+
+    @property
+    def retransmits(self) -> int:
+        """See End."""
+        return self._connection.counters.retransmits
+
+    @property
+    def timeouts(self) -> int:
+        """See End."""
+        return self._connection.counters.timeouts
+
+    def read(self, most: int) -> bytes:
+        """See End."""
+        return self._connection.read(most)
+
+    def write(self, data: bytes) -> int:
+        """See End."""
+        return self._connection.write(data)
+
+    def finish(self) -> None:
+        """See End."""
+        self._socket.close()
+
+    def want(self, read: bool, write: bool) -> None:
+        """See End: it calls whenever something comes."""
+        self._socket.settle()
+
+    def look(self) -> None:
+        """See End: it says so by itself."""
+
+    def reset(self) -> None:
+        """See End."""
+        self.close()
+        self._socket.abort()
+
+    def close(self) -> None:
+        """See End."""
+        self._socket.changed = nothing
+
+    def _changed(self) -> None:
+        connection = self._connection
+        if connection.state is State.CLOSED and connection.error is not None:
+            self.error = connection.error
+        self.moved()
+
+
+def _prepare(sock: socket.socket, buffers: Buffers, congestion_control: str | None) -> None:
+    """Make a socket one for a relay: bounded buffers, and nothing held back to be sent with more."""
+    sock.setblocking(False)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    set_buffers(sock, buffers)
+    if congestion_control is not None:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
+
+
+def set_buffers(sock: socket.socket, buffers: Buffers) -> None:
+    """Bound what the kernel keeps; it takes twice as much memory for it, for its own needs (socket(7))."""
+    sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, buffers.receive)
+    sock.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, buffers.send)
+
+
+def _ask(sock: socket.socket, request: int) -> int:
+    value: int = struct.unpack("i", fcntl.ioctl(sock, request, bytes(4)))[0]
+    return value

@@ -1,0 +1,108 @@
+"""What leads TCP that crosses the base station to the proxy there, in the namespace we are in.
+
+    eth0 ─┐ nftables: tproxy, mark        ┌─ proxy's sockets, as any address
+    fl0  ─┴─ rule: mark ─► local route ───┘
+
+Read first: the kernel's Documentation/networking/tproxy.rst; nft(8), "TPROXY statement"; ip(7), IP_TRANSPARENT.
+
+Rules kept
+- Packets of a connection the proxy has, with either host, go to its socket; all others to the one port it listens on,
+  where they keep the addresses they came with. What is no TCP is routed as ever.
+- Settings are those of this namespace, and `close` takes them back. What a killed process leaves answers nobody, and
+  the next one replaces it.
+"""
+
+import shutil
+import socket
+import subprocess
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from hosts.errors import HostError
+
+NFT_MISSING = "nft is missing: apt-get install nftables"
+_TIMEOUT_S = 10.0
+_NFT_TABLE = "fadelab_split"
+_MARK = 7793
+_RULES = """
+table ip {table} {{
+    chain divert {{
+        type filter hook prerouting priority mangle; policy accept;
+        iifname {{ {names} }} meta l4proto tcp tproxy to :{port} meta mark set {mark} accept
+    }}
+}}
+"""
+#: a routing table of our own, and the order of our rule
+_TABLE, _PRIORITY = 7794, 2
+# linux/rtnetlink.h
+_LOOPBACK = 1
+
+
+class SplitRoutes:
+    """TCP that comes in by `interfaces` goes to a listening socket at `port` with IP_TRANSPARENT. Raises HostError."""
+
+    def __init__(self, interfaces: Sequence[str], port: int) -> None:
+        names = ", ".join(f'"{name}"' for name in interfaces)
+        self._delete()
+        try:
+            _nft(_RULES.format(table=_NFT_TABLE, names=names, port=port, mark=_MARK))
+            self._route()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Take everything back; idempotent."""
+        self._delete()
+        _remove_rule()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _delete(self) -> None:
+        # a table is made where there is none, so that it can be deleted
+        _nft(f"table ip {_NFT_TABLE}; delete table ip {_NFT_TABLE}")
+
+    def _route(self) -> None:
+        from pyroute2 import IPRoute, NetlinkError  # 200 ms to import
+
+        _remove_rule()
+        with IPRoute() as ip:
+            try:
+                ip.route(
+                    "replace",
+                    family=socket.AF_INET,
+                    dst="default",
+                    type="local",
+                    scope=254,
+                    oif=_LOOPBACK,
+                    table=_TABLE,
+                )
+                ip.rule("add", priority=_PRIORITY, table=_TABLE, fwmark=_MARK)
+            except NetlinkError as error:
+                raise HostError(f"cannot lead TCP to the proxy: {error.args[1]}") from None
+
+
+def _remove_rule() -> None:
+    from pyroute2 import IPRoute
+
+    with IPRoute() as ip:
+        for rule in ip.get_rules(family=socket.AF_INET):
+            if rule.get("priority") == _PRIORITY:
+                ip.rule("delete", priority=_PRIORITY)
+
+
+def _nft(commands: str) -> None:
+    program = shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/usr/local/sbin")
+    if program is None:
+        raise HostError(NFT_MISSING)
+    done = subprocess.run([program, "-f", "-"], input=commands, capture_output=True, text=True, timeout=_TIMEOUT_S)
+    if done.returncode:
+        first = (done.stderr.strip().splitlines() or ["no reason given"])[0]
+        raise HostError(f"nft cannot lead TCP to a proxy here ({first}): the kernel needs nf_tables with nft_tproxy")
