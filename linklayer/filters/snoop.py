@@ -23,6 +23,8 @@ is no longer cached).
 from bisect import bisect_left
 from collections import deque
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from itertools import count
 from typing import Any, Final
 
 from linklayer.filters.filter import Cause, FilterCounters, Guess
@@ -106,6 +108,7 @@ class _Flow:
         "rtt",
         "una",
         "used_at",
+        "wakes_at",
         "window",
     )
 
@@ -135,6 +138,8 @@ class _Flow:
         self.progress_at = now
         self.used_at = now
         self.misfits = 0
+        #: when its timer is looked at
+        self.wakes_at: int | None = None
         #: whether the fixed host has asked for SMART options
         self.permits_smart = False
 
@@ -163,8 +168,9 @@ class Snoop:
         self._to_link: deque[tuple[Any, int]] = deque()
         self._from_link: deque[tuple[Any, int]] = deque()
         self._guesses: deque[Guess] = deque(maxlen=_MAX_GUESSES)
-        #: no timer expires before; it may be early
-        self._wake_at: int | None = None
+        #: (when, place, flow): when to look at a flow's timer, which may have moved on; a flow's latest entry counts
+        self._wakeups: list[tuple[int, int, _Flow]] = []
+        self._places = count()
 
     @property
     def held_bytes(self) -> int:
@@ -222,19 +228,18 @@ class Snoop:
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` is due, or None; it may find that nothing is."""
-        return self._wake_at
+        return self._wakeups[0][0] if self._wakeups else None
 
     def handle_deadline(self, now: int) -> None:
         """Repair what has not been acknowledged in time; a no-op when early."""
-        if self._wake_at is None or now < self._wake_at:
-            return
-        earliest = None
-        for flow in self._flows.values():
-            while (at := self._expires_at(flow)) is not None and at <= now:
+        while self._wakeups and self._wakeups[0][0] <= now:
+            at, _, flow = heappop(self._wakeups)
+            if at != flow.wakes_at:
+                continue
+            flow.wakes_at = None
+            while (expires_at := self._expires_at(flow)) is not None and expires_at <= now:
                 self._expire(flow, now)
-            if at is not None and (earliest is None or at < earliest):
-                earliest = at
-        self._wake_at = earliest
+            self._arm(flow)
 
     def _timeout_ns(self, flow: _Flow) -> int:
         limits = self._limits
@@ -265,8 +270,14 @@ class Snoop:
 
     def _arm(self, flow: _Flow) -> None:
         at = self._expires_at(flow)
-        if at is not None and (self._wake_at is None or at < self._wake_at):
-            self._wake_at = at
+        if at is None or (flow.wakes_at is not None and flow.wakes_at <= at):
+            return
+        flow.wakes_at = at
+        heappush(self._wakeups, (at, next(self._places), flow))
+        if len(self._wakeups) > 2 * self._limits.flows:
+            # entries of flows that are gone
+            self._wakeups = [wakeup for wakeup in self._wakeups if wakeup[0] == wakeup[2].wakes_at]
+            heapify(self._wakeups)
 
     # -- data towards the mobile end -------------------------------------------------------------------------
 
@@ -328,6 +339,7 @@ class Snoop:
         flow = self._flows.pop(key, None)
         if flow is not None:
             self._nbytes -= flow.nbytes
+            flow.wakes_at = None
 
     def _drop(self, flow: _Flow, first: int, end: int) -> None:
         """Take the segments at [first, end) out of the cache."""
@@ -372,18 +384,18 @@ class Snoop:
 
     def _advance(self, flow: _Flow, ack: int, now: int) -> None:
         """Let what is acknowledged go; the segment that caused the ACK tells the round-trip time."""
-        count, once = 0, not flow.dupacks
+        covered, once = 0, not flow.dupacks
         for held in flow.held:
             if held.right > ack:
                 break
-            count += 1
+            covered += 1
             once = once and not held.repairs and not held.by_sender
             flow.arrived_serial = max(flow.arrived_serial, held.serial)
-        if count:
+        if covered:
             if once:
-                flow.rtt.handle_sample(now - flow.held[count - 1].sent_at)
+                flow.rtt.handle_sample(now - flow.held[covered - 1].sent_at)
                 flow.expiries = 0
-            self._drop(flow, 0, count)
+            self._drop(flow, 0, covered)
         flow.una = ack
         flow.dupacks = 0
         flow.progress_at = now
