@@ -9,10 +9,10 @@ sequence numbers relative to each side's SYN, times in ms since the script began
     s.inject(200, "ack 2001")                # a segment comes; what is due until then happens first
     s.expect(200, "2001:3001", "3001:4001")
 
-A segment is `[SFREW] LEFT:RIGHT [ack N] [win N] [sack L:R ...] [ts VAL/ECR] [mss N] [wscale N] [sackok] [ECT0|CE]`: S,
-F and so on are flags; ACK is set wherever a number is given or, on injected segments, known; PSH is not looked at. An
-expected segment is compared in what the script says of it; flags, payload, SACK, ECN and what only a SYN carries (but
-for the MSS) are compared even when it says nothing of them.
+A segment is `[SFREW] LEFT:RIGHT [ack N] [win N] [sack L:R ...] [ts VAL/ECR] [mss N] [wscale N] [sackok] [smart L:R]
+[smartok] [eln] [ECT0|CE]`: S, F and so on are flags; ACK is set wherever a number is given or, on injected segments,
+known; PSH is not looked at. An expected segment is compared in what the script says of it; flags, payload, SACK, SMART,
+ELN, ECN and what only a SYN carries (but for the MSS) are compared even when it says nothing of them.
 """
 
 import re
@@ -21,7 +21,8 @@ from collections.abc import Callable
 from hosts.tcp.config import MS, TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.shared import Shared
-from tcpip.segment import ACK, CE, CWR, ECE, ECT0, ECT1, FIN, RST, SYN, Flow, Segment, SynOptions
+from tcpip.options import ELN, SMART_PERMITTED, has_eln, smart_of, smart_option
+from tcpip.segment import ACK, CE, CWR, ECE, ECT0, ECT1, FIN, RST, SYN, Flow, Option, Segment, SynOptions
 
 FLOW = Flow(0x0A000001, 40_000, 0x0A000002, 80)
 MASK = 0xFFFF_FFFF
@@ -37,10 +38,11 @@ PLAIN = TcpConfig(
 _FLAGS = {"S": SYN, "F": FIN, "R": RST, "E": ECE, "W": CWR}
 _ECN = {"ECT0": ECT0, "ECT1": ECT1, "CE": CE}
 #: what is compared even when the script does not mention it
-_ALWAYS = ("flags", "sack", "sackok", "wscale", "ecn")
+_ALWAYS = ("flags", "sack", "sackok", "smart", "smartok", "eln", "wscale", "ecn")
 _WORD = re.compile(
     r"(?P<flags>[SFREW]+\b)|(?P<range>\d+:\d+)|ack (?P<ack>\d+)|win (?P<win>\d+)|sack (?P<sack>\d+:\d+(?: \d+:\d+)*)"
-    r"|ts (?P<ts>\d+/\d+)|mss (?P<mss>\d+)|wscale (?P<wscale>\d+)|(?P<sackok>sackok)|(?P<ecn>ECT0|ECT1|CE)"
+    r"|ts (?P<ts>\d+/\d+)|mss (?P<mss>\d+)|wscale (?P<wscale>\d+)|(?P<sackok>sackok)"
+    r"|smart (?P<smart>\d+:\d+)|(?P<smartok>smartok)|(?P<eln>eln)|(?P<ecn>ECT0|ECT1|CE)"
 )
 
 Words = dict[str, str]
@@ -240,8 +242,18 @@ class Script:
             sack=tuple((self.iss + a & MASK, self.iss + b & MASK) for a, b in blocks),
             timestamps=_pair(words["ts"]) if "ts" in words else None,
             syn=syn,
+            extra=self._options(words),
             ecn=_ECN.get(words.get("ecn", ""), 0),
         )
+
+    def _options(self, words: Words) -> tuple[Option, ...]:
+        found = [ELN] if "eln" in words else []
+        if "smartok" in words:
+            found.append(SMART_PERMITTED)
+        if "smart" in words:
+            left, right = _edges(words["smart"])
+            found.append(smart_option(self.iss + left & MASK, right - left))
+        return tuple(found)
 
     _next = 0
 
@@ -263,6 +275,12 @@ class Script:
             words |= {"mss": str(options.mss)} if options.mss is not None else {}
             words |= {"wscale": str(options.window_scale)} if options.window_scale is not None else {}
             words |= {"sackok": "sackok"} if options.sack_permitted else {}
+        if has_eln(segment):
+            words["eln"] = "eln"
+        if SMART_PERMITTED in segment.extra:
+            words["smartok"] = "smartok"
+        if (cause := smart_of(segment)) is not None:
+            words["smart"] = ":".join(str(edge - self.irs & MASK) for edge in cause)
         words["ecn"] = ("", "ECT1", "ECT0", "CE")[segment.ecn]
         return {name: value for name, value in words.items() if value}
 
@@ -300,7 +318,7 @@ def _pair(text: str) -> tuple[int, int]:
 
 
 def _text(words: Words) -> str:
-    bare = ("flags", "range", "sackok", "ecn")
+    bare = ("flags", "range", "sackok", "smartok", "eln", "ecn")
     return " ".join(value if name in bare else f"{name} {value}" for name, value in words.items())
 
 

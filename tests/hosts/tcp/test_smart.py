@@ -1,0 +1,216 @@
+"""SMART: COMPARISON sections 2.2, 3.1 and 5; `tcpip/options.py` for the option."""
+
+from dataclasses import replace
+
+import pytest
+
+from hosts.tcp.config import TcpConfig
+from tests.hosts.tcp.script import PLAIN, MakeScript, Script
+
+SMART = replace(PLAIN, initial_window=8, recovery="smart")
+NEWRENO = replace(SMART, recovery="newreno")
+
+
+def window_of_8(make: MakeScript, config: TcpConfig = SMART, nbytes: int = 100_000, peer: str = "smartok") -> Script:
+    """Eight segments, 1:8001, are on their way at 100 ms."""
+    s = make(config, peer=f"mss 1000 {peer}")
+    s.write(nbytes)
+    assert len(s.skip()) == 8
+    return s
+
+
+# -- what is agreed ------------------------------------------------------------------------------------------
+
+
+def test_the_syn_permits_it(script: MakeScript) -> None:
+    s = script(SMART, connected=False)
+    s.connect()
+    s.expect(0, "S 0:0 mss 1000 smartok")
+
+
+@pytest.mark.parametrize(
+    ("config", "peer", "answer"), [(SMART, "smartok", "smartok"), (SMART, "", ""), (NEWRENO, "smartok", "")]
+)
+def test_the_answer_permits_what_both_want(script: MakeScript, config: TcpConfig, peer: str, answer: str) -> None:
+    s = script(config, connected=False)
+    s.listen()
+    s.inject(0, f"S 0:0 mss 1000 {peer}".strip())
+    s.expect(0, f"S 0:0 ack 1 mss 1000 {answer}".strip())
+
+
+# -- the receiver --------------------------------------------------------------------------------------------
+
+
+def test_an_ack_says_which_segment_caused_it(script: MakeScript) -> None:
+    s = script(SMART, peer="mss 1000 smartok")
+    s.inject(200, "1:1001", "1001:2001")
+    s.expect(200, "1:1 ack 2001 smart 1001:2001")
+    s.inject(210, "3001:4001")
+    s.expect(210, "1:1 ack 2001 smart 3001:4001")
+    s.inject(220, "4001:4501")
+    s.expect(220, "1:1 ack 2001 smart 4001:4501")
+    s.inject(230, "2001:3001")
+    s.expect(230, "1:1 ack 4501 smart 2001:3001")
+
+
+def test_a_delayed_ack_has_the_latest(script: MakeScript) -> None:
+    s = script(SMART, peer="mss 1000 smartok")
+    s.inject(200, "1:501")
+    s.expect(400, "1:1 ack 501 smart 1:501")
+
+
+def test_a_window_update_was_caused_by_none(script: MakeScript) -> None:
+    s = script(replace(SMART, receive_buffer=4000), peer="mss 1000 smartok")
+    s.inject(200, "1:1001", "1001:2001", "2001:3001", "3001:4001")
+    s.skip()
+    s.discard()
+    s.expect(200, "1:1 ack 4001 win 4000")
+
+
+@pytest.mark.parametrize(("config", "peer"), [(SMART, "mss 1000"), (NEWRENO, "mss 1000 smartok")])
+def test_without_consent_nothing_is_said(script: MakeScript, config: TcpConfig, peer: str) -> None:
+    s = script(config, peer=peer)
+    s.inject(200, "1001:2001")
+    s.expect(200, "1:1 ack 1")
+
+
+def test_data_of_our_own_does_not_hide_a_gap(script: MakeScript) -> None:
+    # data segments have no room for options
+    s = script(SMART, peer="mss 1000 smartok")
+    s.write(1000)
+    s.expect(100, "1:1001")
+    s.write(1000)
+    s.skip()
+    s.inject(200, "1001:2001")
+    s.expect(200, "2001:2001 ack 1 smart 1001:2001")
+
+
+# -- the sender ----------------------------------------------------------------------------------------------
+
+
+def test_the_first_duplicate_sends_the_gap(script: MakeScript) -> None:
+    s = window_of_8(script)
+    s.inject(200, "ack 1 smart 1001:2001")
+    s.expect(200, "1:1001")
+    assert (s.cwnd, s.ssthresh) == (4000, 4000)
+    assert s.connection.counters.fast_retransmits == 1
+
+
+def test_the_option_counts_whether_permitted_or_not(script: MakeScript) -> None:
+    # the mobile end's tagger may have added it
+    s = window_of_8(script, peer="")
+    s.inject(200, "ack 1 smart 1001:2001")
+    s.expect(200, "1:1001")
+
+
+def test_the_window_is_reduced_once_and_the_pipe_says_when(script: MakeScript) -> None:
+    # 1, 3001 and 5001 are lost
+    s = window_of_8(script)
+    s.inject(200, "ack 1 smart 1001:2001")
+    s.expect(200, "1:1001")
+    # pipe: what is above the highest arrived, and the retransmission
+    s.inject(201, "ack 1 smart 2001:3001")
+    s.expect(201)
+    s.inject(202, "ack 1 smart 4001:5001")
+    # 5001:8001 and 1:1001 are under way: no room for 3001 yet
+    s.expect(202)
+    s.inject(203, "ack 1 smart 6001:7001")
+    s.expect(203, "3001:4001", "5001:6001")
+    s.inject(204, "ack 1 smart 7001:8001")
+    s.expect(204, "8001:9001")
+    assert s.ssthresh == 4000
+    s.inject(300, "ack 3001 smart 1:1001")
+    s.expect(300, "9001:10001")
+    s.inject(301, "ack 5001 smart 3001:4001")
+    s.expect(301, "10001:11001")
+    s.inject(302, "ack 8001 smart 5001:6001")
+    s.expect(302, "11001:12001")
+    assert (s.cwnd, s.ssthresh) == (4000, 4000)
+    assert s.connection.counters.retransmits == 3
+    assert s.connection.counters.timeouts == 0
+
+
+def test_a_segment_is_sent_again_once_until_something_newer_has_arrived(script: MakeScript) -> None:
+    s = window_of_8(script)
+    s.inject(200, "ack 1 smart 1001:2001")
+    s.expect(200, "1:1001")
+    s.inject(201, *(f"ack 1 smart {n}001:{n + 1}001" for n in (2, 3, 4, 5, 6, 7)))
+    # three segments have room beside the retransmission
+    s.expect(201, "8001:9001", "9001:10001", "10001:11001")
+    # that of 1 was lost, too: 8001 left after it
+    s.inject(300, "ack 1 smart 8001:9001")
+    s.expect(300, "1:1001", "11001:12001")
+    s.inject(301, "ack 1 smart 9001:10001")
+    s.expect(301, "12001:13001")
+    # the window is not reduced a second time
+    assert s.ssthresh == 4000
+    s.inject(400, "ack 12001 smart 1:1001")
+    assert s.connection.counters.retransmits == 2
+
+
+def test_without_anything_newer_it_takes_the_timer(script: MakeScript) -> None:
+    # the peer's window lets nothing new out
+    s = script(SMART, peer="mss 1000 smartok", window=8000)
+    s.write(100_000)
+    assert len(s.skip()) == 8
+    s.inject(200, *(f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)))
+    s.expect(200, "1:1001")
+    s.expect(1100, "1:1001")
+    assert s.connection.counters.timeouts == 1
+    # and then nothing of what has arrived
+    s.inject(1200, "ack 8001 smart 1:1001")
+    assert s.skip()[0].startswith("8001:9001")
+    assert s.connection.counters.retransmits == 2
+
+
+def test_plain_duplicates_are_newrenos_three(script: MakeScript) -> None:
+    s = window_of_8(script, peer="")
+    s.inject(200, "ack 1", "ack 1")
+    s.expect(200)
+    s.inject(200, "ack 1")
+    s.expect(200, "1:1001")
+    assert (s.cwnd, s.ssthresh) == (7000, 4000)
+    s.inject(210, "ack 3001")
+    s.expect(210, "3001:4001")
+
+
+def test_a_plain_duplicate_among_others_does_not_matter(script: MakeScript) -> None:
+    s = window_of_8(script)
+    s.inject(200, "ack 1")
+    s.expect(200)
+    s.inject(200, "ack 1 smart 2001:3001")
+    s.expect(200, "1:1001")
+    s.inject(201, "ack 1")
+    s.expect(201)
+
+
+def test_a_gap_that_remains_after_recovery_is_repaired_at_once(script: MakeScript) -> None:
+    # 1 is lost, and so is 8001, which is sent while that is repaired
+    s = window_of_8(script)
+    s.inject(200, *(f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)))
+    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
+    s.inject(299, "ack 8001 smart 1:1001")
+    s.expect(299, "11001:12001")
+    s.inject(300, "ack 8001 smart 9001:10001")
+    s.expect(300, "8001:9001")
+    assert s.connection.counters.fast_retransmits == 2
+
+
+@pytest.mark.parametrize(
+    "option", ["smart 8001:9001", "smart 7001:12001", "smart 0:0", "smart 1:1", "smart 1:1001"],
+    ids=["never sent", "partly never sent", "empty below", "empty", "not what it says"],
+)  # fmt: skip
+def test_an_option_that_cannot_be_does_no_harm(script: MakeScript, option: str) -> None:
+    s = window_of_8(script)
+    s.inject(200, f"ack 1 {option}")
+    s.expect(200)
+    s.inject(210, "ack 8001")
+    s.skip()
+    assert s.connection.counters.retransmits == 0
+
+
+def test_corruption_leaves_the_window_as_it_is(script: MakeScript) -> None:
+    s = window_of_8(script, replace(SMART, eln="keep-window"))
+    s.inject(200, "ack 1 smart 1001:2001 eln")
+    s.expect(200, "1:1001", "8001:9001")
+    assert (s.cwnd, s.ssthresh) == (8000, None)
