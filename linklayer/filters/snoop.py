@@ -262,9 +262,9 @@ class Snoop:
             return
         self._repair(flow, head, now)
         if self._selective:
-            timeout_ns = self._timeout_ns(flow)
+            since = now - self._timeout_ns(flow)
             for held in flow.held:
-                if held.serial < flow.arrived_serial and held.sent_at + timeout_ns <= now:
+                if held.sent_at <= since and (held.repairs or held.serial < flow.arrived_serial):
                     self._repair(flow, held, now)
         flow.expiries += 1
 
@@ -365,6 +365,9 @@ class Snoop:
             self._advance(flow, ack, now)
         says_more = self._selective_news(flow, segment, ack)
         window, flow.window = flow.window, segment.window
+        if not window:
+            # nothing was due while the window was closed
+            flow.progress_at = now
         passes = True
         if not moved and ack < flow.high and _is_dupack(segment, window, says_more):
             passes = self._take_dupack(flow, ack, now)
