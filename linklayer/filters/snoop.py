@@ -369,8 +369,8 @@ class Snoop:
             # nothing was due while the window was closed
             flow.progress_at = now
         passes = True
-        if not moved and ack < flow.high and _is_dupack(segment, window, says_more):
-            passes = self._take_dupack(flow, ack, now)
+        if not moved and ack < flow.high and _repeats(segment, window, says_more):
+            passes = self._take_dupack(flow, ack, _asks(segment, says_more), now)
         # what precedes anything that has arrived is lost
         head = flow.head()
         if head is not None and moved and head.serial < flow.arrived_serial and not head.repairs:
@@ -421,18 +421,18 @@ class Snoop:
                 self._drop(flow, first, end)
         return told
 
-    def _take_dupack(self, flow: _Flow, ack: int, now: int) -> bool:
-        """Count a dupack and see to what it asks for; return whether it passes."""
-        flow.dupacks += 1
+    def _take_dupack(self, flow: _Flow, ack: int, asks: bool, now: int) -> bool:
+        """See to the segment a dupack `asks` for, or names without asking; return whether the dupack passes."""
+        flow.dupacks += asks
         head = flow.head()
         if head is None:
-            if flow.blamed != ack:
+            if asks and flow.blamed != ack:
                 flow.blamed = ack
                 self._guess(flow, ack, "congestion", now)
             return True
         if flow.dupacks >= self._limits.dupacks and not head.repairs and not head.by_sender:
             self._repair(flow, head, now)
-        return not self._suppresses or head.by_sender
+        return not self._suppresses or head.by_sender or not (asks or head.repairs)
 
     def _repair(self, flow: _Flow, held: _Held, now: int) -> None:
         """Send a segment again, before all else."""
@@ -451,14 +451,16 @@ class Snoop:
         self._guesses.append(Guess(now, flow.flow, seq & MASK, cause))
 
 
-def _is_dupack(segment: Segment, window: int | None, says_more: bool) -> bool:
-    """Whether an ACK that acknowledges nothing new says that a segment is missing; `window` is that of the one before.
+def _repeats(segment: Segment, window: int | None, says_more: bool) -> bool:
+    """Whether an ACK that acknowledges nothing new may count as a dupack; `window` is that of the ACK before.
 
-    One that tells what caused it says so itself: an answer to a duplicate is none (RFC 2883). The others are, by RFC
-    5681 section 2, those that change nothing.
+    RFC 5681 section 2: it changes nothing. With SACK it may change the window (RFC 6675 section 2).
     """
     if segment.length or segment.flags & FIN or not segment.window or not window:
         return False
-    if segment.sack:
-        return says_more
-    return segment.window == window and (says_more or smart_of(segment) is None)
+    return segment.window == window or (says_more and bool(segment.sack))
+
+
+def _asks(segment: Segment, says_more: bool) -> bool:
+    """Whether a dupack says that something is missing: one that tells what caused it may answer a duplicate."""
+    return says_more or (not segment.sack and smart_of(segment) is None)
