@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from linklayer.classify import Classifier
+from linklayer.filters.filter import Guess
+from linklayer.filters.filtered import Filtered
 from linklayer.link import FrameError, Link, Scheme
 from linklayer.queues import Queue
 from linklayer.timerfd import TimerFd
@@ -58,6 +60,19 @@ class Radio(Protocol):
         """Do what is due."""
 
 
+class LossWitness(Protocol):
+    """Is told of every packet this station loses, and of what its packet filters believe."""
+
+    def dropped(self, packet: Sized, now: int) -> None:
+        """See a packet that the IP queue or the radio had no room for."""
+
+    def given_up(self, packet: Sized, now: int) -> None:
+        """See a packet that the link has lost for good."""
+
+    def guessed(self, guess: Guess) -> None:
+        """Hear a guess."""
+
+
 @dataclass(slots=True)
 class StationCounters:
     """What the station itself has counted."""
@@ -77,8 +92,10 @@ class Station:
     """One end of the radio link, running until `stop` is called or `control` says so.
 
     `queues` are the IP queues by channel. `report(now)` is called every `report_interval_ns`. `control(fd)` is called
-    when one of `control_fds` is readable. Times are CLOCK_MONOTONIC nanoseconds.
+    when one of `control_fds` is readable. `witness` may be set at any time. Times are CLOCK_MONOTONIC nanoseconds.
     """
+
+    witness: LossWitness | None = None
 
     def __init__(
         self,
@@ -119,8 +136,13 @@ class Station:
         link or, without flow control, go out.
         """
         self._link.end(now)
-        self._deliver()
-        self._link, self._emit, self._parse = link, scheme.emit, scheme.parse
+        self._deliver(now)
+        self._emit, self._parse = scheme.emit, scheme.parse
+        self.refit(link, now)
+
+    def refit(self, link: Link, now: int) -> None:
+        """Go on with the same link behind other packet filters; as `switch`, but nothing is lost."""
+        self._link = link
         if not link.flow_control:
             for channel, queue in enumerate(self._queues):
                 while (packet := queue.pop(now)) is not None:
@@ -165,21 +187,29 @@ class Station:
                 continue
             link.handle_frame(frame, now)
         link.handle_deadline(now)
-        self._deliver()
+        self._deliver(now)
         if link.flow_control:
             self._queue_packets(now)
             self._fill_radio(now)
         else:
             self._pass_packets(now)
 
-    def _deliver(self) -> None:
-        """Give the kernel what the link has for it."""
-        link = self._link
+    def _deliver(self, now: int) -> None:
+        """Give the kernel what the link has for it, and the witness what it has lost."""
+        link, witness = self._link, self.witness
         while (delivery := link.poll_packet()) is not None:
             if not self._port.write(delivery[0]):  # type: ignore[arg-type]
                 self.counters.port_refusals += 1
-        while link.poll_given_up() is not None:
-            pass
+        while (packet := link.poll_given_up()) is not None:
+            if witness is not None:
+                witness.given_up(packet, now)
+        self._hear_guesses()
+
+    def _hear_guesses(self) -> None:
+        if isinstance(self._link, Filtered):
+            while (guess := self._link.poll_guess()) is not None:
+                if self.witness is not None:
+                    self.witness.guessed(guess)
 
     def _queue_packets(self, now: int) -> None:
         read, channel_of, queues = self._port.read, self._classifier.channel, self._queues
@@ -187,7 +217,8 @@ class Station:
             packet = read()
             if packet is None:
                 break
-            queues[channel_of(packet)].push(packet, now)
+            if not queues[channel_of(packet)].push(packet, now) and self.witness is not None:
+                self.witness.dropped(packet, now)
 
     def _fill_radio(self, now: int) -> None:
         link, radio, queues = self._link, self._radio, self._queues
@@ -199,6 +230,7 @@ class Station:
             if frame is None:
                 break
             self._transmit(self._emit(frame), now)
+        self._hear_guesses()
 
     def _pass_packets(self, now: int) -> None:
         read, channel_of = self._port.read, self._classifier.channel
@@ -211,14 +243,17 @@ class Station:
     def _pass(self, packet: Sized, channel: int, now: int) -> None:
         self._link.handle_packet(packet, channel)
         while (frame := self._link.poll_frame(now)) is not None:
-            self._transmit(self._emit(frame), now)
+            if not self._transmit(self._emit(frame), now) and self.witness is not None:
+                # without flow control a frame is one packet
+                self.witness.dropped(packet, now)
 
-    def _transmit(self, octets: bytes, now: int) -> None:
+    def _transmit(self, octets: bytes, now: int) -> bool:
         if self._radio.send(octets, now):
             self.counters.frames += 1
             self.counters.frame_bytes += len(octets)
-        else:
-            self.counters.radio_refusals += 1
+            return True
+        self.counters.radio_refusals += 1
+        return False
 
 
 def _earliest(*times: int | None) -> int:

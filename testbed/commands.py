@@ -58,6 +58,8 @@ def run(
     if not json_:
         console = Console()
         console.print(show.table(summaries, f"{scenario.name}: TCP {scenario.tcps}, tier {scenario.tier}"))
+        if (guesses := show.guesses(summaries)) is not None:
+            console.print(guesses)
         for summary in summaries:
             folder = Path(str(summary.folder))
             show.plot([(f"{summary.scheme} seed {summary.seed}", folder)], folder / "plot.png", summary.run)

@@ -22,10 +22,29 @@ def make_link(scenario: Scenario, side: Side, rng: Random, now: int, *, sized: b
     # the peer's frames set our ACK timer
     options = scenario.link.slacp.config(frame_ms(back, scenario.max_frame_bytes))
     link = (scheme.make_sized if sized else scheme.make)(options, rng, now)
-    access: Access = Objects() if sized else Octets()
-    # next to the link, where the marker sees all that others put there
-    filters = (*scheme.filters(ENDS[side], access), *_eln_filters(scenario, ENDS[side], access))
+    filters = _filters(scenario, ENDS[side], Objects() if sized else Octets())
     return Filtered(link, filters) if filters else link
+
+
+def refit(link: Link, scenario: Scenario, side: Side) -> Link:
+    """Return the live end that transmits on `side` with the marker that the scenario asks for, else as it is."""
+    markers = _eln_filters(scenario, ENDS[side], Octets())
+    if not isinstance(link, Filtered):
+        return Filtered(link, markers) if markers else link
+    link.refit((*(each for each in link.filters if not isinstance(each, Marker)), *markers))
+    return link
+
+
+def has_filters(scenario: Scenario) -> bool:
+    """Whether there is a packet filter at any end, which may guess why segments are missing."""
+    return any(_filters(scenario, end, Objects()) for end in ENDS.values())
+
+
+def _filters(scenario: Scenario, end: End, access: Access) -> tuple[Filter, ...]:
+    """The packet filters of an end, outermost first."""
+    scheme = SCHEMES[scenario.link.scheme]
+    # the marker is next to the link, where it sees all that others put there
+    return (*scheme.filters(end, access), *_eln_filters(scenario, end, access))
 
 
 def _eln_filters(scenario: Scenario, end: End, access: Access) -> tuple[Filter, ...]:

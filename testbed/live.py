@@ -20,12 +20,15 @@ from hosts.profiles import PROFILES, USER_PREFIX, apply, kernel_profile
 from hosts.split import split_config
 from hosts.split_counters import SplitCounters
 from hosts.workloads import Host, OnOffUdp, Short, agent_config
+from linklayer.filters.filter import Guess
 from linklayer.schemes import SCHEMES
+from tcpip.segment import Flow
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, PhyRecord, TcpRecord
 from telemetry.sinks import Sink, Sinks
 from telemetry.views import PhyView
 from testbed.children import Child, ChildError, Family, Message
+from testbed.links import has_filters
 from testbed.media import Medium, Wiring
 from testbed.paths import bpf_objects
 from testbed.results import (
@@ -38,6 +41,7 @@ from testbed.scenario import SIDES, Scenario, Side, other
 from testbed.station import station_config
 from testbed.steering import Change, Steering
 from testbed.store import RunFolder
+from testbed.truth import Confusion, Join, Judge, Loss
 
 _READY_S = 30.0
 _FINAL_S = 10.0
@@ -141,6 +145,10 @@ class _LiveRun:
         self._watched = False
         self._changes = 0
         self._sides: dict[str, Side] = {}
+        self._judge = Judge()
+        self._join = Join(self._judge)
+        #: until when the stations have told what they have lost and guessed
+        self._told_until: dict[Side, int] = {}
         #: bits sent on the air over time (s)
         self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [(0.0, 0.0)] for side in SIDES}
 
@@ -313,6 +321,8 @@ class _LiveRun:
                 self._watcher.show(PhyView(**body))
             elif kind == "result":
                 heard.reports.append(body)
+            elif kind == "truth":
+                self._hear_truth(self._sides[child.name], body)
             elif kind == "final":
                 heard.finals[self._sides[child.name]] = body
             elif kind == "split":
@@ -326,6 +336,23 @@ class _LiveRun:
         points.append((time_s, last_bits + body["throughput_bps"] * (time_s - last_s)))
         far = self._heard.latest.get(other(side), {})
         self._sinks.write(joined_record(side, body, far))
+
+    def _hear_truth(self, side: Side, body: dict[str, Any]) -> None:
+        """Take what a station has lost and guessed; what was before both stations' last words can be judged."""
+        for at, flow, seq, end, cause in body["losses"]:
+            self._join.handle(Loss(at, Flow(*flow), seq, end, cause))
+        for at, flow, seq, cause, by in body["guesses"]:
+            self._join.handle(Guess(at, Flow(*flow), seq, cause, by))
+        self._told_until[side] = body["until"]
+        if len(self._told_until) == len(SIDES):
+            self._join.settle(min(self._told_until.values()))
+
+    def _confusion(self) -> Confusion | None:
+        """How right guesses were; None where there were some and nobody knows."""
+        if self._scenario.tier != "emulated":
+            return None if has_filters(self._scenario) or has_filters(self._present) else {}
+        self._join.settle(max(self._told_until.values(), default=0) + 1)
+        return self._judge.confusion()
 
     # -- the result ------------------------------------------------------------------------------------------
 
@@ -345,6 +372,7 @@ class _LiveRun:
             until_s=until_s,
             changes=self._changes,
             split=heard.split,
+            confusion=self._confusion(),
         )
 
 

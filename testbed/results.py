@@ -10,6 +10,7 @@ docs/runs.md defines every field.
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from hosts.split_counters import SplitCounters
@@ -17,6 +18,7 @@ from hosts.workloads import Bulk, OnOffUdp, Short, Workload
 from linklayer.schemes import SCHEMES
 from telemetry.records import LinkRecord
 from testbed.scenario import SIDES, Scenario, Side, other
+from testbed.truth import Confusion
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,9 @@ class LinkSummary:
     per: float
     #: share of the link's packets that never came out at the far side
     residual_per: float
+    #: by packet filters of the station that sends here: ACKs marked with ELN, and dupacks that TCP was spared
+    eln_marks: int = 0
+    suppressed_dupacks: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +104,8 @@ class Summary:
     link: Mapping[str, LinkSummary] = field(default_factory=dict)
     #: of the base station, where connections are split
     split: SplitCounters | None = None
+    #: how often packet filters guessed right why segments were missing (testbed/truth.py); None where nobody knows
+    confusion: Confusion | None = field(default_factory=dict)
     folder: str | None = None
 
 
@@ -117,11 +124,12 @@ def summarize(
     until_s: float,
     changes: int,
     split: SplitCounters | None = None,
+    confusion: Confusion | None = MappingProxyType({}),
 ) -> Summary:
     """Join all that was said in a run that went on until `until_s`.
 
     `finals` are the stations' last words by the side they transmit on, `sent_bits` what they had sent over time (s),
-    `split` is what a base station counted that splits connections.
+    `split` is what a base station counted that splits connections, `confusion` of whom guessed what.
     """
     workloads = scenario.make_workloads()
     by_flow: dict[str, list[EndReport]] = {flow: [] for work in workloads for flow in work.ports().values()}
@@ -160,6 +168,7 @@ def summarize(
         flows=flows,
         link={side: summarize_link(finals[side], finals[other(side)], until_s) for side in SIDES},
         split=split,
+        confusion=None if confusion is None else {name: confusion[name] for name in sorted(confusion)},
         folder=folder,
     )
 
@@ -253,6 +262,8 @@ def summarize_link(sender: Mapping[str, Any], receiver: Mapping[str, Any], durat
         corruption_losses=corrupted,
         per=corrupted / frames if frames else 0.0,
         residual_per=max(0.0, 1 - (receiver["delivered"] - sender.get("repeats", 0)) / packets) if packets else 0.0,
+        eln_marks=sender["eln_marks"],
+        suppressed_dupacks=sender["suppressed_dupacks"],
     )
 
 
@@ -273,7 +284,7 @@ def link_record(side: str, body: Mapping[str, Any]) -> LinkRecord:
         fec_repairs=None,
         # what a repairing scheme gave up, it knows; what was lost without one, the far side would
         residual_losses=body["residual_losses"] if repairs else None,
-        eln_marks=0,
+        eln_marks=body["eln_marks"],
         queue_bytes=body["queue_bytes"],
         congestion_losses=body["congestion_losses"],
         corruption_losses=None,

@@ -4,7 +4,7 @@ Progress goes to stderr, so that stdout holds the result alone.
 """
 
 import textwrap
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -19,11 +19,13 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Table
 from rich.text import Text
 
+from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
 from testbed.live import Progress as RunProgress
 from testbed.live import Show
 from testbed.results import Summary
 from testbed.scenario import BernoulliErrors, Errors, NamedErrors, Scenario
+from testbed.truth import CAUSES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -174,6 +176,41 @@ def table(summaries: Sequence[Summary], title: str) -> Table:
             goodput, time = median(s.goodput_bps for s in group), median(s.duration_s for s in group)
             speed = _speed(goodput, group[0].capacity_bps, time, finished=all(s.finished for s in group))
             grid.add_row(f"{scheme} median", *speed, *[""] * (len(_COLUMNS) - len(speed)), style="bold")
+    return grid
+
+
+#: in place of the table where a real air takes frames and tells nobody
+TRUTH_UNKNOWN = "Packet filters guessed why segments were missing; nobody knows what the air took, so none is judged."
+
+
+def guesses(summaries: Sequence[Summary]) -> Table | str | None:
+    """How right packet filters were about losses, all runs together; None where there was nothing to guess."""
+    total: dict[str, dict[Cause, Counter[Cause]]] = {}
+    for s in summaries:
+        for name, rows in (s.confusion or {}).items():
+            counts = total.setdefault(name, {truth: Counter() for truth in CAUSES})
+            for truth, row in rows.items():
+                counts[truth].update(row)
+    if not total:
+        return TRUTH_UNKNOWN if any(s.confusion is None for s in summaries) else None
+    grid = Table(
+        title="why segments were missing: who guessed what",
+        title_style="bold",
+        header_style="bold",
+        caption="late: the link had lost nothing that was not guessed before",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        show_edge=False,
+    )
+    grid.add_column("by")
+    grid.add_column("it was")
+    for cause in CAUSES:
+        grid.add_column(f"guess: {cause}", justify="right")
+    for name, counts in sorted(total.items()):
+        for truth, row in counts.items():
+            if any(row.values()):
+                grid.add_row(name, truth, *(str(row[cause]) for cause in CAUSES))
     return grid
 
 

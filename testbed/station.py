@@ -4,8 +4,8 @@ On stdin: the configuration (`station_config` makes it), `{"go": EPOCH}` with th
 start, and `{"stop": true}` or the end of the input; while it runs, `{"scenario": {...}}` with other errors or another
 link scheme than before, and `{"watch": true}` or false: whether anybody looks at its radio. On stdout:
 `{"started": true}`, `{"ready": true}` once the link is up, then `{"link": {...}}` (and with a radio `{"phy": {...}}`
-and, watched, `{"view": {...}}`) at every interval, `{"final": {...}}` at the end, or `{"error": "one line"}` and exit
-status 2.
+and, watched, `{"view": {...}}`; with packet filters on either side and without a radio `{"truth": {...}}`) at every
+interval, `{"final": {...}}` at the end, or `{"error": "one line"}` and exit status 2.
 
 Rule kept: it ends when told to or when its stdin closes, so a killed run leaves no station behind. Ctrl-C is the
 run's business.
@@ -30,19 +30,22 @@ from hosts.namespaces import enter
 from hosts.network import TAP_NAME
 from hosts.tap import Tap
 from linklayer.classify import Classifier
-from linklayer.link import Link, LinkCounters
+from linklayer.filters.filter import Guess
+from linklayer.link import FrameError, Link, LinkCounters
 from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
+from tcpip.access import Octets
 from testbed.capture import CapturedRadio
 from testbed.emulated import EmulatedRadio
 from testbed.frame_trace import FrameTrace, outcome_of
 from testbed.hop_radio import HopRadio, Lateness
-from testbed.links import make_link
+from testbed.links import has_filters, make_link, refit
 from testbed.lost_packets import LostPackets
 from testbed.medium import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario import MS, Scenario, Side, other
 from testbed.scenario_file import validate
+from testbed.truth import Loss, Witness
 
 if TYPE_CHECKING:
     from testbed.hearing import Hearing
@@ -143,6 +146,11 @@ class StationProcess:
             control=self._listen,
             control_fds=(_STDIN,),
         )
+        #: what was lost of TCP, and what packet filters have guessed, since the last report
+        self._losses: list[Loss] = []
+        self._guesses: list[Guess] = []
+        self._witness: Witness | None = None
+        self._watch_losses()
         self._ready = False
         self._epoch: int | None = None
         self._last = (0, 0, 0)
@@ -207,7 +215,20 @@ class StationProcess:
     def _mac_buffer_bytes(self, scenario: Scenario) -> int:
         return buffer_bytes(self._out, scenario.max_frame_bytes, scenario.link.ip_queue_bytes, self.link.flow_control)
 
+    def _watch_losses(self) -> None:
+        """Have the losses told while packet filters guess at them; a real air does not tell of its own."""
+        scheme = self._scheme
+        known = self._hearing is None and has_filters(self._scenario)
+        self._witness = (
+            Witness(Octets(), scheme.name, scheme.repairs, self._losses.append, self._guesses.append) if known else None
+        )
+        self.station.witness = self._witness
+
     def _judged(self, arrival: Arrival[bytes]) -> None:
+        if self._witness is not None and not self._scheme.repairs and arrival.verdict.fate is not Fate.INTACT:
+            # after a change of schemes there are frames that are none of the new one
+            with suppress(FrameError):
+                self._witness.taken(self._scheme.parse(arrival.frame).payload, arrival.arrived_at)
         if self._scheme.resends:
             self._lost_packets.judge(hash(arrival.frame), arrival.verdict.fate is not Fate.INTACT)
         if self._trace is not None:
@@ -235,7 +256,7 @@ class StationProcess:
                 self.station.stop()
 
     def _become(self, scenario: Scenario) -> None:
-        """Go on by another scenario, which differs in nothing but errors and link scheme."""
+        """Go on by another scenario, which differs in nothing but errors, link scheme and ELN."""
         before, self._scenario = self._scenario, scenario
         self._out = scenario.channel.direction(self._side)
         self._changes += 1
@@ -243,6 +264,11 @@ class StationProcess:
             self._radio.hop.set_errors(make_errors(self._out.errors, self._rng("channel")))
         if scenario.link.scheme != before.link.scheme:
             self._switch(time.monotonic_ns())
+        elif scenario.link.eln != before.link.eln:
+            self.link = refit(self.link, scenario, self._side)
+            self._resize()
+            self.station.refit(self.link, time.monotonic_ns())
+        self._watch_losses()
 
     def _switch(self, now: int) -> None:
         """Go on with the scenario's scheme."""
@@ -250,13 +276,17 @@ class StationProcess:
         self._counts()
         old, self._scheme = self.link, SCHEMES[self._scenario.link.scheme]
         self.link = self._make_link()
-        self._radio.resize(
-            buffer_bytes=self._mac_buffer_bytes(self._scenario), max_frame_bytes=self._scenario.max_frame_bytes
-        )
+        self._resize()
         if self._capture is not None:
             self._capture.switch(self._scheme)
         self.station.switch(self.link, self._scheme, now)
         self._before += old.counters()
+
+    def _resize(self) -> None:
+        """Give the radio what the present link asks for."""
+        self._radio.resize(
+            buffer_bytes=self._mac_buffer_bytes(self._scenario), max_frame_bytes=self._scenario.max_frame_bytes
+        )
 
     def _begin(self, epoch: int) -> None:
         self._epoch = epoch
@@ -290,6 +320,10 @@ class StationProcess:
             }
             state = {"scheme": self._scheme.name, "established": self.link.established}
             say({"link": {**rates, **state, **self._counts()}})
+            if self._witness is not None:
+                say({"truth": {"until": now, "losses": self._losses[:], "guesses": self._guesses[:]}})
+            self._losses.clear()
+            self._guesses.clear()
             if self._hearing is not None:
                 say({"phy": asdict(self._hearing.take_record(now - self._epoch))})
             if self._view is not None and (view := self._view.poll(now, now - self._epoch)) is not None:
@@ -318,6 +352,8 @@ class StationProcess:
             "delivered": counters.delivered,
             "delivered_bytes": counters.delivered_bytes,
             "duplicates": counters.duplicates,
+            "eln_marks": counters.eln_marks,
+            "suppressed_dupacks": counters.suppressed_dupacks,
             "bad_frames": station.bad_frames + counters.refused,
             "sessions": counters.sessions,
             "port_refusals": station.port_refusals,

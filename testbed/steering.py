@@ -61,6 +61,7 @@ class Steering:
             "errors": self._set_errors,
             "per": self._set_per,
             "slacp": self._set_slacp,
+            "eln": self._set_eln,
             "paused": self._set_paused,
         }
 
@@ -124,7 +125,7 @@ class Steering:
             Control("errors", "Error model", "choice", errors.model, choices=_with(models, errors.model)),
             Control("per", "Frames lost at random", "range", percent, "%", 0, _MAX_PER_PERCENT, 0.5),
             Control("slacp", "SLACP", "switch", self._scenario.link.scheme == "slacp"),
-            Control("eln", "ELN", "switch", False, why_not="no link scheme of this version marks losses for TCP"),
+            Control("eln", "ELN", "switch", self._scenario.link.eln != "none"),
             Control("paused", "Pause traffic", "switch", self._paused),
         ]
 
@@ -163,6 +164,9 @@ class Steering:
 
     def _set_slacp(self, raw: dict[str, Any], value: Value) -> None:
         raw.setdefault("link", {})["scheme"] = "slacp" if value else "none"
+
+    def _set_eln(self, raw: dict[str, Any], value: Value) -> None:
+        raw.setdefault("link", {})["eln"] = "ends" if value else "none"
 
     def _set_paused(self, raw: dict[str, Any], value: Value) -> None:
         self._paused = bool(value)

@@ -16,12 +16,13 @@ Rules kept
 - `forwarded` needs a link that keeps the order. What has arrived is known from SACK blocks and SMART; from cumulative
   ACKs; and from the number of dupacks, each of which another copy has caused, later than the one before. So a
   segment that came out of order is no loss, a copy sent again is lost only when a later one has arrived, and every
-  dupack of a lost segment is marked, the first included, until a new copy is on its way.
+  dupack of a lost segment is marked, the first included, until a new copy is on its way. A segment behind the first
+  hole of several may be sent again before an ACK could say that it is lost: all ACKs at it are marked then.
 - Only ACKs without data are marked, where there is evidence of a hole: a dupack, a SACK block above the acknowledgement
   number, or an ACK that covers a part of what was outstanding when the last hole was found.
-- One guess per hole, and one more whenever its segment is lost again: corruption with the first mark, congestion with
-  the first dupack for a segment that was never put on the link (`holes`: that has come across), late with the first
-  for one whose copy is still under way.
+- One guess per hole, and one more whenever its segment is lost again: corruption with the first mark; with the first
+  dupack congestion, where no copy was put on the link or none before the hole had shown (`holes`: where it has come
+  across), and late, where all copies may still be under way.
 - A flow that is met midway counts from its first segment on or, where numbers are missing before anything of it is
   acknowledged, from the segment behind them; so does one of which more is outstanding than is kept.
 
@@ -40,6 +41,8 @@ from tcpip.options import ELN, smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
 from tcpip.sequence import MASK, unwrap
 
+#: what it calls itself when it guesses
+NAME: Final = "eln"
 #: flows of each direction, segments outstanding and open holes per flow, and guesses that wait to be fetched
 MAX_FLOWS: Final = 128
 MAX_SEGMENTS: Final = 4096
@@ -109,21 +112,25 @@ class _Acks:
 class _Piece:
     """Octets of a flow up to `end` that were always put on the link together."""
 
-    __slots__ = ("earliest", "end", "given_up", "last", "token")
+    __slots__ = ("dropped", "earliest", "end", "given_up", "last", "token", "untold")
 
-    def __init__(self, end: int, earliest: int, last: int, token: int) -> None:
+    def __init__(self, end: int, earliest: int, last: int, token: int, dropped: bool) -> None:
         self.end = end
+        #: it was sent before, and did not come here
+        self.dropped = dropped
         #: place in the link's order of the last copy, and of the first that may have arrived
         self.earliest = earliest
         self.last = last
         #: which packet the last copy is, and whether the link has given it up
         self.token = token
         self.given_up = False
+        #: a copy before the last was given up, and no ACK could say so
+        self.untold = False
 
     def split(self, at: int) -> "_Piece":
         """Keep what is below `at` and return the rest."""
-        rest = _Piece(self.end, self.earliest, self.last, self.token)
-        rest.given_up = self.given_up
+        rest = _Piece(self.end, self.earliest, self.last, self.token, self.dropped)
+        rest.given_up, rest.untold = self.given_up, self.untold
         self.end = at
         return rest
 
@@ -131,10 +138,12 @@ class _Piece:
 class _Sent(_Acks):
     """One flow that this end puts on the link."""
 
-    __slots__ = ("_arrived", "_log", "_order", "_pieces", "_starts")
+    __slots__ = ("_arrived", "_log", "_order", "_pieces", "_reports", "_starts")
 
-    def __init__(self, seq: int, known: bool) -> None:
+    def __init__(self, seq: int, known: bool, reports: bool) -> None:
         super().__init__(seq, known)
+        #: the link says what it has lost
+        self._reports = reports
         #: what is outstanding, ascending
         self._starts: list[int] = []
         self._pieces: list[_Piece] = []
@@ -160,9 +169,6 @@ class _Sent(_Acks):
         self._log.append((seq, end))
         if end > self.top:
             self.top = end
-        if seq <= self.ack < end and self.guessed is not None:
-            # should this copy be lost it is another loss
-            self.guessed = "late"
         self._put(max(seq, self.ack), end, token)
 
     def _put(self, seq: int, end: int, token: int) -> None:
@@ -171,7 +177,7 @@ class _Sent(_Acks):
             return
         if not starts or seq >= pieces[-1].end:
             starts.append(seq)
-            pieces.append(_Piece(end, order, order, token))
+            pieces.append(_Piece(end, order, order, token, False))
             return
         self._cut(seq)
         self._cut(end)
@@ -179,12 +185,18 @@ class _Sent(_Acks):
         while seq < end:
             if place < len(starts) and starts[place] == seq:
                 piece = pieces[place]
-                if seq == self.ack and piece.last < self._arrived:
-                    piece.earliest = order
+                if seq != self.ack:
+                    piece.untold = piece.untold or piece.given_up
+                elif self._lost(piece):
+                    # what became of it was told; should this copy be lost it is another loss
+                    piece.earliest, piece.untold, self.guessed = order, False, "late"
                 piece.last, piece.token, piece.given_up = order, token, False
             else:
-                until = min(end, starts[place]) if place < len(starts) else end
-                piece = _Piece(until, order, order, token)
+                # in a gap; where what is behind it has come, that showed
+                behind = pieces[place] if place < len(starts) else None
+                until = end if behind is None else min(end, starts[place])
+                dropped = behind is not None and behind.earliest <= self._arrived
+                piece = _Piece(until, order, order, token, dropped)
                 starts.insert(place, seq)
                 pieces.insert(place, piece)
             seq = piece.end
@@ -240,7 +252,11 @@ class _Sent(_Acks):
                 self._arrive(self._arrived + ahead)
                 return
 
-    def cause(self, reports: bool) -> Cause | None:
+    def _lost(self, piece: _Piece) -> bool:
+        """Whether the last copy is."""
+        return piece.given_up if self._reports else piece.last < self._arrived
+
+    def cause(self) -> Cause | None:
         """Return why the segment at the acknowledgement number has not come; None: not known."""
         if self.ack >= self.top:
             return None
@@ -248,9 +264,9 @@ class _Sent(_Acks):
         if place < 0 or self._pieces[place].end <= self.ack:
             return "congestion"
         piece = self._pieces[place]
-        if piece.given_up if reports else piece.last < self._arrived:
+        if self._lost(piece) or piece.untold or (not self._reports and piece.earliest < self._arrived):
             return "corruption"
-        return "late"
+        return "congestion" if piece.dropped else "late"
 
 
 class _Seen(_Acks):
@@ -322,7 +338,7 @@ class Marker:
                 self._note_seen(segment)
             sent = self._sent.get(segment.flow.reversed()) if _is_ack(segment) else None
             if sent is not None and sent.handle_ack(segment) is not None and sent.evidence:
-                packet = self._judge(packet, segment, sent, sent.cause(self._reports), now)
+                packet = self._judge(packet, segment, sent, sent.cause(), now)
         self._from_link.append((packet, channel))
 
     def handle_given_up(self, packet: Any, now: int) -> None:
@@ -359,7 +375,7 @@ class Marker:
         if sent is None or segment.flags & SYN or sent.outruns(segment):
             if not _takes_numbers(segment):
                 return
-            sent = self._sent[flow] = _Sent(segment.seq, bool(segment.flags & SYN))
+            sent = self._sent[flow] = _Sent(segment.seq, bool(segment.flags & SYN), self._reports)
             if len(self._sent) > MAX_FLOWS:
                 self._sent.popitem(last=False)
         self._sent.move_to_end(flow)
@@ -386,7 +402,7 @@ class Marker:
             return packet
         if (flow.guessed is None and flow.dupack) or (cause == "corruption" and flow.guessed != cause):
             flow.guessed = cause
-            self._guesses.append(Guess(now, segment.flow.reversed(), segment.ack & MASK, cause))
+            self._guesses.append(Guess(now, segment.flow.reversed(), segment.ack & MASK, cause, NAME))
         if cause != "corruption":
             return packet
         marked = self._access.with_option(packet, ELN)

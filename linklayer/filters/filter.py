@@ -31,6 +31,8 @@ class Guess(NamedTuple):
     #: 32-bit number of its first octet
     seq: int
     cause: Cause
+    #: who believes it; empty: the link scheme
+    by: str = ""
 
 
 @dataclass(slots=True)

@@ -3,8 +3,8 @@
         IP side  -- filters[0] -- filters[1] -- ... -- link
 
 Rules kept
-- With flow control, whatever the link has: packets wait in the IP queue, so that what a filter sends again overtakes
-  them and what the queue drops no filter has seen.
+- With flow control, whatever the link has, while there are filters: packets wait in the IP queue, so that what a filter
+  sends again overtakes them and what the queue drops no filter has seen.
 - A packet handed over is looked at in the next `poll_frame`, which has the time; both stations ask at once.
 """
 
@@ -20,17 +20,24 @@ from linklayer.link import Link, LinkCounters
 class Filtered:
     """One end of a link, behind its filters, the outermost (nearest to IP) first."""
 
-    flow_control = True
-
     def __init__(self, link: Link, filters: Sequence[Filter]) -> None:
         self.link = link
         self.filters = tuple(filters)
+        self.flow_control = link.flow_control or bool(filters)
+        #: what filters have done that are no longer here
+        self._done_before = FilterCounters()
         #: handed over and not looked at
         self._fresh: deque[tuple[Any, int]] = deque()
         #: passed by all filters, for the link and for IP
         self._to_link: deque[tuple[Any, int]] = deque()
         self._from_link: deque[tuple[Any, int]] = deque()
         self._given_up: deque[Any] = deque()
+
+    def refit(self, filters: Sequence[Filter]) -> None:
+        """Go on behind other filters, which may be some of those from before; what is under way stays so."""
+        self._done_before = sum((each.counters for each in self.filters if each not in filters), self._done_before)
+        self.filters = tuple(filters)
+        self.flow_control = self.link.flow_control or bool(filters)
 
     @property
     def established(self) -> bool:
@@ -47,9 +54,13 @@ class Filtered:
 
     def poll_frame(self, now: int) -> Any | None:
         """Return the next frame to transmit, or None."""
-        while self._fresh:
-            self.filters[0].handle_to_link(*self._fresh.popleft(), now)
-        self._sink(now)
+        if self.filters:
+            while self._fresh:
+                self.filters[0].handle_to_link(*self._fresh.popleft(), now)
+            self._sink(now)
+        else:
+            self._to_link.extend(self._fresh)
+            self._fresh.clear()
         while self._to_link and self.link.wants_packet(self._to_link[0][1]):
             self.link.handle_packet(*self._to_link.popleft())
         frame = self.link.poll_frame(now)
@@ -88,7 +99,8 @@ class Filtered:
         for each in self.filters:
             each.handle_deadline(now)
         self._rise(now)
-        self._sink(now)
+        if self.filters:
+            self._sink(now)
 
     def end(self, now: int) -> None:
         """Give up what is under way and release what is held; what is still for the link is lost, as on the air."""
@@ -110,11 +122,15 @@ class Filtered:
 
     def filter_counters(self) -> FilterCounters:
         """Return what the filters have done so far."""
-        return sum((each.counters for each in self.filters), FilterCounters())
+        return sum((each.counters for each in self.filters), self._done_before)
 
     def _rise(self, now: int) -> None:
         """Let what the link has for IP pass the filters, innermost first."""
         self._note_given_up(now)
+        if not self.filters:
+            while (delivery := self.link.poll_packet()) is not None:
+                self._from_link.append(delivery)
+            return
         innermost, *others = reversed(self.filters)
         while (delivery := self.link.poll_packet()) is not None:
             innermost.handle_from_link(*delivery, now)

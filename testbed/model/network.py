@@ -11,10 +11,12 @@ from channel.hop import Arrival
 from hosts.network import AddressPlan
 from hosts.workloads import Host as HostName
 from linklayer.classify import Classifier
+from linklayer.link import Scheme
 from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
+from tcpip.access import Objects
 from testbed.errors import FadelabError
-from testbed.links import make_link
+from testbed.links import has_filters, make_link
 from testbed.lost_packets import LostPackets
 from testbed.medium import buffer_bytes, make_hop, make_rng
 from testbed.model.clock import Clock
@@ -23,6 +25,7 @@ from testbed.model.split import Splitter, split_configs
 from testbed.model.station import ModelStation, join
 from testbed.model.wire import Deliver, Wire
 from testbed.scenario import MS, Scenario, Side
+from testbed.truth import Judge, Witness
 
 #: the LAN between h1 and its station, and what a scenario's `wired` begins with (SLACP section 4)
 LAN_BPS = 100_000_000
@@ -56,6 +59,8 @@ class LinkNetwork:
         h2 = Host(clock, int(addresses.h2.ip), to_bas.send, make_rng(scenario.seed, "iss", "h2"))
         to_h1 = Wire(clock, h1.deliver, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
         to_h2 = Wire(clock, h2.deliver, rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS))
+        #: of packet filters' guesses, where there are any filters
+        self.judge = Judge() if has_filters(scenario) else None
         #: where the scheme splits TCP connections
         self.splitter = self._splitter(to_h2.send, lambda packet: bas.send(packet))
         st = self._station("up", to_h1.send, judged)
@@ -99,7 +104,12 @@ class LinkNetwork:
             max_frame_bytes=max_frame_bytes,
             deliver=deliver,
             judged=None if judged is None else lambda arrival: judged(side, arrival),
+            witness=None if self.judge is None else self._witness(self.judge, scheme),
         )
+
+    @staticmethod
+    def _witness(judge: Judge, scheme: Scheme) -> Witness:
+        return Witness(Objects(), scheme.name, scheme.repairs, judge.handle_loss, judge.handle_guess)
 
     def bring_up(self) -> int:
         """Let the stations find each other; return the run's time 0, which is yet to come. Raises FadelabError."""
@@ -137,6 +147,8 @@ class LinkNetwork:
             "delivered": counters.delivered,
             "delivered_bytes": counters.delivered_bytes,
             "duplicates": counters.duplicates,
+            "eln_marks": counters.eln_marks,
+            "suppressed_dupacks": counters.suppressed_dupacks,
             "bad_frames": station.bad_frames + counters.refused,
             "sessions": counters.sessions,
             "port_refusals": 0,

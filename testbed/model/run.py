@@ -20,7 +20,7 @@ from telemetry.sinks import Sinks
 from testbed.errors import FadelabError
 from testbed.frame_trace import FrameTrace, outcome_of
 from testbed.live import Onlookers, Progress, Show
-from testbed.medium import frame_ns
+from testbed.medium import frame_ns, make_rng
 from testbed.model.clock import OBSERVER
 from testbed.model.network import LinkNetwork
 from testbed.model.traffic import Report, Traffic
@@ -32,6 +32,8 @@ from testbed.store import RunFolder, run_stem
 #: how often progress is shown at most
 _SHOW_S = 0.05
 _NOBODY = Onlookers()
+#: after this long both clocks of a 4.4BSD tick together again (500 and 200 ms)
+_CLOCKS_NS = 1_000_000_000
 
 
 def simulate(scenario: Scenario, watch: Watch | None = None) -> Summary:
@@ -87,8 +89,10 @@ def tcp_config(scenario: Scenario, host: Host) -> TcpConfig:
     """Return the configuration of a host's userspace TCP on the scenario's MTU."""
     config = USER_PROFILES[user_tcp(scenario.tcp_of(host))].config
     receive_buffer = scenario.receive_buffer_bytes or config.receive_buffer
+    # hosts are switched on at different times
+    phase_ns = make_rng(scenario.seed, "clock", host).randrange(_CLOCKS_NS)
     # IPv4 and TCP headers
-    return replace(config, mss=scenario.mtu - 40, receive_buffer=receive_buffer)
+    return replace(config, mss=scenario.mtu - 40, receive_buffer=receive_buffer, clock_phase_ns=phase_ns)
 
 
 class _Simulation:
@@ -163,6 +167,7 @@ class _Simulation:
             sent_bits=self._sent_bits,
             until_s=until_ns / 1e9,
             changes=0,
+            confusion={} if network.judge is None else network.judge.confusion(),
             split=None if network.splitter is None else network.splitter.counters(),
         )
 

@@ -16,12 +16,14 @@ from typing import Any, Final
 from channel.errors import INTACT, Fate
 from channel.hop import Arrival, Hop
 from linklayer.classify import Classifier
+from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, Scheme
 from linklayer.queues import Queue
 from testbed.lost_packets import LostPackets
 from testbed.model.clock import Clock
 from testbed.model.packets import TCP, UDP, Datagram, Packet
 from testbed.model.wire import Deliver
+from testbed.truth import Witness
 
 _NEVER: Final = 1 << 63
 
@@ -30,7 +32,8 @@ class ModelStation:
     """One end of the radio link; `deliver` takes what has come across it, and `send` what is to go.
 
     `hop` is what it transmits through, `queues` are the IP queues by channel. `judged(arrival)` is called for every
-    frame with its fate. `join` tells two stations of each other, once, and starts them.
+    frame with its fate, `witness` sees what becomes of packets. `join` tells two stations of each other, once, and
+    starts them.
     """
 
     __slots__ = (
@@ -40,11 +43,13 @@ class ModelStation:
         "_deliver",
         "_far",
         "_flow_control",
+        "_guesser",
         "_judged",
         "_max_frame_bytes",
         "_tcp_channel",
         "_udp_channel",
         "_wake_at",
+        "_witness",
         "arrivals",
         "bad_frames",
         "hop",
@@ -66,6 +71,7 @@ class ModelStation:
         max_frame_bytes: int,
         deliver: Deliver,
         judged: Callable[[Arrival[Any]], None] | None = None,
+        witness: Witness | None = None,
     ) -> None:
         self._clock, self._at = clock, clock.at
         self.link = link
@@ -77,6 +83,8 @@ class ModelStation:
         self._max_frame_bytes = max_frame_bytes
         self._deliver = deliver
         self._judged = judged
+        self._witness = witness
+        self._guesser = link if isinstance(link, Filtered) else None
         self._far: ModelStation | None = None
         #: when the earliest wakeup is due that counts
         self._wake_at = _NEVER
@@ -102,12 +110,16 @@ class ModelStation:
             if self.queues[channel].push(packet, now):
                 self._fill(now)
                 self._arm()
+            elif self._witness is not None:
+                self._witness.dropped(packet, now)
         else:
             link, hop = self.link, self.hop
             link.handle_packet(packet, channel)
             while (frame := link.poll_frame(now)) is not None:
                 if not hop.handle_frame(frame, frame.nbytes, now):
                     self.refusals += 1
+                    if self._witness is not None:
+                        self._witness.dropped(frame.payload, now)
             self._arm()
 
     def start(self, far: "ModelStation") -> None:
@@ -118,10 +130,13 @@ class ModelStation:
     def _settle(self, now: int) -> None:
         """Pass on what the link has: packets to the LAN, frames to the hop."""
         link, deliver = self.link, self._deliver
+        witness = self._witness
         while (delivery := link.poll_packet()) is not None:
             deliver(delivery[0])
-        while link.poll_given_up() is not None:
-            pass
+        while (packet := link.poll_given_up()) is not None:
+            if witness is not None:
+                witness.given_up(packet, now)
+        self._hear_guesses()
         if self._flow_control:
             self._fill(now)
         self._arm()
@@ -139,6 +154,13 @@ class ModelStation:
             if frame is None:
                 break
             hop.handle_frame(frame, frame.nbytes, now)
+        self._hear_guesses()
+
+    def _hear_guesses(self) -> None:
+        """Let the witness know what the packet filters believe."""
+        if self._guesser is not None and self._witness is not None:
+            while (guess := self._guesser.poll_guess()) is not None:
+                self._witness.guessed(guess)
 
     def _arm(self) -> None:
         """Wake at the next deadline, unless a wakeup is due before."""
@@ -181,7 +203,10 @@ class ModelStation:
         frame, verdict = arrival.frame, arrival.verdict
         if self.lost_packets is not None:
             self.lost_packets.judge(frame.payload, verdict.fate is not Fate.INTACT)
+        witness = self._witness
         if verdict is not INTACT and verdict.fate is not Fate.INTACT:
+            if witness is not None and not witness.repairs:
+                witness.taken(frame.payload, now)
             if verdict.fate is Fate.ERASED:
                 return False
             frame = self._damage(frame, verdict.bit_errors)

@@ -195,14 +195,23 @@ def test_a_segment_sent_again_before_its_turn_is_marked_for_the_copy_that_was_lo
     assert end.guesses() == [(1, "corruption"), (3, "corruption")]
 
 
-def test_a_segment_that_came_once_is_not_marked_when_it_is_sent_again(access: Access) -> None:
+def test_an_ack_can_tell_that_a_segment_sent_again_was_lost(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3, 4)
     assert [end.back(1), end.back(1, (2, 3)), end.back(1, (2, 4))] == [False, True, True]
     end.send(1, 4, 5)
-    # 4 was under way when it was sent again
-    assert not any([end.back(4), end.back(5)])
-    assert end.guesses() == [(1, "corruption")]
+    # 4 was under way when it was sent again; 1 came after it, and 4 is missing
+    assert [end.back(4), end.back(5)] == [True, False]
+    assert end.guesses() == [(1, "corruption"), (4, "corruption")]
+
+
+def test_a_segment_dropped_and_sent_again_is_no_late_one(access: Access) -> None:
+    end = End(access).open()
+    end.send(0, 2, 4)
+    assert not any([end.back(1), end.back(1, (2, 3)), end.back(1, (4, 5), (2, 3))])
+    end.send(1, 3)
+    assert not any([end.back(3, (4, 5)), end.back(3, (4, 5))])
+    assert end.guesses() == [(1, "congestion"), (3, "congestion")]
 
 
 def test_a_segment_dropped_and_then_lost_is_marked_for_the_loss(access: Access) -> None:
@@ -218,10 +227,9 @@ def test_smart_options_tell_what_has_come(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3)
     assert not end.back(1, extra=(smart_option(end.number(0), MSS),))
-    end.send(1)
-    assert not end.back(1, extra=(smart_option(end.number(2), MSS),))
+    assert end.back(1, extra=(smart_option(end.number(2), MSS),))
+    end.send(1, 4)
     assert not end.back(1, extra=(smart_option(end.number(3), MSS),))
-    end.send(4)
     assert end.back(1, extra=(smart_option(end.number(4), MSS),))
 
 

@@ -182,6 +182,8 @@ COUNTS = {
     "congestion_losses": 5,
     "corruption_losses": 30,
     "unheard": 6,
+    "eln_marks": 7,
+    "suppressed_dupacks": 8,
     "unrepaired_taken": 0,
     "unrepaired_unheard": 0,
     "fec_repairs": 77,
@@ -196,6 +198,7 @@ def test_a_link_joins_its_sender_and_its_receiver() -> None:
     assert (link.throughput_bps, link.per, link.residual_per) == (500_000, 0.2, pytest.approx(0.02))
     assert (link.frames, link.packets, link.retransmissions, link.fec_frames) == (200, 150, 20, 18)
     assert (link.fec_repairs, link.residual_losses, link.congestion_losses) == (4, 2, 5)
+    assert (link.eln_marks, link.suppressed_dupacks) == (7, 8)
 
 
 def test_what_a_scheme_without_repair_lost_is_lost_for_good() -> None:

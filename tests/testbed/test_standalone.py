@@ -306,10 +306,12 @@ def test_a_station_alone_reports_nothing_that_only_the_far_side_knows(scheme: st
         # what this station repaired and missed of the other direction
         "fec_repairs": 4,
         "unheard": 9,
+        "eln_marks": 11,
+        "suppressed_dupacks": 12,
         "corruption_losses": 0,
     }
     record = link_record("up", body)
-    assert (record.link, record.frames, record.residual_losses) == ("up", 3, residual_losses)
+    assert (record.link, record.frames, record.residual_losses, record.eln_marks) == ("up", 3, residual_losses, 11)
     assert (record.fec_repairs, record.corruption_losses) == (None, None)
 
 

@@ -40,12 +40,12 @@ def test_controls_show_the_scenario() -> None:
         "eln": False,
         "paused": False,
     }
-    assert [c.name for c in steering.describe() if c.why_not] == ["eln"]
+    assert [c.name for c in steering.describe() if c.why_not] == []
 
 
 def test_a_run_without_an_air_of_its_own_says_why() -> None:
     steering = Steering(scenario())
-    assert [c.name for c in steering.describe() if c.why_not] == ["snr_db", "fading", "doppler_hz", "eln"]
+    assert [c.name for c in steering.describe() if c.why_not] == ["snr_db", "fading", "doppler_hz"]
     with pytest.raises(ControlError, match=r"^SNR cannot be changed: tier emulated has no radio"):
         steering.set("snr_db", 10.0)
     assert steering.take() == []
@@ -91,6 +91,16 @@ def test_every_error_model_can_be_had_from_every_other(model: str) -> None:
         assert control(steering, "errors").value == model
 
 
+def test_eln_goes_on_and_off() -> None:
+    steering = Steering(scenario(link={"eln": "base", "scheme": "none"}))
+    assert control(steering, "eln").value is True
+    for value, place in ((False, "none"), (True, "ends"), (False, "none")):
+        steering.set("eln", value)
+        [change] = steering.take()
+        assert (change.scenario.link.eln, change.scenario.link.scheme) == (place, "none")
+        assert control(steering, "eln").value is value
+
+
 @pytest.mark.parametrize(
     ("name", "value", "complaint"),
     [
@@ -101,7 +111,7 @@ def test_every_error_model_can_be_had_from_every_other(model: str) -> None:
         ("snr_db", float("nan"), r"SNR is NaN: must be a number"),
         ("fading", "foggy", r'Fading is "foggy": must be one of none, flat'),
         ("slacp", 1, "SLACP is 1: must be true or false"),
-        ("eln", True, "ELN cannot be changed"),
+        ("eln", "base", 'ELN is "base": must be true or false'),
     ],
 )
 def test_what_is_refused_changes_nothing(name: str, value: Any, complaint: str) -> None:
