@@ -4,8 +4,9 @@ Read first: COMPARISON section 2.1 (SMART); tcpip/options.py. The base end uses 
 (`snoop.py`), or its userspace TCP does (split-smart).
 
 Rules kept
-- The cause of an ACK is taken to be the latest data segment handed to the host. A later one that has arrived since does
-  no harm: it has arrived.
+- The cause of an ACK is taken to be the latest data segment handed to the host, which may have come since: ACKs wait
+  for the link. Where the octet at the acknowledgement number has come, too, the ACK goes without: a later segment
+  named beside that number would call it lost.
 - An ACK that has a SMART option keeps it; one whose header is full goes without.
 - Pure ACKs alone are changed: no SYN, FIN or RST, and no data.
 """
@@ -14,12 +15,27 @@ from collections import deque
 from typing import Any, Final
 
 from linklayer.filters.filter import FilterCounters, Guess
+from linklayer.filters.ranges import Ranges
 from tcpip.access import Access
 from tcpip.options import smart_of, smart_option
 from tcpip.segment import ACK, FIN, RST, SYN, Flow
+from tcpip.sequence import MASK, unwrap
 
-#: flows remembered; the least recently used goes
+#: flows remembered, the least recently used goes; and ranges of what has come of each
 MAX_FLOWS: Final = 1024
+MAX_RANGES: Final = 32
+
+
+class _Flow:
+    """The data of one flow that was handed to the host."""
+
+    __slots__ = ("come", "latest")
+
+    def __init__(self, seq: int) -> None:
+        #: unwrapped numbers that have come
+        self.come = Ranges(MAX_RANGES)
+        #: unwrapped number and length of the latest segment
+        self.latest = (seq, 0)
 
 
 class Tagger:
@@ -28,8 +44,8 @@ class Tagger:
     def __init__(self, access: Access) -> None:
         self._access = access
         self.counters = FilterCounters()
-        #: number and length of the latest data segment handed to the host; the least recently used flow first
-        self._latest: dict[Flow, tuple[int, int]] = {}
+        #: the least recently used first
+        self._flows: dict[Flow, _Flow] = {}
         self._to_link: deque[tuple[Any, int]] = deque()
         self._from_link: deque[tuple[Any, int]] = deque()
 
@@ -37,11 +53,15 @@ class Tagger:
         """Take a packet of the host's: a pure ACK gets the option."""
         segment = self._access.view(packet)
         if segment is not None and segment.flags & (SYN | FIN | RST | ACK) == ACK and not segment.length:
-            latest = self._latest.get(segment.flow.reversed())
-            if latest is not None and smart_of(segment) is None:
-                tagged = self._access.with_option(packet, smart_option(*latest))
-                if tagged is not None:
-                    packet = tagged
+            flow = self._flows.get(segment.flow.reversed())
+            if flow is not None and smart_of(segment) is None:
+                seq, length = flow.latest
+                ack = unwrap(segment.ack, seq)
+                if ack not in flow.come:
+                    flow.come.remove_below(ack)
+                    tagged = self._access.with_option(packet, smart_option(seq & MASK, length))
+                    if tagged is not None:
+                        packet = tagged
         self._to_link.append((packet, channel))
 
     def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
@@ -49,12 +69,15 @@ class Tagger:
         segment = self._access.view(packet)
         if segment is not None:
             if segment.flags & (SYN | RST):
-                self._latest.pop(segment.flow, None)
+                self._flows.pop(segment.flow, None)
             elif segment.length:
-                self._latest.pop(segment.flow, None)
-                self._latest[segment.flow] = (segment.seq, segment.length)
-                if len(self._latest) > MAX_FLOWS:
-                    del self._latest[next(iter(self._latest))]
+                flow = self._flows.pop(segment.flow, None) or _Flow(segment.seq)
+                left = unwrap(segment.seq, flow.latest[0])
+                flow.latest = (left, segment.length)
+                flow.come.add(left, left + segment.length)
+                self._flows[segment.flow] = flow
+                if len(self._flows) > MAX_FLOWS:
+                    del self._flows[next(iter(self._flows))]
         self._from_link.append((packet, channel))
 
     def handle_given_up(self, packet: Any, now: int) -> None:
