@@ -9,6 +9,8 @@ from hosts.tcp.profiles import USER_PROFILES
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
 BSD = replace(USER_PROFILES["bsd"].config, mss=1000)
+#: with the growth of windows that 4.4BSD has beside
+GROWING = replace(BSD, extra_increase=True, slow_start_at_ssthresh=True, grow_after_recovery=True)
 #: the clocks alone
 TICKS = replace(PLAIN, tick_ns=500 * MS, initial_rto_ns=6 * SECOND, max_rto_ns=64 * SECOND, initial_window=8)
 
@@ -143,7 +145,7 @@ def test_every_second_segment_is_acknowledged_at_once(script: MakeScript) -> Non
 
 def bsd_window_of_8(make: MakeScript, **changes: object) -> Script:
     """Eight segments, 1:8001, are on their way at 100 ms."""
-    s = make(replace(BSD, initial_window=8, **changes))  # type: ignore[arg-type]
+    s = make(replace(GROWING, initial_window=8, **changes))  # type: ignore[arg-type]
     s.write(100_000)
     assert len(s.skip()) == 8
     return s
