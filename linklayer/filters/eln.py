@@ -43,11 +43,15 @@ from tcpip.sequence import MASK, unwrap
 
 #: what it calls itself when it guesses
 NAME: Final = "eln"
-#: flows of each direction, segments outstanding and open holes per flow, and guesses that wait to be fetched
+#: flows of each direction; segments outstanding of one flow and, two entries each, of all flows; open holes per flow;
+#: and guesses that wait to be fetched
 MAX_FLOWS: Final = 128
 MAX_SEGMENTS: Final = 4096
+MAX_ENTRIES: Final = 65_536
 MAX_HOLES: Final = 1024
 MAX_GUESSES: Final = 4096
+#: how many pieces below the right edge of a SACK block are looked at: the newest are there, but for what was sent again
+_LOOK_BACK: Final = 32
 
 
 def _end(segment: Segment, seq: int) -> int:
@@ -154,6 +158,11 @@ class _Sent(_Acks):
         self._log: deque[tuple[int, int]] = deque()
 
     @property
+    def entries(self) -> int:
+        """What it takes of the marker's memory."""
+        return len(self._log) + len(self._pieces)
+
+    @property
     def crowded(self) -> bool:
         """Whether more is outstanding than is kept."""
         return len(self._log) > MAX_SEGMENTS or len(self._pieces) > MAX_SEGMENTS
@@ -232,9 +241,10 @@ class _Sent(_Acks):
             arrived = max((piece.earliest for piece in pieces[:behind]), default=arrived)
             del starts[:behind], pieces[:behind]
         for left, right in above:
-            for place in range(max(bisect_right(starts, left) - 1, 0), bisect_left(starts, right)):
-                if pieces[place].end > left:
-                    arrived = max(arrived, pieces[place].earliest)
+            behind = bisect_left(starts, right)
+            for piece in pieces[max(bisect_right(starts, left) - 1, behind - _LOOK_BACK, 0) : behind]:
+                if piece.end > left:
+                    arrived = max(arrived, piece.earliest)
         self._arrive(arrived)
         if self.dupack and not above:
             self._count()
@@ -314,6 +324,8 @@ class Marker:
         #: by the direction of the data, the longest unused first
         self._sent: OrderedDict[Flow, _Sent] = OrderedDict()
         self._seen: OrderedDict[Flow, _Seen] = OrderedDict()
+        #: entries of all flows in `_sent`
+        self._entries = 0
         self._to_link: deque[tuple[Any, int]] = deque()
         self._from_link: deque[tuple[Any, int]] = deque()
         self._guesses: deque[Guess] = deque(maxlen=MAX_GUESSES)
@@ -337,8 +349,12 @@ class Marker:
             if self._look_at_holes:
                 self._note_seen(segment)
             sent = self._sent.get(segment.flow.reversed()) if _is_ack(segment) else None
-            if sent is not None and sent.handle_ack(segment) is not None and sent.evidence:
-                packet = self._judge(packet, segment, sent, sent.cause(), now)
+            if sent is not None:
+                entries = sent.entries
+                found = sent.handle_ack(segment)
+                self._entries += sent.entries - entries
+                if found is not None and sent.evidence:
+                    packet = self._judge(packet, segment, sent, sent.cause(), now)
         self._from_link.append((packet, channel))
 
     def handle_given_up(self, packet: Any, now: int) -> None:
@@ -369,17 +385,23 @@ class Marker:
     def _note_sent(self, segment: Segment, token: int) -> None:
         flow = segment.flow
         sent = self._sent.get(flow)
-        if sent is not None and (segment.flags & RST or sent.crowded):
+        takes_numbers = _takes_numbers(segment)
+        afresh = segment.flags & SYN or (sent is not None and takes_numbers and sent.outruns(segment))
+        if sent is not None and (segment.flags & RST or sent.crowded or afresh):
             del self._sent[flow]
+            self._entries -= sent.entries
             sent = None
-        if sent is None or segment.flags & SYN or sent.outruns(segment):
-            if not _takes_numbers(segment):
+        if sent is None:
+            if not takes_numbers:
                 return
             sent = self._sent[flow] = _Sent(segment.seq, bool(segment.flags & SYN), self._reports)
-            if len(self._sent) > MAX_FLOWS:
-                self._sent.popitem(last=False)
         self._sent.move_to_end(flow)
+        entries = sent.entries
         sent.handle_data(segment, token)
+        self._entries += sent.entries - entries
+        while len(self._sent) > MAX_FLOWS or (self._entries > MAX_ENTRIES and len(self._sent) > 1):
+            _, unused = self._sent.popitem(last=False)
+            self._entries -= unused.entries
 
     def _note_seen(self, segment: Segment) -> None:
         flow = segment.flow

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from linklayer.filters.eln import MAX_FLOWS, MAX_HOLES, MAX_SEGMENTS, Marker
+from linklayer.filters.eln import MAX_ENTRIES, MAX_FLOWS, MAX_HOLES, MAX_SEGMENTS, Marker
 from linklayer.filters.filter import Cause
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access, Objects, Octets
@@ -430,6 +430,21 @@ def test_memory_is_bounded() -> None:
     assert len(sent._pieces) <= len(sent._starts) <= MAX_SEGMENTS + 3
     assert len(sent._log) <= MAX_SEGMENTS + 1
     assert len(seen._holes) <= MAX_HOLES
+
+
+def test_all_flows_together_have_a_limit() -> None:
+    end = End(Objects())
+    for port in range(40):
+        end.flow = Flow(1, port, 2, 3)
+        end.send(*range(MAX_SEGMENTS - 1))
+        held = sum(sent.entries for sent in end.marker._sent.values())
+        assert held == end.marker._entries <= MAX_ENTRIES
+    assert len(end.marker._sent) == MAX_ENTRIES // (2 * MAX_SEGMENTS - 2)
+    end.back(2)
+    for flow in list(end.marker._sent):
+        end.flow = flow
+        end.to_link(end.packet(Segment(flow, 1, 0, RST, 0)))
+    assert end.marker._entries == 0
 
 
 def test_ranges_are_the_set_they_stand_for() -> None:
