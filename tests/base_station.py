@@ -8,6 +8,7 @@ import os
 import socket
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -47,16 +48,15 @@ def lan_capture(path: Path) -> Iterator[None]:
             while not stop.is_set():
                 try:
                     octets, (_, _, kind, *_) = wire.recvfrom(_SNAPLEN)
-                except TimeoutError:
-                    continue
                 except OSError:
-                    # the run has ended and its namespaces with it
-                    return
+                    # nothing came, or the interface is not up yet or has gone with its run
+                    continue
                 leaves = kind == socket.PACKET_OUTGOING
                 writer.packet(
                     interface,
                     time.time_ns(),
-                    octets,
+                    # the frame check that a packet socket does not show
+                    octets + zlib.crc32(octets).to_bytes(4, "little"),
                     direction=Direction.OUTBOUND if leaves else Direction.INBOUND,
                     comment="to h2" if leaves else "from h2",
                 )
