@@ -124,7 +124,7 @@ class _Flow:
         self.high = high
         #: the number behind its FIN
         self.fin: int | None = None
-        #: window field of the latest ACK
+        #: window field of the latest ACK; None: none seen since the SYN
         self.window: int | None = None
         self.dupacks = 0
         #: the hole the wired network was blamed for
@@ -185,8 +185,8 @@ class Snoop:
         if segment is not None:
             if segment.flags & (SYN | RST):
                 self._forget(segment.flow)
-                if permits_smart(segment):
-                    self._use(segment.flow, segment.seq + 1 & MASK, now).permits_smart = True
+                if segment.flags & SYN:
+                    self._begin(segment, now)
             elif segment.length or segment.flags & FIN:
                 self._keep(segment, packet, channel, now)
         self._to_link.append((packet, channel))
@@ -280,6 +280,13 @@ class Snoop:
             heapify(self._wakeups)
 
     # -- data towards the mobile end -------------------------------------------------------------------------
+
+    def _begin(self, syn: Segment, now: int) -> None:
+        """Take the start of a connection."""
+        flow = self._use(syn.flow, syn.seq + 1, now)
+        flow.una = flow.high
+        flow.high += syn.length
+        flow.permits_smart = permits_smart(syn)
 
     def _keep(self, segment: Segment, packet: Any, channel: int, now: int) -> None:
         """Put a segment into the cache as far as there is room."""
@@ -456,9 +463,9 @@ def _repeats(segment: Segment, window: int | None, says_more: bool) -> bool:
 
     RFC 5681 section 2: it changes nothing. With SACK it may change the window (RFC 6675 section 2).
     """
-    if segment.length or segment.flags & FIN or not segment.window or not window:
+    if segment.length or segment.flags & FIN or not segment.window or window == 0:
         return False
-    return segment.window == window or (says_more and bool(segment.sack))
+    return window is None or segment.window == window or (says_more and bool(segment.sack))
 
 
 def _asks(segment: Segment, says_more: bool) -> bool:

@@ -236,7 +236,11 @@ class Truth:
         station.air_down.send = self.see_air  # type: ignore[method-assign]
 
     def see_data(self, segment: Segment, now: int) -> None:
+        restarts = self.station.restarts
         self.send(segment, now)
+        if self.station.restarts != restarts:
+            # it has heard no ACK, so the next one is news
+            self.last = None
         size = segment.length + (segment.flags & FIN)
         if size:
             left = unwrap(segment.seq, self.high or segment.seq)
