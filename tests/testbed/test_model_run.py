@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from hosts.tcp.profiles import USER_PROFILES
 from linklayer.schemes import SCHEMES
 from tcpip.segment import Segment
 from testbed import cli
@@ -331,7 +332,7 @@ def test_a_watch_sees_times_of_the_run() -> None:
     assert log.deliveries[-1][2] < summary.flows[0].end_s * 1e9
 
 
-@pytest.mark.parametrize("name", ["reference", "enhanced", "enhanced-no-daass", "reno", "newreno", "sack", "sack-ecn"])
+@pytest.mark.parametrize("name", sorted(USER_PROFILES.keys() - {"enhanced-cbi"}))
 def test_every_tcp_runs_with_and_without_the_prefix(name: str) -> None:
     one, two = (simulate(model(tcp=tcp, channel={"per": 0.02})) for tcp in (name, f"user:{name}"))
     assert one.finished
