@@ -30,6 +30,9 @@ class Access(Protocol):
     def without_option(self, packet: Any, unwanted: Callable[[Option], bool]) -> Any:
         """Return a copy without the experimental or unknown options that are `unwanted`, or the packet itself."""
 
+    def with_sack(self, packet: Any, sack: tuple[SackBlock, ...]) -> Any:
+        """Return a copy with these SACK blocks, of those it has, or the packet itself."""
+
 
 def _options_with(segment: Segment, option: Option) -> tuple[tuple[SackBlock, ...], tuple[Option, ...]] | None:
     """SACK blocks and further options of a segment with one more; None where there is no room."""
@@ -78,6 +81,10 @@ class Objects:
         extra = tuple(option for option in packet.extra if not unwanted(option))
         return packet if len(extra) == len(packet.extra) else _copy(packet, packet.sack, extra)
 
+    def with_sack(self, packet: Segment, sack: tuple[SackBlock, ...]) -> Segment:
+        """See Access."""
+        return packet if sack == packet.sack else _copy(packet, sack, packet.extra)
+
 
 class Octets:
     """Packets of the live tiers: IPv4 octets."""
@@ -108,6 +115,13 @@ class Octets:
         if len(extra) == len(segment.extra):
             return packet
         return _rewritten(packet, segment, _copy(segment, segment.sack, extra))
+
+    def with_sack(self, packet: bytes, sack: tuple[SackBlock, ...]) -> bytes:
+        """See Access."""
+        segment = self.view(packet)
+        if segment is None or sack == segment.sack:
+            return packet
+        return _rewritten(packet, segment, _copy(segment, sack, segment.extra))
 
 
 def _rewritten(packet: bytes, before: Segment, after: Segment) -> bytes:

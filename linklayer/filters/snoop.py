@@ -12,6 +12,8 @@ Rules kept
 - A hole is repaired at once when it is seen, and again when its timer expires: dupacks in between are those of segments
   behind it, which were expected.
 - A partial new ACK, after a repair, shows the next hole, which is repaired at once.
+- Where dupacks are suppressed, ACKs that pass go without the SACK blocks beyond what is being repaired: a sender would
+  take it for lost. They are advice (RFC 2018 section 8), and come again.
 - What passes whatever the state: packets towards the link, ACKs with data, SYN, FIN, RST, ACKs of a closed window,
   window updates, dupacks for a segment that is not cached, that its sender has sent again or that was given up.
 - A retransmission is the very packet that was cached. Octets the sender cuts anew replace what they overlap.
@@ -57,7 +59,7 @@ class Limits:
     #: octets held of one flow and of all, each packet counted with `packet_overhead_bytes`
     flow_bytes: int = 1 << 20
     total_bytes: int = 1 << 24
-    packet_overhead_bytes: int = 256
+    packet_overhead_bytes: int = 640
     #: a flow that has been silent so long may go
     idle_ns: int = 120_000 * _MS
     #: octets a flow may leap ahead
@@ -69,7 +71,18 @@ class Limits:
 class _Held:
     """One segment in the cache."""
 
-    __slots__ = ("by_sender", "channel", "guessed", "left", "packet", "repairs", "right", "sent_at", "serial")
+    __slots__ = (
+        "by_sender",
+        "channel",
+        "first_serial",
+        "guessed",
+        "left",
+        "packet",
+        "repairs",
+        "right",
+        "sent_at",
+        "serial",
+    )
 
     def __init__(
         self, left: int, right: int, packet: Any, channel: int, serial: int, now: int, by_sender: bool
@@ -79,7 +92,9 @@ class _Held:
         self.right = right
         self.packet = packet
         self.channel = channel
-        #: place among all that was put on the link, and when, both of the latest time
+        #: place among all that was put on the link: of the first time
+        self.first_serial = serial
+        #: of the latest time, and when that was
         self.serial = serial
         self.sent_at = now
         #: local retransmissions
@@ -101,6 +116,7 @@ class _Flow:
         "flow",
         "held",
         "high",
+        "least_rtt_ns",
         "misfits",
         "nbytes",
         "permits_smart",
@@ -132,6 +148,8 @@ class _Flow:
         #: the latest place on the link of anything that has arrived
         self.arrived_serial = 0
         self.rtt = RttEstimator()
+        #: the shortest round-trip time
+        self.least_rtt_ns: int | None = None
         #: of the timer, since the last sample
         self.expiries = 0
         #: when an ACK last acknowledged something
@@ -203,6 +221,8 @@ class Snoop:
                 elif segment.flags & ACK and not segment.flags & SYN and not self._take_ack(flow, segment, now):
                     self.counters.suppressed_dupacks += 1
                     return
+                if self._suppresses and segment.sack:
+                    packet = self._without_holes(flow, segment, packet)
             if self._selective and segment.extra and not segment.length and (flow is None or not flow.permits_smart):
                 packet = self._access.without_option(packet, is_smart)
         self._from_link.append((packet, channel))
@@ -256,15 +276,16 @@ class Snoop:
     def _expire(self, flow: _Flow, now: int) -> None:
         head = flow.held[0]
         if head.repairs >= self._limits.tries:
-            # its sender's; whether the wired network is to blame is another matter
+            # its sender's, and so is all else where nobody answers; the wired network is not to blame
             flow.blamed = flow.una
-            self._drop(flow, 0, 1)
+            self._drop(flow, 0, len(flow.held) if flow.una is None else 1)
             return
         self._repair(flow, head, now)
         if self._selective:
             since = now - self._timeout_ns(flow)
             for held in flow.held:
-                if held.sent_at <= since and (held.repairs or held.serial < flow.arrived_serial):
+                lost = 0 < held.repairs < self._limits.tries or held.serial < flow.arrived_serial
+                if lost and held.sent_at <= since:
                     self._repair(flow, held, now)
         flow.expiries += 1
 
@@ -370,7 +391,7 @@ class Snoop:
         moved = una is None or ack > una
         if moved:
             self._advance(flow, ack, now)
-        says_more = self._selective_news(flow, segment, ack)
+        says_more = self._selective_news(flow, segment, ack, now)
         window, flow.window = flow.window, segment.window
         if not window:
             # nothing was due while the window was closed
@@ -400,17 +421,25 @@ class Snoop:
                 break
             covered += 1
             once = once and not held.repairs and not held.by_sender
-            flow.arrived_serial = max(flow.arrived_serial, held.serial)
+            self._note_arrival(flow, held, now)
         if covered:
             if once:
-                flow.rtt.handle_sample(now - flow.held[covered - 1].sent_at)
+                rtt_ns = now - flow.held[covered - 1].sent_at
+                flow.rtt.handle_sample(rtt_ns)
+                flow.least_rtt_ns = rtt_ns if flow.least_rtt_ns is None else min(flow.least_rtt_ns, rtt_ns)
                 flow.expiries = 0
             self._drop(flow, 0, covered)
         flow.una = ack
         flow.dupacks = 0
         flow.progress_at = now
 
-    def _selective_news(self, flow: _Flow, segment: Segment, ack: int) -> bool:
+    def _note_arrival(self, flow: _Flow, held: _Held, now: int) -> None:
+        """Learn how far the link has come. What is known too soon to be of the latest copy is of the first one."""
+        late_enough = flow.least_rtt_ns is not None and now - held.sent_at >= flow.least_rtt_ns
+        serial = held.serial if late_enough or not held.repairs else held.first_serial
+        flow.arrived_serial = max(flow.arrived_serial, serial)
+
+    def _selective_news(self, flow: _Flow, segment: Segment, ack: int, now: int) -> bool:
         """Let go what has arrived beyond a hole; return whether the ACK tells of any."""
         smart = smart_of(segment)
         told = False
@@ -423,7 +452,7 @@ class Snoop:
             if self._selective:
                 first = end = bisect_left(flow.held, left, key=lambda held: held.left)
                 while end < len(flow.held) and flow.held[end].right <= right:
-                    flow.arrived_serial = max(flow.arrived_serial, flow.held[end].serial)
+                    self._note_arrival(flow, flow.held[end], now)
                     end += 1
                 self._drop(flow, first, end)
         return told
@@ -440,6 +469,25 @@ class Snoop:
         if flow.dupacks >= self._limits.dupacks and not head.repairs and not head.by_sender:
             self._repair(flow, head, now)
         return not self._suppresses or head.by_sender or not (asks or head.repairs)
+
+    def _without_holes(self, flow: _Flow, segment: Segment, packet: Any) -> Any:
+        """Return an ACK without the SACK blocks that would show its receiver what is being repaired here."""
+        una, high = flow.una, flow.high
+        if una is None:
+            return packet
+        beyond = {}
+        for block in segment.sack:
+            left, right = unwrap(block[0], una), unwrap(block[1], una)
+            if una < left < right <= high:
+                beyond[block] = left, right
+        top = max((right for _, right in beyond.values()), default=0)
+        for held in flow.held:
+            if held.left >= top:
+                break
+            if not held.by_sender and not any(left <= held.left < right for left, right in beyond.values()):
+                kept = (block for block in segment.sack if block not in beyond or beyond[block][1] <= held.left)
+                return self._access.with_sack(packet, tuple(kept))
+        return packet
 
     def _repair(self, flow: _Flow, held: _Held, now: int) -> None:
         """Send a segment again, before all else."""

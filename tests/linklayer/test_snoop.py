@@ -78,10 +78,23 @@ def test_a_partial_new_ack_brings_the_next_hole_at_once(access: Access, scheme: 
     for _ in range(2):
         station.up(station.ack(S[1]))
     # the third one is lost, too
+    station.wait(20 * MS)
     partial = station.ack(S[3])
     passed, again = station.up(partial)
     assert passed == [partial]
     assert again == [packets[2]]
+
+
+@by_access
+@by_scheme
+def test_an_ack_too_soon_for_a_repair_was_caused_by_the_first_copy(access: Access, scheme: str) -> None:
+    station = base(access, scheme)
+    station.window(*S[1:8])
+    for _ in range(2):
+        station.up(station.ack(S[1]))
+    station.wait(19 * MS)
+    # so nothing was lost, and what follows is on its way
+    assert station.up(station.ack(S[3]))[1] == []
 
 
 @by_access
@@ -320,6 +333,7 @@ def test_data_of_the_mobile_host_acknowledges_and_asks_for_nothing(access: Acces
         assert station.up(packet) == ([packet], [])
     for _ in range(2):
         station.up(station.ack(S[1]))
+    station.wait(20 * MS)
     partial = station.ack(S[3], **carried)
     assert station.up(partial) == ([partial], [packets[2]])
 
@@ -373,6 +387,55 @@ def test_a_closed_window_stops_the_timer(access: Access, scheme: str) -> None:
     opening = station.ack(S[1], window=500)
     assert station.up(opening) == ([opening], [])
     assert station.wait(200 * MS) == [probe]
+
+
+@by_access
+@by_aware
+def test_acks_that_pass_do_not_show_what_is_being_repaired(access: Access, scheme: str) -> None:
+    station = base(access, scheme)
+    # the third was lost on its way here, the second and the sixth on the hop
+    station.window(S[1], S[2], *S[4:9])
+    for _ in range(2):
+        station.up(station.ack(S[2], sack=((S[4], S[6]),)))
+    station.wait(20 * MS)
+    carried = {"length": 10, "payload": None if isinstance(access, Objects) else bytes(10)}
+    for at, blocks, passing in (
+        # a hole at the acknowledgement: nothing beyond is shown, an answer to a duplicate is
+        (S[2], ((S[4], S[6]),), ()),
+        (S[2], ((S[1], S[2]), (S[4], S[6])), ((S[1], S[2]),)),
+        # now the wired network's hole is first: what lies between it and the next hole is shown
+        (S[3], ((S[4], S[6]),), ((S[4], S[6]),)),
+        (S[3], ((S[7], S[8]), (S[4], S[6])), ((S[4], S[6]),)),
+        (S[6], (), ()),
+    ):
+        ack = station.ack(at, sack=blocks, **carried)
+        (passed,) = station.up(ack)[0]
+        view = access.view(passed)
+        assert view is not None
+        assert view.sack == passing
+        assert (passed is ack) == (blocks == passing)
+
+
+@by_access
+@by_scheme
+def test_a_mobile_host_that_never_answers_is_left_alone(access: Access, scheme: str) -> None:
+    station = Base(access, scheme)
+    station.window(*S)
+    assert len(station.wait(600_000 * MS)) == Limits().tries
+    assert station.filter.held_bytes == 0
+
+
+@by_access
+@pytest.mark.parametrize("scheme", ["ll-smart", "snoop-smart"])
+def test_no_hole_is_repaired_more_often_than_its_tries(access: Access, scheme: str) -> None:
+    station = base(access, scheme, limits=Limits(tries=3))
+    packets = station.window(*S[1:5])
+    again = station.up(station.ack(S[1], sack=((S[4], S[5]),)))[1]
+    for _ in range(9):
+        # the head's sender does not give it up
+        station.down(packets[0])
+        again += station.wait(250 * MS)
+    assert again.count(packets[1]) == 3
 
 
 @by_access
