@@ -18,7 +18,6 @@ BTF = Path("/sys/kernel/btf/vmlinux")
 STRUCT_OPS_TYPE = b"\0bpf_struct_ops_tcp_congestion_ops\0"
 _SOURCES = Path(__file__).parent
 _FLAGS = ("-g", "-O2", "-Wall", "-Werror", "-target", "bpf", "-mcpu=v3")
-#: bpftool's place is not on everybody's PATH
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _TIMEOUT_S = 120.0
 
@@ -64,12 +63,17 @@ def _make(source: Path, made: Path, defines: list[str]) -> None:
         raise HostError(f"cannot write {made.parent}: {error.strerror}") from None
 
 
+def found(program: str) -> str | None:
+    """Where a program is; bpftool's place is not on everybody's PATH."""
+    return shutil.which(program) or shutil.which(program, path=_PATH)
+
+
 def _output_of(program: str, *arguments: str) -> str:
-    found = shutil.which(program) or shutil.which(program, path=_PATH)
-    if found is None:
+    path = found(program)
+    if path is None:
         raise HostError(f"ELN needs {program}: apt-get install {program}")
     done = subprocess.run(
-        [found, *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
+        [path, *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, stdin=subprocess.DEVNULL
     )
     if done.returncode != 0:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]

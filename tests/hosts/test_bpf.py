@@ -35,7 +35,7 @@ AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 pytestmark = [
     *needs_network,
     pytest.mark.skipif(not build.BTF.exists(), reason="needs a kernel with BTF"),
-    pytest.mark.skipif(shutil.which("clang") is None, reason="needs clang, bpftool and libbpf-dev"),
+    pytest.mark.skipif(build.found("clang") is None, reason="needs clang, bpftool and libbpf-dev"),
 ]
 
 
