@@ -1,0 +1,135 @@
+"""Reading and changing packets: octets and objects give the same, and nothing changes but what is asked for."""
+
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tcpip.access import Access, Objects, Octets
+from tcpip.options import ELN, smart_option
+from tcpip.segment import ACK, MAX_OPTION_BYTES, Flow, Option, Segment, option_bytes
+from tcpip.wire import emit, parse
+from tests.tcpip.test_wire import fields, segments
+
+FLOW = Flow(0x0A4D0102, 40000, 0x0A4D0202, 5001)
+ACCESSES: tuple[Access, ...] = (Objects(), Octets())
+by_access = pytest.mark.parametrize("access", ACCESSES, ids=lambda access: type(access).__name__)
+#: one that fits no more
+FULL = Option(200, bytes(MAX_OPTION_BYTES - 2))
+
+
+def ack(**changes: Any) -> Segment:
+    return Segment(FLOW, 5, 6, ACK, 7, **changes)
+
+
+def packet(access: Access, segment: Segment) -> Any:
+    return segment if isinstance(access, Objects) else emit(segment)
+
+
+def seen(access: Access, made: Any) -> dict[str, Any]:
+    view = access.view(made)
+    assert view is not None
+    return fields(view)
+
+
+@given(segments(), st.sampled_from((ELN, smart_option(1, 2))))
+def test_octets_and_objects_change_alike(segment: Segment, option: Option) -> None:
+    objects, octets = ACCESSES
+    one, other = objects.with_option(segment, option), octets.with_option(emit(segment), option)
+    assert (one is None) == (other is None)
+    if one is not None:
+        assert fields(parse(other)) == fields(one)
+        assert len(other) == len(one)
+    kept = segment.sack[1:]
+    assert fields(parse(octets.with_sack(emit(segment), kept))) == fields(objects.with_sack(segment, kept))
+    without = [access.without_option(packet(access, segment), lambda option: option.kind > 100) for access in ACCESSES]
+    assert fields(parse(without[1])) == fields(without[0])
+
+
+@given(segments(), st.sampled_from((ELN, smart_option(1, 2))))
+def test_what_is_put_in_and_taken_out_again_leaves_the_segment_as_it_was(segment: Segment, option: Option) -> None:
+    for access in ACCESSES:
+        before = packet(access, segment)
+        changed = access.with_option(before, option)
+        if changed is None or option in segment.extra or seen(access, changed)["sack"] != segment.sack:
+            continue
+        after = access.without_option(changed, lambda each: each == option)
+        assert seen(access, after) == fields(segment)
+
+
+@by_access
+def test_the_packet_that_was_given_is_not_changed(access: Access) -> None:
+    segment = ack(sack=((1, 2), (3, 4)))
+    given_packet, before = packet(access, segment), fields(segment)
+    changed = access.with_option(given_packet, ELN)
+    access.with_sack(given_packet, ())
+    assert changed is not given_packet
+    assert seen(access, given_packet) == before
+
+
+@by_access
+def test_nothing_to_change_gives_the_packet_itself(access: Access) -> None:
+    marked = packet(access, ack(extra=(ELN,), sack=((1, 2),)))
+    assert access.with_option(marked, ELN) is marked
+    assert access.without_option(marked, lambda option: False) is marked
+    assert access.with_sack(marked, ((1, 2),)) is marked
+
+
+@by_access
+def test_a_full_header_gives_its_last_blocks_but_one_at_most(access: Access) -> None:
+    blocks = ((1, 2), (3, 4), (5, 6), (7, 8))
+    marked = access.with_option(packet(access, ack(sack=blocks)), smart_option(1, 2))
+    assert seen(access, marked)["sack"] == blocks[:3]
+    only = Option(200, bytes(24))
+    # 26 octets, and 10 of the one block that has to stay
+    assert access.with_option(packet(access, ack(sack=blocks[:1], extra=(only,))), ELN) is not None
+    assert access.with_option(packet(access, ack(sack=blocks[:1], extra=(only,))), smart_option(1, 2)) is None
+    assert access.with_option(packet(access, ack(extra=(FULL,))), ELN) is None
+    assert option_bytes((), None, None, (FULL,)) == MAX_OPTION_BYTES
+
+
+def test_octets_keep_what_a_segment_has_no_field_for() -> None:
+    octets = bytearray(emit(ack(sack=((1, 2),), length=3, payload=b"abc")))
+    # DSCP, hops, reserved bits and urgent pointer
+    octets[1] |= 46 << 2
+    octets[8] = 9
+    octets[32] |= 0b0100
+    octets[38:40] = struct.pack(">H", 77)
+    octets[10:12] = octets[36:38] = b"\0\0"
+    octets[10:12] = checksum(bytes(octets[:20]))
+    pseudo = bytes(octets[12:20]) + struct.pack(">HH", 6, len(octets) - 20)
+    octets[36:38] = checksum(pseudo + bytes(octets[20:]) + b"\0")
+    access = Octets()
+    for changed in (
+        access.with_option(bytes(octets), ELN),
+        access.with_sack(bytes(octets), ()),
+    ):
+        assert changed is not None
+        parse(changed)
+        assert changed[1] == octets[1]
+        assert changed[4:10] == octets[4:10]
+        assert changed[12:32] == octets[12:32]
+        assert changed[32] & 0x0F == octets[32] & 0x0F
+        assert changed[33:36] == octets[33:36]
+        assert changed[38:40] == octets[38:40]
+        assert changed[-3:] == b"abc"
+
+
+def checksum(octets: bytes) -> bytes:
+    words = sum(struct.unpack(f">{len(octets) // 2}H", octets))
+    return (-words % 0xFFFF).to_bytes(2, "big")
+
+
+@pytest.mark.parametrize("octets", [b"", b"\x60" + bytes(59), emit(ack())[:-1], emit(ack())[:-1] + b"x"])
+def test_octets_without_a_segment_have_no_view_and_are_not_changed(octets: bytes) -> None:
+    access = Octets()
+    assert access.view(octets) is None
+    assert access.with_option(octets, ELN) is None
+    assert access.without_option(octets, lambda option: True) is octets
+    assert access.with_sack(octets, ()) is octets
+
+
+def test_objects_that_are_no_segment_have_no_view() -> None:
+    assert Objects().view(object()) is None
