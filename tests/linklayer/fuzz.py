@@ -10,9 +10,9 @@ Read first: `linklayer/filters/filter.py` for the contract; RFC 9293 (segments),
 `assault.py` brings them together with valid flows.
 
 What is checked of each packet: it leaves at once, in its direction, as the very object that came; or it has an ELN or
-SMART option more or less and is otherwise the same, and no longer than before if it carries data; or it is a pure
-dupack and was held back. What else leaves for the link came from that side before, and is unchanged. Guesses are about
-flows that were seen. A deadline that was handled is over; one that is handled early changes nothing.
+SMART option more or less, or fewer SACK blocks, and is otherwise the same, and no longer than before if it carries
+data; or it is a pure dupack and was held back. What else leaves for the link came from that side before, and is
+unchanged. A deadline that was handled is over; one that is handled early changes nothing.
 """
 
 import gc
@@ -152,7 +152,7 @@ class Checked:
         self.retries = retries
         self._probe = probe
         #: by flow: acknowledgement numbers and windows of what came over the link lately, the latest last
-        self._acks: OrderedDict[Flow, OrderedDict[tuple[int, int], None]] = OrderedDict()
+        self._acks: OrderedDict[Flow, OrderedDict[tuple[int, int | None], None]] = OrderedDict()
 
     def from_ip(self, packet: Any, now: int) -> Passed:
         """Hand over a tagged packet of the IP side."""
@@ -269,7 +269,7 @@ class Checked:
             raise RuleBrokenError(f"{self._words(came)} became {self._words(leaves)}")
         if old.length and new.nbytes > old.nbytes:
             raise RuleBrokenError(f"{self._words(came)} carries data and grew")
-        if _others(old) != _others(new) or old.sack[: len(new.sack)] != new.sack:
+        if _others(old) != _others(new) or not set(new.sack) <= set(old.sack):
             raise RuleBrokenError(f"{self._words(came)} became {self._words(leaves)}")
         if isinstance(came, bytes) and _beyond_segment(came) != _beyond_segment(leaves):
             raise RuleBrokenError(f"{self._words(came)}: its header was changed")
@@ -284,8 +284,10 @@ class Checked:
             acks = self._acks[view.flow] = OrderedDict()
             if len(self._acks) > _REMEMBERED_FLOWS:
                 self._acks.popitem(last=False)
-        acks[view.ack, view.window] = None
-        acks.move_to_end((view.ack, view.window))
+        # a SYN's window is of another scale
+        window = None if view.flags & SYN else view.window
+        acks[view.ack, window] = None
+        acks.move_to_end((view.ack, window))
         if len(acks) > _REMEMBERED_ACKS:
             acks.popitem(last=False)
         self._acks.move_to_end(view.flow)
@@ -293,14 +295,17 @@ class Checked:
     def _check_pure_dupack(self, packet: Any, view: Segment | None) -> None:
         """Only a pure ACK that repeats number and window of one that has passed may be held back (RFC 5681 section 2).
 
-        With SACK blocks it is the number alone, and the news is in the blocks (RFC 6675 section 2).
+        With SACK blocks it is the number alone, and the news is in the blocks (RFC 6675 section 2); of a SYN it is the
+        number, too, since its window is of another scale.
         """
         if view is None:
             raise RuleBrokenError(f"{self._words(packet)} was swallowed")
         if view.length or view.flags & (SYN | FIN | RST) or not view.flags & ACK:
             raise RuleBrokenError(f"{view} was swallowed")
         acks = self._acks.get(view.flow, ())
-        if (view.ack, view.window) not in acks and not (view.sack and any(view.ack == ack for ack, _ in acks)):
+        if {(view.ack, view.window), (view.ack, None)}.isdisjoint(acks) and not (
+            view.sack and any(view.ack == ack for ack, _ in acks)
+        ):
             raise RuleBrokenError(f"{view} was swallowed: the ACKs before were {list(acks)[-5:]}")
 
     def _maybe_probe(self, now: int) -> None:

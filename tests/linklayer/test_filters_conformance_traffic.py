@@ -1,0 +1,101 @@
+"""The base station's filters with real connections across a lossy hop: what TCP's senders on the fixed side get to see.
+
+Losses are on the air alone, so every dupack that reaches a sender and names a segment that the air has taken is one
+that Snoop should have held back: "a dupack caused by a wireless loss" by the medium's own account. Octets that their
+sender has sent again itself are out of it: then the sender knows.
+"""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from hosts.tcp.config import SECOND
+from tcpip.access import Objects
+from tcpip.options import smart_of
+from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
+from tcpip.sequence import MASK
+from tests.linklayer.assault import VICTIMS, Network, Target, Victim, make_ends
+from tests.linklayer.fuzz import FIXED, MOBILE
+
+#: needless repairs by timers that were early, allowed in a minute
+TIMEOUTS = 5
+DOWN_ONLY = tuple(victim for victim in VICTIMS if not victim.up)
+
+
+class Watched(Network):
+    """A network that knows of each dupack at the fixed host why it came."""
+
+    def __init__(self, scheme: str, **options: Any) -> None:
+        #: by flow and first number: how often its host sent a segment, and whether each copy got across
+        self.sent: Counter[tuple[Flow, int]] = Counter()
+        self.copies: dict[tuple[Flow, int], list[bool]] = {}
+        #: pure ACKs with SMART's news of something beyond them, and what became of them on the air
+        self.news = 0
+        self.lost_news = 0
+        #: dupacks that reached the fixed host, by cause
+        self.dupacks: Counter[str] = Counter()
+        self._latest: dict[Flow, tuple[int, int]] = {}
+        super().__init__(make_ends(Target(scheme, "none"), sized=True), Objects(), queue_bytes=1 << 30, **options)
+        self.hosts[FIXED].send = self._send
+
+    def _send(self, segment: Segment) -> None:
+        if segment.length:
+            self.sent[segment.flow, segment.seq] += 1
+        self._to_base(segment)
+
+    def is_lost(self, packet: Any) -> bool:
+        """See Network."""
+        lost = super().is_lost(packet)
+        if packet.length and packet.flow.destination == MOBILE:
+            self.copies.setdefault((packet.flow, packet.seq), []).append(not lost)
+        elif packet.flow.destination == FIXED and (cause := smart_of(packet)) is not None:
+            news = (cause[1] - packet.ack & MASK) < 1 << 31 and cause[1] != packet.ack
+            self.news += news
+            self.lost_news += news and lost
+        return lost
+
+    def to_host(self, segment: Segment) -> None:
+        """See Network."""
+        if segment.flow.destination == FIXED and segment.flags & (SYN | FIN | RST | ACK) == ACK and not segment.length:
+            ack = segment.ack, segment.window
+            if self._latest.get(segment.flow) == ack:
+                self.dupacks[self._cause(segment)] += 1
+            self._latest[segment.flow] = ack
+        super().to_host(segment)
+
+    def _cause(self, ack: Segment) -> str:
+        key = ack.flow.reversed(), ack.ack
+        copies = self.copies.get(key)
+        if copies is None:
+            return "nothing missing"
+        if self.sent[key] > 1:
+            return "sent again by its host"
+        return "needless" if copies[0] else "wireless loss"
+
+
+@pytest.mark.parametrize("scheme", ["snoop", "snoop-smart"])
+@pytest.mark.parametrize("loss", [0.02, 0.1])
+@pytest.mark.parametrize("victims", [DOWN_ONLY, VICTIMS], ids=["down", "both ways"])
+def test_no_dupack_of_a_wireless_loss_reaches_the_sender(scheme: str, loss: float, victims: tuple[Victim, ...]) -> None:
+    network = Watched(scheme, seed=1, loss=loss, victims=victims)
+    network.run_calm(20 * SECOND)
+    assert network.attacked.checked.volume.held_back > 100
+    assert network.attacked.checked.volume.retransmissions > 50
+    assert network.dupacks["wireless loss"] == 0
+    assert all(not story.broken for story in network.stories.values())
+
+
+def test_without_snoop_they_do() -> None:
+    network = Watched("none", seed=1)
+    network.run_calm(20 * SECOND)
+    assert network.dupacks["wireless loss"] > 100
+
+
+def test_smart_repairs_hardly_more_than_is_lost() -> None:
+    """Whatever arrives for nothing is one the air had taken the only word of; each such word is one segment's."""
+    network = Watched("snoop-smart", seed=1, victims=DOWN_ONLY)
+    network.run_calm(60 * SECOND)
+    twice = sum(sum(copies) > 1 for copies in network.copies.values())
+    assert network.lost_news > 20
+    assert twice <= network.lost_news + TIMEOUTS
