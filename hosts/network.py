@@ -175,7 +175,8 @@ class Network:
         self._configure_veth(ip, lan)
         create_persistent(TAP_NAME)
         index = ip.link_lookup(ifname=TAP_NAME)[0]
-        ip.link("set", index=index, mtu=self.mtu, txqlen=self.txqueuelen, arp=False)
+        # a station that speaks TCP itself makes single segments, too
+        ip.link("set", index=index, mtu=self.mtu, txqlen=self.txqueuelen, arp=False, gso_max_segs=1)
         ip.link("set", index=index, state="up")
         ip.addr("add", index=index, address=str(radio.ip), prefixlen=radio.network.prefixlen)
         ip.route("add", dst=str(far_host.network), gateway=str(far_radio.ip), oif=index)
