@@ -85,6 +85,7 @@ class Reno:
         "_dupacks",
         "_flight",
         "_grows_after",
+        "_holes",
         "_impatient",
         "_limited_transmit",
         "_once",
@@ -114,6 +115,8 @@ class Reno:
         self._window = 0
         #: holes that are corruption, by their first octets
         self._corrupt: set[int] = set()
+        #: those that were sent again while the window is kept
+        self._holes: list[int] = []
         self._at_once = config.eln == "retransmit"
 
     @property
@@ -157,6 +160,7 @@ class Reno:
         self._after_timeout = False
         sender.counters.fast_retransmits += 1
         self.kept = sender.una in self._corrupt
+        self._holes.clear()
         if self.kept:
             sender.counters.eln_kept += 1
             self._window = sender.cwnd
@@ -183,22 +187,22 @@ class Reno:
         self._reduce()
         sender.cwnd = max(sender.cwnd - before + self._window, sender.smss)
 
-    def _judge(self, resent: dict[int, int]) -> None:
-        """Look at what was sent again and is acknowledged: if no ACK has called it corruption, it was congestion."""
+    def _judge(self) -> None:
+        """Look at the holes that are acknowledged: one that no ACK has called corruption was congestion."""
         una = self.sender.una
-        acknowledged = [number for number in resent if number < una]
-        for number in acknowledged:
-            del resent[number]
-        if self.kept and not self._corrupt.issuperset(acknowledged):
-            self.reduce()
+        closed = [number for number in self._holes if number < una]
+        if closed:
+            self._holes = [number for number in self._holes if number >= una]
+            if not self._corrupt.issuperset(closed):
+                self.reduce()
 
     def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
         """See LossRecovery."""
         sender = self.sender
         self._dupacks = 0
         sender.limited = 0
-        if sender.resent:
-            self._judge(sender.resent)
+        if self.kept:
+            self._judge()
         if self.active:
             return self._handle_ack_in_recovery(acked)
         if filled:
@@ -233,6 +237,8 @@ class Reno:
         """See LossRecovery: the oldest segment, once."""
         sender = self.sender
         self.urgent = False
+        if self.kept:
+            self._holes.append(sender.una)
         return sender.una, min(sender.una + sender.smss, sender.max)
 
 
@@ -252,6 +258,12 @@ class NewReno(Reno):
         super()._enter()
         self.recover = self.sender.max
         self._partial = False
+
+    def reduce(self) -> None:
+        """See LossRecovery; what was sent in the meantime is not part of this recovery."""
+        recover = self.recover
+        super().reduce()
+        self.recover = recover
 
     def _handle_ack_in_recovery(self, acked: int) -> bool:
         sender = self.sender
@@ -352,6 +364,8 @@ class Sack(NewReno):
     def _resend(self, start: int, end: int) -> tuple[int, int]:
         end = min(end, start + self.sender.smss)
         self._high_rxt = end
+        if self.kept:
+            self._holes.append(start)
         return start, end
 
     def _rescue(self, una: int, end: int) -> tuple[int, int] | None:

@@ -235,6 +235,8 @@ class Sender:
         self._retries = 0
         if self.board.sacked:
             self.board.advance(ack)
+        if self.resent:
+            self.resent = {seq: before for seq, before in self.resent.items() if seq >= ack}
         if self.persist_at is not None:
             self._end_persist()
         restarts = True

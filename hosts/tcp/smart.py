@@ -55,6 +55,13 @@ class Smart(Sack):
         board = self.sender.board
         return bool(board) and not board.covers(self.sender.una)
 
+    def _may_enter(self) -> bool:
+        return super()._may_enter() if self._has_gap() else NewReno._may_enter(self)
+
+    def end_timeout(self) -> None:
+        """See LossRecovery; plain duplicates of what was sent needlessly would do harm."""
+        NewReno.end_timeout(self)
+
     def _enter(self) -> None:
         self._informed = self._has_gap()
         if self._informed:
@@ -85,11 +92,11 @@ class Smart(Sack):
             elif lost is None:
                 lost = start, seq
         first, self._first = self._first, False
-        if lost is not None and first:
-            return lost
-        if sender.cwnd - pipe < smss:
+        if not (first and lost) and sender.cwnd - pipe < smss:
             return None
         if lost is not None:
+            if self.kept:
+                self._holes.append(lost[0])
             return lost
         length = min(smss, sender.end - end, una + sender.window - end)
         return (end, end + length) if length > 0 else None

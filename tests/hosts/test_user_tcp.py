@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from ipaddress import IPv4Address
 from itertools import pairwise
 from random import Random
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -17,7 +18,9 @@ from hosts.namespaces import run_in
 from hosts.network import Network
 from hosts.probes import interface_counters, tcp_counters
 from hosts.profiles import kernel_profile
+from hosts.tap import Tap
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, agent_config
+from tcpip.options import ELN, SMART_PERMITTED, smart_of
 from tcpip.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
 from tests.hosts.harness import (
@@ -33,6 +36,7 @@ from tests.hosts.harness import (
     run_name,
     wait_until,
 )
+from tests.hosts.tcp.pair import with_options
 
 pytestmark = needs_network
 
@@ -178,6 +182,60 @@ def test_all_workloads_arrive_intact(net: Network, pair: Pair) -> None:
     # UDP is the kernel's business
     [sent_udp], [received_udp] = of(results, "sender", "udp"), of(results, "receiver", "udp")
     assert received_udp["packets"] == sent_udp["packets"] > 0
+
+
+def test_smart_options_cross_the_wire(net: Network) -> None:
+    with Bridge(net, loses(0.02, seed=3)) as bridge:
+        _, results = run(net, ("user:smart", "user:smart"), [Bulk(bytes=1_000_000)])
+    [sent], [received] = of(results, "sender", "bulk"), of(results, "receiver", "bulk")
+    assert (sent["complete"], received["intact"], sent["sha256"]) == (True, True, received["sha256"])
+    assert sent["retransmits"] > 0
+    passed = segments(bridge)
+    assert all(SMART_PERMITTED in segment.extra for _, segment in passed if segment.flags & SYN)
+    acks = [segment for way, segment in passed if way == "down" and not segment.flags & SYN]
+    repeated = [segment for before, segment in pairwise(acks) if segment.ack == before.ack]
+    assert sum(smart_of(segment) is not None for segment in repeated) > 10
+
+
+class Marking(Bridge):
+    """Marks every ACK for a data segment that it has lost, as an ELN marker does."""
+
+    def __init__(self, network: Network, share: float, seed: int) -> None:
+        self._lost: set[int] = set()
+        self._chance, self._share = Random(seed), share
+        super().__init__(network, self._loses)
+
+    def _loses(self, direction: Direction, packet: bytes) -> bool:
+        if packet[9] != socket.IPPROTO_TCP:
+            return False
+        segment = parse(packet)
+        lost = segment.length > 0 and self._chance.random() < self._share
+        if lost:
+            self._lost.add(segment.seq)
+        return lost
+
+    def _carry(self, direction: Direction, source: Tap, sink: Tap) -> None:
+        marking = SimpleNamespace(write=lambda packet: sink.write(self._mark(packet)))
+        super()._carry(direction, source, cast(Tap, marking))
+
+    def _mark(self, packet: bytes) -> bytes:
+        if packet[9] != socket.IPPROTO_TCP or (segment := parse(packet)).length or segment.ack not in self._lost:
+            return packet
+        return emit(with_options(segment, ELN))
+
+
+def test_a_sender_that_is_told_of_corruption_keeps_its_window(net: Network) -> None:
+    ssthresh = {}
+    for tcp in ("user:sack", "user:sack-eln"):
+        with Marking(net, 0.01, seed=4):
+            started, results = run(net, (tcp, "cubic"), [Bulk(bytes=1_000_000)])
+        [sent], [received] = of(results, "sender", "bulk"), of(results, "receiver", "bulk")
+        assert (sent["complete"], received["intact"], sent["sha256"]) == (True, True, received["sha256"])
+        assert sent["retransmits"] > 0
+        last = started[0].all("tcp")[-1]
+        ssthresh[tcp] = last["ssthresh_bytes"]
+        assert last["timeouts"] > 0 or (ssthresh[tcp] is None) == (tcp == "user:sack-eln")
+    assert ssthresh["user:sack"] is not None
 
 
 def test_the_receive_buffer_can_be_given(net: Network) -> None:

@@ -6,6 +6,7 @@ rule that says what is lost, or a `Chaos` that loses, repeats and reorders by ch
 
 import heapq
 from collections.abc import Callable
+from copy import copy
 from itertools import count
 from random import Random
 from typing import Protocol
@@ -18,7 +19,7 @@ from channel.hop import Hop
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.shared import Shared
-from tcpip.segment import Flow, Segment
+from tcpip.segment import Flow, Option, Segment, option_bytes
 
 FLOW = Flow(0x0A000001, 40_000, 0x0A000002, 80)
 
@@ -29,6 +30,16 @@ Drop = Callable[[Segment], bool]
 def keep_all(segment: Segment) -> bool:
     """No losses."""
     return False
+
+
+def with_options(segment: Segment, *options: Option) -> Segment:
+    """The segment with more options."""
+    made = copy(segment)
+    made.extra = (*segment.extra, *options)
+    made.nbytes += option_bytes(made.sack, made.timestamps, made.syn, made.extra) - option_bytes(
+        segment.sack, segment.timestamps, segment.syn, segment.extra
+    )
+    return made
 
 
 class Direction(Protocol):

@@ -174,6 +174,25 @@ def test_newreno_reduces_once_at_the_first_hole_that_nobody_calls_corruption(scr
     assert s.cwnd <= 4000
 
 
+@pytest.mark.parametrize("config", [NEWRENO, SACK], ids=["newreno", "sack"])
+def test_a_recovery_that_is_found_to_be_of_congestion_ends_where_it_would(
+    script: MakeScript, config: TcpConfig
+) -> None:
+    # 1 and 3001 are lost, the second by congestion
+    s = window_of_8(script, config)
+    s.inject(200, "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:5001 1001:3001 eln")
+    s.skip()
+    s.inject(200, "ack 1 sack 4001:8001 1001:3001 eln")
+    s.skip()
+    s.inject(300, "ack 3001 sack 4001:8001")
+    s.skip()
+    s.inject(310, "ack 8001")
+    s.skip()
+    assert s.ssthresh == 4000
+    s.inject(320, "ack 9001")
+    assert not [text for text in s.skip() if text.startswith("9001:")]
+
+
 def test_sack_judges_each_hole_by_its_own_word(script: MakeScript) -> None:
     # 1, 3001 and 5001 are lost
     s = window_of_8(script, SACK)
@@ -219,6 +238,15 @@ def test_an_ack_that_jumps_over_a_hole_has_said_nothing_of_it(script: MakeScript
     s.inject(300, "ack 8001")
     s.skip()
     assert s.ssthresh == 4000
+
+
+def test_a_rescue_retransmission_is_no_hole(script: MakeScript) -> None:
+    # nothing new is left to send, and room in the window: RFC 6675 sends the last segment once more
+    s = window_of_8(script, SACK, nbytes=8000)
+    s.inject(200, *(f"{text} eln" for text in THREE))
+    s.expect(200, "1:1001", "7001:8001")
+    s.inject(300, "ack 8001")
+    assert (s.cwnd, s.ssthresh) == (8000, None)
 
 
 def test_a_mark_of_congestion_counts_while_the_window_is_kept(script: MakeScript) -> None:
