@@ -21,8 +21,8 @@ Rules kept
 - Only ACKs without data are marked, where there is evidence of a hole: a dupack, a SACK block above the acknowledgement
   number, or an ACK that covers a part of what was outstanding when the last hole was found.
 - One guess per hole, and one more whenever its segment is lost again: corruption with the first mark; with the first
-  dupack congestion, where no copy was put on the link or none before the hole had shown (`holes`: where it has come
-  across), and late, where all copies may still be under way.
+  dupack congestion, where no copy was put on the link or none before the hole had shown or three others had passed
+  (`holes`: where it has come across), and late, where all copies may still be under way.
 - A flow that is met midway counts from its first segment on or, where numbers are missing before anything of it is
   acknowledged, from the segment behind them; so does one of which more is outstanding than is kept.
 
@@ -52,6 +52,8 @@ MAX_HOLES: Final = 1024
 MAX_GUESSES: Final = 4096
 #: how many pieces below the right edge of a SACK block are looked at: the newest are there, but for what was sent again
 _LOOK_BACK: Final = 32
+#: how many copies may pass a segment that is only out of order (RFC 5681 section 3.2: three dupacks are a loss)
+_REORDERING: Final = 3
 
 
 def _end(segment: Segment, seq: int) -> int:
@@ -201,10 +203,12 @@ class _Sent(_Acks):
                     piece.earliest, piece.untold, self.guessed = order, False, "late"
                 piece.last, piece.token, piece.given_up = order, token, False
             else:
-                # in a gap; where what is behind it has come, that showed
+                # in a gap: it was sent again where what is behind it has come, which showed, or went well before it
                 behind = pieces[place] if place < len(starts) else None
                 until = end if behind is None else min(end, starts[place])
-                dropped = behind is not None and behind.earliest <= self._arrived
+                dropped = behind is not None and (
+                    behind.earliest <= self._arrived or order - behind.earliest > _REORDERING
+                )
                 piece = _Piece(until, order, order, token, dropped)
                 starts.insert(place, seq)
                 pieces.insert(place, piece)

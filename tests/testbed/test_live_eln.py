@@ -46,7 +46,9 @@ def test_the_marker_is_right_about_a_link_that_loses_in_two_ways(tmp_path: Path)
         total = sum(rows[truth][guess] for truth in CAUSES for guess in CAUSES)
         right = sum(rows[cause][cause] for cause in CAUSES)
         # a segment that the queue drops and then the link loses, before anybody can know, is two losses and one truth
-        assert total - right <= 0.05 * total, rows
+        assert rows["congestion"]["corruption"] + rows["late"]["corruption"] <= 1, rows
+        # and one that is sent again within three segments looks like one out of order
+        assert total - right <= 0.15 * total, rows
         assert rows["corruption"]["corruption"] > 0
         assert rows["congestion"]["congestion"] > 0
         assert sum(rows["corruption"].values()) <= link.residual_losses
