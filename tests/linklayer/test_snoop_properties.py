@@ -261,7 +261,8 @@ class Truth:
                 self.lost.discard(segment.seq)
 
     def see_ack(self, segment: Segment, now: int) -> None:
-        last, self.last = self.last, segment
+        # of a flow without data, which the station does not know, an ACK tells it nothing
+        last, self.last = self.last, segment if self.station.base._flows else None
         before = len(self.station.passed)
         self.heard(segment, now)
         duplicate = (
