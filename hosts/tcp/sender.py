@@ -113,8 +113,8 @@ class Sender:
         self.board = Scoreboard()
         self._eln = config.eln != "ignore"
         self._smart = config.recovery == "smart"
-        #: first octets of what was sent again and is not acknowledged, and what `max` was then; None: nobody asks
-        self.resent: dict[int, int] | None = {} if self._eln or self._smart else None
+        #: first octets of what was sent again and is not acknowledged: what `max` was then, and when; None: nobody asks
+        self.resent: dict[int, tuple[int, int]] | None = {} if self._eln or self._smart else None
         self.recovery: LossRecovery = make_recovery("newreno", self, config)
         self.frto: Frto | None = None
         self._nagle = config.nagle
@@ -236,7 +236,7 @@ class Sender:
         if self.board.sacked:
             self.board.advance(ack)
         if self.resent:
-            self.resent = {seq: before for seq, before in self.resent.items() if seq >= ack}
+            self.resent = {seq: sent for seq, sent in self.resent.items() if seq >= ack}
         if self.persist_at is not None:
             self._end_persist()
         restarts = True
@@ -421,7 +421,7 @@ class Sender:
             if end > self._ambiguous:
                 self._ambiguous = end
             if self.resent is not None:
-                self.resent[seq] = self.max
+                self.resent[seq] = self.max, now
             if self._one_timed:
                 self._times.clear()
         elif not (self.timestamps or (self._one_timed and self._times)):

@@ -4,8 +4,9 @@ Read first: COMPARISON sections 2.2, 3.1 and 5 (the subset of SMART meant here);
 
 Rules: nothing is reordered, so all that is missing below the highest octet that has arrived is lost, at the first
 duplicate that tells. What is lost is sent again as the window allows, oldest first, and a segment a second time only
-when something has arrived that was sent for the first time after its retransmission: one round trip at least lies in
-between. If nothing such comes, the timer has to expire. The window is reduced once per window of data.
+when something has arrived that was sent for the first time after its retransmission, and the smoothed round-trip time
+has passed since then: with a clock of 500 ms nearly all of that, however short the path. If nothing such comes, the
+timer has to expire. The window is reduced once per window of data.
 
 An ACK without the option counts as a plain duplicate; where none has it, this is NewReno.
 """
@@ -25,15 +26,18 @@ class Smart(Sack):
 
     name: ClassVar[str] = "smart"
 
-    __slots__ = ("_informed",)
+    __slots__ = ("_informed", "_now")
 
     def __init__(self, sender: "Sender", config: TcpConfig) -> None:
         super().__init__(sender, config)
         #: whether this recovery knows what has arrived
         self._informed = False
+        #: when the latest acknowledgement came
+        self._now = 0
 
     def handle_dupack(self, segment: Segment, now: int) -> None:
         """See LossRecovery; the scoreboard is up to date."""
+        self._now = now
         if not (self._informed if self.active else self._has_gap()):
             NewReno.handle_dupack(self, segment, now)
         elif not self.active:
@@ -45,6 +49,7 @@ class Smart(Sack):
 
     def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
         """See LossRecovery; what is left on the scoreboard shows the next gap."""
+        self._now = now
         restarts = super().handle_ack(segment, acked, filled, now)
         if not self.active and self._has_gap() and self._may_enter():
             self._flight = self.sender.flight
@@ -103,5 +108,8 @@ class Smart(Sack):
 
     def _is_lost(self, start: int, high: int) -> bool:
         """Whether a missing segment is not under way again, given that octets up to `high` have arrived."""
-        resent = self.sender.resent
-        return not resent or start not in resent or resent[start] < high
+        sender = self.sender
+        if not sender.resent or start not in sender.resent:
+            return True
+        before, sent_at = sender.resent[start]
+        return before < high and self._now - sent_at >= (sender.rto.srtt_ns or 0)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hosts.tcp.config import TcpConfig
+from hosts.tcp.config import MS, TcpConfig
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
 SMART = replace(PLAIN, initial_window=8, recovery="smart")
@@ -146,6 +146,27 @@ def test_a_segment_is_sent_again_once_until_something_newer_has_arrived(script: 
     assert s.ssthresh == 4000
     s.inject(400, "ack 12001 smart 1:1001")
     assert s.connection.counters.retransmits == 2
+
+
+def test_nor_before_a_round_trip_time_has_passed(script: MakeScript) -> None:
+    s = window_of_8(script)
+    s.inject(200, *(f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)))
+    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
+    s.inject(299, "ack 1 smart 8001:9001")
+    s.expect(299, "11001:12001")
+    s.inject(300, "ack 1 smart 9001:10001")
+    s.expect(300, "1:1001", "12001:13001")
+
+
+def test_a_coarse_clock_makes_that_long(script: MakeScript) -> None:
+    # SRTT after the handshake: one tick of 500 ms
+    s = window_of_8(script, replace(SMART, tick_ns=500 * MS))
+    s.inject(200, *(f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)))
+    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
+    s.inject(300, "ack 1 smart 8001:9001")
+    s.expect(300, "11001:12001")
+    s.inject(700, "ack 1 smart 9001:10001")
+    s.expect(700, "1:1001", "12001:13001")
 
 
 def test_without_anything_newer_it_takes_the_timer(script: MakeScript) -> None:
