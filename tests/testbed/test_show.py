@@ -14,6 +14,7 @@ from testbed import show
 from testbed.live import Progress
 from testbed.results import Summary
 from testbed.scenario import BernoulliErrors, GilbertElliottErrors
+from testbed.truth import CAUSES
 from tests.testbed.samples import LINK, summary
 
 
@@ -199,3 +200,33 @@ def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str], monke
     one, two = shown.err.splitlines()
     assert one.split() == ["one:", "11.0", "s", "1.00", "Mbit/s", "55", "%"]
     assert two.split() == ["two:", "11.0", "s", "1.00", "Mbit/s"]
+
+
+# -- guesses -------------------------------------------------------------------------------------------------
+
+
+def shown(what: Any) -> list[list[str]]:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(what)
+    assert isinstance(console.file, io.StringIO)
+    return [line.split() for line in console.file.getvalue().splitlines()]
+
+
+def test_guesses_of_several_runs_are_added_up() -> None:
+    nothing = dict.fromkeys(CAUSES, 0)
+    one = {"eln": {**dict.fromkeys(CAUSES, nothing), "corruption": {"corruption": 30, "congestion": 2, "late": 1}}}
+    two = {
+        "eln": {**dict.fromkeys(CAUSES, nothing), "corruption": {"corruption": 9, "congestion": 0, "late": 0}},
+        "snoop": {**dict.fromkeys(CAUSES, nothing), "late": {"corruption": 4, "congestion": 0, "late": 0}},
+    }
+    grid = show.guesses([summary(confusion=each) for each in (one, two, {}, None)])
+    lines = shown(grid)
+    assert ["eln", "corruption", "39", "2", "1"] in lines
+    assert ["snoop", "late", "4", "0", "0"] in lines
+    # what nobody met has no line
+    assert len([line for line in lines if line and line[0] in ("eln", "snoop")]) == 2
+
+
+def test_where_nobody_knows_the_truth_that_is_said() -> None:
+    assert show.guesses([summary(), summary()]) is None
+    assert show.guesses([summary(confusion=None)]) == show.TRUTH_UNKNOWN
