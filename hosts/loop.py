@@ -48,8 +48,9 @@ class Loop:
             self._selector.register(source, events, callback)
 
     def forget(self, source: HasFileno) -> None:
-        """Stop watching; idempotent while the source is open."""
-        if source.fileno() in self._selector.get_map():
+        """Stop watching; idempotent while the source is open, and nothing after `run`."""
+        watched = self._selector.get_map()
+        if watched and source.fileno() in watched:
             self._selector.unregister(source)
 
     def stop(self) -> None:

@@ -25,6 +25,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import asdict, replace
+from functools import partial
 from ipaddress import IPv4Address
 from typing import Any, Final
 
@@ -35,7 +36,7 @@ from hosts.namespaces import enter
 from hosts.network import TAP_NAME, VETH_NAME
 from hosts.profiles import apply_settings, profile
 from hosts.split_counters import SplitCounters
-from hosts.split_ends import IP_TRANSPARENT, Buffers, End, KernelEnd, UserEnd, set_buffers
+from hosts.split_ends import End, KernelEnd, Options, UserEnd, prepare
 from hosts.split_routes import SplitRoutes
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
@@ -54,11 +55,11 @@ _LOOK_NS: Final = 100_000_000
 _KERNEL_PROFILE: Final = "reno-nosack"
 
 
-def split_config(*, namespace: str, mobile: str, buffer_bytes: int, wireless: str) -> dict[str, Any]:
+def split_config(*, namespace: str, mobile: str, buffer_bytes: int, wireless: str | None) -> dict[str, Any]:
     """The configuration line of the proxy in `namespace`.
 
-    `mobile` is the mobile host's address; `wireless` the congestion control of the kernel's TCP on its side or, as
-    user:NAME, one of our own TCPs. `buffer_bytes` is what is held of a direction of one connection.
+    `mobile` is the mobile host's address; `wireless` which of our own TCPs is on its side (None: the kernel's, as on
+    the wired one); `buffer_bytes` what is held of a direction of one connection.
     """
     return {"namespace": namespace, "mobile": mobile, "buffer_bytes": buffer_bytes, "wireless": wireless}
 
@@ -67,32 +68,30 @@ class Proxy:
     """Splits connections until its loop stops. Raises HostError where rights or parts of the kernel are missing."""
 
     def __init__(self, config: Mapping[str, Any], stack: ExitStack) -> None:
-        buffer_bytes, wireless = int(config["buffer_bytes"]), str(config["wireless"])
+        buffer_bytes: int = config["buffer_bytes"]
+        wireless: str | None = config["wireless"]
         if buffer_bytes <= 0:
             raise ValueError(f"buffer_bytes is {buffer_bytes}: must be above 0")
         self.loop = Loop()
         self._mobile: str = config["mobile"]
+        kernels = profile(_KERNEL_PROFILE)
         half = max(buffer_bytes // 2, 1)
-        self._buffers = Buffers(receive=half, send=half)
+        self._options = Options(half, half, kernels.congestion_control)
         self._most = min(_MOST, _raise_descriptor_limit() // 2)
         self._done = SplitCounters()
         #: those that are not over; a dictionary keeps the order of coming
         self._pairs: dict[_Pair, None] = {}
         self._looking = False
-        apply_settings(profile(_KERNEL_PROFILE))
-        self._listener = stack.enter_context(_listener(self._buffers))
+        apply_settings(kernels)
+        self._listener = stack.enter_context(_listener(self._options))
         port = self._listener.getsockname()[1]
+        interfaces = [VETH_NAME]
         self._user: _UserSide | None = None
-        #: of the kernel's connections with the mobile host
-        self._congestion_control: str | None = None
-        interfaces = [VETH_NAME, TAP_NAME]
-        name = wireless.removeprefix("user:")
-        if name == wireless:
-            self._congestion_control = wireless
+        if wireless is None:
+            interfaces.append(TAP_NAME)
         else:
-            interfaces = [VETH_NAME]
             tun = stack.enter_context(TransitTun(TAP_NAME))
-            self._user = _UserSide(self.loop, tun, USER_PROFILES[name].config, self._buffers, self._most)
+            self._user = _UserSide(self.loop, tun, USER_PROFILES[wireless].config, self._options)
             self._user.stack.listen_to_all(self._came_by_air, self._most)
         stack.enter_context(SplitRoutes(interfaces, port))
         self.loop.watch(self._listener, READ, self._accept)
@@ -134,12 +133,10 @@ class Proxy:
             return
         destination = sock.getsockname()
         from_mobile = source[0] == self._mobile
-        near = KernelEnd.accepted(self.loop, sock, self._buffers, self._congestion_control if from_mobile else None)
-        if from_mobile or self._user is None:
-            control = None if from_mobile else self._congestion_control
-            self._pair(near, from_mobile, lambda: self._connect(source, destination, control))
-        else:
-            self._pair(near, from_mobile, lambda: self._user_connect(source, destination))
+        near = KernelEnd.accepted(self.loop, sock)
+        onwards = None if from_mobile else self._user
+        connect = self._connect if onwards is None else onwards.connect
+        self._pair(near, from_mobile, partial(connect, source, destination))
 
     def _came_by_air(self, sock: UserSocket) -> None:
         assert self._user is not None
@@ -147,7 +144,7 @@ class Proxy:
         flow = sock.connection.flow.reversed()
         source = (_dotted(flow.source), flow.source_port)
         destination = (_dotted(flow.destination), flow.destination_port)
-        self._pair(self._user.end(sock), True, lambda: self._connect(source, destination, None))
+        self._pair(self._user.end(sock), True, partial(self._connect, source, destination))
 
     def _pair(self, near: End, from_mobile: bool, connect: Callable[[], End]) -> None:
         """Connect onwards for a connection that was accepted."""
@@ -168,12 +165,8 @@ class Proxy:
             self._looking = True
             self.loop.call_at(self.loop.now() + _LOOK_NS, self._look)
 
-    def _connect(self, source: tuple[str, int], destination: tuple[str, int], control: str | None) -> KernelEnd:
-        return KernelEnd.connecting(self.loop, source, destination, self._buffers, control)
-
-    def _user_connect(self, source: tuple[str, int], destination: tuple[str, int]) -> UserEnd:
-        assert self._user is not None
-        return self._user.connect(source, destination)
+    def _connect(self, source: tuple[str, int], destination: tuple[str, int]) -> End:
+        return KernelEnd.connecting(self.loop, source, destination, self._options)
 
     def _look(self) -> None:
         """See what nobody tells: failures where nothing is wanted, what is held, and that all was acknowledged."""
@@ -187,20 +180,19 @@ class Proxy:
 class _UserSide:
     """Our own TCP on the wireless side."""
 
-    def __init__(self, loop: Loop, tun: TransitTun, config: TcpConfig, buffers: Buffers, most: int) -> None:
+    def __init__(self, loop: Loop, tun: TransitTun, config: TcpConfig, options: Options) -> None:
         self.tun = tun
         mss = tun.mtu - HEADER_BYTES
-        receive = buffers.receive if config.window_scaling else min(buffers.receive, MAX_UNSCALED_WINDOW)
-        self._send_buffer = max(buffers.send, mss)
+        receive = options.receive_buffer if config.window_scaling else min(options.receive_buffer, MAX_UNSCALED_WINDOW)
+        self._send_buffer = max(options.send_buffer, mss)
         made = replace(config, mss=mss, receive_buffer=receive, send_buffer=self._send_buffer, nagle=False)
         self.stack = UserStack(loop, tun, made)
-        self._most = most
 
     def end(self, sock: UserSocket) -> UserEnd:
         """Return the end of a connection."""
         return UserEnd(sock, self._send_buffer)
 
-    def connect(self, source: tuple[str, int], destination: tuple[str, int]) -> UserEnd:
+    def connect(self, source: tuple[str, int], destination: tuple[str, int]) -> End:
         """Begin to connect as somebody else. Raises OSError where that cannot be."""
         flow = Flow(_number(source[0]), source[1], _number(destination[0]), destination[1])
         if self.stack.has(flow):
@@ -306,12 +298,11 @@ class _Relay:
                     return
 
 
-def _listener(buffers: Buffers) -> socket.socket:
+def _listener(options: Options) -> socket.socket:
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     try:
-        sock.setsockopt(socket.SOL_IP, IP_TRANSPARENT, 1)
         # before there are connections: the window scale is agreed to in the handshake
-        set_buffers(sock, buffers)
+        prepare(sock, options)
         sock.bind(("0.0.0.0", 0))
         sock.listen(socket.SOMAXCONN)
     except OSError as error:

@@ -22,7 +22,7 @@ from hosts.tcp_info import of_socket
 from hosts.user_stack import UserSocket, nothing
 
 #: linux/in.h, linux/sockios.h
-IP_TRANSPARENT = 19
+_IP_TRANSPARENT = 19
 _SIOCINQ, _SIOCOUTQ = 0x541B, 0x5411
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
 # include/net/tcp_states.h
@@ -31,11 +31,12 @@ _WAIT = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR})
 
 
 @dataclass(frozen=True, slots=True)
-class Buffers:
-    """What one connection keeps of each direction, octets."""
+class Options:
+    """What a connection of the base station has: its buffers in octets and, of the kernel's, congestion control."""
 
-    receive: int
-    send: int
+    receive_buffer: int
+    send_buffer: int
+    congestion_control: str
 
 
 class End(Protocol):
@@ -108,9 +109,9 @@ class KernelEnd:
             self.want(False, True)
 
     @classmethod
-    def accepted(cls, loop: Loop, sock: socket.socket, buffers: Buffers, congestion_control: str | None) -> "KernelEnd":
-        """Return the end of a connection that was accepted."""
-        _prepare(sock, buffers, congestion_control)
+    def accepted(cls, loop: Loop, sock: socket.socket) -> "KernelEnd":
+        """Return the end of a connection that was accepted at a socket that was prepared."""
+        sock.setblocking(False)
         return cls(loop, sock, connected=True)
 
     @classmethod
@@ -119,15 +120,13 @@ class KernelEnd:
         loop: Loop,
         source: tuple[str, int],
         destination: tuple[str, int],
-        buffers: Buffers,
-        congestion_control: str | None,
+        options: Options,
     ) -> "KernelEnd":
         """Return the end of a connection that begins to connect as somebody else. Raises OSError."""
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         try:
-            sock.setsockopt(socket.SOL_IP, IP_TRANSPARENT, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            _prepare(sock, buffers, congestion_control)
+            prepare(sock, options)
             sock.bind(source)
             status = sock.connect_ex(destination)
             if status != errno.EINPROGRESS:
@@ -311,23 +310,17 @@ class UserEnd:
         self.moved()
 
 
-def _prepare(sock: socket.socket, buffers: Buffers, congestion_control: str | None) -> None:
-    """Make a socket one for a relay: bounded buffers, and nothing held back to be sent with more."""
-    sock.setblocking(False)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    set_buffers(sock, buffers)
-    if congestion_control is not None:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_control.encode())
+def prepare(sock: socket.socket, options: Options) -> None:
+    """Make a socket, and those accepted at it, one for a relay: as anybody, with bounded buffers and nothing held back.
 
-
-def set_buffers(sock: socket.socket, buffers: Buffers) -> None:
-    """Bound the memory of what the kernel keeps; it allows twice what it is told, for its overhead (socket(7)).
-
-    What was received lies packed, with little overhead. Of what is to be sent, in single segments, about two thirds are
-    octets.
+    The kernel allows its buffers twice the memory it is told, for its overhead (socket(7)). What was received lies
+    packed, with little of that. Of what is to be sent, in single segments, about two thirds are octets. Raises OSError.
     """
-    sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, max(buffers.receive // 2, 1))
-    sock.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, max(buffers.send * 3 // 4, 1))
+    sock.setsockopt(socket.SOL_IP, _IP_TRANSPARENT, 1)
+    sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, max(options.receive_buffer // 2, 1))
+    sock.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, max(options.send_buffer * 3 // 4, 1))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, options.congestion_control.encode())
 
 
 def _ask(sock: socket.socket, request: int) -> int:

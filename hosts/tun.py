@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 TUN_NAME = "tcp0"
 
 _CONF_DIR = Path("/proc/sys/net/ipv4/conf")
+_EARLY_DEMUX = Path("/proc/sys/net/ipv4/tcp_early_demux")
 # linux/rtnetlink.h
 _LOCAL_TABLE = 255
 _LOCAL_ROUTE = 2
@@ -137,10 +138,15 @@ class _Routing(Protocol):
 
 
 class _TransitSettings:
-    """A rule for what comes in by one interface, and a route to the TUN."""
+    """A rule for what comes in by one interface, and a route to the TUN.
+
+    No packet goes to a socket before it is routed (`tcp_early_demux`): one of the kernel's own with the same addresses
+    and ports, towards the other host, would swallow what our TCP sends.
+    """
 
     def __init__(self, name: str, interface: str) -> None:
         self._name, self._interface = name, interface
+        self._demux_before = ""
 
     def make(self, txqueuelen: int) -> tuple[str | None, int]:
         """See _Routing."""
@@ -157,6 +163,8 @@ class _TransitSettings:
                 ip.route("add", family=socket.AF_INET, dst="default", oif=tun, table=_TABLE)
                 _remove_rules(ip, _RULE)
                 ip.rule("add", priority=_RULE, table=_TABLE, iifname=self._interface, ip_proto=socket.IPPROTO_TCP)
+                self._demux_before = _EARLY_DEMUX.read_text()
+                _EARLY_DEMUX.write_text("0\n")
             except (NetlinkError, OSError) as error:
                 raise HostError(
                     f"cannot lead TCP from {self._interface} to TUN {self._name}: {error.args[1]}"
@@ -169,6 +177,8 @@ class _TransitSettings:
 
         with IPRoute() as ip:
             _remove_rules(ip, _RULE)
+        if self._demux_before:
+            _EARLY_DEMUX.write_text(self._demux_before)
 
 
 class _Settings:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from hosts.bpf.eln import Eln, needs_eln
 from hosts.network import Network, Role
-from hosts.profiles import PROFILES, USER_PREFIX, apply, kernel_profile
+from hosts.profiles import PROFILES, apply, kernel_profile
 from hosts.split import split_config
 from hosts.split_counters import SplitCounters
 from hosts.workloads import Host, OnOffUdp, Short, agent_config
@@ -233,7 +233,7 @@ class _LiveRun:
             mobile=network.address("h1"),
             buffer_bytes=self._scenario.link.split_buffer_bytes,
             # a TCP that the kernel has is the kernel's
-            wireless=PROFILES[profile].congestion_control if profile in PROFILES else f"{USER_PREFIX}{profile}",
+            wireless=None if profile in PROFILES else profile,
         )
 
     def _go(self, family: Family) -> float:
