@@ -225,11 +225,12 @@ CHARTS: tuple[Chart, ...] = (
         "Repairs",
         "1/s",
         "zero",
-        "What the link layer and TCP spend on repair, mean of the last second",
+        "What the link layer and TCP spend on repair, and ACKs marked with ELN, mean of the last second",
         (
             Line(LinkRecord, "link", "retransmissions", rate("retransmissions")),
             Line(LinkRecord, "link", "FEC frames", rate("fec_frames")),
             Line(LinkRecord, "link", "FEC repairs", rate("fec_repairs")),
+            Line(LinkRecord, "link", "ELN marks", rate("eln_marks")),
             Line(TcpRecord, "flow", "TCP retransmits", rate("retransmits")),
         ),
     ),

@@ -6,6 +6,7 @@ const SHORT = new Map([
   ["retransmissions", "ARQ"],
   ["FEC frames", "FEC"],
   ["FEC repairs", "rebuilt"],
+  ["ELN marks", "ELN"],
   ["TCP retransmits", "TCP"],
   ["ssthresh", "ssthresh"],
   ["RTO", "RTO"],
