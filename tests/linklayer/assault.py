@@ -13,7 +13,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from linklayer.filters.filter import FilterCounters, Guess
+from linklayer.filters.filtered import Filtered
 from linklayer.link import Link
+from linklayer.plain import Plain, PlainFrame
 from tcpip.access import Access, Objects
 from tcpip.segment import Segment
 from tcpip.wire import emit, parse
@@ -288,7 +290,6 @@ class Network:
         self.attacker = Attacker(Random(f"{seed} attack"), forge=self.seen if forge else None, forge_data=forge_data)
         self.attacked = self.stations[attacked]
         self.shots = 0
-        self._ends_at = 0
         self._wanted = 0
         self.slots = [_Slot(self, victim, number) for number, victim in enumerate(victims)]
         self._restart_every_ns = restart_every_ns
@@ -385,13 +386,34 @@ class Target(NamedTuple):
 TARGETS: Final = (
     *(Target(scheme, eln) for scheme in ("ll", "ll-smart", "snoop", "snoop-smart") for eln in ("none", "base")),
     Target("none", "base"),
+    Target("slacp", "base"),
     Target("snoop-smart", "ends", "mobile"),
     Target("split-smart", "none", "mobile"),
 )
 
 
+class _Reporting(Plain):
+    """A link that says now and then of one of the packets it had lately that it was lost for good, true or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rng = Random(1)
+        self._lately: deque[Any] = deque(maxlen=32)
+
+    def poll_frame(self, now: int) -> PlainFrame | None:
+        """See Link."""
+        frame = super().poll_frame(now)
+        if frame is not None:
+            self._lately.append(frame.payload)
+        return frame
+
+    def poll_given_up(self) -> Any | None:
+        """See Link."""
+        return self._rng.choice(self._lately) if self._lately and self._rng.random() < 0.05 else None
+
+
 def make_ends(target: Target, *, sized: bool) -> MakeEnd:
-    """Return what makes the two ends of a scenario's link."""
+    """Return what makes the two ends of a scenario's link; with `slacp`, its filters before a link of bare frames."""
     scenario = validate(
         {
             "name": "fuzz",
@@ -403,7 +425,10 @@ def make_ends(target: Target, *, sized: bool) -> MakeEnd:
     )
 
     def make_end(end: Literal["mobile", "base"], now: int) -> Link:
-        return make_link(scenario, "up" if end == "mobile" else "down", Random(1), now, sized=sized)
+        link = make_link(scenario, "up" if end == "mobile" else "down", Random(1), now, sized=sized)
+        if target.scheme != "slacp":
+            return link
+        return Filtered(_Reporting(), link.filters) if isinstance(link, Filtered) else Plain()
 
     return make_end
 
@@ -432,9 +457,19 @@ class Report:
 
 
 def assault(
-    target: Target, access: Access, shots: int, clock: Callable[[], float], *, parts: int = 10, **options: Any
+    target: Target,
+    access: Access,
+    shots: int,
+    clock: Callable[[], float],
+    *,
+    parts: int = 10,
+    compare: bool = True,
+    **options: Any,
 ) -> Report:
-    """Attack one end; `clock` gives processor time in seconds, `options` are Network's. Raises RuleBrokenError."""
+    """Attack one end; `clock` gives processor time in seconds, `options` are Network's.
+
+    `compare`: see what valid flows get without the attack; otherwise that is 0. Raises RuleBrokenError.
+    """
     make_end = make_ends(target, sized=isinstance(access, Objects))
     network = Network(make_end, access, attacked=target.end, **options)
     times, footprints = [], []
@@ -445,7 +480,7 @@ def assault(
         footprints.append(footprint(network.attacked.checked.link))
     ended_at = network.clock.now
     calm = Network(make_end, access, attacked=target.end, **options)
-    calm.run_calm(ended_at)
+    calm.run_calm(ended_at if compare else 0)
     idle_at = network.settle()
     stories = network.stories.values()
     return Report(
