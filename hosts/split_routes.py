@@ -12,6 +12,7 @@ Rules kept
   the next one replaces it.
 """
 
+import os
 import shutil
 import socket
 import subprocess
@@ -21,7 +22,7 @@ from typing import Self
 
 from hosts.errors import HostError
 
-NFT_MISSING = "nft is missing: apt-get install nftables"
+_PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
 _TIMEOUT_S = 10.0
 _NFT_TABLE = "fadelab_split"
 _MARK = 7793
@@ -33,10 +34,27 @@ table ip {table} {{
     }}
 }}
 """
+#: a table is made where there is none, so that it can be deleted
+_DELETE = f"table ip {_NFT_TABLE}; delete table ip {_NFT_TABLE}"
 #: a routing table of our own, and the order of our rule
 _TABLE, _PRIORITY = 7794, 2
 # linux/rtnetlink.h
 _LOOPBACK = 1
+
+
+def check() -> None:
+    """Raise HostError when the program is missing without which there is no proxy."""
+    _program()
+
+
+def probe() -> str:
+    """What keeps a proxy from being made in the namespace we are in, which is left as it was; nothing: \"\"."""
+    try:
+        _nft(_RULES.format(table=_NFT_TABLE, names='"lo"', port=1, mark=_MARK))
+        _nft(_DELETE)
+    except HostError as error:
+        return str(error)
+    return ""
 
 
 class SplitRoutes:
@@ -44,7 +62,7 @@ class SplitRoutes:
 
     def __init__(self, interfaces: Sequence[str], port: int) -> None:
         names = ", ".join(f'"{name}"' for name in interfaces)
-        self._delete()
+        _nft(_DELETE)
         try:
             _nft(_RULES.format(table=_NFT_TABLE, names=names, port=port, mark=_MARK))
             self._route()
@@ -54,7 +72,7 @@ class SplitRoutes:
 
     def close(self) -> None:
         """Take everything back; idempotent."""
-        self._delete()
+        _nft(_DELETE)
         _remove_rule()
 
     def __enter__(self) -> Self:
@@ -64,10 +82,6 @@ class SplitRoutes:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _delete(self) -> None:
-        # a table is made where there is none, so that it can be deleted
-        _nft(f"table ip {_NFT_TABLE}; delete table ip {_NFT_TABLE}")
 
     def _route(self) -> None:
         from pyroute2 import IPRoute, NetlinkError  # 200 ms to import
@@ -98,11 +112,15 @@ def _remove_rule() -> None:
                 ip.rule("delete", priority=_PRIORITY)
 
 
-def _nft(commands: str) -> None:
-    program = shutil.which("nft", path="/usr/sbin:/sbin:/usr/bin:/usr/local/sbin")
+def _program() -> str:
+    program = shutil.which("nft", path=_PATH)
     if program is None:
-        raise HostError(NFT_MISSING)
-    done = subprocess.run([program, "-f", "-"], input=commands, capture_output=True, text=True, timeout=_TIMEOUT_S)
+        raise HostError("nft is missing: apt-get install nftables")
+    return program
+
+
+def _nft(commands: str) -> None:
+    done = subprocess.run([_program(), "-f", "-"], input=commands, capture_output=True, text=True, timeout=_TIMEOUT_S)
     if done.returncode:
         first = (done.stderr.strip().splitlines() or ["no reason given"])[0]
         raise HostError(f"nft cannot lead TCP to a proxy here ({first}): the kernel needs nf_tables with nft_tproxy")

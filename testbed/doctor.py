@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hosts import split_routes
 from testbed.paths import root
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ def checks(report: Report | None = None) -> list[Check]:
         _cores,
         _disk,
         lambda: _qdiscs(probed),
+        lambda: _tproxy(probed),
         _btf,
         _struct_ops,
         _cgroup2,
@@ -238,6 +240,7 @@ def _try_in_private_network() -> dict[str, str]:
             result[kind] = "" if made.returncode == 0 else made.stderr.strip() or "refused"
         except (OSError, subprocess.TimeoutExpired) as error:
             result[kind] = str(error)
+    result["tproxy"] = split_routes.probe()
     return result
 
 
@@ -264,6 +267,17 @@ def _tap(probed: dict[str, str]) -> Check:
         "demo",
         "run",
         "test",
+    )
+
+
+def _tproxy(probed: dict[str, str]) -> Check:
+    wrong = probed.get("tproxy", "not tried: no namespace")
+    return _check(
+        "transparent proxy",
+        not wrong,
+        wrong or "nftables' tproxy takes packets",
+        "start with sudo; `apt-get install nftables`; the kernel needs CONFIG_NFT_TPROXY",
+        "split",
     )
 
 

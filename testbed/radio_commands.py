@@ -15,6 +15,7 @@ from flowgraphs.frontend import RadioSettings
 from flowgraphs.phy import Received, SequenceGaps
 from flowgraphs.phys import make_phy
 from flowgraphs.recording import Recording, write_trace
+from linklayer.schemes import SCHEMES
 from testbed.audience import database_or_none, open_influx
 from testbed.commands import DEMO_SCENARIOS
 from testbed.errors import FadelabError
@@ -41,6 +42,11 @@ def station(
 ) -> None:
     """Be one station until Ctrl-C, saying every second how it goes; `influx` is a URL and a token's file."""
     scenario = load(path or DEMO_SCENARIOS["usrp"], settings, tier=tier_of(device))
+    if SCHEMES[scenario.link.scheme].split is not None:
+        raise FadelabError(
+            f"link.scheme {scenario.link.scheme}: a station on its own has no proxy that splits connections: "
+            "choose another scheme, or use run"
+        )
     console = Console(stderr=True)
     folder = out / folder_name(role)
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from hosts import split_routes
 from hosts.network import check_machine
+from linklayer.schemes import SCHEMES
 from testbed.audience import Audience, nobody
 from testbed.errors import FadelabError
 from testbed.live import Show, run_live
@@ -28,6 +30,8 @@ def check_tier(scenario: Scenario) -> None:
         check_model(scenario)
         return
     check_machine()
+    if SCHEMES[scenario.link.scheme].split is not None:
+        split_routes.check()
     check_radios(scenario)
 
 

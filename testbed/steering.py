@@ -17,6 +17,7 @@ from typing import Any
 
 from channel.papers import PAPER_MODELS
 from dashboard.control import Control, ControlError, Value
+from linklayer.schemes import SCHEMES
 from testbed.media import check_radios
 from testbed.scenario import BernoulliErrors, Scenario
 from testbed.scenario_file import validate
@@ -124,10 +125,17 @@ class Steering:
             Control("doppler_hz", "Doppler", "range", self._doppler_hz, "Hz", 0, _MAX_DOPPLER_HZ, 1, why_not=no_air),
             Control("errors", "Error model", "choice", errors.model, choices=_with(models, errors.model)),
             Control("per", "Frames lost at random", "range", percent, "%", 0, _MAX_PER_PERCENT, 0.5),
-            Control("slacp", "SLACP", "switch", self._scenario.link.scheme == "slacp"),
+            Control("slacp", "SLACP", "switch", self._scenario.link.scheme == "slacp", why_not=self._why_no_switch()),
             Control("eln", "ELN", "switch", self._scenario.link.eln != "none"),
             Control("paused", "Pause traffic", "switch", self._paused),
         ]
+
+    def _why_no_switch(self) -> str:
+        """Why the link scheme cannot change; nothing: it can."""
+        scheme = self._scenario.link.scheme
+        if SCHEMES[scheme].split is None:
+            return ""
+        return f"{scheme} splits connections, and those there are cannot be joined again; start a run without it"
 
     def _changed(self, name: str, value: Value) -> Scenario:
         """Return the scenario with one control changed."""

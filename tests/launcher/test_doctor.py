@@ -47,6 +47,6 @@ def test_rendering_names_the_remedies() -> None:
 def test_a_machine_without_rights_still_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_try_in_private_network", lambda: {"namespace": "Operation not permitted"})
     found = {check.name: check for check in doctor.checks()}
-    for name in ("network namespaces", "/dev/net/tun", "queueing disciplines"):
+    for name in ("network namespaces", "/dev/net/tun", "queueing disciplines", "transparent proxy"):
         assert not found[name].ok
         assert found[name].remedy
