@@ -2,7 +2,7 @@
 
 Rules kept
 - The truth of a guess is the last loss of that segment that this guesser has not guessed yet, by the word of the medium
-  and the queues; where there is none the segment was late, or lost elsewhere.
+  and the queues; where there is none the segment was late, or lost elsewhere. Late is no guess of a loss.
 - Where a scheme repairs losses itself a segment is lost when the link gives it up; elsewhere when its frame is.
 - Octets are followed, not packets, so a retransmission may be cut as it likes.
 - Memory is bounded: MAX_FLOWS directions of connections, MAX_RANGES separate losses of each cause, the oldest go.
@@ -76,14 +76,15 @@ class _Unguessed:
             else:
                 ranges.remove(seq, end)
 
-    def take(self, flow: Flow, seq: int) -> Cause:
-        """Return why the segment that begins at `seq` (32-bit) was lost, once."""
+    def cause(self, flow: Flow, seq: int, take: bool) -> Cause:
+        """Return why the segment that begins at `seq` (32-bit) was lost; `take` it where that is guessed now."""
         losses = self._flows.get(flow)
         if losses is not None:
             number = unwrap(seq, losses.near)
             for cause, ranges in losses.by_cause.items():
                 if number in ranges:
-                    ranges.remove(number, number + 1)
+                    if take:
+                        ranges.remove(number, number + 1)
                     return cause
         return "late"
 
@@ -107,7 +108,7 @@ class Judge:
         if guess.by not in self._counts:
             self._counts[guess.by] = {truth: dict.fromkeys(CAUSES, 0) for truth in CAUSES}
             self._left[guess.by] = deepcopy(self._losses)
-        truth = self._left[guess.by].take(guess.flow, guess.seq)
+        truth = self._left[guess.by].cause(guess.flow, guess.seq, take=guess.cause != "late")
         self._counts[guess.by][truth][guess.cause] += 1
 
     def confusion(self) -> Confusion:
