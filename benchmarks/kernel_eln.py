@@ -15,7 +15,8 @@ A run that did not keep the clock does not count: it is repeated, three times at
 import json
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -102,6 +103,16 @@ def _row(summary: Summary, **more: Any) -> dict[str, Any]:
     }
 
 
+@contextmanager
+def _folder(out: Path | None) -> Iterator[Path]:
+    """Where runs go: there, or nowhere for long."""
+    if out is not None:
+        yield out
+        return
+    with tempfile.TemporaryDirectory(prefix="kernel-eln-") as folder:
+        yield Path(folder)
+
+
 @click.group()
 def main() -> None:
     """Measure ELN in the kernel's TCP."""
@@ -112,6 +123,7 @@ _delay = click.option("--delay-ms", default=25.0, show_default=True, help="Each 
 _pers = click.option("--per", "pers", multiple=True, type=float, default=(0.02, 0.03, 0.05), show_default=True)
 _seed = click.option("--seed", default=1, show_default=True, help="Of the first run.")
 _repeat = click.option("--repeat", default=3, show_default=True, help="Runs of a setting, with consecutive seeds.")
+_out = click.option("--out", type=click.Path(path_type=Path), help="Keep the runs there.")
 _json = click.option("--json", "json_", is_flag=True, help="One JSON object on stdout.")
 
 
@@ -122,15 +134,23 @@ _json = click.option("--json", "json_", is_flag=True, help="One JSON object on s
 @_seed
 @_repeat
 @click.option("--seconds", default=30.0, show_default=True)
+@_out
 @_json
 def loss(
-    rate_bps: int, delay_ms: float, pers: tuple[float, ...], seed: int, repeat: int, seconds: float, json_: bool
+    rate_bps: int,
+    delay_ms: float,
+    pers: tuple[float, ...],
+    seed: int,
+    repeat: int,
+    seconds: float,
+    out: Path | None,
+    json_: bool,
 ) -> None:
     """Goodput with corruption losses, beside Reno and CUBIC."""
     link = Link(rate_bps, delay_ms, seconds)
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="kernel-eln-") as folder:
-        runs = Runs(Path(folder), len(pers) * repeat * len(TCPS))
+    with _folder(out) as folder:
+        runs = Runs(folder, len(pers) * repeat * len(TCPS))
         for per in pers:
             for number in range(seed, seed + repeat):
                 for tcp in TCPS:
@@ -166,13 +186,14 @@ def loss(
 @_repeat
 @click.option("--seconds", default=60.0, show_default=True)
 @click.option("--against", default="reno", show_default=True, help="The other flow's congestion control.")
+@_out
 @_json
 def fair(rate_bps: int, delay_ms: float, seed: int, repeat: int, seconds: float, against: str, json_: bool) -> None:
     """Share a queue of one bandwidth-delay product with a flow of Reno; the same with two flows of Reno."""
     link = Link(rate_bps, delay_ms, seconds)
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="kernel-eln-") as folder:
-        runs = Runs(Path(folder), repeat * 2)
+    with _folder(out) as folder:
+        runs = Runs(folder, repeat * 2)
         for number in range(seed, seed + repeat):
             for tcp in ("eln", against):
                 work = {"kind": "bulk", "duration_s": seconds, "drain_s": 2}
@@ -204,15 +225,23 @@ def fair(rate_bps: int, delay_ms: float, seed: int, repeat: int, seconds: float,
 @_seed
 @_repeat
 @click.option("--seconds", default=30.0, show_default=True)
+@_out
 @_json
 def agree(
-    rate_bps: int, delay_ms: float, pers: tuple[float, ...], seed: int, repeat: int, seconds: float, json_: bool
+    rate_bps: int,
+    delay_ms: float,
+    pers: tuple[float, ...],
+    seed: int,
+    repeat: int,
+    seconds: float,
+    out: Path | None,
+    json_: bool,
 ) -> None:
     """The same losses for our own TCP in virtual time."""
     link = Link(rate_bps, delay_ms, seconds)
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="kernel-eln-") as folder:
-        runs = Runs(Path(folder), len(pers) * repeat * 2)
+    with _folder(out) as folder:
+        runs = Runs(folder, len(pers) * repeat * 2)
         for per in pers:
             for number in range(seed, seed + repeat):
                 made = link.scenario(number, {"model": "bernoulli", "per": per}, tcp="eln")

@@ -7,8 +7,8 @@
  * - All is stock Reno unless every loss of a fast recovery that the sender comes to see is marked: then cwnd goes on
  *   where it was, and ssthresh is what it was before.
  * - The losses a sender comes to see are its holes, one after the other: where the cumulative acknowledgement stands
- *   while it recovers. A hole is unmarked until an ACK of it carries ELN; the window is reduced while it is, and for
- *   good once it is filled without. It is reduced once per recovery.
+ *   while it recovers, with SACK if something behind it has arrived. A hole is unmarked until an ACK of it carries ELN;
+ *   the window is reduced while it is, and for good once it is filled without. It is reduced once per recovery.
  * - ECN echoed while recovering is congestion, too. A retransmission timeout is stock.
  *
  * Linux asks for ssthresh once as a recovery begins and sends by proportional rate reduction towards it, ACK by ACK:
@@ -16,6 +16,7 @@
  */
 #include "eln.h"
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 
 #ifndef CONTROL_NAME
@@ -23,8 +24,8 @@
 #endif
 
 struct recovery {
-	/* octets acknowledged when the present hole was come upon */
-	__u64 hole;
+	/* octets acknowledged, at the last ACK */
+	__u64 place;
 	/* before it began; in segments */
 	__u32 ssthresh, cwnd;
 	/* Reno's answer */
@@ -33,7 +34,9 @@ struct recovery {
 	bool asked;
 	/* of ours: neither a timeout nor ECN nor congestion of this host had reduced the window when it began */
 	bool ours;
-	/* an ACK of the present hole carried ELN */
+	/* a segment is missing at that place */
+	bool hole;
+	/* an ACK of it carried ELN */
 	bool marked;
 	/* some hole was not marked */
 	bool congested;
@@ -53,15 +56,26 @@ static bool before(__u32 left, __u32 right)
 	return (__s32)(left - right) < 0;
 }
 
+/* Whether a recovery has come upon a loss where the acknowledgement stands. */
+static bool at_hole(struct tcp_sock *tp)
+{
+	/* what is missing behind high_seq is the next recovery's */
+	if (!before(tp->snd_una, tp->high_seq))
+		return false;
+	/* a partial ACK is one (RFC 6582), but where SACK would tell */
+	return !BPF_CORE_READ_BITFIELD(tp, rx_opt.sack_ok) || tp->sacked_out;
+}
+
 /* Look whether the present hole is marked, and let ssthresh be what follows. */
 static void decide(struct sock *sk, struct recovery *recovery)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct mark *mark = bpf_sk_storage_get(&marks, sk, 0, 0);
 
-	if (mark && mark->place == recovery->hole + 1)
+	if (mark && mark->place == recovery->place + 1)
 		recovery->marked = true;
-	tp->snd_ssthresh = recovery->marked && !recovery->congested ? recovery->cwnd : recovery->reduced;
+	tp->snd_ssthresh = (recovery->marked || !recovery->hole) && !recovery->congested ? recovery->cwnd
+											   : recovery->reduced;
 }
 
 SEC("struct_ops")
@@ -93,7 +107,8 @@ void BPF_PROG(eln_set_state, struct sock *sk, __u8 state)
 
 	if (state == TCP_CA_Recovery && recovery->asked) {
 		recovery->ours = true;
-		recovery->hole = tp->bytes_acked;
+		recovery->place = tp->bytes_acked;
+		recovery->hole = true;
 		recovery->marked = false;
 		recovery->congested = false;
 		decide(sk, recovery);
@@ -112,13 +127,15 @@ void BPF_PROG(eln_in_ack_event, struct sock *sk, __u32 flags)
 
 	if (((struct inet_connection_sock *)sk)->icsk_ca_state != TCP_CA_Recovery || !recovery->ours)
 		return;
-	if (tp->bytes_acked != recovery->hole) {
-		if (!recovery->marked)
+	if (tp->bytes_acked != recovery->place) {
+		if (recovery->hole && !recovery->marked)
 			recovery->congested = true;
-		recovery->hole = tp->bytes_acked;
-		/* what is missing behind high_seq is the next recovery's */
-		recovery->marked = !before(tp->snd_una, tp->high_seq);
+		recovery->place = tp->bytes_acked;
+		recovery->hole = false;
+		recovery->marked = false;
 	}
+	if (at_hole(tp))
+		recovery->hole = true;
 	if (flags & CA_ACK_ECE)
 		recovery->congested = true;
 	decide(sk, recovery);

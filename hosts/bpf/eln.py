@@ -89,5 +89,13 @@ def needs_eln(profile: TcpProfile) -> bool:
 def _in_words(error: OSError, library: Libbpf) -> str:
     if error.errno == errno.EPERM:
         return "the kernel does not let us load BPF programs: run with sudo or as root (a container needs CAP_BPF)"
-    said = "; ".join(line for line in library.complaints[-1:])
-    return f"the kernel does not take the ELN programs ({error.strerror}), Linux 6.4 is needed: {said}"
+    return f"the kernel does not take the ELN programs ({_why(library)}, {error.strerror}); Linux 6.4 is needed"
+
+
+def _why(library: Libbpf) -> str:
+    """The verifier's verdict, the last line of its log but for statistics; or what libbpf has said last."""
+    for complaint in library.complaints:
+        before, ended, _ = complaint.partition("\nprocessed ")
+        if ended:
+            return before.splitlines()[-1]
+    return library.complaints[-1] if library.complaints else "no reason given"
