@@ -32,6 +32,9 @@ class TcpConfig:
     #: `keep-window`: a recovery from corruption leaves cwnd and ssthresh as they are (COMPARISON's E2E-ELN);
     #: `retransmit`: that, and it begins at the first duplicate that tells (E2E-ELN-RXMT)
     eln: Eln = "ignore"
+    #: of the holes of one window only the first can be called corruption (COMPARISON section 4.2: its ELN conveyed
+    #: nothing about several losses)
+    eln_once_per_window: bool = False
     #: IW, in segments (RFC 5681 section 3.1, RFC 3390, RFC 6928)
     initial_window: int = 3
     #: the sender's first ssthresh; None: as high as can be (RFC 5681)

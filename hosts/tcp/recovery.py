@@ -89,6 +89,8 @@ class Reno:
         "_impatient",
         "_limited_transmit",
         "_once",
+        "_one_told",
+        "_told_until",
         "_window",
         "active",
         "governs",
@@ -115,6 +117,9 @@ class Reno:
         self._window = 0
         #: holes that are corruption, by their first octets
         self._corrupt: set[int] = set()
+        #: whether ELN tells of one hole of a window only, and where the window of the latest recovery ends
+        self._one_told = config.eln_once_per_window
+        self._told_until = sender.una
         #: those that were sent again while the window is kept
         self._holes: list[int] = []
         self._at_once = config.eln == "retransmit"
@@ -161,6 +166,7 @@ class Reno:
         sender.counters.fast_retransmits += 1
         self.kept = sender.una in self._corrupt
         self._holes.clear()
+        self._told_until = sender.max
         if self.kept:
             sender.counters.eln_kept += 1
             self._window = sender.cwnd
@@ -178,6 +184,8 @@ class Reno:
     def handle_eln(self, number: int) -> None:
         """See LossRecovery."""
         una = self.sender.una
+        if self._one_told and number < self._told_until and number not in self._corrupt:
+            return
         self._corrupt = {number, *(known for known in self._corrupt if known >= una)}
 
     def reduce(self) -> None:

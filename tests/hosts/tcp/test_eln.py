@@ -146,6 +146,29 @@ def test_a_corrupted_segment_of_a_reduced_window_is_sent_again_too(script: MakeS
     assert s.ssthresh == 4000
 
 
+def test_where_eln_tells_of_one_hole_per_window_the_next_reduces_it(script: MakeScript) -> None:
+    s = window_of_8(script, replace(RENO, eln_once_per_window=True))
+    s.inject(200, *["ack 1 eln"] * 3)
+    s.skip()
+    s.inject(300, "ack 3001")
+    s.skip()
+    s.inject(310, *["ack 3001 eln"] * 3)
+    assert s.skip()[0].startswith("3001:4001")
+    assert s.connection.counters.eln_kept == 1
+    assert s.ssthresh is not None
+
+
+def test_where_eln_tells_of_one_hole_per_window_it_tells_of_the_next_windows(script: MakeScript) -> None:
+    s = window_of_8(script, replace(RENO, eln_once_per_window=True))
+    s.inject(200, *["ack 1 eln"] * 3)
+    s.skip()
+    s.inject(300, "ack 8001")
+    s.skip()
+    s.inject(400, "ack 11001", *["ack 11001 eln"] * 3)
+    assert any(line.startswith("11001:12001") for line in s.skip())
+    assert (s.connection.counters.eln_kept, s.ssthresh) == (2, None)
+
+
 def test_newreno_keeps_it_when_the_partial_ack_tells(script: MakeScript) -> None:
     s = window_of_8(script, NEWRENO)
     s.inject(200, *["ack 1 eln"] * 3)
