@@ -137,3 +137,18 @@ def test_an_acknowledgement_costs_what_is_new_in_it(monkeypatch: pytest.MonkeyPa
     pair.run()
     assert len(pair.delivered[B]) > 1400
     assert settled[0] < 4 * 1500
+
+
+@pytest.mark.parametrize("retransmissions", [0, 1])
+def test_a_packet_is_given_up_as_often_as_it_is_lost_for_good(retransmissions: int) -> None:
+    victim, others = b"again and again", packets(6)
+    pair = Pair(
+        SlacpConfig(retransmissions=retransmissions, redundancy=0),
+        drop=lambda direction, frame: isinstance(frame, Data) and frame.payload == victim,
+    ).establish()
+    for count, other in enumerate(others, start=1):
+        pair.send(A, victim, other)
+        pair.run()
+        assert pair.given_up[A] == [victim] * count
+    assert pair.delivered[B] == others
+    assert pair.given_up[B] == []

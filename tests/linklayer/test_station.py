@@ -12,10 +12,14 @@ from random import Random
 import pytest
 
 from linklayer.classify import Classifier
+from linklayer.filters.eln import Marker
+from linklayer.filters.filter import Filter, Guess
+from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, Scheme
 from linklayer.queues import DropTail
 from linklayer.schemes import NONE, SCHEMES, SLACP
 from linklayer.station import Station
+from tcpip.access import Octets
 
 MS = 1_000_000
 #: how long a test waits for what should take milliseconds
@@ -138,6 +142,7 @@ class Bench:
             control=self.handle_control,
             control_fds=[self._control.fileno()],
         )
+        self.refits: list[tuple[Filtered, tuple[Filter, ...]]] = []
         self.failure: BaseException | None = None
         self.thread = threading.Thread(target=self.run)
 
@@ -156,6 +161,10 @@ class Bench:
             scheme = _SCHEMES[order]
             self.link = scheme.make(None, self.rng, time.monotonic_ns())
             self.station.switch(self.link, scheme, time.monotonic_ns())
+        elif order == b"f":
+            link, filters = self.refits.pop(0)
+            link.refit(filters)
+            self.station.refit(link, time.monotonic_ns())
 
     def stop(self) -> None:
         if self.thread.is_alive():
@@ -283,6 +292,70 @@ def test_without_flow_control_the_radio_drops() -> None:
         a.radio.room = True
         a.port.kernel.send(packet(50))
         assert b.port.kernel.recv(2048) == packet(50)
+
+
+class Seen:
+    """A witness that keeps what it sees."""
+
+    def __init__(self) -> None:
+        self.lost: list[object] = []
+        self.gone: list[object] = []
+        self.guesses: list[Guess] = []
+
+    def dropped(self, packet: object, now: int) -> None:
+        self.lost.append(packet)
+
+    def given_up(self, packet: object, now: int) -> None:
+        self.gone.append(packet)
+
+    def guessed(self, guess: Guess) -> None:
+        self.guesses.append(guess)
+
+
+@pytest.mark.parametrize("scheme", [NONE, SLACP], ids=lambda scheme: scheme.name)
+def test_a_witness_sees_what_there_was_no_room_for(scheme: Scheme) -> None:
+    with stations(scheme, limit=240) as (a, b):
+        wait_for(lambda: a.link.established and b.link.established)
+        a.station.witness = seen = Seen()
+        a.radio.room = False
+        for number in range(30):
+            a.port.kernel.send(packet(number))
+        wait_for(lambda: a.station.counters.radio_refusals + a.queues[0].drops + len(a.queues[0]) == 30)
+        # what fits into the queue, with flow control
+        room = 10 if a.link.flow_control else 0
+        assert seen.lost == [packet(number) for number in range(room, 30)]
+        a.station.witness = None
+        a.port.kernel.send(packet(30))
+        wait_for(lambda: a.station.counters.radio_refusals + a.queues[0].drops == 31 - room)
+        assert len(seen.lost) == 30 - room
+
+
+def test_a_witness_sees_what_the_link_gave_up_with_its_session() -> None:
+    with stations(SLACP) as (a, b):
+        wait_for(lambda: a.link.established and b.link.established)
+        a.station.witness = seen = Seen()
+        a.radio.hurt = lambda frame: bytes(len(frame))
+        a.port.kernel.send(packet(1))
+        wait_for(lambda: a.link.counters().packets == 1)
+        a.wake.send(b"n")
+        wait_for(lambda: seen.gone)
+        assert seen.gone == [packet(1)]
+
+
+@pytest.mark.parametrize("name", ["none", "slacp"])
+def test_filters_come_and_go_while_packets_flow(name: str) -> None:
+    with stations(SCHEMES[name]) as (a, b):
+        wait_for(lambda: a.link.established and b.link.established)
+        filtered = Filtered(a.link, (Marker(Octets()),))
+        fits = [(filtered, (Marker(Octets()),)), (filtered, ()), (filtered, (Marker(Octets()),))]
+        for step, (link, filters) in enumerate(fits):
+            # a turn of the loop may go on meanwhile: it is between two that a station's links change
+            a.refits.append((link, filters))
+            a.wake.send(b"f")
+            for number in range(50 * step, 50 * step + 50):
+                a.port.kernel.send(packet(number))
+        assert [b.port.kernel.recv(2048) for _ in range(150)] == [packet(number) for number in range(150)]
+        assert a.station.counters.radio_refusals == 0
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMES))
