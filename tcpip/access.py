@@ -13,6 +13,8 @@ from tcpip.segment import HEADER_BYTES, IP_HEADER_BYTES, MAX_OPTION_BYTES, Optio
 from tcpip.wire import PROTOCOL_TCP, SegmentError, emit_options, parse
 
 _MODULUS: Final = 0xFFFF
+#: RFC 2018: the kind of a SACK option
+_SACK: Final = 5
 
 
 class Access(Protocol):
@@ -42,6 +44,11 @@ def _options_with(segment: Segment, option: Option) -> tuple[tuple[SackBlock, ..
             return None
         sack = sack[:-1]
     return sack, extra
+
+
+def _extra_with(segment: Segment, sack: tuple[SackBlock, ...]) -> tuple[Option, ...]:
+    """Further options of a segment with other SACK blocks; a second SACK option may not take the place of the first."""
+    return segment.extra if sack else tuple(option for option in segment.extra if option.kind != _SACK)
 
 
 def _copy(segment: Segment, sack: tuple[SackBlock, ...], extra: tuple[Option, ...]) -> Segment:
@@ -83,7 +90,7 @@ class Objects:
 
     def with_sack(self, packet: Segment, sack: tuple[SackBlock, ...]) -> Segment:
         """See Access."""
-        return packet if sack == packet.sack else _copy(packet, sack, packet.extra)
+        return packet if sack == packet.sack else _copy(packet, sack, _extra_with(packet, sack))
 
 
 class Octets:
@@ -121,7 +128,7 @@ class Octets:
         segment = self.view(packet)
         if segment is None or sack == segment.sack:
             return packet
-        return _rewritten(packet, segment, _copy(segment, sack, segment.extra))
+        return _rewritten(packet, segment, _copy(segment, sack, _extra_with(segment, sack)))
 
 
 def _rewritten(packet: bytes, before: Segment, after: Segment) -> bytes:

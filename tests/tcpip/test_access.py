@@ -122,6 +122,13 @@ def checksum(octets: bytes) -> bytes:
     return (-words % 0xFFFF).to_bytes(2, "big")
 
 
+def test_a_second_sack_option_does_not_take_the_place_of_the_first() -> None:
+    lying = Segment(FLOW, 1, 1000, ACK, 9000, sack=((2000, 3000),), extra=(Option(5, bytes(8)), ELN))
+    changed = Octets().with_sack(emit(lying), ())
+    assert (parse(changed).sack, parse(changed).extra) == ((), (ELN,))
+    assert (Objects().with_sack(lying, ()).sack, Objects().with_sack(lying, ()).extra) == ((), (ELN,))
+
+
 @pytest.mark.parametrize("octets", [b"", b"\x60" + bytes(59), emit(ack())[:-1], emit(ack())[:-1] + b"x"])
 def test_octets_without_a_segment_have_no_view_and_are_not_changed(octets: bytes) -> None:
     access = Octets()
