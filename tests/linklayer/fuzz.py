@@ -53,6 +53,7 @@ from tcpip.wire import SegmentError, emit, parse
 #: where a packet comes from, seen from the end under attack: the IP side or the link
 Side = Literal["ip", "link"]
 
+_SACK: Final = 5
 _EXPERIMENTAL: Final = 253
 #: flows of which the harness remembers the latest ACKs, and how many
 _REMEMBERED_FLOWS: Final = 1 << 16
@@ -334,7 +335,7 @@ def _others(segment: Segment) -> tuple[Any, ...]:
     return (
         segment.flow, segment.seq, segment.ack, segment.flags, segment.window, segment.length, segment.payload,
         segment.timestamps, segment.syn, segment.ecn, segment.number,
-        tuple(option for option in segment.extra if not _is_ours(option)),
+        tuple(option for option in segment.extra if not _is_ours(option) and option.kind != _SACK),
     )  # fmt: skip
 
 
@@ -410,8 +411,11 @@ _FLAGS: Final = (
 )  # fmt: skip
 _PLANS: Final = (
     "data", "data", "data", "data", "hole", "again", "shift", "ack", "ack", "ack", "dup", "dup", "dup", "flood",
-    "sack", "sack", "smart", "smart", "eln", "window", "datack", "flags", "back", "far", "middle", "wild",
+    "sack", "sack", "smart", "smart", "eln", "window", "datack", "flags", "back", "far", "middle", "wild", "stale",
+    "fill",
 )  # fmt: skip
+#: how many segments a plan has, where it is more than a few
+_LENGTHS: Final = {"flood": (20, 400), "stale": (20, 80), "fill": (10, 40)}
 
 
 def _payload(rng: Random, length: int) -> bytes | None:
@@ -448,7 +452,7 @@ class Talk:
         """Return the next segment of the conversation."""
         if not self.left:
             self.plan = rng.choice(_PLANS)
-            self.left = rng.randrange(20, 400) if self.plan == "flood" else rng.randrange(1, 12)
+            self.left = rng.randrange(*_LENGTHS.get(self.plan, (1, 12)))
         self.left -= 1
         return getattr(self, f"_{self.plan}")(rng)  # type: ignore[no-any-return]
 
@@ -511,6 +515,16 @@ class Talk:
     def _again(self, rng: Random) -> Shot:
         return self._down(rng, *(rng.choice(self.sent) if self.sent else (self.nxt, 1400)))
 
+    def _stale(self, rng: Random) -> Shot:
+        """What was acknowledged long ago, or lies further ahead than any window."""
+        away = 1 << rng.randrange(17, 31)
+        return self._down(rng, self.una - away if rng.random() < 0.5 else self.nxt + away, 1400)
+
+    def _fill(self, rng: Random) -> Shot:
+        """As large as can be, more than anybody acknowledges."""
+        self.nxt = self.nxt + _TSO & MASK
+        return self._down(rng, self.nxt - _TSO, _TSO)
+
     def _shift(self, rng: Random) -> Shot:
         """Sent again otherwise: shrunk, grown, overlapping, in other pieces."""
         seq, _ = rng.choice(self.sent) if self.sent else (self.nxt, 0)
@@ -532,7 +546,7 @@ class Talk:
             left = self._edge(rng) if rng.random() < 0.8 else _word(rng)
             right = self._edge(rng) if rng.random() < 0.8 else _word(rng)
             blocks.append((left & MASK, right & MASK))
-        extra = (Option(5, NOISE[:8]),) if rng.random() < 0.1 else ()
+        extra = (Option(_SACK, NOISE[:8]),) if rng.random() < 0.1 else ()
         return self._answer(rng, self.una, sack=tuple(blocks), extra=extra)
 
     def _smart(self, rng: Random) -> Shot:
