@@ -13,11 +13,12 @@ in the link's order, and none that a queue has dropped. What it knows is one of 
 | from the link (`holes`) | the base station | a later segment has come across and it has not |
 
 Rules kept
-- `forwarded` needs a link that keeps the order. What has arrived is known from SACK blocks and SMART; from cumulative
-  ACKs; and from the number of dupacks, each of which another copy has caused, later than the one before. So a
-  segment that came out of order is no loss, a copy sent again is lost only when a later one has arrived, and every
-  dupack of a lost segment is marked, the first included, until a new copy is on its way. A segment behind the first
-  hole of several may be sent again before an ACK could say that it is lost: all ACKs at it are marked then.
+- `forwarded` needs a link that keeps the order. What has arrived is known from SACK blocks, from cumulative ACKs, and
+  from the number of dupacks, each of which another copy has caused, later than the one before. SMART is no proof: a
+  station that adds it knows what it has handed to the host, not what the host has answered. So a segment that came
+  out of order is no loss, a copy sent again is lost only when a later one has arrived, and every dupack of a lost
+  segment is marked, the first included, until a new copy is on its way. A segment behind the first hole of several may
+  be sent again before an ACK could say that it is lost: all ACKs at it are marked then.
 - Only ACKs without data are marked, where there is evidence of a hole: a dupack, a SACK block above the acknowledgement
   number, or an ACK that covers a part of what was outstanding when the last hole was found.
 - One guess per hole, and one more whenever its segment is lost again: corruption with the first mark; with the first
@@ -37,7 +38,7 @@ from typing import Any, Final
 from linklayer.filters.filter import Cause, FilterCounters, Guess
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access
-from tcpip.options import ELN, smart_of
+from tcpip.options import ELN
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
 from tcpip.sequence import MASK, unwrap
 
@@ -98,8 +99,7 @@ class _Acks:
         if number < self.ack or number > self.top or (self.seq is not None and seq < self.seq):
             return None
         above = []
-        said = smart_of(segment)
-        for left, right in segment.sack if said is None else (*segment.sack, said):
+        for left, right in segment.sack:
             first = unwrap(left, number)
             last = unwrap(right, first)
             if number < first < last <= self.top:
