@@ -385,9 +385,12 @@ class Snoop:
         """Learn from an ACK; return whether it passes."""
         una = flow.una
         ack = unwrap(segment.ack, flow.high if una is None else una)
-        if ack > flow.high or (una is not None and ack < una):
-            # of what was never seen here, or late
+        # while no ACK has come, data may have crossed before this station knew of the flow
+        known = flow.high + (self._limits.leap_bytes if una is None else 0)
+        if ack > known or (una is not None and ack < una):
+            # of what was never sent, or late
             return True
+        flow.high = max(flow.high, ack)
         moved = una is None or ack > una
         if moved:
             self._advance(flow, ack, now)

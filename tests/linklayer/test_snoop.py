@@ -601,6 +601,21 @@ def test_a_station_that_has_forgotten_everything_goes_on_with_what_it_sees(acces
 
 @by_access
 @by_scheme
+def test_a_station_that_has_forgotten_everything_believes_the_first_ack(access: Access, scheme: str) -> None:
+    station = base(access, scheme)
+    station.window(*S[1:5])
+    station.restart()
+    # the sender's timer
+    station.window(S[1])
+    station.up(station.ack(S[5]))
+    assert station.filter.held_bytes == 0
+    (lost, _) = station.window(S[5], S[6])
+    assert len(station.up(station.ack(S[5]))[0]) == scheme.startswith("ll")
+    assert station.up(station.ack(S[5]))[1] == [lost]
+
+
+@by_access
+@by_scheme
 def test_acks_of_flows_never_seen_pass_and_leave_nothing(access: Access, scheme: str) -> None:
     station = Base(access, scheme)
     for number in range(100):
