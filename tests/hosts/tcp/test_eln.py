@@ -169,6 +169,18 @@ def test_where_eln_tells_of_one_hole_per_window_it_tells_of_the_next_windows(scr
     assert (s.connection.counters.eln_kept, s.ssthresh) == (2, None)
 
 
+def test_the_one_hole_may_be_the_first_to_go_at_once(script: MakeScript) -> None:
+    config = replace(RENO, eln="retransmit", eln_once_per_window=True, one_reduction_per_window=False)
+    s = window_of_8(script, config)
+    s.inject(200, "ack 1 eln")
+    assert s.skip()[0].startswith("1:1001")
+    s.inject(300, "ack 3001 eln", "ack 3001 eln")
+    s.skip()
+    assert s.connection.counters.fast_retransmits == 1
+    s.inject(310, "ack 3001 eln", "ack 3001 eln")
+    assert s.connection.counters.fast_retransmits == 2
+
+
 def test_newreno_keeps_it_when_the_partial_ack_tells(script: MakeScript) -> None:
     s = window_of_8(script, NEWRENO)
     s.inject(200, *["ack 1 eln"] * 3)
