@@ -188,7 +188,16 @@ def loss(
 @click.option("--against", default="reno", show_default=True, help="The other flow's congestion control.")
 @_out
 @_json
-def fair(rate_bps: int, delay_ms: float, seed: int, repeat: int, seconds: float, against: str, json_: bool) -> None:
+def fair(
+    rate_bps: int,
+    delay_ms: float,
+    seed: int,
+    repeat: int,
+    seconds: float,
+    against: str,
+    out: Path | None,
+    json_: bool,
+) -> None:
     """Share a queue of one bandwidth-delay product with a flow of Reno; the same with two flows of Reno."""
     link = Link(rate_bps, delay_ms, seconds)
     rows: list[dict[str, Any]] = []
