@@ -176,7 +176,7 @@ class _Side:
 
     def send(self, segment: Segment) -> None:
         """Take a segment of a valid flow from the IP side."""
-        packet = tagged(segment if self._network.objects else emit(segment), "ip", self._network)
+        packet = tagged(segment if self._network.objects else emit(segment), "ip", mine=True)
         if self._queued + len(packet) > self._network.queue_bytes:
             self.drops += 1
             return
@@ -225,12 +225,12 @@ class _Side:
 
     def _again(self, packet: Any) -> Any:
         """The same packet, now from the link; one that was sent twice comes as two."""
-        return tagged(packet, "link", self._network)
+        return tagged(packet, "link", mine=True)
 
     def _keep(self, packets: Iterable[Any]) -> None:
         """Transmit what is put on the link again, of valid flows."""
         self._arm()
-        found = [packet for packet in packets if getattr(packet, "mine", None) is self._network]
+        found = [packet for packet in packets if getattr(packet, "mine", False)]
         if found:
             self._ready += found
             self.pump()

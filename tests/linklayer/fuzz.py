@@ -75,7 +75,7 @@ class TaggedOctets(bytes):
     side: Side
     again: int
     said: None
-    mine: object
+    mine: bool
 
 
 class TaggedSegment(Segment):
@@ -86,11 +86,11 @@ class TaggedSegment(Segment):
     side: Side
     again: int
     said: tuple[Any, ...]
-    mine: object
+    mine: bool
 
 
-def tagged(packet: bytes | Segment, side: Side, mine: object = None) -> Any:
-    """Return a copy of a packet that says where it came from, and whose it is."""
+def tagged(packet: bytes | Segment, side: Side, mine: bool = False) -> Any:
+    """Return a copy of a packet that says where it came from, and whether it is of a valid flow."""
     copy: Any
     if isinstance(packet, Segment):
         copy = TaggedSegment(
