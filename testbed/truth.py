@@ -5,7 +5,8 @@ Rules kept
   and the queues; where there is none the segment was late, or lost elsewhere. Late is no guess of a loss.
 - Where a scheme repairs losses itself a segment is lost when the link gives it up; elsewhere when its frame is.
 - Octets are followed, not packets, so a retransmission may be cut as it likes.
-- Memory is bounded: MAX_FLOWS directions of connections, MAX_RANGES separate losses of each cause, the oldest go.
+- Memory is bounded: MAX_FLOWS directions of connections, MAX_RANGES separate losses of each cause, the oldest go. What
+  is guessed now lies near what is acknowledged, so losses well below it are forgotten.
 
 Left out: what wires behind the stations lose, and what a real air does.
 """
@@ -23,8 +24,10 @@ from tcpip.access import Access
 from tcpip.segment import FIN, RST, SYN, Flow
 from tcpip.sequence import MASK, unwrap
 
-MAX_FLOWS: Final = 256
+MAX_FLOWS: Final = 128
 MAX_RANGES: Final = 1024
+#: octets below a guess that may be guessed yet
+_BEHIND: Final = 1 << 18
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 
 #: who guessed -> what it was -> what was guessed -> how often
@@ -88,6 +91,14 @@ class _Unguessed:
                     return cause
         return "late"
 
+    def forget_below(self, flow: Flow, seq: int) -> None:
+        """Forget what lies well below `seq` (32-bit)."""
+        losses = self._flows.get(flow)
+        if losses is not None:
+            number = unwrap(seq, losses.near)
+            for ranges in losses.by_cause.values():
+                ranges.remove_below(number - _BEHIND)
+
 
 class Judge:
     """Counts guesses by what they should have been; losses and guesses come in the order of time."""
@@ -110,6 +121,8 @@ class Judge:
             self._left[guess.by] = deepcopy(self._losses)
         truth = self._left[guess.by].cause(guess.flow, guess.seq, take=guess.cause != "late")
         self._counts[guess.by][truth][guess.cause] += 1
+        for losses in (self._losses, *self._left.values()):
+            losses.forget_below(guess.flow, guess.seq)
 
     def confusion(self) -> Confusion:
         """Return what was counted."""

@@ -1,5 +1,6 @@
 """Ground truth: losses and guesses, joined and counted."""
 
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from testbed.results import Summary
 from testbed.scenario import SIDES
 from testbed.truth import CAUSES, MAX_FLOWS, MAX_RANGES, Join, Judge, Loss, Witness
 from tests.testbed.model_runs import model
+from tests.testbed.test_model_run import Memory
 
 FLOW = Flow(1, 10, 2, 20)
 MSS = 100
@@ -106,9 +108,22 @@ def test_what_is_remembered_is_bounded() -> None:
     assert len(judge._losses._flows) == MAX_FLOWS
     assert len(judge._losses._flows[FLOW].by_cause["corruption"]) == MAX_RANGES
     # the oldest went
+    last = (4 * MAX_RANGES - 2) * MSS
     judge.handle_guess(guess(2, 0, "corruption"))
-    judge.handle_guess(guess(2, (4 * MAX_RANGES - 2) * MSS, "corruption"))
-    assert counted(judge) == {("eln", "late", "corruption"): 1, ("eln", "corruption", "corruption"): 1}
+    judge.handle_guess(guess(2, last, "corruption"))
+    judge.handle_guess(guess(2, last - 2 * MSS, "corruption"))
+    assert counted(judge) == {("eln", "late", "corruption"): 1, ("eln", "corruption", "corruption"): 2}
+
+
+def test_losses_well_below_a_guess_are_forgotten() -> None:
+    judge = Judge()
+    for n in range(1000):
+        judge.handle_loss(loss(1, n * 10_000, "corruption"))
+    judge.handle_guess(guess(2, 9_990_000, "corruption"))
+    judge.handle_guess(guess(2, 9_000_000, "corruption"))
+    judge.handle_guess(guess(2, 9_800_000, "corruption"))
+    assert counted(judge) == {("eln", "late", "corruption"): 1, ("eln", "corruption", "corruption"): 2}
+    assert len(judge._losses._flows[FLOW].by_cause["corruption"]) < 30
 
 
 def test_what_stations_say_is_put_in_the_order_of_time() -> None:
@@ -215,6 +230,26 @@ def test_the_base_station_alone_takes_a_full_queue_at_the_mobile_end_for_the_air
     summary = simulate(model(link=link, channel=crowded, workloads=workloads))
     assert summary.confusion is not None
     assert summary.confusion["eln"]["congestion"]["corruption"] > 0
+
+
+@pytest.mark.parametrize("eln", ["ends", "base"])
+def test_marking_for_three_hours_takes_no_more_memory_than_for_one(eln: str) -> None:
+    run = model(
+        tcp="reference",
+        link={"scheme": "none", "eln": eln, "ip_queue_bytes": 20_000},
+        channel={"rate_bps": 4800, "delay_ms": 200, "per": 0.1},
+        mtu=576,
+        workloads=[{"kind": "bulk", "duration_s": 3 * 3600}],
+        limit_s=4 * 3600,
+    )
+    memory = Memory((3600, 3 * 3600 - 60))
+    tracemalloc.start()
+    try:
+        simulate(run, memory)
+    finally:
+        tracemalloc.stop()
+    first, last = memory.used
+    assert last < 1.1 * first
 
 
 def test_without_filters_nobody_guesses() -> None:
