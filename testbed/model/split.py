@@ -43,12 +43,15 @@ _ALIVE = TO_BE_RESET | {State.SYN_SENT}
 def split_configs(scenario: Scenario, profile: str) -> tuple[TcpConfig, TcpConfig]:
     """Return what BAS's TCP is on the wired side and on the wireless one, where the scheme names a profile.
 
-    Wired, it is that of h2. Wireless, it is the same but for the profile's loss recovery.
+    Wired, it is that of h2, but for the buffer and that a relay holds nothing back (RFC 896). Wireless, it is the same
+    with the profile's loss recovery.
     """
     config = USER_PROFILES[user_tcp(scenario.tcp_of("h2"))].config
     most = MAX_UNSCALED_WINDOW << (MAX_WINDOW_SCALE if config.window_scaling else 0)
     # IPv4 and TCP headers
-    wired = replace(config, mss=scenario.mtu - 40, receive_buffer=min(scenario.link.split_buffer_bytes, most))
+    wired = replace(
+        config, mss=scenario.mtu - 40, receive_buffer=min(scenario.link.split_buffer_bytes, most), nagle=False
+    )
     return wired, replace(wired, recovery=USER_PROFILES[profile].config.recovery)
 
 
@@ -100,6 +103,11 @@ class Splitter:
         for pair in self._pairs:
             pair.add_to(counters)
         return counters
+
+    def wireless(self) -> list[Connection]:
+        """The connections towards the mobile host."""
+        sockets = (pair.ends["wireless"].socket for pair in self._pairs)
+        return [socket.connection for socket in sockets if socket is not None]
 
     def retire(self, pair: "_Pair") -> None:
         """Let a pair go whose two connections are over."""

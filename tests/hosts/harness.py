@@ -93,11 +93,11 @@ class Bridge:
 
 
 class AgentProcess:
-    """An agent with its messages, read as they come by a thread."""
+    """An agent, or another process of a run, with its messages, read as they come by a thread."""
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
+    def __init__(self, config: Mapping[str, Any], module: str = "hosts.agent") -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "hosts.agent"], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-m", module], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self.messages: list[dict[str, Any]] = []
         self._news = threading.Condition()

@@ -51,6 +51,14 @@ def test_a_run_without_an_air_of_its_own_says_why() -> None:
     assert steering.take() == []
 
 
+@pytest.mark.parametrize("scheme", ["split", "split-smart"])
+def test_split_connections_cannot_be_joined_while_a_run_goes_on(scheme: str) -> None:
+    steering = Steering(scenario(link={"scheme": scheme}))
+    with pytest.raises(ControlError, match=rf"^SLACP cannot be changed: {scheme} splits connections"):
+        steering.set("slacp", True)
+    assert steering.take() == []
+
+
 def test_a_change_is_a_scenario_for_both_directions() -> None:
     steering = Steering(on_air(up={"snr_db": 20, "per": 0.2}, fading=FADING))
     steering.set("snr_db", 7.5)

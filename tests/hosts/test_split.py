@@ -1,0 +1,322 @@
+"""The proxy that splits connections: kernel TCP at both hosts, and between them the kernel's or our own."""
+
+import hashlib
+import itertools
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from random import Random
+from typing import Any, NamedTuple
+
+import pytest
+
+from hosts.errors import HostError
+from hosts.namespaces import NETNS_DIR, run_in
+from hosts.network import Network
+from hosts.split import split_config
+from hosts.split_routes import SplitRoutes
+from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, needs_network, run_name
+
+pytestmark = needs_network
+
+LIMIT = 65_536
+CHUNK = 65_536
+_ports = itertools.count(6001)
+
+#: which of our TCPs is on the wireless side; None: the kernel's
+WIRELESS = (None, "smart")
+
+
+@pytest.fixture(scope="module")
+def net() -> Iterator[Network]:
+    with Network(run_name()) as network:
+        yield network
+
+
+class Split(NamedTuple):
+    """A network whose base station splits connections."""
+
+    net: Network
+    proxy: AgentProcess
+    bridge: Bridge
+
+    def counters(self) -> dict[str, int]:
+        """What the proxy says at its end."""
+        self.proxy.say({"stop": True})
+        counters: dict[str, int] = self.proxy.wait_for("split")["split"]
+        return counters
+
+
+def config_of(net: Network, wireless: str | None) -> dict[str, Any]:
+    return split_config(
+        namespace=net.namespaces["bas"], mobile=net.address("h1"), buffer_bytes=LIMIT, wireless=wireless
+    )
+
+
+@contextmanager
+def splitting(
+    net: Network,
+    wireless: str | None,
+    lose: Callable[[Direction, bytes], bool] | None = None,
+) -> Iterator[Split]:
+    with Bridge(net, lose) as bridge:
+        proxy = AgentProcess(config_of(net, wireless), "hosts.split")
+        try:
+            proxy.wait_for("ready")
+            yield Split(net, proxy, bridge)
+        finally:
+            status = proxy.close()
+    assert status == 0
+    assert_nothing_left(net)
+
+
+@pytest.fixture(params=WIRELESS, ids=lambda wireless: wireless or "kernel")
+def split(request: pytest.FixtureRequest, net: Network) -> Iterator[Split]:
+    with splitting(net, request.param) as made:
+        yield made
+
+
+def losing(per: float) -> Callable[[Direction, bytes], bool]:
+    """Lose so many packets of either direction."""
+    rng = Random(1)
+    return lambda direction, packet: rng.random() < per
+
+
+def inside(net: Network, role: Any, *command: str) -> str:
+    path = NETNS_DIR / net.namespaces[role]
+    return subprocess.run(["nsenter", f"--net={path}", *command], capture_output=True, text=True, check=True).stdout
+
+
+def assert_nothing_left(net: Network) -> None:
+    """The base station is a router as before."""
+    assert inside(net, "bas", "nft", "list", "ruleset") == ""
+    rules = [line.split(":")[0] for line in inside(net, "bas", "ip", "rule").splitlines()]
+    assert rules == ["0", "32766", "32767"]
+    assert "tcp0" not in inside(net, "bas", "ip", "link")
+
+
+def at(net: Network, host: Any, **options: int) -> socket.socket:
+    """A TCP socket at a host; `options` of the level SOL_SOCKET."""
+
+    def make() -> socket.socket:
+        sock = socket.socket()
+        sock.settimeout(PATIENCE_S)
+        for name, value in options.items():
+            sock.setsockopt(socket.SOL_SOCKET, getattr(socket, name), value)
+        return sock
+
+    return run_in(net.namespaces[host], make)
+
+
+def connected(net: Network, client: str, **options: int) -> tuple[socket.socket, socket.socket]:
+    """A connection from one host to the other: the client's socket and the server's, which has `options`."""
+    server = "h2" if client == "h1" else "h1"
+    port = next(_ports)
+    with at(net, server, SO_REUSEADDR=1, **options) as listener:
+        listener.bind(("0.0.0.0", port))
+        listener.listen()
+        near = at(net, client)
+        near.connect((net.address(server), port))  # type: ignore[arg-type]
+        far, _ = listener.accept()
+    far.settimeout(PATIENCE_S)
+    return near, far
+
+
+def send(sock: socket.socket, data: bytes) -> None:
+    sock.sendall(data)
+    sock.shutdown(socket.SHUT_WR)
+
+
+def receive(sock: socket.socket) -> str:
+    """The hash of all that comes until FIN."""
+    digest = hashlib.sha256()
+    while data := sock.recv(CHUNK):
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def octets(count: int, seed: int = 1) -> bytes:
+    return Random(seed).randbytes(count)
+
+
+@contextmanager
+def closing(socks: Sequence[socket.socket]) -> Iterator[Sequence[socket.socket]]:
+    try:
+        yield socks
+    finally:
+        for sock in socks:
+            sock.close()
+
+
+# -- streams -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wireless", WIRELESS)
+@pytest.mark.parametrize("client", ["h1", "h2"])
+def test_streams_arrive_whole_both_ways_at_once_over_a_lossy_link(
+    net: Network, wireless: str | None, client: str
+) -> None:
+    one, other = octets(400_000), octets(300_000, seed=2)
+    with (
+        splitting(net, wireless, losing(0.03)) as made,
+        closing(connected(net, client)) as (near, far),
+        ThreadPoolExecutor(4) as pool,
+    ):
+        for sock, data in ((near, one), (far, other)):
+            pool.submit(send, sock, data)
+        hashes = [pool.submit(receive, sock) for sock in (far, near)]
+        assert [future.result(60) for future in hashes] == [hashlib.sha256(data).hexdigest() for data in (one, other)]
+        counters = made.counters()
+    assert (counters["connections"], counters["refusals"]) == (1, 0)
+    assert counters["retransmissions"] > 0
+
+
+def test_each_end_sees_the_other_ones_address_and_port(split: Split) -> None:
+    for client in ("h1", "h2"):
+        with closing(connected(split.net, client)) as (near, far):
+            assert near.getpeername() == far.getsockname()
+            assert far.getpeername() == near.getsockname()
+            assert far.getpeername()[0] == split.net.address(client)  # type: ignore[arg-type]
+    addresses = {split.net.address("h1"), split.net.address("h2")}
+    assert all({dotted(packet[12:16]), dotted(packet[16:20])} == addresses for _, packet in split.bridge.passed)
+    assert split.counters()["connections"] == 2
+
+
+def dotted(address: bytes) -> str:
+    return socket.inet_ntoa(address)
+
+
+def test_many_connections_at_once(split: Split) -> None:
+    pairs = [connected(split.net, client) for client in ("h1", "h2") * 10]
+    data = [octets(20_000, seed) for seed in range(20)]
+    with closing([sock for pair in pairs for sock in pair]), ThreadPoolExecutor(40) as pool:
+        for (near, _), sent in zip(pairs, data, strict=True):
+            pool.submit(send, near, sent)
+        hashes = list(pool.map(receive, [far for _, far in pairs]))
+    assert hashes == [hashlib.sha256(sent).hexdigest() for sent in data]
+    assert split.counters()["connections"] == 20
+
+
+def test_what_is_no_tcp_passes(split: Split) -> None:
+    def udp() -> socket.socket:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.settimeout(PATIENCE_S)
+        return sock
+
+    with run_in(split.net.namespaces["h1"], udp) as one, run_in(split.net.namespaces["h2"], udp) as other:
+        other.bind(("0.0.0.0", 9))
+        one.sendto(b"there", (split.net.address("h2"), 9))
+        data, back = other.recvfrom(100)
+        other.sendto(b"and back", back)
+        assert (data, one.recv(100)) == (b"there", b"and back")
+        assert back[0] == split.net.address("h1")
+
+
+# -- ends ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("client", ["h1", "h2"])
+def test_half_closed_a_connection_still_carries_the_other_direction(split: Split, client: str) -> None:
+    data = octets(200_000)
+    with closing(connected(split.net, client)) as (near, far), ThreadPoolExecutor(1) as pool:
+        near.shutdown(socket.SHUT_WR)
+        assert far.recv(10) == b""
+        pool.submit(send, far, data)
+        assert receive(near) == hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize("resetting", ["client", "server"])
+@pytest.mark.parametrize("client", ["h1", "h2"])
+def test_a_reset_goes_on_to_the_other_end(split: Split, client: str, resetting: str) -> None:
+    with closing(connected(split.net, client)) as (near, far):
+        near.sendall(b"hello")
+        assert far.recv(10) == b"hello"
+        one, other = (near, far) if resetting == "client" else (far, near)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        one.close()
+        with pytest.raises(ConnectionResetError):
+            other.recv(10)
+
+
+def test_a_reset_goes_on_while_the_other_side_takes_nothing(split: Split) -> None:
+    with closing(connected(split.net, "h2", SO_RCVBUF=4096)) as (near, far):
+        near.settimeout(1)
+        with pytest.raises(TimeoutError):
+            near.sendall(bytes(10_000_000))
+        near.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        near.close()
+        # what had come before it can still be read
+        with pytest.raises(ConnectionResetError):
+            receive(far)
+
+
+@pytest.mark.parametrize("client", ["h1", "h2"])
+def test_a_connection_nobody_takes_is_reset(split: Split, client: str) -> None:
+    server = "h2" if client == "h1" else "h1"
+    with at(split.net, client) as sock:
+        # the base station accepts, since it does not know yet
+        sock.connect((split.net.address(server), 9999))  # type: ignore[arg-type]
+        with pytest.raises(ConnectionResetError):
+            sock.recv(10)
+    assert split.counters()["connections"] == 1
+
+
+# -- the buffer ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("client", ["h1", "h2"])
+def test_a_sender_waits_while_the_other_side_takes_nothing(split: Split, client: str) -> None:
+    data = octets(3_000_000)
+    with closing(connected(split.net, client, SO_RCVBUF=4096)) as (near, far), ThreadPoolExecutor(1) as pool:
+        sending = pool.submit(send, near, data)
+        threading.Event().wait(1)
+        # its socket may hold much, but not all
+        assert not sending.done()
+        assert receive(far) == hashlib.sha256(data).hexdigest()
+        sending.result(PATIENCE_S)
+    counters = split.counters()
+    assert LIMIT / 4 < counters["peak_bytes"] <= LIMIT * 1.1
+
+
+# -- what is left --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("wireless", WIRELESS)
+def test_what_is_under_way_at_the_end_is_reset_and_nothing_is_left(net: Network, wireless: str | None) -> None:
+    with splitting(net, wireless) as made, closing(connected(net, "h2")) as (near, far):
+        near.sendall(b"hello")
+        assert far.recv(10) == b"hello"
+        made.counters()
+        with pytest.raises(ConnectionResetError):
+            near.recv(10)
+        with pytest.raises(ConnectionResetError):
+            far.recv(10)
+
+
+@pytest.mark.parametrize("wireless", WIRELESS)
+def test_a_killed_proxy_leaves_what_the_next_one_replaces(net: Network, wireless: str | None) -> None:
+    config = split_config(
+        namespace=net.namespaces["bas"], mobile=net.address("h1"), buffer_bytes=LIMIT, wireless=wireless
+    )
+    killed = AgentProcess(config, "hosts.split")
+    killed.wait_for("ready")
+    killed.process.kill()
+    assert killed.close() != 0
+    with splitting(net, wireless), closing(connected(net, "h1")) as (near, far):
+        near.sendall(b"hello")
+        assert far.recv(10) == b"hello"
+
+
+def test_a_proxy_that_cannot_be_is_one_line(net: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    proxy = AgentProcess(
+        {"namespace": "fadelab-none-bas", "mobile": "10.0.0.1", "buffer_bytes": 1, "wireless": None}, "hosts.split"
+    )
+    assert "no network namespace" in proxy.wait_for("error")["error"]
+    assert proxy.close() == 2
+    monkeypatch.setattr("hosts.split_routes._PATH", "/nowhere")
+    with pytest.raises(HostError, match=r"^nft is missing: apt-get install nftables$"):
+        run_in(net.namespaces["bas"], lambda: SplitRoutes(["eth0"], 1))
