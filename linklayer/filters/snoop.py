@@ -82,6 +82,7 @@ class _Held:
         "right",
         "sent_at",
         "serial",
+        "sure",
     )
 
     def __init__(
@@ -99,6 +100,8 @@ class _Held:
         self.sent_at = now
         #: local retransmissions
         self.repairs = 0
+        #: whether the copy before the latest one is known to be lost: with SMART alone, the ACK that named it may be
+        self.sure = True
         #: whether its sender had sent it, or something behind it, before
         self.by_sender = by_sender
         self.guessed = False
@@ -271,7 +274,9 @@ class Snoop:
         head = flow.head()
         if head is None or flow.window == 0:
             return None
-        return max(head.sent_at, flow.progress_at) + self._timeout_ns(flow)
+        # what came before a segment may have been slow to come; a repair goes before all else
+        since = head.sent_at if head.repairs else max(head.sent_at, flow.progress_at)
+        return since + self._timeout_ns(flow)
 
     def _expire(self, flow: _Flow, now: int) -> None:
         head = flow.held[0]
@@ -404,11 +409,12 @@ class Snoop:
             passes = self._take_dupack(flow, ack, _asks(segment, says_more), now)
         # what precedes anything that has arrived is lost
         head = flow.head()
-        if head is not None and moved and head.serial < flow.arrived_serial and not head.repairs:
+        if head is not None and moved and head.serial < flow.arrived_serial and head.repairs < self._limits.tries:
             self._repair(flow, head, now)
         if self._selective and says_more:
             for held in flow.held:
                 if held.serial < flow.arrived_serial and not held.repairs:
+                    held.sure = bool(segment.sack) or held.left <= ack
                     self._repair(flow, held, now)
         if flow.fin is not None and ack >= flow.fin:
             self._forget(flow.flow)
@@ -439,8 +445,7 @@ class Snoop:
     def _note_arrival(self, flow: _Flow, held: _Held, now: int) -> None:
         """Learn how far the link has come. What is known too soon to be of the latest copy is of the first one."""
         late_enough = flow.least_rtt_ns is not None and now - held.sent_at >= flow.least_rtt_ns
-        serial = held.serial if late_enough or not held.repairs else held.first_serial
-        flow.arrived_serial = max(flow.arrived_serial, serial)
+        flow.arrived_serial = max(flow.arrived_serial, held.serial if held.sure or late_enough else held.first_serial)
 
     def _selective_news(self, flow: _Flow, segment: Segment, ack: int, now: int) -> bool:
         """Let go what has arrived beyond a hole; return whether the ACK tells of any."""
