@@ -314,6 +314,9 @@ def _listener(options: Options) -> socket.socket:
 def _raise_descriptor_limit() -> int:
     """Let us have as many descriptors as we may; return how many are left for connections."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * _MOST + _SPARE_DESCRIPTORS
+    if most == resource.RLIM_INFINITY or most > wanted:
+        most = wanted
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     return most - _SPARE_DESCRIPTORS
 

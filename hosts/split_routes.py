@@ -120,7 +120,12 @@ def _program() -> str:
 
 
 def _nft(commands: str) -> None:
-    done = subprocess.run([_program(), "-f", "-"], input=commands, capture_output=True, text=True, timeout=_TIMEOUT_S)
+    try:
+        done = subprocess.run(
+            [_program(), "-f", "-"], input=commands, capture_output=True, text=True, timeout=_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired:
+        raise HostError(f"nft has not answered for {_TIMEOUT_S:.0f} s") from None
     if done.returncode:
         first = (done.stderr.strip().splitlines() or ["no reason given"])[0]
         raise HostError(f"nft cannot lead TCP to a proxy here ({first}): the kernel needs nf_tables with nft_tproxy")

@@ -24,7 +24,7 @@ CONFIG = TcpConfig(mss=1000, time_wait_ns=20 * MS, delayed_ack_ns=5 * MS, initia
 class FakeTun:
     """What a stack needs of a TUN; `lose` says whether a packet written is lost."""
 
-    def __init__(self, end: socket.socket, address: str) -> None:
+    def __init__(self, end: socket.socket, address: str | None) -> None:
         self._end, self.address, self.mtu = end, address, 1040
         self.written: list[Segment] = []
         self.lose: Callable[[Segment], bool] = lambda segment: False
@@ -50,10 +50,10 @@ class FakeTun:
 class Hosts:
     """Two stacks and what joins them."""
 
-    def __init__(self, ends: tuple[socket.socket, socket.socket]) -> None:
+    def __init__(self, ends: tuple[socket.socket, socket.socket], there: str | None = THERE) -> None:
         self.loop = Loop()
         self.ends = ends
-        self.here_tun, self.there_tun = FakeTun(ends[0], HERE), FakeTun(ends[1], THERE)
+        self.here_tun, self.there_tun = FakeTun(ends[0], HERE), FakeTun(ends[1], there)
         self.here = UserStack(self.loop, cast(Tun, self.here_tun), CONFIG)
         self.there = UserStack(self.loop, cast(Tun, self.there_tun), CONFIG)
 
@@ -82,10 +82,10 @@ def hosts() -> Iterator[Hosts]:
 
 
 @contextmanager
-def two_hosts() -> Iterator[Hosts]:
+def two_hosts(there: str | None = THERE) -> Iterator[Hosts]:
     ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
-        yield Hosts(ends)
+        yield Hosts(ends, there)
     finally:
         for end in ends:
             end.close()
@@ -200,3 +200,38 @@ def test_connections_have_ports_and_numbers_of_their_own(hosts: Hosts) -> None:
     for client in clients:
         client.abort()
     assert hosts.here.connections == 0
+
+
+def test_a_stack_without_an_address_takes_connections_to_all_of_them() -> None:
+    with two_hosts(there=None) as hosts:
+        came: list[Flow] = []
+
+        def accept(socket: UserSocket) -> None:
+            came.append(socket.connection.flow)
+            echo(socket)
+
+        hosts.there.listen_to_all(accept, most=10)
+        clients = [hosts.here.connect(address, port) for address, port in (("10.9.9.9", 80), ("10.8.8.8", 443))]
+        hosts.run_until(lambda: all(client.connection.connected for client in clients) and len(came) == 2)
+        assert came == [client.connection.flow.reversed() for client in clients]
+
+
+def test_a_stack_connects_as_anybody() -> None:
+    with two_hosts(there=None) as hosts:
+        hosts.here.listen(80, echo)
+        flow = Flow(int(IPv4Address("10.9.9.9")), 5, int(IPv4Address(HERE)), 80)
+        client = hosts.there.open(flow)
+        assert hosts.there.has(flow)
+        hosts.run_until(lambda: client.connection.connected)
+        assert hosts.here_tun.written[0].flow == flow.reversed()
+
+
+def test_a_flood_of_syns_takes_no_more_than_so_many_connections() -> None:
+    with two_hosts(there=None) as hosts:
+        hosts.there.listen_to_all(lambda socket: None, most=3)
+        # nobody answers a SYN-ACK with RST
+        hosts.here_tun.lose = lambda segment: True
+        for port in range(1, 9):
+            hosts.ends[0].send(emit(Segment(flow_to(port), 0, 0, SYN, 5000)))
+        hosts.run_until(lambda: hosts.there.connections + hosts.there.refusals == 8)
+        assert (hosts.there.connections, hosts.there.refusals) == (3, 5)
