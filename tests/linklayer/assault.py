@@ -166,12 +166,17 @@ class _Side:
         self._ready: deque[Any] = deque()
         self._free_at = 0
         self._wake_at: int | None = None
+        self._restarts = 0
         self.drops = 0
 
     def restart(self) -> None:
-        """Forget everything, but for what waits in the IP queue."""
-        checked = self.checked
-        checked.link = self._network.make_end(self._end, self._clock.now)
+        """Forget everything, but for what waits in the IP queue; every other time, the filters alone forget."""
+        link, fresh = self.checked.link, self._network.make_end(self._end, self._clock.now)
+        self._restarts += 1
+        if self._restarts % 2 and isinstance(link, Filtered) and isinstance(fresh, Filtered):
+            link.refit(fresh.filters)
+        else:
+            self.checked.link = fresh
         self._arm()
 
     def send(self, segment: Segment) -> None:
