@@ -49,6 +49,9 @@ CHUNK: Final = 4096
 #: connections that can be split at a time; two descriptors each
 _MOST: Final = 16_384
 _SPARE_DESCRIPTORS: Final = 64
+#: Linux's; our own TCP in the kernel's place has the same, so that only the recovery of losses differs
+_MIN_RTO_NS: Final = 200_000_000
+_INITIAL_WINDOW: Final = 10
 #: how often connections are looked at of which nothing is wanted
 _LOOK_NS: Final = 100_000_000
 #: what the kernel's TCP of the base station is: Reno, and no SACK, as the paper's
@@ -185,7 +188,15 @@ class _UserSide:
         mss = tun.mtu - HEADER_BYTES
         receive = options.receive_buffer if config.window_scaling else min(options.receive_buffer, MAX_UNSCALED_WINDOW)
         self._send_buffer = max(options.send_buffer, mss)
-        made = replace(config, mss=mss, receive_buffer=receive, send_buffer=self._send_buffer, nagle=False)
+        made = replace(
+            config,
+            mss=mss,
+            receive_buffer=receive,
+            send_buffer=self._send_buffer,
+            min_rto_ns=_MIN_RTO_NS,
+            initial_window=_INITIAL_WINDOW,
+            nagle=False,
+        )
         self.stack = UserStack(loop, tun, made)
 
     def end(self, sock: UserSocket) -> UserEnd:
