@@ -4,6 +4,7 @@ Rules kept
 - What is no TCP segment, damaged, fragmented, encrypted or of another protocol has no view: it is not ours to touch.
 - A changed packet differs in its options, its lengths and its checksums and in nothing else (DSCP, ECN, hops, urgent
   pointer and reserved bits stay); the packet that was given is never changed itself.
+- A segment that is signed (TCP MD5, RFC 2385; TCP-AO, RFC 5925) cannot be changed: its receiver would drop it.
 """
 
 from collections.abc import Callable
@@ -13,8 +14,9 @@ from tcpip.segment import HEADER_BYTES, IP_HEADER_BYTES, MAX_OPTION_BYTES, Optio
 from tcpip.wire import PROTOCOL_TCP, SegmentError, emit_options, parse
 
 _MODULUS: Final = 0xFFFF
-#: RFC 2018: the kind of a SACK option
+#: kinds of options: RFC 2018; RFC 2385 and RFC 5925
 _SACK: Final = 5
+_SIGNATURES: Final = frozenset({19, 29})
 
 
 class Access(Protocol):
@@ -37,13 +39,19 @@ class Access(Protocol):
 
 
 def _options_with(segment: Segment, option: Option) -> tuple[tuple[SackBlock, ...], tuple[Option, ...]] | None:
-    """SACK blocks and further options of a segment with one more; None where there is no room."""
+    """SACK blocks and further options of a segment with one more; None where there is no room, or it is signed."""
+    if _is_signed(segment):
+        return None
     sack, extra = segment.sack, (*segment.extra, option)
     while option_bytes(sack, segment.timestamps, segment.syn, extra) > MAX_OPTION_BYTES:
         if len(sack) < 2:
             return None
         sack = sack[:-1]
     return sack, extra
+
+
+def _is_signed(segment: Segment) -> bool:
+    return any(option.kind in _SIGNATURES for option in segment.extra)
 
 
 def _extra_with(segment: Segment, sack: tuple[SackBlock, ...]) -> tuple[Option, ...]:
@@ -86,11 +94,15 @@ class Objects:
     def without_option(self, packet: Segment, unwanted: Callable[[Option], bool]) -> Segment:
         """See Access."""
         extra = tuple(option for option in packet.extra if not unwanted(option))
-        return packet if len(extra) == len(packet.extra) else _copy(packet, packet.sack, extra)
+        if len(extra) == len(packet.extra) or _is_signed(packet):
+            return packet
+        return _copy(packet, packet.sack, extra)
 
     def with_sack(self, packet: Segment, sack: tuple[SackBlock, ...]) -> Segment:
         """See Access."""
-        return packet if sack == packet.sack else _copy(packet, sack, _extra_with(packet, sack))
+        if sack == packet.sack or _is_signed(packet):
+            return packet
+        return _copy(packet, sack, _extra_with(packet, sack))
 
 
 class Octets:
@@ -119,14 +131,14 @@ class Octets:
         if segment is None:
             return packet
         extra = tuple(option for option in segment.extra if not unwanted(option))
-        if len(extra) == len(segment.extra):
+        if len(extra) == len(segment.extra) or _is_signed(segment):
             return packet
         return _rewritten(packet, segment, _copy(segment, segment.sack, extra))
 
     def with_sack(self, packet: bytes, sack: tuple[SackBlock, ...]) -> bytes:
         """See Access."""
         segment = self.view(packet)
-        if segment is None or sack == segment.sack:
+        if segment is None or sack == segment.sack or _is_signed(segment):
             return packet
         return _rewritten(packet, segment, _copy(segment, sack, _extra_with(segment, sack)))
 

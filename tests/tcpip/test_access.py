@@ -129,6 +129,15 @@ def test_a_second_sack_option_does_not_take_the_place_of_the_first() -> None:
     assert (Objects().with_sack(lying, ()).sack, Objects().with_sack(lying, ()).extra) == ((), (ELN,))
 
 
+@by_access
+@pytest.mark.parametrize("signature", [Option(19, bytes(16)), Option(29, bytes(14))], ids=["MD5", "AO"])
+def test_a_signed_segment_is_not_changed(access: Access, signature: Option) -> None:
+    signed = packet(access, ack(sack=((2000, 3000),), extra=(signature, ELN)))
+    assert access.with_option(signed, smart_option(1, 2)) is None
+    assert access.without_option(signed, lambda option: option == ELN) is signed
+    assert access.with_sack(signed, ()) is signed
+
+
 @pytest.mark.parametrize("octets", [b"", b"\x60" + bytes(59), emit(ack())[:-1], emit(ack())[:-1] + b"x"])
 def test_octets_without_a_segment_have_no_view_and_are_not_changed(octets: bytes) -> None:
     access = Octets()
