@@ -10,8 +10,8 @@ Read first: `linklayer/filters/filter.py` for the contract; RFC 9293 (segments),
 `assault.py` brings them together with valid flows.
 
 What is checked of each packet: it leaves at once, in its direction, as the very object that came; or it has an ELN or
-SMART option more or less, or fewer SACK blocks, and is otherwise the same, and no longer than before if it carries
-data; or it is a pure dupack and was held back. What else leaves for the link came from that side before, and is
+SMART option more or less, or fewer SACK blocks, and is otherwise the same, not signed, and no longer than before if it
+carries data; or it is a pure dupack and was held back. What else leaves for the link came from that side before, and is
 unchanged. A deadline that was handled is over; one that is handled early changes nothing.
 """
 
@@ -54,6 +54,7 @@ from tcpip.wire import SegmentError, emit, parse
 Side = Literal["ip", "link"]
 
 _SACK: Final = 5
+_MD5, _AO = 19, 29
 _EXPERIMENTAL: Final = 253
 #: flows of which the harness remembers the latest ACKs, and how many
 _REMEMBERED_FLOWS: Final = 1 << 16
@@ -268,6 +269,8 @@ class Checked:
         old, new = self.access.view(came), self.access.view(leaves)
         if old is None or new is None:
             raise RuleBrokenError(f"{self._words(came)} became {self._words(leaves)}")
+        if any(option.kind in (_MD5, _AO) for option in old.extra):
+            raise RuleBrokenError(f"{self._words(came)} is signed and was changed")
         if old.length and new.nbytes > old.nbytes:
             raise RuleBrokenError(f"{self._words(came)} carries data and grew")
         if _others(old) != _others(new) or not set(new.sack) <= set(old.sack):
@@ -445,6 +448,8 @@ class Talk:
         self.window = rng.choice((0, 1, 1000, 65_535, 65_535))
         self.ts = rng.getrandbits(32) if rng.random() < 0.5 else None
         self.tso = rng.random() < 0.03
+        #: what every segment of it carries besides
+        self.signature: tuple[Option, ...] = (Option(_MD5, NOISE[:16]),) if rng.random() < 0.05 else ()
         self.plan = "data"
         self.left = rng.randrange(1, 8)
 
@@ -457,9 +462,11 @@ class Talk:
         return getattr(self, f"_{self.plan}")(rng)  # type: ignore[no-any-return]
 
     def _down(self, rng: Random, seq: int, length: int, flags: int = ACK, extra: tuple[Option, ...] = ()) -> Shot:
+        extra = (*self.signature, *extra)[:2]
+        ecn = int(rng.random() * 4) if rng.random() < 0.1 else 0
         segment = Segment(
             self.flow, seq & MASK, self.up, flags, 65_535, length, _payload(rng, length),
-            timestamps=self._timestamps(rng), extra=extra, ecn=int(rng.random() * 4) if rng.random() < 0.1 else 0,
+            timestamps=self._timestamps(rng), extra=extra, ecn=ecn,
         )  # fmt: skip
         return Shot("ip", segment)
 
@@ -474,6 +481,7 @@ class Talk:
         length: int = 0,
     ) -> Shot:
         timestamps = self._timestamps(rng)
+        extra = (*self.signature, *extra)
         while option_bytes(sack, timestamps, None, extra) > MAX_OPTION_BYTES:
             sack, extra = (sack[:-1], extra) if sack else (sack, extra[:-1])
         segment = Segment(
@@ -615,7 +623,7 @@ def any_segment(rng: Random, flow: Flow) -> Segment:
         syn = SynOptions(rng.randrange(1, 1 << 16), rng.getrandbits(8), True)
     extra: tuple[Option, ...] = ()
     if rng.random() < 0.3:
-        kind = rng.choice((6, 28, 34, _EXPERIMENTAL, _EXPERIMENTAL, 254))
+        kind = rng.choice((6, 28, 34, _MD5, _AO, _EXPERIMENTAL, _EXPERIMENTAL, 254))
         exid = rng.choice((b"", ELN.data, SMART_EXID))
         extra = (Option(kind, exid + NOISE[: rng.randrange(12)]), rng.choice((ELN, SMART_PERMITTED)))
     while option_bytes(sack, timestamps, syn, extra) > MAX_OPTION_BYTES:

@@ -278,7 +278,7 @@ def test_a_filter_that_swallows_is_seen(access: Access, swallows: Callable[[Any]
     ("make", "what"),
     [
         (Doubling, "came out 2 times"),
-        (Copying, "became|came out"),
+        (Copying, "became|came out|is signed"),
         (Reflecting, "goes back there"),
         (lambda: Repeating(data_only=False), "was put on the link again"),
         (Spinning, "would spin"),
