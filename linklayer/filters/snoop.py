@@ -18,8 +18,7 @@ Rules kept
   window updates, dupacks for a segment that is not cached, that its sender has sent again or that was given up.
 - A retransmission is the very packet that was cached. Octets the sender cuts anew replace what they overlap.
 
-Left out: data from the mobile end (it passes; ELN is another filter); SACK reneging (what a receiver has said it holds
-is no longer cached).
+Left out: data from the mobile end (it passes; ELN is another filter).
 """
 
 from bisect import bisect_left
@@ -72,6 +71,7 @@ class _Held:
     """One segment in the cache."""
 
     __slots__ = (
+        "arrived",
         "by_sender",
         "channel",
         "first_serial",
@@ -98,6 +98,8 @@ class _Held:
         #: of the latest time, and when that was
         self.serial = serial
         self.sent_at = now
+        #: whether a SACK block or SMART option has named it; it may have been dropped since (RFC 2018 section 8)
+        self.arrived = False
         #: local retransmissions
         self.repairs = 0
         #: whether the copy before the latest one is known to be lost: with SMART alone, the ACK that named it may be
@@ -290,7 +292,7 @@ class Snoop:
             since = now - self._timeout_ns(flow)
             for held in flow.held:
                 lost = 0 < held.repairs < self._limits.tries or held.serial < flow.arrived_serial
-                if lost and held.sent_at <= since:
+                if lost and not held.arrived and held.sent_at <= since:
                     self._repair(flow, held, now)
         flow.expiries += 1
 
@@ -409,11 +411,12 @@ class Snoop:
             passes = self._take_dupack(flow, ack, _asks(segment, says_more), now)
         # what precedes anything that has arrived is lost
         head = flow.head()
-        if head is not None and moved and head.serial < flow.arrived_serial and head.repairs < self._limits.tries:
+        lost = head is not None and not head.arrived and head.serial < flow.arrived_serial
+        if head is not None and moved and lost and head.repairs < self._limits.tries:
             self._repair(flow, head, now)
         if self._selective and says_more:
             for held in flow.held:
-                if held.serial < flow.arrived_serial and not held.repairs:
+                if held.serial < flow.arrived_serial and not held.repairs and not held.arrived:
                     held.sure = bool(segment.sack) or held.left <= ack
                     self._repair(flow, held, now)
         if flow.fin is not None and ack >= flow.fin:
@@ -458,11 +461,11 @@ class Snoop:
                 continue
             told = True
             if self._selective:
-                first = end = bisect_left(flow.held, left, key=lambda held: held.left)
+                end = bisect_left(flow.held, left, key=lambda held: held.left)
                 while end < len(flow.held) and flow.held[end].right <= right:
                     self._note_arrival(flow, flow.held[end], now)
+                    flow.held[end].arrived = True
                     end += 1
-                self._drop(flow, first, end)
         return told
 
     def _take_dupack(self, flow: _Flow, ack: int, asks: bool, now: int) -> bool:
@@ -492,7 +495,9 @@ class Snoop:
         for held in flow.held:
             if held.left >= top:
                 break
-            if not held.by_sender and not any(left <= held.left < right for left, right in beyond.values()):
+            if not (held.by_sender or held.arrived) and not any(
+                left <= held.left < right for left, right in beyond.values()
+            ):
                 kept = (block for block in segment.sack if block not in beyond or beyond[block][1] <= held.left)
                 return self._access.with_sack(packet, tuple(kept))
         return packet
@@ -506,6 +511,7 @@ class Snoop:
         held.serial = self._serial
         held.sent_at = now
         held.repairs += 1
+        held.arrived = False
         self.counters.retransmissions += 1
         self.counters.retransmitted_bytes += len(held.packet)
         self._again.append((held.packet, held.channel))

@@ -246,6 +246,23 @@ def test_what_has_arrived_is_not_sent_again(access: Access) -> None:
 
 
 @by_access
+@pytest.mark.parametrize("scheme", ["ll-smart", "snoop-smart"])
+@pytest.mark.parametrize("how", ["dupacks", "timer"])
+def test_what_its_receiver_has_dropped_again_is_repaired(access: Access, scheme: str, how: str) -> None:
+    station = base(access, scheme)
+    packets = station.window(*S[1:4])
+    station.up(station.ack(S[1], sack=((S[2], S[4]),)))
+    station.wait(20 * MS)
+    # a kernel short of memory prunes what came out of order
+    assert station.up(station.ack(S[2]))[1] == []
+    if how == "timer":
+        assert station.wait(200 * MS) == [packets[1]]
+    else:
+        assert station.up(station.ack(S[2]))[1] == []
+        assert station.up(station.ack(S[2]))[1] == [packets[1]]
+
+
+@by_access
 def test_plain_snoop_takes_no_advice(access: Access) -> None:
     station = base(access, "snoop")
     packets = station.window(*S[1:8])
