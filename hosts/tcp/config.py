@@ -35,8 +35,14 @@ class TcpConfig:
     #: of the holes of one window only the first can be called corruption (COMPARISON section 4.2: its ELN conveyed
     #: nothing about several losses)
     eln_once_per_window: bool = False
+    #: a hole that is filled together with others, so that no ACK has stood at it, was congestion, as nothing says
+    #: otherwise; else it goes with the others (docs/kernel-eln.md)
+    jumped_is_congestion: bool = True
     #: IW, in segments (RFC 5681 section 3.1, RFC 3390, RFC 6928)
     initial_window: int = 3
+    #: how many SYNs may be lost before IW is one segment (RFC 5681 section 3.1) and the first RTO 3 s (RFC 6298 section
+    #: 5.7); Linux: 1
+    forgiven_syns: int = 0
     #: the sender's first ssthresh; None: as high as can be (RFC 5681)
     initial_ssthresh: int | None = None
     #: RFC 3042
@@ -48,6 +54,12 @@ class TcpConfig:
     #: what fast recovery sends again starts the timer again (RFC 6675 section 6, the careful variant; Linux); else only
     #: acknowledgements do
     careful_timer: bool = False
+    #: with SACK: what fast recovery has sent again is lost again when something first sent later has arrived, as
+    #: RACK has it where nothing is reordered (RFC 8985); else only the timer tells
+    lost_retransmissions: bool = False
+    #: with SACK: a recovery that keeps the window sends no more than has arrived, and a segment per partial ACK, as
+    #: proportional rate reduction does (RFC 6937, PRR-SSRB): among corruption there may be congestion nobody told of
+    conserve_kept: bool = False
     #: without SACK and SMART: what was sent before the window was last reduced or the timer expired causes no fast
     #: retransmit (RFC 6582 section 3.2, RFC 5681's advice); 4.4BSD asks nothing
     one_reduction_per_window: bool = True

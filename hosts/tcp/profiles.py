@@ -72,6 +72,23 @@ _BSD = TcpConfig(
 _BSD_ELN = replace(_BSD, eln_once_per_window=True)
 _RFC = TcpConfig(receive_buffer=1 << 20)
 
+#: What Linux's Reno with SACK has in common with ours, beside which `eln` of the kernel is put (docs/kernel-eln.md)
+_LINUX = TcpConfig(
+    recovery="sack",
+    lost_retransmissions=True,
+    conserve_kept=True,
+    jumped_is_congestion=False,
+    initial_window=10,
+    forgiven_syns=1,
+    byte_counting=True,
+    impatient=False,
+    careful_timer=True,
+    delayed_ack_ns=40 * MS,
+    min_rto_ns=200 * MS,
+    granularity_ns=200 * MS,
+    receive_buffer=1 << 20,
+)
+
 USER_PROFILES: Mapping[str, UserProfile] = MappingProxyType(
     {
         profile.name: profile
@@ -105,7 +122,12 @@ USER_PROFILES: Mapping[str, UserProfile] = MappingProxyType(
                 "eln that retransmits at the first duplicate with ELN",
                 replace(_RFC, recovery="reno", eln="retransmit"),
             ),
-            UserProfile("sack-eln", "sack that keeps its window for corruption", replace(_RFC, eln="keep-window")),
+            UserProfile(
+                "sack-eln",
+                "Linux's values: sack that keeps its window for corruption, IW 10, RTO from 200 ms on, sees lost "
+                "retransmissions",
+                replace(_LINUX, eln="keep-window"),
+            ),
             UserProfile("bsd", "the COMPARISON paper's E2E: 4.4BSD's Reno, 500 ms clock, IW 1, SACK off", _BSD),
             UserProfile("bsd-newreno", "bsd with NewReno", replace(_BSD, recovery="newreno")),
             UserProfile("bsd-sack", "bsd with SACK", replace(_BSD, recovery="sack")),

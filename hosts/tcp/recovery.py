@@ -87,6 +87,7 @@ class Reno:
         "_grows_after",
         "_holes",
         "_impatient",
+        "_jumped_counts",
         "_limited_transmit",
         "_once",
         "_one_told",
@@ -123,6 +124,7 @@ class Reno:
         #: those that were sent again while the window is kept
         self._holes: list[int] = []
         self._at_once = config.eln == "retransmit"
+        self._jumped_counts = config.jumped_is_congestion
 
     @property
     def recovering(self) -> bool:
@@ -195,12 +197,14 @@ class Reno:
         self._reduce()
         sender.cwnd = max(sender.cwnd - before + self._window, sender.smss)
 
-    def _judge(self) -> None:
+    def _judge(self, acked: int) -> None:
         """Look at the holes that are acknowledged: one that no ACK has called corruption was congestion."""
         una = self.sender.una
-        closed = [number for number in self._holes if number < una]
+        closed = {number for number in self._holes if number < una}
         if closed:
             self._holes = [number for number in self._holes if number >= una]
+            if not self._jumped_counts:
+                closed &= {una - acked}
             if not self._corrupt.issuperset(closed):
                 self.reduce()
 
@@ -210,7 +214,7 @@ class Reno:
         self._dupacks = 0
         sender.limited = 0
         if self.kept:
-            self._judge()
+            self._judge(acked)
         if self.active:
             return self._handle_ack_in_recovery(acked)
         if filled:
@@ -292,7 +296,16 @@ class Sack(NewReno):
 
     name: ClassVar[str] = "sack"
 
-    __slots__ = ("_first", "_high_rxt", "_rescue_rxt")
+    __slots__ = (
+        "_arrived_before",
+        "_bonus",
+        "_conserves",
+        "_first",
+        "_high_rxt",
+        "_out",
+        "_rescue_rxt",
+        "_sees_lost_again",
+    )
 
     def __init__(self, sender: "Sender", config: TcpConfig) -> None:
         super().__init__(sender, config)
@@ -302,6 +315,10 @@ class Sack(NewReno):
         self._high_rxt = 0
         #: no second rescue retransmission before this is acknowledged
         self._rescue_rxt = -1
+        self._sees_lost_again = config.lost_retransmissions
+        self._conserves = config.conserve_kept
+        #: octets that had arrived when the recovery began; sent in it; and may be sent beyond what has arrived
+        self._arrived_before = self._out = self._bonus = 0
 
     @property
     def recovering(self) -> bool:
@@ -340,9 +357,12 @@ class Sack(NewReno):
         self._high_rxt = sender.una
         self._rescue_rxt = -1
         self._first = self.governs = True
+        self._arrived_before = sender.una + sender.board.sacked
+        self._bonus = self._out = 0
 
     def _handle_ack_in_recovery(self, acked: int) -> bool:
         sender = self.sender
+        self._bonus += sender.smss
         if sender.una >= self.recover:
             self._leave(self._window)
         elif self._high_rxt < sender.una:
@@ -357,24 +377,51 @@ class Sack(NewReno):
             self._first = False
             return self._resend(una, end)
         pipe = board.pipe(una, end, self._high_rxt, smss)
-        if sender.cwnd - pipe < smss:
+        again = self._lost_again() if self._sees_lost_again else []
+        if sender.cwnd - pipe + sum(stop - start for start, stop in again) < smss:
             return None
+        if self._conserves and self.kept and self._allowance() < smss:
+            return None
+        if again:
+            return self._counted(*again[0])
         hole = board.hole(self._high_rxt, board.high) if board else None
         if hole is not None and hole[0] < board.lost_below(smss):
             return self._resend(*hole)
         length = min(smss, sender.end - end, una + sender.window - end)
         if length > 0:
-            return end, end + length
+            return self._counted(end, end + length)
         if hole is not None:
             return self._resend(*hole)
         return self._rescue(una, end)
+
+    def _allowance(self) -> int:
+        """Octets that may be sent in this recovery: those that have arrived, and a segment for each partial ACK."""
+        return self.sender.una + self.sender.board.sacked - self._arrived_before + self._bonus - self._out
+
+    def _counted(self, start: int, end: int) -> tuple[int, int]:
+        self._out += end - start
+        return start, end
+
+    def _lost_again(self) -> list[tuple[int, int]]:
+        """What this recovery has sent again in vain, oldest first, given that nothing is reordered."""
+        sender, board = self.sender, self.sender.board
+        if not (sender.resent and board):
+            return []
+        high, lost = board.high, []
+        for start in sorted(sender.resent):
+            before, _ = sender.resent[start]
+            if sender.una <= start < self._high_rxt and before < high and not board.covers(start):
+                hole = board.hole(start, high)
+                if hole is not None:
+                    lost.append((start, min(hole[1], start + sender.smss)))
+        return lost
 
     def _resend(self, start: int, end: int) -> tuple[int, int]:
         end = min(end, start + self.sender.smss)
         self._high_rxt = end
         if self.kept:
             self._holes.append(start)
-        return start, end
+        return self._counted(start, end)
 
     def _rescue(self, una: int, end: int) -> tuple[int, int] | None:
         """The fourth rule: the last segment once more, once per recovery.

@@ -114,7 +114,8 @@ class Sender:
         self._eln = config.eln != "ignore"
         self._smart = config.recovery == "smart"
         #: first octets of what was sent again and is not acknowledged: what `max` was then, and when; None: nobody asks
-        self.resent: dict[int, tuple[int, int]] | None = {} if self._eln or self._smart else None
+        keeps_resent = self._eln or self._smart or config.lost_retransmissions
+        self.resent: dict[int, tuple[int, int]] | None = {} if keeps_resent else None
         self.recovery: LossRecovery = make_recovery("newreno", self, config)
         self.frto: Frto | None = None
         self._nagle = config.nagle
@@ -147,13 +148,14 @@ class Sender:
         config = self._config
         self.smss = smss
         # RFC 5681 section 3.1: a lost SYN makes IW one segment
-        self.cwnd = smss * (1 if lost_syns else config.initial_window)
+        careful = lost_syns > config.forgiven_syns
+        self.cwnd = smss * (1 if careful else config.initial_window)
         self.ssthresh = INFINITE if ssthresh is None else max(ssthresh, 2 * smss)
         wanted = config.recovery
         self.recovery = make_recovery("newreno" if wanted == "sack" and not self.sack else wanted, self, config)
         self.frto = Frto(self) if config.frto else None
         self._sent_at = now
-        if lost_syns and self.rto.srtt_ns is None:
+        if careful and self.rto.srtt_ns is None:
             self.rto.restart(max(config.initial_rto_ns, _RTO_AFTER_SYN_LOSS_NS))
 
     @property

@@ -42,6 +42,17 @@ def test_after_a_lost_syn_it_is_one_segment(script: MakeScript) -> None:
     s.expect(1100, "1:1001")
 
 
+def test_lost_syns_may_be_forgiven(script: MakeScript) -> None:
+    s = script(replace(PLAIN, initial_window=2, forgiven_syns=1), connected=False)
+    s.connect()
+    s.expect(0, "S 0:0")
+    s.expect(1000, "S 0:0")
+    s.inject(1100, "S 0:0 ack 1 mss 1000")
+    s.expect(1100, "1:1 ack 1")
+    s.write(5000)
+    s.expect(1100, "1:1001", "1001:2001")
+
+
 def test_slow_start_adds_a_segment_per_ack(script: MakeScript) -> None:
     s = script(PLAIN)
     s.write(50_000)

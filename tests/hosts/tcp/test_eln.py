@@ -345,3 +345,57 @@ def test_the_next_hole_goes_at_its_first_duplicate(script: MakeScript) -> None:
     s.inject(310, "ack 3001 eln")
     assert s.skip()[0].startswith("3001:4001")
     assert (s.connection.counters.eln_kept, s.ssthresh) == (2, None)
+
+
+# -- as Linux with its eBPF control does it -------------------------------------------------------------------------
+
+
+def test_a_hole_no_ack_has_stood_at_may_go_with_the_others(script: MakeScript) -> None:
+    s = window_of_8(script, replace(SACK, jumped_is_congestion=False))
+    s.inject(200, "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:6001 1001:3001 eln", "ack 1 sack 4001:8001 1001:3001")
+    s.skip()
+    s.inject(300, "ack 8001")
+    s.skip()
+    assert s.ssthresh is None
+
+
+def test_a_hole_an_ack_has_stood_at_may_not(script: MakeScript) -> None:
+    s = window_of_8(script, replace(SACK, jumped_is_congestion=False))
+    s.inject(200, "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:6001 1001:3001 eln", "ack 1 sack 4001:8001 1001:3001")
+    s.skip()
+    s.inject(300, "ack 3001 sack 4001:8001")
+    s.skip()
+    s.inject(310, "ack 8001")
+    s.skip()
+    assert s.ssthresh == 4000
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_lost_retransmission_shows_when_something_newer_has_come(script: MakeScript, seen: bool) -> None:
+    s = window_of_8(script, replace(SACK, lost_retransmissions=seen))
+    s.inject(200, *(f"{text} eln" for text in THREE))
+    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
+    # what was sent before it tells nothing
+    s.inject(210, "ack 1 sack 1001:8001")
+    assert not any(sent.startswith("1:1001") for sent in s.skip())
+    s.inject(300, "ack 1 sack 1001:9001")
+    assert any(sent.startswith("1:1001") for sent in s.skip()) is seen
+    # once
+    s.inject(301, "ack 1 sack 1001:10001")
+    assert not any(sent.startswith("1:1001") for sent in s.skip())
+
+
+@pytest.mark.parametrize("conserves", [True, False])
+def test_a_kept_window_may_be_filled_by_what_arrives_only(script: MakeScript, conserves: bool) -> None:
+    s = window_of_8(script, replace(SACK, conserve_kept=conserves))
+    # five of eight are lost, and nobody can say of what but the first
+    s.inject(200, *(f"ack 1 sack {blocks} eln" for blocks in ("3001:4001", "5001:6001 3001:4001")))
+    s.skip()
+    s.inject(200, "ack 1 sack 7001:8001 5001:6001 3001:4001 eln")
+    sent = s.skip()
+    assert sent[0].startswith("1:1001")
+    assert (len(sent) == 1) is conserves
+    s.inject(300, "ack 1001 sack 7001:8001 5001:6001 3001:4001 eln")
+    # a segment has arrived and one has left; one more for the partial ACK
+    if conserves:
+        assert [text.split()[0] for text in s.skip()] == ["1001:2001"]
