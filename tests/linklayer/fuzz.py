@@ -484,6 +484,9 @@ class Talk:
         extra = (*self.signature, *extra)
         while option_bytes(sack, timestamps, None, extra) > MAX_OPTION_BYTES:
             sack, extra = (sack[:-1], extra) if sack else (sack, extra[:-1])
+        if not sack:
+            # a second SACK option would be the first
+            extra = tuple(option for option in extra if option.kind != _SACK)
         segment = Segment(
             self.back, self.up, ack & MASK, flags, self.window, length, _payload(rng, length), sack, timestamps,
             extra=extra,
