@@ -5,6 +5,7 @@ from random import Random
 from linklayer.filters.eln import Marker
 from linklayer.filters.filter import End, Filter
 from linklayer.filters.filtered import Filtered
+from linklayer.filters.tagger import Tagger
 from linklayer.link import Link
 from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
@@ -35,9 +36,9 @@ def refit(link: Link, scenario: Scenario, side: Side) -> Link:
     return link
 
 
-def has_filters(scenario: Scenario) -> bool:
-    """Whether there is a packet filter at any end, which may guess why segments are missing."""
-    return any(_filters(scenario, end, Objects()) for end in ENDS.values())
+def has_guessers(scenario: Scenario) -> bool:
+    """Whether a packet filter at any end guesses why segments are missing; taggers do not."""
+    return any(not isinstance(each, Tagger) for end in ENDS.values() for each in _filters(scenario, end, Objects()))
 
 
 def _filters(scenario: Scenario, end: End, access: Access) -> tuple[Filter, ...]:

@@ -28,7 +28,7 @@ from telemetry.records import ControlRecord, FlowRecord, PhyRecord, TcpRecord
 from telemetry.sinks import Sink, Sinks
 from telemetry.views import PhyView
 from testbed.children import Child, ChildError, Family, Message
-from testbed.links import has_filters
+from testbed.links import has_guessers
 from testbed.media import Medium, Wiring
 from testbed.paths import bpf_objects
 from testbed.results import (
@@ -350,7 +350,7 @@ class _LiveRun:
     def _confusion(self) -> Confusion | None:
         """How right guesses were; None where there were some and nobody knows."""
         if self._scenario.tier != "emulated":
-            return None if has_filters(self._scenario) or has_filters(self._present) else {}
+            return None if has_guessers(self._scenario) or has_guessers(self._present) else {}
         self._join.settle(max(self._told_until.values(), default=0) + 1)
         return self._judge.confusion()
 

@@ -3,8 +3,9 @@
 from collections.abc import Hashable
 from typing import Final
 
-#: packets remembered of either kind; the oldest goes
-_REMEMBERED: Final = 1 << 16
+#: packets remembered that got across, and that did not; the oldest goes. A filter sends again what is still in a window
+_ACROSS: Final = 512
+_LOST: Final = 128
 
 
 class LostPackets:
@@ -24,18 +25,18 @@ class LostPackets:
             if packet in self._across or packet in self._lost:
                 self.spared += 1
             else:
-                _remember(self._lost, packet)
+                _remember(self._lost, packet, _LOST)
             return
         if packet in self._across:
             self.repeats += 1
             return
-        _remember(self._across, packet)
+        _remember(self._across, packet, _ACROSS)
         if packet in self._lost:
             del self._lost[packet]
             self.spared += 1
 
 
-def _remember(packets: dict[Hashable, None], packet: Hashable) -> None:
+def _remember(packets: dict[Hashable, None], packet: Hashable, limit: int) -> None:
     packets[packet] = None
-    if len(packets) > _REMEMBERED:
+    if len(packets) > limit:
         del packets[next(iter(packets))]

@@ -40,7 +40,7 @@ from testbed.capture import CapturedRadio
 from testbed.emulated import EmulatedRadio
 from testbed.frame_trace import FrameTrace, outcome_of
 from testbed.hop_radio import HopRadio, Lateness
-from testbed.links import has_filters, make_link, refit
+from testbed.links import has_guessers, make_link, refit
 from testbed.lost_packets import LostPackets
 from testbed.medium import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario import MS, Scenario, Side, other
@@ -218,7 +218,7 @@ class StationProcess:
     def _watch_losses(self) -> None:
         """Have the losses told while packet filters guess at them; a real air does not tell of its own."""
         scheme = self._scheme
-        known = self._hearing is None and has_filters(self._scenario)
+        known = self._hearing is None and has_guessers(self._scenario)
         self._witness = (
             Witness(Octets(), scheme.name, scheme.repairs, self._losses.append, self._guesses.append) if known else None
         )

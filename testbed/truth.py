@@ -25,7 +25,7 @@ from tcpip.segment import FIN, RST, SYN, Flow
 from tcpip.sequence import MASK, unwrap
 
 MAX_FLOWS: Final = 128
-MAX_RANGES: Final = 1024
+MAX_RANGES: Final = 256
 #: octets below a guess that may be guessed yet
 _BEHIND: Final = 1 << 18
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)

@@ -16,7 +16,7 @@ from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from tcpip.access import Objects
 from testbed.errors import FadelabError
-from testbed.links import has_filters, make_link
+from testbed.links import has_guessers, make_link
 from testbed.lost_packets import LostPackets
 from testbed.medium import buffer_bytes, make_hop, make_rng
 from testbed.model.clock import Clock
@@ -59,8 +59,8 @@ class LinkNetwork:
         h2 = Host(clock, int(addresses.h2.ip), to_bas.send, make_rng(scenario.seed, "iss", "h2"))
         to_h1 = Wire(clock, h1.deliver, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
         to_h2 = Wire(clock, h2.deliver, rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS))
-        #: of packet filters' guesses, where there are any filters
-        self.judge = Judge() if has_filters(scenario) else None
+        #: of packet filters' guesses, where any makes some
+        self.judge = Judge() if has_guessers(scenario) else None
         #: where the scheme splits TCP connections
         self.splitter = self._splitter(to_h2.send, lambda packet: bas.send(packet))
         st = self._station("up", to_h1.send, judged)
