@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from hosts.bpf import cgroups
 from hosts.errors import HostError
 from hosts.ownership import Leftover, Process, Registry, RunRecord, end_processes, start_time
 
@@ -18,7 +19,7 @@ NOBODY = Process(pid=2**22 + 1, started=1)  # above the largest pid_max
 
 @pytest.fixture
 def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
-    """A registry of its own whose namespaces are plain files."""
+    """A registry of its own whose namespaces are plain files, on a machine without control groups."""
     (tmp_path / "run").mkdir()
     (tmp_path / "netns").mkdir()
 
@@ -26,6 +27,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
         (tmp_path / "netns" / name).unlink(missing_ok=True)
 
     monkeypatch.setattr(Registry, "remove_namespace", remove)
+    monkeypatch.setattr(cgroups, "names", dict)
     return Registry(tmp_path / "run", tmp_path / "netns")
 
 
