@@ -185,6 +185,19 @@ def test_after_so_many_tries_a_segment_is_its_senders(access: Access, scheme: st
 
 
 @by_access
+def test_local_timers_expire_at_ticks_of_a_clock(access: Access) -> None:
+    station = Base(access, "snoop", ticks=True)
+    # the first round trip ends at 20 ms
+    station.measure()
+    station.now = 250 * MS
+    packets = station.window(S[1])
+    # 450 ms is no tick
+    assert station.wait(349 * MS) == []
+    assert station.wait(MS) == packets
+    assert station.now == 600 * MS
+
+
+@by_access
 def test_many_expiries_in_a_row_wait_longer_and_longer_up_to_a_limit(access: Access) -> None:
     limits = Limits(tries=12)
     station = base(access, "snoop", limits=limits)
