@@ -4,7 +4,8 @@ Every folder `experiments/NAME` whose module has an object `PAPER` is a paper; `
 not import from there. A new paper is a new folder, and nothing else changes.
 
 Rules kept
-- A cell is one number of a paper: its name is a path (table2/cra/high/...), chosen by shell patterns.
+- A cell is one number of a paper: its name is a path (table2/cra/high/...), chosen by shell patterns. Several may be
+  numbers of the same runs.
 - Replication n of every cell has the seed base + n, so that cells compare under the same conditions (paired).
 - The same question gives the same answer, to the last digit, on however many processes.
 - A paper's figure beside ours: what cannot be measured, because it takes too long, is infinite on either side.
@@ -14,7 +15,7 @@ import importlib
 import math
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from statistics import fmean
@@ -49,6 +50,24 @@ class Cell:
     paper: Quartiles
     #: how often the paper measured it
     replications: int
+    #: its own, in a paper whose cells have different ones
+    unit: str = ""
+    #: which counter of a run it is; empty: the run's value
+    counter: str = ""
+    #: a median of ours agrees that differs by this share at most or, where it is given, by so much in the unit
+    near_share: float = 0.25
+    near_by: float | None = None
+
+    def agrees(self, ours: float) -> bool:
+        """Whether a median of ours is near the paper's."""
+        theirs = self.paper.median
+        if self.near_by is None or math.isinf(ours):
+            return near(ours, theirs, self.near_share)
+        return abs(ours - theirs) <= self.near_by
+
+    def sample(self, run: "Sample") -> "Sample":
+        """Return what a run is to this cell."""
+        return replace(run, value=run.counts[self.counter]) if self.counter else run
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +162,7 @@ class Paper(Protocol):
 
     @property
     def unit(self) -> str:
-        """Of all its cells, as in `s`."""
+        """Of all its cells, as in `s`; empty: each has its own."""
 
     @property
     def tier(self) -> str:
@@ -229,7 +248,10 @@ def reproduce(
     samples: list[list[Sample]] = [[] for _ in jobs]
     for batch, answer in zip(batches, call_all(_run, batches, workers=workers, done=count_runs), strict=True):
         samples[batch.job_index] += answer
-    results = (CellResult(cell, first_seed, tuple(samples[owner])) for cell, owner in zip(cells, owners, strict=True))
+    results = (
+        CellResult(cell, first_seed, tuple(cell.sample(run) for run in samples[owner]))
+        for cell, owner in zip(cells, owners, strict=True)
+    )
     return Results(name, tuple(results), tuple(settings))
 
 

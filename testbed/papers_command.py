@@ -17,13 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from testbed.errors import FadelabError
-from testbed.papers import CellResult, Finding, Paper, Quartiles, Results, Tally, chosen, find, near, papers, reproduce
+from testbed.papers import CellResult, Finding, Paper, Quartiles, Results, Tally, chosen, find, papers, reproduce
 from testbed.workers import cores
 
 #: on no terminal, how often progress is a line
 _TELL_S = 10.0
-#: ratios this close to one are green
-_NEAR = 0.25
 
 
 def show_papers() -> None:
@@ -131,6 +129,7 @@ def _cell(result: CellResult, paper: Paper) -> dict[str, Any]:
     return {
         "cell": result.cell.name,
         "tier": paper.tier,
+        "unit": result.cell.unit or paper.unit,
         "ours": _numbers(result.ours),
         "paper": _numbers(result.cell.paper),
         "ratio": result.ratio,
@@ -152,28 +151,30 @@ def _numbers(figure: Quartiles) -> dict[str, float | None]:
 def write(results: Results, paper: Paper, found: Sequence[Finding], folder: Path) -> list[Path]:
     """Write the document, one row per cell, and one row per replication; return the files."""
     files = [folder / name for name in ("results.json", "cells.csv", "replications.csv")]
+    # a unit that all cells have is in the headings, others are beside the cells
+    suffix, own = (f"_{paper.unit}", ()) if paper.unit else ("", ("unit",))
     files[0].write_text(json.dumps(document(results, paper, found), indent=1) + "\n")
     with files[1].open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(
             [
-                *("cell", "replications", "not_finished", "ratio"),
-                *(f"{side}_{name}_{paper.unit}" for side in ("ours", "paper") for name in ("p25", "median", "p75")),
+                *("cell", *own, "replications", "not_finished", "ratio"),
+                *(f"{side}_{name}{suffix}" for side in ("ours", "paper") for name in ("p25", "median", "p75")),
             ]
         )
         for result in results.cells:
             figures = [*asdict(result.ours).values(), *asdict(result.cell.paper).values()]
-            rows.writerow(
-                [result.cell.name, len(result.samples), result.unfinished, _short(result.ratio), *map(_short, figures)]
-            )
+            what = [result.cell.name, *([result.cell.unit] if own else [])]
+            rows.writerow([*what, len(result.samples), result.unfinished, _short(result.ratio), *map(_short, figures)])
     with files[2].open("w", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         names = sorted({name for result in results.cells for sample in result.samples for name in sample.counts})
-        rows.writerow(["cell", "seed", f"value_{paper.unit}", *names])
+        rows.writerow(["cell", *own, "seed", f"value{suffix}", *names])
         for result in results.cells:
             for seed, sample in enumerate(result.samples, result.first_seed):
                 counters = [sample.counts.get(name, "") for name in names]
-                rows.writerow([result.cell.name, seed, repr(sample.value), *counters])
+                what = [result.cell.name, *([result.cell.unit] if own else [])]
+                rows.writerow([*what, seed, repr(sample.value), *counters])
     return files
 
 
@@ -187,7 +188,7 @@ def _short(value: float | None) -> str:
 def table(results: Results, paper: Paper) -> Table:
     """A row per cell: ours, the paper's, and how they compare."""
     grid = Table(
-        title=f"{results.paper}, tier {paper.tier}: medians, {paper.unit}",
+        title=f"{results.paper}, tier {paper.tier}: medians{paper.unit and f', {paper.unit}'}",
         title_style="bold",
         header_style="bold",
         box=box.SIMPLE_HEAD,
@@ -196,12 +197,14 @@ def table(results: Results, paper: Paper) -> Table:
     )
     cut = any(result.unfinished for result in results.cells)
     grid.add_column("cell", no_wrap=True)
-    for heading in ("ours", "quartiles", "paper", "ratio", "runs", *(("cut",) if cut else ())):
+    own = () if paper.unit else ("unit",)
+    for heading in (*own, "ours", "quartiles", "paper", "ratio", "runs", *(("cut",) if cut else ())):
         grid.add_column(heading, justify="right", no_wrap=True)
     for result in results.cells:
         ours = result.ours
         grid.add_row(
             result.cell.name,
+            *([result.cell.unit] if own else []),
             _number(ours.median),
             _spread(ours),
             _number(result.cell.paper.median),
@@ -221,11 +224,11 @@ def _spread(figure: Quartiles) -> str:
 def _number(value: float) -> str:
     if math.isinf(value):
         return "never"
-    return f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
 
 
 def _ratio(result: CellResult) -> Text:
-    style = "green" if near(result.ours.median, result.cell.paper.median, _NEAR) else "red"
+    style = "green" if result.cell.agrees(result.ours.median) else "red"
     return Text("" if result.ratio is None else f"{result.ratio:.2f}", style=style)
 
 

@@ -6,6 +6,7 @@ TCP stands in for another.
 """
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -32,17 +33,21 @@ from testbed.store import RunFolder, run_stem
 #: how often progress is shown at most
 _SHOW_S = 0.05
 _NOBODY = Onlookers()
+
+Begun = Callable[[LinkNetwork, Traffic], None]
 #: after this long both clocks of a 4.4BSD tick together again (500 and 200 ms)
 _CLOCKS_NS = 1_000_000_000
 
 
-def simulate(scenario: Scenario, watch: Watch | None = None) -> Summary:
+def simulate(scenario: Scenario, watch: Watch | None = None, begun: Begun = lambda network, traffic: None) -> Summary:
     """Return the result of a scenario in virtual time; nothing is kept, and `watch` sees its TCP flows.
+
+    `begun` is called at the run's time 0, for looking at what `watch` does not see.
 
     Raises FadelabError in one line for what tier `model` cannot do.
     """
     check_model(scenario)
-    return _Simulation(scenario, watch=watch).run()
+    return _Simulation(scenario, watch=watch, begun=begun).run()
 
 
 def run_model(
@@ -103,11 +108,13 @@ class _Simulation:
         scenario: Scenario,
         *,
         watch: Watch | None = None,
+        begun: Begun = lambda network, traffic: None,
         recorder: "_Recorder | None" = None,
         traces: "_Traces | None" = None,
     ) -> None:
         self._scenario = scenario
         self._watch = watch
+        self._begun = begun
         self._recorder = recorder
         self._traces = traces
         self._epoch = 0
@@ -141,6 +148,7 @@ class _Simulation:
                     clock.at(epoch + int(seconds * 1e9), self._mark, None, OBSERVER)
         if recorder is not None:
             recorder.begin(network, traffic, epoch)
+        self._begun(network, traffic)
         clock.run(until=epoch + round(scenario.limit_s * 1e9))
         until_ns = clock.now - epoch
         self._mark(None)

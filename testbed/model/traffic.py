@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from hosts.tcp.config import TcpConfig
+from hosts.tcp.connection import Connection
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, sender_of
 from hosts.workloads import Host as HostName
 from tcpip.segment import Segment
@@ -84,6 +85,10 @@ class Traffic:
     def nbytes(self) -> int:
         """Payload octets received until now, all flows together."""
         return sum(counter.nbytes for counter in self._counters.values())
+
+    def sending(self) -> list[Connection]:
+        """The connections on which data is being sent."""
+        return [sender.connection for sender in self._senders.values() if isinstance(sender, StreamSender)]
 
     def stop(self) -> None:
         """End what still runs; its ends report."""

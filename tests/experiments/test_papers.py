@@ -196,7 +196,7 @@ def test_json_is_one_document(made_up: MadeUp, capsys: pytest.CaptureFixture[str
     assert document.keys() == {"paper", "title", "tier", "unit", "settings", "cells", "summary"}
     half, never = document["cells"]
     assert half.keys() == {
-        *("cell", "tier", "ours", "paper", "ratio", "replications", "seeds", "not_finished"),
+        *("cell", "tier", "unit", "ours", "paper", "ratio", "replications", "seeds", "not_finished"),
         *("paper_not_finished", "means"),
     }
     assert (half["cell"], half["replications"], half["seeds"]) == ("table2/half", 5, [3, 7])
