@@ -255,7 +255,7 @@ def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("nothing",), "no paper 'nothing': choose from slacp"),
+        (("nothing",), "no paper 'nothing': choose from comparison, slacp"),
         (("slacp", "--only", "table9/*"), "no cell matches 'table9/*': there are table2/cra/none/ref/1x1MB/none to "),
         (("slacp", "--set", "mtu"), "--set mtu: must be key=value"),
         (("slacp", "--set", "link.scheem=1"), "unknown key (did you mean scheme?)"),

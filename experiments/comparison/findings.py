@@ -1,0 +1,74 @@
+"""Ours against the paper's: what agrees, and where it does not.
+
+Rules kept
+- A finding counts only what was computed, and says of how many.
+- Schemes are ranked within a setting, all twelve together; two that the paper has within 5 % of one another may be in
+  any order, and so may two that we have so close.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+
+from experiments.comparison.cells import FAMILIES, METRICS, SETTINGS, Case
+from testbed.papers import CellResult, Finding, Results, Tally
+
+#: throughputs this close are no difference
+TIED = 0.05
+_WORDS = {
+    "throughput": "throughput within 20 %",
+    "wireless": "wireless goodput within 2 points",
+    "wired": "wired goodput within 2 points",
+}
+
+
+def findings(results: Results) -> list[Finding]:
+    """Return everything that can be said of these cells."""
+    found: list[Finding] = [*_agreement(results.cells)]
+    found += _ranking(results.medians())
+    return found
+
+
+def _agreement(cells: Sequence[CellResult]) -> Iterator[Tally]:
+    """How many medians are near the paper's, by table and metric."""
+    for table in FAMILIES:
+        for metric in METRICS:
+            part = [
+                result
+                for result in cells
+                if result.cell.name.startswith(f"table{table}/") and result.cell.name.endswith(f"/{metric}")
+            ]
+            if part:
+                yield _tally(f"table{table}/{metric}", f"table {table}: {_WORDS[metric]}", part)
+    for place, label in (("table5", "table 5"), ("figure12", "figure 12")):
+        part = [result for result in cells if result.cell.name.startswith(f"{place}/")]
+        if part:
+            yield _tally(f"{place}/throughput", f"{label}: {_WORDS['throughput']}", part)
+
+
+def _tally(name: str, label: str, part: Sequence[CellResult]) -> Tally:
+    misses = tuple(result.cell.name for result in part if not result.cell.agrees(result.ours.median))
+    return Tally(name, label, len(part) - len(misses), len(part), misses)
+
+
+def _ranking(medians: Mapping[str, tuple[float, float]]) -> Iterator[Tally]:
+    """How many pairs of schemes have the paper's order, by setting."""
+    for setting in SETTINGS:
+        known = {
+            scheme: medians[name]
+            for table, schemes in FAMILIES.items()
+            for scheme in schemes
+            if (name := Case(f"table{table}", scheme, setting).name) in medians
+        }
+        pairs = [
+            (slow, fast)
+            for one, other in combinations(known, 2)
+            for slow, fast in [sorted((one, other), key=lambda scheme: known[scheme][1])]
+            if known[slow][1] < known[fast][1] * (1 - TIED)
+        ]
+        if pairs:
+            for name, words, apart in (("ranking", "", 0.0), ("ranking_but_ties", ", ours within 5 % as well", TIED)):
+                wrong = tuple(
+                    f"{slow} before {fast}" for slow, fast in pairs if known[slow][0] * (1 - apart) >= known[fast][0]
+                )
+                label = f"{setting}: pairs of schemes in the paper's order, any order within 5 %{words}"
+                yield Tally(f"{setting}/{name}", label, len(pairs) - len(wrong), len(pairs), wrong)
