@@ -120,8 +120,6 @@ class TcpProfile:
     initcwnd: int | None = None
     quickack: bool = False
     delayed_ack: bool = False
-    #: the largest window a connection offers (route attribute `window`); None: what its buffer allows
-    window: int | None = None
 
     @property
     def saves_metrics(self) -> bool:
@@ -207,13 +205,21 @@ def user_profile(name: str) -> UserProfile | None:
         raise HostError(f"no userspace TCP {name!r}: choose from {choices}") from None
 
 
-def kernel_profile(name: str, window: int | None = None) -> TcpProfile:
+def kernel_profile(name: str, receive_buffer: int | None = None) -> TcpProfile:
     """The kernel's settings on a host that speaks the TCP of that name: with a userspace TCP the kernel's lies idle.
 
-    `window` is the largest one its connections offer, None: what their buffers allow. Raises HostError as `profile`
-    does.
+    `receive_buffer` is in octets of payload, None: it tunes itself. As for SO_RCVBUF (socket(7)) the kernel takes twice
+    as much memory, and what of it becomes the window depends on how full its packets are: somewhat more than asked.
+    Raises HostError as `profile` does.
     """
-    return replace(profile(name), window=window) if user_profile(name) is None else PROFILES["reno"]
+    if user_profile(name) is not None:
+        return PROFILES["reno"]
+    chosen = profile(name)
+    if receive_buffer is None:
+        return chosen
+    memory = 2 * receive_buffer
+    fixed = {"tcp_moderate_rcvbuf": "0", "tcp_rmem": f"{min(4096, memory)} {memory} {memory}"}
+    return replace(chosen, sysctls=MappingProxyType({**chosen.sysctls, **fixed}))
 
 
 def apply(namespace: str, profile: TcpProfile) -> None:
@@ -260,8 +266,7 @@ def applied_here(profile: TcpProfile) -> Iterator[None]:
 
 
 def read_back(namespace: str) -> dict[str, str]:
-    """The present values of all settings profiles write, and of the default route cc_algo, initcwnd, quickack,
-    window."""
+    """The present values of all settings profiles write, and of the default route cc_algo, initcwnd, quickack."""
     return run_in(namespace, _read_here)
 
 
@@ -272,8 +277,6 @@ def _apply_here(profile: TcpProfile) -> None:
         metrics["initcwnd"] = profile.initcwnd
     if profile.quickack:
         metrics["quickack"] = 1
-    if profile.window is not None:
-        metrics["window"] = profile.window
     _replace_default_route(metrics)
 
 
@@ -322,7 +325,7 @@ def _missing_congestion_control(wanted: str) -> str:
 def _default_route_metrics(ip: "IPRoute") -> dict[str, int | str]:
     found: dict[str, int | str] = {}
     for route in ip.get_default_routes(family=socket.AF_INET, table=_MAIN_TABLE):
-        for name in ("cc_algo", "initcwnd", "quickack", "window"):
+        for name in ("cc_algo", "initcwnd", "quickack"):
             value = route.get(("metrics", name))
             if value is not None:
                 found[name] = value

@@ -474,7 +474,7 @@ class Scenario(Part):
     tcp: str = "cubic"
     #: that of h2, where it speaks another one
     tcp_h2: str | None = None
-    #: the largest window the hosts' TCP offers; of our own, what it can hold of what has come; None: the profile's
+    #: what the hosts' TCP can hold of what has come, and about the largest window it offers; None: the profile's
     receive_buffer_bytes: Bytes | None = None
     link: LinkOptions = LinkOptions()
     channel: Channel

@@ -134,11 +134,12 @@ def test_a_profile_is_applied_and_read_back(net: Network, name: str) -> None:
     assert values.get("quickack") == ("1" if profile.quickack else None)
 
 
-def test_a_window_is_applied_and_goes_with_the_next_profile(net: Network) -> None:
+def test_a_receive_buffer_is_applied_and_goes_with_the_next_profile(net: Network) -> None:
     profiles.apply(net.namespaces["h1"], profiles.kernel_profile("reno", 32_768))
-    assert profiles.read_back(net.namespaces["h1"])["window"] == "32768"
+    values = profiles.read_back(net.namespaces["h1"])
+    assert (values["tcp_rmem"], values["tcp_moderate_rcvbuf"]) == ("4096 65536 65536", "0")
     profiles.apply(net.namespaces["h1"], profiles.kernel_profile("reno"))
-    assert "window" not in profiles.read_back(net.namespaces["h1"])
+    assert profiles.read_back(net.namespaces["h1"])["tcp_rmem"].endswith(" 16777216")
 
 
 def test_what_the_kernel_lacks_is_named(net: Network) -> None:
