@@ -164,6 +164,7 @@ class Proxy:
             return
         pair = _Pair(self, near, far, wireless=near if from_mobile else far)
         self._pairs[pair] = None
+        pair.look()
         if not self._looking:
             self._looking = True
             self.loop.call_at(self.loop.now() + _LOOK_NS, self._look)
@@ -221,7 +222,6 @@ class _Pair:
         self._peak_bytes = 0
         self._over = False
         near.moved = far.moved = self._moved
-        self._moved()
 
     def add_to(self, counters: SplitCounters) -> None:
         """Count what this pair has done."""
