@@ -30,7 +30,7 @@ class Parameter(NamedTuple):
 #: what the scenarios of all cells have in common
 SCENARIO: tuple[Parameter, ...] = (
     Parameter("mtu", 1440, "paper", "1400-byte data packets, read as 1400 octets of data"),
-    Parameter("channel.rate_bps", 1_548_000, "ours", "1.5 Mbps of TCP data without errors, as the paper measured: WaveLAN's 2 Mbps less what its MAC takes"),
+    Parameter("channel.rate_bps", 1_548_000, "ours", "without errors 1.5 Mbps of TCP data, as in the paper"),
     Parameter("channel.delay_ms", 0.3, "ours", "with a packet's time and the Ethernet's an RTT of 10 ms"),
     Parameter("link.ip_queue_bytes", 128_000, "ours", "no queue overflows"),
     Parameter("limit_s", 7_200, "ours", "far longer than any transfer"),
@@ -44,7 +44,7 @@ SETTINGS: Mapping[str, tuple[Parameter, ...]] = MappingProxyType(
             Parameter("wired.delay_ms", 0.1, "ours", "one segment"),
         ),
         "wan": (
-            Parameter("wired.rate_bps", 1_413_000, "ours", "1.35 Mbps of TCP data without errors, as the paper measured"),
+            Parameter("wired.rate_bps", 1_413_000, "ours", "without errors 1.35 Mbps of TCP data"),
             Parameter("wired.delay_ms", 59, "ours", "an RTT of 135 ms"),
         ),
         "8k": (Parameter("receive_buffer_bytes", 8_192, "paper", "8 KB of 1024 octets"),),

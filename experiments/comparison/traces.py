@@ -62,6 +62,7 @@ class Trace:
     sender: Sender = field(default_factory=Sender)
     wireless: Sender = field(default_factory=Sender)
     _iss: dict[bool, int] = field(default_factory=dict)
+    #: by octet: how often the fixed host has sent a segment, and the air has carried what it sent
     _sent: dict[int, int] = field(default_factory=dict)
     _carried: dict[int, int] = field(default_factory=dict)
     _epoch: int = 0
@@ -92,8 +93,10 @@ class Trace:
             return
         octet = self._octet(segment, wired=False)
         self.air.append((now * 1e-9, octet))
-        self._carried[octet] = count = self._carried.get(octet, 0) + 1
-        if count > self._sent.get(octet, 0):
+        carried = self._carried.get(octet, 0)
+        if carried < self._sent.get(octet, 0):
+            self._carried[octet] = carried + 1
+        else:
             self.local.append(now * 1e-9)
 
     def _octet(self, segment: Segment, *, wired: bool) -> int:
