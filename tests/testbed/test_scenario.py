@@ -246,6 +246,15 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "tcp_h2 'cubic' cannot run on tier model",
         "sack-ecn",
     ),
+    "a congestion control of the kernel's for a flow of ours": (
+        {
+            **MINIMAL,
+            "tcp": "user:sack",
+            "workloads": [{"kind": "bulk", "bytes": 1000, "congestion_control": "reno"}],
+        },
+        "workloads.0.congestion_control is the kernel's",
+        "the sender's tcp 'user:sack' is our own: leave it out",
+    ),
     "unknown tier": ({**MINIMAL, "tier": "moon"}, "tier", "'emulated'"),
     "unknown model": (with_channel(errors="worst"), "channel.errors", "'worst' is unknown: choose from 'none'"),
     "unknown model down": (with_channel(down={"errors": "worst"}), "channel.down.errors", "'worst' is unknown"),
