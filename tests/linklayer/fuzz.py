@@ -222,6 +222,8 @@ class Checked:
             to_link.append(frame.payload)
         while (found := link.poll_packet()) is not None:
             to_ip.append(found[0])
+        while link.poll_given_up() is not None:
+            pass
         poll_guess = getattr(link, "poll_guess", None)
         if poll_guess is not None:
             while (guess := poll_guess()) is not None:
