@@ -226,7 +226,11 @@ class Snoop:
             if flow is not None:
                 if segment.flags & RST or segment.flags & (SYN | ACK) == SYN:
                     self._forget(key)
-                elif segment.flags & ACK and not segment.flags & SYN and not self._take_ack(flow, segment, now):
+                elif segment.flags & SYN:
+                    ack = unwrap(segment.ack, flow.high)
+                    if flow.una is None and ack <= flow.high:
+                        flow.una = ack
+                elif segment.flags & ACK and not self._take_ack(flow, segment, now):
                     self.counters.suppressed_dupacks += 1
                     return
                 if self._suppresses and segment.sack:
@@ -314,9 +318,8 @@ class Snoop:
     # -- data towards the mobile end -------------------------------------------------------------------------
 
     def _begin(self, syn: Segment, now: int) -> None:
-        """Take the start of a connection."""
+        """Take the start of a connection; where it begins is believed when the mobile end says so, too."""
         flow = self._use(syn.flow, syn.seq + 1, now)
-        flow.una = flow.high
         flow.high += syn.length
         flow.permits_smart = permits_smart(syn)
 

@@ -435,6 +435,27 @@ def test_a_new_connection_of_the_same_name_begins_anew(make: Make, scheme: str) 
     assert set(s.repaired) == {1}
 
 
+@snoops
+def test_a_forged_syn_makes_no_dupack_of_a_new_ack(make: Make, scheme: str) -> None:
+    s = flowing(make(scheme))
+    s.data(1, 2, 3)
+    s.from_ip(Segment(DOWN, s.octet(2) - 1 & MASK, 0, SYN, 60_000, syn=SynOptions(1460)))
+    s.data(4, 5)
+    assert s.ack(2) == [True]
+
+
+@snoops
+def test_the_first_dupacks_of_a_connection_are_held_back(make: Make, scheme: str) -> None:
+    """The window of a SYN-ACK is of another scale: what repeats its number repeats all that is known."""
+    s = make(scheme)
+    s.from_ip(Segment(DOWN, s.octet(0) - 1 & MASK, 0, SYN, 60_000, syn=SynOptions(1460, 7)))
+    assert s.ack(0, flags=SYN | ACK, window=65_535) == [True]
+    s.data(0, 1, 2, 3)
+    assert s.ack(0, times=3) == [False] * 3
+    assert s.repaired == [0]
+    assert s.ack(4) == [True]
+
+
 @local
 def test_after_both_fins_nothing_is_repaired(make: Make, scheme: str) -> None:
     s = flowing(make(scheme))
