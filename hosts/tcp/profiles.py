@@ -49,8 +49,8 @@ _ENHANCED = replace(
     # DAASS lasts for half of it
     receive_buffer=1 << 18,
 )
-#: COMPARISON's hosts: BSD/OS, a 4.4BSD. IW 1 and the initial 6 s are 4.4BSD's. Windows grow by RFC 5681: three ways in
-#: which 4.4BSD lets them grow faster are in TcpConfig, and nobody knows which of them BSD/OS had left (docs/tcp.md).
+#: COMPARISON's hosts: BSD/OS, a 4.4BSD. IW 1 and the initial 6 s are 4.4BSD's. Two more ways in which 4.4BSD lets
+#: windows grow faster are in TcpConfig, and nobody knows which of them BSD/OS had left (docs/tcp.md).
 _BSD = TcpConfig(
     recovery="reno",
     initial_window=1,
@@ -58,6 +58,7 @@ _BSD = TcpConfig(
     careful_timer=True,
     one_reduction_per_window=False,
     halve_window=True,
+    slow_start_at_ssthresh=True,
     window_scaling=False,
     timestamps=False,
     delayed_ack_ns=200 * MS,
