@@ -91,7 +91,7 @@ def _plot_throughput(cases: Cases, target: Path) -> None:
         axis.set_ylim(0, 1.7)
         _dress(axis)
     grid.flat[-1].set_xticks(range(len(_schemes())), [scheme for _, scheme in _schemes()], rotation=30, ha="right")
-    _legend(figure, "COMPARISON, tables 2 to 4: throughput")
+    _legend(figure, "COMPARISON, tables 2 to 4: throughput\nours filled, with quartiles; the paper's hollow")
     _save(figure, target)
 
 
@@ -141,7 +141,7 @@ def _plot_goodput(cases: Cases, target: Path) -> None:
     first = grid.flat[0]
     first.set_yticks(range(len(_schemes())), [scheme for _, scheme in _schemes()])
     first.invert_yaxis()
-    _legend(figure, "COMPARISON, tables 2 to 4: goodput; circles: wireless, squares: wired")
+    _legend(figure, "COMPARISON, tables 2 to 4: goodput\ncircles: wireless, squares: wired; the paper's hollow")
     _save(figure, target)
 
 
@@ -210,7 +210,7 @@ def _legend(figure: "Figure", title: str) -> None:
 
     patches = [Patch(color=colour, label=_FAMILY_WORDS[table]) for table, colour in _FAMILY_COLOURS.items()]
     figure.legend(handles=patches, frameon=False, loc="outside lower center", ncols=3, fontsize=9)
-    figure.suptitle(f"{title}\nours filled, with quartiles; the paper's hollow", fontweight="bold", fontsize=11)
+    figure.suptitle(title, fontweight="bold", fontsize=11)
 
 
 def _plot_traces(title: str, seen: Mapping[str, Trace], target: Path) -> None:
@@ -230,7 +230,8 @@ def _plot_traces(title: str, seen: Mapping[str, Trace], target: Path) -> None:
     ]
     figure, grid = plt.subplots(2, len(columns), figsize=(12, 7), layout="constrained", sharex="col", sharey="row")
     for (name, segments, sender, local), (above, below) in zip(columns, grid.T, strict=True):
-        _draw_window(above, sender)
+        # what the base station's own connection crosses is the air alone
+        _draw_window(above, sender, None if segments is seen[name.split(",")[0]].air else _WAN_BDP_BYTES)
         above.set_title(name, loc="left", fontsize=10)
         _draw_segments(below, segments, {"local": local, "fast": sender.fast_retransmits, "timeout": sender.timeouts})
         below.set_xlabel("time (s)")
@@ -239,18 +240,25 @@ def _plot_traces(title: str, seen: Mapping[str, Trace], target: Path) -> None:
     grid[1, 0].set_ylabel("sequence number (MB)")
     grid[1, 0].set_ylim(0, 10.6)
     grid[1, 0].set_yticks(range(0, 9, 2))
-    handles, labels = grid[1, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=4, fontsize=9)
+    marks = {
+        label: handle
+        for axis in grid[1]
+        for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)
+        if len(handle.get_xdata())
+    }
+    figure.legend(list(marks.values()), list(marks), frameon=False, loc="outside lower center", ncols=4, fontsize=9)
     figure.suptitle(f"COMPARISON: {title}", fontweight="bold", fontsize=11)
     _save(figure, target)
 
 
-def _draw_window(axis: "Axes", sender: Sender) -> None:
+def _draw_window(axis: "Axes", sender: Sender, bdp_bytes: int | None) -> None:
     times = [time for time, _ in sender.cwnd]
     axis.plot(times, [min(nbytes / 1024, 64) for _, nbytes in sender.cwnd], color=COLOURS[0], linewidth=0.9)
-    axis.axhline(_WAN_BDP_BYTES / 1024, color="0.5", linewidth=0.8, linestyle=(0, (4, 4)), zorder=0)
-    axis.annotate("bandwidth x delay", (0.99, _WAN_BDP_BYTES / 1024), (0, 2), xycoords=("axes fraction", "data"),
-                  textcoords="offset points", ha="right", fontsize=7, color="0.4")  # fmt: skip
+    if bdp_bytes is not None:
+        height = bdp_bytes / 1024
+        axis.axhline(height, color="0.5", linewidth=0.8, linestyle=(0, (4, 4)), zorder=0)
+        axis.annotate("bandwidth x delay", (0.99, height), (0, 2), xycoords=("axes fraction", "data"),
+                      textcoords="offset points", ha="right", fontsize=7, color="0.4")  # fmt: skip
     _dress(axis)
 
 
