@@ -20,8 +20,9 @@ from testbed.errors import FadelabError
 from testbed.papers import CellResult, Finding, Paper, Quartiles, Results, Tally, chosen, find, papers, reproduce
 from testbed.workers import cores
 
-#: on no terminal, how often progress is a line
+#: on no terminal, how often progress is a line, and how wide the table may be
 _TELL_S = 10.0
+_WIDTH = 120
 
 
 def show_papers() -> None:
@@ -71,6 +72,9 @@ def run(
         print(json.dumps(document(results, paper, found)))
         return
     console = Console()
+    if not console.is_terminal:
+        # a file has room for whole names
+        console = Console(width=_WIDTH)
     console.print(table(results, paper))
     for finding in found:
         console.print(_in_words(finding), highlight=False, soft_wrap=True)
