@@ -73,7 +73,8 @@ class Agent:
         self._udp_receivers: list[tuple[UdpReceiver, OnOffUdp]] = []
         self._paused = False
         again_s = config.get("again_s")
-        #: how long after its connection has broken a bulk without a size begins again; None: never
+        #: how long after its connection has broken a bulk without a size begins again, and one with a size whose peer was
+        #: not there; None: never
         self._again_ns = None if again_s is None else int(again_s * 1e9)
         try:
             for work in self._receive:
@@ -238,7 +239,8 @@ class Agent:
         self._active[flow] = self._tcp.send(transfer, self._paused, done)
 
     def _sent(self, work: Workload, port: int, flow: str, index: int, result: Result) -> None:
-        if self._again_ns is not None and isinstance(work, Bulk) and self._goes_on(work, result):
+        again = self._goes_on(work, result) or self._found_nobody(work, result)
+        if self._again_ns is not None and isinstance(work, Bulk) and again:
             self._active.pop(flow, None)
             say({"broken": {"flow": flow, "error": result["error"]}})
             self.loop.call_at(self.loop.now() + self._again_ns, partial(self._connect, work, port, flow, index + 1))
@@ -253,6 +255,12 @@ class Agent:
         if self._again_ns is None or not isinstance(work, Bulk) or work.bytes is not None or work.duration_s is None:
             return False
         return result["error"] not in (None, "stopped") and self.loop.now() < self._at(work.start_s + work.duration_s)
+
+    def _found_nobody(self, work: Workload, result: Result) -> bool:
+        """Whether the peer of a transfer without a time limit was not there yet."""
+        if not isinstance(work, Bulk) or work.duration_s is not None or result["error"] == "stopped":
+            return False
+        return result["error"] is not None and result["connected_ns"] is None
 
     def _finished(self, role: str, work: Workload, flow: str, index: int, key: object, result: Result) -> None:
         self._active.pop(key, None)

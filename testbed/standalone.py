@@ -100,7 +100,8 @@ def run_host(
 ) -> None:
     """Be one host, in the namespace we are in, until its work is done, `seconds` have passed, Ctrl-C or SIGTERM.
 
-    Workloads limited by time alone go on as long as the host does, and begin again when their connection breaks.
+    Workloads limited by time alone go on as long as the host does, and begin again when their connection breaks; a
+    transfer limited by size begins when its peer is there.
     `tick` is called about ten times a second. Closes `sink`. Raises ChildError or HostError, in one line.
     """
     tcp = scenario.tcp_of(host)
