@@ -73,8 +73,8 @@ class Agent:
         self._udp_receivers: list[tuple[UdpReceiver, OnOffUdp]] = []
         self._paused = False
         again_s = config.get("again_s")
-        #: how long after its connection has broken a bulk without a size begins again, and one with a size whose peer was
-        #: not there; None: never
+        #: how long after its connection has broken a bulk without a size begins again, and one with a size that found
+        #: nobody; None: never
         self._again_ns = None if again_s is None else int(again_s * 1e9)
         try:
             for work in self._receive:

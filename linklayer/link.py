@@ -98,7 +98,7 @@ class Description:
     intact: bool
 
 
-def _no_filters(end: End, access: Access) -> tuple[Filter, ...]:
+def _no_filters(end: End, access: Access, options: Any) -> tuple[Filter, ...]:
     return ()
 
 
@@ -125,8 +125,8 @@ class Scheme:
     describe: Callable[[bytes], Description]
     #: what captures call its frames: the number of a LINKTYPE_USER (wireshark/)
     link_type: int
-    #: the packet filters of an end, outermost first
-    filters: Callable[[End, Access], tuple[Filter, ...]] = _no_filters
+    #: the packet filters of an end, outermost first; options are the filters' own, or None for their defaults
+    filters: Callable[[End, Access, Any], tuple[Filter, ...]] = _no_filters
     #: whether they send packets again: then a lost frame is a lost packet only if no other one brings it across
     resends: bool = False
     #: the userspace TCP of the wireless side, where the base station splits TCP connections in two

@@ -1,12 +1,12 @@
 """The link schemes by name. A new scheme is a module beside this one and a line here."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
 from linklayer import plain
 from linklayer.filters.filter import End, Filter
-from linklayer.filters.snoop import Snoop
+from linklayer.filters.snoop import Limits, Snoop
 from linklayer.filters.tagger import Tagger
 from linklayer.link import Scheme
 from linklayer.slacp import Counting, ReedSolomon, Slacp, SlacpConfig, wire, words
@@ -55,31 +55,47 @@ SPLIT_SMART = replace(
     name="split-smart",
     summary="split, with SMART on the wireless side",
     split="smart",
-    filters=lambda end, access: () if end == "base" else (Tagger(access),),
+    filters=lambda end, access, options: () if end == "base" else (Tagger(access),),
 )
 
 
-def _ll(end: End, access: Access) -> tuple[Filter, ...]:
-    return (Snoop(access, suppresses=False, selective=False),) if end == "base" else ()
+def _base_station(suppresses: bool, selective: bool) -> Callable[[End, Access, Limits | None], tuple[Filter, ...]]:
+    """Return what makes the filters of one of Snoop's schemes."""
 
+    def filters(end: End, access: Access, limits: Limits | None) -> tuple[Filter, ...]:
+        if end == "base":
+            return (Snoop(access, suppresses=suppresses, selective=selective, limits=limits),)
+        return (Tagger(access),) if selective else ()
 
-def _ll_smart(end: End, access: Access) -> tuple[Filter, ...]:
-    return (Snoop(access, suppresses=False, selective=True),) if end == "base" else (Tagger(access),)
-
-
-def _snoop(end: End, access: Access) -> tuple[Filter, ...]:
-    return (Snoop(access, suppresses=True, selective=False),) if end == "base" else ()
-
-
-def _snoop_smart(end: End, access: Access) -> tuple[Filter, ...]:
-    return (Snoop(access, suppresses=True, selective=True),) if end == "base" else (Tagger(access),)
+    return filters
 
 
 #: frames of none, and a packet filter in front
-LL = replace(NONE, name="ll", summary="the base station sends TCP segments again", filters=_ll, resends=True)
-LL_SMART = replace(LL, name="ll-smart", summary="ll, with selective ACKs", filters=_ll_smart)
-SNOOP = replace(LL, name="snoop", summary="ll, and TCP is spared the dupacks", filters=_snoop)
-SNOOP_SMART = replace(LL, name="snoop-smart", summary="snoop, with selective ACKs", filters=_snoop_smart)
+LL = replace(
+    NONE,
+    name="ll",
+    summary="the base station sends TCP segments again",
+    filters=_base_station(suppresses=False, selective=False),
+    resends=True,
+)
+LL_SMART = replace(
+    LL,
+    name="ll-smart",
+    summary="ll, with selective ACKs",
+    filters=_base_station(suppresses=False, selective=True),
+)
+SNOOP = replace(
+    LL,
+    name="snoop",
+    summary="ll, and TCP is spared the dupacks",
+    filters=_base_station(suppresses=True, selective=False),
+)
+SNOOP_SMART = replace(
+    LL,
+    name="snoop-smart",
+    summary="snoop, with selective ACKs",
+    filters=_base_station(suppresses=True, selective=True),
+)
 
 SCHEMES: Mapping[str, Scheme] = MappingProxyType(
     {scheme.name: scheme for scheme in (NONE, SLACP, LL, LL_SMART, SNOOP, SNOOP_SMART, SPLIT, SPLIT_SMART)}

@@ -45,7 +45,7 @@ def _filters(scenario: Scenario, end: End, access: Access) -> tuple[Filter, ...]
     """The packet filters of an end, outermost first."""
     scheme = SCHEMES[scenario.link.scheme]
     # the marker is next to the link, where it sees all that others put there
-    return (*scheme.filters(end, access), *_eln_filters(scenario, end, access))
+    return (*scheme.filters(end, access, scenario.link.snoop.limits()), *_eln_filters(scenario, end, access))
 
 
 def _eln_filters(scenario: Scenario, end: End, access: Access) -> tuple[Filter, ...]:

@@ -14,6 +14,7 @@ from hosts.profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, check_ports
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
+from linklayer.filters.snoop import Limits
 from linklayer.schemes import SCHEMES
 from linklayer.slacp import ChannelOptions, SlacpConfig
 
@@ -123,6 +124,29 @@ class SlacpOptions(Part):
         )
 
 
+class SnoopOptions(Part):
+    """The base station's options, of `ll`, `snoop` and both with SMART."""
+
+    #: dupacks that ask for a segment, where only cumulative ACKs speak
+    dupacks: int = Field(default=2, ge=1)
+    timeout_ms: Positive = 200
+    #: 0: the local timers are exact
+    tick_ms: NotNegative = 0
+    tries: int = Field(default=10, ge=1)
+    #: per flow
+    cache_bytes: Bytes = 1 << 20
+
+    def limits(self) -> Limits:
+        """Return the filter's own."""
+        return Limits(
+            dupacks=self.dupacks,
+            min_timeout_ns=round(self.timeout_ms * MS),
+            tick_ns=round(self.tick_ms * MS),
+            tries=self.tries,
+            flow_bytes=self.cache_bytes,
+        )
+
+
 class FastOptions(Part):
     """Which packets go without ARQ."""
 
@@ -139,6 +163,7 @@ class LinkOptions(Part):
     ip_queue_bytes: Bytes = 64_000
     slacp: SlacpOptions = SlacpOptions()
     fast: FastOptions = FastOptions()
+    snoop: SnoopOptions = SnoopOptions()
     #: who marks ACKs of segments lost by corruption (docs/filters.md): each end, for what it has sent itself; the base
     #: station alone, for both directions
     eln: Literal["none", "ends", "base"] = "none"

@@ -33,6 +33,8 @@ SCENARIO: tuple[Parameter, ...] = (
     Parameter("channel.rate_bps", 1_548_000, "ours", "without errors 1.5 Mbps of TCP data, as in the paper"),
     Parameter("channel.delay_ms", 0.3, "ours", "with a packet's time and the Ethernet's an RTT of 10 ms"),
     Parameter("link.ip_queue_bytes", 128_000, "ours", "no queue overflows"),
+    Parameter("link.snoop.timeout_ms", 200, "paper", "the least local timeout"),
+    Parameter("link.snoop.tick_ms", 200, "ours", "the paper's granularity of 200 ms, read as a clock's"),
     Parameter("limit_s", 7_200, "ours", "far longer than any transfer"),
 )
 

@@ -48,9 +48,8 @@ class Limits:
     dupacks: int = 2
     #: COMPARISON section 2.2: the least local timeout
     min_timeout_ns: int = 200 * _MS
-    #: the clock of the local timers: one expires at the first tick when its time is up (section 2.2: a granularity of
-    #: 200 ms, so that timers cost little)
-    tick_ns: int = 200 * _MS
+    #: the clock of the local timers: one expires at the first tick when its time is up; 0: exact
+    tick_ns: int = 0
     #: expiries without a round-trip time after which the timeout doubles with each further one, and how often at most:
     #: five of 200 ms are the least timeout of a TCP (RFC 6298 section 2.4)
     steady_expiries: int = 5
@@ -285,8 +284,9 @@ class Snoop:
             return None
         # what came before a segment may have been slow to come; a repair goes before all else
         since = head.sent_at if head.repairs else max(head.sent_at, flow.progress_at)
+        at = since + self._timeout_ns(flow)
         tick_ns = self._limits.tick_ns
-        return -(-(since + self._timeout_ns(flow)) // tick_ns) * tick_ns
+        return -(-at // tick_ns) * tick_ns if tick_ns else at
 
     def _expire(self, flow: _Flow, now: int) -> None:
         head = flow.held[0]

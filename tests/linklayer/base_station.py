@@ -1,6 +1,5 @@
 """A base station's filter with both of its sides in the test's hands; packets are octets or objects."""
 
-from dataclasses import replace
 from typing import Any
 
 from linklayer.filters.filter import Guess
@@ -18,10 +17,7 @@ ACCESSES: tuple[Access, ...] = (Objects(), Octets())
 
 
 class Base:
-    """The filter of one scheme. Numbers in the test count from `first`; time stands still unless it is moved.
-
-    Timers are exact, without `ticks`.
-    """
+    """The filter of one scheme. Numbers in the test count from `first`; time stands still unless it is moved."""
 
     def __init__(
         self,
@@ -31,14 +27,12 @@ class Base:
         first: int = 0,
         limits: Limits | None = None,
         flow: Flow = DATA,
-        ticks: bool = False,
     ) -> None:
         self.access = access
         self.first, self.flow = first, flow
         self.now = 0
         self.suppresses, self.selective = scheme.startswith("snoop"), scheme.endswith("smart")
-        limits = limits or Limits()
-        self.limits = limits if ticks else replace(limits, tick_ns=1)
+        self.limits = limits or Limits()
         self.restart()
 
     def restart(self) -> None:

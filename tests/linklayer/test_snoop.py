@@ -186,7 +186,7 @@ def test_after_so_many_tries_a_segment_is_its_senders(access: Access, scheme: st
 
 @by_access
 def test_local_timers_expire_at_ticks_of_a_clock(access: Access) -> None:
-    station = Base(access, "snoop", ticks=True)
+    station = Base(access, "snoop", limits=Limits(tick_ns=200 * MS))
     # the first round trip ends at 20 ms
     station.measure()
     station.now = 250 * MS
