@@ -14,11 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from channel.hop import Arrival
 from experiments.comparison import parameters
 from experiments.comparison.cells import Case
-from tcpip.segment import Segment
 from testbed.model.run import simulate
+from testbed.model.watch import Arrival, Segment
 from testbed.papers import Job, PaperError, Sample
 from testbed.results import Summary
 from testbed.scenario import Scenario, Side

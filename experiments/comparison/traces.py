@@ -11,15 +11,13 @@ Rules kept
 from dataclasses import dataclass, field
 from typing import Any
 
-from channel.hop import Arrival
 from experiments.comparison.cells import Case
 from experiments.comparison.jobs import DATA, scenario
-from hosts.tcp.connection import Connection
-from tcpip.segment import Segment
 from testbed.model.clock import OBSERVER
 from testbed.model.network import LinkNetwork
 from testbed.model.run import simulate
 from testbed.model.traffic import Traffic
+from testbed.model.watch import Arrival, Connection, Segment
 from testbed.scenario import Side
 
 SAMPLE_NS = 10_000_000

@@ -3,8 +3,12 @@
 from typing import Any, Protocol
 
 from channel.hop import Arrival
+from hosts.tcp.connection import Connection
 from tcpip.segment import Segment
 from testbed.scenario import Side
+
+#: and what those who watch look at
+__all__ = ["Arrival", "Connection", "Segment", "Watch"]
 
 
 class Watch(Protocol):
