@@ -18,6 +18,7 @@ from experiments.comparison import parameters
 from experiments.comparison.cells import Case
 from testbed.model.run import simulate
 from testbed.model.watch import Arrival, Segment
+from testbed.paper_scenarios import put
 from testbed.papers import Job, PaperError, Sample
 from testbed.results import Summary
 from testbed.scenario import Scenario, Side
@@ -42,13 +43,13 @@ def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
     }
     network, buffer = case.setting.split("-")
     for parameter in (*parameters.SCENARIO, *parameters.SETTINGS[network], *parameters.SETTINGS[buffer]):
-        _put(raw, parameter.key, parameter.value)
+        put(raw, parameter.key, parameter.value)
     scheme, tcp, eln = parameters.SCHEMES[case.scheme]
     errors: dict[str, Any] = {"model": "exponential", "mean_spacing_bytes": 1024 * case.spacing_kb}
     if case.burst is not None:
         errors = {"model": "bursts", "burst_frames": case.burst, "mean_spacing_bytes": 1024 * case.spacing_kb}
     for key, value in {"tcp": tcp, "link.scheme": scheme, "link.eln": eln, "channel.errors": errors}.items():
-        _put(raw, key, value)
+        put(raw, key, value)
     named = validate(raw, case.name)
     for setting in settings:
         apply_setting(raw, setting)
@@ -68,13 +69,6 @@ def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
         if now != then:
             raise PaperError(f"--set makes {key} of {case.name} another one: --only chooses cells, --seed seeds")
     return made
-
-
-def _put(raw: dict[str, Any], key: str, value: Any) -> None:
-    *parents, last = key.split(".")
-    for parent in parents:
-        raw = raw.setdefault(parent, {})
-    raw[last] = value
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,19 +13,8 @@ Rules kept
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
 
-Whose = Literal["paper", "ours"]
-
-
-class Parameter(NamedTuple):
-    """One choice: a scenario's key (docs/scenarios.md), its value, whose it is and why."""
-
-    key: str
-    value: Any
-    whose: Whose
-    why: str
-
+from testbed.paper_scenarios import Parameter
 
 #: what the scenarios of all cells have in common
 SCENARIO: tuple[Parameter, ...] = (

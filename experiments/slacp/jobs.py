@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from experiments.slacp import parameters
 from experiments.slacp.cells import Case
 from testbed.model.run import simulate
+from testbed.paper_scenarios import put
 from testbed.papers import Job, PaperError, Sample
 from testbed.results import Summary
 from testbed.scenario import Scenario
@@ -38,7 +39,7 @@ def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
     """Return the scenario of a cell; its seed is a replication's to give."""
     raw: dict[str, Any] = {"name": "slacp", "tier": "model", "trace": False, "workloads": [_workload(case)]}
     for parameter in parameters.SCENARIO:
-        _put(raw, parameter.key, parameter.value)
+        put(raw, parameter.key, parameter.value)
     cell = {
         "tcp": parameters.TCP[case.tcp],
         "link.scheme": case.link,
@@ -46,7 +47,7 @@ def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
         **{f"channel.{side}.errors": {"model": case.errors} for side in parameters.ERROR_DIRECTIONS},
     }
     for key, value in cell.items():
-        _put(raw, key, value)
+        put(raw, key, value)
     for setting in settings:
         apply_setting(raw, setting)
     made = validate(raw, case.name)
@@ -71,13 +72,6 @@ def _workload(case: Case) -> dict[str, Any]:
     if case.tcp in parameters.WITH_PREDECESSOR:
         return {"kind": "short", "bytes": parameters.ONE_MB, "count": 2}
     return {"kind": "bulk", "bytes": parameters.ONE_MB}
-
-
-def _put(raw: dict[str, Any], key: str, value: Any) -> None:
-    *parents, last = key.split(".")
-    for parent in parents:
-        raw = raw.setdefault(parent, {})
-    raw[last] = value
 
 
 @dataclass(frozen=True, slots=True)
