@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +15,7 @@ from types import MappingProxyType
 import pytest
 
 from hosts import profiles
+from hosts.bpf.eln import Eln, needs_eln
 from hosts.errors import HostError
 from hosts.namespaces import NETNS_DIR, run_in
 from hosts.network import Network, clean, leftovers
@@ -125,8 +127,11 @@ def test_a_namespace_without_a_record_is_cleaned() -> None:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_profile_is_applied_and_read_back(net: Network, name: str) -> None:
-    profile = PROFILES[name]
-    profiles.apply(net.namespaces["h1"], profile)
+    with closing(Eln(ROOT / ".build" / "bpf")) as eln:
+        if needs_eln(PROFILES[name]):
+            eln.load(net.run)
+        profile = eln.of(PROFILES[name])
+        profiles.apply(net.namespaces["h1"], profile)
     values = profiles.read_back(net.namespaces["h1"])
     assert profile.sysctls.items() <= values.items()
     assert values["cc_algo"] == profile.congestion_control
