@@ -132,7 +132,7 @@ def test_a_profile_is_applied_and_read_back(net: Network, name: str) -> None:
             eln.load(net.run)
         profile = eln.of(PROFILES[name])
         profiles.apply(net.namespaces["h1"], profile)
-    values = profiles.read_back(net.namespaces["h1"])
+        values = profiles.read_back(net.namespaces["h1"])
     assert profile.sysctls.items() <= values.items()
     assert values["cc_algo"] == profile.congestion_control
     assert values.get("initcwnd") == (None if profile.initcwnd is None else str(profile.initcwnd))
