@@ -160,7 +160,7 @@ def _last_record(net: Network, eln: Eln, bridge: Marking, profile: str, hears: b
 
 KEPT = [
     pytest.param({60}, {}, id="one"),
-    pytest.param({60}, {"patience": 5}, id="one, marked late"),
+    pytest.param({60}, {"patience": 3}, id="one, marked late"),
     pytest.param({60, 64}, {}, id="two"),
     pytest.param({60, 62, 64, 70}, {}, id="four"),
     pytest.param({60, 200}, {}, id="one after the other"),
