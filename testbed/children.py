@@ -70,7 +70,7 @@ class Child:
             self.ended = True
             status = self._process.wait(_END_TIMEOUT_S)
             if status < 0:
-                raise ChildError(f"{self.name}: was killed ({signal.Signals(-status).name})")
+                raise ChildError(f"{self.name}: was killed ({signal.Signals(-status).name}){self._last_words()}")
             if status:
                 raise ChildError(f"{self.name}: ended with status {status}{self._last_words()}")
             return []

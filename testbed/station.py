@@ -386,6 +386,10 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
     del process
     gc.unfreeze()
     gc.collect()
+    if "device" in config:
+        # and should one still be there, all is said and kept: nothing else is to be taken down
+        sys.stdout.flush()
+        os._exit(0)
 
 
 if __name__ == "__main__":
