@@ -382,12 +382,9 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
             gc.disable()
         process.station.run()
         say({"final": process.final()})
-    # gr-uhd's sink has a thread of its own, which would outlive the library's data at exit: it ends with the sink
-    del process
-    gc.unfreeze()
-    gc.collect()
     if "device" in config:
-        # and should one still be there, all is said and kept: nothing else is to be taken down
+        # GNU Radio's and UHD's threads may outlive their libraries' data at exit: all is said and kept, so nothing else
+        # is to be taken down
         sys.stdout.flush()
         os._exit(0)
 
