@@ -4,7 +4,6 @@ import os
 import re
 import subprocess
 import sys
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from testbed.model.network import LAN_BPS
 from testbed.model.run import simulate
 from testbed.results import Summary
 from testbed.scenario import SIDES, Scenario
-from tests.testbed.model_runs import kept, model
+from tests.testbed.model_runs import kept, memory_used, model
 from tests.testbed.samples import scenario
 
 ROOT = Path(__file__).parents[2]
@@ -443,28 +442,6 @@ def test_on_the_live_tiers_our_own_tcp_has_a_prefix(tcp: str, good: bool) -> Non
 # -- cost ----------------------------------------------------------------------------------------------------
 
 
-class Memory:
-    """A watch that looks at the memory in use when so much virtual time has passed."""
-
-    def __init__(self, marks_s: tuple[float, ...]) -> None:
-        self._marks_ns = [int(mark_s * 1e9) for mark_s in marks_s]
-        self.used: list[int] = []
-
-    def sent(self, flow: str, segment: Segment, now: int) -> None:
-        """Nothing to see."""
-
-    def received(self, flow: str, segment: Segment, now: int) -> None:
-        """Nothing to see."""
-
-    def delivered(self, flow: str, nbytes: int, now: int) -> None:
-        if self._marks_ns and now >= self._marks_ns[0]:
-            self._marks_ns.pop(0)
-            self.used.append(tracemalloc.get_traced_memory()[0])
-
-    def carried(self, side: str, arrival: object, now: int) -> None:
-        """A frame on the air; nothing to this watch."""
-
-
 @pytest.mark.parametrize("scheme", list(SCHEMES))
 def test_three_hours_of_a_slow_flow_take_no_more_memory_than_one(scheme: str) -> None:
     run = model(
@@ -476,13 +453,7 @@ def test_three_hours_of_a_slow_flow_take_no_more_memory_than_one(scheme: str) ->
         workloads=[{"kind": "bulk", "duration_s": 3 * 3600}],
         limit_s=4 * 3600,
     )
-    memory = Memory((3600, 3 * 3600 - 60))
-    tracemalloc.start()
-    try:
-        simulate(run, memory)
-    finally:
-        tracemalloc.stop()
-    first, last = memory.used
+    first, last = memory_used(run, (3600, 3 * 3600 - 60))
     assert last < 1.1 * first
 
 

@@ -1,6 +1,5 @@
 """Ground truth: losses and guesses, joined and counted."""
 
-import tracemalloc
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +17,7 @@ from testbed.model.run import simulate
 from testbed.results import Summary
 from testbed.scenario import SIDES
 from testbed.truth import CAUSES, MAX_FLOWS, MAX_RANGES, Join, Judge, Loss, Witness
-from tests.testbed.model_runs import model
-from tests.testbed.test_model_run import Memory
+from tests.testbed.model_runs import memory_used, model
 
 FLOW = Flow(1, 10, 2, 20)
 MSS = 100
@@ -242,13 +240,7 @@ def test_marking_for_three_hours_takes_no_more_memory_than_for_one(eln: str) -> 
         workloads=[{"kind": "bulk", "duration_s": 3 * 3600}],
         limit_s=4 * 3600,
     )
-    memory = Memory((3600, 3 * 3600 - 60))
-    tracemalloc.start()
-    try:
-        simulate(run, memory)
-    finally:
-        tracemalloc.stop()
-    first, last = memory.used
+    first, last = memory_used(run, (3600, 3 * 3600 - 60))
     assert last < 1.1 * first
 
 
