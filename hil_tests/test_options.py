@@ -8,6 +8,8 @@ import pytest
 
 from tests.testbed.live import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 def collect(*args: str) -> tuple[int, str]:
     """Status and complaints of a pytest that only collects."""

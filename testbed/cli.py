@@ -529,15 +529,16 @@ def doctor(json_: bool) -> int:
 
 
 @cli.command(context_settings={"ignore_unknown_options": True})
+@click.option("--quick", is_flag=True, help="Only what needs no root, no radio and no browser: under a minute.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-def test(pytest_args: tuple[str, ...]) -> int:
+def test(pytest_args: tuple[str, ...], quick: bool) -> int:
     """Run every check and test: ruff, mypy, shellcheck, pytest.
 
     PYTEST_ARGS go to pytest: `fadelab test -- -k slacp`.
     """
     from testbed.checks import run
 
-    return run(pytest_args)
+    return run(pytest_args, quick=quick)
 
 
 @cli.command()

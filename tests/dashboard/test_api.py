@@ -191,6 +191,7 @@ def test_a_finished_run_is_exported_whole_from_its_folder(stage: Stage) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_plots(stage: Stage, form: str, magic: bytes) -> None:
     answer = stage.page.client.get(f"/api/runs/past-run/plot.{form}?charts=cwnd&b=other-run")
@@ -199,6 +200,7 @@ def test_plots(stage: Stage, form: str, magic: bytes) -> None:
     assert answer.headers["Content-Disposition"] == f"attachment; filename=past-run-and-other-run.{form}"
 
 
+@pytest.mark.slow
 def test_a_plot_shows_what_was_asked_for(stage: Stage) -> None:
     svg = stage.page.client.get("/api/runs/live-run/plot.svg?charts=queue,per&b=past-run").text
     # both runs have the same scheme, and are told apart

@@ -28,6 +28,8 @@ from tests.dashboard.browser import (
     write_run,
 )
 
+pytestmark = pytest.mark.patient
+
 STATIC = Path(dashboard.__file__).parent / "static"
 KEYS = tuple(chart.key for chart in CHARTS)
 #: what Chromium says of a server that is gone, or of an answer that tests asked for

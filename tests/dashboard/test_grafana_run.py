@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from telemetry.parquet import read_records
 from telemetry.records import RECORD_TYPES
 from tests.dashboard.grafana import BOARDS, SECOND, database, keep
@@ -9,7 +11,7 @@ from tests.hosts.harness import needs_network
 from tests.testbed.live import folder_of, run_all
 from tests.testbed.samples import scenario
 
-pytestmark = needs_network
+pytestmark = [*needs_network, pytest.mark.patient]
 
 #: filled where there is a radio
 RADIO = {"SNR", "EVM", "Carrier frequency offset", "Frames lost"}

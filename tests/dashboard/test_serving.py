@@ -21,6 +21,8 @@ from telemetry.views import PhyView
 from tests.dashboard.samples import EPOCH_NS, TCP, TOKEN, application, info
 from tests.telemetry.influxd import wait_until
 
+pytestmark = pytest.mark.slow
+
 S = 1_000_000_000
 #: long enough for a busy machine
 PATIENCE_S = 30.0

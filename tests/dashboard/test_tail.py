@@ -16,6 +16,8 @@ from telemetry.records import LinkRecord, Record, TcpRecord
 from tests.dashboard.samples import LINK, TCP, Hand, info
 from tests.telemetry.influxd import wait_until
 
+pytestmark = pytest.mark.slow
+
 MS = 1_000_000
 _numbers = count(1)
 

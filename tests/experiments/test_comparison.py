@@ -26,6 +26,8 @@ from testbed.errors import FadelabError
 from testbed.papers import Cell, CellResult, Results, Sample, Tally, reproduce
 from testbed.scenario import BitErrors, BurstErrors
 
+pytestmark = pytest.mark.slow
+
 E2E = Case("table3", "e2e", "lan-32k")
 FLOW = Flow(1, 2, 3, 4)
 

@@ -19,6 +19,8 @@ from gnuradio import gr
 
 from flowgraphs.phy import received_from_pdu
 
+pytestmark = pytest.mark.patient
+
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "flowgraphs" / "grc"
 MODULES = ROOT / ".build" / "vusrp" / "uhd"

@@ -32,6 +32,7 @@ def test_worked_by_hand() -> None:
     assert path_gain_db(10, rate_sps=1e6, tx_gain_db=30, rms=0.1) == pytest.approx(-68)
 
 
+@pytest.mark.patient
 @needs_vusrp
 def test_a_device_has_these_levels() -> None:
     with Air.create(air_name()) as air:

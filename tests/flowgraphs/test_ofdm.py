@@ -17,6 +17,8 @@ from flowgraphs.ofdm_format import FEC, MAX_FRAME_BYTES, MODULATIONS
 from flowgraphs.phy import PhyError, Received, Samples
 from tests.flowgraphs.awgn import Air, air
 
+pytestmark = pytest.mark.slow
+
 RATE_SPS = 2e6
 #: no mode loses frames here but for liquid's rare bad estimates
 CLEAN_DB = 35.0

@@ -23,6 +23,8 @@ from flowgraphs.recording import Recording, RecordingError, data_path, decode, f
 from tests.flowgraphs.awgn import air
 from tests.flowgraphs.test_ofdm_blocks import Mailbox
 
+pytestmark = pytest.mark.slow
+
 STARTED = datetime(2026, 3, 4, 5, 6, 7, 891_000, UTC)
 ABOUT: dict[str, Any] = {
     "rate_sps": 2e6,

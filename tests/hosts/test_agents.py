@@ -27,7 +27,7 @@ from tests.hosts.harness import (
     wait_until,
 )
 
-pytestmark = needs_network
+pytestmark = [*needs_network, pytest.mark.patient]
 
 
 @pytest.fixture(scope="module")

@@ -41,6 +41,7 @@ pytestmark = [
     *needs_network,
     pytest.mark.skipif(not build.BTF.exists(), reason="needs a kernel with BTF"),
     pytest.mark.skipif(build.found("clang") is None, reason="needs clang, bpftool and libbpf-dev"),
+    pytest.mark.light,
 ]
 
 

@@ -25,7 +25,7 @@ from hosts.profiles import PROFILES
 from hosts.tap import Tap
 from tests.hosts.harness import ROOT, Bridge, needs_network, run_name
 
-pytestmark = needs_network
+pytestmark = [*needs_network, pytest.mark.patient]
 
 
 def traces(run: str) -> list[str]:

@@ -21,7 +21,7 @@ from hosts.split import split_config
 from hosts.split_routes import SplitRoutes
 from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, needs_network, run_name
 
-pytestmark = needs_network
+pytestmark = [*needs_network, pytest.mark.patient]
 
 LIMIT = 65_536
 CHUNK = 65_536

@@ -21,7 +21,7 @@ from tcpip.segment import ACK, PSH, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
 from tests.hosts.harness import PATIENCE_S, Bridge, needs_network, run_name
 
-pytestmark = needs_network
+pytestmark = [*needs_network, pytest.mark.patient]
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,8 @@ from hosts.user_stack import UserSocket, UserStack
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
 
+pytestmark = pytest.mark.slow
+
 HERE, THERE = "10.0.0.1", "10.0.0.2"
 PATIENCE_NS = 20_000_000_000
 CONFIG = TcpConfig(mss=1000, time_wait_ns=20 * MS, delayed_ack_ns=5 * MS, initial_rto_ns=50 * MS, min_rto_ns=50 * MS)

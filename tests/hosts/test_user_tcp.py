@@ -38,7 +38,7 @@ from tests.hosts.harness import (
 )
 from tests.hosts.tcp.pair import with_options
 
-pytestmark = needs_network
+pytestmark = [*needs_network, pytest.mark.patient]
 
 HOSTS: tuple[Host, Host] = ("h1", "h2")
 #: what h1 and h2 speak

@@ -9,6 +9,8 @@ from rich.console import Console
 from testbed import cli, doctor
 from testbed.doctor import Check
 
+pytestmark = pytest.mark.slow
+
 PRESENT = Check("kernel", True, "6.1", "", ("demo",))
 MISSING = Check("radio", False, "none [here]", "apt-get install radio", ("usrp",))
 NEEDED = Check("tun", False, "gone", "modprobe tun", ("demo", "run"))

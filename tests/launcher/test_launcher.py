@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.patient
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 NOBODY = 65534
 FAKE_CLI = "import os, sys\nprint(os.environ['FADELAB_ROOT'], *sys.argv[1:])\n"

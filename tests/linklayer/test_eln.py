@@ -432,6 +432,7 @@ def test_memory_is_bounded() -> None:
     assert len(seen._holes) <= MAX_HOLES
 
 
+@pytest.mark.slow
 def test_all_flows_together_have_a_limit() -> None:
     end = End(Objects())
     for port in range(40):

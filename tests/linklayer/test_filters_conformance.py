@@ -563,6 +563,7 @@ def test_an_ack_of_what_was_never_sent_passes_and_does_not_stop_repairs(make: Ma
     assert 5 in s.repaired
 
 
+@pytest.mark.slow
 @local
 def test_a_flow_that_is_never_acknowledged_is_not_kept_without_end(make: Make, scheme: str) -> None:
     s = flowing(make(scheme))

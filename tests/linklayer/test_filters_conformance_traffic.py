@@ -18,6 +18,8 @@ from tcpip.sequence import MASK
 from tests.linklayer.assault import VICTIMS, Network, Target, Victim, make_ends
 from tests.linklayer.fuzz import FIXED, MOBILE
 
+pytestmark = pytest.mark.slow
+
 #: the IPv4 identification of answers to duplicates, which have another cause than a loss
 ANSWER = 1
 #: with an ACK for every segment

@@ -21,6 +21,8 @@ from tcpip.wire import emit, parse
 from tests.linklayer.assault import TARGETS, Network, Report, Target, Through, assault
 from tests.linklayer.fuzz import Attacker, RuleBrokenError, Shot, as_object, fields, footprint
 
+pytestmark = pytest.mark.slow
+
 ACCESSES = (Objects(), Octets())
 #: how often one packet may be put on the link again, whoever asks for it, and how long after the last one
 MOST_OFTEN = 16

@@ -88,6 +88,7 @@ def test_block_numbers_wrap() -> None:
     assert pair.delivered[B] == packets(12)
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_run() -> None:
     """Ten per cent lost; a leak of twenty octets a frame would show."""
     code, rng = Counting(), Random(1)

@@ -10,6 +10,8 @@ from linklayer.slacp import SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
 from tests.linklayer.pair import MS, A, B, Pair
 
+pytestmark = pytest.mark.slow
+
 #: standard deviations; the seeds are fixed, so a right implementation stays right
 SIGMAS = 4.0
 BLOCK = 8

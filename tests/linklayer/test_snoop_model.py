@@ -10,6 +10,8 @@ from testbed.model.run import simulate
 from testbed.results import Summary
 from tests.testbed.samples import scenario
 
+pytestmark = pytest.mark.slow
+
 SCHEMES = ("ll", "ll-smart", "snoop", "snoop-smart")
 SEEDS = (1, 2, 3)
 

@@ -23,7 +23,7 @@ from linklayer.slacp.words import describe
 from telemetry.pcapng import Direction, PcapngWriter
 from tests.tshark import DISSECTOR, Row, needs_tshark, rows, tshark
 
-pytestmark = needs_tshark
+pytestmark = [needs_tshark, pytest.mark.slow]
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "slacp.md"
 TAG = 0x5EED0001

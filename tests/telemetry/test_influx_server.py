@@ -12,6 +12,8 @@ import pytest
 from telemetry.influx import Influx, InfluxError, InfluxServer
 from tests.telemetry.influxd import answers, count, free_port, wait_until
 
+pytestmark = pytest.mark.slow
+
 OWNER = """
 import sys
 from pathlib import Path

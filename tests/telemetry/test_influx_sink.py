@@ -26,6 +26,8 @@ from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, 
 from telemetry.sinks import Sinks
 from tests.telemetry.influxd import answers, count, free_port, influxd, wait_until
 
+pytestmark = pytest.mark.slow
+
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "s"}
 EPOCH_NS = time.time_ns()
 #: a figure of each measurement that is always there

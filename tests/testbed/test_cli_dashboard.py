@@ -15,6 +15,8 @@ from tests.hosts.harness import needs_network
 from tests.testbed.dashboards import FREE, Dashboard, running
 from tests.testbed.live import complaint, fadelab, finish, start, wait_for
 
+pytestmark = pytest.mark.patient
+
 
 def test_it_opens_without_a_run_and_ends_with_sigterm(tmp_path: Path) -> None:
     with running(*FREE, "--out", tmp_path) as dashboard:

@@ -15,6 +15,8 @@ from tests.hosts.harness import needs_network
 from tests.radios import needs_vusrp
 from tests.testbed.live import ROOT, complaint, fadelab, finish, left_behind, start
 
+pytestmark = pytest.mark.slow
+
 LOSSY = "scenarios/lossy-link.yaml"
 NOBODY = 65534
 SMALL = ("--set", "channel.rate_bps=4e6", "--set", "channel.delay_ms=2", "--set", "workloads.0.duration_s=1")

@@ -38,7 +38,7 @@ from tests.testbed.live import (
 )
 from tests.testbed.samples import scenario
 
-pytestmark = needs_network
+pytestmark = [*needs_network, pytest.mark.light]
 
 PER = 0.05
 BYTES = 500_000

@@ -10,7 +10,7 @@ from testbed.running import run_once
 from tests.base_station import Evidence, evidence, lan_capture
 from tests.tshark import needs_tshark
 
-pytestmark = [pytest.mark.net, needs_tshark]
+pytestmark = [pytest.mark.net, needs_tshark, pytest.mark.light]
 
 
 def seen(folder: Path, scheme: str, tcp: str) -> Evidence:

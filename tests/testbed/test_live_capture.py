@@ -19,7 +19,7 @@ from tests.testbed.samples import scenario
 from tests.testbed.test_live_steering import Drive
 from tests.tshark import Row, needs_tshark, rows
 
-pytestmark = [*needs_network, needs_tshark]
+pytestmark = [*needs_network, needs_tshark, pytest.mark.light]
 
 SCHEMES = ("none", "slacp")
 #: display filter: sent by the station whose capture it is

@@ -29,6 +29,7 @@ def rows_of(summary: Summary) -> dict[str, dict[str, int]]:
     return {str(truth): dict(row) for truth, row in summary.confusion["eln"].items()}
 
 
+@pytest.mark.light
 def test_the_marker_is_right_about_a_link_that_loses_in_two_ways(tmp_path: Path) -> None:
     crowded = {"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.01}
     runs = [
@@ -60,6 +61,7 @@ def test_the_marker_is_right_about_a_link_that_loses_in_two_ways(tmp_path: Path)
         assert marks[-1] == link.eln_marks
 
 
+@pytest.mark.light
 def test_the_base_station_alone_knows_of_holes_in_what_the_mobile_end_sends(tmp_path: Path) -> None:
     run = scenario(
         link={"scheme": "none", "eln": "base"},
@@ -88,6 +90,7 @@ def test_on_an_air_nobody_knows_the_truth(tmp_path: Path) -> None:
     assert summary.intact
 
 
+@pytest.mark.light
 def test_eln_can_be_switched_while_a_run_goes_on(tmp_path: Path) -> None:
     channel = {"rate_bps": 4_000_000, "delay_ms": 10, "per": 0.05}
     with Drive(scenario(workloads=ENDLESS, link={"scheme": "none"}, channel=channel), tmp_path) as drive:

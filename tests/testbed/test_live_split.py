@@ -17,7 +17,7 @@ from tests.testbed.live import folder_of, left_behind, run_all
 from tests.testbed.samples import scenario
 from tests.tshark import column, needs_tshark, rows
 
-pytestmark = needs_network
+pytestmark = [*needs_network, pytest.mark.light]
 
 BYTES = 600_000
 SCHEMES = ("split", "split-smart")

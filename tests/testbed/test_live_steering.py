@@ -102,6 +102,7 @@ def _nothing_left_behind() -> Iterator[None]:
 ENDLESS = [{"kind": "bulk", "duration_s": 600}]
 
 
+@pytest.mark.light
 def test_a_run_becomes_what_a_person_wants(tmp_path: Path) -> None:
     with Drive(scenario(workloads=ENDLESS, channel={"rate_bps": 4_000_000, "delay_ms": 10}), tmp_path) as drive:
         eyes, steer = drive.eyes, drive.steering.set

@@ -13,7 +13,7 @@ from tests.testbed.live import complaint, fadelab, folder_of, left_behind, run_a
 from tests.testbed.samples import scenario
 from tests.tshark import needs_tshark
 
-pytestmark = [*needs_network, needs_tshark]
+pytestmark = [*needs_network, needs_tshark, pytest.mark.light]
 
 SIZE = 1_000_000
 PORTS = {"up": 5001, "down": 6001}

@@ -14,6 +14,8 @@ from testbed.scenario import Scenario
 from tests.radios import needs_vusrp
 from tests.testbed.samples import scenario
 
+pytestmark = pytest.mark.patient
+
 #: what a run on virtual radios is made of here: the directions differ in everything that can
 CHANNEL: dict[str, Any] = {
     "snr_db": 13.0,

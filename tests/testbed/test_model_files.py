@@ -19,6 +19,8 @@ from testbed.store import RunFolder
 from tests.testbed.live import finish, start, wait_for
 from tests.testbed.model_runs import kept, model
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 LOSSY = ROOT / "scenarios" / "lossy-link.yaml"
 SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))

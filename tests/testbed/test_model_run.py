@@ -23,6 +23,8 @@ from testbed.scenario import SIDES, Scenario
 from tests.testbed.model_runs import kept, memory_used, model
 from tests.testbed.samples import scenario
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
 SECOND = 1_000_000_000

@@ -14,6 +14,8 @@ from testbed.model.applications import Counter, StreamSender
 from testbed.model.clock import Clock
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 
+pytestmark = pytest.mark.slow
+
 SEGMENT_BYTES = 500
 #: with its headers, on the bottleneck
 PACKET_NS = 8 * (SEGMENT_BYTES + 40) * 100

@@ -84,6 +84,7 @@ def begin(stack: ExitStack, *args: Any) -> HostProcess:
 
 
 @pytest.mark.net
+@pytest.mark.patient
 @needs_network[1]
 def test_hosts_find_each_other_whenever_they_come_and_leave_no_settings_behind(tmp_path: Path) -> None:
     with bridged() as (network, stack):
@@ -111,6 +112,7 @@ def test_hosts_find_each_other_whenever_they_come_and_leave_no_settings_behind(t
 
 
 @pytest.mark.net
+@pytest.mark.patient
 @needs_network[1]
 def test_a_host_that_speaks_our_tcp_leaves_the_kernels_as_it_was(tmp_path: Path) -> None:
     def rules() -> str:
@@ -139,6 +141,7 @@ def test_a_host_that_speaks_our_tcp_leaves_the_kernels_as_it_was(tmp_path: Path)
 
 
 @pytest.mark.net
+@pytest.mark.patient
 @needs_network[1]
 def test_a_host_sends_its_records_to_a_database_and_ends_when_its_work_is_done(tmp_path: Path) -> None:
     path = tmp_path / "both.yaml"
@@ -197,6 +200,7 @@ def refused_in(network: Network, role: Role, *before: str, tcp: str = "cubic") -
 
 
 @pytest.mark.net
+@pytest.mark.patient
 @needs_network[1]
 def test_a_host_that_cannot_have_its_tcp_is_one_line() -> None:
     with Network(run_name()) as network:
@@ -315,6 +319,7 @@ def test_a_station_alone_reports_nothing_that_only_the_far_side_knows(scheme: st
     assert (record.fec_repairs, record.corruption_losses) == (None, None)
 
 
+@pytest.mark.patient
 @needs_vusrp
 def test_an_air_is_made_as_a_scenario_has_it(capfd: Capture) -> None:
     path = ROOT / "scenarios" / "fading-link.yaml"

@@ -230,6 +230,7 @@ def test_the_base_station_alone_takes_a_full_queue_at_the_mobile_end_for_the_air
     assert summary.confusion["eln"]["congestion"]["corruption"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eln", ["ends", "base"])
 def test_marking_for_three_hours_takes_no_more_memory_than_for_one(eln: str) -> None:
     run = model(

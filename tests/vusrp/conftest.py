@@ -16,6 +16,14 @@ from tests.vusrp.radio import MODULES, RadioProcess
 _numbers = itertools.count()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A realtime air keeps the wall's time; all else here has a time of its own."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents and not item.get_closest_marker("realtime"):
+            on_the_wall = "live_lab" in getattr(item, "fixturenames", ())
+            item.add_marker("realtime" if on_the_wall else "patient")
+
+
 @pytest.fixture(scope="session")
 def medium(tmp_path_factory: pytest.TempPathFactory) -> Medium:
     """The air's medium, built afresh."""

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.realtime
+
 EXAMPLES = Path("/usr/libexec/uhd/examples")
 
 

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.kernel_cwnd import PATTERNS, SACK, SEGMENTS, Trace, run_kernel, run_ours
 from tests.hosts.harness import needs_network
 
-pytestmark = needs_network
+pytestmark = [*needs_network, pytest.mark.light]
 
 #: where both need no timeout
 AGREEING = ("one", "two, apart", "three in a window", "burst of 6")

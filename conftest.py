@@ -1,4 +1,4 @@
-"""Test settings shared by all: Hypothesis profiles.
+"""pytest settings for all tests: Hypothesis profiles, and what real-time tests do on a busy machine.
 
 The default profile repeats the same examples on every run, so that a red run is red for everybody.
 `HYPOTHESIS_PROFILE=thorough ./fadelab test -- -k properties` searches further, with fresh examples.
@@ -7,6 +7,8 @@ The default profile repeats the same examples on every run, so that a red run is
 import os
 
 from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests.busy"]
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("repeatable", max_examples=60, stateful_step_count=60, derandomize=True, **_COMMON)

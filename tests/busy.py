@@ -1,0 +1,170 @@
+"""Real-time tests on a busy machine: a pytest plugin that notices, waits for quiet and lets the test try again.
+
+A test is *real-time* when it is marked `net`, `radio` or `realtime` and not `patient`: what it asserts holds only
+while the machine keeps up. Such tests run alone; those marked `light`, which take little of it, run in pairs. Beside
+them a small process asks to be woken every few milliseconds. How late it wakes says how busy the machine is, whatever
+the test does or asserts.
+
+Rules kept
+- A failed real-time test is tried again only when the machine was busy: the probe woke `LATE_S` late, or a run of the
+  test was late by its own count (`busy.late`). A test that fails on a quiet machine fails.
+- The new attempt begins once the probe has woken on time for `QUIET_S`, or after `WAIT_S` of waiting, and asserts
+  the same. There are `ATTEMPTS` attempts at most.
+- Each new attempt is listed at the end, with its reason.
+"""
+
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from tests.lateness import Probe
+
+#: a normal process of a machine with a processor to spare is never that late
+LATE_S = 0.05
+QUIET_S = 1.0
+WAIT_S = 60.0
+ATTEMPTS = 3
+
+#: what `--part` chooses
+_PARTS = ("quick", "parallel", "light", "realtime")
+#: marks of tests that `--part quick` leaves out
+_NOT_QUICK = ("patient", "slow")
+#: under this name a test's report carries what is said of it in the end
+_PROPERTY = "busy machine"
+
+
+class Busy:
+    """Whether the machine is too busy for the present attempt at a test."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+        self._reasons: list[str] = []
+
+    def begin(self) -> None:
+        """Forget what was before this attempt."""
+        self._reasons.clear()
+        self._probe.worst_s()
+
+    def late(self, reason: str) -> None:
+        """Note that a run was late by its own count."""
+        self._reasons.append(reason)
+
+    def reasons(self) -> str:
+        """Why the machine counts as busy during this attempt; empty when it does not."""
+        worst_s = self._probe.worst_s()
+        if worst_s > LATE_S:
+            self._reasons.append(f"a process woke {1e3 * worst_s:.0f} ms late")
+        return ", ".join(self._reasons)
+
+    def wait_for_quiet(self) -> str:
+        """Return once processes have woken on time for a while, or when that takes too long; says which."""
+        began = time.monotonic()
+        quiet = False
+        while not quiet and time.monotonic() < began + WAIT_S:
+            self._probe.worst_s()
+            time.sleep(QUIET_S)
+            quiet = self._probe.worst_s() <= LATE_S
+        return f"{'quiet' if quiet else 'not quiet'} after {time.monotonic() - began:.0f} s, tried again"
+
+
+#: of this pytest process, while real-time tests run
+_busy: Busy | None = None
+
+
+def late(reason: str) -> None:
+    """Note that a run of the present test was late by its own count."""
+    if _busy is not None:
+        _busy.late(reason)
+
+
+# -- pytest's hooks ------------------------------------------------------------------------------------------
+
+
+def is_realtime(item: pytest.Item) -> bool:
+    """Whether a test needs the machine for itself."""
+    return _marked(item, "net", "radio", "realtime") and not _marked(item, "patient")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--part`."""
+    parser.addoption(
+        "--part",
+        choices=_PARTS,
+        help="quick: what needs no root, radio or browser; parallel: all but real-time tests; light, realtime: those",
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the chosen part, and allow real-time ones another attempt."""
+    kept = {
+        None: lambda item: True,
+        "quick": lambda item: not is_realtime(item) and not _marked(item, *_NOT_QUICK),
+        "parallel": lambda item: not is_realtime(item),
+        "light": lambda item: is_realtime(item) and _marked(item, "light"),
+        "realtime": lambda item: is_realtime(item) and not _marked(item, "light"),
+    }[config.getoption("--part")]
+    dropped = [item for item in items if not kept(item)]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if kept(item)]
+    for item in items:
+        if is_realtime(item):
+            item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, condition=partial(_excused, item)))
+
+
+def _marked(item: pytest.Item, *names: str) -> bool:
+    return any(item.get_closest_marker(name) for name in names)
+
+
+def _excused(item: pytest.Item, error: BaseException | None) -> bool:
+    """Whether the machine was busy during the attempt that has just failed."""
+    reasons = "" if _busy is None else _busy.reasons()
+    if reasons:
+        _tell(item, reasons)
+    return bool(reasons)
+
+
+def _tell(item: pytest.Item, what: str) -> None:
+    """Keep a line for the summary, with the test's report, which reaches it from other processes, too."""
+    item.user_properties.append((_PROPERTY, what))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Iterator[object]:
+    """Keep a probe while there are real-time tests to run."""
+    global _busy
+    if not any(is_realtime(item) for item in getattr(session, "items", ())):
+        return (yield)
+    probe = Probe()
+    _busy = Busy(probe)
+    try:
+        return (yield)
+    finally:
+        probe.close()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begin an attempt; a second one waits for quiet first."""
+    if _busy is not None and is_realtime(item):
+        if getattr(item, "execution_count", 1) > 1:
+            _tell(item, _busy.wait_for_quiet())
+        _busy.begin()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which tests found the machine busy."""
+    told = {
+        report.nodeid: "; ".join(value for name, value in report.user_properties if name == _PROPERTY)
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if isinstance(report, pytest.TestReport) and report.when == "teardown"
+    }
+    if any(told.values()):
+        terminalreporter.section("the machine was busy")
+        for name, what in told.items():
+            if what:
+                terminalreporter.write_line(f"{name}: {what}")
