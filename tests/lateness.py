@@ -22,6 +22,11 @@ class Probe:
         command = [sys.executable, "-S", "-E", __file__]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
+    @property
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
+
     def worst_s(self) -> float:
         """The longest delay of a wake-up since the last call, in seconds."""
         assert self._process.stdin is not None
@@ -37,11 +42,12 @@ class Probe:
 
 def serve() -> None:
     """The work of the process: answer each octet on stdin with the worst delay since the answer before."""
-    worst = 0.0
+    worst, woke_at = 0.0, time.monotonic()
     while True:
-        due = time.monotonic() + _PERIOD_S
         asked = select.select([0], [], [], _PERIOD_S)[0]
-        worst = max(worst, time.monotonic() - due)
+        # from one waking to the next, so that no moment is left out
+        now = time.monotonic()
+        worst, woke_at = max(worst, now - woke_at - _PERIOD_S), now
         if asked:
             if not os.read(0, 1):
                 return

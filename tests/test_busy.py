@@ -1,0 +1,114 @@
+"""What a busy machine allows a real-time test: attempts by pytest itself, in a process of its own."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.lateness import Probe
+
+pytest_plugins = ["pytester"]
+pytestmark = pytest.mark.slow
+
+SUITE = """
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from tests.busy import late
+
+attempts = []
+
+def busy_once():
+    attempts.append(1)
+    if len(attempts) == 1:
+        late("9 of 10 events were late")
+        raise AssertionError("too late")
+
+@pytest.fixture(scope="module")
+def flow():
+    busy_once()
+
+@pytest.mark.realtime
+def test_a_busy_machine_is_forgiven(flow):
+    assert len(attempts) == 2
+
+@pytest.mark.realtime
+def test_a_quiet_machine_is_not():
+    raise AssertionError("too slow")
+
+@pytest.mark.realtime
+def test_a_machine_that_stays_busy_is_not():
+    late("all events were late")
+    raise AssertionError("never")
+
+def test_that_keeps_no_clock_fails():
+    late("all events were late")
+    raise AssertionError("wrong")
+"""
+
+
+@pytest.fixture
+def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    pytester.makeini("[pytest]\nmarkers =\n  net\n  radio\n  realtime\n  light\n  patient\n  slow\n")
+    return pytester
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["here", "in a worker"])
+def test_only_a_busy_machine_gives_another_attempt(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    pytester.makepyfile(SUITE)
+    # what the machine is like today does not count
+    pytester.makeconftest("import tests.busy\ntests.busy.LATE_S = float('inf')")
+    result = pytester.runpytest_subprocess("-p", "tests.busy", *workers)
+    assert result.parseoutcomes() == {"passed": 1, "failed": 3, "rerun": 3}
+    result.stdout.fnmatch_lines(
+        [
+            "*the machine was busy*",
+            "*::test_a_busy_machine_is_forgiven: 9 of 10 events were late; *quiet after * s, tried again",
+            "*::test_a_machine_that_stays_busy_is_not: all events were late; *all events were late*",
+        ]
+    )
+    for name in ("test_a_quiet_machine_is_not", "test_that_keeps_no_clock_fails"):
+        result.stdout.no_fnmatch_line(f"*::{name}: *")
+
+
+@pytest.mark.parametrize(
+    ("part", "chosen"),
+    [
+        ("quick", {"pure"}),
+        ("parallel", {"pure", "slow", "patient"}),
+        ("light", {"light"}),
+        ("realtime", {"net", "radio", "realtime"}),
+    ],
+)
+def test_every_test_is_in_one_part(pytester: pytest.Pytester, part: str, chosen: set[str]) -> None:
+    marks = {
+        "pure": (),
+        "slow": ("slow",),
+        "patient": ("net", "patient"),
+        "light": ("net", "light"),
+        **{name: (name,) for name in ("net", "radio", "realtime")},
+    }
+    code = ["import pytest"]
+    for name, its in marks.items():
+        code += [*(f"@pytest.mark.{mark}" for mark in its), f"def test_{name}(): pass"]
+    pytester.makepyfile("\n".join(code))
+    listed = pytester.runpytest_subprocess("-p", "tests.busy", f"--part={part}", "--collect-only", "-q").outlines
+    assert {line.split("::test_")[1] for line in listed if "::test_" in line} == chosen
+
+
+def test_the_probe_tells_how_long_it_could_not_run() -> None:
+    probe = Probe()
+    try:
+        probe.worst_s()
+        os.kill(probe.pid, signal.SIGSTOP)
+        time.sleep(0.2)
+        os.kill(probe.pid, signal.SIGCONT)
+        assert probe.worst_s() > 0.15
+    finally:
+        probe.close()
