@@ -4,6 +4,7 @@ import functools
 import itertools
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -141,7 +142,9 @@ def commands() -> list[str]:
 def test_the_documents_commands_have_answers(transfers: dict[str, Summary]) -> None:
     path = capture_path(folder_of(transfers["slacp"]), "up")
     lost = next(row["slacp.seq"][0] for row in rows(path, "slacp.seq", where='frame.comment contains "retransmission"'))
-    one, every_second = (command.replace("air-st.pcapng", str(path)).replace("81", lost) for command in commands())
+    # the number first: a path may have it too
+    asked = [re.sub(r"\b81\b", lost, command) for command in commands()]
+    one, every_second = (command.replace("air-st.pcapng", shlex.quote(str(path))) for command in asked)
     story = subprocess.run(one, shell=True, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert f"retransmission of packet {lost}" in story
     table = subprocess.run(every_second, shell=True, cwd=ROOT, capture_output=True, text=True, check=True).stdout
