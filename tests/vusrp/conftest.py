@@ -13,6 +13,9 @@ from flowgraphs.air import LIBRARY, Air
 from tests.vusrp.medium import Medium, build
 from tests.vusrp.radio import MODULES, RadioProcess
 
+#: a second of samples, from a call to the time it names: calls of other processes on a busy machine come before that
+LEAD = 1_000_000
+
 _numbers = itertools.count()
 
 

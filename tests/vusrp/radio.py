@@ -21,6 +21,9 @@ from flowgraphs.air import LIBRARY
 MODULES = LIBRARY.parent / "uhd"
 Samples = NDArray[Any]
 
+#: how long to wait for what must come: long enough for a busy machine
+PATIENCE_S = 30.0
+
 _PART = {"fc32": np.complex64, "fc64": np.complex128, "sc16": np.int16, "sc8": np.int8}
 
 
@@ -128,7 +131,7 @@ class Radio:
         """Issue a stop command."""
         self._stream("rx").issue_stream_cmd(self._uhd.types.StreamCMD(self._uhd.types.StreamMode.stop_cont))
 
-    def recv(self, n: int, timeout: float = 1.0) -> tuple[Samples, Piece]:
+    def recv(self, n: int, timeout: float = PATIENCE_S) -> tuple[Samples, Piece]:
         """Call recv() once for n samples per channel; return those it gave."""
         stream = self._stream("rx")
         part = _PART[self._formats["rx"]]
@@ -172,7 +175,13 @@ class Radio:
                 return np.concatenate(pieces, axis=1)
 
     def send(
-        self, samples: Samples, at: int | None = None, start: bool = True, end: bool = True, chunk: int | None = None
+        self,
+        samples: Samples,
+        at: int | None = None,
+        start: bool = True,
+        end: bool = True,
+        chunk: int | None = None,
+        timeout: float = PATIENCE_S,
     ) -> int:
         """Send samples, one row per channel, as a burst or part of one, in pieces of `chunk`; return how many went."""
         rows = np.atleast_2d(samples)
@@ -187,10 +196,10 @@ class Radio:
             if metadata.has_time_spec:
                 metadata.time_spec = self._time(at or 0)
             part = np.ascontiguousarray(rows[:, first : first + chunk])
-            sent += self._stream("tx").send(part, metadata, 1.0)
+            sent += self._stream("tx").send(part, metadata, timeout)
         return sent
 
-    def message(self, timeout: float = 1.0) -> Message | None:
+    def message(self, timeout: float = PATIENCE_S) -> Message | None:
         """Return the next asynchronous message, or None."""
         metadata = self._uhd.types.TXAsyncMetadata()
         if not self._stream("tx").recv_async_msg(metadata, timeout):
@@ -261,7 +270,7 @@ class RadioProcess:
     def close(self) -> None:
         """Let the process end by itself."""
         self._pipe.close()
-        self._process.join(10)
+        self._process.join(PATIENCE_S)
         self._process.kill()
         self._process.join()
 

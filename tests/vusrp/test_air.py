@@ -16,7 +16,7 @@ import pytest
 from channel.profiles import Kind, Tap
 from flowgraphs.air import Air, AirError, Link
 from flowgraphs.series import write_series
-from tests.vusrp.conftest import Lab
+from tests.vusrp.conftest import LEAD, Lab
 from tests.vusrp.radio import MODULES, RadioProcess
 
 
@@ -165,7 +165,7 @@ def test_a_killed_owner_leaves_its_serial_number_and_the_air_usable(live_lab: La
     tx, rx = live_lab.radio("V1"), live_lab.radio("V2", rx_gain=40.0)
     rx.open("rx")
     tx.open("tx")
-    start = rx.now() + 300_000
+    start = rx.now() + LEAD
     rx.start(2_000, at=start)
     tx.send(np.full(1_000, 0.5, np.complex64), at=start + 500)
     heard = np.abs(rx.collect(2_000)[0])
@@ -174,13 +174,17 @@ def test_a_killed_owner_leaves_its_serial_number_and_the_air_usable(live_lab: La
 
 def test_what_a_killed_owner_would_still_have_sent_is_not_heard_after_its_successor(live_lab: Lab) -> None:
     live_lab.air.set_link("*", "*", gain_db=-50)
+    rx = live_lab.radio("V2", rx_gain=40.0)
     killed = live_lab.radio("V1")
-    killed.send(np.full(200_000, 0.9, np.complex64), at=killed.now() + 500_000)
+    rx.open("rx")
+    killed.open("tx")
+    # longer than a program takes to start: a start in the past would be an error, not silence
+    at = killed.now() + 4 * LEAD
+    killed.send(np.full(200_000, 0.9, np.complex64), at=at)
     killed.kill()
-    rx = live_lab.radio("V2")
     live_lab.radio("V1")
-    rx.start(1_000_000)
-    assert not rx.collect(1_000_000).any()
+    rx.start(200_000, at=at)
+    assert not rx.collect(200_000).any()
 
 
 def test_an_air_whose_processes_were_all_killed_makes_room_for_a_new_one(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.vusrp.conftest import Lab
+from tests.vusrp.conftest import LEAD, Lab
 from tests.vusrp.radio import Message, Piece, RadioProcess
 
 PACKET = 2040
@@ -116,7 +116,7 @@ def test_a_timed_burst_in_real_time_lands_on_its_sample_and_is_acknowledged(live
     rx = live_lab.radio("V2")
     rx.open("rx")
     tx.open("tx")
-    start = rx.now() + 300_000
+    start = rx.now() + LEAD
     rx.start(20_000, at=start)
     assert tx.send(burst(5_000), at=start + 7_000) == 5_000
     heard = np.abs(rx.collect(20_000)[0])
@@ -130,7 +130,7 @@ def test_bursts_far_ahead_are_all_sent_at_once(live_lab: Lab) -> None:
     rx = live_lab.radio("V2")
     rx.open("rx")
     tx.open("tx")
-    start = rx.now() + 300_000
+    start = rx.now() + LEAD
     sent = [tx.send(burst(1_000), at=start + k * 10_000) for k in range(20)]
     rx.start(200_000, at=start)
     heard = np.abs(rx.collect(200_000)[0]).reshape(20, 10_000)
@@ -183,7 +183,7 @@ def test_a_burst_in_the_past_is_late_and_never_heard(live_lab: Lab) -> None:
 def test_send_blocks_while_a_quarter_million_samples_wait(live_lab: Lab) -> None:
     radio = live_lab.radio("V1")
     radio.open("tx")
-    sent = radio.send(burst(400_000), at=radio.now() + 5_000_000)
+    sent = radio.send(burst(400_000), at=radio.now() + 30_000_000, timeout=1.0)
     assert 262_144 - PACKET <= sent <= 262_144
 
 
@@ -208,16 +208,26 @@ def test_the_rate_may_change_while_a_stream_runs(live_lab: Lab) -> None:
 
 
 def test_times_are_set_now_and_at_the_next_second(live_lab: Lab) -> None:
-    radio = live_lab.radio("V1")
+    air = live_lab.air
+    radio, other = live_lab.radio("V1"), live_lab.radio("V2")
+    begun_ns = air.now_ns
     radio.set_now(70_000_000)
-    assert 70_000_000 <= radio.now() < 71_000_000
-    # behind a whole second of the air, so that the next one is the same for both devices
-    time.sleep((10**9 - live_lab.air.now_ns % 10**9) / 1e9)
-    other = live_lab.radio("V2")
-    for one in (radio, other):
-        one.set_next_pps(100_000_000)
-    time.sleep(1.1)
-    assert [one.last_pps() for one in (radio, other)] == [100_000_000, 100_000_000]
+    assert 0 <= radio.now() - 70_000_000 <= (air.now_ns - begun_ns) // 1000 + 1
+
+    def second() -> int:
+        return air.now_ns // 10**9
+
+    set_in = -1
+    while set_in != second():
+        # once more when a second ended between the two, so that the next one is the same for both devices
+        set_in = second()
+        for one in (radio, other):
+            one.set_next_pps(100_000_000)
+    while set_in == second():
+        time.sleep(0.05)
+    earliest = second()
+    last = {one.last_pps() for one in (radio, other)}
+    assert last <= {100_000_000 + (later - set_in - 1) * 1_000_000 for later in range(earliest, second() + 1)}
     before, between, after = radio.now(), other.now(), radio.now()
     assert 100_000_000 < before <= between <= after
 
