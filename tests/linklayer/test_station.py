@@ -1,5 +1,6 @@
 """The station's loop on real descriptors: two stations in threads, their ports and radios over socket pairs."""
 
+import gc
 import os
 import socket
 import struct
@@ -23,7 +24,7 @@ from tcpip.access import Octets
 
 MS = 1_000_000
 #: how long a test waits for what should take milliseconds
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def packet(number: int, protocol: int = 6) -> bytes:
@@ -382,14 +383,17 @@ def test_a_packet_the_kernel_refuses_is_counted() -> None:
 
 def test_the_radios_deadline_is_kept() -> None:
     with stations(NONE) as (a, _):
-        for _ in range(5):
+
+        def late_ns() -> int:
             done = len(a.radio.alarms)
             a.radio.alarm = time.monotonic_ns() + 20 * MS
             nudge(a)
-            wait_for(lambda done=done: len(a.radio.alarms) > done)
+            wait_for(lambda: len(a.radio.alarms) > done)
+            return a.radio.alarms[-1]
+
+        # a busy machine is late now and then, a loop that adds to it always
+        wait_for(lambda: late_ns() < 10 * MS)
         assert min(a.radio.alarms) >= 0
-        # late by scheduling only; the best of five says what the loop itself adds
-        assert min(a.radio.alarms) < 10 * MS
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMES))
@@ -399,11 +403,13 @@ def test_an_idle_loop_sleeps_between_its_deadlines(name: str) -> None:
         received, turns, reports = a.radio.received, a.station.turns, len(a.reports)
         start = time.monotonic_ns()
         wait_for(lambda: len(a.reports) - reports >= 5)
+        # before its causes: frames may come meanwhile
+        turned = a.station.turns - turns
         # ACK timers of 50, 100, 200, ... ms, reports, and one turn for each frame of the peer's
         seconds = (time.monotonic_ns() - start) / 1e9
         timers = 6 + 2 * seconds
         caused = (a.radio.received - received) + (len(a.reports) - reports) + timers
-        assert a.station.turns - turns <= caused + 3
+        assert turned <= caused + 3
         assert len(a.reports) - reports <= 10 * seconds + 1
 
 
@@ -421,6 +427,8 @@ def test_stopping_ends_the_loop_and_returns_its_descriptors() -> None:
 
     with stations(NONE):
         pass
+    # what earlier tests have left to the collector would be closed meanwhile
+    gc.collect()
     before = descriptors()
     for _ in range(3):
         with stations(SLACP):
