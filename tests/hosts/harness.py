@@ -26,7 +26,7 @@ from hosts.tap import Tap
 
 ROOT = Path(__file__).parents[2]
 #: bound on anything that is waited for
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 needs_network = [
     pytest.mark.net,

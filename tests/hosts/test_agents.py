@@ -67,7 +67,7 @@ def test_all_workloads_arrive_intact(net: Network) -> None:
         Bulk(bytes=300_000),
         Bulk(flow="par", bytes=100_000, flows=3, direction="down", port=6000),
         Short(bytes=20_000, count=3, gap_ms=5),
-        OnOffUdp(rate_bps=400_000, on_ms=40, off_ms=20, packet_bytes=500, duration_s=0.5, drain_s=0.2),
+        OnOffUdp(rate_bps=400_000, on_ms=40, off_ms=20, packet_bytes=500, duration_s=0.5, drain_s=1),
     ]
     with Bridge(net) as bridge:
         started, results = run(net, work)

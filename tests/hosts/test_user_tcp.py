@@ -41,6 +41,8 @@ from tests.hosts.tcp.pair import with_options
 pytestmark = [*needs_network, pytest.mark.patient]
 
 HOSTS: tuple[Host, Host] = ("h1", "h2")
+#: of the 710 segments of a megabyte none is lost once in 2e9 times, no more than two once in 5e6
+LOSS = 0.03
 #: what h1 and h2 speak
 Pair = tuple[str, str]
 PAIRS: tuple[Pair, ...] = (
@@ -95,12 +97,21 @@ def again(data: Sequence[Segment]) -> list[Segment]:
 
 
 def loses(share: float, seed: int) -> Callable[[Direction, bytes], bool]:
+    """Loses a share of all packets but SYNs: one that is sent again asks for no ECN (RFC 3168 section 6.1.1.1).
+
+    Which packet a draw is for depends on the hosts' timing, so tests count with any seed.
+    """
     rng = Random(seed)
-    return lambda direction, packet: rng.random() < share
+
+    def lose(direction: Direction, packet: bytes) -> bool:
+        syn = packet[9] == socket.IPPROTO_TCP and parse(packet).flags & SYN
+        return not syn and rng.random() < share
+
+    return lose
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids="-".join)
-@pytest.mark.parametrize("loss", [0, 0.02])
+@pytest.mark.parametrize("loss", [0, LOSS])
 def test_both_ways_intact_with_every_option_agreed(net: Network, pair: Pair, loss: float) -> None:
     size = 1_000_000
     work: list[Workload] = [
@@ -155,7 +166,7 @@ def test_all_workloads_arrive_intact(net: Network, pair: Pair) -> None:
         Bulk(bytes=300_000),
         Bulk(flow="par", bytes=100_000, flows=3, direction="down", port=6000),
         Short(bytes=20_000, count=3, gap_ms=5),
-        OnOffUdp(rate_bps=400_000, on_ms=40, off_ms=20, packet_bytes=500, duration_s=0.5, drain_s=0.2),
+        OnOffUdp(rate_bps=400_000, on_ms=40, off_ms=20, packet_bytes=500, duration_s=0.5, drain_s=1),
     ]
     with Bridge(net) as bridge:
         started, results = run(net, pair, work)
@@ -185,7 +196,7 @@ def test_all_workloads_arrive_intact(net: Network, pair: Pair) -> None:
 
 
 def test_smart_options_cross_the_wire(net: Network) -> None:
-    with Bridge(net, loses(0.02, seed=3)) as bridge:
+    with Bridge(net, loses(LOSS, seed=3)) as bridge:
         _, results = run(net, ("user:smart", "user:smart"), [Bulk(bytes=1_000_000)])
     [sent], [received] = of(results, "sender", "bulk"), of(results, "receiver", "bulk")
     assert (sent["complete"], received["intact"], sent["sha256"]) == (True, True, received["sha256"])
