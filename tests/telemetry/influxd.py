@@ -51,10 +51,19 @@ def answers(url: str) -> bool:
     return True
 
 
+_held: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """A port at which nobody listens. It stays this process's: the kernel gives it to none that asks for any port.
+
+    As both set SO_REUSEADDR, a server that asks for this very port has it.
+    """
+    probe = socket.socket()
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    probe.bind(("127.0.0.1", 0))
+    _held.append(probe)
+    return int(probe.getsockname()[1])
 
 
 def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
