@@ -128,7 +128,7 @@ input()
         assert owner.stdout.readline() == "open\n"
         assert f"in use by process {owner.pid}" in refused(Receiver, settings)
     finally:
-        owner.communicate("\n", timeout=10)
+        owner.communicate("\n", timeout=60)
 
 
 def test_gnu_radio_that_is_missing_says_how_to_get_it(air: Air, monkeypatch: pytest.MonkeyPatch) -> None:

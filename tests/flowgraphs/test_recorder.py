@@ -148,8 +148,10 @@ def test_a_radio_that_stops_is_an_error(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_place_that_cannot_be_written_to_is_an_error(air: Air, tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match=f"^{tmp_path}/no/lab.sigmf-data: No such file or directory; choose"):
-        record(on(air, "V1"), tmp_path / "no" / "lab", 0.1)
+    target = tmp_path / "no" / "lab"
+    with pytest.raises(RecordingError) as caught:
+        record(on(air, "V1"), target, 0.1)
+    assert str(caught.value).startswith(f"{target}.sigmf-data: No such file or directory; choose")
 
 
 def test_without_a_radio_nothing_is_written(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -111,9 +112,9 @@ def test_a_list_shows_radios_and_paths(capfd: Capture) -> None:
         (("create", "KEPT", "--clock", "lockstep"), "has clock=realtime, not clock=lockstep"),
         (("create", "a/b"), "'a/b' cannot be the name of an air"),
         (("create", "x" * 32), "cannot be the name of an air: up to 31 letters"),
-        (("create", "new", "--clock", "sundial"), "'sundial' is not one of 'realtime', 'lockstep'"),
-        (("create", "new", "--seed", "-1"), "-1 is not in the range x>=0"),
-        (("create", "new", "--seed", "4294967296"), "must lie between 0 and 4294967295"),
+        (("create", "KEPT-new", "--clock", "sundial"), "'sundial' is not one of 'realtime', 'lockstep'"),
+        (("create", "KEPT-new", "--seed", "-1"), "-1 is not in the range x>=0"),
+        (("create", "KEPT-new", "--seed", "4294967296"), "must lie between 0 and 4294967295"),
         (("remove", "KEPT-not"), "there is no air 'KEPT-not'"),
         (("remove", "a/b"), "'a/b' cannot be the name of an air"),
         (("set", "KEPT-not", "gain_db=-80"), "there is no air 'KEPT-not'"),
@@ -154,7 +155,7 @@ def test_bad_input_is_one_line_and_changes_nothing(
         args = tuple(arg.replace("KEPT", kept) for arg in args)
         assert message.replace("KEPT", kept) in refused(capfd, "air", *args)
         assert state() == before
-    ours = [name for name in Air.names() if name.startswith((kept, "new", "x", f"trial-{os.getpid()}"))]
+    ours = [name for name in Air.names() if name.startswith((kept, "x" * 31, f"trial-{os.getpid()}"))]
     assert ours == [kept]
 
 
@@ -197,7 +198,7 @@ def test_with_env_any_uhd_program_finds_virtual_radios() -> None:
     if shutil.which("uhd_find_devices") is None:
         pytest.skip("uhd_find_devices (uhd-host) is not installed")
     shell = f"""
-        eval "$({sys.executable} -m testbed env)"
+        eval "$({shlex.quote(sys.executable)} -m testbed env)"
         echo "$GRC_BLOCKS_PATH"
         uhd_find_devices --args type=vusrp
     """
