@@ -354,9 +354,11 @@ def test_frames_are_recorded_decoded_transmitted_and_recorded_again(tmp_path: Pa
         status, out, err = finish(recorder)
     assert status == 0, err
     again = decoded(capfd, tmp_path / "again")
-    # the end of the first recording may have cut a frame, which now has an end of its own
+    # the end of the first recording may have cut a frame, which ends in silence now. It is whole when it lacks no more
+    # than the receiver lags behind, or what its last symbol does not need.
     again, cut = again[: len(frames)], again[len(frames) :]
-    assert [frame["crc_ok"] for frame in cut] in ([], [False])
+    assert len(cut) <= 1
+    assert all(not frame["crc_ok"] or bytes.fromhex(frame["payload"]) in payloads for frame in cut)
     for key in ("payload", "sequence", "crc_ok", "nsamples"):
         assert [frame[key] for frame in again] == [frame[key] for frame in frames]
     assert len({frame["sample"] - first["sample"] for frame, first in zip(again, frames, strict=True)}) == 1
