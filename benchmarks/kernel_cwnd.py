@@ -10,8 +10,8 @@ Everything Linux can do besides is off (timestamps, TLP, DSACK, delayed ACKs; F-
 docs/tcp.md says what stays different, and why.
 
 Shown for each: window reductions as cwnd -> ssthresh in segments (R: by an RTO), how many segments were sent again, and
-the time from SYN to the last octet's ACK. Linux's cwnd and ssthresh are read from tcp_info after every ACK; behind it
-stands how late its forwarder was at most.
+the time from SYN to the last octet's ACK. Linux's cwnd and ssthresh are read from tcp_info after every ACK and when
+nothing has come for a while; behind it stands how late its forwarder was at most.
 """
 
 import argparse
@@ -56,6 +56,8 @@ PORT = 5001
 SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 #: a forwarder that wakes within this is on time
 PUNCTUAL_NS = 1 * MS
+#: after so long a silence the window is looked at again: a busy kernel puts ACKs off that it was given
+QUIET_S = 0.02
 #: a transfer that takes longer has hung
 PATIENCE_NS = 60 * SECOND
 
@@ -267,7 +269,10 @@ class Forwarder:
             while not self.trace.duration_s:
                 if time.monotonic_ns() > until:
                     raise SystemExit(f"Linux did not finish {SEGMENTS} segments in {PATIENCE_NS / SECOND:.0f} s")
-                for ready, _ in poller.poll(1.0):
+                events = poller.poll(QUIET_S)
+                if not events and self._began_at is not None:
+                    self._sample(time.monotonic_ns(), sender)
+                for ready, _ in events:
                     if ready == sender.fileno():
                         left -= sender.send(bytes(left))
                         poller.modify(sender, select.EPOLLOUT if left else 0)
@@ -289,7 +294,7 @@ class Forwarder:
             self._bas.write(arrival.frame)
         while (arrival := self._down.poll_arrival(now)) is not None:
             due_at = min(due_at, arrival.arrived_at)
-            # the kernel works off an ACK before this call returns
+            # the kernel works off an ACK before this call returns, unless it is busy
             self._st.write(arrival.frame)
             self._sample(now, sender)
         if now - due_at > PUNCTUAL_NS:
