@@ -1,5 +1,6 @@
 """What the tests of tier `model` share: small scenarios, and runs that are kept."""
 
+import gc
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,8 @@ class Memory:
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
         if self._marks_ns and now >= self._marks_ns[0]:
             self._marks_ns.pop(0)
+            # how much waits for the collector depends on the tests before
+            gc.collect()
             self.used.append(tracemalloc.get_traced_memory()[0])
 
     def carried(self, side: str, arrival: object, now: int) -> None:
