@@ -16,7 +16,7 @@ from tests.flowgraphs.awgn import air
 
 PHY = OfdmPhy(2e6)
 #: a flowgraph that takes longer than this hangs
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class Mailbox(gr.basic_block):

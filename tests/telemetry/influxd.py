@@ -66,7 +66,7 @@ def free_port() -> int:
     return int(probe.getsockname()[1])
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for something that comes; how long it takes is not a test's business."""
     give_up_at = time.monotonic() + seconds
     while not condition():

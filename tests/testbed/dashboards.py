@@ -31,7 +31,7 @@ class Dashboard:
         """What the server answers; a body is posted, with the token."""
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.token}"}
         data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers), timeout=20) as answer:
+        with urllib.request.urlopen(urllib.request.Request(self.url + path, data, headers), timeout=60) as answer:
             return json.load(answer)
 
     def live(self) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ from testbed.running import run_once
 from testbed.scenario import Scenario
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 def run_all(scenarios: Sequence[Scenario], runs: Path) -> list[Summary]:

@@ -74,7 +74,7 @@ def test_an_influx_port_in_use_is_one_line(tmp_path: Path) -> None:
 def test_other_binds_demand_the_token(tmp_path: Path) -> None:
     with running(*FREE, "--bind", "0.0.0.0", "--out", tmp_path) as dashboard:
         with pytest.raises(urllib.error.HTTPError, match="401"):
-            urllib.request.urlopen(f"{dashboard.url}/api/runs", timeout=20)
+            urllib.request.urlopen(f"{dashboard.url}/api/runs", timeout=60)
         assert dashboard.ask("/api/runs")["runs"] == []
 
 
@@ -136,7 +136,7 @@ def _count(influx: Influx, query: str) -> int:
 
 def _stream_until_note(dashboard: Dashboard, run: str, what: bytes = b'"notes"') -> bytes:
     """The event of a run's stream that first has something in it."""
-    with urllib.request.urlopen(f"{dashboard.url}/api/stream?run={run}", timeout=20) as stream:
+    with urllib.request.urlopen(f"{dashboard.url}/api/stream?run={run}", timeout=60) as stream:
         for line in stream:
             if what in line:
                 return bytes(line)

@@ -83,7 +83,7 @@ class Drive:
 
     def end(self) -> Summary:
         self.steering.stop()
-        return self._run.result(30)
+        return self._run.result(60)
 
     def __enter__(self) -> "Drive":
         return self
