@@ -80,7 +80,7 @@ def targets(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def keep(influx: Influx, run: str, epoch_ns: int, records: Iterable[Record], spool: Path) -> Filled:
     """Write a run's records as a run does."""
-    sink = InfluxSink(influx, {"run": run, "tier": "vusrp", "scenario": "sample"}, spool)
+    sink = InfluxSink(influx, {"run": run, "tier": "vusrp", "scenario": "sample"}, spool, flush_s=30)
     sink.begin(epoch_ns)
     last_ns = 0
     for record in records:

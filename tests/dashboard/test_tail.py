@@ -48,7 +48,7 @@ class Elsewhere:
 
     def __init__(self, influx: Influx, spool: Path, name: str = "elsewhere") -> None:
         tags = {"run": name, "tier": "vusrp", "scenario": "fading-link"}
-        self.sink = InfluxSink(influx, tags, spool / name)
+        self.sink = InfluxSink(influx, tags, spool / name, flush_s=30)
         self.epoch_ns = time.time_ns()
         self.sink.begin(self.epoch_ns)
 

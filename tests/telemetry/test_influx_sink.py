@@ -140,7 +140,7 @@ def test_records_arrive_with_their_tags_and_times(influx: Influx, tmp_path: Path
 
 
 def test_a_record_of_nothing_is_no_point(influx: Influx, tmp_path: Path) -> None:
-    sink = InfluxSink(influx, TAGS, tmp_path)
+    sink = InfluxSink(influx, TAGS, tmp_path, flush_s=30)
     sink.begin(EPOCH_NS)
     sink.write(PhyRecord(1, "down", None, None, None, None))
     sink.write(PhyRecord(2, "down", None, None, None, 0.5))
@@ -262,7 +262,7 @@ def test_what_a_closed_sink_left_is_sent_by_the_next(tmp_path: Path) -> None:
         assert (status.written, status.waiting, status.dropped, status.state) == (0, 50 * (part + 1), 0, "closed")
         assert status.message.startswith(f"{status.waiting} records wait in {spool} for the next run; InfluxDB at")
     with embedded_at(influx, tmp_path):
-        sink = InfluxSink(influx, TAGS, tmp_path / "spool")
+        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
         sink.begin(EPOCH_NS)
         wait_until(lambda: sink.status().written == 150)
         sink.close()
@@ -272,7 +272,7 @@ def test_what_a_closed_sink_left_is_sent_by_the_next(tmp_path: Path) -> None:
 
 def test_what_waits_for_one_database_does_not_go_to_another(influx: Influx, tmp_path: Path) -> None:
     away = InfluxSink(Influx(f"http://127.0.0.1:{free_port()}"), TAGS, tmp_path, flush_s=0)
-    other = InfluxSink(influx, TAGS, tmp_path)
+    other = InfluxSink(influx, TAGS, tmp_path, flush_s=30)
     for sink, number in ((away, 50), (other, 100)):
         sink.begin(EPOCH_NS)
         feed(sink, number)
@@ -294,7 +294,7 @@ def test_what_a_killed_process_left_is_sent_by_the_next(tmp_path: Path) -> None:
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGKILL)
     with embedded_at(influx, tmp_path):
-        sink = InfluxSink(influx, TAGS, tmp_path / "spool")
+        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
         sink.begin(EPOCH_NS)
         feed(sink, 5)
         sink.close()
@@ -313,7 +313,7 @@ def test_two_sinks_share_a_spool(tmp_path: Path) -> None:
     for sink in sinks:
         sink.close()
     with embedded_at(influx, tmp_path):
-        last = InfluxSink(influx, TAGS, tmp_path / "spool")
+        last = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
         last.begin(EPOCH_NS)
         last.close()
         assert last.status().written == 200
@@ -347,7 +347,7 @@ def test_a_wrong_token_keeps_everything_for_the_right_one(tmp_path: Path) -> Non
         sink.close()
         assert sink.status().waiting == 100
         assert "the token is not accepted (authorization failed)" in sink.status().message
-        sink = InfluxSink(influx, TAGS, tmp_path / "spool")
+        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
         sink.begin(EPOCH_NS)
         sink.close()
         assert stored(influx) == dict.fromkeys(FIGURES, 20)
@@ -355,7 +355,7 @@ def test_a_wrong_token_keeps_everything_for_the_right_one(tmp_path: Path) -> Non
 
 def test_what_the_database_refuses_is_set_aside_and_holds_nothing_up(influx: Influx, tmp_path: Path) -> None:
     influx.write(f"control value=1.5 {EPOCH_NS}\n".encode())
-    sink = InfluxSink(influx, TAGS, tmp_path)
+    sink = InfluxSink(influx, TAGS, tmp_path, flush_s=30)
     sink.begin(EPOCH_NS)
     feed(sink, 100)
     wait_until(lambda: sink.status().written + sink.status().rejected == 100)
