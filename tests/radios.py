@@ -8,6 +8,7 @@ import itertools
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,9 @@ MODULES = LIBRARY.parent / "uhd"
 RATE_SPS = 1e6
 CARRIER_HZ = 2.45e9
 
-_known = os.fspath(MODULES) in os.environ.get("UHD_MODULE_PATH", "").split(":")
+_folders = filter(None, os.environ.get("UHD_MODULE_PATH", "").split(":"))
+# by what they are: a checkout may be entered through a link
+_known = MODULES.resolve() in {Path(folder).resolve() for folder in _folders}
 needs_vusrp = pytest.mark.skipif(
     not (LIBRARY.exists() and _known),
     reason='the virtual USRP is not built or UHD does not know it: ./fadelab test, or eval "$(./fadelab env)" first',
