@@ -52,11 +52,14 @@ def value(variable: re.Match[str]) -> str:
 def parsed(args: list[str]) -> dict[str, Any]:
     """What click makes of a command line, which is not run. Raises click.UsageError."""
     command: click.Command = cli
+    # with the settings of the command line itself: a command keeps the help option that its first context gives it
+    above = None
     while isinstance(command, click.Group):
+        above = click.Context(command, parent=above, **command.context_settings)
         name, *args = args
         assert name in command.commands, f"there is no command {name}"
         command = command.commands[name]
-    return command.make_context("fadelab", args).params
+    return command.make_context("fadelab", args, parent=above).params
 
 
 def scenario() -> Scenario:
