@@ -1,10 +1,11 @@
-"""pytest settings for all tests: Hypothesis profiles, and what real-time tests do on a busy machine.
+"""pytest settings for all tests: Hypothesis profiles, Ctrl-C, and what real-time tests do on a busy machine.
 
 The default profile repeats the same examples on every run, so that a red run is red for everybody.
 `HYPOTHESIS_PROFILE=thorough ./fadelab test -- -k properties` searches further, with fresh examples.
 """
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -14,3 +15,6 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, Hea
 settings.register_profile("repeatable", max_examples=60, stateful_step_count=60, derandomize=True, **_COMMON)
 settings.register_profile("thorough", max_examples=2000, stateful_step_count=120, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+# A shell without job control starts background jobs deaf to Ctrl-C, and what they start is deaf as well.
+signal.signal(signal.SIGINT, signal.default_int_handler)
