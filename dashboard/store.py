@@ -215,6 +215,15 @@ def _stamp(path: Path) -> object:
     return tuple(stamps)
 
 
+def _exists(path: Path) -> bool:
+    """Whether it is there, as far as one may look; Path.exists raises in a folder that may not be looked into."""
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True
+
+
 def _text(row: Row) -> str:
     return " ".join(str(getattr(row, name)) for name in ("name", *FACETS)).lower()
 
@@ -229,7 +238,7 @@ def _row(path: Path) -> Row:
     summary: Mapping[str, Any] = {}
     try:
         manifest = _json(path / "manifest.json")
-        if (path / "summary.json").exists():
+        if _exists(path / "summary.json"):
             summary = _json(path / "summary.json")
         else:
             problem = "no result: the run failed, was stopped or goes on"
@@ -258,7 +267,7 @@ def _row(path: Path) -> Row:
         else:
             problem = problem or f"{path.name}: {name} is of the wrong kind"
     changes = said.get("changes")
-    controlled = (isinstance(changes, int) and changes > 0) or (path / "control.parquet").exists()
+    controlled = (isinstance(changes, int) and changes > 0) or _exists(path / "control.parquet")
     return Row(path.name, controlled=controlled, problem=problem, **values)
 
 
@@ -354,7 +363,7 @@ def _draw(path: Path) -> Picture:
     problems = []
     for kind in RECORD_TYPES:
         file = path / f"{kind.measurement}.parquet"
-        if file.exists():
+        if _exists(file):
             try:
                 curves.take(_records(file, kind))
             except StoreError as error:
@@ -368,7 +377,7 @@ def _parquet(path: Path) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if not path.exists():
+    if not _exists(path):
         raise StoreError(f"the run has no {path.name}")
     try:
         return pq.ParquetFile(path)
