@@ -112,9 +112,14 @@ def test_without_tun(tmp_path: Path) -> None:
     private = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
     if not shutil.which("unshare") or subprocess.run([*private, hide], capture_output=True, check=False).returncode:
         pytest.skip("needs unshare (util-linux) and the right to mount")
-    run = f"{sys.executable} -m testbed run {LOSSY} --out {tmp_path / 'runs'}"
+    run = [sys.executable, "-m", "testbed", "run", LOSSY, "--out", str(tmp_path / "runs")]
     done = subprocess.run(
-        [*private, f"{hide} && exec {run}"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        [*private, f'{hide} && exec "$@"', "sh", *run],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert "/dev/net/tun is missing: modprobe tun" in complaint((done.returncode, done.stdout, done.stderr))
     assert list(tmp_path.iterdir()) == []
