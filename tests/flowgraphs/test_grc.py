@@ -32,7 +32,7 @@ needs_vusrp = pytest.mark.skipif(
 )
 needs_wifi = pytest.mark.skipif(
     importlib.util.find_spec("ieee802_11") is None,
-    reason="gr-ieee802-11 is not installed: https://github.com/bastibl/gr-ieee802-11, branch maint-3.10",
+    reason="gr-ieee802-11 is not installed, and is in no package archive: docs/install.md",
 )
 
 

@@ -30,7 +30,7 @@ else:
     HAVE_IT = True
 
 needs_it = pytest.mark.skipif(
-    not HAVE_IT, reason="gr-ieee802-11 is not installed: https://github.com/bastibl/gr-ieee802-11, branch maint-3.10"
+    not HAVE_IT, reason="gr-ieee802-11 is not installed, and is in no package archive: docs/install.md"
 )
 
 

@@ -98,7 +98,7 @@ def test_what_cannot_be_started_is_refused(
     lab: Lab, company: Company, tmp_path: Path, change: dict[str, Any], complaint: str
 ) -> None:
     if os.geteuid() != 0:
-        pytest.skip("says first that it needs root")
+        pytest.skip("needs root: without, the refusal says that and nothing else")
     with pytest.raises(ControlError, match=complaint):
         lab.start(replace(ORDER, **change))
     assert (company.scenarios, list(tmp_path.iterdir())) == ([], [])
