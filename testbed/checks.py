@@ -20,7 +20,8 @@ from xml.etree import ElementTree
 
 from testbed.paths import root
 
-_SCRIPTS = ("fadelab", ".ci/run", *(f"docker/{name}" for name in ("air", "healthy", "influxdb", "secrets", "service")))
+_DOCKER = ("air", "healthy", "influxdb", "secrets", "service")
+_SCRIPTS = ("fadelab", ".ci/run", "tests/fresh.sh", *(f"docker/{name}" for name in _DOCKER))
 #: pytest's status when all tests were deselected
 _NO_TESTS = 5
 _SLOWEST = 20
