@@ -53,6 +53,23 @@ def test_a_lost_frame_is_retransmitted_before_new_ones() -> None:
     assert order[place + 1 :] == [(seq, False) for seq in range(place, 40)]
 
 
+def test_one_missing_frame_makes_an_acknowledgement_due_at_once() -> None:
+    pair = Pair(SlacpConfig(ack_every=1000)).establish()
+    a, b = pair.ends[A], pair.ends[B]
+    frames = []
+    for packet in packets(3):
+        a.handle_packet(packet, 0)
+        frames.append(next_frame(a, pair.now, Data))
+    while b.poll_frame(pair.now) is not None:
+        pass
+    b.handle_frame(frames[0], pair.now)
+    assert b.poll_frame(pair.now) is None
+    b.handle_frame(frames[2], pair.now)
+    ack = b.poll_frame(pair.now)
+    assert isinstance(ack, Ack)
+    assert (ack.cum, ack.received, ack.repeat) == (1, 0b10, False)
+
+
 def test_first_transmissions_carry_no_fec_and_retransmissions_are_protected() -> None:
     pair = Pair(SlacpConfig(block_timer_ns=1 * MS), drop=drop_transmissions(5, 6, 7)).establish()
     pair.send(A, *packets(30))
@@ -101,6 +118,18 @@ def test_a_full_block_is_closed_at_once_and_others_by_the_threshold_timer() -> N
     assert redundancy[-1][0] - again[4] >= 200 * MS
 
 
+@pytest.mark.parametrize(("members", "redundant"), [(1, 1), (2, 1), (3, 2), (5, 3)])
+def test_half_as_much_redundancy_is_rounded_up(members: int, redundant: int) -> None:
+    config = SlacpConfig(redundancy=0.5, block_timer_ns=1 * MS)
+    pair = Pair(config, drop=drop_transmissions(*range(5, 5 + members))).establish()
+    pair.send(A, *packets(30))
+    pair.run()
+    assert [(frame.actual, frame.index) for frame in sent_by(pair, A, Fec)] == [
+        (members, members + index) for index in range(redundant)
+    ]
+    assert pair.delivered[B] == packets(30)
+
+
 def test_what_is_acknowledged_before_its_block_closes_gets_no_redundancy() -> None:
     pair = Pair(SlacpConfig(block_timer_ns=500 * MS), drop=drop_transmissions(5)).establish()
     pair.send(A, *packets(60))
@@ -146,6 +175,17 @@ def test_the_first_frame_ever_may_be_lost() -> None:
     assert pair.delivered[B] == packets(1)
 
 
+def test_a_new_frame_sets_the_ack_timer_back_to_its_shortest() -> None:
+    pair = Pair().establish()
+    pair.run_until(lambda: pair.now > 10_000 * MS)
+    frame = _data(pair.ends[B], first=0, packets=packets(1))[0]
+    for wait in (pair.config.ack_timer_ns, 2 * pair.config.ack_timer_ns):
+        pair.ends[B].handle_frame(frame, pair.now)
+        assert pair.ends[B].next_deadline() == pair.now + pair.config.ack_timer_ns
+        pair.now += wait
+        pair.ends[B].handle_deadline(pair.now)
+
+
 def test_the_handshake_measures_the_round_trip_so_that_a_lost_first_packet_need_not_wait() -> None:
     pair = Pair(drop=drop_transmissions(0, 1)).establish()
     start = pair.now
@@ -166,6 +206,42 @@ def test_a_given_up_frame_at_the_very_end_does_not_hold_back_the_rest() -> None:
     pair.run()
     assert pair.delivered[B] == [packet for seq, packet in enumerate(packets(6)) if seq != 3]
     assert sent_by(pair, A, Sync)
+
+
+def test_what_is_held_behind_a_given_up_frame_is_delivered_when_the_sender_says_so() -> None:
+    pair = Pair().establish()
+    b = pair.ends[B]
+    frames = _data(b, first=1, packets=packets(4)[1:])
+    for frame in frames:
+        b.handle_frame(frame, pair.now)
+    assert b.poll_packet() is None
+    # the acknowledgement of 1 to 3 has not reached the sender: 1 is the oldest it may still send
+    b.handle_frame(Sync(frames[0].tag, 0, 4, 1), pair.now)
+    assert _polled(b) == packets(4)[1:]
+
+
+def test_a_frame_behind_the_window_is_refused() -> None:
+    window = 8
+    pair = Pair(SlacpConfig(window=window)).establish()
+    b = pair.ends[B]
+    frames = _data(b, first=0, packets=packets(window + 1))
+    for frame in reversed(frames):
+        b.handle_frame(frame, pair.now)
+    assert b.got.refused == 1
+    assert _polled(b) == packets(window)
+
+
+def _data(end: Slacp, first: int, packets: list[bytes]) -> list[Data]:
+    """Frames that `end` may get in its first session, numbered from `first`; the sender's oldest number is 0."""
+    tag = end._session.rx_tag
+    return [Data(tag, 0, seq, seq, seq, packet) for seq, packet in enumerate(packets, start=first)]
+
+
+def _polled(end: Slacp) -> list[bytes]:
+    got = []
+    while (delivery := end.poll_packet()) is not None:
+        got.append(bytes(delivery[0]))  # type: ignore[arg-type]
+    return got
 
 
 def test_a_lost_sync_is_repeated() -> None:

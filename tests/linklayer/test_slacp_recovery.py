@@ -67,6 +67,49 @@ def test_a_link_that_becomes_slower_is_learned(before: int, after: int) -> None:
     assert len(pair.given_up[A]) <= 1
 
 
+def lose_one(pair: Pair) -> int:
+    """Lose a lone packet and the frame that guards it; return how long the packet takes."""
+    lost: list[Frame] = []
+
+    def drop(direction: str, frame: Frame) -> bool:
+        if direction == A and len(lost) < 2:
+            lost.append(frame)
+            return True
+        return False
+
+    pair.drop, start, before = drop, pair.now, len(pair.delivered[B])
+    pair.send(A, b"lost")
+    pair.run_until(lambda: len(pair.delivered[B]) > before)
+    return pair.now - start
+
+
+def test_a_frame_held_up_for_long_does_not_make_later_tail_losses_wait_as_long() -> None:
+    """No sample of the round-trip time makes a sender wait longer than half of what ends the session."""
+    config = SlacpConfig(dead_after_ns=4000 * MS)
+    pair = Pair(config).establish()
+    pair.delay = 1900 * MS
+    pair.send(A, *packets(8))
+    pair.run()
+    pair.delay = 25 * MS
+    pair.run_until(lambda: pair.now > 20_000 * MS)
+    round_trip = 2 * (pair.delay + pair.frame_time)
+    assert pair.ends[A].sessions == 1
+    assert lose_one(pair) <= config.dead_after_ns // 2 + config.ack_timer_max_ns + 2 * round_trip
+
+
+def test_a_repeated_acknowledgement_tells_no_round_trip_time() -> None:
+    """It has waited for the ACK timer: lone packets would teach that time, and their losses wait for it twice."""
+    timer = 2000 * MS
+    pair = Pair(SlacpConfig(ack_timer_ns=timer, ack_timer_max_ns=timer)).establish()
+    for _ in range(20):
+        pair.send(A, b"lone")
+        pair.run()
+    assert len(pair.delivered[B]) == 20
+    round_trip = 2 * (pair.delay + pair.frame_time)
+    # the first acknowledgement three round trips behind it tells: that long one sample, the handshake's, may take
+    assert lose_one(pair) <= timer + 3 * round_trip + round_trip
+
+
 @pytest.mark.parametrize("window", [1, 2, 3, 8192])
 def test_every_window_works_and_none_waits_for_the_ack_timer(window: int) -> None:
     pair = Pair(SlacpConfig(window=window, ack_every=10_000)).establish()
