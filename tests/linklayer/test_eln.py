@@ -148,6 +148,26 @@ def test_a_segment_out_of_order_is_not_marked(access: Access) -> None:
     assert end.guesses() == [(1, "late")]
 
 
+@pytest.mark.parametrize(
+    ("order", "cause"), [((0, 2, 3, 4, 1), "late"), ((0, 2, 3, 4, 5, 1), "congestion")], ids=["three", "four"]
+)
+def test_a_segment_that_more_than_three_have_passed_is_a_retransmission(
+    access: Access, order: tuple[int, ...], cause: Cause
+) -> None:
+    end = End(access).open()
+    end.send(*order)
+    assert not any([end.back(1), end.back(1)])
+    assert end.guesses() == [(1, cause)]
+
+
+def test_the_rest_of_a_segment_taken_in_part_is_not_lost(access: Access) -> None:
+    end = End(access).open()
+    end.to_link(end.data(0, 2 * MSS))
+    # the receiver has room for the first half
+    assert not any([end.back(1), end.back(1)])
+    assert end.guesses() == [(1, "late")]
+
+
 @pytest.mark.parametrize("sack", [False, True], ids=["cumulative", "sack"])
 def test_a_retransmission_is_lost_only_when_a_later_copy_has_come(access: Access, sack: bool) -> None:
     end = End(access).open()

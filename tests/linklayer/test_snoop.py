@@ -247,6 +247,20 @@ def test_holes_repaired_in_vain_are_repaired_again_by_the_timer(access: Access, 
 
 
 @by_access
+@pytest.mark.parametrize("scheme", ["ll-smart", "snoop-smart"])
+def test_a_repair_that_is_lost_waits_for_its_timer(access: Access, scheme: str) -> None:
+    station = base(access, scheme)
+    lost, _ = station.window(*S[1:3])
+    assert station.up(station.ack(S[1], sack=((S[2], S[3]),)))[1] == [lost]
+    station.window(S[3], S[4])
+    # dupacks of what was sent behind the repair
+    for right in (S[4], S[5]):
+        assert station.up(station.ack(S[1], sack=((S[2], right),)))[1] == []
+    assert station.wait(200 * MS - 1) == []
+    assert station.wait(1) == [lost]
+
+
+@by_access
 def test_what_has_arrived_is_not_sent_again(access: Access) -> None:
     station = base(access, "snoop-smart")
     packets = station.window(*S[1:6])
@@ -499,6 +513,22 @@ def test_a_fin_is_repaired_and_ends_what_is_known(access: Access, scheme: str) -
     # a late retransmission is data of a flow nobody knows
     late = station.ack(S[1])
     assert station.up(late) == ([late], [])
+
+
+@by_access
+@by_scheme
+def test_a_flow_whose_fin_is_acknowledged_leaves_its_place_to_others(access: Access, scheme: str) -> None:
+    station = Base(access, scheme, limits=Limits(flows=2))
+    closing, open_flow, new = (Flow(1, port, 2, 80) for port in (1, 2, 3))
+    station.flow = open_flow
+    packets = station.window(0)
+    station.flow = closing
+    station.down(station.data(0, SIZE, ACK | FIN))
+    station.up(station.ack(SIZE + 1))
+    station.flow = new
+    packets += station.window(0)
+    # both are still looked after
+    assert station.wait(1000 * MS) == packets
 
 
 @by_access
