@@ -234,6 +234,16 @@ def test_limited_transmit(script: MakeScript, config: TcpConfig) -> None:
 
 
 @BOTH
+def test_a_timeout_halves_the_flight_without_limited_transmit(script: MakeScript, config: TcpConfig) -> None:
+    # RFC 5681 section 3.1, equation 4, and section 3.2, step 2
+    s = window_of_8(script, replace(config, limited_transmit=True))
+    s.inject(200, "ack 1", "ack 1")
+    s.expect(200, "8001:9001", "9001:10001")
+    s.expect(1100, "1:1001")
+    assert (s.cwnd, s.ssthresh) == (1000, 4000)
+
+
+@BOTH
 def test_limited_transmit_ends_with_a_new_ack(script: MakeScript, config: TcpConfig) -> None:
     s = window_of_8(script, replace(config, limited_transmit=True))
     s.inject(200, "ack 1", "ack 1")

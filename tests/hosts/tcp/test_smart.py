@@ -158,6 +158,15 @@ def test_nor_before_a_round_trip_time_has_passed(script: MakeScript) -> None:
     s.expect(300, "1:1001", "12001:13001")
 
 
+def test_nor_by_what_was_sent_before_it(script: MakeScript) -> None:
+    s = window_of_8(script)
+    s.inject(200, *(f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 7)))
+    s.expect(200, "1:1001", "8001:9001", "9001:10001")
+    # the last segment that had left before
+    s.inject(310, "ack 1 smart 7001:8001")
+    s.expect(310, "10001:11001")
+
+
 def test_a_coarse_clock_makes_that_long(script: MakeScript) -> None:
     # SRTT after the handshake: one tick of 500 ms
     s = window_of_8(script, replace(SMART, tick_ns=500 * MS))
