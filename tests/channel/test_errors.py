@@ -87,9 +87,9 @@ def test_exponential_bit_errors_do_not_depend_on_how_the_bytes_are_cut() -> None
     assert positions(1000) == positions(40) == positions(1)
 
 
-@pytest.mark.parametrize("burst_frames", [1, 2, 4, 6])
-def test_fixed_bursts_have_their_length_and_rate(burst_frames: int) -> None:
-    nbytes, spacing = 1400, 65_536
+@pytest.mark.parametrize(("burst_frames", "spacing"), [(1, 65_536), (2, 65_536), (4, 65_536), (6, 65_536), (4, 10_000)])
+def test_fixed_bursts_have_their_length_and_rate(burst_frames: int, spacing: int) -> None:
+    nbytes = 1400
     model = FixedBursts(burst_frames, spacing, random.Random(6))
     runs = [(v, len(list(run))) for v, run in groupby(judge_all(model, FRAMES, nbytes))]
     # The last run may be cut short by the end.
@@ -97,6 +97,16 @@ def test_fixed_bursts_have_their_length_and_rate(burst_frames: int) -> None:
     assert set(lengths) == {burst_frames}
     mean = FRAMES * nbytes / spacing
     assert abs(len(lengths) - mean) <= poisson_bound(mean)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "lost"),
+    [(9, 10, False), (9, 11, True), (10, 11, True), (14, 15, True), (15, 16, False), (9, 16, True)],
+)
+def test_the_bad_state_has_its_first_instant_and_not_the_one_behind_its_last(start: int, end: int, lost: bool) -> None:
+    model = UniformOnOff((10, 10), (5, 5), random.Random(0))
+    assert model.judge(0, 1, 1) is INTACT
+    assert (model.judge(start, end, 1) is ERASED) == lost
 
 
 def test_on_off_loses_exactly_what_touches_the_bad_state() -> None:
