@@ -37,6 +37,21 @@ class RadioSettings:
     antenna: str | None = None
 
 
+def end(graph: Any) -> None:
+    """Stop a flowgraph (a `gr.top_block`), wait for its threads and let go of its blocks.
+
+    Who drops the blocks afterwards has given the radio back. gr-uhd's sink has a thread that ends with the sink alone,
+    and tells of the last burst until then: left to the end of the process, it uses what libgnuradio-uhd's static data
+    were, and the process dies of a signal.
+    """
+    from gnuradio import gr
+
+    graph.stop()
+    # without the thread of `graph.wait()`, which keeps the flowgraph for a while longer
+    gr.top_block_wait_unlocked(graph._impl)
+    del graph._impl
+
+
 class Receiver:
     """The receiving half: `block` is the source of complex64 samples. Raises FrontEndError."""
 
@@ -60,6 +75,10 @@ class Receiver:
         self.block.set_gain(gain_db)
         self.gain_db = self.block.get_gain()
 
+    def close(self) -> None:
+        """Let go of the device. Use of this object ends here, but for its figures."""
+        del self.block
+
 
 class Transmitter:
     """The transmitting half: `block` is the sink of bursts. Raises FrontEndError."""
@@ -72,6 +91,10 @@ class Transmitter:
             self.gain_db: float = _set_up(self.block, settings.rate_sps, settings.tx_hz, settings.tx_gain_db)
         except RuntimeError as error:
             raise _explain(settings.args, error) from None
+
+    def close(self) -> None:
+        """Let go of the device, and end the thread that tells of its events. Use of this object ends here."""
+        del self.block
 
 
 def _set_up(block: Any, rate_sps: float, hz: float, gain_db: float | None) -> float:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gnuradio import blocks, gr
 
-from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver
+from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver, end
 from flowgraphs.recording import RecordingError, data_path, finish
 
 _POLL_S = 0.05
@@ -46,8 +46,8 @@ def record(
     try:
         _wait(sink, wanted, settings.args, progress)
     finally:
-        top.stop()
-        top.wait()
+        end(top)
+        receiver.close()
         sink.close()
         meta = finish(
             target,

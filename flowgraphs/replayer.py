@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from gnuradio import blocks, gr
 
-from flowgraphs.frontend import BURST_TAG, FrontEndError, RadioSettings, Transmitter
+from flowgraphs.frontend import BURST_TAG, FrontEndError, RadioSettings, Transmitter, end
 from flowgraphs.recording import Recording
 
 _POLL_S = 0.05
@@ -46,5 +46,5 @@ def transmit(
                 raise FrontEndError(f"USRP {settings.args!r}: takes no samples for {_STALL_S:.0f} s")
         time.sleep(_DRAIN_S)
     finally:
-        top.stop()
-        top.wait()
+        end(top)
+        transmitter.close()

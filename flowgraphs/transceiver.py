@@ -24,7 +24,7 @@ import pmt
 from gnuradio import blocks, gr
 from numpy.typing import NDArray
 
-from flowgraphs.frontend import RadioSettings, Receiver, Transmitter
+from flowgraphs.frontend import RadioSettings, Receiver, Transmitter, end
 from flowgraphs.phy import Constellation, Phy, Received, frame_pdu, received_from_pdu
 from flowgraphs.recording import data_path, finish
 
@@ -48,7 +48,7 @@ class DeviceCounters:
 
 
 class Transceiver(gr.top_block):
-    """A running radio station; `start()`, `stop()` and `wait()` are GNU Radio's.
+    """A running radio station; `start()` is GNU Radio's, `close()` ends it.
 
     With `record`, what is received is kept as a SigMF recording of that name, and described when the station closes;
     `phy_options` are what the PHY was made with, for who decodes it again.
@@ -130,8 +130,9 @@ class Transceiver(gr.top_block):
 
     def close(self) -> None:
         """End the flowgraph and give everything back."""
-        self.stop()
-        self.wait()
+        end(self)
+        self.tx.close()
+        self.rx.close()
         while self.receive() is not None:
             pass
         self._mailbox.close()

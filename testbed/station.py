@@ -382,11 +382,6 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
             gc.disable()
         process.station.run()
         say({"final": process.final()})
-    if "device" in config:
-        # GNU Radio's and UHD's threads may outlive their libraries' data at exit: all is said and kept, so nothing else
-        # is to be taken down
-        sys.stdout.flush()
-        os._exit(0)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from gnuradio import blocks, gr
 
 from flowgraphs import recorder, replayer
 from flowgraphs.air import Air
-from flowgraphs.frontend import FrontEndError, RadioSettings
+from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver, Transmitter
 from flowgraphs.phy import Samples
 from flowgraphs.recorder import record
 from flowgraphs.recording import Recording, RecordingError, meta_path, write
@@ -61,7 +61,7 @@ def heard(samples: Samples) -> Samples:
     return samples[first : last + 1]
 
 
-class Unplugged:
+class Unplugged(Receiver):
     """A receiver that stops."""
 
     samples = 5000
@@ -79,7 +79,7 @@ class _TakesNothing(gr.sync_block):  # type: ignore[misc]
         return 0
 
 
-class Full:
+class Full(Transmitter):
     """A transmitter that takes nothing."""
 
     def __init__(self, settings: RadioSettings) -> None:

@@ -1,0 +1,42 @@
+"""What a station's flowgraph leaves behind when it is closed: nothing."""
+
+from pathlib import Path
+
+from flowgraphs.frontend import RadioSettings
+from flowgraphs.phys import make_phy
+from flowgraphs.transceiver import Transceiver
+from tests.radios import RATE_SPS, needs_vusrp, on, quiet_air
+from tests.testbed.live import wait_for
+
+pytestmark = needs_vusrp
+
+
+def threads() -> set[int]:
+    """The threads of this process."""
+    return {int(task.name) for task in Path("/proc/self/task").iterdir()}
+
+
+def running_transceiver(settings: RadioSettings) -> Transceiver:
+    """A transceiver that receives and has transmitted."""
+    phy = make_phy("ofdm", rate_sps=RATE_SPS)
+    transceiver = Transceiver(settings, phy)
+    transceiver.start()
+    transceiver.send(b"frame")
+    wait_for(lambda: transceiver.tx.block.nitems_read(0) and len(transceiver.samples()))
+    return transceiver
+
+
+def test_closed_transceiver_leaves_no_thread_and_no_device_while_it_is_referenced() -> None:
+    # libraries start threads of their own with the first one
+    with quiet_air() as air:
+        running_transceiver(on(air, "A")).close()
+    with quiet_air() as air:
+        before = threads()
+        transceiver = running_transceiver(on(air, "A"))
+        assert threads() > before
+        assert [device.serial for device in air.devices()] == ["A"]
+        transceiver.close()
+        # at once: a thread of gr-uhd's sink that outlives the interpreter ends the process by a signal
+        assert threads() <= before
+        assert air.devices() == []
+        assert transceiver.counters().underflows == 0
