@@ -31,6 +31,7 @@ from testbed.children import Child, ChildError, Family, Message
 from testbed.links import has_guessers
 from testbed.media import Medium, Wiring
 from testbed.paths import bpf_objects
+from testbed.rates import RecentRate
 from testbed.results import (
     EndReport,
     Summary,
@@ -61,6 +62,7 @@ class Progress:
     expected_s: float | None = None
     bytes_received: int = 0
     bytes_expected: int | None = None
+    #: mean of the last second, all flows
     goodput_bps: float = 0.0
     cwnd_bytes: int | None = None
 
@@ -119,7 +121,7 @@ class _Heard:
     latest: dict[Side, dict[str, Any]] = field(default_factory=dict)
     finals: dict[Side, dict[str, Any]] = field(default_factory=dict)
     received: dict[str, int] = field(default_factory=dict)
-    goodput: dict[str, float] = field(default_factory=dict)
+    goodput: RecentRate = field(default_factory=RecentRate)
     split: SplitCounters | None = None
 
 
@@ -270,7 +272,7 @@ class _LiveRun:
         if self._epoch:
             progress.elapsed_s = max((time.monotonic_ns() - self._epoch) / 1e9, 0.0)
         progress.bytes_received = sum(self._heard.received.values())
-        progress.goodput_bps = sum(self._heard.goodput.values())
+        progress.goodput_bps = self._heard.goodput.bps
         self._show(progress)
         if self._watcher is not None and self._watcher.watched != self._watched:
             self._watched = not self._watched
@@ -311,7 +313,7 @@ class _LiveRun:
                 self._sinks.write(TcpRecord(**body))
             elif kind == "flow":
                 heard.received[body["flow"]] = body["bytes_received"]
-                heard.goodput[body["flow"]] = body["goodput_bps"]
+                heard.goodput.add(body["time_ns"] / 1e9, sum(heard.received.values()))
                 self._sinks.write(FlowRecord(**body))
             elif kind == "link":
                 self._hear_station(self._sides[child.name], body)

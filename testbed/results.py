@@ -316,7 +316,7 @@ def _value_at(points: Sequence[tuple[float, float]], time: float) -> float:
     after = bisect_left(points, time, key=lambda point: point[0])
     if after == 0 or after == len(points):
         return points[min(after, len(points) - 1)][1]
-    (t0, v0), (t1, v1) = points[after - 1 : after + 1]
+    (t0, v0), (t1, v1) = points[after - 1], points[after]
     return v0 + (v1 - v0) * (time - t0) / (t1 - t0)
 
 

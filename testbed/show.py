@@ -23,6 +23,7 @@ from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
 from testbed.live import Progress as RunProgress
 from testbed.live import Show
+from testbed.rates import RecentRate
 from testbed.results import Summary
 from testbed.scenario import BernoulliErrors, Errors, NamedErrors, Scenario
 from testbed.truth import CAUSES
@@ -339,15 +340,13 @@ def flow_totals(folder: Path) -> tuple[list[float], list[int]]:
     return times, totals
 
 
-def mean_rate(times: list[float], totals: list[int], window_s: float = 1.0) -> tuple[list[float], list[float]]:
-    """The rate over the last `window_s` (since the start, before that), in Mbit/s: one value per time."""
+def mean_rate(times: list[float], totals: list[int]) -> tuple[list[float], list[float]]:
+    """The rate over the last second (since the start, before that), in Mbit/s: one value per time (s)."""
+    recent = RecentRate()
     rates = []
-    start = 0
-    for end, time in enumerate(times):
-        while start + 1 < end and times[start + 1] <= time - window_s:
-            start += 1
-        span = max(time - times[start], window_s / 2)
-        rates.append((totals[end] - totals[start]) * 8e-6 / span)
+    for time, total in zip(times, totals, strict=True):
+        recent.add(time, total)
+        rates.append(recent.bps / 1e6)
     return times, rates
 
 

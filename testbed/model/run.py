@@ -26,6 +26,7 @@ from testbed.model.clock import OBSERVER
 from testbed.model.network import LinkNetwork
 from testbed.model.traffic import Report, Traffic
 from testbed.model.watch import Watch
+from testbed.rates import RecentRate
 from testbed.results import Summary, joined_record, summarize
 from testbed.scenario import MS, SIDES, Scenario, Side, other, user_tcp
 from testbed.store import RunFolder, run_stem
@@ -210,14 +211,16 @@ class _Recorder:
         self._progress = Progress.of(scenario)
         self._shown_at = 0.0
         self._last: dict[Side, tuple[int, int, int]] = {}
-        self._goodput: dict[str, float] = {}
+        self._received: dict[str, int] = {}
+        self._goodput = RecentRate()
 
     def emit(self, record: Record) -> None:
         """Take a record of the hosts'."""
         if isinstance(record, TcpRecord):
             self._progress.cwnd_bytes = record.cwnd_bytes
         elif isinstance(record, FlowRecord):
-            self._goodput[record.flow] = record.goodput_bps
+            self._received[record.flow] = record.bytes_received
+            self._goodput.add(record.time_ns / 1e9, sum(self._received.values()))
         self._write(record)
 
     def begin(self, network: LinkNetwork, traffic: Traffic, epoch: int) -> None:
@@ -243,7 +246,7 @@ class _Recorder:
             progress = self._progress
             progress.elapsed_s = (clock.now - self._epoch) / 1e9
             progress.bytes_received = self._traffic.nbytes
-            progress.goodput_bps = sum(self._goodput.values())
+            progress.goodput_bps = self._goodput.bps
             self._show(progress)
 
     def _sample(self) -> None:
