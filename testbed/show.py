@@ -238,6 +238,37 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
     return lines
 
 
+def lateness(labels: Sequence[str], summaries: Sequence[Summary]) -> list[str]:
+    """The late events of all these runs in one line; no line where no event was late."""
+    late = [
+        f"{label} {s.late_events} of {s.events} (worst {s.max_late_ms:.0f} ms)"
+        for label, s in zip(labels, summaries, strict=True)
+        if s.late_events
+    ]
+    if not late:
+        return []
+    on_time = all(s.on_time for s in summaries)
+    meaning = "few enough to trust the figures" if on_time else "it did not keep up, the figures are not the channel's"
+    return [f"this machine was late for some events: {', '.join(late)}; {meaning}"]
+
+
+def comparison(bare_bps: float, slacp_bps: float) -> str:
+    """What the goodputs without and with SLACP come to, as a sentence with Rich's markup."""
+    if not bare_bps and not slacp_bps:
+        return "Neither run carried any data."
+    if not bare_bps:
+        return f"Without SLACP no data got across; with SLACP [bold]{rate(slacp_bps)}[/] did."
+    if not slacp_bps:
+        return f"With SLACP no data got across; without it [bold]{rate(bare_bps)}[/] did."
+    ratio = slacp_bps / bare_bps
+    if 0.95 <= ratio < 1.05:
+        return "SLACP carried about as much data in the same time."
+    if ratio < 1:
+        # two digits, however small: never 0.0 times
+        return f"SLACP carried less: [bold]{ratio:.2g} times[/] the data in the same time."
+    return f"SLACP carried [bold]{ratio:.1f} times[/] the data in the same time."
+
+
 # -- plots ---------------------------------------------------------------------------------------------------
 
 
@@ -261,7 +292,7 @@ def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
         ("Goodput (1 s mean)", "Mbit/s"),
         ("Received", "MB"),
         ("cwnd", "KiB"),
-        ("Losses: on the air (dotted) and left for TCP", "frames"),
+        ("Lost since the start", "frames or packets"),
     ]
     if radios:
         names += [("SNR of the frames heard", "dB"), ("Frames lost on the air (1 s mean)", "%")]
@@ -285,6 +316,9 @@ def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
         axis.set_xlabel("time (s)")
         axis.set_xlim(left=0)
     received.legend(frameon=False)
+    # the colours are the runs', as in the other pictures
+    styles = [losses.plot([], [], color="gray", linestyle=style)[0] for _, style, _ in _LOSSES]
+    losses.legend(styles, [meaning for _, _, meaning in _LOSSES], frameon=False, loc="upper left", fontsize=9)
     figure.suptitle(textwrap.fill(title, 100), fontweight="bold", fontsize=11)
     figure.savefig(target, dpi=130)
     plt.close(figure)
@@ -303,11 +337,20 @@ def _draw_cwnd(axis: "Axes", folder: Path, label: str, colour: str) -> None:
         axis.plot(*zip(*points, strict=True), color=colour, label=label, linewidth=1)
 
 
+#: counters of a link's records, how each is drawn, and what it counts. TCP repairs the second and the third: what
+#: queues drop was never on the air, so the two are not to be added up beside the first
+_LOSSES = (
+    ("corruption_losses", ":", "frames lost on the air"),
+    ("residual_losses", "-", "packets the link lost"),
+    ("congestion_losses", "--", "packets dropped by queues"),
+)
+
+
 def _draw_losses(axis: "Axes", folder: Path, label: str, colour: str) -> None:
     rows = [row for row in read_records(folder, "link") if row["link"] == "up"]
     times = [row["time_ns"] / 1e9 for row in rows]
-    axis.plot(times, [row["corruption_losses"] for row in rows], color=colour, linestyle=":", label=label)
-    axis.plot(times, left_for_tcp(rows), color=colour, label=label)
+    for counter, style, _ in _LOSSES:
+        axis.plot(times, [row[counter] for row in rows], color=colour, linestyle=style, label=label)
 
 
 def _draw_phy(snr: "Axes", per: "Axes", folder: Path, label: str, colour: str) -> None:
@@ -322,11 +365,6 @@ def _draw_phy(snr: "Axes", per: "Axes", folder: Path, label: str, colour: str) -
             recent.popleft()
         shares.append(100 * fmean(share for _, share in recent))
     per.plot(times, shares, color=colour, label=label, linewidth=1)
-
-
-def left_for_tcp(rows: Sequence[dict[str, Any]]) -> list[int]:
-    """Losses TCP has to repair: what queues dropped, and what the link did not bring across."""
-    return [row["congestion_losses"] + row["residual_losses"] for row in rows]
 
 
 def flow_totals(folder: Path) -> tuple[list[float], list[int]]:

@@ -76,16 +76,6 @@ def test_mean_rate_of_a_steady_flow_is_its_rate() -> None:
     assert rates[1:] == pytest.approx([2.0] * 49)
 
 
-def test_left_for_tcp() -> None:
-    def row(**values: int) -> dict[str, Any]:
-        return {"congestion_losses": 0, "corruption_losses": 0, "residual_losses": 0, **values}
-
-    # what the link has repaired is none of TCP's business
-    rows = [row(corruption_losses=3), row(corruption_losses=9, residual_losses=1, congestion_losses=2)]
-    assert show.left_for_tcp(rows) == [0, 3]
-    assert show.left_for_tcp([]) == []
-
-
 def test_flow_totals_add_up_over_flows(tmp_path: Path) -> None:
     with ParquetSink(tmp_path, {}) as sink:
         for time_ns, flow, received in ((1, "a", 10), (1, "b", 5), (2, "a", 20), (3, "b", 7)):
@@ -158,6 +148,40 @@ def test_warnings() -> None:
     assert "was changed 2 times while it ran" in show.warnings([summary(changes=2)])[0]
 
 
+def test_lateness_of_all_runs_is_one_line() -> None:
+    good = summary()
+    few = summary(late_events=3, events=1000, max_late_ms=12.4)
+    many = summary(late_events=34, events=2891, max_late_ms=44.4, on_time=False)
+    labels = ["without SLACP", "with SLACP"]
+    assert show.lateness(labels, [good, good]) == []
+    [line] = show.lateness(labels, [good, few])
+    assert line == (
+        "this machine was late for some events: with SLACP 3 of 1000 (worst 12 ms); few enough to trust the figures"
+    )
+    [line] = show.lateness(labels, [many, few])
+    assert "without SLACP 34 of 2891 (worst 44 ms), with SLACP 3 of 1000 (worst 12 ms); it did not keep up" in line
+
+
+@pytest.mark.parametrize(
+    ("bare_bps", "slacp_bps", "sentence"),
+    [
+        (0.5e6, 1.75e6, "SLACP carried [bold]3.5 times[/] the data in the same time."),
+        (1, 1e6, "SLACP carried [bold]1000000.0 times[/] the data in the same time."),
+        (1e6, 1.05e6, "SLACP carried [bold]1.1 times[/] the data in the same time."),
+        (1e6, 1.04e6, "SLACP carried about as much data in the same time."),
+        (1e6, 0.95e6, "SLACP carried about as much data in the same time."),
+        (1e6, 0.94e6, "SLACP carried less: [bold]0.94 times[/] the data in the same time."),
+        (1e6, 0.8e6, "SLACP carried less: [bold]0.8 times[/] the data in the same time."),
+        (1e6, 3.4e4, "SLACP carried less: [bold]0.034 times[/] the data in the same time."),
+        (0.0, 1.2e6, "Without SLACP no data got across; with SLACP [bold]1.20 Mbit/s[/] did."),
+        (1.2e6, 0.0, "With SLACP no data got across; without it [bold]1.20 Mbit/s[/] did."),
+        (0.0, 0.0, "Neither run carried any data."),
+    ],
+)
+def test_the_sentence_below_the_demos_table_is_true(bare_bps: float, slacp_bps: float, sentence: str) -> None:
+    assert show.comparison(bare_bps, slacp_bps) == sentence
+
+
 # -- plots ---------------------------------------------------------------------------------------------------
 
 
@@ -169,6 +193,30 @@ def test_plot_writes_a_picture(folder: Path) -> None:
     width, height = struct.unpack("!II", head[16:])
     assert min(width, height) > 500
     assert target.stat().st_size > 10_000
+
+
+def test_losses_of_the_air_of_the_link_and_of_queues_are_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # nothing is repaired: every frame lost on the air is a packet lost, and what queues drop was never there
+    losses = {"corruption_losses": [4, 9], "residual_losses": [4, 9], "congestion_losses": [13, 13]}
+    with ParquetSink(tmp_path, {}) as sink:
+        for n in range(2):
+            sink.write(link_record(n + 1, **{name: counts[n] for name, counts in losses.items()}))
+    figures: list[Any] = []
+    monkeypatch.setattr(show.pyplot(), "close", figures.append)
+    show.plot([("without", tmp_path)], tmp_path / "plot.png", "a title")
+    [panel] = [axis for axis in figures[0].axes if axis.get_title(loc="left").startswith("Lost")]
+    # the legend's own lines are empty
+    drawn = {line.get_linestyle(): list(line.get_ydata()) for line in panel.lines if len(line.get_ydata())}
+    assert drawn == {
+        ":": losses["corruption_losses"],
+        "-": losses["residual_losses"],
+        "--": losses["congestion_losses"],
+    }
+    legend = {
+        line.get_linestyle(): text.get_text()
+        for line, text in zip(panel.get_legend().get_lines(), panel.get_legend().get_texts(), strict=True)
+    }
+    assert legend == {":": "frames lost on the air", "-": "packets the link lost", "--": "packets dropped by queues"}
 
 
 def test_plot_of_a_run_without_records(tmp_path: Path) -> None:
