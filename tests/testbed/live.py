@@ -92,12 +92,12 @@ def children_of(owner: int) -> list[int]:
 
 
 def children_once_up(process: "subprocess.Popen[str]", count: int) -> list[int]:
-    """The children of a run's process, once there are so many."""
+    """The children of a run's process, once there are so many, or more."""
 
     def up() -> list[int]:
         assert process.poll() is None, f"ended with {process.returncode}: {process.communicate()}"
         children = children_of(process.pid)
-        return children if len(children) == count else []
+        return children if len(children) >= count else []
 
     return list(wait_for(up))
 

@@ -248,7 +248,8 @@ def test_ctrl_c_ends_a_run_tidily(command: str, endless: Path, tmp_path: Path) -
     args = [endless] if command == "run" else ["--seconds", "600"]
     process = start(command, *args, "--out", tmp_path / "runs")
     try:
-        children = children_once_up(process, 4 if command == "run" else 8)
+        # of a demo's two runs, there may be one at a time
+        children = children_once_up(process, 4)
     finally:
         process.send_signal(signal.SIGINT)
         status, _, err = finish(process)
