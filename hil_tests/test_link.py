@@ -81,10 +81,11 @@ def test_slacp_recovers_what_the_radio_loses(transfers: Mapping[float, Summary],
     assert link.residual_losses <= worst
 
 
-@pytest.mark.parametrize("per", [per for per in PERS if per >= 0.05])
 def test_slacp_beats_a_link_that_repairs_nothing(
-    bench: Bench, snr_db: Mapping[float, float], transfers: Mapping[float, Summary], per: float
+    bench: Bench, snr_db: Mapping[float, float], transfers: Mapping[float, Summary]
 ) -> None:
+    """Where a fifth of the frames is lost: by a factor of eight (docs/measurements.md), which luck does not make up."""
+    per = max(PERS)
     work = [{"kind": "bulk", "duration_s": 4, "drain_s": 1}]
     # the receiver waits on for a sender whose reset was lost
     bare = bench.measure(
@@ -97,11 +98,11 @@ def test_slacp_beats_a_link_that_repairs_nothing(
 
 
 def test_a_long_transfer_arrives_as_it_was_sent(bench: Bench) -> None:
-    work = [{"kind": "bulk", "bytes": 10_000_000}]
+    work = [{"kind": "bulk", "bytes": LONG_BYTES}]
     fast = {"channel": {"rate_bps": 4_500_000, "delay_ms": 5}, "radio": {"modulation": "qam16"}}
     result = bench.run(bench.scenario(fast, bench.at_snr(CLEAR_DB), workloads=work))
     # intact: both ends hashed the same stream (SHA-256)
-    assert (result.finished, result.intact, result.flows[0].bytes) == (True, True, 10_000_000)
+    assert (result.finished, result.intact, result.flows[0].bytes) == (True, True, LONG_BYTES)
 
 
 def fit_logistic(x: Sequence[float], hits: Sequence[int], tries: int) -> tuple[float, float]:
