@@ -23,6 +23,8 @@ PERS = tuple(TRANSFER_BYTES)
 #: where frames get lost: around the threshold of QPSK without a code
 SWEEP_DB = (10.0, 10.6, 11.2, 11.8, 12.4)
 SWEEP_FRAMES = 80
+#: several times what all buffers hold together, so that a transfer in steady state is most of it
+LONG_BYTES = 3_000_000
 #: enough for TCP to suffer from the loss it is left with
 FAR = {"channel": {"delay_ms": 30}}
 

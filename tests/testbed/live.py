@@ -20,15 +20,27 @@ from hosts.ownership import RUN_DIR
 from testbed.results import Summary
 from testbed.running import run_once
 from testbed.scenario import Scenario
+from tests.busy import late
 
 ROOT = Path(__file__).parents[2]
+#: what a scenario allows by default
+LATE_FRACTION = 0.01
 PATIENCE_S = 60.0
 
 
 def run_all(scenarios: Sequence[Scenario], runs: Path) -> list[Summary]:
-    """Run scenarios at the same time."""
+    """Run scenarios at the same time; lateness is told to `tests.busy`."""
     with ThreadPoolExecutor(len(scenarios)) as pool:
-        return list(pool.map(lambda scenario: run_once(scenario, runs, lambda progress: None), scenarios))
+        summaries = list(pool.map(lambda scenario: run_once(scenario, runs, lambda progress: None), scenarios))
+    for summary in summaries:
+        tell_lateness(summary)
+    return summaries
+
+
+def tell_lateness(summary: Summary) -> None:
+    """Let a test that fails be tried again when its run was late, whatever lateness its scenario allows."""
+    if summary.late_events > LATE_FRACTION * summary.events:
+        late(f"{summary.late_events} of {summary.events} events of a run were late")
 
 
 def folder_of(summary: Summary) -> Path:
