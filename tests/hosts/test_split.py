@@ -6,6 +6,7 @@ import socket
 import struct
 import subprocess
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ pytestmark = [*needs_network, pytest.mark.patient]
 
 LIMIT = 65_536
 CHUNK = 65_536
+#: only packets with data are larger
+FULL_BYTES = 1000
 _ports = itertools.count(6001)
 
 #: which of our TCPs is on the wireless side; None: the kernel's
@@ -80,10 +83,16 @@ def split(request: pytest.FixtureRequest, net: Network) -> Iterator[Split]:
         yield made
 
 
-def losing(per: float) -> Callable[[Direction, bytes], bool]:
-    """Lose so many packets of either direction."""
-    rng = Random(1)
-    return lambda direction, packet: rng.random() < per
+def losing(every: int) -> Callable[[Direction, bytes], bool]:
+    """Lose one packet in so many: of full ones, which are data, and of others, in either direction."""
+    came: Counter[tuple[Direction, bool]] = Counter()
+
+    def lose(direction: Direction, packet: bytes) -> bool:
+        kind = direction, len(packet) > FULL_BYTES
+        came[kind] += 1
+        return came[kind] % every == 0
+
+    return lose
 
 
 def inside(net: Network, role: Any, *command: str) -> str:
@@ -162,7 +171,7 @@ def test_streams_arrive_whole_both_ways_at_once_over_a_lossy_link(
 ) -> None:
     one, other = octets(400_000), octets(300_000, seed=2)
     with (
-        splitting(net, wireless, losing(0.03)) as made,
+        splitting(net, wireless, losing(30)) as made,
         closing(connected(net, client)) as (near, far),
         ThreadPoolExecutor(4) as pool,
     ):
