@@ -27,6 +27,8 @@ _FIELDS = (
 #: linux/if_ether.h, and the registry of link-layer header types
 _ETH_P_ALL, _LINKTYPE_ETHERNET = 3, 1
 _SNAPLEN = 65_536
+#: asm-generic/socket.h; beyond net.core.rmem_max
+_SO_RCVBUFFORCE, _BUFFER_BYTES = 33, 32 << 20
 _POLL_S = 0.02
 _MASK = 0xFFFF_FFFF
 #: FIN, SYN, RST
@@ -41,6 +43,8 @@ def lan_capture(path: Path) -> Iterator[None]:
     def capture() -> None:
         with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL)) as wire:
             wire.settimeout(_POLL_S)
+            # holds a whole run's packets: none is dropped while a busy machine lets this thread wait
+            wire.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _BUFFER_BYTES)
             while VETH_NAME not in {name for _, name in socket.if_nameindex()}:
                 if stop.wait(_POLL_S):
                     return
