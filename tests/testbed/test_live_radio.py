@@ -77,7 +77,8 @@ def test_what_arrives_is_what_was_sent(run: Summary) -> None:
 
 def test_the_radio_lost_frames_and_the_model_none(run: Summary) -> None:
     up = run.link["up"]
-    assert 0.01 < up.per < 0.25
+    # of 150 frames or more at 0.09: none is lost with 7e-7, a quarter with 1e-8
+    assert 0 < up.per < 0.25
     assert up.per == up.corruption_losses / up.frames
 
 
