@@ -20,6 +20,7 @@ from hosts.ownership import RUN_DIR
 from testbed.results import Summary
 from testbed.running import run_once
 from testbed.scenario import Scenario
+from tests import lateness
 from tests.busy import late
 
 ROOT = Path(__file__).parents[2]
@@ -126,10 +127,11 @@ def left_behind(owner: int) -> list[str]:
         for children in Path("/proc/self/task").glob("*/children"):
             # a thread that has just ended has none
             with suppress(FileNotFoundError, ProcessLookupError):
-                names += [f"process {pid}" for pid in children.read_text().split() if not is_pythons_own(pid)]
+                names += [f"process {pid}" for pid in children.read_text().split() if not is_the_sessions(pid)]
     return names
 
 
-def is_pythons_own(pid: str) -> bool:
-    """Whether a process is the one that multiprocessing keeps, once used, for as long as this one lives."""
-    return b"multiprocessing.resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+def is_the_sessions(pid: str) -> bool:
+    """Whether a process lives as long as this one: multiprocessing's, once used, and the probe of `tests.busy`."""
+    command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"multiprocessing.resource_tracker" in command or os.fsencode(lateness.__file__) in command
