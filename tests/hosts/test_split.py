@@ -20,7 +20,8 @@ from hosts.namespaces import NETNS_DIR, run_in
 from hosts.network import Network
 from hosts.split import split_config
 from hosts.split_routes import SplitRoutes
-from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, needs_network, run_name
+from hosts.tcp_info import of_socket
+from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, needs_network, run_name, wait_until
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
@@ -28,6 +29,8 @@ LIMIT = 65_536
 CHUNK = 65_536
 #: only packets with data are larger
 FULL_BYTES = 1000
+#: of a socket whose connection has ended, TIME-WAIT included (include/net/tcp_states.h)
+TCP_CLOSE = 7
 _ports = itertools.count(6001)
 
 #: which of our TCPs is on the wireless side; None: the kernel's
@@ -261,6 +264,19 @@ def test_a_reset_goes_on_while_the_other_side_takes_nothing(split: Split) -> Non
         # what had come before it can still be read
         with pytest.raises(ConnectionResetError):
             receive(far)
+
+
+def test_an_end_of_both_streams_is_no_reset_while_the_other_side_takes_nothing(split: Split) -> None:
+    data = octets(40_000)
+    with closing(connected(split.net, "h2", SO_RCVBUF=4096)) as (near, far):
+        far.shutdown(socket.SHUT_WR)
+        assert near.recv(1) == b""
+        send(near, data)
+        # then the base station has it all, and has acknowledged the FIN behind it
+        wait_until(lambda: of_socket(near).state == TCP_CLOSE)
+        # it looks at connections that it waits for ten times a second
+        threading.Event().wait(0.5)
+        assert receive(far) == hashlib.sha256(data).hexdigest()
 
 
 @pytest.mark.parametrize("client", ["h1", "h2"])
