@@ -13,7 +13,7 @@ from flowgraphs.air import Air
 from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver, Transmitter
 from tests.radios import CARRIER_HZ, RATE_SPS, needs_vusrp, on, quiet_air
 
-pytestmark = [needs_vusrp, pytest.mark.realtime]
+pytestmark = [needs_vusrp, pytest.mark.realtime, pytest.mark.light]
 
 HALVES = pytest.mark.parametrize("half", [Receiver, Transmitter])
 Half = Callable[[RadioSettings], Receiver | Transmitter]

@@ -22,7 +22,7 @@ from flowgraphs.recording import Recording, RecordingError, meta_path, write
 from flowgraphs.replayer import transmit
 from tests.radios import CARRIER_HZ, RATE_SPS, needs_vusrp, on, quiet_air
 
-pytestmark = [needs_vusrp, pytest.mark.realtime]
+pytestmark = [needs_vusrp, pytest.mark.realtime, pytest.mark.light]
 
 #: a tone's turn; its frequency is a whole share of the rate, so that any stretch of so many samples has it whole
 TURN = 100

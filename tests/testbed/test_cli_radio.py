@@ -36,7 +36,7 @@ from tests.radios import CARRIER_HZ, RATE_SPS, air_name, needs_vusrp, on, quiet_
 from tests.testbed.live import ROOT, complaint, fadelab, finish, start, wait_for
 from tests.testbed.samples import scenario
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.light]
 
 LOSSY = "scenarios/lossy-link.yaml"
 Capture = pytest.CaptureFixture[str]

@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents and not item.get_closest_marker("realtime"):
             on_the_wall = "live_lab" in getattr(item, "fixturenames", ())
-            item.add_marker("realtime" if on_the_wall else "patient")
+            item.add_marker("light" if on_the_wall else "patient")
 
 
 @pytest.fixture(scope="session")
