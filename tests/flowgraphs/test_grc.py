@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pmt
@@ -87,23 +88,23 @@ class Mailbox(gr.basic_block):
 
 @pytest.mark.parametrize(("modulation", "fec"), [("qpsk", "none"), ("qam16", "golay2412")])
 def test_loopback_brings_frames_back(programs: dict[str, Path], modulation: str, fec: str) -> None:
+    """The noise is another one on every run: a frame in 100 is measured wrongly, and five of nine once in 10^8 runs."""
     flowgraph = _class_of(programs["loopback"], "loopback")(modulation=modulation, fec=fec, snr_db=25.0, cfo_hz=500.0)
     flowgraph.frames.set_period(20)
     mailbox = Mailbox()
     flowgraph.msg_connect((flowgraph.receiver, "frames"), (mailbox, "in"))
     flowgraph.start()
     end = time.monotonic() + PATIENCE_S
-    while len(mailbox.taken) < 5 and time.monotonic() < end:
+    while len(mailbox.taken) < 9 and time.monotonic() < end:
         time.sleep(0.02)
     flowgraph.stop()
     flowgraph.wait()
     heard = [received_from_pdu(message) for message in mailbox.taken]
-    assert len(heard) >= 5
+    assert len(heard) >= 9
     assert all(frame.crc_ok and frame.payload == bytes(n & 255 for n in range(FRAME_BYTES)) for frame in heard)
     assert [frame.sequence for frame in heard] == list(range(len(heard)))
-    for frame in heard:
-        assert frame.snr_db == pytest.approx(25, abs=2)
-        assert frame.cfo_hz == pytest.approx(500, abs=100)
+    assert median(frame.snr_db for frame in heard) == pytest.approx(25, abs=2)
+    assert median(frame.cfo_hz for frame in heard) == pytest.approx(500, abs=100)
 
 
 @needs_vusrp

@@ -127,12 +127,15 @@ def test_both_ways_intact_with_every_option_agreed(net: Network, pair: Pair, los
         passed = segments(bridge)
         after = {host: tcp_counters(net.namespaces[host]) for host in HOSTS}
     results = [result for agent in started for result in agent.all("result")]
-    for flow in ("up", "down"):
+    for flow, sender in zip(("up", "down"), pair, strict=True):
         [sent], [received] = of(results, "sender", flow), of(results, "receiver", flow)
         assert (sent["complete"], received["complete"], received["intact"]) == (True, True, True)
         assert sent["sha256"] == received["sha256"]
         assert sent["bytes"] == received["bytes"] == sent["bytes_acked"] == size
-        assert (sent["retransmits"] > 0) == (sent["bytes_sent"] > size) == (loss > 0)
+        assert (sent["retransmits"] > 0) == (sent["bytes_sent"] > size)
+        # without loss the kernel may probe on a busy machine, two round trips after the last ACK (RFC 8985 section 7)
+        if loss or sender.startswith("user:"):
+            assert (sent["retransmits"] > 0) == (loss > 0)
     # nobody found anything that belongs to no connection, nor did the kernels behind our stacks see a segment
     assert not [segment for _, segment in passed if segment.flags & RST]
     for host, tcp in zip(HOSTS, pair, strict=True):
