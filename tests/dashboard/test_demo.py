@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dashboard.charts import CHARTS
 from telemetry.parquet import read_records
-from tests.dashboard.browser import CHROMIUM, FLAGS, pixels, shot, until, visit
+from tests.dashboard.browser import CHROMIUM, FLAGS, pictures, shot, until, visit
 from tests.hosts.harness import needs_network
 from tests.radios import needs_vusrp
 from tests.testbed.dashboards import FREE, Dashboard, running
@@ -52,9 +52,19 @@ def rows(runs: Path, measurement: str) -> list[dict[str, Any]]:
 def test_the_demo(browser: Browser, demo: Dashboard, tmp_path: Path) -> None:
     with visit(browser, demo, f"?token={demo.token}", viewport={"width": 1920, "height": 1600}) as page:
         expect(page.locator("#live .chart")).to_have_count(len(CHARTS))
-        before = {chart.key: until(lambda key=chart.key: pixels(page, key)) for chart in CHARTS}
-        for key, picture in before.items():
-            until(lambda key=key, picture=picture: pixels(page, key) != picture, lambda key=key: f"{key} stands still")
+        # all at once: the radios leave the page little of the machine, and each question costs it a turn
+        canvases = [f"[data-chart={chart.key}] canvas" for chart in CHARTS]
+        until(lambda: page.evaluate("all => all.every((one) => document.querySelector(`#live ${one}`))", canvases))
+        before = pictures(page, *canvases)
+        still = {chart.key for chart in CHARTS}
+
+        def all_have_moved() -> bool:
+            for chart, picture, now in zip(CHARTS, before, pictures(page, *canvases), strict=True):
+                if now != picture:
+                    still.discard(chart.key)
+            return not still
+
+        until(all_have_moved, lambda: f"stand still: {', '.join(sorted(still))}")
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             assert shot(page, tmp_path / f"{scheme}.png").stat().st_size > 50_000
