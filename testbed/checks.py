@@ -48,8 +48,9 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
     def workers(count: int) -> tuple[str, ...]:
         return f"--numprocesses={count}", "--dist=loadfile"
 
-    cores = len(os.sched_getaffinity(0))
-    parts = {"quick": workers(cores)} if quick else {"parallel": workers(cores), "light": workers(2), "realtime": ()}
+    # one more than there are cores, for some tests wait for processes and for time
+    many = workers(len(os.sched_getaffinity(0)) + 1)
+    parts = {"quick": many} if quick else {"parallel": many, "light": workers(2), "realtime": ()}
     return [
         Step("ruff check", (python, "-m", "ruff", "check", ".")),
         Step("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
