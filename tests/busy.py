@@ -1,9 +1,9 @@
 """Real-time tests on a busy machine: a pytest plugin that notices, waits for quiet and lets the test try again.
 
-A test is *real-time* when it is marked `net`, `radio` or `realtime` and not `patient`: what it asserts holds only
-while the machine keeps up. Such tests run alone; those marked `light`, which take little of it, run in pairs. Beside
-them a small process asks to be woken every few milliseconds. How late it wakes says how busy the machine is, whatever
-the test does or asserts.
+A test is *real-time* when it is marked `net`, `radio`, `realtime` or `light` and not `patient`: what it asserts holds
+only while the machine keeps up. Such tests run alone; those marked `light`, which take little of it, run in pairs.
+Beside them a small process asks to be woken every few milliseconds. How late it wakes says how busy the machine is,
+whatever the test does or asserts.
 
 Rules kept
 - A failed real-time test is tried again only when the machine was busy: the probe woke `LATE_S` late, or a run of the
@@ -84,7 +84,7 @@ def late(reason: str) -> None:
 
 def is_realtime(item: pytest.Item) -> bool:
     """Whether a test needs the machine for itself."""
-    return _marked(item, "net", "radio", "realtime") and not _marked(item, "patient")
+    return _marked(item, "net", "radio", "realtime", "light") and not _marked(item, "patient")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

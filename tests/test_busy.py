@@ -82,7 +82,7 @@ def test_only_a_busy_machine_gives_another_attempt(pytester: pytest.Pytester, wo
     [
         ("quick", {"pure"}),
         ("parallel", {"pure", "slow", "patient"}),
-        ("light", {"light"}),
+        ("light", {"light", "light_net"}),
         ("realtime", {"net", "radio", "realtime"}),
     ],
 )
@@ -91,7 +91,8 @@ def test_every_test_is_in_one_part(pytester: pytest.Pytester, part: str, chosen:
         "pure": (),
         "slow": ("slow",),
         "patient": ("net", "patient"),
-        "light": ("net", "light"),
+        "light": ("light",),
+        "light_net": ("net", "light"),
         **{name: (name,) for name in ("net", "radio", "realtime")},
     }
     code = ["import pytest"]
