@@ -61,6 +61,10 @@ class Room:
     #: what a real-time process gets whatever else runs; `free` where we may not have one
     claimable: float
 
+    def beside(self, cores: float) -> "Room":
+        """What is left beside something that is to have so many cores."""
+        return Room(max(0.0, self.free - cores), max(0.0, self.claimable - cores))
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:

@@ -75,13 +75,13 @@ class Lab:
             return str(error)
         return ""
 
-    def start(self, order: Order) -> None:
-        """Start the runs. Raises ControlError in one line."""
+    def start(self, order: Order, settings: Sequence[str] = ()) -> None:
+        """Start the runs, their scenario changed by `settings` (`KEY=VALUE`). Raises ControlError in one line."""
         with self._lock:
             why_not = "the dashboard is closing" if self._closing else self.why_not()
             if why_not:
                 raise ControlError(f"nothing can be started: {why_not}")
-            scenarios = [self._scenario(order, scheme) for scheme in order.schemes]
+            scenarios = [self._scenario(order, scheme, settings) for scheme in order.schemes]
             self._steerings = []
             self._threads = [
                 threading.Thread(target=self._run, args=(scenario,), name=f"run {scenario.link.scheme}")
@@ -90,7 +90,7 @@ class Lab:
             for thread in self._threads:
                 thread.start()
 
-    def _scenario(self, order: Order, scheme: str) -> Scenario:
+    def _scenario(self, order: Order, scheme: str, changes: Sequence[str]) -> Scenario:
         """Return the scenario of one run. Raises ControlError."""
         path = self._scenarios / f"{order.scenario}.yaml"
         if path not in self._scenarios.glob("*.yaml"):
@@ -100,7 +100,7 @@ class Lab:
         if not _SECONDS[0] <= order.seconds <= _SECONDS[1]:
             raise ControlError(f"{order.seconds:g} seconds: must be {_SECONDS[0]:g} to {_SECONDS[1]:g}")
         try:
-            settings = (f"link.scheme={scheme}", *_lasting(load(path), order.seconds))
+            settings = (f"link.scheme={scheme}", *_lasting(load(path), order.seconds), *changes)
             scenario = load(path, settings, tier=order.tier, seed=order.seed)
             check_tier(scenario)
         except RuntimeError as error:

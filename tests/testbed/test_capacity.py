@@ -46,6 +46,15 @@ def test_the_plan_is_the_best_that_fits(room: Room, plan: Plan) -> None:
     assert choose(room, COSTS, links=2) == plan
 
 
+def test_a_link_that_is_watched_leaves_room_for_the_page() -> None:
+    def share(free: float, claimable: float) -> object:
+        return choose(Room(free, claimable).beside(0.75), COSTS, links=1).share
+
+    assert share(4.0, 3.8) == WHOLE
+    assert share(2.0, 1.9) == HALF
+    assert share(0.5, 0.5) == QUARTER
+
+
 def test_a_rate_that_has_to_stay_stays() -> None:
     assert choose(Room(0.5, 0.5), {WHOLE: 1.5}, links=2) == Plan(1, WHOLE, fits=False)
 

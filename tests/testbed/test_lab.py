@@ -108,8 +108,9 @@ def test_what_cannot_be_started_is_refused(
 @needs_network[1]
 def test_runs_start_side_by_side_and_end_with_the_lab(tmp_path: Path, company: Company, complaints: list[str]) -> None:
     with Lab(SCENARIOS, tmp_path, company.join, complaints.append) as lab:
-        lab.start(ORDER)
+        lab.start(ORDER, ["channel.rate_bps=1e6"])
         wait_for(lambda: {r.scheme for r in company.records if r.measurement == "link"} == {"none", "slacp"})
+        assert {s.channel.rate_bps for s in company.scenarios} == {1_000_000}
         assert lab.why_not() == "a run is going on: stop it first"
         with pytest.raises(ControlError, match="nothing can be started: a run is going on"):
             lab.start(ORDER)
