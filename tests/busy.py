@@ -9,15 +9,18 @@ Rules kept
 - A failed real-time test is tried again only when the machine was busy: the probe woke `LATE_S` late, or a run of the
   test was late by its own count (`busy.late`). A test that fails on a quiet machine fails.
 - The new attempt begins once the probe has woken on time for `QUIET_S`, or after `WAIT_S` of waiting, and asserts
-  the same. There are `ATTEMPTS` attempts at most.
+  the same. Fixtures that the file's tests share are made anew for it: a late run is not judged twice. There are
+  `ATTEMPTS` attempts at most.
 - Each new attempt is listed at the end, with its reason.
 """
 
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
+import pytest_rerunfailures as rerunfailures
 
 from tests.lateness import Probe
 
@@ -40,23 +43,38 @@ class Busy:
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
-        self._reasons: list[str] = []
+        #: why the machine counts as busy: of this attempt, and of what the tests of its file share
+        self._own: list[str] = []
+        self._shared: list[str] = []
+        self._file: Path | None = None
 
-    def begin(self) -> None:
-        """Forget what was before this attempt."""
-        self._reasons.clear()
+    def begin(self, file: Path, *, again: bool) -> None:
+        """Forget what was before this attempt, but for what is shared with the last one."""
+        if again or file != self._file:
+            self._shared.clear()
+        self._file = file
+        self._own.clear()
         self._probe.worst_s()
+
+    def share(self) -> None:
+        """Keep what is known so far for the file: what was just set up may serve its other tests, too."""
+        self._look()
+        self._shared += self._own
+        self._own.clear()
 
     def late(self, reason: str) -> None:
         """Note that a run was late by its own count."""
-        self._reasons.append(reason)
+        self._own.append(reason)
 
     def reasons(self) -> str:
         """Why the machine counts as busy during this attempt; empty when it does not."""
+        self._look()
+        return ", ".join(dict.fromkeys(self._shared + self._own))
+
+    def _look(self) -> None:
         worst_s = self._probe.worst_s()
         if worst_s > LATE_S:
-            self._reasons.append(f"a process woke {1e3 * worst_s:.0f} ms late")
-        return ", ".join(self._reasons)
+            self._own.append(f"a process woke {1e3 * worst_s:.0f} ms late")
 
     def wait_for_quiet(self) -> str:
         """Return once processes have woken on time for a while, or when that takes too long; says which."""
@@ -146,13 +164,21 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[object]:
         probe.close()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin an attempt; a second one waits for quiet first."""
-    if _busy is not None and is_realtime(item):
-        if getattr(item, "execution_count", 1) > 1:
-            _tell(item, _busy.wait_for_quiet())
-        _busy.begin()
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[object]:
+    """Begin an attempt; a second one waits for quiet first, and makes anew what the tests of its file share."""
+    if _busy is None or not is_realtime(item):
+        return (yield)
+    again = getattr(item, "execution_count", 1) > 1
+    if again:
+        # pytest-rerunfailures has put aside how to end what is shared, so as to keep it
+        rerunfailures._restore_suspended_finalizers(item)
+        item.session._setupstate.teardown_exact(item.session)
+        _tell(item, _busy.wait_for_quiet())
+    _busy.begin(item.path, again=again)
+    outcome = yield
+    _busy.share()
+    return outcome
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

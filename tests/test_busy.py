@@ -37,6 +37,23 @@ def flow():
 def test_a_busy_machine_is_forgiven(flow):
     assert len(attempts) == 2
 
+runs = []
+
+@pytest.fixture(scope="module")
+def run():
+    runs.append(1)
+    if len(runs) == 1:
+        late("8 of 10 events were late")
+    return len(runs)
+
+@pytest.mark.realtime
+def test_that_uses_a_run_passes(run):
+    assert run == 1
+
+@pytest.mark.realtime
+def test_that_shares_a_late_run_gets_another(run):
+    assert run == 2
+
 @pytest.mark.realtime
 def test_a_quiet_machine_is_not():
     raise AssertionError("too slow")
@@ -65,11 +82,12 @@ def test_only_a_busy_machine_gives_another_attempt(pytester: pytest.Pytester, wo
     # what the machine is like today does not count
     pytester.makeconftest("import tests.busy\ntests.busy.LATE_S = float('inf')")
     result = pytester.runpytest_subprocess("-p", "tests.busy", *workers)
-    assert result.parseoutcomes() == {"passed": 1, "failed": 3, "rerun": 3}
+    assert result.parseoutcomes() == {"passed": 3, "failed": 3, "rerun": 4}
     result.stdout.fnmatch_lines(
         [
             "*the machine was busy*",
             "*::test_a_busy_machine_is_forgiven: 9 of 10 events were late; *quiet after * s, tried again",
+            "*::test_that_shares_a_late_run_gets_another: 8 of 10 events were late; *quiet after * s, tried again",
             "*::test_a_machine_that_stays_busy_is_not: all events were late; *all events were late*",
         ]
     )
