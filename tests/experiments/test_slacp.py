@@ -17,6 +17,8 @@ from experiments.slacp.traces import Trace
 from testbed.papers import Cell, CellResult, Headline, Quartiles, Results, Sample, Tally, reproduce
 from testbed.scenario import NamedErrors
 
+pytestmark = pytest.mark.slow
+
 HIGH = Case(2, "rbdc", "high", "ref", "1x1MB", "none")
 
 

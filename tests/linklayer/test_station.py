@@ -22,6 +22,8 @@ from linklayer.schemes import NONE, SCHEMES, SLACP
 from linklayer.station import Station
 from tcpip.access import Octets
 
+pytestmark = pytest.mark.slow
+
 MS = 1_000_000
 #: how long a test waits for what should take milliseconds
 PATIENCE_S = 60.0

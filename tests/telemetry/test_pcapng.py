@@ -14,7 +14,7 @@ import pytest
 from telemetry.pcapng import CaptureError, Direction, PcapngWriter
 from tests.tshark import column, needs_tshark, rows
 
-pytestmark = needs_tshark
+pytestmark = [needs_tshark, pytest.mark.slow]
 
 USER0, USER1 = 147, 148
 SECOND = 1_000_000_000

@@ -19,7 +19,7 @@ from testbed.capture import CapturedRadio, capture_path
 from testbed.emulated import EmulatedRadio
 from tests.tshark import column, needs_tshark, rows
 
-pytestmark = needs_tshark
+pytestmark = [needs_tshark, pytest.mark.slow]
 
 MS = 1_000_000
 #: a byte a microsecond

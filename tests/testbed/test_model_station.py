@@ -26,6 +26,8 @@ from testbed.model.station import ModelStation, join
 from testbed.scenario import SIDES, Scenario, Side, other
 from tests.testbed.samples import scenario
 
+pytestmark = pytest.mark.slow
+
 MS = 1_000_000
 SECOND = 1_000_000_000
 #: ns, side, packet
