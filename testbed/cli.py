@@ -530,7 +530,7 @@ def doctor(json_: bool) -> int:
 
 
 @cli.command(context_settings={"ignore_unknown_options": True})
-@click.option("--quick", is_flag=True, help="Only what needs no root, no radio and no browser: under a minute.")
+@click.option("--quick", is_flag=True, help="Only what needs no root, no radio and no browser: about a minute.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 def test(pytest_args: tuple[str, ...], quick: bool) -> int:
     """Run every check and test: ruff, mypy, shellcheck, pytest.
