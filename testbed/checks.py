@@ -125,9 +125,18 @@ def _printable(name: str) -> str:
     return re.sub(r"[^\x20-\x7e]", "?", name)
 
 
+def environment() -> dict[str, str]:
+    """Ours, with a place for bytecode: without it every worker and every process of a test compiles all it imports.
+
+    The place is not beside the sources, for whoever runs the tests as root would leave files of root there.
+    """
+    ours = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {"PYTHONPYCACHEPREFIX": str(root() / ".build" / "pycache")} | ours
+
+
 def _stream(command: Sequence[str]) -> int:
     """Run one tool on our own terminal; when we are stopped, it gets the time to tidy up after itself."""
-    with subprocess.Popen(command, cwd=root()) as child:
+    with subprocess.Popen(command, cwd=root(), env=environment()) as child:
         try:
             return child.wait()
         except KeyboardInterrupt:

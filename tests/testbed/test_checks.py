@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-from testbed.checks import Results, steps
+import pytest
+
+from testbed.checks import Results, environment, steps
+from testbed.paths import root
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest">
@@ -46,3 +49,13 @@ def test_only_real_time_tests_that_need_the_machine_run_without_others(tmp_path:
         if step.report is not None and not any("numprocesses" in word for word in step.command or ())
     ]
     assert alone == ["pytest, realtime"]
+
+
+def test_bytecode_is_kept_apart_from_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    given = environment()
+    assert "PYTHONDONTWRITEBYTECODE" not in given
+    assert given["PYTHONPYCACHEPREFIX"] == str(root() / ".build" / "pycache")
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "/elsewhere")
+    assert environment()["PYTHONPYCACHEPREFIX"] == "/elsewhere"
