@@ -125,7 +125,7 @@ class OfdmPhy:
 
     def describe(self) -> str:
         """Return the PHY and its mode."""
-        return f"ofdm {self.modulation}" + ("" if self.fec == "none" else f" {self.fec}")
+        return f"ofdm {_mode(self.modulation, self.fec)}"
 
 
 class Modulator:
@@ -193,6 +193,8 @@ class Demodulator:
         self._lag = of.cyclic_prefix
         self._training = Modulator(phy).modulate(b"\0")[: TRAINING_SYMBOLS * of.symbol_samples]
         self._equalizer = Equalizer(of, self._training)
+        #: our names of the codes, by liquid's numbers
+        self._codes = {fec_number(name): name for name in FEC}
 
     def feed(self, samples: Samples) -> list[Received]:
         """Take the next samples (complex64); return the frames that ended in them or just before."""
@@ -235,6 +237,7 @@ class Demodulator:
             evm_db=heard.evm_db,
             cfo_hz=heard.cfo / (2 * math.pi) * phy.rate_sps,
             rssi_db=10 * math.log10(max(power, 1e-20)),
+            mode=_mode(heard.modulation, self._codes.get(heard.fec, f"code {heard.fec}")),
         )
         if heard.crc_ok:
             return received
@@ -379,6 +382,10 @@ class _History:
         first = self._ring[at : at + stop - start]
         rest = stop - start - len(first)
         return [first, self._ring[:rest]] if rest else [first]
+
+
+def _mode(modulation: str, fec: str) -> str:
+    return modulation if fec == "none" else f"{modulation} {fec}"
 
 
 def _check(what: str, value: Any, known: Iterable[Any]) -> None:

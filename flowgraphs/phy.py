@@ -28,6 +28,7 @@ Samples = NDArray[np.complex64]
 _SEQUENCES = 1 << 32
 #: keys of a received PDU's dictionary: those it always has, those it may lack
 _OK, *_WHOLE = (pmt.intern(name) for name in ("crc_ok", "sequence", "sample", "nsamples"))
+_MODE = pmt.intern("mode")
 _REAL = {name: pmt.intern(name) for name in ("snr_db", "evm_db", "cfo_hz", "rssi_db")}
 
 
@@ -56,6 +57,8 @@ class Received:
     cfo_hz: float | None = None
     #: mean power over the frame, noise included, relative to full scale
     rssi_db: float | None = None
+    #: modulation and code that the frame was sent with, as in "qpsk", "qpsk golay2412" or "qam16-3/4"
+    mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,8 @@ def received_pdu(received: Received) -> Any:
         real = getattr(received, name)
         if real is not None:
             about = pmt.dict_add(about, key, pmt.from_double(real))
+    if received.mode is not None:
+        about = pmt.dict_add(about, _MODE, pmt.intern(received.mode))
     return pmt.cons(about, _octets(received.payload))
 
 
@@ -132,8 +137,9 @@ def received_from_pdu(pdu: Any) -> Received:
         raise PhyError("a PDU without sequence, sample, nsamples and crc_ok is no received frame: connect a receiver")
     crc_ok = pmt.to_bool(pmt.dict_ref(about, _OK, pmt.PMT_F))
     sequence, sample, nsamples = (pmt.to_python(pmt.dict_ref(about, key, pmt.PMT_NIL)) for key in _WHOLE)
-    reals = (pmt.to_python(pmt.dict_ref(about, key, pmt.PMT_NIL)) for key in _REAL.values())
-    return Received(payload, crc_ok, sequence, sample, nsamples, *reals)
+    reals = {name: pmt.to_python(pmt.dict_ref(about, key, pmt.PMT_NIL)) for name, key in _REAL.items()}
+    mode = pmt.to_python(pmt.dict_ref(about, _MODE, pmt.PMT_NIL))
+    return Received(payload, crc_ok, sequence, sample, nsamples, **reals, mode=mode)
 
 
 class SequenceGaps:

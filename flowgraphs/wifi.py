@@ -378,6 +378,7 @@ class _Unframer(gr.basic_block):
             snr_db=10 * math.log10(preamble.snr) if preamble.snr else None,
             cfo_hz=cfo_hz,
             rssi_db=10 * math.log10(preamble.power),
+            mode=list(ENCODINGS)[encoding],
         )
         self.message_port_pub(pmt.intern(_FRAMES), received_pdu(received))
 

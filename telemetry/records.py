@@ -95,6 +95,24 @@ class PhyRecord:
     evm_db: float | None
     cfo_hz: float | None
     per: float | None
+    #: modulation and code of the newest frame heard, as in "qpsk", "qpsk golay2412" or "qam16-3/4"
+    mode: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StationRecord:
+    """What one station's process needs of its machine, over the interval since its previous record."""
+
+    measurement: ClassVar[str] = "station"
+    tags: ClassVar[tuple[str, ...]] = ("station",)
+
+    time_ns: int
+    #: "st" or "bas"
+    station: str
+    #: processor time of all its threads, in percent of one core
+    processor_percent: float
+    #: resident memory
+    memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,5 +129,30 @@ class ControlRecord:
     value: str
 
 
-Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord | ControlRecord
-RECORD_TYPES: tuple[type[Record], ...] = (TcpRecord, FlowRecord, LinkRecord, PhyRecord, ControlRecord)
+Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord | StationRecord | ControlRecord
+#: a run folder has a file for each of which there are records
+RECORD_TYPES: tuple[type[Record], ...] = (TcpRecord, FlowRecord, LinkRecord, PhyRecord, StationRecord, ControlRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """One run, at its time 0, replaced when it ends.
+
+    Only databases have it, for other programs that look into them (Grafana); a run's folder says it elsewhere.
+    """
+
+    measurement: ClassVar[str] = "runs"
+    tags: ClassVar[tuple[str, ...]] = ()
+
+    time_ns: int
+    scheme: str
+    seed: int
+    #: Unix time (ms) of its begin and end, as a time range of Grafana's: the end of a run that goes on is "now"
+    begins: str
+    ends: str
+    #: as in its summary; None until it has ended
+    goodput_bps: float | None
+
+
+DatabaseRecord = Record | RunRecord
+DATABASE_TYPES: tuple[type[DatabaseRecord], ...] = (*RECORD_TYPES, RunRecord)

@@ -1,11 +1,11 @@
 """Who gets to see a run besides its folder: a database, a dashboard."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from telemetry.records import Record
+from telemetry.records import Record, RunRecord
 from telemetry.sinks import Sink, Sinks
 from testbed.live import Onlookers
 from testbed.results import Summary
@@ -15,7 +15,7 @@ from testbed.store import RunFolder
 
 if TYPE_CHECKING:
     from dashboard.hub import Hub
-    from telemetry.influx import Influx
+    from telemetry.influx import Influx, InfluxSink
 
 #: called when a run is about to begin
 Audience = Callable[[Scenario, RunFolder], Onlookers]
@@ -44,39 +44,75 @@ def open_influx(url: str | None, token_file: Path | None) -> "Influx | None":
 
 
 class DatabaseSink:
-    """A sink for the records of a run that is kept below `runs`; what goes wrong, it says, and the run goes on."""
+    """A sink for the records of a run that is kept below `runs`; what goes wrong, it says, and the run goes on.
 
-    def __init__(self, influx: "Influx", scenario: Scenario, run: str, runs: Path, complain: Complain) -> None:
+    The run itself is a record, too: `begin` writes it, and `ended` what is known of it then. Of several processes that
+    make one run together, one `lists` it.
+    """
+
+    def __init__(
+        self, influx: "Influx", scenario: Scenario, run: str, runs: Path, complain: Complain, *, lists: bool = True
+    ) -> None:
         # an HTTP client behind it: not for a run without
         from telemetry.influx import InfluxSink
 
-        tags = {"run": run, "tier": scenario.tier, "scenario": scenario.name}
-        self._sink = InfluxSink(influx, tags, runs / SPOOL)
+        self._influx = influx
+        self._tags = {"run": run, "tier": scenario.tier, "scenario": scenario.name}
+        self._spool = runs / SPOOL
         self._complain = complain
+        self._lists = lists
+        self._newest_ns = 0
+        self._record = RunRecord(0, scenario.link.scheme, scenario.seed, begins="", ends="now", goodput_bps=None)
+        self._epoch_ns: int | None = None
+        self._sink = InfluxSink(influx, self._tags, self._spool)
 
     def begin(self, epoch_ns: int) -> None:
         """Take the run's time 0."""
+        self._epoch_ns = epoch_ns
+        self._record = replace(self._record, begins=str(epoch_ns // 1_000_000))
         self._sink.begin(epoch_ns)
+        if self._lists:
+            self._sink.write(self._record)
 
     def write(self, record: Record) -> None:
         """Take one record."""
+        self._newest_ns = max(self._newest_ns, record.time_ns)
         self._sink.write(record)
 
     def close(self) -> None:
         """Send what is left, and say what could not be sent."""
+        self._close(self._sink)
+
+    def ended(self, summary: Summary | None) -> None:
+        """Write when the run ended, and its goodput if it has a summary; after `close`."""
+        from telemetry.influx import InfluxSink
+
+        if self._epoch_ns is None:
+            return
+        # not the wall clock's: a run in virtual time is longer than it takes
+        ends = str((self._epoch_ns + self._newest_ns) // 1_000_000 + 1)
+        goodput_bps = None if summary is None else summary.goodput_bps
+        sink = InfluxSink(self._influx, self._tags, self._spool)
+        sink.begin(self._epoch_ns)
+        sink.write(replace(self._record, ends=ends, goodput_bps=goodput_bps))
+        self._close(sink)
+
+    def _close(self, sink: "InfluxSink") -> None:
         try:
-            self._sink.close()
+            sink.close()
         except RuntimeError as error:
             self._complain(str(error))
             return
-        message = self._sink.status().message
+        message = sink.status().message
         if message:
             self._complain(message)
 
 
-def database_or_none(influx: "Influx | None", scenario: Scenario, run: str, runs: Path, complain: Complain) -> Sink:
+def database_or_none(
+    influx: "Influx | None", scenario: Scenario, run: str, runs: Path, complain: Complain, *, lists: bool
+) -> Sink:
     """A `DatabaseSink`, or without a database one that keeps nothing."""
-    return Sinks(()) if influx is None else DatabaseSink(influx, scenario, run, runs, complain)
+    return Sinks(()) if influx is None else DatabaseSink(influx, scenario, run, runs, complain, lists=lists)
 
 
 def database_only(influx: "Influx | None", complain: Complain) -> Audience:
@@ -85,7 +121,8 @@ def database_only(influx: "Influx | None", complain: Complain) -> Audience:
         return nobody
 
     def join(scenario: Scenario, folder: RunFolder) -> Onlookers:
-        return Onlookers([DatabaseSink(influx, scenario, folder.name, folder.path.parent, complain)])
+        sink = DatabaseSink(influx, scenario, folder.name, folder.path.parent, complain)
+        return Onlookers([sink], ended=lambda summary, error: sink.ended(summary))
 
     return join
 
@@ -106,13 +143,15 @@ def dashboard_and_database(hub: "Hub", influx: "Influx | None", complain: Compla
             seed=scenario.seed,
         )
         feed = hub.open(info, steering)
-        sinks: list[Sink] = [feed]
+        database = None
         if influx is not None:
-            sinks.append(DatabaseSink(influx, scenario, folder.name, folder.path.parent, complain))
+            database = DatabaseSink(influx, scenario, folder.name, folder.path.parent, complain)
 
         def ended(summary: Summary | None, error: str | None) -> None:
             feed.ended(None if summary is None else asdict(summary), error)
+            if database is not None:
+                database.ended(summary)
 
-        return Onlookers(sinks, feed, steering, ended)
+        return Onlookers([feed] if database is None else [feed, database], feed, steering, ended)
 
     return join

@@ -19,15 +19,14 @@ from channel.hop import Arrival
 from linklayer.link import Scheme
 from telemetry.pcapng import Direction, PcapngWriter
 from testbed.hop_radio import HopRadio
-from testbed.scenario import Side, other
+from testbed.scenario import STATIONS, Side, other
 
 #: who transmits on a side
-_STATIONS: dict[Side, str] = {"up": "ST", "down": "BAS"}
 
 
 def capture_path(folder: Path, side: Side) -> Path:
     """Where the station that transmits on `side` puts its capture."""
-    return folder / f"air-{_STATIONS[side].lower()}.pcapng"
+    return folder / f"air-{STATIONS[side]}.pcapng"
 
 
 class CapturedRadio:
@@ -123,7 +122,7 @@ class CapturedRadio:
             self._interfaces[scheme.name] = self._writer.interface(
                 scheme.link_type,
                 name=scheme.name,
-                description=f"radio of {_STATIONS[self._out]}: sends {self._out}, hears {self._back}",
+                description=f"radio of {STATIONS[self._out].upper()}: sends {self._out}, hears {self._back}",
             )
         return self._interfaces[scheme.name]
 

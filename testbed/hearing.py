@@ -70,6 +70,7 @@ class Hearing:
             snr_db=_mean(received.snr_db for received in fresh),
             evm_db=_mean(received.evm_db for received in fresh),
             cfo_hz=_mean(received.cfo_hz for received in fresh),
+            mode=fresh[-1].mode if fresh else None,
             per=(missed + sum(not received.crc_ok for received in fresh)) / sent if sent else None,
         )
 

@@ -39,7 +39,12 @@ def host(
     scenario = load(path or DEMO_SCENARIOS["vusrp"], settings)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     name = run or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-host-{role}"
-    sink = database_or_none(open_influx(*influx), scenario, name, out, lambda line: console.print(line, markup=False))
+
+    def complain(line: str) -> None:
+        console.print(line, markup=False)
+
+    # the sender lists the run, for all four programs that make it
+    sink = database_or_none(open_influx(*influx), scenario, name, out, complain, lists=_HOSTS[role] == "h1")
     console.print(f"host {role}: TCP {scenario.tcp_of(_HOSTS[role])}, peer {peer}; Ctrl-C ends it")
     meter = Meter()
     run_host(scenario, _HOSTS[role], peer, seconds=seconds, sink=sink, report=meter.report, tick=meter.tick)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from hosts.bpf.eln import Eln, needs_eln
-from hosts.network import Network, Role
+from hosts.network import Network
 from hosts.profiles import PROFILES, apply, kernel_profile
 from hosts.split import split_config
 from hosts.split_counters import SplitCounters
@@ -24,7 +24,7 @@ from linklayer.filters.filter import Guess
 from linklayer.schemes import SCHEMES
 from tcpip.segment import Flow
 from telemetry.parquet import ParquetSink
-from telemetry.records import ControlRecord, FlowRecord, PhyRecord, TcpRecord
+from telemetry.records import ControlRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink, Sinks
 from telemetry.views import PhyView
 from testbed.children import Child, ChildError, Family, Message
@@ -38,7 +38,7 @@ from testbed.results import (
     joined_record,
     summarize,
 )
-from testbed.scenario import SIDES, Scenario, Side, other
+from testbed.scenario import SIDES, STATIONS, Scenario, Side, other
 from testbed.station import station_config
 from testbed.steering import Change, Steering
 from testbed.store import RunFolder
@@ -49,7 +49,6 @@ _FINAL_S = 10.0
 #: the run's epoch lies this far ahead when it is announced, so that everybody has heard
 _LEAD_NS = 200_000_000
 _HOSTS: tuple[Host, ...] = ("h1", "h2")
-_STATIONS: dict[Side, Role] = {"up": "st", "down": "bas"}
 
 
 @dataclass(slots=True)
@@ -198,7 +197,7 @@ class _LiveRun:
 
     def _start_stations(self, family: Family) -> None:
         for side, wiring in self._wirings.items():
-            child = family.add(Child(f"station {_STATIONS[side]}", "testbed.station", pass_fds=wiring.fds))
+            child = family.add(Child(f"station {STATIONS[side]}", "testbed.station", pass_fds=wiring.fds))
             self._sides[child.name] = side
             self._stations[side] = child
 
@@ -207,7 +206,7 @@ class _LiveRun:
             config = station_config(
                 self._scenario,
                 side,
-                namespace=network.namespaces[_STATIONS[side]],
+                namespace=network.namespaces[STATIONS[side]],
                 wiring=self._wirings[side].config,
                 folder=self._folder.path.absolute(),
             )
@@ -319,6 +318,8 @@ class _LiveRun:
                 self._hear_station(self._sides[child.name], body)
             elif kind == "phy":
                 self._sinks.write(PhyRecord(**body))
+            elif kind == "station":
+                self._sinks.write(StationRecord(station=STATIONS[self._sides[child.name]], **body))
             elif kind == "view" and self._watcher is not None:
                 self._watcher.show(PhyView(**body))
             elif kind == "result":

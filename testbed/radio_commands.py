@@ -19,12 +19,12 @@ from linklayer.schemes import SCHEMES
 from testbed.audience import database_or_none, open_influx
 from testbed.commands import DEMO_SCENARIOS
 from testbed.errors import FadelabError
-from testbed.scenario import Side
+from testbed.scenario import STATIONS, Side
 from testbed.scenario_file import load
 from testbed.show import rate
 from testbed.standalone import folder_name, run_station
 
-_SIDES: Mapping[str, Side] = {"st": "up", "bas": "down"}
+_SIDES: Mapping[str, Side] = {role: side for side, role in STATIONS.items()}
 
 
 def station(
@@ -53,7 +53,7 @@ def station(
     def complain(line: str) -> None:
         console.print(line, style="yellow", markup=False, highlight=False)
 
-    sink = database_or_none(open_influx(*influx), scenario, run or folder.name, out, complain)
+    sink = database_or_none(open_influx(*influx), scenario, run or folder.name, out, complain, lists=False)
     told_s = 0.0
     snr_db: float | None = None
 

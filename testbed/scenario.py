@@ -3,8 +3,10 @@
 Units are in the names (`rate_bps`, `delay_ms`). docs/scenarios.md describes every key. `scenario_file.py` reads them.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -22,6 +24,8 @@ Tier = Literal["model", "emulated", "vusrp", "usrp"]
 Side = Literal["up", "down"]
 #: up is from ST to BAS (the papers' return link), down the other way
 SIDES: tuple[Side, ...] = ("up", "down")
+#: which station sends on a side
+STATIONS: Mapping[Side, Literal["st", "bas"]] = MappingProxyType({"up": "st", "down": "bas"})
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -20,12 +20,12 @@ from typing import Any
 from hosts.bpf.eln import Eln, needs_eln
 from hosts.profiles import applied_here, kernel_profile, user_profile
 from hosts.workloads import Bulk, Host, OnOffUdp, Workload, agent_config
-from telemetry.records import FlowRecord, PhyRecord, TcpRecord
+from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink
 from testbed.children import Child, ChildError, Family, Message
 from testbed.paths import bpf_objects
 from testbed.results import link_record
-from testbed.scenario import Scenario, Side
+from testbed.scenario import STATIONS, Scenario, Side
 from testbed.signals import ended_by_sigterm
 from testbed.station import station_config
 
@@ -72,6 +72,8 @@ def run_station(
             elif kind in ("link", "phy"):
                 sink.write(link_record(side, body) if kind == "link" else PhyRecord(**body))
                 report(kind, body)
+            elif kind == "station":
+                sink.write(StationRecord(station=STATIONS[side], **body))
 
     folder.mkdir(parents=True, exist_ok=True)
     with ended_by_sigterm(), Family() as family:

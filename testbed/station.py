@@ -5,7 +5,7 @@ start, and `{"stop": true}` or the end of the input; while it runs, `{"scenario"
 link scheme than before, and `{"watch": true}` or false: whether anybody looks at its radio. On stdout:
 `{"started": true}`, `{"ready": true}` once the link is up, then `{"link": {...}}` (and with a radio `{"phy": {...}}`
 and, watched, `{"view": {...}}`; with packet filters on either side and without a radio `{"truth": {...}}`) at every
-interval, `{"final": {...}}` at the end, or `{"error": "one line"}` and exit status 2.
+interval, `{"station": {...}}` with them, `{"final": {...}}` at the end, or `{"error": "one line"}` and exit status 2.
 
 Rule kept: it ends when told to or when its stdin closes, so a killed run leaves no station behind. Ctrl-C is the
 run's business.
@@ -46,6 +46,7 @@ from testbed.medium import buffer_bytes, frame_ns, make_errors, make_hop, make_r
 from testbed.scenario import MS, Scenario, Side, other
 from testbed.scenario_file import validate
 from testbed.truth import Loss, Witness
+from testbed.usage import Usage, resident_bytes
 
 if TYPE_CHECKING:
     from testbed.hearing import Hearing
@@ -154,6 +155,7 @@ class StationProcess:
         self._ready = False
         self._epoch: int | None = None
         self._last = (0, 0, 0)
+        self._usage = Usage()
         self._unrepaired = _Unrepaired()
         #: while packet filters send packets again
         self._lost_packets = LostPackets()
@@ -320,6 +322,8 @@ class StationProcess:
             }
             state = {"scheme": self._scheme.name, "established": self.link.established}
             say({"link": {**rates, **state, **self._counts()}})
+            usage = {"processor_percent": self._usage.processor_percent(), "memory_bytes": resident_bytes()}
+            say({"station": {"time_ns": now - self._epoch, **usage}})
             if self._witness is not None:
                 say({"truth": {"until": now, "losses": self._losses[:], "guesses": self._guesses[:]}})
             self._losses.clear()

@@ -26,7 +26,8 @@ from dataclasses import fields
 from math import isfinite
 from typing import Any, get_args, get_type_hints
 
-from telemetry.records import RECORD_TYPES, Record
+from telemetry.influx.events import Events
+from telemetry.records import DATABASE_TYPES, DatabaseRecord
 
 #: more tag sets than anyone looks at: names beyond come from something that does not end
 _MAX_HEADS = 10_000
@@ -42,20 +43,27 @@ class Encoder:
 
     def __init__(self, tags: Mapping[str, str], epoch_ns: int) -> None:
         self._epoch_ns = epoch_ns
-        self._kinds = {kind: (_WRITERS[kind], _Heads(kind, tags)) for kind in RECORD_TYPES}
+        self._events = Events()
+        self._kinds = {kind: (_WRITERS[kind], _Heads(kind, tags)) for kind in DATABASE_TYPES}
 
-    def line(self, record: Record) -> str:
+    def line(self, record: DatabaseRecord) -> str:
         """Return the record's line with its line feed, or an empty string when the record has no value."""
         write, heads = self._kinds[type(record)]
         return write(record, heads, self._epoch_ns)
 
-    def lines(self, records: Iterable[Record]) -> tuple[bytes, int]:
-        """Return the lines of many records in UTF-8, and how many lines they are."""
+    def lines(self, records: Iterable[DatabaseRecord]) -> tuple[bytes, int]:
+        """Return the lines of many records in UTF-8, and how many lines they are.
+
+        A record that tells of something has it in words, too, in a field `text` (`events.py`).
+        """
         kinds, epoch_ns = self._kinds, self._epoch_ns
         lines = []
         for record in records:
             write, heads = kinds[type(record)]
             line = write(record, heads, epoch_ns)
+            if text := self._events.text(record):
+                fields, _, time_ns = line.rpartition(" ")
+                line = f'{fields},text="{escape_string(text)}" {time_ns}'
             if line:
                 lines.append(line)
         # UTF-8 has no surrogates, and no name is worth a batch.
@@ -82,7 +90,7 @@ def escape_string(value: str) -> str:
 class _Heads(dict[tuple[str, ...], str]):
     """A line's measurement and tags, by the values of the record's own tags."""
 
-    def __init__(self, kind: type[Record], tags: Mapping[str, str]) -> None:
+    def __init__(self, kind: type[DatabaseRecord], tags: Mapping[str, str]) -> None:
         super().__init__()
         self._kind = kind
         self._tags = tags
@@ -101,7 +109,7 @@ class _Heads(dict[tuple[str, ...], str]):
 _Writer = Callable[[Any, Mapping[tuple[str, ...], str], int], str]
 
 
-def _writer(kind: type[Record]) -> _Writer:
+def _writer(kind: type[DatabaseRecord]) -> _Writer:
     hints = get_type_hints(kind)
     parts = [
         _part(field.name, hints[field.name])
@@ -129,4 +137,4 @@ def _part(name: str, hint: Any) -> str:
     return f"{{f'{field}' if {' and '.join(checks)} else ''}}" if checks else field
 
 
-_WRITERS = {kind: _writer(kind) for kind in RECORD_TYPES}
+_WRITERS = {kind: _writer(kind) for kind in DATABASE_TYPES}

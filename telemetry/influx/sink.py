@@ -26,7 +26,7 @@ from telemetry.influx.client import Influx, pack
 from telemetry.influx.errors import AwayError, InfluxError, RefusedError, TooLargeError
 from telemetry.influx.line import Encoder, halves
 from telemetry.influx.spool import Batch, Spool
-from telemetry.records import Record
+from telemetry.records import DatabaseRecord
 
 #: how long records may wait to be sent together, and how many at most
 _INTERVAL_S = 0.1
@@ -74,7 +74,7 @@ class InfluxSink:
         self._tags = dict(tags)
         self._flush_s = flush_s
         self._spool = Spool(spool / influx.label)
-        self._queue: deque[Record] = deque()
+        self._queue: deque[DatabaseRecord] = deque()
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
         self._state: State = "idle"
@@ -97,7 +97,7 @@ class InfluxSink:
         self._thread = threading.Thread(target=self._run, name="influx-sink", daemon=True)
         self._thread.start()
 
-    def write(self, record: Record) -> None:
+    def write(self, record: DatabaseRecord) -> None:
         """Take one record."""
         if len(self._queue) < _QUEUE_RECORDS:
             self._queue.append(record)

@@ -14,7 +14,7 @@ from dashboard.app import DashboardConfig, create_app
 from dashboard.control import Control, ControlError, Offer, Order, Value
 from dashboard.hub import Hub, RunInfo
 from telemetry.parquet import ParquetSink
-from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, StationRecord, TcpRecord
 
 TOKEN = "correct horse battery staple"
 EPOCH_NS = 1_790_000_000_000_000_000
@@ -58,7 +58,8 @@ def records(seed: int, seconds: float, interval_s: float = 0.1) -> list[Record]:
                 )
             )
             snr_db = None if draw.random() < 0.1 else draw.uniform(5, 25)
-            found.append(PhyRecord(time_ns + 1, link, snr_db, None, 0.0, 0.1))
+            found.append(PhyRecord(time_ns + 1, link, snr_db, None, 0.0, 0.1, "qpsk"))
+        found.append(StationRecord(time_ns, "st", draw.uniform(0, 90), draw.randrange(100_000_000)))
         for flow in ("bulk-1", "bulk-2"):
             ssthresh = None if step < 5 else draw.randrange(60_000)
             found.append(

@@ -64,6 +64,7 @@ def test_frames_come_through_in_every_mode(modulation: str, fec: str) -> None:
     got = heard(of, path.samples)
     assert [frame.payload for frame in got] == sent
     assert all(frame.crc_ok for frame in got)
+    assert {frame.mode for frame in got} == {modulation if fec == "none" else f"{modulation} {fec}"}
     assert [frame.sequence for frame in got] == list(range(len(sent)))
     assert [frame.sample for frame in got] == list(path.starts)
     assert [frame.nsamples for frame in got] == [of.frame_samples(len(frame)) for frame in sent]

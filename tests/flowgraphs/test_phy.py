@@ -25,6 +25,7 @@ received = st.builds(
     evm_db=figures,
     cfo_hz=figures,
     rssi_db=figures,
+    mode=st.none() | st.sampled_from(["qpsk", "qpsk golay2412", "qam16-3/4"]),
 )
 
 

@@ -56,6 +56,7 @@ def test_every_encoding_brings_frames_of_every_size(encoding: str) -> None:
     assert [received.sample for received in heard] == list(sent.starts)
     assert [received.nsamples for received in heard] == [len(burst) for burst in bursts]
     assert all(received.crc_ok for received in heard)
+    assert {received.mode for received in heard} == {encoding}
     for received in heard:
         # five deviations of one frame's estimates
         assert received.snr_db == pytest.approx(30, abs=3)

@@ -9,14 +9,24 @@ import pytest
 
 from telemetry import parquet
 from telemetry.parquet import ParquetSink, read_records
-from telemetry.records import RECORD_TYPES, ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+from telemetry.records import (
+    RECORD_TYPES,
+    ControlRecord,
+    FlowRecord,
+    LinkRecord,
+    PhyRecord,
+    Record,
+    StationRecord,
+    TcpRecord,
+)
 
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
 FULL: list[Record] = [
     TcpRecord(1, "h1", "bulk", 14480, 7240, 51.25, 251.0, 1 << 40, 3, 1),
     FlowRecord(2, "h2", "bulk", 1 << 40, 1.5e6),
     LinkRecord(3, "up", "slacp", True, 2e6, 1.9e6, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8),
-    PhyRecord(4, "down", 20.5, -25.0, 12.5, 0.01),
+    PhyRecord(4, "down", 20.5, -25.0, 12.5, 0.01, "qpsk"),
+    StationRecord(5, "bas", 37.5, 90_000_000),
     ControlRecord(5, "snr_db", "12.5"),
 ]
 EMPTY: list[Record] = [
@@ -25,6 +35,7 @@ EMPTY: list[Record] = [
     FULL[2],
     PhyRecord(5, "down", None, None, None, None),
     FULL[4],
+    FULL[5],
 ]
 
 
@@ -62,10 +73,10 @@ def test_columns_have_the_fields_order_and_types(sink: ParquetSink, tmp_path: Pa
 
 
 def test_counts_by_measurement(sink: ParquetSink) -> None:
-    assert sink.counts == dict.fromkeys(["tcp", "flow", "link", "phy", "control"], 0)
+    assert sink.counts == dict.fromkeys(["tcp", "flow", "link", "phy", "station", "control"], 0)
     for record in (FULL[0], FULL[0], FULL[2]):
         sink.write(record)
-    assert sink.counts == {"tcp": 2, "flow": 0, "link": 1, "phy": 0, "control": 0}
+    assert sink.counts == {"tcp": 2, "flow": 0, "link": 1, "phy": 0, "station": 0, "control": 0}
 
 
 def test_tags_and_epoch_are_in_every_file(sink: ParquetSink, tmp_path: Path) -> None:

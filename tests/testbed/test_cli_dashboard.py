@@ -94,11 +94,19 @@ def test_a_run_is_started_steered_stopped_and_found_again(tmp_path: Path) -> Non
         [row] = dashboard.ask("/api/runs")["runs"]
         assert (row["name"], row["scenario"], row["seed"], row["controlled"]) == (run, "lossy-link", 5, True)
         influx = Influx(dashboard.ask("/api/state")["database"]["url"])
-        for measurement, field in (("tcp", "cwnd_bytes"), ("flow", "bytes_received"), ("link", "frames")):
+        fields = {"tcp": "cwnd_bytes", "flow": "bytes_received", "link": "frames", "station": "memory_bytes"}
+        for measurement, field in fields.items():
             rows = len(read_records(tmp_path / run, measurement))
             wait_for(lambda what=f"SELECT COUNT({field}) FROM {measurement}", rows=rows: _count(influx, what) == rows)
+        wait_for(lambda: _count(influx, "SELECT COUNT(goodput_bps) FROM runs") == 1)
+        [listed] = influx.query("SELECT run, scheme, seed, goodput_bps, begins, ends FROM runs")
+        [changed] = influx.query("SELECT text FROM control")
     summary = json.loads((tmp_path / run / "summary.json").read_text())
     assert summary["changes"] == 1
+    [[_, name, scheme, seed, goodput_bps, begins, ends]] = listed.values
+    assert (name, scheme, seed, goodput_bps) == (run, "slacp", 5, pytest.approx(summary["goodput_bps"]))
+    assert 0 < int(ends) - int(begins) < 100_000
+    assert [text for _, text in changed.values] == ["per: 12"]
 
 
 @pytest.mark.net

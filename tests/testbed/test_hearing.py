@@ -37,10 +37,11 @@ def frame(
     snr_db: float | None = None,
     evm_db: float | None = None,
     cfo_hz: float | None = None,
+    mode: str | None = None,
 ) -> Received:
     """A frame of 500 samples, by its number 1000 samples after the one before."""
     at = 1000 * sequence if sample is None else sample
-    return Received(bytes(nbytes), crc_ok, sequence, at, 500, snr_db, evm_db, cfo_hz)
+    return Received(bytes(nbytes), crc_ok, sequence, at, 500, snr_db, evm_db, cfo_hz, mode=mode)
 
 
 def traced(path: Path, heard: list[tuple[Received, int]]) -> tuple[Hearing, Trace]:
@@ -78,11 +79,11 @@ def test_a_transmitter_that_starts_again_has_lost_nothing() -> None:
 
 def test_a_record_has_the_means_of_its_interval() -> None:
     hearing = Hearing("down", RATE_SPS, None)
-    hearing.handle_frame(frame(0, snr_db=10.0, evm_db=-20.0, cfo_hz=100.0))
+    hearing.handle_frame(frame(0, mode="bpsk", snr_db=10.0, evm_db=-20.0, cfo_hz=100.0))
     hearing.handle_frame(frame(1, snr_db=13.0, evm_db=-26.0, cfo_hz=-300.0, crc_ok=False))
-    hearing.handle_frame(frame(4, snr_db=16.0))
+    hearing.handle_frame(frame(4, snr_db=16.0, mode="qam16"))
     assert hearing.take_record(7) == PhyRecord(
-        time_ns=7, link="down", snr_db=13.0, evm_db=-23.0, cfo_hz=-100.0, per=3 / 5
+        time_ns=7, link="down", snr_db=13.0, evm_db=-23.0, cfo_hz=-100.0, per=3 / 5, mode="qam16"
     )
     # the gap to the frame before lies in the interval of the one after
     hearing.handle_frame(frame(6, snr_db=5.0))
