@@ -1,14 +1,15 @@
-"""The charts of the page: one list, from which live stream, history, comparison, plots and exports are made.
+"""The charts: one list, from which live stream, history, comparison, plots, exports and Grafana's boards are made.
 
 Read first: `telemetry/records.py`, whose fields these are.
 
 A chart has *lines*. A line takes the records of one kind and one source (a link, a flow), in the order of their time,
-and makes a value of each: the field itself, the rate of a counter, or the share that one counter is of another. Rates
-and shares cover the last second, or what there has been of it; a rate never less than half a second. A counter that
-falls was started anew, and so is its window.
+and makes a value of each. How it does so is its *figure*: the field itself, the rate of a counter, the share that one
+counter is of another, or a percentile. Rates, shares and percentiles cover the last second, or what there has been of
+it; a rate never less than half a second. A counter that falls was started anew, and so is its window.
 
 Rules kept: values are in the unit of the chart, times are the records'; what a line gives depends on the records before
 and on nothing else, so a stream and a file give the same numbers; None means that there is no value at that time.
+A figure is data, for `grafana_boards/influxql.py` makes queries of it.
 """
 
 from collections import deque
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record, StationRecord, TcpRecord
 
 WINDOW_S = 1.0
 #: how far apart the points of a line over all sources are at least
@@ -26,8 +27,122 @@ ALL_SOURCES_STEP_S = 0.1
 Step = Callable[[float, Any], float | None]
 SKIP = float("-inf")
 
-#: whose records make one line: each link's, each flow's, or all of a kind together
-Source = Literal["link", "flow", "all"]
+#: whose records make one line: each link's, each flow's, each station's, or all of a kind together
+Source = Literal["link", "flow", "station", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A field's values; `newest` where a mean would have no meaning, as of a count."""
+
+    field: str
+    factor: float = 1.0
+    newest: bool = False
+
+    def start(self) -> Step:
+        """Begin a line."""
+
+        def step(_: float, record: Any) -> float | None:
+            found = getattr(record, self.field)
+            return None if found is None else found * self.factor
+
+        return step
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How much a counter grew per second."""
+
+    counter: str
+    factor: float = 1.0
+
+    def start(self) -> Step:
+        """Begin a line."""
+        window = _Window()
+
+        def step(time_s: float, record: Any) -> float | None:
+            found = getattr(record, self.counter)
+            if found is None:
+                return None
+            span_s, growth, _ = window.grow(time_s, found)
+            return growth * self.factor / max(span_s, WINDOW_S / 2) if span_s else None
+
+        return step
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """The growth of one counter in percent of that of another."""
+
+    counter: str
+    of: str
+
+    def start(self) -> Step:
+        """Begin a line."""
+        window = _Window()
+
+        def step(time_s: float, record: Any) -> float | None:
+            part, whole = getattr(record, self.counter), getattr(record, self.of)
+            if part is None or whole is None:
+                return None
+            _, parts, wholes = window.grow(time_s, part, whole)
+            # What was lost may have been sent in the second before.
+            return min(100.0 * parts / wholes, 100.0) if wholes > 0 else None
+
+        return step
+
+
+@dataclass(frozen=True, slots=True)
+class Percentile:
+    """That percentile of a field's values: the smallest of which `percent` of 100 are no larger (nearest rank)."""
+
+    field: str
+    percent: int
+
+    def start(self) -> Step:
+        """Begin a line."""
+        points: deque[tuple[float, float]] = deque()
+
+        def step(time_s: float, record: Any) -> float | None:
+            found = getattr(record, self.field)
+            if found is not None:
+                points.append((time_s, found))
+            while points and points[0][0] <= time_s - WINDOW_S:
+                points.popleft()
+            ranked = sorted(value for _, value in points)
+            return ranked[-(-len(ranked) * self.percent // 100) - 1] if ranked else None
+
+        return step
+
+
+@dataclass(frozen=True, slots=True)
+class TotalRate:
+    """How much the sum of all sources' counters grew per second; there is one from two sources on."""
+
+    counter: str
+    factor: float = 1.0
+
+    def start(self) -> Step:
+        """Begin a line."""
+        window, latest = _Window(), dict[tuple[str, ...], int]()
+        total, previous_s = 0, 0.0
+
+        def step(time_s: float, record: Any) -> float | None:
+            nonlocal total, previous_s
+            source = source_of(record)
+            found = getattr(record, self.counter)
+            total += found - latest.get(source, 0)
+            latest[source] = found
+            if len(latest) < 2 or time_s < previous_s + ALL_SOURCES_STEP_S:
+                return SKIP
+            previous_s = time_s
+            span_s, growth, _ = window.grow(time_s, total)
+            return growth * self.factor / max(span_s, WINDOW_S / 2) if span_s else SKIP
+
+        return step
+
+
+Figure = Value | Rate | Share | Percentile | TotalRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +153,7 @@ class Line:
     by: Source
     #: follows the source in the line's label, as in "up before"; empty for the chart's main line
     suffix: str
-    #: makes the state of one line
-    start: Callable[[], Step]
+    figure: Figure
 
     def label(self, source: str) -> str:
         """Return what the line of a source is called."""
@@ -57,80 +171,6 @@ class Chart:
     scale: Literal["zero", "free"]
     description: str
     lines: tuple[Line, ...]
-
-
-def value(field: str, factor: float = 1.0) -> Callable[[], Step]:
-    """Make a line of a field's values."""
-
-    def start() -> Step:
-        def step(_: float, record: Any) -> float | None:
-            found = getattr(record, field)
-            return None if found is None else found * factor
-
-        return step
-
-    return start
-
-
-def rate(counter: str, factor: float = 1.0) -> Callable[[], Step]:
-    """Make a line of how much a counter grew per second."""
-
-    def start() -> Step:
-        window = _Window()
-
-        def step(time_s: float, record: Any) -> float | None:
-            found = getattr(record, counter)
-            if found is None:
-                return None
-            span_s, growth, _ = window.grow(time_s, found)
-            return growth * factor / max(span_s, WINDOW_S / 2) if span_s else None
-
-        return step
-
-    return start
-
-
-def share(counter: str, of: str) -> Callable[[], Step]:
-    """Make a line of the growth of one counter in percent of that of another."""
-
-    def start() -> Step:
-        window = _Window()
-
-        def step(time_s: float, record: Any) -> float | None:
-            part, whole = getattr(record, counter), getattr(record, of)
-            if part is None or whole is None:
-                return None
-            _, parts, wholes = window.grow(time_s, part, whole)
-            # What was lost may have been sent in the second before.
-            return min(100.0 * parts / wholes, 100.0) if wholes > 0 else None
-
-        return step
-
-    return start
-
-
-def total_rate(counter: str, factor: float = 1.0) -> Callable[[], Step]:
-    """Make a line of how much the sum of all sources' counters grew per second; there is one from two sources on."""
-
-    def start() -> Step:
-        window, latest = _Window(), dict[tuple[str, ...], int]()
-        total, previous_s = 0, 0.0
-
-        def step(time_s: float, record: Any) -> float | None:
-            nonlocal total, previous_s
-            source = source_of(record)
-            found = getattr(record, counter)
-            total += found - latest.get(source, 0)
-            latest[source] = found
-            if len(latest) < 2 or time_s < previous_s + ALL_SOURCES_STEP_S:
-                return SKIP
-            previous_s = time_s
-            span_s, growth, _ = window.grow(time_s, total)
-            return growth * factor / max(span_s, WINDOW_S / 2) if span_s else SKIP
-
-        return step
-
-    return start
 
 
 class _Window:
@@ -156,6 +196,7 @@ def source_of(record: Record) -> tuple[str, ...]:
     return tuple(getattr(record, tag) for tag in record.tags)
 
 
+#: those of the page, in its order
 CHARTS: tuple[Chart, ...] = (
     Chart(
         "throughput",
@@ -163,7 +204,7 @@ CHARTS: tuple[Chart, ...] = (
         "bit/s",
         "zero",
         "All bytes each direction of the link sends: headers, retransmissions and redundancy included",
-        (Line(LinkRecord, "link", "", value("throughput_bps")),),
+        (Line(LinkRecord, "link", "", Value("throughput_bps")),),
     ),
     Chart(
         "goodput",
@@ -172,8 +213,8 @@ CHARTS: tuple[Chart, ...] = (
         "zero",
         "Payload the receiver of each flow gets, mean of the last second",
         (
-            Line(FlowRecord, "flow", "", rate("bytes_received", 8)),
-            Line(FlowRecord, "all", "", total_rate("bytes_received", 8)),
+            Line(FlowRecord, "flow", "", Rate("bytes_received", 8)),
+            Line(FlowRecord, "all", "", TotalRate("bytes_received", 8)),
         ),
     ),
     Chart(
@@ -183,8 +224,8 @@ CHARTS: tuple[Chart, ...] = (
         "zero",
         "What each TCP sender may have under way, and its slow start threshold",
         (
-            Line(TcpRecord, "flow", "", value("cwnd_bytes")),
-            Line(TcpRecord, "flow", "ssthresh", value("ssthresh_bytes")),
+            Line(TcpRecord, "flow", "", Value("cwnd_bytes")),
+            Line(TcpRecord, "flow", "ssthresh", Value("ssthresh_bytes")),
         ),
     ),
     Chart(
@@ -194,8 +235,8 @@ CHARTS: tuple[Chart, ...] = (
         "zero",
         "Each TCP sender's smoothed round-trip time, and its retransmission timeout",
         (
-            Line(TcpRecord, "flow", "", value("srtt_ms")),
-            Line(TcpRecord, "flow", "RTO", value("rto_ms")),
+            Line(TcpRecord, "flow", "", Value("srtt_ms")),
+            Line(TcpRecord, "flow", "RTO", Value("rto_ms")),
         ),
     ),
     Chart(
@@ -205,8 +246,8 @@ CHARTS: tuple[Chart, ...] = (
         "free",
         "What each receiver measures: signal to noise, and the error vector of its symbols",
         (
-            Line(PhyRecord, "link", "SNR", value("snr_db")),
-            Line(PhyRecord, "link", "EVM", value("evm_db")),
+            Line(PhyRecord, "link", "SNR", Value("snr_db")),
+            Line(PhyRecord, "link", "EVM", Value("evm_db")),
         ),
     ),
     Chart(
@@ -216,8 +257,8 @@ CHARTS: tuple[Chart, ...] = (
         "zero",
         "Frames the medium took, and packets the link layer lost for good, over the last second",
         (
-            Line(LinkRecord, "link", "before", share("corruption_losses", "frames")),
-            Line(LinkRecord, "link", "after", share("residual_losses", "packets")),
+            Line(LinkRecord, "link", "before", Share("corruption_losses", "frames")),
+            Line(LinkRecord, "link", "after", Share("residual_losses", "packets")),
         ),
     ),
     Chart(
@@ -227,11 +268,11 @@ CHARTS: tuple[Chart, ...] = (
         "zero",
         "What the link layer and TCP spend on repair, and ACKs marked with ELN, mean of the last second",
         (
-            Line(LinkRecord, "link", "retransmissions", rate("retransmissions")),
-            Line(LinkRecord, "link", "FEC frames", rate("fec_frames")),
-            Line(LinkRecord, "link", "FEC repairs", rate("fec_repairs")),
-            Line(LinkRecord, "link", "ELN marks", rate("eln_marks")),
-            Line(TcpRecord, "flow", "TCP retransmits", rate("retransmits")),
+            Line(LinkRecord, "link", "retransmissions", Rate("retransmissions")),
+            Line(LinkRecord, "link", "FEC frames", Rate("fec_frames")),
+            Line(LinkRecord, "link", "FEC repairs", Rate("fec_repairs")),
+            Line(LinkRecord, "link", "ELN marks", Rate("eln_marks")),
+            Line(TcpRecord, "flow", "TCP retransmits", Rate("retransmits")),
         ),
     ),
     Chart(
@@ -240,7 +281,124 @@ CHARTS: tuple[Chart, ...] = (
         "bytes",
         "zero",
         "Bytes that wait in each direction's IP queue",
-        (Line(LinkRecord, "link", "", value("queue_bytes")),),
+        (Line(LinkRecord, "link", "", Value("queue_bytes")),),
+    ),
+)
+
+#: those that only Grafana's boards show, which have the room
+FURTHER_CHARTS: tuple[Chart, ...] = (
+    Chart(
+        "link-goodput",
+        "Goodput of the link",
+        "bit/s",
+        "zero",
+        "Bytes of packets that are across: acknowledged or, without ARQ, sent once and not known lost",
+        (Line(LinkRecord, "link", "", Value("goodput_bps")),),
+    ),
+    Chart(
+        "acknowledged",
+        "Acknowledged",
+        "bit/s",
+        "zero",
+        "Payload that each TCP sender knows to be across",
+        (Line(TcpRecord, "flow", "", Rate("bytes_acked", 8)),),
+    ),
+    Chart(
+        "rtt",
+        "Percentiles of the round-trip time",
+        "ms",
+        "zero",
+        "Of the smoothed round-trip times recorded in each interval: half, and 95 %, are no longer",
+        (
+            Line(TcpRecord, "flow", "p50", Percentile("srtt_ms", 50)),
+            Line(TcpRecord, "flow", "p95", Percentile("srtt_ms", 95)),
+        ),
+    ),
+    Chart(
+        "tcp-retransmits",
+        "Retransmitted by TCP",
+        "segments/s",
+        "zero",
+        "Segments sent again: losses TCP saw, or believed to see",
+        (Line(TcpRecord, "flow", "", Rate("retransmits")),),
+    ),
+    Chart(
+        "timeouts",
+        "Timeouts",
+        "timeouts",
+        "zero",
+        "Retransmission timeouts since the connection began; each one also marks all charts",
+        (Line(TcpRecord, "flow", "", Value("timeouts", newest=True)),),
+    ),
+    Chart(
+        "frames",
+        "Frames sent",
+        "frames/s",
+        "zero",
+        "All frames but acknowledgements, and those of them that are retransmissions and redundancy",
+        (
+            Line(LinkRecord, "link", "", Rate("frames")),
+            Line(LinkRecord, "link", "retransmissions", Rate("retransmissions")),
+            Line(LinkRecord, "link", "FEC frames", Rate("fec_frames")),
+        ),
+    ),
+    Chart(
+        "fec",
+        "FEC: recovered and lost",
+        "packets/s",
+        "zero",
+        "Packets rebuilt from redundancy, and packets that stayed lost",
+        (
+            Line(LinkRecord, "link", "recovered", Rate("fec_repairs")),
+            Line(LinkRecord, "link", "lost", Rate("residual_losses")),
+        ),
+    ),
+    Chart(
+        "packets",
+        "Packets sent, refused and marked",
+        "packets/s",
+        "zero",
+        "Packets sent for the first time, packets that a queue refused, and ACKs marked with ELN",
+        (
+            Line(LinkRecord, "link", "", Rate("packets")),
+            Line(LinkRecord, "link", "congestion", Rate("congestion_losses")),
+            Line(LinkRecord, "link", "ELN marks", Rate("eln_marks")),
+        ),
+    ),
+    Chart(
+        "frames-lost",
+        "Frames lost",
+        "%",
+        "zero",
+        "Frames that the receiver missed or heard damaged, and with them those a model took before transmission",
+        (
+            Line(PhyRecord, "link", "at the receiver", Value("per", 100.0)),
+            Line(LinkRecord, "link", "with the model's", Share("corruption_losses", "frames")),
+        ),
+    ),
+    Chart(
+        "cfo",
+        "Carrier frequency offset",
+        "Hz",
+        "free",
+        "Of the transmitter above the receiver, as estimated on each frame",
+        (Line(PhyRecord, "link", "", Value("cfo_hz")),),
+    ),
+    Chart(
+        "processor",
+        "Processor time",
+        "%",
+        "zero",
+        "What each station's process uses of one core",
+        (Line(StationRecord, "station", "", Value("processor_percent")),),
+    ),
+    Chart(
+        "memory",
+        "Memory",
+        "bytes",
+        "zero",
+        "What each station's process has resident",
+        (Line(StationRecord, "station", "", Value("memory_bytes")),),
     ),
 )
 

@@ -120,7 +120,7 @@ class Curves:
         self._sources: dict[tuple[type[Record], tuple[str, ...]], _Source] = {}
         self._counts: dict[type[Record], int] = {}
         self._whole = [
-            (line.record, _Track(chart.key, number, ALL, ALL, line.start()))
+            (line.record, _Track(chart.key, number, ALL, ALL, line.figure.start()))
             for chart in CHARTS
             for number, line in enumerate(chart.lines)
             if line.by == "all"
@@ -166,7 +166,7 @@ class Curves:
             name = f"{name} ({', '.join(host)})"
         return _Source(
             [
-                _Track(chart.key, number, name, line.label(name), line.start())
+                _Track(chart.key, number, name, line.label(name), line.figure.start())
                 for chart in CHARTS
                 for number, line in enumerate(chart.lines)
                 if line.record is kind and line.by != "all"

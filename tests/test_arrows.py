@@ -23,7 +23,7 @@ BELOW_TESTBED = EVERYTHING - {"testbed", "experiments", "hil_tests", "tests", "b
 #: folder -> the other top-level folders it may import from
 MAY_IMPORT = {
     "testbed": BELOW_TESTBED,
-    "dashboard": frozenset({"telemetry"}),
+    "dashboard": frozenset({"linklayer", "telemetry"}),
     "flowgraphs": frozenset({"linklayer", "channel", "telemetry"}),
     "hosts": frozenset({"linklayer", "tcpip", "telemetry"}),
     "linklayer": frozenset({"tcpip", "telemetry"}),

@@ -1,15 +1,15 @@
 """Grafana's boards, written by program: `python -m dashboard.grafana_boards` writes all of `dashboard/grafana/`.
 
-Read first: docs/grafana.md. Then
+Read first: docs/grafana.md and `dashboard/charts.py`, whose charts the panels are. Then
 
-    influxql.py      the queries, by what is shown: a mean, a rate, a ratio
-    panels.py        the panels' common look
-    frame.py         what all boards share: variables, links, annotations, refresh
-    overview.py, tcp.py, link.py, radio.py    one board each
+    boards.py        which charts each board has, in rows with headings: a new panel is a line here
+    panels.py        how charts, figures of the moment, states and tables look
+    influxql.py      the queries that lines of charts become
+    frame.py         what all boards share: variables, links, annotations, refresh, the schema
     provisioning.py  the data source and where Grafana finds the boards
 
-Rules: what is committed is what this writes (a test compares), and every query finds data in a database that holds a
-run (another test). Fields and tags are those of `telemetry/records.py`.
+Rules: what is committed is what this writes (a test compares), for the oldest schema that docs/grafana.md names, since
+Grafana reads those before its own; every query finds data in a database that holds a run (another test).
 
-Left out: alerts; and comparing runs in one chart, which the dashboard's own page does.
+Left out: alerts; and laying runs of different times over each other, which the dashboard's own page does.
 """

@@ -4,13 +4,11 @@ import json
 import sys
 from pathlib import Path
 
-from grafana_foundation_sdk.cog.encoder import JSONEncoder
-
-from dashboard.grafana_boards import link, overview, radio, tcp
+from dashboard.grafana_boards.boards import make
+from dashboard.grafana_boards.frame import OLDEST_SCHEMA
 from dashboard.grafana_boards.provisioning import DASHBOARDS, DATASOURCES
 
 FOLDER = Path(__file__).parents[1] / "grafana"
-_BOARDS = {"overview": overview, "tcp": tcp, "link": link, "radio": radio}
 
 
 def files() -> dict[str, str]:
@@ -19,8 +17,8 @@ def files() -> dict[str, str]:
         "provisioning/datasources/fadelab.yaml": DATASOURCES,
         "provisioning/dashboards/fadelab.yaml": DASHBOARDS,
     }
-    for name, module in _BOARDS.items():
-        found[f"boards/{name}.json"] = json.dumps(module.make(), cls=JSONEncoder, indent=2, ensure_ascii=False) + "\n"
+    for name, board in make(OLDEST_SCHEMA).items():
+        found[f"boards/{name}.json"] = json.dumps(board, indent=2, ensure_ascii=False) + "\n"
     return found
 
 

@@ -1,119 +1,134 @@
-"""What all boards share: variables, annotations, links to each other, and how often they look."""
+"""What all boards share: variables, annotations, links to each other, how often they look, and Grafana's schema."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from grafana_foundation_sdk.builders import dashboard as build
-from grafana_foundation_sdk.cog.builder import Builder
-from grafana_foundation_sdk.models import dashboard
+from dashboard.grafana_boards.influxql import events, tag_values
+from dashboard.grafana_boards.panels import SOURCE, Panel
+from telemetry.records import ControlRecord, Record, TcpRecord
 
-from dashboard.grafana_boards.influxql import DATASOURCE, Source, changes, rises, tag_values
-from dashboard.grafana_boards.panels import SOURCE
-from telemetry.records import TcpRecord
+#: those of the oldest and the newest Grafana that docs/grafana.md names (9.4 and 12); a newer one reads older boards
+OLDEST_SCHEMA, NEWEST_SCHEMA = 36, 41
+
+#: Grafana draws nothing while the answers to a query before are under way: at a second, a busy machine's stay blank
+REFRESH = "5s"
 
 _TAG = "fadelab"
-_ALL = dashboard.VariableOption(selected=True, text="All", value="$__all")
-#: not every board lets one choose hosts and flows
-_ALL_TCP = Source(TcpRecord, ())
+_COLUMNS = 24
+
+#: a heading and the panels below it
+Row = tuple[str, Iterable[Panel]]
 
 
 def board(
-    name: str, title: str, description: str, panels: Sequence[Builder[dashboard.Panel]], variables: Sequence[str]
-) -> dashboard.Dashboard:
-    """Put a board together; `variables` are those of host, flow and link that its panels use."""
-    made = (
-        build.Dashboard(title)
-        .uid(f"fadelab-{name}")
-        .description(description)
-        .tags([_TAG])
-        .timezone("browser")
-        .tooltip(dashboard.DashboardCursorSync.CROSSHAIR)
-        .time("now-5m", "now")
-        .refresh("1s")
-        .timepicker(build.TimePicker().refresh_intervals(["1s", "2s", "5s", "10s", "1m"]))
-        .link(
-            build.DashboardLink("fadelab")
-            .type(dashboard.DashboardLinkType.DASHBOARDS)
-            .tags([_TAG])
-            .include_vars(True)
-            .keep_time(True)
-        )
-    )
-    made.with_variable(_run())
-    for variable in variables:
-        made.with_variable(_VARIABLES[variable])
-    made.annotation(_annotation("Controls", changes(), colour="blue", text="value", tags="name"))
-    made.annotation(_annotation("TCP timeouts", rises(_ALL_TCP, "timeouts"), colour="red", text="rise", tags="flow"))
-    for panel in panels:
-        made.with_panel(panel)
-    finished = made.build()
-    for number, placed in enumerate(finished.panels or (), 1):
-        placed.id_val = number
-    return finished
+    uid: str, title: str, description: str, rows: Sequence[Row], variables: Sequence[str], *, schema: int
+) -> dict[str, Any]:
+    """Put a board together; `variables` are those that its panels use."""
+    return {
+        "uid": uid,
+        "title": title,
+        "description": description,
+        "tags": [_TAG],
+        "timezone": "browser",
+        "editable": True,
+        # one crosshair in all charts
+        "graphTooltip": 1,
+        "time": {"from": "now-5m", "to": "now"},
+        "timepicker": {"refresh_intervals": ["5s", "10s", "30s", "1m"]},
+        "refresh": REFRESH,
+        "schemaVersion": schema,
+        "links": [_others()],
+        "templating": {"list": [_VARIABLES[name] for name in variables]},
+        "annotations": {"list": [_CONTROLS, _TIMEOUTS] if "run" in variables else []},
+        "panels": _placed(rows),
+    }
 
 
-def _run() -> build.QueryVariable:
-    """The run: the newest first, since a run's name begins with its time."""
-    return (
-        build.QueryVariable("run")
-        .label("Run")
-        .query(tag_values("link", "run", of_run=False))
-        .datasource(SOURCE)
-        .sort(dashboard.VariableSort.ALPHABETICAL_DESC)
-        .refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED)
-    )
+def _placed(rows: Sequence[Row]) -> list[Panel]:
+    """Put the rows below each other, and the panels of each from the left to the right."""
+    found: list[Panel] = []
+    y = 0
+    for heading, panels in rows:
+        place = {"x": 0, "y": y, "w": _COLUMNS, "h": 1}
+        found.append({"type": "row", "title": heading, "collapsed": False, "gridPos": place, "panels": []})
+        x, y, bottom = 0, y + 1, y + 1
+        for panel in panels:
+            size = panel["gridPos"]
+            if x + size["w"] > _COLUMNS:
+                x, y = 0, bottom
+            found.append(panel | {"gridPos": {"x": x, "y": y, **size}})
+            x += size["w"]
+            bottom = max(bottom, y + size["h"])
+        y = bottom
+    return [{"id": number, **panel} for number, panel in enumerate(found, 1)]
 
 
-def _of_run(name: str, label: str, measurement: str) -> build.QueryVariable:
-    """What the chosen run has of something, all of it at first."""
-    return (
-        build.QueryVariable(name)
-        .label(label)
-        .query(tag_values(measurement, name))
-        .datasource(SOURCE)
-        .sort(dashboard.VariableSort.ALPHABETICAL_ASC)
-        .refresh(dashboard.VariableRefresh.ON_TIME_RANGE_CHANGED)
-        .multi(True)
-        .include_all(True)
-        .current(_ALL)
-    )
+def _others() -> dict[str, Any]:
+    """The links to the other boards, which keep what is chosen."""
+    return {
+        "type": "dashboards",
+        "title": "fadelab",
+        "tags": [_TAG],
+        "asDropdown": False,
+        "includeVars": True,
+        "keepTime": True,
+        "targetBlank": False,
+        "icon": "external link",
+        "tooltip": "",
+        "url": "",
+    }
+
+
+def _variable(name: str, label: str, asked: str, *, several: bool = False) -> dict[str, Any]:
+    """A variable and the query for what it may be; the ids differ, or Grafana 9 would keep the last one only."""
+    return {
+        "id": name,
+        "name": name,
+        "label": label,
+        "type": "query",
+        "datasource": SOURCE,
+        "query": asked,
+        "definition": asked,
+        "regex": "",
+        # with every change of the time range
+        "refresh": 2,
+        # by name: runs from the newest, since a run's name begins with its time
+        "sort": 1 if several else 2,
+        "multi": several,
+        "includeAll": several,
+        "current": {"selected": True, "text": ["All"], "value": ["$__all"]} if several else {},
+        "options": [],
+        "hide": 0,
+        "skipUrlSync": False,
+    }
 
 
 _VARIABLES = {
-    "host": _of_run("host", "Sending host", "tcp"),
-    "flow": _of_run("flow", "Flow", "flow"),
-    "link": _of_run("link", "Direction", "link"),
+    "run": _variable("run", "Run", tag_values("link", "run", of_run=False)),
+    "other": _variable("other", "Other run", tag_values("link", "run", of_run=False)),
+    "flow": _variable("flow", "Flow", tag_values("flow", "flow"), several=True),
 }
 
 
-class _AnnotationTarget(Builder[dashboard.AnnotationTarget], dashboard.AnnotationTarget):
-    """An annotation's query and the columns it shows; the library knows Grafana's own annotations only."""
-
-    def __init__(self, query: str, text: str, tags: str) -> None:
-        super().__init__()
-        self._query, self._text, self._tags = query, text, tags
-
-    def build(self) -> dashboard.AnnotationTarget:
-        return self
-
-    def to_json(self) -> dict[str, object]:
-        return {
+def _annotation(name: str, record: type[Record], whose: str, colour: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "enable": True,
+        "hide": False,
+        "iconColor": colour,
+        "datasource": SOURCE,
+        "target": {
             "refId": "Anno",
-            "datasource": {"type": "influxdb", "uid": DATASOURCE},
+            "datasource": SOURCE,
             "fromAnnotations": True,
             "queryType": "tags",
-            "query": self._query,
+            "query": events(record, whose),
             "rawQuery": True,
-            "textColumn": self._text,
-            "tagsColumn": self._tags,
-        }
+            "textColumn": "text",
+            "tagsColumn": whose,
+        },
+    }
 
 
-def _annotation(name: str, query: str, *, colour: str, text: str, tags: str) -> build.AnnotationQuery:
-    return (
-        build.AnnotationQuery()
-        .name(name)
-        .datasource(SOURCE)
-        .enable(True)
-        .icon_color(colour)
-        .target(_AnnotationTarget(query, text, tags))
-    )
+_CONTROLS = _annotation("Controls", ControlRecord, "name", "blue")
+_TIMEOUTS = _annotation("TCP timeouts", TcpRecord, "flow", "red")

@@ -1,86 +1,149 @@
 """InfluxQL for the panels: what Grafana asks of the measurements of `telemetry/records.py`.
 
-Rules: variables stand in regular expressions only, in the format in which Grafana escapes them; every query keeps to
-the chosen run, to the board's time range and to the intervals of its panel. Rates come from counters; an interval
-without a record has no value.
+Rules
+- Variables stand in regular expressions only, in the format in which Grafana escapes them; every query keeps to the
+  chosen run and, but for those of whole runs, to the board's time range and the intervals of its panel.
+- A rate is that of each record, and then the mean of an interval. The rise of a counter's last value from interval to
+  interval would sag in the one that is not over yet.
+- A share is that of all records in an interval, and has no value where they count fewer than `FEW`: one packet of two
+  is no loss of 50 %, and would flatten the scale for all others.
+- An interval without a record is null, so that lines break and bars end where the run does.
+- Only what InfluxDB 1.6, 2 and 3 have in common is used (a test has the list).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
-from grafana_foundation_sdk.cog.builder import Builder
-from grafana_foundation_sdk.cog.variants import Dataquery
-
-from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+from dashboard.charts import Figure, Line, Percentile, Rate, Share, TotalRate, Value
+from telemetry.records import DatabaseRecord, RunRecord
 
 #: the data source's uid, by which boards know it
 DATASOURCE = "fadelab-influxdb"
 
+#: of how many frames or packets there is a share at the least
+FEW = 10
+
 _RUN = '"run" =~ /^${run:regex}$/'
+_BOTH = f'({_RUN} OR "run" =~ /^${{other:regex}}$/)'
+_TIME = "$timeFilter"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """A measurement, and those of its tags for which the boards have a variable."""
+class Scope:
+    """Which records a query is about, and what it makes one value of."""
 
-    record: type[Record]
-    variables: tuple[str, ...]
+    #: conditions on tags
+    where: tuple[str, ...]
+    #: tags besides those of the record that tell series apart
+    tags: tuple[str, ...] = ()
+    #: one value per interval of the panel, of the whole time range, or of the whole run whatever the range
+    per: str = "interval"
 
-    @property
-    def where(self) -> str:
-        """What is chosen on the board."""
-        chosen = [f'"{name}" =~ /^${{{name}:regex}}$/' for name in self.variables]
-        return " AND ".join([_RUN, *chosen, "$timeFilter"])
+    def chosen(self, name: str) -> "Scope":
+        """Return the scope kept to what the board's variable `name` says of the tag of that name."""
+        return replace(self, where=(*self.where, f'"{name}" =~ /^${{{name}:regex}}$/'))
 
-    @property
-    def tags(self) -> str:
-        """Whose a figure is, as a list for GROUP BY."""
-        return ", ".join(f'"{tag}"' for tag in self.record.tags)
+    def only(self, tag: str, value: str) -> "Scope":
+        """Return the scope kept to one value of a tag."""
+        return replace(self, where=(*self.where, f"\"{tag}\" = '{value}'"))
 
+    def over(self, per: str) -> "Scope":
+        """Return the scope with one value of something else."""
+        return replace(self, per=per)
 
-TCP = Source(TcpRecord, ("host", "flow"))
-#: its host is the receiver, the variable's the sender
-FLOW = Source(FlowRecord, ("flow",))
-LINK = Source(LinkRecord, ("link",))
-PHY = Source(PhyRecord, ("link",))
+    def conditions(self) -> str:
+        """The inner WHERE."""
+        return " AND ".join(self.where if self.per == "run" else (*self.where, _TIME))
 
-
-def mean(source: Source, field: str) -> str:
-    """The mean of a field in each interval."""
-    return _select(source, f'mean("{field}")')
-
-
-def last(source: Source, field: str) -> str:
-    """The last value of a field in each interval; of a counter, how far it has come."""
-    return _select(source, f'last("{field}")')
-
-
-def rate(source: Source, counter: str, times: int = 1) -> str:
-    """By how much a counter rises per second; `times` 8 makes bits of bytes."""
-    return _select(source, f"{_per_second(counter)}{'' if times == 1 else f' * {times}'}")
+    def group(self, tags: Sequence[str]) -> str:
+        """The outer WHERE and GROUP BY."""
+        by = ", ".join(f'"{tag}"' for tag in (*self.tags, *tags))
+        if self.per == "interval":
+            return f" WHERE {_TIME} GROUP BY {', '.join(filter(None, ('time($__interval)', by)))} fill(null)"
+        return ("" if self.per == "run" else f" WHERE {_TIME}") + (f" GROUP BY {by}" if by else "")
 
 
-def ratio(source: Source, part: str, whole: str) -> str:
-    """The share of one counter's rise in another's; no value while the other does not rise."""
-    rises = _select(source, f'{_per_second(part)} AS "part", {_per_second(whole)} AS "whole"')
-    return f'SELECT "part" / "whole" FROM ({rises}) WHERE "whole" > 0 GROUP BY {source.tags}'
+#: the chosen run
+RUN = Scope((_RUN,))
+#: both runs of the board that compares
+BOTH = Scope((_BOTH,), ("run",))
 
 
-def total(source: Source, field: str) -> str:
-    """The sum of the means over all whose they are."""
-    means = _select(source, f'mean("{field}") AS "one"')
-    return f'SELECT sum("one") FROM ({means}) WHERE $timeFilter GROUP BY time($__interval) fill(none)'
+def query(line: Line, scope: Scope, factor: float = 1.0) -> str:
+    """Return the query for a line of a chart, its values times `factor`."""
+    compile_figure = _COMPILERS[type(line.figure)]
+    return compile_figure(line.figure, line.record, scope, factor)
 
 
-def rises(source: Source, counter: str) -> str:
-    """The moments at which a counter rose, by how much, and whose it is."""
-    name = source.record.measurement
-    steps = f'SELECT non_negative_difference("{counter}") AS "rise" FROM "{name}" WHERE {source.where}'
-    return f'SELECT "rise", {source.tags} FROM ({steps} GROUP BY {source.tags}) WHERE "rise" > 0'
+def _value(figure: Value, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
+    reduce = "last" if figure.newest else "mean"
+    return _plain(f'{reduce}("{figure.field}"){_times(figure.factor * factor)}', record, scope)
 
 
-def changes() -> str:
-    """What a person changed, and when."""
-    return f'SELECT "value", "name" FROM "control" WHERE {_RUN} AND $timeFilter'
+def _percentile(figure: Percentile, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
+    return _plain(f'percentile("{figure.field}", {figure.percent}){_times(factor)}', record, scope)
+
+
+def _rate(figure: Rate, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
+    return f'SELECT mean("rate") FROM ({_rates(figure, record, scope, factor)}){scope.group(record.tags)}'
+
+
+def _total_rate(figure: TotalRate, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
+    rates = _rates(figure, record, scope, factor)
+    means = f'SELECT mean("rate") AS "one" FROM ({rates}){scope.group(record.tags)}'
+    return f'SELECT sum("one") FROM ({means}){scope.group(())}'
+
+
+def _share(figure: Share, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
+    tags = (*scope.tags, *record.tags)
+    by = ", ".join(f'"{tag}"' for tag in tags)
+    rises = ", ".join(
+        f'non_negative_difference("{counter}") AS "{name}"'
+        for counter, name in ((figure.counter, "part"), (figure.of, "whole"))
+    )
+    records = f'SELECT {rises} FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
+    sums = f'SELECT sum("part") AS "part", sum("whole") AS "whole" FROM ({records}){scope.group(record.tags)}'
+    # by a float first: of two integers, InfluxDB 1.6 takes the quotient for one, and cuts it off
+    share = f'{100 * factor:.1f} * "part" / "whole"'
+    shares = f'SELECT {share} AS "share" FROM ({sums}) WHERE "whole" >= {FEW} GROUP BY {by}'
+    return f'SELECT last("share") FROM ({shares}){scope.group(record.tags)}'
+
+
+_COMPILERS: dict[type[Figure], Callable[..., str]] = {
+    Value: _value,
+    Percentile: _percentile,
+    Rate: _rate,
+    Share: _share,
+    TotalRate: _total_rate,
+}
+
+
+def state(field: str, record: type[DatabaseRecord], scope: Scope) -> str:
+    """The newest value of a field that is no number."""
+    return _plain(f'last("{field}")', record, scope)
+
+
+def highest(counter: str, record: type[DatabaseRecord], scope: Scope) -> str:
+    """How far a counter has come, the sum over all whose it is."""
+    by = ", ".join(f'"{tag}"' for tag in (*scope.tags, *record.tags))
+    most = f'SELECT max("{counter}") AS "most" FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
+    return f'SELECT sum("most") FROM ({most}){scope.group(())}'
+
+
+def finished(field: str, scope: Scope, factor: float = 1.0) -> str:
+    """What the list of runs says of whole runs."""
+    return _plain(f'last("{field}"){_times(factor)}', RunRecord, scope)
+
+
+def runs() -> str:
+    """All runs, the newest first; a table. Times are text: Grafana would write numbers with a thousands mark."""
+    columns = '"run", "scenario", "scheme", "tier", "seed", "goodput_bps" * 0.000001 AS "goodput", "begins", "ends"'
+    return f'SELECT {columns} FROM "{RunRecord.measurement}" ORDER BY time DESC LIMIT 500'
+
+
+def events(record: type[DatabaseRecord], whose: str) -> str:
+    """What happened, in words, and the tag that says to what."""
+    return f'SELECT "text", "{whose}" FROM "{record.measurement}" WHERE {_RUN} AND {_TIME}'
 
 
 def tag_values(measurement: str, tag: str, *, of_run: bool = True) -> str:
@@ -89,34 +152,19 @@ def tag_values(measurement: str, tag: str, *, of_run: bool = True) -> str:
     return f'SHOW TAG VALUES FROM "{measurement}" WITH KEY = "{tag}"{where}'
 
 
-class Target(Dataquery, Builder[Dataquery]):
-    """A panel's query and what its series are called; `$tag_link` in a name is the series' tag."""
-
-    def __init__(self, ref: str, query: str, alias: str) -> None:
-        self._ref = ref
-        self._query = query
-        self._alias = alias
-
-    def build(self) -> Dataquery:
-        """Return the query: it is one already."""
-        return self
-
-    def to_json(self) -> dict[str, object]:
-        """Return what Grafana's InfluxDB plugin reads."""
-        return {
-            "refId": self._ref,
-            "datasource": {"type": "influxdb", "uid": DATASOURCE},
-            "query": self._query,
-            "rawQuery": True,
-            "alias": self._alias,
-            "resultFormat": "time_series",
-        }
+def _rates(figure: Rate | TotalRate, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
+    by = ", ".join(f'"{tag}"' for tag in (*scope.tags, *record.tags))
+    rate = f'non_negative_derivative("{figure.counter}", 1s){_times(figure.factor * factor)} AS "rate"'
+    return f'SELECT {rate} FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
 
 
-def _per_second(counter: str) -> str:
-    return f'non_negative_derivative(last("{counter}"), 1s)'
+def _plain(column: str, record: type[DatabaseRecord], scope: Scope) -> str:
+    inner = f" WHERE {scope.conditions()}"
+    outer = scope.group(record.tags)
+    # the outer WHERE is the inner's, where there is one query only
+    group = outer.removeprefix(f" WHERE {_TIME}")
+    return f'SELECT {column} FROM "{record.measurement}"{inner}{group}'
 
 
-def _select(source: Source, columns: str) -> str:
-    name = source.record.measurement
-    return f'SELECT {columns} FROM "{name}" WHERE {source.where} GROUP BY time($__interval), {source.tags} fill(none)'
+def _times(factor: float) -> str:
+    return "" if factor == 1 else f" * {factor:.9f}".rstrip("0").rstrip(".")

@@ -1,186 +1,306 @@
-"""The panels' common look: charts over time, the figure of the moment, states over time.
+"""The panels' look: charts over time, figures of the moment, states over time, bars and the table of runs.
 
-Rules: a figure has one colour on all boards; where there are both directions, down is dashed. A panel that shows
-figures as they are recorded asks for intervals of 200 ms at least, one that shows rates for a second: a shorter one
-would show single packets.
+Rules
+- A panel has one direction of the link or none; up and down stand side by side, their main lines in different colours.
+- Units are written out and never scaled: Grafana would make 750 mB of three quarters of a byte. Decimals are set.
+- Legends are tables on the right, where all rows have room.
+- A figure of the moment is the mean of `HEADLINE`, up to `LAG` ago, when all records have arrived; where a person has
+  chosen a time range of its own, it is that of the range.
+- A value that is missing is grey and says so.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
-from grafana_foundation_sdk.builders import common as look
-from grafana_foundation_sdk.builders import dashboard as build
-from grafana_foundation_sdk.builders import stat, statetimeline, timeseries
-from grafana_foundation_sdk.models import common, dashboard
+from dashboard.charts import CHARTS, FURTHER_CHARTS, Chart, Line
+from dashboard.grafana_boards.influxql import DATASOURCE, RUN, Scope, query
 
-from dashboard.grafana_boards.influxql import DATASOURCE, FLOW, LINK, PHY, TCP, Source, Target, last
+Panel = dict[str, Any]
+Direction = Literal["up", "down"]
+DIRECTIONS: tuple[Direction, ...] = ("up", "down")
 
-#: how long a panel's intervals are at the least
-Interval = Literal["200ms", "1s"]
-AS_RECORDED: Interval = "200ms"
-RATE: Interval = "1s"
+SOURCE = {"type": "influxdb", "uid": DATASOURCE}
 
-SOURCE = dashboard.DataSourceRef(type_val="influxdb", uid=DATASOURCE)
+#: how long a panel's intervals are at the least: a mean of a second, as on the page
+INTERVAL = "1s"
+HEADLINE, LAG = "2s", "1s"
 
+#: what a chart's unit is on a panel: Grafana's name for it, its size in the chart's unit, decimals
+_UNITS: Mapping[str, tuple[str, float, int]] = {
+    "bit/s": ("suffix: Mbit/s", 1e-6, 2),
+    "bytes": ("suffix: kB", 1e-3, 1),
+    "ms": ("suffix: ms", 1.0, 1),
+    "dB": ("suffix: dB", 1.0, 1),
+    "Hz": ("suffix: Hz", 1.0, 0),
+    "%": ("suffix: %", 1.0, 2),
+    "1/s": ("suffix: /s", 1.0, 1),
+    "packets/s": ("suffix: packets/s", 1.0, 1),
+    "frames/s": ("suffix: frames/s", 1.0, 1),
+    "segments/s": ("suffix: segments/s", 1.0, 1),
+    "timeouts": ("suffix: timeouts", 1.0, 0),
+}
+
+#: colours of the main lines, by direction, and of all others by what follows the direction in their names
+_MAIN: Mapping[Direction, str] = {"up": "blue", "down": "purple"}
 _COLOURS = {
-    "throughput": "blue",
-    "goodput": "green",
-    "received": "green",
-    "acknowledged": "blue",
-    "cwnd": "blue",
-    "ssthresh": "orange",
-    "srtt": "blue",
-    "rto": "orange",
-    "retransmitted": "orange",
-    "timeouts": "red",
+    "retransmissions": "orange",
+    "FEC frames": "yellow",
+    "FEC repairs": "green",
+    "ELN marks": "dark-yellow",
+    "recovered": "green",
+    "lost": "red",
+    "congestion": "red",
     "before": "orange",
     "after": "green",
-    "per": "orange",
-    "queue": "purple",
-    "packets": "blue",
-    "retransmissions": "orange",
-    "fec": "purple",
-    "repairs": "green",
-    "notifications": "yellow",
-    "corruption": "orange",
-    "congestion": "purple",
-    "residual": "red",
-    "snr": "blue",
-    "evm": "purple",
-    "cfo": "yellow",
+    "EVM": "orange",
+    "at the receiver": "orange",
+    "with the model's": "red",
 }
-#: whose a series is, in front of its name
-_WHOSE = {TCP: "$tag_flow", FLOW: "$tag_flow", LINK: "$tag_link", PHY: "$tag_link"}
-
-#: what Grafana calls a panel's queries
-_REFS = "ABCD"
+#: of states whose values have no colour of their own
+_STATE_COLOURS = (
+    "blue",
+    "orange",
+    "green",
+    "purple",
+    "yellow",
+    "red",
+    "super-light-blue",
+    "dark-green",
+    "light-orange",
+)
+_MISSING = "#8e8e8e"
 
 #: thresholds: the first colour, then from which value on another
 Steps = tuple[str, *tuple[tuple[float, str], ...]]
-LOSS: Steps = ("green", (0.01, "yellow"), (0.1, "red"))
-SNR: Steps = ("red", (8, "yellow"), (15, "green"))
+LOSS: Steps = ("green", (1, "yellow"), (10, "red"))
+#: below is what Grafana takes a missing value for
+SNR: Steps = (_MISSING, (-200, "red"), (8, "yellow"), (15, "green"))
+
+_CHARTS = {chart.key: chart for chart in (*CHARTS, *FURTHER_CHARTS)}
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """The series of one figure: its query, where that comes from, and its name, which has a colour above."""
-
-    name: str
-    source: Source
-    query: str
-
-    def target(self, ref: str) -> Target:
-        """Return the query with the series' names."""
-        return Target(ref, self.query, f"{_WHOSE[self.source]} {self.name}")
-
-
-def chart(
-    title: str,
-    description: str,
-    unit: str,
-    lines: Sequence[Line],
-    *,
-    span: int,
-    every: Interval = AS_RECORDED,
-    stacked: bool = False,
-    steps: bool = False,
-    from_zero: bool = True,
-    thresholds: Steps | None = None,
-    height: int = 8,
-) -> timeseries.Panel:
-    """Figures over time. `stacked` fills what is under them; `steps` is for what keeps its value between records."""
-    panel = timeseries.Panel().title(title).description(description).span(span).height(height)
-    panel.unit(unit).interval(every).datasource(SOURCE)
-    panel.legend(
-        look.VizLegendOptions()
-        .display_mode(common.LegendDisplayMode.TABLE)
-        .placement(common.LegendPlacement.BOTTOM)
-        .show_legend(True)
-        .calcs(["lastNotNull", "mean"])
-    )
-    panel.tooltip(look.VizTooltipOptions().mode(common.TooltipDisplayMode.MULTI).sort(common.SortOrder.NONE))
-    panel.line_width(1.5).show_points(common.VisibilityMode.NEVER).fill_opacity(25 if stacked else 0)
-    if steps:
-        panel.line_interpolation(common.LineInterpolation.STEP_AFTER)
-    if stacked:
-        panel.stacking(look.StackingConfig().mode(common.StackingMode.NORMAL).group("up"))
-    if from_zero:
-        panel.min(0)
-    if thresholds is not None:
-        panel.thresholds(_thresholds(thresholds))
-        panel.thresholds_style(look.GraphThresholdsStyleConfig().mode(common.GraphTresholdsStyleMode.DASHED))
-    for ref, line in zip(_REFS, lines, strict=False):
-        panel.with_target(line.target(ref))
-        # several flows of one figure: shades of its colour
-        colour = {"mode": "shades", "fixedColor": _COLOURS[line.name]}
-        panel.override_by_regexp(f"/ {line.name}$/", [dashboard.DynamicConfigValue("color", colour)])
-    down = [dashboard.DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [8, 6]})]
-    if stacked:
-        # a pile per direction
-        down.append(dashboard.DynamicConfigValue("custom.stacking", {"mode": "normal", "group": "down"}))
-    panel.override_by_regexp("/^down /", down)
-    return panel
+def charts(*keys: str, scope: Scope = RUN, height: int = 8) -> Iterator[Panel]:
+    """Yield the panels of some charts: one for each direction, and one for what is not the link's."""
+    for key in keys:
+        chart = _CHARTS[key]
+        of_link = [line for line in chart.lines if line.by == "link"]
+        others = [line for line in chart.lines if line.by != "link"]
+        for direction in DIRECTIONS if of_link else ():
+            # a link's tag in all measurements
+            yield _chart(
+                f"{chart.title}, {direction}", chart, of_link, scope.only("link", direction), height, direction
+            )
+        if others:
+            # where the lines of links have panels of their own, these are TCP's
+            title = f"{chart.title}, TCP" if of_link else chart.title
+            chosen = scope.chosen("flow") if all("flow" in line.record.tags for line in others) else scope
+            yield _chart(title, chart, others, chosen, height)
 
 
-def figure(
-    title: str,
-    description: str,
-    unit: str,
-    target: Target,
-    *,
-    span: int,
-    every: Interval = AS_RECORDED,
-    colour: str | Steps,
-    decimals: int | None = None,
-) -> stat.Panel:
-    """The figure of the moment, with its recent course behind it; in one colour, or in those of thresholds."""
-    panel = stat.Panel().title(title).description(description).span(span).height(4)
-    panel.unit(unit).interval(every).datasource(SOURCE).no_value("none")
-    if decimals is not None:
-        panel.decimals(decimals)
-    panel.graph_mode(common.BigValueGraphMode.AREA).color_mode(common.BigValueColorMode.VALUE)
-    panel.reduce_options(look.ReduceDataOptions().calcs(["lastNotNull"]))
-    if isinstance(colour, str):
-        panel.color_scheme(build.FieldColor().mode(dashboard.FieldColorModeId.FIXED).fixed_color(colour))
-    else:
-        panel.color_scheme(build.FieldColor().mode(dashboard.FieldColorModeId.THRESHOLDS))
-        panel.thresholds(_thresholds(colour))
-    return panel.with_target(target)
-
-
-def states(
-    title: str, description: str, lines: Sequence[Line], meanings: dict[str, tuple[str, str]], *, span: int, height: int
-) -> statetimeline.Panel:
-    """States over time; `meanings` gives a value's words and colour."""
-    panel = statetimeline.Panel().title(title).description(description).span(span).height(height)
-    panel.interval(RATE).datasource(SOURCE).merge_values(True).show_value(common.VisibilityMode.AUTO)
-    panel.legend(look.VizLegendOptions().show_legend(False).display_mode(common.LegendDisplayMode.LIST))
-    options = {value: dashboard.ValueMappingResult(text, colour) for value, (text, colour) in meanings.items()}
-    panel.mappings([dashboard.ValueMap(options)])
-    for ref, line in zip(_REFS, lines, strict=False):
-        panel.with_target(line.target(ref))
-    return panel
-
-
-def link_states(*, span: int, height: int = 6) -> statetimeline.Panel:
-    """Which scheme a link runs, and whether packets can cross."""
-    return states(
-        "Link state",
-        "Whether packets can cross, by direction, and the scheme the stations run.",
-        [Line("established", LINK, last(LINK, "established")), Line("scheme", LINK, last(LINK, "scheme"))],
-        {
-            "true": ("up", "green"),
-            "false": ("down", "red"),
-            "slacp": ("SLACP", "blue"),
-            "none": ("no scheme", "orange"),
+def _chart(
+    title: str, chart: Chart, lines: Sequence[Line], scope: Scope, height: int, direction: Direction | None = None
+) -> Panel:
+    unit, factor, decimals = _UNITS[chart.unit]
+    targets, overrides = [], []
+    for ref, line in zip("ABCDEFGH", lines, strict=False):
+        name = line.suffix or chart.title.lower()
+        alias = _alias(line, name, scope)
+        targets.append(target(ref, query(line, scope, factor), alias))
+        if direction is not None and not scope.tags:
+            colour = _COLOURS[line.suffix] if line.suffix and line.suffix != "SNR" else _MAIN[direction]
+            overrides.append(_override("byName", name, color={"mode": "fixed", "fixedColor": colour}))
+        elif line.suffix in ("ssthresh", "RTO", "p95"):
+            overrides.append(_override("byRegexp", f"/ {line.suffix}$/", **{"custom.lineStyle": _DASHES}))
+    custom = {
+        "drawStyle": "line",
+        "lineInterpolation": "linear",
+        "lineWidth": 1,
+        "fillOpacity": 0,
+        "showPoints": "auto",
+        "pointSize": 4,
+        "spanNulls": False,
+    }
+    defaults: dict[str, Any] = {
+        "unit": unit,
+        "decimals": decimals,
+        "color": {"mode": "palette-classic"},
+        "custom": custom,
+    }
+    if chart.scale == "zero":
+        defaults["min"] = 0
+    panel = _panel("timeseries", title, f"{chart.description}.", targets, defaults, overrides, width=12, height=height)
+    panel["options"] = {
+        "legend": {
+            "showLegend": True,
+            "displayMode": "table",
+            "placement": "right",
+            "calcs": ["lastNotNull", "mean"],
         },
-        span=span,
-        height=height,
+        "tooltip": {"mode": "multi", "sort": "none"},
+    }
+    return panel
+
+
+_DASHES = {"fill": "dash", "dash": [8, 6]}
+
+
+def _alias(line: Line, name: str, scope: Scope) -> str:
+    """What Grafana calls the series of a line; `$tag_flow` in it is the series' tag."""
+    whose = {"flow": "$tag_flow ", "station": "$tag_station ", "all": "all flows ", "link": ""}[line.by]
+    run = "$tag_run " if scope.tags else ""
+    return f"{run}{whose}{line.suffix if whose else name}".strip()
+
+
+def headline(title: str, description: str, chart: str, number: int = 0, *, colour: str | Steps) -> Panel:
+    """The figure of the moment: a line of a chart, by direction where it is the link's."""
+    unit, factor, decimals = _UNITS[_CHARTS[chart].unit]
+    line = _CHARTS[chart].lines[number]
+    scope = RUN.over("range")
+    if line.by != "link":
+        scope = scope.chosen("flow")
+    alias = {"link": "$tag_link", "flow": "$tag_flow"}.get(line.by, title.lower())
+    asked = target("A", query(line, scope, factor), alias)
+    defaults = _moment(unit, min(decimals, 2), colour)
+    panel = _panel("stat", title, description, [asked], defaults, [], width=4, height=4)
+    panel |= {"timeFrom": HEADLINE, "timeShift": LAG, "hideTimeOverride": True}
+    panel["options"] = {
+        "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
+        "colorMode": "value",
+        "graphMode": "none",
+        "justifyMode": "center",
+        "orientation": "vertical",
+        "textMode": "auto",
+    }
+    return panel
+
+
+def _moment(unit: str, decimals: int, colour: str | Steps) -> dict[str, Any]:
+    found: dict[str, Any] = {"unit": unit, "decimals": decimals, "noValue": "no value"}
+    found["mappings"] = [
+        {
+            "type": "special",
+            "options": {"match": "null+nan", "result": {"text": "no value", "color": _MISSING, "index": 0}},
+        }
+    ]
+    if isinstance(colour, str):
+        found["color"] = {"mode": "fixed", "fixedColor": colour}
+    else:
+        first, *others = colour
+        steps = [{"value": None, "color": first}, *({"value": value, "color": name} for value, name in others)]
+        found |= {"color": {"mode": "thresholds"}, "thresholds": {"mode": "absolute", "steps": steps}}
+    return found
+
+
+def states(title: str, description: str, asked: str, meanings: Mapping[str, tuple[str, str]]) -> Panel:
+    """States over time, by direction; `meanings` gives a value's words and colour."""
+    options = {
+        value: {"text": text, "color": colour, "index": place}
+        for place, (value, (text, colour)) in enumerate(meanings.items())
+    }
+    defaults = {
+        "color": {"mode": "palette-classic"},
+        "custom": {"fillOpacity": 70, "lineWidth": 0, "spanNulls": False},
+        "mappings": [{"type": "value", "options": options}] if options else [],
+    }
+    panel = _panel(
+        "state-timeline", title, description, [target("A", asked, "$tag_link")], defaults, [], width=24, height=4
     )
+    panel["options"] = {
+        "mergeValues": True,
+        "showValue": "auto",
+        "alignValue": "left",
+        "rowHeight": 0.8,
+        "legend": {"showLegend": False, "displayMode": "list", "placement": "bottom"},
+        "tooltip": {"mode": "single", "sort": "none"},
+    }
+    return panel
 
 
-def _thresholds(steps: Steps) -> build.ThresholdsConfig:
-    first, *others = steps
-    found = [dashboard.Threshold(None, first), *(dashboard.Threshold(value, colour) for value, colour in others)]
-    return build.ThresholdsConfig().mode(dashboard.ThresholdsMode.ABSOLUTE).steps(found)
+def state_colours(names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Return words and colours for names that stand for themselves."""
+    return {name: (name, _STATE_COLOURS[place % len(_STATE_COLOURS)]) for place, name in enumerate(names)}
+
+
+def bars(title: str, description: str, unit: str, asked: Sequence[tuple[str, str]]) -> Panel:
+    """Figures of whole runs as bars, a group for each; `asked` are pairs of a query and an alias."""
+    name, _, decimals = _UNITS[unit]
+    targets = [target(ref, text, alias) for ref, (text, alias) in zip("ABCDEFGH", asked, strict=False)]
+    defaults = _moment(name, decimals, "blue") | {"color": {"mode": "palette-classic"}, "min": 0}
+    panel = _panel("bargauge", title, description, targets, defaults, [], width=8, height=6)
+    panel["options"] = {
+        "reduceOptions": {"calcs": ["lastNotNull"], "fields": "", "values": False},
+        "orientation": "horizontal",
+        "displayMode": "basic",
+        "showUnfilled": True,
+    }
+    return panel
+
+
+def table_of_runs(asked: str, boards: Mapping[str, str]) -> Panel:
+    """All runs; each one's name leads to its boards (titles by uid) at its own time."""
+    links = [
+        {
+            "title": title,
+            "url": f"/d/{uid}?var-run=${{__data.fields.run}}&from=${{__data.fields.begins}}&to=${{__data.fields.ends}}",
+        }
+        for uid, title in boards.items()
+    ]
+    overrides = [
+        _override("byRegexp", "/^[Tt]ime$/", displayName="began", **{"custom.width": 180}),
+        _override("byName", "run", links=links),
+        _override("byName", "goodput", unit=_UNITS["bit/s"][0], decimals=2),
+        _override("byName", "seed", decimals=0),
+        _override("byRegexp", "/^(begins|ends)$/", **{"custom.hidden": True}),
+    ]
+    defaults = {
+        "color": {"mode": "fixed", "fixedColor": "text"},
+        "custom": {"align": "left"},
+        "noValue": "not over yet",
+    }
+    asking = target("A", asked, "") | {"resultFormat": "table"}
+    panel = _panel("table", "Runs", "Click on a run.", [asking], defaults, overrides, width=24, height=18)
+    panel["options"] = {"showHeader": True, "sortBy": [{"displayName": "began", "desc": True}]}
+    return panel
+
+
+def target(ref: str, asked: str, alias: str) -> dict[str, Any]:
+    """Return a query as Grafana's InfluxDB plugin reads it, with what its series are called."""
+    return {
+        "refId": ref,
+        "datasource": SOURCE,
+        "query": asked,
+        "rawQuery": True,
+        "alias": alias,
+        "resultFormat": "time_series",
+    }
+
+
+def _panel(
+    kind: str,
+    title: str,
+    description: str,
+    targets: Sequence[Mapping[str, Any]],
+    defaults: Mapping[str, Any],
+    overrides: Sequence[Mapping[str, Any]],
+    *,
+    width: int,
+    height: int,
+) -> Panel:
+    return {
+        "type": kind,
+        "title": title,
+        "description": description,
+        "datasource": SOURCE,
+        "interval": INTERVAL,
+        # where it stands, `frame.py` says
+        "gridPos": {"w": width, "h": height},
+        "targets": list(targets),
+        "fieldConfig": {"defaults": dict(defaults), "overrides": list(overrides)},
+    }
+
+
+def _override(matcher: str, options: str, **properties: Any) -> dict[str, Any]:
+    return {
+        "matcher": {"id": matcher, "options": options},
+        "properties": [{"id": name, "value": value} for name, value in properties.items()],
+    }

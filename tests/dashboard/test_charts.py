@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.charts import CHARTS, offered
+from dashboard.charts import CHARTS, FURTHER_CHARTS, Chart, Percentile, offered
 from dashboard.curves import ALL, SOURCES, Curves, Mark, Note
 from dashboard.store import Store
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, Record, TcpRecord
@@ -229,3 +229,26 @@ def test_only_runs_with_radios_have_a_chart_of_the_snr() -> None:
     assert "snr" in offered("vusrp")
     assert "snr" not in offered("emulated")
     assert len(offered("usrp")) == len(CHARTS)
+
+
+# -- percentiles ----------------------------------------------------------------------------------------------
+
+
+def test_a_percentile_is_that_of_the_last_second() -> None:
+    half, most = Percentile("srtt_ms", 50).start(), Percentile("srtt_ms", 95).start()
+    values = [None, 40.0, 10.0, 30.0, 20.0]
+    taken = [(n / 10, replace(TCP, srtt_ms=value)) for n, value in enumerate(values)]
+    assert [half(*at) for at in taken] == [None, 40.0, 10.0, 30.0, 20.0]
+    assert [most(*at) for at in taken] == [None, 40.0, 40.0, 40.0, 40.0]
+    # 40 was 1.0 s ago
+    assert most(1.1, replace(TCP, srtt_ms=None)) == 30.0
+    assert most(9.0, replace(TCP, srtt_ms=None)) is None
+
+
+@pytest.mark.parametrize("chart", FURTHER_CHARTS, ids=lambda chart: chart.key)
+def test_further_charts_have_keys_of_their_own_and_fields_that_exist(chart: Chart) -> None:
+    assert [known.key for known in (*CHARTS, *FURTHER_CHARTS)].count(chart.key) == 1
+    for line in chart.lines:
+        names = {field.name for field in fields(line.record)}
+        asked = {getattr(line.figure, name, None) for name in ("field", "counter", "of")}
+        assert asked - {None} <= names

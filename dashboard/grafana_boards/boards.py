@@ -1,0 +1,177 @@
+"""The boards, row by row. A new panel is a chart in `dashboard/charts.py` and its key here."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from dashboard.charts import Line, Percentile, Share
+from dashboard.grafana_boards import influxql
+from dashboard.grafana_boards.frame import Row, board
+from dashboard.grafana_boards.influxql import BOTH, RUN
+from dashboard.grafana_boards.panels import (
+    LOSS,
+    SNR,
+    Panel,
+    bars,
+    charts,
+    headline,
+    state_colours,
+    states,
+    table_of_runs,
+)
+from linklayer.schemes import SCHEMES
+from telemetry.records import LinkRecord, PhyRecord, TcpRecord
+
+#: the boards of one run, by uid
+OF_RUN = {
+    "fadelab-overview": "Overview",
+    "fadelab-tcp": "TCP",
+    "fadelab-link": "Link layer",
+    "fadelab-radio": "Radio and stations",
+}
+
+
+def make(schema: int) -> dict[str, dict[str, Any]]:
+    """Return all boards by their names, for one of Grafana's schemas."""
+    makers = {
+        "runs": ("Runs", "Every run in the database, with links to its boards.", _runs(), ()),
+        "overview": ("Overview", "One run at a glance.", _overview(), ("run", "flow")),
+        "tcp": ("TCP", "The senders as they see it, and what receivers get.", _tcp(), ("run", "flow")),
+        "link": ("Link layer", "Each direction as its sending station counts it.", _link(), ("run",)),
+        "radio": (
+            "Radio and stations",
+            "Each direction as its receiver hears it, and what stations need. No radio on tiers without one.",
+            _radio(),
+            ("run",),
+        ),
+        "compare": (
+            "Two runs",
+            "Figures of two whole runs, whenever they were; below, both over time, if they went on side by side.",
+            _compare(),
+            ("run", "other", "flow"),
+        ),
+    }
+    return {
+        name: board(f"fadelab-{name}", f"fadelab: {title}", description, rows, variables, schema=schema)
+        for name, (title, description, rows, variables) in makers.items()
+    }
+
+
+def _runs() -> list[Row]:
+    return [("All runs", [table_of_runs(influxql.runs(), OF_RUN)])]
+
+
+def _overview() -> list[Row]:
+    return [
+        ("Now: the mean of two seconds", _headlines()),
+        ("What goes through", charts("goodput", "cwnd", "throughput")),
+        ("What is lost", charts("per", "repairs")),
+        ("Link", _link_states()),
+    ]
+
+
+def _headlines() -> Iterator[Panel]:
+    yield headline(
+        "Goodput now", "Payload that receivers get, all chosen flows together.", "goodput", 1, colour="green"
+    )
+    yield headline("On the air", "All bits each direction sends.", "throughput", colour="blue")
+    yield headline("Lost before repair", "Share of frames the medium took.", "per", 0, colour=LOSS)
+    yield headline("Lost after repair", "Share of packets that stayed lost.", "per", 1, colour=LOSS)
+    yield headline("SNR", "At each receiver.", "snr", 0, colour=SNR)
+    yield headline("Retransmitted by TCP", "Segments sent again, by flow.", "tcp-retransmits", 0, colour="orange")
+
+
+def _tcp() -> list[Row]:
+    return [
+        ("Window", charts("cwnd", "acknowledged")),
+        ("Time", charts("srtt", "rtt")),
+        ("Losses", charts("tcp-retransmits", "timeouts")),
+        ("At the receivers", charts("goodput")),
+    ]
+
+
+def _link() -> list[Row]:
+    return [
+        ("What goes over the air", charts("throughput", "link-goodput", "frames")),
+        ("What is lost and repaired", charts("per", "fec")),
+        ("Packets", charts("packets", "queue")),
+        ("State", _link_states()),
+    ]
+
+
+def _link_states() -> Iterator[Panel]:
+    session = {"true": ("connected", "green"), "false": ("no session", "red")}
+    asked = influxql.state("established", LinkRecord, RUN)
+    yield states("Session", "Whether packets can cross, in each direction.", asked, session)
+    asked = influxql.state("scheme", LinkRecord, RUN)
+    yield states("Scheme", "The link scheme the stations run.", asked, state_colours(tuple(SCHEMES)))
+
+
+def _radio() -> list[Row]:
+    mode = influxql.state("mode", PhyRecord, RUN)
+    return [
+        ("Signal", charts("snr", "cfo")),
+        (
+            "Frames",
+            [
+                *charts("frames-lost"),
+                states(
+                    "Mode", "Modulation and code of the newest frame that each direction's receiver heard.", mode, {}
+                ),
+            ],
+        ),
+        ("Stations", charts("processor", "memory")),
+    ]
+
+
+def _compare() -> list[Row]:
+    whole = BOTH.over("run")
+
+    def loss(counter: str, of: str) -> str:
+        return influxql.query(Line(LinkRecord, "link", "", Share(counter, of)), whole)
+
+    def rtt(percent: int) -> str:
+        return influxql.query(Line(TcpRecord, "flow", "", Percentile("srtt_ms", percent)), whole)
+
+    figures = [
+        bars(
+            "Goodput of the run",
+            "As in the runs' summaries; none while a run goes on.",
+            "bit/s",
+            [(influxql.finished("goodput_bps", whole, 1e-6), "$tag_run")],
+        ),
+        bars(
+            "Loss before repair",
+            "Share of frames the medium took.",
+            "%",
+            [(loss("corruption_losses", "frames"), "$tag_run $tag_link")],
+        ),
+        bars(
+            "Loss after repair",
+            "Share of packets that stayed lost.",
+            "%",
+            [(loss("residual_losses", "packets"), "$tag_run $tag_link")],
+        ),
+        bars(
+            "Round-trip time",
+            "Half, and 95 %, of the smoothed round-trip times were no longer.",
+            "ms",
+            [(rtt(50), "$tag_run $tag_flow p50"), (rtt(95), "$tag_run $tag_flow p95")],
+        ),
+        bars(
+            "Timeouts",
+            "Of all flows.",
+            "timeouts",
+            [(influxql.highest("timeouts", TcpRecord, whole), "$tag_run")],
+        ),
+        bars(
+            "Link retransmissions",
+            "Share of frames that were sent again.",
+            "%",
+            [(loss("retransmissions", "frames"), "$tag_run $tag_link")],
+        ),
+    ]
+    return [
+        ("Whole runs", figures),
+        ("Side by side: TCP", charts("goodput", "cwnd", scope=BOTH)),
+        ("Side by side: link", charts("throughput", "per", scope=BOTH)),
+    ]

@@ -1,0 +1,205 @@
+"""Reads a board as Grafana would, and says what people would see go wrong.
+
+What each Grafana knows is from its own packages (@grafana/schema and @grafana/data 9.4.7 and 12.0.0). The defects are
+those that a Grafana 9.4 on a real database showed.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from linklayer.schemes import SCHEMES
+
+Board = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Grafana:
+    """What one version of Grafana reads."""
+
+    #: its packages' default of `schemaVersion`; boards of older schemas it brings up to its own
+    schema: int
+    panels: frozenset[str]
+    colour_modes: frozenset[str]
+    reducers: frozenset[str]
+
+
+_PANELS = frozenset({"row", "timeseries", "stat", "state-timeline", "bargauge", "table"})
+_COLOURS = frozenset({"fixed", "thresholds", "palette-classic", "shades"})
+_REDUCERS = frozenset({"lastNotNull", "mean", "max", "min"})
+
+GRAFANAS = {
+    "9.4": Grafana(36, _PANELS, _COLOURS, _REDUCERS),
+    "12.0": Grafana(41, _PANELS, _COLOURS | {"palette-classic-by-name"}, _REDUCERS),
+}
+
+#: decimal prefixes are put before these, or they say nothing of what is counted
+_BAD_UNITS = {"decbytes", "bytes", "bps", "hertz", "rothz", "cps", "short", "none", "percentunit", "pps"}
+#: what tells up from down, and so may not say whether something works
+_DIRECTIONS = {"up", "down"}
+_GREYS = ("#8e8e8e", "text", "gray", "grey")
+
+#: a pixel count of Grafana's: a row of the grid, a panel's head, a line of a legend
+_GRID, _HEAD, _LEGEND = 38, 40, 28
+
+
+def unreadable(board: Board, grafana: Grafana) -> list[str]:
+    """What this Grafana would not understand."""
+    found = []
+    if board["schemaVersion"] > grafana.schema:
+        found.append(f"schema {board['schemaVersion']} is newer than {grafana.schema}")
+    if not isinstance(board["refresh"], str):
+        found.append("refresh is no string")
+    for panel in board["panels"]:
+        found += [f"{panel['title']}: {what}" for what in _unreadable(panel, grafana)]
+    names = {variable["name"] for variable in board["templating"]["list"]}
+    for asked in _queries(board):
+        for name in set(re.findall(r"\$\{(\w+)", asked)) - names:
+            found.append(f"variable {name} is not on the board: {asked}")
+        for macro in set(re.findall(r"\$(\w+)", asked)) - {"timeFilter", "__interval"}:
+            found.append(f"${macro} is not known: {asked}")
+    return found
+
+
+def _unreadable(panel: dict[str, Any], grafana: Grafana) -> Iterator[str]:
+    if panel["type"] not in grafana.panels:
+        yield f"type {panel['type']}"
+    # 38 and later have cellOptions, 36 has displayMode: without either a table's cells look alike in all
+    if {"cellOptions", "displayMode"} & set(panel.get("fieldConfig", {}).get("defaults", {}).get("custom", {})):
+        yield "cells look differently in old and new Grafanas"
+    for settings in _settings(panel):
+        mode = settings.get("color", {}).get("mode", "fixed")
+        if mode not in grafana.colour_modes:
+            yield f"colour mode {mode}"
+    options = panel.get("options", {})
+    calcs = [*options.get("legend", {}).get("calcs", ()), *options.get("reduceOptions", {}).get("calcs", ())]
+    if set(calcs) - grafana.reducers:
+        yield f"reducers {calcs}"
+    if panel.get("transformations"):
+        yield "transformations, which differ from one Grafana to another"
+
+
+def defects(boards: dict[str, Board]) -> set[str]:
+    """Which of the thirteen defects the boards have."""
+    found = set()
+    if not any(_leads_to_a_run(panel) for board in boards.values() for panel in board["panels"]):
+        found.add("a past run does not open at its own time")
+    for board in boards.values():
+        found |= set(_of_board(board))
+        for panel in board["panels"]:
+            if panel["type"] != "row":
+                found |= set(_of_panel(panel))
+    return found
+
+
+def _leads_to_a_run(panel: dict[str, Any]) -> bool:
+    if panel["type"] != "table":
+        return False
+    asked = panel["targets"][0]["query"]
+    urls = [link["url"] for settings in _settings(panel) for link in settings.get("links", ())]
+    wanted = {"run", "scenario", "scheme", "tier", "seed", "goodput", "begins", "ends"}
+    fields = re.compile(r"__data\.fields\.(\w+)")
+    return (
+        wanted <= set(re.findall(r'"(\w+)"', asked))
+        and "$timeFilter" not in asked
+        and bool(urls)
+        and all(fields.findall(url) == ["run", "begins", "ends"] and "from=" in url and "to=" in url for url in urls)
+    )
+
+
+def _of_board(board: Board) -> Iterator[str]:
+    ids = [variable.get("id") for variable in board["templating"]["list"]]
+    if len(set(ids)) < len(ids) or None in ids:
+        yield "variables share an id"
+    if _seconds(board["refresh"]) < 5:
+        yield "asks more often than a busy machine answers"
+    for annotation in board["annotations"]["list"]:
+        if annotation["target"]["textColumn"] != "text":
+            yield "annotations do not say what happened"
+    schemes = [panel for panel in board["panels"] if "scheme" in _asked(panel) and panel["type"] == "state-timeline"]
+    for panel in schemes:
+        meanings = {
+            value: result
+            for mapping in panel["fieldConfig"]["defaults"]["mappings"]
+            if mapping["type"] == "value"
+            for value, result in mapping["options"].items()
+        }
+        if not all(meanings.get(name, {}).get("text") and meanings[name].get("color") for name in SCHEMES):
+            yield "a scheme has no label or colour"
+
+
+def _of_panel(panel: dict[str, Any]) -> Iterator[str]:
+    kind, asked, defaults = panel["type"], _asked(panel), panel["fieldConfig"]["defaults"]
+    if re.search(r"derivative\((last|mean|max)\(", asked):
+        yield "a rate sags at the right edge"
+    if kind not in ("state-timeline", "table") and (
+        defaults.get("unit", "short") in _BAD_UNITS or defaults.get("decimals") is None
+    ):
+        yield "a unit is scaled or says nothing"
+    texts = [
+        result.get("text")
+        for mapping in defaults.get("mappings", ())
+        for result in (mapping["options"].values() if mapping["type"] == "value" else ())
+    ]
+    if _DIRECTIONS & set(texts):
+        yield "a state is called like a direction"
+    if kind == "state-timeline" and "fill(none)" in asked:
+        yield "bars do not end with the run"
+    if kind == "stat" and not _missing_is_grey(defaults):
+        yield "a missing value looks like a bad one"
+    if kind == "timeseries" and not (_legend_fits(panel) and _directions_are_apart(panel)):
+        yield "legends hide rows or directions look alike"
+    if kind == "stat" and not (_seconds(panel.get("timeFrom") or "0s") >= 1 and "GROUP BY time" not in asked):
+        yield "a figure of the moment is not a mean of a second"
+    for share in re.findall(r'"part" / "whole".*', asked):
+        least = re.search(r'"whole" >=? (\d+)', share)
+        if least is None or int(least[1]) < 10:
+            yield "a share of few packets flattens the scale"
+
+
+def _missing_is_grey(defaults: dict[str, Any]) -> bool:
+    special = [mapping for mapping in defaults.get("mappings", ()) if mapping["type"] == "special"]
+    said = any(mapping["options"]["match"] == "null+nan" for mapping in special)
+    if defaults.get("color", {}).get("mode") == "thresholds":
+        return said and defaults["thresholds"]["steps"][0]["color"] in (*_GREYS, "green")
+    return said
+
+
+def _legend_fits(panel: dict[str, Any]) -> bool:
+    legend = panel["options"]["legend"]
+    room = panel["gridPos"]["h"] * _GRID - _HEAD
+    if legend["placement"] != "right":
+        # a third of the panel at the most
+        room //= 3
+    # a head, and up to two series of each query
+    return (2 * len(panel["targets"]) + 1) * _LEGEND <= room
+
+
+def _directions_are_apart(panel: dict[str, Any]) -> bool:
+    if not any('"link"' in target["query"] and '"flow"' not in target["query"] for target in panel["targets"]):
+        return True
+    directions = set(re.findall(r"\"link\" = '(\w+)'", _asked(panel)))
+    return len(directions) == 1 and panel["title"].endswith(f", {directions.pop()}")
+
+
+def _settings(panel: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    config = panel.get("fieldConfig", {"defaults": {}, "overrides": []})
+    yield config["defaults"]
+    for override in config["overrides"]:
+        yield {setting["id"]: setting["value"] for setting in override["properties"]}
+
+
+def _asked(panel: dict[str, Any]) -> str:
+    return "\n".join(target["query"] for target in panel.get("targets", ()))
+
+
+def _queries(board: Board) -> Iterator[str]:
+    for target in re.findall(r'"query": ("(?:[^"\\]|\\.)*")', json.dumps(board)):
+        yield json.loads(target)
+
+
+def _seconds(text: str) -> float:
+    number, unit = re.fullmatch(r"(\d+)(ms|s|m)", text).groups()  # type: ignore[union-attr]
+    return int(number) * {"ms": 1e-3, "s": 1, "m": 60}[unit]
