@@ -27,17 +27,17 @@ HEADLINE, LAG = "2s", "1s"
 
 #: what a chart's unit is on a panel: Grafana's name for it, its size in the chart's unit, decimals
 _UNITS: Mapping[str, tuple[str, float, int]] = {
-    "bit/s": ("suffix: Mbit/s", 1e-6, 2),
-    "bytes": ("suffix: kB", 1e-3, 1),
-    "ms": ("suffix: ms", 1.0, 1),
-    "dB": ("suffix: dB", 1.0, 1),
-    "Hz": ("suffix: Hz", 1.0, 0),
-    "%": ("suffix: %", 1.0, 2),
-    "1/s": ("suffix: /s", 1.0, 1),
-    "packets/s": ("suffix: packets/s", 1.0, 1),
-    "frames/s": ("suffix: frames/s", 1.0, 1),
-    "segments/s": ("suffix: segments/s", 1.0, 1),
-    "timeouts": ("suffix: timeouts", 1.0, 0),
+    "bit/s": ("suffix:Mbit/s", 1e-6, 2),
+    "bytes": ("suffix:kB", 1e-3, 1),
+    "ms": ("suffix:ms", 1.0, 1),
+    "dB": ("suffix:dB", 1.0, 1),
+    "Hz": ("suffix:Hz", 1.0, 0),
+    "%": ("suffix:%", 1.0, 2),
+    "1/s": ("suffix:/s", 1.0, 1),
+    "packets/s": ("suffix:packets/s", 1.0, 1),
+    "frames/s": ("suffix:frames/s", 1.0, 1),
+    "segments/s": ("suffix:segments/s", 1.0, 1),
+    "timeouts": ("suffix:timeouts", 1.0, 0),
 }
 
 #: colours of the main lines, by direction, and of all others by what follows the direction in their names
