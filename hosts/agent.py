@@ -61,7 +61,9 @@ class Agent:
         if config.get("namespace"):
             enter(config["namespace"])
         self.loop = Loop()
-        self.probe, self._tcp = self._make_tcp(config.get("tcp"), config.get("receive_buffer_bytes"))
+        self.probe, self._tcp = self._make_tcp(
+            config.get("tcp"), config.get("receive_buffer_bytes"), config.get("tun_fd")
+        )
         self._epoch: int | None = None
         self._ticks = 0
         self._expected = sum(_results(work) for work in (*self._send, *self._receive))
@@ -83,17 +85,18 @@ class Agent:
             self.close()
             raise
 
-    def _make_tcp(self, name: str | None, receive_buffer: int | None) -> tuple[Probe, Tcp]:
+    def _make_tcp(self, name: str | None, receive_buffer: int | None, tun_fd: int | None) -> tuple[Probe, Tcp]:
         """Return the TCP this host speaks, and what watches it: the kernel's, or the one that is called user:NAME.
 
-        `receive_buffer` is that one's; None: its profile's. The kernel's windows are its profile's (hosts/profiles.py).
+        `receive_buffer` and `tun_fd` are that one's; None: its profile's, and it opens /dev/net/tun itself. The
+        kernel's windows are its profile's (hosts/profiles.py).
         """
         profile = None if name is None else user_profile(name)
         if profile is not None:
             watch, tcp = UserProbe(self.host), profile.config
             if receive_buffer is not None:
                 tcp = replace(tcp, receive_buffer=receive_buffer)
-            return watch, UserTcp(self, watch, self._peer, tcp)
+            return watch, UserTcp(self, watch, self._peer, tcp, tun_fd)
         names = {port: flow for work in self._send for port, flow in work.ports().items()}
         return TcpProbe(self.host, names), KernelTcp(self)
 

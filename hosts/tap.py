@@ -18,6 +18,7 @@ import errno
 import fcntl
 import os
 import socket
+import stat
 import struct
 from array import array
 from pathlib import Path
@@ -27,6 +28,8 @@ from hosts.errors import HostError
 
 TUN_DEVICE = Path("/dev/net/tun")
 TUN_MISSING = "/dev/net/tun is missing: modprobe tun, or start the container with --device /dev/net/tun"
+#: the environment variable that names an open descriptor of /dev/net/tun
+TUN_FD_VARIABLE = "FADELAB_TUN_FD"
 
 # linux/if_tun.h, linux/sockios.h, linux/if.h
 _TUNSETIFF = 0x400454CA
@@ -46,6 +49,8 @@ _ETHERTYPES = {4: b"\x08\x00", 6: b"\x86\xdd"}
 REFUSALS = frozenset({errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.EINVAL, errno.EIO, errno.EMSGSIZE})
 #: who opens which
 _USERS = {"TAP": "station", "TUN": "host"}
+#: major and minor number of /dev/net/tun (linux/miscdevice.h)
+_TUN_NUMBERS = (10, 200)
 
 
 def ethernet_headers(mac: bytes) -> tuple[bytes | None, ...]:
@@ -61,16 +66,19 @@ def is_ip(frame: bytes) -> bool:
 class Tap:
     """One open TAP interface of the current namespace, created when it is not there yet.
 
-    `mtu` in octets of the IP packet (None: leave it), `txqueuelen` in packets. Raises HostError.
+    `mtu` in octets of the IP packet (None: leave it), `txqueuelen` in packets, `descriptor` as in `open_device`.
+    Raises HostError.
     """
 
-    def __init__(self, name: str = "fl0", *, mtu: int | None = None, txqueuelen: int = 1000) -> None:
+    def __init__(
+        self, name: str = "fl0", *, mtu: int | None = None, txqueuelen: int = 1000, descriptor: int | None = None
+    ) -> None:
         self.name = name
         #: frames read that carried no IP packet
         self.non_ip_dropped = 0
         #: packets the kernel did not take
         self.refused = 0
-        self._fd = open_device(name, IFF_TAP)
+        self._fd = open_device(name, IFF_TAP, descriptor)
         try:
             mac, self.mtu = configure(name, mtu, txqueuelen)
         except OSError as error:
@@ -136,18 +144,37 @@ def create_persistent(name: str) -> None:
         os.close(descriptor)
 
 
-def open_device(name: str, kind: int) -> int:
-    """Open a TAP or a TUN (`kind`) of the current namespace, made when it is not there yet; its descriptor.
+def inherited_device() -> int | None:
+    """The descriptor of /dev/net/tun that FADELAB_TUN_FD names; None where the variable is not set or empty.
 
-    Raises HostError.
+    Where the device is root's alone, root opens it for a process that then runs as an ordinary user (docker/service).
+    Raises HostError when the number is no open descriptor of that device.
+    """
+    text = os.environ.get(TUN_FD_VARIABLE, "")
+    if not text:
+        return None
+    try:
+        status = os.fstat(int(text))
+        known = stat.S_ISCHR(status.st_mode) and (os.major(status.st_rdev), os.minor(status.st_rdev)) == _TUN_NUMBERS
+    except (ValueError, OverflowError, OSError):
+        known = False
+    if not known:
+        raise HostError(f"{TUN_FD_VARIABLE}={text} is no open descriptor of {TUN_DEVICE}: unset it, or open the device")
+    return int(text)
+
+
+def open_device(name: str, kind: int, descriptor: int | None = None) -> int:
+    """Open a TAP or a TUN (`kind`), made when it is not there yet; return its descriptor.
+
+    It belongs to the current network namespace, or to the one in which `descriptor`, an open and unused /dev/net/tun,
+    was opened. `descriptor` becomes the interface's own and is closed when that fails. Raises HostError.
     """
     what = "TAP" if kind == IFF_TAP else "TUN"
-    try:
-        descriptor = os.open(TUN_DEVICE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        raise HostError(TUN_MISSING) from None
-    except OSError as error:
-        raise HostError(f"cannot open {TUN_DEVICE}: {error.strerror}; run with sudo or as root") from None
+    if descriptor is None:
+        descriptor = _open_tun_device()
+    else:
+        os.set_blocking(descriptor, False)
+        os.set_inheritable(descriptor, False)
     try:
         fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), kind | _IFF_NO_PI))
     except OSError as error:
@@ -156,6 +183,15 @@ def open_device(name: str, kind: int) -> int:
             raise HostError(f"{what} {name} is already open: end the other {_USERS[what]} on it") from None
         raise HostError(f"cannot create {what} {name}: {error.strerror}; run with sudo or as root") from None
     return descriptor
+
+
+def _open_tun_device() -> int:
+    try:
+        return os.open(TUN_DEVICE, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        raise HostError(TUN_MISSING) from None
+    except OSError as error:
+        raise HostError(f"cannot open {TUN_DEVICE}: {error.strerror}; run with sudo or as root") from None
 
 
 def configure(name: str, mtu: int | None, txqueuelen: int) -> tuple[bytes, int]:

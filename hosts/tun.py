@@ -51,21 +51,24 @@ _RULE, _LOCAL_RULE_AFTER, _LOCAL_RULE = 1, 2, 0
 class Tun:
     """The open TUN of the current namespace through which all TCP from and to `peer` goes.
 
-    Raises HostError where the peer is none, or rights, a route to it or a setting are missing.
+    `descriptor` as in `open_device`. Raises HostError where the peer is none, or rights, a route to it or a setting are
+    missing.
     """
 
-    def __init__(self, peer: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000) -> None:
+    def __init__(
+        self, peer: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000, descriptor: int | None = None
+    ) -> None:
         try:
             IPv4Address(peer)
         except ValueError:
             raise HostError(f"peer {peer!r} is no IPv4 address") from None
-        self._open(name, _Settings(name, peer), txqueuelen)
+        self._open(name, _Settings(name, peer), txqueuelen, descriptor)
 
-    def _open(self, name: str, routing: "_Routing", txqueuelen: int) -> None:
+    def _open(self, name: str, routing: "_Routing", txqueuelen: int, descriptor: int | None = None) -> None:
         self.name = name
         #: packets the kernel did not take
         self.refused = 0
-        self._fd = open_device(name, IFF_TUN)
+        self._fd = open_device(name, IFF_TUN, descriptor)
         self._routing = routing
         try:
             #: our address (None: everybody's), and the MTU of the way to the peer

@@ -24,11 +24,16 @@ _AHEAD_BYTES = 65_536
 
 
 class UserTcp:
-    """Our TCP towards `peer`, of the namespace we are in. Raises HostError when there can be no TUN."""
+    """Our TCP towards `peer`, of the namespace we are in. Raises HostError when there can be no TUN.
 
-    def __init__(self, context: Context, probe: "UserProbe", peer: str, config: TcpConfig) -> None:
+    `tun_fd` is an open /dev/net/tun of that namespace; None: it is opened here.
+    """
+
+    def __init__(
+        self, context: Context, probe: "UserProbe", peer: str, config: TcpConfig, tun_fd: int | None = None
+    ) -> None:
         self._context, self._probe = context, probe
-        self._tun = Tun(peer)
+        self._tun = Tun(peer, descriptor=tun_fd)
         self._stack = UserStack(context.loop, self._tun, replace(config, mss=self._tun.mtu - HEADER_BYTES))
         #: connections by port that were there before anybody accepted
         self._waiting: dict[int, list[UserSocket]] = {}

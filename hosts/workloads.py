@@ -170,13 +170,15 @@ def agent_config(
     delayed_ack: bool = False,
     receive_buffer_bytes: int | None = None,
     again_s: float | None = None,
+    tun_fd: int | None = None,
 ) -> dict[str, Any]:
     """The configuration line for one host's agent: it sends and receives what concerns that host.
 
     `peer` is the other host's address. `tcp` is the TCP it speaks: `user:NAME`, or any other name for the kernel's,
     whose profile says `delayed_ack`. `receive_buffer_bytes` is that of our own TCP; None: its profile's. `again_s`
-    after its connection has broken, a bulk that is limited by time alone begins again; None: never. Raises HostError
-    when two workloads share a port.
+    after its connection has broken, a bulk that is limited by time alone begins again; None: never. `tun_fd` is an open
+    /dev/net/tun that the agent inherits, for our own TCP; None: it opens the device. Raises HostError when two
+    workloads share a port.
     """
     check_ports(workloads)
     return {
@@ -189,6 +191,7 @@ def agent_config(
         "delayed_ack": delayed_ack,
         "receive_buffer_bytes": receive_buffer_bytes,
         "again_s": again_s,
+        "tun_fd": tun_fd,
         "send": [to_dict(workload) for workload in workloads if sender_of(workload) == host],
         "receive": [to_dict(workload) for workload in workloads if sender_of(workload) != host],
     }

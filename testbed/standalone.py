@@ -19,6 +19,7 @@ from typing import Any
 
 from hosts.bpf.eln import Eln, needs_eln
 from hosts.profiles import applied_here, kernel_profile, user_profile
+from hosts.tap import inherited_device
 from hosts.workloads import Bulk, Host, OnOffUdp, Workload, agent_config
 from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink
@@ -55,8 +56,10 @@ def run_station(
 ) -> Mapping[str, Any]:
     """Be the station that transmits on `side` until `seconds` have passed, Ctrl-C or SIGTERM; return its last word.
 
-    `up()` is called once the radio runs and the TAP is there. Closes `sink`. Raises ChildError, in one line.
+    `up()` is called once the radio runs and the TAP is there. Closes `sink`. Raises ChildError or HostError, in one
+    line.
     """
+    tun = inherited_device()
     final: dict[str, Any] = {}
     started = False
 
@@ -77,9 +80,10 @@ def run_station(
 
     folder.mkdir(parents=True, exist_ok=True)
     with ended_by_sigterm(), Family() as family:
-        child = family.add(Child("station", "testbed.station"))
+        child = family.add(_heir("station", "testbed.station", tun))
         start = secrets.randbits(64)
-        child.tell(station_config(scenario, side, wiring={"device": device}, folder=folder, tap=tap, start=start))
+        wiring = {"device": device, "tun_fd": tun}
+        child.tell(station_config(scenario, side, wiring=wiring, folder=folder, tap=tap, start=start))
         if not family.listen(hear, lambda: started, timeout_s=_READY_S):
             raise ChildError(f"station: the radio did not start within {_READY_S:.0f} s")
         up()
@@ -108,6 +112,7 @@ def run_host(
     """
     tcp = scenario.tcp_of(host)
     kernels = kernel_profile(tcp, scenario.receive_buffer_bytes)
+    tun = None if user_profile(tcp) is None else inherited_device()
     eln = Eln(bpf_objects())
     config = agent_config(
         host,
@@ -119,6 +124,7 @@ def run_host(
         delayed_ack=kernels.delayed_ack,
         receive_buffer_bytes=scenario.receive_buffer_bytes,
         again_s=_AGAIN_S,
+        tun_fd=tun,
     )
     said: set[str] = set()
 
@@ -138,7 +144,7 @@ def run_host(
         if user_profile(tcp) is None:
             stack.enter_context(applied_here(eln.of(kernels)))
         family = stack.enter_context(Family())
-        child = family.add(Child(f"host {host}", "hosts.agent"))
+        child = family.add(_heir(f"host {host}", "hosts.agent", tun))
         if needs_eln(kernels):
             eln.add(child.pid)
         child.tell(config)
@@ -154,6 +160,16 @@ def run_host(
 def folder_name(role: str) -> str:
     """The name of the folder of a station that starts now."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-station-{role}"
+
+
+def _heir(name: str, module: str, tun: int | None) -> Child:
+    """Start a process and leave the descriptor `tun`, if there is one, to it alone: the interface ends with it."""
+    if tun is None:
+        return Child(name, module)
+    try:
+        return Child(name, module, pass_fds=(tun,))
+    finally:
+        os.close(tun)
 
 
 def _lasting(work: Workload) -> Workload:

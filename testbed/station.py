@@ -70,9 +70,10 @@ def station_config(
 ) -> dict[str, Any]:
     """The configuration line for the station that transmits on `side`.
 
-    `wiring` is what the tier's medium gives it: a socket's `peer_fd` or a radio's `device`. Traces and recordings go
-    to `folder`. Without a namespace it stays where it is started. `start` tells this start from others with the same
-    seed: where the peer goes on, the same random numbers would look like the station it has a session with.
+    `wiring` is what the tier's medium gives it: a socket's `peer_fd` or a radio's `device`; and `tun_fd`, an open
+    /dev/net/tun, where the station may not open it. Traces and recordings go to `folder`. Without a namespace it stays
+    where it is started. `start` tells this start from others with the same seed: where the peer goes on, the same
+    random numbers would look like the station it has a session with.
     """
     return {
         "scenario": scenario.model_dump(mode="json", exclude_defaults=True),
@@ -134,7 +135,7 @@ class StationProcess:
         if scenario.capture:
             folder = Path(config["folder"])
             self._capture = stack.enter_context(CapturedRadio(self._radio, folder, side, self._scheme))
-        tap = stack.enter_context(Tap(config["tap"], mtu=scenario.mtu))
+        tap = stack.enter_context(Tap(config["tap"], mtu=scenario.mtu, descriptor=config.get("tun_fd")))
         self.station = Station(
             port=tap,
             link=self.link,

@@ -1,10 +1,15 @@
-"""The compose files keep what docs/compose.md promises. No container is started here."""
+"""The compose files keep what docs/compose.md promises.
+
+No container is started here. Two services run in namespaces that have what a container gives them: a /dev/net/tun of
+its own, a network of its own, and the capabilities of the compose file.
+"""
 
 import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -17,6 +22,8 @@ from hosts.profiles import PROFILES
 from testbed.cli import cli
 from testbed.scenario import Scenario
 from testbed.scenario_file import load
+from tests.hosts.harness import PATIENCE_S, needs_network
+from tests.radios import needs_vusrp
 
 ROOT = Path(__file__).parents[1]
 #: what the override wants to be told
@@ -182,6 +189,99 @@ def test_packets_find_their_way_across_and_back() -> None:
         args = fadelab(SERVICES[name])
         assert args is not None
         assert parsed(args)["peer"] == str(address[peer])
+
+
+# -- /dev/net/tun --------------------------------------------------------------------------------------------
+
+#: $1: mode of /dev/net/tun, $2: the checkout, $3: capabilities; then the service's command line. The launcher is left
+#: out: it would prepare the checkout anew under its other name.
+CONTAINER = """
+set -e
+mount -t tmpfs -o mode=755 none /dev/net
+mknod /dev/net/tun c 10 200
+chmod "$1" /dev/net/tun
+mount -t tmpfs -o mode=1777 none /dev/shm
+mount -t tmpfs -o mode=755 none /media
+mkdir /media/house
+install -d -o 64077 -g 64077 /media/runs
+mount --bind "$2" /media/house
+sed '/^fadelab:/d' /etc/passwd > /media/passwd
+sed '/^fadelab:/d' /etc/group > /media/group
+echo fadelab:x:64077:64077::/media/runs:/bin/false >> /media/passwd
+echo fadelab:x:64077: >> /media/group
+mount --bind /media/passwd /etc/passwd
+mount --bind /media/group /etc/group
+cat > /media/fadelab <<'END'
+#!/bin/bash
+[[ -r /dev/net/tun ]] && echo "user $(id -u) may open it" >&2 || echo "user $(id -u) may not open it" >&2
+exec "$PYTHON" -P -m testbed "$@"
+END
+chmod 755 /media/fadelab
+mount --bind /media/fadelab /media/house/fadelab
+ip link set lo up
+ip link add eth0 type veth peer name far
+ip address add 10.77.1.2/24 dev eth0
+ip link set eth0 up
+ip link set far up
+cd /media/house
+capabilities=$3
+shift 3
+exec setpriv --inh-caps -all --bounding-set "-all,$capabilities" --no-new-privs docker/service "$@"
+"""
+
+
+def run_service(name: str, mode: str, *args: str) -> list[str]:
+    """What a service says that has ended well: begun as root where /dev/net/tun has `mode`, with `args` besides."""
+    service = SERVICES[name]
+    words = fadelab(service)
+    assert words is not None
+    # records stay here, and real-time priority is not for a test
+    words = [*words[: words.index("--influx")], "--out", "/media/runs", *args]
+    capabilities = ",".join(f"+{added.lower()}" for added in service["cap_add"] if added != "SYS_NICE")
+    inside = str(ROOT)
+    environment = {
+        **os.environ,
+        **service["environment"],
+        "COLUMNS": "200",
+        "FADELAB_ROOT": "/media/house",
+        "HOME": "/media/runs",
+        "PYTHON": sys.executable.replace(inside, "/media/house", 1),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPATH": "/media/house",
+        "UHD_MODULE_PATH": "/media/house/.build/vusrp/uhd",
+    }
+    command = ["unshare", "--mount", "--net", "bash", "-c", CONTAINER, "sh", mode, inside, capabilities, *words]
+    ran = subprocess.run(
+        command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert ran.returncode == 0, ran.stderr
+    return ran.stderr.splitlines()
+
+
+@pytest.mark.net
+@pytest.mark.patient
+@needs_network[1]
+@needs_vusrp
+@pytest.mark.parametrize(("mode", "may"), [("600", "may not"), ("666", "may")])
+def test_a_station_has_its_tap_whoever_may_open_the_device(mode: str, may: str) -> None:
+    said = run_service("st", mode, "--seconds", "0.5")
+    assert said[:2] == [
+        f"user 64077 {may} open it",
+        "station st: type=vusrp,air=demo,serial=ST, TAP fl0; Ctrl-C ends it",
+    ]
+    # it did run
+    assert said[-1].startswith("/media/runs/")
+    assert said[-1].endswith("-station-st/  station.json, traces")
+
+
+@pytest.mark.net
+@pytest.mark.patient
+@needs_network[1]
+def test_a_host_has_its_tun_whoever_may_open_the_device() -> None:
+    assert run_service("h1", "600", "--set", "tcp=user:sack", "--seconds", "0.5")[:2] == [
+        "user 64077 may not open it",
+        "host h1: TCP user:sack, peer 10.77.2.2; Ctrl-C ends it",
+    ]
 
 
 # -- the image -----------------------------------------------------------------------------------------------

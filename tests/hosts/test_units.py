@@ -17,7 +17,7 @@ from hosts.loop import READ, Loop
 from hosts.namespaces import enter, namespace_name
 from hosts.probes import _interface_lines, _snmp_pairs
 from hosts.profiles import PROFILES, profile
-from hosts.tap import ethernet_headers, is_ip
+from hosts.tap import ethernet_headers, inherited_device, is_ip
 from hosts.tcp_info import TcpInfo
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, agent_config, from_dict, to_dict
 
@@ -114,6 +114,24 @@ def test_without_tun_the_network_says_so(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(network, "TUN_DEVICE", Path("/nonexistent"))
     with pytest.raises(HostError, match=r"^/dev/net/tun is missing: modprobe tun, or start the container"):
         network.Network("none").up()
+
+
+@pytest.mark.parametrize("number", ["nought", "-1", "9" * 30, "NULL", "CLOSED"])
+def test_a_tun_descriptor_that_is_none_is_one_line(number: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path(os.devnull).open() as null:
+        closed = os.dup(null.fileno())
+        os.close(closed)
+        number = {"NULL": str(null.fileno()), "CLOSED": str(closed)}.get(number, number)
+        monkeypatch.setenv("FADELAB_TUN_FD", number)
+        with pytest.raises(HostError, match=rf"^FADELAB_TUN_FD={number} is no open descriptor of /dev/net/tun: unset"):
+            inherited_device()
+
+
+def test_without_a_tun_descriptor_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FADELAB_TUN_FD", "")
+    assert inherited_device() is None
+    monkeypatch.delenv("FADELAB_TUN_FD")
+    assert inherited_device() is None
 
 
 def test_a_tiny_mtu_is_refused() -> None:
