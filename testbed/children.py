@@ -38,7 +38,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             pass_fds=pass_fds,
-            env={**os.environ, "PYTHONPATH": str(root())},
+            env={**os.environ, "PYTHONPATH": _python_path()},
         )
         self._buffer = b""
         #: the end of its output has been seen
@@ -102,6 +102,11 @@ class Child:
             self._process.kill()
             self._process.wait()
         self._stderr.close()
+
+
+def _python_path() -> str:
+    """The checkout, and behind it what the user has given: GNU Radio modules may be in a folder of their own."""
+    return os.pathsep.join(filter(None, (str(root()), os.environ.get("PYTHONPATH"))))
 
 
 class Family:
