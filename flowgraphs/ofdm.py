@@ -94,6 +94,12 @@ class OfdmPhy:
         symbols = self.format.symbols(nbytes, MODULATIONS[self.modulation], fec_number(self.fec))
         return symbols * self.format.symbol_samples + self.taper
 
+    def denser(self) -> "Iterator[tuple[str, str, OfdmPhy]]":
+        """The same PHY in denser modulations, sparsest first."""
+        known = list(MODULATIONS)
+        for modulation in known[known.index(self.modulation) + 1 :]:
+            yield "modulation", modulation, replace(self, modulation=modulation)
+
     @cached_property
     def format(self) -> OfdmFormat:
         """The frame's shape."""

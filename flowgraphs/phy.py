@@ -87,6 +87,9 @@ class Phy(Protocol):
     def frame_samples(self, nbytes: int) -> int:
         """Return how many samples a frame of `nbytes` takes on the air."""
 
+    def denser(self) -> "Iterator[tuple[str, str, Phy]]":
+        """The same PHY in modes of more bits per symbol, sparsest first: the option of each, its value, the PHY."""
+
     def transmitter(self) -> Any:
         """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
 

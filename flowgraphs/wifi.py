@@ -20,7 +20,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -130,6 +130,12 @@ class WifiPhy:
             raise PhyError(f"PHY wifi carries frames of up to {MAX_FRAME_BYTES} bytes, not of {nbytes}")
         data_bits = ENCODINGS[self.encoding]
         return _burst_samples(nbytes + _OVERHEAD + _filler(nbytes, data_bits), data_bits)
+
+    def denser(self) -> "Iterator[tuple[str, str, WifiPhy]]":
+        """The same PHY in denser encodings, sparsest first."""
+        known = list(ENCODINGS)
+        for encoding in known[known.index(self.encoding) + 1 :]:
+            yield "encoding", encoding, replace(self, encoding=encoding)
 
     def transmitter(self) -> "Transmitter":
         """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""

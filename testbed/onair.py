@@ -7,9 +7,8 @@ frames are in the radio at a time. A gap in the received samples and samples sen
 Left out: who heard what. A receiver knows of a frame it has missed only by the sequence numbers of the next one.
 """
 
-import math
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,13 +23,15 @@ from flowgraphs.transceiver import Transceiver
 from testbed.errors import FadelabError
 from testbed.hop_radio import HopRadio
 from testbed.medium import frame_ns
-from testbed.scenario import SIDES, Scenario, Side, other
+from testbed.scenario import MAX_RATE_SPS, SIDES, Scenario, Side, other
 
 #: frames between this station and the antenna: one on the air, one behind it
 _IN_RADIO = 2
 #: from handing over a frame to its first sample on the air, as long as the radio is idle
 LEAD_NS = 2_000_000
 _LEVEL_INTERVAL_NS = 50_000_000
+#: the virtual USRP's default, and that of many real ones: their sample rates are whole fractions of it
+_MASTER_CLOCK_HZ = 200_000_000
 
 
 class OnAirRadio(HopRadio):
@@ -151,23 +152,62 @@ def open_transceiver(scenario: Scenario, side: Side, device: str, recording: Pat
 
 
 def check_capacity(scenario: Scenario, phy: Phy) -> None:
-    """Raise FadelabError unless the PHY carries full frames at the rates the scenario asks for."""
+    """Raise FadelabError, which names all that has to change, unless the PHY carries full frames at their rates."""
     nbytes, rate_sps = scenario.max_frame_bytes, scenario.radio.rate_sps
+    wrong, changes = [], []
     if nbytes > phy.max_frame_bytes:
-        raise FadelabError(
-            f"radio.phy {phy.describe()} carries frames of {phy.max_frame_bytes} bytes, not {nbytes}: lower mtu"
+        wrong.append(f"carries frames of {phy.max_frame_bytes} bytes, not {nbytes}")
+        changes.append(f"mtu to {scenario.mtu - (nbytes - phy.max_frame_bytes)}")
+        nbytes = phy.max_frame_bytes
+    slow = {side: short for side in SIDES if (short := _slowness(scenario, side, phy, nbytes)) > 1}
+    if slow:
+        carried_bps = nbytes * 8 * rate_sps / phy.frame_samples(nbytes)
+        rates_bps = {side: scenario.channel.direction(side).rate_bps for side in slow}
+        asked = " and ".join(f"{bps} ({side})" for side, bps in rates_bps.items())
+        wrong.append(
+            f"at {rate_sps / 1e6:g} Msps carries {carried_bps / 1e6:.2f} Mbit/s in frames of {nbytes} bytes, "
+            f"less than channel.rate_bps {asked}"
         )
-    airtime_ns = phy.frame_samples(nbytes) * 1e9 / rate_sps
-    for side in SIDES:
-        direction = scenario.channel.direction(side)
-        wanted_ns = frame_ns(direction, nbytes)
-        if airtime_ns > wanted_ns:
-            enough_sps = math.ceil(rate_sps * airtime_ns / wanted_ns / 1e4) * 1e4
-            raise FadelabError(
-                f"radio: {phy.describe()} at {rate_sps / 1e6:g} Msps carries {nbytes * 8e3 / airtime_ns:.2f} Mbit/s in "
-                f"frames of {nbytes} bytes, less than channel.rate_bps {direction.rate_bps} ({side}): raise "
-                f"radio.rate_sps to {enough_sps:.6g}, take a denser mode or lower the rate"
-            )
+        *others, last = _remedies(scenario, phy, nbytes, slow)
+        changes.append(f"{', '.join(others)} or {last}" if others else last)
+    if wrong:
+        raise FadelabError(f"radio: {phy.describe()} {', and '.join(wrong)}: set {', and '.join(changes)}")
+
+
+def _slowness(scenario: Scenario, side: Side, phy: Phy, nbytes: int) -> float:
+    """By how much a frame's airtime exceeds the time it may take at the direction's rate: more than 1 is too slow."""
+    airtime_ns = phy.frame_samples(nbytes) * 1e9 / scenario.radio.rate_sps
+    return airtime_ns / frame_ns(scenario.channel.direction(side), nbytes)
+
+
+def _remedies(scenario: Scenario, phy: Phy, nbytes: int, slow: Mapping[Side, float]) -> list[str]:
+    """Return each change that alone makes the PHY fast enough for all `slow` directions; the last is always there."""
+    radio, remedies = scenario.radio, []
+    for option, value, denser in phy.denser():
+        if all(_slowness(scenario, side, denser, nbytes) <= 1 for side in slow):
+            remedies.append(f"radio.{option} to {value}")
+            break
+    needed_sps = radio.rate_sps * max(slow.values())
+    rates_sps = [_MASTER_CLOCK_HZ // n for n in range(int(_MASTER_CLOCK_HZ / needed_sps), 0, -1) if _is_round(n)]
+    if rates_sps and rates_sps[0] <= min(MAX_RATE_SPS, abs(radio.up_hz - radio.down_hz)):
+        remedies.append(f"radio.rate_sps to {rates_sps[0]}")
+    rates_bps = {side: scenario.channel.direction(side).rate_bps for side in slow}
+    if len(slow) == len(SIDES) and len(set(rates_bps.values())) == 1:
+        lower = {"channel.rate_bps": _floor(rates_bps["up"] / slow["up"])}
+    else:
+        lower = {f"channel.{side}.rate_bps": _floor(bps / slow[side]) for side, bps in rates_bps.items()}
+    return [*remedies, " and ".join(f"{key} to {bps}" for key, bps in lower.items())]
+
+
+def _is_round(decimation: int) -> bool:
+    """Whether this fraction of the master clock is a whole number of kHz."""
+    return _MASTER_CLOCK_HZ // 1000 % decimation == 0
+
+
+def _floor(bps: float) -> int:
+    """Round down to three digits."""
+    unit = int(10.0 ** max(len(str(int(bps))) - 3, 0))
+    return int(bps // unit) * unit
 
 
 def radio_delay_ns(transceiver: Transceiver, nbytes: int) -> int:

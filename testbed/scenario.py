@@ -46,6 +46,7 @@ Span = Annotated[tuple[NotNegative, NotNegative], AfterValidator(_in_order)]
 MS = 1_000_000
 #: the TCP of tier `model` where a scenario names none: the nearest to what kernels do by default that has a name here
 MODEL_TCP = "sack"
+MAX_RATE_SPS = 50_000_000
 #: a clean channel for every modulation
 DEFAULT_SNR_DB = 40.0
 
@@ -402,7 +403,7 @@ class RadioOptions(Part):
     #: PHY wifi: modulation and code rate, as in qpsk-1/2
     encoding: str = "qpsk-1/2"
     #: complex samples per second, of both radios
-    rate_sps: Annotated[float, Field(ge=100_000, le=50_000_000)] = 2_500_000
+    rate_sps: Annotated[float, Field(ge=100_000, le=MAX_RATE_SPS)] = 2_500_000
     #: carrier per direction (FDD)
     up_hz: Positive = 2.45e9
     down_hz: Positive = 2.40e9

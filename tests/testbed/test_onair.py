@@ -1,9 +1,11 @@
 """The radio of the tiers with radios, in simulated time and on an invented transceiver."""
 
 import itertools
+import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -17,9 +19,15 @@ from channel.hop import Hop
 from flowgraphs.gain import SEARCH_NS, SETTLE_NS, STEP_DB, TARGET_DBFS
 from flowgraphs.phy import Received
 from flowgraphs.transceiver import DeviceCounters
+from testbed import cli
 from testbed.errors import FadelabError
 from testbed.hop_radio import Lateness
+from testbed.media import check_radios
 from testbed.onair import LEAD_NS, OnAirRadio, check_capacity, radio_delay_ns
+from testbed.paths import root
+from testbed.scenario import Scenario
+from testbed.scenario_file import load
+from tests.testbed.live import complaint
 from tests.testbed.samples import scenario
 from tests.testbed.test_emulated import Script, frames_of
 
@@ -279,12 +287,17 @@ def test_the_delay_of_the_radio_is_its_lead_and_the_time_on_the_air() -> None:
 class Phy:
     """Frames of so many samples a byte."""
 
-    def __init__(self, samples_per_byte: int, max_frame_bytes: int = 4000) -> None:
+    def __init__(self, samples_per_byte: int, max_frame_bytes: int = 4000, denser: Iterable[int] = ()) -> None:
         self._samples_per_byte = samples_per_byte
         self.max_frame_bytes = max_frame_bytes
+        self._denser = denser
 
     def frame_samples(self, nbytes: int) -> int:
         return nbytes * self._samples_per_byte
+
+    def denser(self) -> "Iterator[tuple[str, str, Phy]]":
+        for samples_per_byte in self._denser:
+            yield "mode", f"of-{samples_per_byte}", Phy(samples_per_byte, self.max_frame_bytes)
 
     def describe(self) -> str:
         return "morse"
@@ -294,7 +307,7 @@ def test_a_phy_that_is_just_fast_enough_is() -> None:
     phy: Any = Phy(10)
     # 10 samples at 2.5 Msps are 4 us, as 8 bits at 2 Mbit/s
     check_capacity(scenario(radio={"rate_sps": 2.5e6}), phy)
-    with pytest.raises(FadelabError, match=r"^radio: morse at 2.5 Msps carries 2.00 Mbit/s in frames of 1534 bytes"):
+    with pytest.raises(FadelabError, match=r"^radio: morse at 2.5 Msps carries 2.00 Mbit/s in frames of 1534 b"):
         check_capacity(scenario(channel={"rate_bps": 2_000_100}, radio={"rate_sps": 2.5e6}), phy)
 
 
@@ -311,14 +324,92 @@ def test_the_rate_it_advises_is_enough(rate_bps: int, share: float) -> None:
 
     phy: Any = Phy(7)
     needed_sps = rate_bps * 7 / 8
-    with pytest.raises(FadelabError, match=r"raise radio\.rate_sps to") as caught:
+    with pytest.raises(FadelabError) as caught:
         check_capacity(offered(share * needed_sps), phy)
-    advised_sps = float(str(caught.value).split("rate_sps to ")[1].split(",")[0])
-    assert needed_sps * 0.999 < advised_sps < needed_sps + 11_000
+    advised_sps = int(str(caught.value).split("rate_sps to ")[1].split(" or ")[0])
+    # a radio has it, and the next lower round one is too low
+    assert 200_000_000 % advised_sps == 0
+    assert needed_sps * 0.999 < advised_sps < 2 * needed_sps
     check_capacity(offered(advised_sps), phy)
+    advised_bps = int(str(caught.value).split("rate_bps to ")[1].split(" ")[0])
+    assert share * rate_bps * 0.98 < advised_bps < share * rate_bps * 1.001
+    check_capacity(scenario(channel={"rate_bps": advised_bps}, radio=offered(share * needed_sps).radio), phy)
 
 
 def test_a_phy_must_carry_the_largest_frame() -> None:
     phy: Any = Phy(1, max_frame_bytes=1533)
-    with pytest.raises(FadelabError, match=r"^radio.phy morse carries frames of 1533 bytes, not 1534: lower mtu$"):
+    with pytest.raises(FadelabError, match=r"^radio: morse carries frames of 1533 bytes, not 1534: set mtu to 1499$"):
         check_capacity(scenario(), phy)
+    check_capacity(scenario(mtu=1499), phy)
+
+
+def test_one_message_names_all_that_has_to_change() -> None:
+    phy: Any = Phy(20, max_frame_bytes=1400, denser=(12, 9, 5))
+    with pytest.raises(FadelabError) as caught:
+        check_capacity(scenario(radio={"rate_sps": 2.5e6}), phy)
+    assert str(caught.value) == (
+        "radio: morse carries frames of 1400 bytes, not 1534, and at 2.5 Msps carries 1.00 Mbit/s in frames of 1400 "
+        "bytes, less than channel.rate_bps 2000000 (up) and 2000000 (down): set mtu to 1366, and radio.mode to of-9, "
+        "radio.rate_sps to 5000000 or channel.rate_bps to 1000000"
+    )
+
+
+def test_only_what_helps_is_advised() -> None:
+    def refusal(phy: Any, **radio: float) -> str:
+        channel = {"down": {"rate_bps": 50_000}}
+        with pytest.raises(FadelabError) as caught:
+            check_capacity(scenario(channel=channel, radio={"rate_sps": 2.5e6, **radio}), phy)
+        return str(caught.value).split(": set ")[1]
+
+    # no mode is dense enough, and the carriers are too close for a higher rate
+    assert refusal(Phy(20, denser=(12,)), up_hz=2.404e9) == "channel.up.rate_bps to 1000000"
+    assert refusal(Phy(20, denser=(12,))) == "radio.rate_sps to 5000000 or channel.up.rate_bps to 1000000"
+    # both directions, each at its own rate
+    both = scenario(channel={"down": {"rate_bps": 1_500_000}}, radio={"rate_sps": 2.5e6})
+    phy: Any = Phy(21)
+    with pytest.raises(FadelabError, match=r" channel\.up\.rate_bps to 952000 and channel\.down\.rate_bps to 952000$"):
+        check_capacity(both, phy)
+    # beyond the highest rate
+    assert refusal(Phy(220), up_hz=5e9) == "channel.up.rate_bps to 90900"
+
+
+@pytest.fixture
+def wifi_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PHY `wifi` says how long frames are, also where gr-ieee802-11 is missing."""
+    monkeypatch.setattr("flowgraphs.wifi._ieee802_11", lambda: None)
+
+
+@pytest.mark.usefixtures("wifi_anywhere")
+def test_the_wifi_scenario_fits_its_phy() -> None:
+    shipped = load(root() / "scenarios" / "wifi-link.yaml")
+    assert shipped.radio.phy == "wifi"
+    check_radios(shipped)
+
+
+@pytest.mark.usefixtures("wifi_anywhere")
+def test_wifi_in_another_scenario_is_refused_once() -> None:
+    def offered(*settings: str) -> Scenario:
+        return load(root() / "scenarios" / "fading-link.yaml", ("radio.phy=wifi", *settings))
+
+    with pytest.raises(FadelabError) as caught:
+        check_radios(offered())
+    assert str(caught.value) == (
+        "radio: wifi qpsk-1/2 carries frames of 1493 bytes, not 1534, and at 2.5 Msps carries 1.43 Mbit/s in frames "
+        "of 1493 bytes, less than channel.rate_bps 2000000 (up) and 2000000 (down): set mtu to 1459, and "
+        "radio.encoding to qpsk-3/4, radio.rate_sps to 4000000 or channel.rate_bps to 1430000"
+    )
+    for remedy in ("radio.encoding=qpsk-3/4", "radio.rate_sps=4000000", "channel.rate_bps=1430000"):
+        check_radios(offered("mtu=1459", remedy))
+        with pytest.raises(FadelabError, match=r"not 1494: set mtu to 1459$"):
+            check_radios(offered("mtu=1460", remedy))
+
+
+def test_without_gr_ieee802_11_the_wifi_scenario_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ieee802_11", None)
+    monkeypatch.setattr("testbed.running.check_machine", lambda: None)
+    status = cli.main(["run", str(root() / "scenarios" / "wifi-link.yaml"), "--out", str(tmp_path)])
+    shown = capfd.readouterr()
+    assert complaint((status, shown.out, shown.err)).startswith("fadelab: PHY wifi needs gr-ieee802-11 (")
+    assert list(tmp_path.iterdir()) == []
