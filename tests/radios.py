@@ -1,9 +1,10 @@
-"""What the tests with virtual USRPs share: the mark of those that need them, airs, and what is sent over them.
+"""What the tests with virtual USRPs share: the marks of those that need them or PHY wifi, airs, and what is sent.
 
 Rule kept: an air is named by the process that makes it, and gone when its test has ended.
 """
 
 import gc
+import importlib.util
 import itertools
 import os
 from collections.abc import Iterator
@@ -26,6 +27,11 @@ _known = MODULES.resolve() in {Path(folder).resolve() for folder in _folders}
 needs_vusrp = pytest.mark.skipif(
     not (LIBRARY.exists() and _known),
     reason='the virtual USRP is not built or UHD does not know it: ./fadelab test, or eval "$(./fadelab env)" first',
+)
+
+needs_wifi = pytest.mark.skipif(
+    importlib.util.find_spec("ieee802_11") is None,
+    reason="gr-ieee802-11 is not installed, and is in no package archive: docs/install.md",
 )
 
 _numbers = itertools.count()

@@ -19,6 +19,7 @@ import yaml
 from gnuradio import gr
 
 from flowgraphs.phy import received_from_pdu
+from tests.radios import needs_wifi
 
 pytestmark = pytest.mark.patient
 
@@ -30,10 +31,6 @@ FRAME_BYTES = 1000
 
 needs_vusrp = pytest.mark.skipif(
     not (MODULES / "libvusrp.so").exists(), reason="the virtual USRP is not built: run ./fadelab doctor"
-)
-needs_wifi = pytest.mark.skipif(
-    importlib.util.find_spec("ieee802_11") is None,
-    reason="gr-ieee802-11 is not installed, and is in no package archive: docs/install.md",
 )
 
 
@@ -197,7 +194,9 @@ def _run(program: Path, *options: str | Path) -> str:
 
 
 def _environment() -> dict[str, str]:
-    return {**os.environ, "UHD_MODULE_PATH": str(MODULES), "PYTHONPATH": str(ROOT)}
+    # behind ours what the user has given: gr-ieee802-11 may be in a folder of its own
+    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    return {**os.environ, "UHD_MODULE_PATH": str(MODULES), "PYTHONPATH": path}
 
 
 def _heard(text: str) -> list[int]:

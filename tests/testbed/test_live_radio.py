@@ -6,6 +6,7 @@ A loaded machine may be late, so `on_time` is not asked for here; what is decode
 import math
 import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
@@ -14,9 +15,11 @@ from channel.replay import Outcome, Trace
 from channel.trace import read_trace
 from flowgraphs.air import Air
 from telemetry.parquet import read_records
+from testbed.paths import root
 from testbed.results import Summary
+from testbed.scenario_file import load
 from tests.hosts.harness import needs_network
-from tests.radios import needs_vusrp
+from tests.radios import needs_vusrp, needs_wifi
 from tests.testbed.live import folder_of, left_behind, run_all
 from tests.testbed.samples import scenario
 
@@ -131,3 +134,10 @@ def test_damaged_frames_are_heard_with_their_snr(run: Summary) -> None:
     outcomes = trace_of(run, "up").outcome
     # in white noise the robust header outlives the payload
     assert outcomes.count(Outcome.PAYLOAD) > outcomes.count(Outcome.MISSED)
+
+
+@needs_wifi
+def test_the_wifi_scenario_runs(tmp_path: Path) -> None:
+    [run] = run_all([load(root() / "scenarios" / "wifi-link.yaml", ("workloads.0.duration_s=4",))], tmp_path)
+    assert (run.finished, run.intact, run.capacity_bps) == (True, True, 1_000_000)
+    assert 100_000 < run.goodput_bps < 1_000_000
