@@ -55,7 +55,9 @@ export class Controls {
     this.host.hidden = !this.#runs.some(({ data }) => data.info.live);
     this.stopButton.hidden = !live.length;
     this.stopButton.disabled = !this.session.authorised;
-    put(this.none, control.length ? "" : "This run cannot be changed from here.");
+    const unknown = steered.some(({ data }) => data.info.live && data.info.controlled && !data.controlsKnown);
+    const why = unknown ? "Waiting for the first record." : "This run cannot be changed from here.";
+    put(this.none, control.length ? "" : why);
     this.none.hidden = control.length > 0;
     const described = control.map(({ name, kind, choices }) => [name, kind, choices]).join();
     if (described !== this.#described) this.#build(control, described);

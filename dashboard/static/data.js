@@ -74,6 +74,8 @@ export class RunData {
   links = {};
   views = {};
   controls = [];
+  /** whether the server has said which controls there are */
+  controlsKnown = false;
   messages = [];
   hidden = {};
   /** the newest time of any point */
@@ -131,7 +133,10 @@ export class RunData {
     );
     Object.assign(this.links, part.links);
     Object.assign(this.views, part.views);
-    if (part.controls) this.controls = part.controls;
+    if (part.controls) {
+      this.controls = part.controls;
+      this.controlsKnown = true;
+    }
     this.messages.push(...(part.messages ?? []));
     // what had to be left out, by kind: {flow: 984}
     if (part.hidden) this.hidden = part.hidden;

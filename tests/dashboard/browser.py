@@ -49,10 +49,10 @@ class Stage:
 
     def begin(self) -> None:
         """Serve a new dashboard, which knows of no run."""
-        hub = Hub()
-        self.rehearsal = self._open.enter_context(Rehearsal(hub))
+        self.hub = Hub()
+        self.rehearsal = self._open.enter_context(Rehearsal(self.hub))
         config = DashboardConfig(
-            hub, self.runs, TOKEN, lab=self.rehearsal, version="test", require_token_to_read=self._token_to_read
+            self.hub, self.runs, TOKEN, lab=self.rehearsal, version="test", require_token_to_read=self._token_to_read
         )
         self._served: Served = self._open.enter_context(serve(create_app(config), "127.0.0.1", self._port))
         self._port = self._served.port

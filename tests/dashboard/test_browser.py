@@ -11,10 +11,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 import dashboard
 from dashboard.charts import CHARTS
+from dashboard.hub import RunInfo
 from tests.dashboard.browser import (
     CHROMIUM,
     FLAGS,
@@ -248,6 +249,27 @@ def test_a_control_that_cannot_be_changed_says_why(browser: Browser, stage: Stag
         switch = page.get_by_role("switch", name="ELN")
         expect(switch).to_be_disabled()
         expect(switch).to_have_accessible_description("a rehearsal has none")
+
+
+def test_until_its_stream_speaks_a_run_is_waited_for(browser: Browser, stage: Stage) -> None:
+    with visit(browser, stage, token=True) as page:
+        held: list[Route] = []
+        page.route("**/api/stream*", lambda route: held.append(route), times=1)
+        stage.play("slacp")
+        hint = page.locator("[data-part=controls] > .hint")
+        expect(hint).to_have_text("Waiting for the first record.")
+        expect(page.get_by_role("slider", name="SNR")).to_have_count(0)
+        # a question to the page, so that what it asks the server gets here
+        until(lambda: page.title() and held)
+        held[0].continue_()
+        expect(page.get_by_role("slider", name="SNR")).to_be_enabled()
+        expect(hint).to_be_hidden()
+
+
+def test_a_run_without_controls_cannot_be_changed_and_says_so(browser: Browser, stage: Stage) -> None:
+    stage.hub.open(RunInfo("elsewhere", "elsewhere", "sample", "slacp", "vusrp", "cubic", 1))
+    with visit(browser, stage, token=True) as page:
+        expect(page.locator("[data-part=controls] > .hint")).to_have_text("This run cannot be changed from here.")
 
 
 def test_a_value_of_zero_is_shown(browser: Browser, stage: Stage) -> None:
