@@ -109,7 +109,7 @@ def test_a_list_shows_radios_and_paths(capfd: Capture) -> None:
     ("args", "message"),
     [
         (("create", "KEPT", "--seed", "5"), "has seed=4, not seed=5"),
-        (("create", "KEPT", "--clock", "lockstep"), "has clock=realtime, not clock=lockstep"),
+        (("create", "KEPT", "--clock", "lockstep"), "has clock realtime, not lockstep"),
         (("create", "a/b"), "'a/b' cannot be the name of an air"),
         (("create", "x" * 32), "cannot be the name of an air: up to 31 letters"),
         (("create", "KEPT-new", "--clock", "sundial"), "'sundial' is not one of 'realtime', 'lockstep'"),

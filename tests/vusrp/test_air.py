@@ -78,7 +78,7 @@ def test_what_cannot_be_is_refused_in_one_line(air_name: str, tmp_path: Path) ->
             (lambda: air.set_interference("V1", tmp_path / "odd", rate_sps=1e6), "interference: .*odd"),
             (lambda: air.set_clock_offset("V1", 1e4), "within 1000 ppm"),
             (lambda: Air.create(air_name, seed=2), "has seed=1, not seed=2"),
-            (lambda: Air.create(air_name, clock="lockstep"), "has clock=realtime, not clock=lockstep"),
+            (lambda: Air.create(air_name, clock="lockstep"), "has clock realtime, not lockstep"),
             (lambda: Air.create("a/b"), "'a/b' cannot be the name of an air"),
             (lambda: Air.create(air_name, clock="sundial"), "'sundial' is neither"),
             (lambda: Air.open(f"{air_name}-none"), "there is no air"),
@@ -146,7 +146,8 @@ def test_an_air_has_room_for_eight_devices(live_lab: Lab) -> None:
 def test_arguments_that_cannot_be_are_refused_in_one_line(air_name: str, uhd_modules: Path, tmp_path: Path) -> None:
     del uhd_modules
     for args, says in [
-        ("clock=sundial", "clock=sundial is neither realtime nor lockstep"),
+        ("air_clock=sundial", "air_clock=sundial is neither realtime nor lockstep"),
+        ("clock=gpsdo", "clock=gpsdo is no clock source: take internal or external; the air's clock is air_clock"),
         ("serial=V/1", "'V/1' cannot be a serial number"),
         ("master_clock_rate=1", "master_clock_rate must lie within"),
         ("seed=many", "cannot cast seed = many"),
@@ -154,6 +155,32 @@ def test_arguments_that_cannot_be_are_refused_in_one_line(air_name: str, uhd_mod
         with pytest.raises(RuntimeError, match=says):
             RadioProcess(tmp_path, f"type=vusrp,air={air_name},{args}")
         assert air_name not in Air.names()
+
+
+@pytest.mark.parametrize(
+    ("args", "clock", "source"),
+    [
+        ("air_clock=lockstep", "lockstep", "internal"),
+        ("air_clock=realtime", "realtime", "internal"),
+        # the old name
+        ("clock=lockstep", "lockstep", "internal"),
+        ("clock=realtime", "realtime", "internal"),
+        ("clock=realtime,air_clock=lockstep", "lockstep", "internal"),
+        # as programs name the clock source
+        ("clock=internal", "realtime", "internal"),
+        ("clock=external", "realtime", "external"),
+        ("clock=external,air_clock=lockstep", "lockstep", "external"),
+    ],
+)
+def test_the_airs_clock_and_the_clock_source_are_two_arguments(
+    air_name: str, uhd_modules: Path, tmp_path: Path, args: str, clock: str, source: str
+) -> None:
+    del uhd_modules
+    radio = RadioProcess(tmp_path, f"type=vusrp,air={air_name},{args}")
+    with Air.open(air_name) as air:
+        assert air.clock == clock
+    assert radio.call("get_clock_source", 0) == source
+    radio.close()
 
 
 def test_a_killed_owner_leaves_its_serial_number_and_the_air_usable(live_lab: Lab) -> None:
@@ -194,7 +221,7 @@ def test_an_air_whose_processes_were_all_killed_makes_room_for_a_new_one(
     killed = RadioProcess(tmp_path, f"type=vusrp,air={air_name},serial=V1,seed=3")
     killed.kill()
     assert air_name in Air.names()
-    fresh = RadioProcess(tmp_path, f"type=vusrp,air={air_name},serial=V1,clock=lockstep")
+    fresh = RadioProcess(tmp_path, f"type=vusrp,air={air_name},serial=V1,air_clock=lockstep")
     with Air.open(air_name) as air:
         assert (air.clock, air.seed) == ("lockstep", 1)
     fresh.close()

@@ -144,13 +144,21 @@ def test_a_program_ends_well(programs: Programs, command: list[str]) -> None:
     assert "Traceback" not in said
 
 
+def test_the_old_name_of_the_airs_clock_is_told_once_with_the_new_one(programs: Programs) -> None:
+    said = programs.run("uhd_usrp_probe", "--args", f"{programs.args},clock=lockstep")
+    [line] = [line for line in said.splitlines() if "VUSRP" in line]
+    assert "the argument clock=lockstep is now called air_clock=lockstep: the old name ends with the next" in line
+    for args in ("air_clock=lockstep", "clock=external"):
+        assert "VUSRP" not in programs.run("uhd_usrp_probe", "--args", f"{programs.args},{args}")
+
+
 def test_samples_go_from_file_to_file(programs: Programs, tmp_path: Path, air_name: str) -> None:
     """Two unmodified programs in lockstep: one plays a file, the other records it."""
     rng = np.random.default_rng(3)
     sent = (0.3 * (rng.standard_normal(50_000) + 1j * rng.standard_normal(50_000))).astype(np.complex64)
     sent.tofile(tmp_path / "sent")
     radio = ("--rate", "1e6", "--freq", "1e9", "--type", "float")
-    args = f"{programs.args},clock=lockstep,wait_streams=1,serial="
+    args = f"{programs.args},air_clock=lockstep,wait_streams=1,serial="
     receiver = subprocess.Popen(
         [
             EXAMPLES / "rx_samples_to_file",
@@ -206,7 +214,7 @@ np.array(heard.data(), np.complex64).tofile("iq")
 """
 
 
-@pytest.mark.parametrize("clock", ["clock=realtime", "clock=lockstep,wait_streams=1"])
+@pytest.mark.parametrize("clock", ["air_clock=realtime", "air_clock=lockstep,wait_streams=1"])
 def test_a_flowgraph_hears_the_bursts_it_sends(programs: Programs, tmp_path: Path, clock: str) -> None:
     pytest.importorskip("gnuradio", reason="GNU Radio is not installed")
     (tmp_path / "flowgraph.py").write_text(FLOWGRAPH)

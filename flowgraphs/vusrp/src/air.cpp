@@ -47,9 +47,8 @@ void check_options(const std::string& name, const Header& header, const AirOptio
     const auto disagree = [&](const std::string& has, const std::string& asked) {
         throw AirError("air '" + name + "' has " + has + ", not " + asked + ": leave that out, or take another air");
     };
-    const auto clock = [](bool lockstep) { return std::string("clock=") + (lockstep ? "lockstep" : "realtime"); };
     if (options.lockstep && *options.lockstep != (header.lockstep != 0)) {
-        disagree(clock(header.lockstep != 0), clock(*options.lockstep));
+        disagree(*options.lockstep ? "clock realtime" : "clock lockstep", *options.lockstep ? "lockstep" : "realtime");
     }
     if (options.seed && *options.seed != header.seed) {
         disagree("seed=" + std::to_string(header.seed), "seed=" + std::to_string(*options.seed));

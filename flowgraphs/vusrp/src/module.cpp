@@ -1,11 +1,12 @@
 // Makes virtual USRPs known to UHD: which device addresses there are, and devices from them.
 //
-// Arguments: type=vusrp, air (default: "default"), serial, master_clock_rate, and for an air that does not exist yet
-// clock=realtime|lockstep, seed, wait_streams.
+// Arguments: type=vusrp, air (default: "default"), serial, master_clock_rate, clock=internal|external for the clock
+// source, and for an air that does not exist yet air_clock=realtime|lockstep, seed, wait_streams.
 
 #include <uhd/device.hpp>
 #include <uhd/exception.hpp>
 #include <uhd/types/device_addr.hpp>
+#include <uhd/utils/log.hpp>
 #include <uhd/utils/static.hpp>
 
 #include <map>
@@ -34,6 +35,31 @@ bool asks_for_others(const device_addr_t& hint) {
     if (hint.has_key("type")) return hint["type"] != "vusrp";
     const std::size_t ours = hint.has_key("find_all") ? 1 : 0;  // what uhd_find_devices adds
     return hint.size() > ours && !hint.has_key("air");
+}
+
+// Whether the air is to run in lockstep; nothing where the address leaves that open. `clock`, the old name of
+// `air_clock`, still says it until the next release.
+std::optional<bool> lockstep_of(const device_addr_t& address) {
+    const auto is_one = [](const std::string& clock) { return clock == "realtime" || clock == "lockstep"; };
+    const bool old = address.has_key("clock") && is_one(address["clock"]);
+    if (old) {
+        const std::string& clock = address["clock"];
+        UHD_LOG_WARNING("VUSRP", "the argument clock=" + clock + " is now called air_clock=" + clock +
+                                     ": the old name ends with the next release");
+    }
+    if (!address.has_key("air_clock")) return old ? std::optional(address["clock"] == "lockstep") : std::nullopt;
+    const std::string& clock = address["air_clock"];
+    if (!is_one(clock)) throw AirError("air_clock=" + clock + " is neither realtime nor lockstep");
+    return clock == "lockstep";
+}
+
+// The clock source that programs name by `clock`, as srsRAN does; nothing where the address leaves it open.
+std::optional<std::string> clock_source_of(const device_addr_t& address) {
+    if (!address.has_key("clock")) return std::nullopt;
+    const std::string& clock = address["clock"];
+    if (clock == "realtime" || clock == "lockstep") return std::nullopt;
+    if (clock == "internal" || clock == "external") return clock;
+    throw AirError("clock=" + clock + " is no clock source: take internal or external; the air's clock is air_clock");
 }
 
 // What this process has made and offered. UHD itself knows devices by their address only, and two sinks that ask for
@@ -73,12 +99,8 @@ public:
         const std::string asked = address.get("serial", serial_number(1));
         if (auto device = made_[{air_name, asked}].lock()) return device;
         AirOptions options;
-        if (address.has_key("clock")) {
-            const std::string& clock = address["clock"];
-            if (clock != "realtime" && clock != "lockstep")
-                throw AirError("clock=" + clock + " is neither realtime nor lockstep");
-            options.lockstep = clock == "lockstep";
-        }
+        options.lockstep = lockstep_of(address);
+        const std::optional<std::string> clock_source = clock_source_of(address);
         if (address.has_key("seed")) options.seed = address.cast<std::uint64_t>("seed", 1);
         if (address.has_key("wait_streams")) options.wait_streams = address.cast<std::uint32_t>("wait_streams", 0);
         const double master_clock_hz = address.cast<double>("master_clock_rate", kDefaultMasterClock_hz);
@@ -88,6 +110,7 @@ public:
         Air air = join(air_name, options, asked);
         const std::string serial = air.slot().serial;
         auto device = std::make_shared<Device>(std::make_shared<Radio>(std::move(air), master_clock_hz));
+        if (clock_source) device->get_tree()->access<std::string>("/mboards/0/clock_source/value").set(*clock_source);
         made_[{air_name, serial}] = device;
         return device;
     }
