@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from channel.profiles import profile
+from channel.delay_profiles import profile
 from tests.vusrp.medium import Medium, Source, build
 
 RATE_SPS = 5_000_000

@@ -21,11 +21,11 @@ from statistics import median
 from typing import Any
 
 from hosts.errors import HostError
-from testbed.capture import capture_path
 from testbed.errors import FadelabError
-from testbed.results import Summary
+from testbed.live.capture import capture_path
+from testbed.results.summary import Summary
 from testbed.running import run_once
-from testbed.scenario import Scenario
+from testbed.scenario.schema import Scenario
 from tests.base_station import Evidence, evidence, lan_capture
 
 PORT = 5001

@@ -35,7 +35,7 @@ from channel.delay import ExcessDelay
 from channel.errors import NoErrors
 from channel.framing import raw
 from channel.hop import Hop
-from hosts import profiles
+from hosts import kernel_profiles
 from hosts.errors import HostError
 from hosts.namespaces import run_in
 from hosts.network import Network
@@ -219,9 +219,9 @@ def run_ours(sack: bool, pattern: Pattern) -> Trace:
 # -- Linux's ----------------------------------------------------------------------------------------------------------
 
 
-def kernel_profile(sack: bool, frto: bool) -> profiles.TcpProfile:
+def kernel_profile(sack: bool, frto: bool) -> kernel_profiles.TcpProfile:
     """Linux's Reno with nothing but what is compared."""
-    base = profiles.PROFILES["reference"]
+    base = kernel_profiles.PROFILES["reference"]
     sysctls = {**base.sysctls, "tcp_window_scaling": "1", "tcp_sack": str(int(sack)), "tcp_frto": "2" if frto else "0"}
     return replace(base, name="compared", sysctls=sysctls, initcwnd=INITIAL_WINDOW, quickack=True, delayed_ack=False)
 
@@ -328,7 +328,7 @@ def run_kernel(sack: bool, pattern: Pattern) -> Trace:
     with ExitStack() as stack:
         network = stack.enter_context(Network(f"cwnd{os.getpid()}", mtu=MSS + 40))
         for host in ("h1", "h2"):
-            profiles.apply(network.namespaces[host], kernel_profile(sack, frto=pattern.held > 0))
+            kernel_profiles.apply(network.namespaces[host], kernel_profile(sack, frto=pattern.held > 0))
         forwarder = stack.enter_context(closing(Forwarder(network, pattern)))
         listener = run_in(network.namespaces["h2"], lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))
         sender = run_in(network.namespaces["h1"], lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM))

@@ -24,9 +24,9 @@ from typing import Any
 
 import click
 
-from testbed.results import Summary
+from testbed.results.summary import Summary
 from testbed.running import run_once
-from testbed.scenario import Scenario
+from testbed.scenario.schema import Scenario
 
 TCPS = ("eln", "reno", "cubic")
 _ATTEMPTS = 3

@@ -27,9 +27,9 @@ from typing import Any, NoReturn
 from channel.errors import Bernoulli
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from linklayer.queues import DropTail, Queue, Red
-from testbed.medium import make_rng
 from testbed.model.clock import Clock
 from testbed.model.topologies import Dumbbell, DumbbellConfig
+from testbed.scenario.channel_models import make_rng
 
 FLOWS = 10
 SEGMENT_BYTES = 500

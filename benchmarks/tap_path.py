@@ -13,7 +13,7 @@ from statistics import median
 import click
 
 from testbed.running import run_once
-from testbed.scenario import Scenario
+from testbed.scenario.schema import Scenario
 
 TARGET_PPS = 15_000
 

@@ -21,13 +21,13 @@ from typing import Any
 
 import click
 
-from hosts import profiles
+from hosts import kernel_profiles
 from hosts.network import Network
 from hosts.workloads import Bulk, agent_config
-from testbed.capture import capture_path
-from testbed.results import Summary
+from testbed.live.capture import capture_path
+from testbed.results.summary import Summary
 from testbed.running import run_once
-from testbed.scenario import SIDES, Scenario
+from testbed.scenario.schema import SIDES, Scenario
 from tests.hosts.harness import agents, go, run_name
 from tests.interop import Handshake, handshake, wrong
 
@@ -146,7 +146,7 @@ def _fill(direction: str, seconds: float) -> tuple[float, float]:
     work = [Bulk(duration_s=seconds, drain_s=30.0, direction="up" if direction == "up" else "down")]
     with Network(run_name(), mtu=MTU) as network:
         here, there = network.namespaces["h1"], network.namespaces["st"]
-        profiles.apply(here, profiles.kernel_profile("user:sack"))
+        kernel_profiles.apply(here, kernel_profiles.kernel_profile("user:sack"))
         ours = agent_config("h1", work, peer=str(network.addresses.st_lan.ip), namespace=here, tcp="user:sack")
         theirs = agent_config("h2", work, peer=network.address("h1"), namespace=there)
         with agents(theirs):

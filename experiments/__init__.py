@@ -1,1 +1,1 @@
-"""Papers made again, a folder each; what one is, testbed/papers.py says."""
+"""Papers made again, a folder each; what one is, testbed/papers/paper.py says."""

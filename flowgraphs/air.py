@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from cffi import FFI
 
-from channel.profiles import Kind, Tap, profile
+from channel.delay_profiles import Kind, Tap, profile
 
 LIBRARY = Path(__file__).resolve().parent.parent / ".build" / "vusrp" / "libfadelab-air.so"
 
@@ -247,7 +247,7 @@ class Air:
         delay_spread_ns: float | None = None,
         k_db: float | None = None,
     ) -> Link:
-        """Give a path the taps of a published power delay profile, see `channel.profiles`."""
+        """Give a path the taps of a published power delay profile, see `channel.delay_profiles`."""
         try:
             taps = profile(name, doppler_hz=doppler_hz, delay_spread_ns=delay_spread_ns, k_db=k_db)
         except ValueError as error:

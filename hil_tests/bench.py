@@ -31,12 +31,12 @@ from flowgraphs.levels import MIDDLE_GAIN_DB, path_gain_db
 from flowgraphs.ofdm import OfdmPhy
 from flowgraphs.phy import Phy, Received
 from flowgraphs.transceiver import Transceiver
-from testbed.onair import LEAD_NS
-from testbed.results import Summary
+from testbed.live.usrp_radio import LEAD_NS
+from testbed.results.summary import Summary
 from testbed.running import run_once
-from testbed.scenario import Scenario
-from testbed.scenario_file import validate
-from tests.testbed.live import tell_lateness, wait_for
+from testbed.scenario.file import validate
+from testbed.scenario.schema import Scenario
+from tests.testbed.live_runs import tell_lateness, wait_for
 
 RATE_SPS = 2.5e6
 #: the carrier of the other direction lies so far below

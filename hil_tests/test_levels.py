@@ -8,8 +8,8 @@ import pytest
 from flowgraphs.gain import CLIP_DBFS, WEAK_DBFS
 from flowgraphs.phy import Received
 from hil_tests.bench import DUPLEX_HZ, LINEAR_DB, Bench, Pair, frames
-from testbed.medium import make_hop
-from testbed.onair import OnAirRadio
+from testbed.live.usrp_radio import OnAirRadio
+from testbed.scenario.channel_models import make_hop
 
 pytestmark = pytest.mark.radio
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.testbed.live import ROOT
+from tests.testbed.live_runs import ROOT
 
 pytestmark = pytest.mark.slow
 

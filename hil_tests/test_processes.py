@@ -15,7 +15,7 @@ from flowgraphs.air import Air
 from hil_tests.bench import Bench
 from hosts.network import TAP_NAME
 from tests.hosts.harness import needs_network
-from tests.testbed.live import children_once_up, finish, left_behind, running, start, wait_for
+from tests.testbed.live_runs import children_once_up, finish, left_behind, running, start, wait_for
 
 pytestmark = [*needs_network, pytest.mark.radio]
 
@@ -46,7 +46,7 @@ def transfer(bench: Bench, tmp_path: Path) -> Iterator[Run]:
 
 def stations(children: list[int]) -> list[int]:
     """The processes that are stations."""
-    return [pid for pid in children if b"testbed.station" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [pid for pid in children if b"testbed.live.station_process" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def crossed_bytes(station: int) -> int:

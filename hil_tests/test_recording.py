@@ -13,7 +13,7 @@ from flowgraphs.phys import make_phy
 from flowgraphs.recording import Recording, decode
 from hil_tests.bench import Bench
 from tests.hosts.harness import needs_network
-from tests.testbed.live import folder_of
+from tests.testbed.live_runs import folder_of
 
 pytestmark = [*needs_network, pytest.mark.radio]
 

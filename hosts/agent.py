@@ -15,7 +15,7 @@ Rules kept
   unfinished then is reset, not lingered over. SIGINT is the parent's business: Ctrl-C reaches us through it.
 - Every time in a record or result is ns since the epoch.
 
-Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/profiles.py`).
+Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/kernel_profiles.py`).
 """
 
 import sys
@@ -27,10 +27,10 @@ from typing import Any
 
 from hosts.flows import Counter, Result
 from hosts.jsonlines import Orders, run_child, say
+from hosts.kernel_profiles import user_profile
 from hosts.loop import READ, Loop
 from hosts.namespaces import enter
 from hosts.probes import Probe, TcpProbe
-from hosts.profiles import user_profile
 from hosts.stream_ends import Receive, ReceivingEnd, SendingEnd, Tcp, Transfer, never_connected
 from hosts.tcp_flows import KernelTcp
 from hosts.udp_flows import UdpReceiver, UdpSender
@@ -89,7 +89,7 @@ class Agent:
         """Return the TCP this host speaks, and what watches it: the kernel's, or the one that is called user:NAME.
 
         `receive_buffer` and `tun_fd` are that one's; None: its profile's, and it opens /dev/net/tun itself. The
-        kernel's windows are its profile's (hosts/profiles.py).
+        kernel's windows are its profile's (hosts/kernel_profiles.py).
         """
         profile = None if name is None else user_profile(name)
         if profile is not None:

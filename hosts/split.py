@@ -31,10 +31,10 @@ from typing import Any, Final
 
 from hosts.errors import HostError
 from hosts.jsonlines import Orders, run_child, say
+from hosts.kernel_profiles import apply_settings, profile
 from hosts.loop import READ, Loop
 from hosts.namespaces import enter
 from hosts.network import TAP_NAME, VETH_NAME
-from hosts.profiles import apply_settings, profile
 from hosts.split_counters import SplitCounters
 from hosts.split_ends import End, KernelEnd, Options, UserEnd, prepare
 from hosts.split_routes import SplitRoutes

@@ -9,7 +9,7 @@ from linklayer.filters.filter import End, Filter
 from linklayer.filters.snoop import Limits, Snoop
 from linklayer.filters.tagger import Tagger
 from linklayer.link import Scheme
-from linklayer.slacp import Counting, ReedSolomon, Slacp, SlacpConfig, wire, words
+from linklayer.slacp import Counting, ReedSolomon, Slacp, SlacpConfig, describe, wire
 from linklayer.slacp.frames import MAX_OVERHEAD_BYTES
 from tcpip.access import Access
 
@@ -40,7 +40,7 @@ SLACP = Scheme(
     damage=wire.damage,
     emit=wire.emit,
     parse=wire.parse,
-    describe=words.describe,
+    describe=describe.describe,
     link_type=LINKTYPE_USER0,
 )
 

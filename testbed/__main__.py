@@ -8,7 +8,7 @@ import signal
 import sys
 from types import FrameType
 
-from testbed.cli import main
+from testbed.cli.app import main
 
 
 def _terminated(signum: int, _frame: FrameType | None) -> None:

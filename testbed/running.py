@@ -7,14 +7,14 @@ from types import MappingProxyType
 from hosts import split_routes
 from hosts.network import check_machine
 from linklayer.schemes import SCHEMES
-from testbed.audience import Audience, nobody
 from testbed.errors import FadelabError
-from testbed.live import Show, run_live
-from testbed.media import Medium, check_radios, real_air, sockets, virtual_air
+from testbed.live.run import Show, run_live
+from testbed.live.wiring import Medium, check_radios, real_air, sockets, virtual_air
 from testbed.model.run import check_model, run_model
-from testbed.results import Summary
-from testbed.scenario import SIDES, Direction, Scenario
-from testbed.store import RunFolder
+from testbed.results.observers import Audience, nobody
+from testbed.results.store import RunFolder
+from testbed.results.summary import Summary
+from testbed.scenario.schema import SIDES, Direction, Scenario
 
 #: what joins the stations, by real-time tier
 _MEDIA: Mapping[str, Medium] = MappingProxyType({"emulated": sockets, "vusrp": virtual_air, "usrp": real_air})

@@ -18,10 +18,10 @@ import click
 import pytest
 import yaml
 
-from hosts.profiles import PROFILES
-from testbed.cli import cli
-from testbed.scenario import Scenario
-from testbed.scenario_file import load
+from hosts.kernel_profiles import PROFILES
+from testbed.cli.app import cli
+from testbed.scenario.file import load
+from testbed.scenario.schema import Scenario
 from tests.hosts.harness import PATIENCE_S, needs_network
 from tests.radios import needs_vusrp
 

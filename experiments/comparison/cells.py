@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from experiments.comparison import parameters
-from testbed.papers import Cell, CellResult, Quartiles
+from testbed.papers.paper import Cell, CellResult, Quartiles
 
 REFERENCE = Path(__file__).parent / "reference"
 

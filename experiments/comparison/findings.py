@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from experiments.comparison.cells import FAMILIES, METRICS, SETTINGS, Case
-from testbed.papers import CellResult, Finding, Results, Tally
+from testbed.papers.paper import CellResult, Finding, Results, Tally
 
 #: throughputs this close are no difference
 TIED = 0.05

@@ -18,11 +18,11 @@ from experiments.comparison import parameters
 from experiments.comparison.cells import Case
 from testbed.model.run import simulate
 from testbed.model.watch import Arrival, Segment
-from testbed.paper_scenarios import put
-from testbed.papers import Job, PaperError, Sample
-from testbed.results import Summary
-from testbed.scenario import Scenario, Side
-from testbed.scenario_file import apply_setting, validate
+from testbed.papers.paper import Job, PaperError, Sample
+from testbed.papers.scenarios import put
+from testbed.results.summary import Summary
+from testbed.scenario.file import apply_setting, validate
+from testbed.scenario.schema import Scenario, Side
 
 #: data goes to the mobile host
 DATA: Side = "down"

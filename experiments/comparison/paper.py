@@ -1,4 +1,4 @@
-"""COMPARISON as the command line knows it (testbed/papers.py)."""
+"""COMPARISON as the command line knows it (testbed/papers/paper.py)."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from experiments.comparison import cells as tables
 from experiments.comparison.findings import findings
-from testbed.papers import Cell, Finding, Job, Paper, Results
+from testbed.papers.paper import Cell, Finding, Job, Paper, Results
 
 
 class Comparison:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from experiments.comparison.cells import FAMILIES, SETTINGS, Case, Cases
 from experiments.comparison.traces import Sender, Trace, trace
-from testbed.papers import CellResult, Results
-from testbed.show import COLOURS, pyplot
+from testbed.papers.paper import CellResult, Results
+from testbed.results.show import COLOURS, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,7 @@ from pathlib import Path
 from experiments.comparison import cells as tables
 from experiments.comparison import parameters, plots
 from experiments.comparison.cells import FAMILIES, METRICS, SETTINGS, Case, Cases
-from testbed.papers import CellResult, Finding, Results, Tally
+from testbed.papers.paper import CellResult, Finding, Results, Tally
 
 _HEADINGS = {2: "link-layer schemes", 3: "end-to-end schemes", 4: "split connections"}
 

@@ -18,7 +18,7 @@ from testbed.model.network import LinkNetwork
 from testbed.model.run import simulate
 from testbed.model.traffic import Traffic
 from testbed.model.watch import Arrival, Connection, Segment
-from testbed.scenario import Side
+from testbed.scenario.schema import Side
 
 SAMPLE_NS = 10_000_000
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from experiments.slacp import parameters
-from testbed.papers import Cell, Quartiles
+from testbed.papers.paper import Cell, Quartiles
 
 REFERENCE = Path(__file__).parent / "reference"
 

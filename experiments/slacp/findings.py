@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, WORKLOADS, Case
-from testbed.papers import Finding, Headline, Tally, same_order, within
+from testbed.papers.paper import Finding, Headline, Tally, same_order, within
 
 #: medians this close count as agreeing
 NEAR = 0.25

@@ -16,11 +16,11 @@ from typing import Any, Protocol
 from experiments.slacp import parameters
 from experiments.slacp.cells import Case
 from testbed.model.run import simulate
-from testbed.paper_scenarios import put
-from testbed.papers import Job, PaperError, Sample
-from testbed.results import Summary
-from testbed.scenario import Scenario
-from testbed.scenario_file import apply_setting, validate
+from testbed.papers.paper import Job, PaperError, Sample
+from testbed.papers.scenarios import put
+from testbed.results.summary import Summary
+from testbed.scenario.file import apply_setting, validate
+from testbed.scenario.schema import Scenario
 
 NS = 1e-9
 

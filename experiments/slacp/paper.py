@@ -1,4 +1,4 @@
-"""The SLACP paper as the command line knows it (testbed/papers.py)."""
+"""The SLACP paper as the command line knows it (testbed/papers/paper.py)."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from experiments.slacp import cells as tables
 from experiments.slacp.findings import findings
-from testbed.papers import Cell, Finding, Job, Paper, Results
+from testbed.papers.paper import Cell, Finding, Job, Paper, Results
 
 
 class Slacp:

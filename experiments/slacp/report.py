@@ -13,8 +13,8 @@ from experiments.slacp import parameters
 from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, WORKLOADS, Case
 from experiments.slacp.findings import NEAR
 from experiments.slacp.traces import FIGURE3, Trace, trace
-from testbed.papers import CellResult, Finding, Quartiles, Results, Tally, near
-from testbed.show import COLOURS, pyplot
+from testbed.papers.paper import CellResult, Finding, Quartiles, Results, Tally, near
+from testbed.results.show import COLOURS, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from hosts.bpf.build import build
 from hosts.bpf.cgroups import Cgroup
 from hosts.bpf.libbpf import Libbpf, Object
 from hosts.errors import HostError
-from hosts.profiles import ELN_CONTROL, TcpProfile
+from hosts.kernel_profiles import ELN_CONTROL, TcpProfile
 
 #: runs that can have one side by side
 _MOST = 32

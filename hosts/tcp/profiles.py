@@ -3,8 +3,8 @@
 Read first: the SLACP paper's sections 3 and 4 for `reference` and the `enhanced` ones; COMPARISON section 4 for the
 500 ms clock.
 
-A profile is a configuration of one machine; a name that the kernel's profiles (`hosts/profiles.py`) have too is the
-same TCP, as exactly as the papers put it.
+A profile is a configuration of one machine; a name that the kernel's profiles (`hosts/kernel_profiles.py`) have too is
+the same TCP, as exactly as the papers put it.
 """
 
 from collections.abc import Mapping

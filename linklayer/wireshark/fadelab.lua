@@ -6,7 +6,7 @@ Read first: docs/slacp.md, whose names the fields have; README.md says how to lo
 Rules: what a check does not cover is not believed. A frame whose header check fails is shown as octets; one whose
 CRC-32 fails tells its header and no more. A packet is handed to IP once: a retransmission of a packet that was heard
 intact before points there instead, else TCP's analysis would see segments the hosts never sent twice. The info
-column says the same words as the comments of a capture (linklayer/slacp/words.py).
+column says the same words as the comments of a capture (linklayer/slacp/describe.py).
 
 Left out: sessions (a tag keeps them apart), and rebuilding packets from redundancy.
 

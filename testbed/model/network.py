@@ -16,16 +16,16 @@ from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from tcpip.access import Objects
 from testbed.errors import FadelabError
-from testbed.links import has_guessers, make_link
-from testbed.lost_packets import LostPackets
-from testbed.medium import buffer_bytes, make_hop, make_rng
 from testbed.model.clock import Clock
 from testbed.model.host import Host
 from testbed.model.split import Splitter, split_configs
 from testbed.model.station import ModelStation, join
 from testbed.model.wire import Deliver, Wire
-from testbed.scenario import MS, Scenario, Side
-from testbed.truth import Judge, Witness
+from testbed.results.ground_truth import Judge, Witness
+from testbed.results.lost_packets import LostPackets
+from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
+from testbed.scenario.link_ends import has_guessers, make_link
+from testbed.scenario.schema import MS, Scenario, Side
 
 #: the LAN between h1 and its station, and what a scenario's `wired` begins with (SLACP section 4)
 LAN_BPS = 100_000_000

@@ -19,17 +19,17 @@ from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, Record, TcpRecord
 from telemetry.sinks import Sinks
 from testbed.errors import FadelabError
-from testbed.frame_trace import FrameTrace, outcome_of
-from testbed.live import Onlookers, Progress, Show
-from testbed.medium import frame_ns, make_rng
+from testbed.live.run import Onlookers, Progress, Show
 from testbed.model.clock import OBSERVER
 from testbed.model.network import LinkNetwork
 from testbed.model.traffic import Report, Traffic
 from testbed.model.watch import Watch
-from testbed.rates import RecentRate
-from testbed.results import Summary, joined_record, summarize
-from testbed.scenario import MS, SIDES, Scenario, Side, other, user_tcp
-from testbed.store import RunFolder, run_stem
+from testbed.results.frame_trace import FrameTrace, outcome_of
+from testbed.results.rates import RecentRate
+from testbed.results.store import RunFolder, run_stem
+from testbed.results.summary import Summary, joined_record, summarize
+from testbed.scenario.channel_models import frame_ns, make_rng
+from testbed.scenario.schema import MS, SIDES, Scenario, Side, other, user_tcp
 
 #: how often progress is shown at most
 _SHOW_S = 0.05

@@ -32,7 +32,7 @@ from testbed.model.clock import Clock
 from testbed.model.host import Host, Socket
 from testbed.model.packets import Datagram
 from testbed.model.wire import Deliver
-from testbed.scenario import Scenario, user_tcp
+from testbed.scenario.schema import Scenario, user_tcp
 
 #: connections BAS has at most towards one side, those in TIME-WAIT included; a SYN beyond them is not heard
 MAX_CONNECTIONS: Final = 16_384

@@ -19,11 +19,11 @@ from linklayer.classify import Classifier
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, Scheme
 from linklayer.queues import Queue
-from testbed.lost_packets import LostPackets
 from testbed.model.clock import Clock
 from testbed.model.packets import TCP, UDP, Datagram, Packet
 from testbed.model.wire import Deliver
-from testbed.truth import Witness
+from testbed.results.ground_truth import Witness
+from testbed.results.lost_packets import LostPackets
 
 _NEVER: Final = 1 << 63
 

@@ -7,11 +7,11 @@ from functools import partial
 from channel.errors import ErrorModel
 from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue
-from testbed.medium import make_rng
 from testbed.model.applications import Counter, StreamReceiver, StreamSender
 from testbed.model.clock import Clock
 from testbed.model.host import Host, Socket
 from testbed.model.wire import Router, Wire
+from testbed.scenario.channel_models import make_rng
 
 #: addresses of the first source and the first sink: 10.1.0.1 and 10.2.0.1
 _SOURCES, _SINKS = 0x0A01_0001, 0x0A02_0001

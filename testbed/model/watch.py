@@ -5,7 +5,7 @@ from typing import Any, Protocol
 from channel.hop import Arrival
 from hosts.tcp.connection import Connection
 from tcpip.segment import Segment
-from testbed.scenario import Side
+from testbed.scenario.schema import Side
 
 #: and what those who watch look at
 __all__ = ["Arrival", "Connection", "Segment", "Watch"]

@@ -22,7 +22,7 @@ from channel.errors import (
     UniformOnOff,
     Verdict,
 )
-from channel.papers import PAPER_MODELS, named
+from channel.paper_errors import PAPER_MODELS, named
 from tests.channel.stats import SIGMAS, binomial_bound, poisson_bound
 
 MS = 1_000_000

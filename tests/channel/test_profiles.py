@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from channel.profiles import NAMES, Kind, Tap, profile
+from channel.delay_profiles import NAMES, Kind, Tap, profile
 
 SCALED = ("two-tap", "tdl-a", "tdl-b", "tdl-c", "tdl-d", "tdl-e")
 

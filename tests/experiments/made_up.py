@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from testbed.errors import FadelabError
-from testbed.papers import Cell, Finding, Job, Quartiles, Results, Sample, within
+from testbed.papers.paper import Cell, Finding, Job, Quartiles, Results, Sample, within
 
 
 @dataclass(frozen=True)

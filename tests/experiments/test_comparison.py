@@ -21,10 +21,10 @@ from hosts.tcp.profiles import USER_PROFILES
 from linklayer.plain import PlainFrame
 from linklayer.schemes import SCHEMES
 from tcpip.segment import ACK, SYN, Flow, Segment
-from testbed import cli
+from testbed.cli import app
 from testbed.errors import FadelabError
-from testbed.papers import Cell, CellResult, Results, Sample, Tally, reproduce
-from testbed.scenario import BitErrors, BurstErrors
+from testbed.papers.paper import Cell, CellResult, Results, Sample, Tally, reproduce
+from testbed.scenario.schema import BitErrors, BurstErrors
 
 pytestmark = pytest.mark.slow
 
@@ -291,7 +291,7 @@ def test_results_do_not_depend_on_the_number_of_workers() -> None:
 def test_the_command_line_has_units(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Seeds 1 and 2."""
     args = ["papers", "comparison", "--only", "table2/ll/lan-8k/*", "--replications", "2", "--workers", "1", "--json"]
-    assert cli.main([*args, "--out", str(tmp_path)]) == 0
+    assert app.main([*args, "--out", str(tmp_path)]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [cell["unit"] for cell in document["cells"]] == ["Mbps", "%", "%"]
     with (tmp_path / "cells.csv").open() as file:

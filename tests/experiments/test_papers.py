@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from testbed import cli, papers, papers_command
+from testbed.cli import app
+from testbed.cli import papers as papers_command
 from testbed.errors import FadelabError
-from testbed.papers import CellResult, Results, Sample, chosen, quantile, reproduce, same_order, within
-from testbed.workers import WorkerError, call_all
+from testbed.papers import paper as papers
+from testbed.papers.paper import CellResult, Results, Sample, chosen, quantile, reproduce, same_order, within
+from testbed.papers.workers import WorkerError, call_all
 from tests.experiments.made_up import Die, MadeUp
 
 ROOT = Path(__file__).parents[2]
@@ -98,11 +100,11 @@ def test_a_killed_worker_is_said() -> None:
 
 def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
     program = (
-        "import sys; from pathlib import Path; from testbed import cli, papers, papers_command;"
+        "import sys; from pathlib import Path; from testbed.cli import app, papers as papers_command;"
         "from tests.experiments.made_up import MadeUp, Wait;"
         "MadeUp.job = lambda self, cell, settings: Wait(Path(sys.argv[1]));"
         "papers_command.find = lambda name: MadeUp();"
-        "sys.exit(cli.main(['papers', 'made-up', '--workers', '2', '--json']))"
+        "sys.exit(app.main(['papers', 'made-up', '--workers', '2', '--json']))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path)],
@@ -123,7 +125,7 @@ def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
         out, err = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
-    assert (process.returncode, out, err.strip()) == (cli.INTERRUPTED, "", "fadelab: interrupted")
+    assert (process.returncode, out, err.strip()) == (app.INTERRUPTED, "", "fadelab: interrupted")
     assert not [worker for worker in tmp_path.iterdir() if Path("/proc", worker.name).exists()]
 
 
@@ -189,7 +191,7 @@ def test_order(pairs: list[tuple[float, float]], strict: bool, lenient: bool) ->
 
 
 def test_json_is_one_document(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["papers", "made-up", "--json", "--only", "table2/*", "--seed", "3", "--workers", "1"]) == 0
+    assert app.main(["papers", "made-up", "--json", "--only", "table2/*", "--seed", "3", "--workers", "1"]) == 0
     out = capsys.readouterr().out
     assert out.count("\n") == 1
     document = json.loads(out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
@@ -212,13 +214,13 @@ def test_json_is_one_document(made_up: MadeUp, capsys: pytest.CaptureFixture[str
 def test_json_is_the_same_on_one_and_two_workers(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
     documents = []
     for workers in "12":
-        assert cli.main(["papers", "made-up", "--json", "--workers", workers]) == 0
+        assert app.main(["papers", "made-up", "--json", "--workers", workers]) == 0
         documents.append(capsys.readouterr().out)
     assert documents[0] == documents[1]
 
 
 def test_the_table_has_ours_beside_the_papers(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["papers", "made-up", "--workers", "1"]) == 0
+    assert app.main(["papers", "made-up", "--workers", "1"]) == 0
     out = capsys.readouterr().out
     results = computed()
     [row] = [line for line in out.splitlines() if line.startswith("table1/b")]
@@ -230,7 +232,7 @@ def test_the_table_has_ours_beside_the_papers(made_up: MadeUp, capsys: pytest.Ca
 
 def test_out_keeps_every_replication(made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "folder"
-    assert cli.main(["papers", "made-up", "--out", str(folder), "--json", "--workers", "1"]) == 0
+    assert app.main(["papers", "made-up", "--out", str(folder), "--json", "--workers", "1"]) == 0
     assert {path.name for path in folder.iterdir()} == {"results.json", "cells.csv", "replications.csv", "report.md"}
     assert json.loads((folder / "results.json").read_text()) == json.loads(capsys.readouterr().out)
     with (folder / "replications.csv").open() as file:
@@ -242,13 +244,13 @@ def test_out_keeps_every_replication(made_up: MadeUp, tmp_path: Path, capsys: py
 
 
 def test_list_runs_nothing(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["papers", "made-up", "--list", "--only", "table1/*"]) == 0
+    assert app.main(["papers", "made-up", "--list", "--only", "table1/*"]) == 0
     assert capsys.readouterr().out.split() == ["table1/a", "table1/b", "table1/again"]
 
 
 def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -> None:
     assert "slacp" in papers.papers()
-    assert cli.main(["papers"]) == 0
+    assert app.main(["papers"]) == 0
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == papers.papers()
 
 
@@ -269,7 +271,7 @@ def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -
 def test_what_cannot_be_computed_is_one_line(
     args: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["papers", *args]) == 2
+    assert app.main(["papers", *args]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
@@ -278,14 +280,14 @@ def test_what_cannot_be_computed_is_one_line(
 
 def test_a_folder_that_cannot_be_made(made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").touch()
-    assert cli.main(["papers", "made-up", "--out", str(tmp_path / "file" / "below")]) == 2
+    assert app.main(["papers", "made-up", "--out", str(tmp_path / "file" / "below")]) == 2
     assert "cannot be made: Not a directory" in capsys.readouterr().err
 
 
 def test_settings_reach_the_paper_before_anything_runs(
     made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["papers", "made-up", "--set", "mtu=1500", "--out", str(tmp_path / "new")]) == 2
+    assert app.main(["papers", "made-up", "--set", "mtu=1500", "--out", str(tmp_path / "new")]) == 2
     assert "--set mtu=1500: not here" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
     paper = MadeUp()

@@ -14,8 +14,8 @@ from experiments.slacp.findings import findings
 from experiments.slacp.jobs import Elapsed, FirstBytes, LastTransfer, _FirstBytesClock, _Reached, job, scenario
 from experiments.slacp.report import markdown, parameters_markdown, write
 from experiments.slacp.traces import Trace
-from testbed.papers import Cell, CellResult, Headline, Quartiles, Results, Sample, Tally, reproduce
-from testbed.scenario import NamedErrors
+from testbed.papers.paper import Cell, CellResult, Headline, Quartiles, Results, Sample, Tally, reproduce
+from testbed.scenario.schema import NamedErrors
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ from flowgraphs.frontend import RadioSettings
 from flowgraphs.phys import make_phy
 from flowgraphs.transceiver import Transceiver
 from tests.radios import RATE_SPS, needs_vusrp, on, quiet_air
-from tests.testbed.live import wait_for
+from tests.testbed.live_runs import wait_for
 
 pytestmark = needs_vusrp
 

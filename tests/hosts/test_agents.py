@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from hosts import profiles
+from hosts import kernel_profiles
+from hosts.kernel_profiles import PROFILES
 from hosts.namespaces import run_in
 from hosts.network import Network
 from hosts.probes import tcp_counters
-from hosts.profiles import PROFILES
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, agent_config
 from tests.hosts.harness import (
     AgentProcess,
@@ -51,7 +51,7 @@ def run(net: Network, work: Sequence[Workload], **more: Any) -> tuple[list[Agent
 
 def use(net: Network, profile: str) -> None:
     for host in ("h1", "h2"):
-        profiles.apply(net.namespaces[host], PROFILES[profile])
+        kernel_profiles.apply(net.namespaces[host], PROFILES[profile])
 
 
 def tcp_segment(packet: bytes) -> tuple[int, int, int]:

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from hosts import profiles
+from hosts import kernel_profiles
 from hosts.bpf import build, cgroups
 from hosts.bpf.eln import Eln
 from hosts.bpf.libbpf import Libbpf
 from hosts.errors import HostError
+from hosts.kernel_profiles import ELN_CONTROL, PROFILES
 from hosts.network import Network
 from hosts.ownership import Registry
-from hosts.profiles import ELN_CONTROL, PROFILES
 from hosts.tap import Tap
 from hosts.workloads import Bulk, agent_config
 from tcpip.access import Octets
@@ -156,7 +156,7 @@ def _last_record(net: Network, eln: Eln, bridge: Marking, profile: str, hears: b
     # a busy machine is no reason to probe for losses, nor to take a reduction back
     quiet = replace(chosen, sysctls={**chosen.sysctls, "tcp_early_retrans": "0", "tcp_dsack": "0"})
     for host in ("h1", "h2"):
-        profiles.apply(net.namespaces[host], quiet)
+        kernel_profiles.apply(net.namespaces[host], quiet)
     nbytes = SEGMENTS * MSS
     work = [Bulk(bytes=nbytes)]
     ends = [

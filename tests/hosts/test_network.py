@@ -14,14 +14,14 @@ from types import MappingProxyType
 
 import pytest
 
-from hosts import profiles
+from hosts import kernel_profiles
 from hosts.bpf.eln import Eln, needs_eln
 from hosts.errors import HostError
+from hosts.kernel_profiles import PROFILES
 from hosts.namespaces import NETNS_DIR, run_in
 from hosts.network import Network, clean, leftovers
 from hosts.ownership import RUN_DIR, Leftover
 from hosts.probes import interface_counters, tcp_counters
-from hosts.profiles import PROFILES
 from hosts.tap import Tap
 from tests.hosts.harness import ROOT, Bridge, needs_network, run_name
 
@@ -131,8 +131,8 @@ def test_a_profile_is_applied_and_read_back(net: Network, name: str) -> None:
         if needs_eln(PROFILES[name]):
             eln.load(net.run)
         profile = eln.of(PROFILES[name])
-        profiles.apply(net.namespaces["h1"], profile)
-        values = profiles.read_back(net.namespaces["h1"])
+        kernel_profiles.apply(net.namespaces["h1"], profile)
+        values = kernel_profiles.read_back(net.namespaces["h1"])
     assert profile.sysctls.items() <= values.items()
     assert values["cc_algo"] == profile.congestion_control
     assert values.get("initcwnd") == (None if profile.initcwnd is None else str(profile.initcwnd))
@@ -140,19 +140,19 @@ def test_a_profile_is_applied_and_read_back(net: Network, name: str) -> None:
 
 
 def test_a_receive_buffer_is_applied_and_goes_with_the_next_profile(net: Network) -> None:
-    profiles.apply(net.namespaces["h1"], profiles.kernel_profile("reno", 32_768))
-    values = profiles.read_back(net.namespaces["h1"])
+    kernel_profiles.apply(net.namespaces["h1"], kernel_profiles.kernel_profile("reno", 32_768))
+    values = kernel_profiles.read_back(net.namespaces["h1"])
     assert (values["tcp_rmem"], values["tcp_moderate_rcvbuf"]) == ("4096 65536 65536", "0")
-    profiles.apply(net.namespaces["h1"], profiles.kernel_profile("reno"))
-    assert profiles.read_back(net.namespaces["h1"])["tcp_rmem"].endswith(" 16777216")
+    kernel_profiles.apply(net.namespaces["h1"], kernel_profiles.kernel_profile("reno"))
+    assert kernel_profiles.read_back(net.namespaces["h1"])["tcp_rmem"].endswith(" 16777216")
 
 
 def test_what_the_kernel_lacks_is_named(net: Network) -> None:
     cubic = PROFILES["cubic"]
     with pytest.raises(HostError, match=r"no congestion control nonesuch \(it has .*reno.*\)"):
-        profiles.apply(net.namespaces["h1"], replace(cubic, congestion_control="nonesuch"))
+        kernel_profiles.apply(net.namespaces["h1"], replace(cubic, congestion_control="nonesuch"))
     with pytest.raises(HostError, match=r"no sysctl net.ipv4.tcp_warp; cubic needs it"):
-        profiles.apply(net.namespaces["h1"], replace(cubic, sysctls=MappingProxyType({"tcp_warp": "9"})))
+        kernel_profiles.apply(net.namespaces["h1"], replace(cubic, sysctls=MappingProxyType({"tcp_warp": "9"})))
 
 
 @pytest.fixture

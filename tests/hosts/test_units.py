@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from hosts import network
 from hosts.errors import HostError
 from hosts.flows import CHUNK, Stream
+from hosts.kernel_profiles import PROFILES, profile
 from hosts.loop import READ, Loop
 from hosts.namespaces import enter, namespace_name
 from hosts.probes import _interface_lines, _snmp_pairs
-from hosts.profiles import PROFILES, profile
 from hosts.tap import ethernet_headers, inherited_device, is_ip
 from hosts.tcp_info import TcpInfo
 from hosts.workloads import Bulk, OnOffUdp, Short, Workload, agent_config, from_dict, to_dict

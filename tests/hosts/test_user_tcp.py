@@ -13,11 +13,11 @@ from typing import Any, cast
 
 import pytest
 
-from hosts import profiles
+from hosts import kernel_profiles
+from hosts.kernel_profiles import kernel_profile
 from hosts.namespaces import run_in
 from hosts.network import Network
 from hosts.probes import interface_counters, tcp_counters
-from hosts.profiles import kernel_profile
 from hosts.tap import Tap
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, agent_config
 from tcpip.options import ELN, SMART_PERMITTED, smart_of
@@ -63,7 +63,7 @@ def configs(net: Network, pair: Pair, work: Sequence[Workload], **more: Any) -> 
     made = []
     for host, peer, tcp in zip(HOSTS, reversed(HOSTS), pair, strict=True):
         kernels = kernel_profile(tcp)
-        profiles.apply(net.namespaces[host], kernels)
+        kernel_profiles.apply(net.namespaces[host], kernels)
         namespace, delayed_ack = net.namespaces[host], kernels.delayed_ack
         made.append(
             agent_config(

@@ -7,7 +7,7 @@ import click
 import pytest
 
 from flowgraphs.air import Air
-from testbed import cli
+from testbed.cli import app
 from testbed.errors import FadelabError
 
 
@@ -25,30 +25,30 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
     def broken() -> None:
         raise error
 
-    monkeypatch.setitem(cli.cli.commands, "broken", broken)
-    return cli.main(["broken"])
+    monkeypatch.setitem(app.cli.commands, "broken", broken)
+    return app.main(["broken"])
 
 
 @pytest.mark.parametrize("flag", ["-h", "--help"])
-@pytest.mark.parametrize("path", list(commands(cli.cli)), ids=" ".join)
+@pytest.mark.parametrize("path", list(commands(app.cli)), ids=" ".join)
 def test_help(path: tuple[str, ...], flag: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([*path, flag]) == 0
+    assert app.main([*path, flag]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: {' '.join(('fadelab', *path))}")
 
 
 def test_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["--version"]) == 0
-    assert f'version = "{capsys.readouterr().out.split()[1]}"' in (cli.root() / "pyproject.toml").read_text()
+    assert app.main(["--version"]) == 0
+    assert f'version = "{capsys.readouterr().out.split()[1]}"' in (app.root() / "pyproject.toml").read_text()
 
 
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([]) == 0
+    assert app.main([]) == 0
     assert capsys.readouterr().out.startswith("Usage: fadelab")
 
 
 @pytest.mark.parametrize("args", [["nonsense"], ["--nonsense"], ["doctor", "--nonsense"], ["clean", "extra"]])
 def test_wrong_usage_is_one_line(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(args) == 2
+    assert app.main(args) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("fadelab: ")
@@ -94,8 +94,8 @@ def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
     def seven() -> int:
         return 7
 
-    monkeypatch.setitem(cli.cli.commands, "seven", seven)
-    assert cli.main(["seven"]) == 7
+    monkeypatch.setitem(app.cli.commands, "seven", seven)
+    assert app.main(["seven"]) == 7
 
 
 @pytest.mark.parametrize(("args", "shown"), [([], "removed fl-one\n"), (["--dry-run"], "would remove fl-one\n")])
@@ -108,6 +108,6 @@ def test_clean_says_what_it_does(
         monkeypatch.setattr(network, name, lambda name=name: called.append(name) or ["fl-one"])
     # other tests' airs, and anybody's, are no business of this one
     monkeypatch.setattr(Air, "abandoned", classmethod(lambda cls: []))
-    assert cli.main(["clean", *args]) == 0
+    assert app.main(["clean", *args]) == 0
     assert capsys.readouterr().out == shown
     assert called == ["leftovers" if args else "clean"]

@@ -6,8 +6,8 @@ import json
 import pytest
 from rich.console import Console
 
-from testbed import cli, doctor
-from testbed.doctor import Check
+from testbed.cli import app, doctor
+from testbed.cli.doctor import Check
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +17,7 @@ NEEDED = Check("tun", False, "gone", "modprobe tun", ("demo", "run"))
 
 
 def test_json_of_this_machine_is_whole(capsys: pytest.CaptureFixture[str]) -> None:
-    status = cli.main(["doctor", "--json"])
+    status = app.main(["doctor", "--json"])
     shown = capsys.readouterr()
     report = json.loads(shown.out)
     assert shown.err == ""

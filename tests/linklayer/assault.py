@@ -19,10 +19,10 @@ from linklayer.plain import Plain, PlainFrame
 from tcpip.access import Access, Objects
 from tcpip.segment import Segment
 from tcpip.wire import emit, parse
-from testbed.links import make_link
 from testbed.model.clock import Clock
 from testbed.model.host import Host, Socket
-from testbed.scenario_file import validate
+from testbed.scenario.file import validate
+from testbed.scenario.link_ends import make_link
 from tests.linklayer.fuzz import FIXED, MOBILE, NOISE, Attacker, Checked, Shot, as_object, footprint, tagged
 
 

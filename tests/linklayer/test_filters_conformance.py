@@ -22,9 +22,9 @@ from tcpip.options import has_eln, smart_of, smart_option
 from tcpip.segment import ACK, ECE, FIN, PSH, RST, SYN, Flow, Option, Segment, SynOptions
 from tcpip.sequence import MASK
 from tcpip.wire import emit
-from testbed.links import make_link
-from testbed.scenario import Side
-from testbed.scenario_file import validate
+from testbed.scenario.file import validate
+from testbed.scenario.link_ends import make_link
+from testbed.scenario.schema import Side
 from tests.linklayer.fuzz import Checked, Passed, footprint, tagged
 
 MS = 1_000_000

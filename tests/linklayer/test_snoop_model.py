@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from testbed.model.run import simulate
-from testbed.results import Summary
+from testbed.results.summary import Summary
 from tests.testbed.samples import scenario
 
 pytestmark = pytest.mark.slow

@@ -18,8 +18,8 @@ import pytest
 from linklayer import plain
 from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, SCHEMES
 from linklayer.slacp import wire
+from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
-from linklayer.slacp.words import describe
 from telemetry.pcapng import Direction, PcapngWriter
 from tests.tshark import DISSECTOR, Row, needs_tshark, rows, tshark
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from tcpip.segment import Segment
 from testbed.model.run import simulate
-from testbed.results import Summary
+from testbed.results.summary import Summary
 from testbed.running import run_once
-from testbed.scenario import Scenario
+from testbed.scenario.schema import Scenario
 from tests.testbed.samples import scenario
 
 

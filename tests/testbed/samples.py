@@ -3,9 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-from testbed.results import FlowSummary, LinkSummary, Summary
-from testbed.scenario import Scenario
-from testbed.scenario_file import validate
+from testbed.results.summary import FlowSummary, LinkSummary, Summary
+from testbed.scenario.file import validate
+from testbed.scenario.schema import Scenario
 
 
 def scenario(**changes: Any) -> Scenario:

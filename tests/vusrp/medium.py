@@ -12,7 +12,7 @@ import numpy as np
 from cffi import FFI
 from numpy.typing import NDArray
 
-from channel.profiles import Tap
+from channel.delay_profiles import Tap
 
 ROOT = File(__file__).resolve().parents[2]
 Samples = NDArray[np.complex64]

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from channel.profiles import Kind, Tap
+from channel.delay_profiles import Kind, Tap
 from flowgraphs.air import Air, AirError, Link
 from flowgraphs.series import write_series
 from tests.vusrp.conftest import LEAD, Lab

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from channel.profiles import Kind, Tap, profile
+from channel.delay_profiles import Kind, Tap, profile
 from tests.vusrp.medium import Medium, Source
 from tests.vusrp.statistics import bessel_j0, ks_bound, ks_distance, mean_bound
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from channel.profiles import Kind, Tap
+from channel.delay_profiles import Kind, Tap
 from flowgraphs.air import Air
 from tests.vusrp.conftest import Lab
 from tests.vusrp.radio import Message

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from channel.profiles import Kind, Tap, profile
+from channel.delay_profiles import Kind, Tap, profile
 from flowgraphs.series import Series, SeriesError, read_series, write_gains, write_series
 from tests.vusrp.medium import KEEP_TAP_POWERS, Medium, Samples
 from tests.vusrp.statistics import SIGMAS, ks_bound, ks_distance

@@ -1,0 +1,156 @@
+"""Starting runs on behalf of the dashboard: one order at a time, one run per scheme, side by side.
+
+Read first: `dashboard/control.py`, whose `Lab` this is. A run started here ends as its scenario says, by its controls,
+or with the lab.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from dashboard.control import ControlError, Offer, Order
+from flowgraphs.air import LIBRARY
+from hosts.errors import HostError
+from hosts.network import check_machine
+from linklayer.schemes import SCHEMES
+from testbed.live.run import Onlookers, Progress
+from testbed.live.steering import Steering
+from testbed.results.observers import Audience
+from testbed.results.store import RunFolder
+from testbed.running import check_tier, run_once
+from testbed.scenario.file import ScenarioError, load
+from testbed.scenario.schema import Scenario
+
+#: those of the page's that need no device arguments
+_TIERS = ("vusrp", "emulated")
+_SECONDS = (2.0, 24 * 3600.0)
+#: how long a run may take to end when it is told to
+_END_S = 30.0
+
+
+class Lab:
+    """Runs the scenarios in a folder, keeps the runs below `runs` and lets `audience` see them.
+
+    `complain` is called with one line when a run ends in an error. Ends its runs when it is left.
+    """
+
+    def __init__(self, scenarios: Path, runs: Path, audience: Audience, complain: Callable[[str], None]) -> None:
+        self._scenarios = scenarios
+        self._runs = runs
+        self._audience = audience
+        self._complain = complain
+        self._lock = threading.Lock()
+        self._closing = False
+        self._unreadable: set[Path] = set()
+        self._threads: list[threading.Thread] = []
+        self._steerings: list[Steering] = []
+
+    # -- for the dashboard -----------------------------------------------------------------------------------
+
+    def offers(self) -> Sequence[Offer]:
+        """Return what can be started: every scenario that can be read."""
+        tiers = _TIERS if LIBRARY.exists() else _TIERS[1:]
+        offers = []
+        for path in sorted(self._scenarios.glob("*.yaml")):
+            try:
+                scenario = load(path)
+            except ScenarioError as error:
+                if path not in self._unreadable:
+                    self._unreadable.add(path)
+                    self._complain(str(error))
+                continue
+            own_first = tuple(sorted(tiers, key=lambda tier, own=scenario.tier: tier != own))
+            offers.append(Offer(path.stem, scenario.description, own_first, tuple(SCHEMES)))
+        return offers
+
+    def why_not(self) -> str:
+        """Return why nothing can be started now, or an empty string."""
+        if any(thread.is_alive() for thread in self._threads):
+            return "a run is going on: stop it first"
+        try:
+            check_machine()
+        except HostError as error:
+            return str(error)
+        return ""
+
+    def start(self, order: Order, settings: Sequence[str] = ()) -> None:
+        """Start the runs, their scenario changed by `settings` (`KEY=VALUE`). Raises ControlError in one line."""
+        with self._lock:
+            why_not = "the dashboard is closing" if self._closing else self.why_not()
+            if why_not:
+                raise ControlError(f"nothing can be started: {why_not}")
+            scenarios = [self._scenario(order, scheme, settings) for scheme in order.schemes]
+            self._steerings = []
+            self._threads = [
+                threading.Thread(target=self._run, args=(scenario,), name=f"run {scenario.link.scheme}")
+                for scenario in scenarios
+            ]
+            for thread in self._threads:
+                thread.start()
+
+    def _scenario(self, order: Order, scheme: str, changes: Sequence[str]) -> Scenario:
+        """Return the scenario of one run. Raises ControlError."""
+        path = self._scenarios / f"{order.scenario}.yaml"
+        if path not in self._scenarios.glob("*.yaml"):
+            raise ControlError(f"there is no scenario of the name {order.scenario!r}")
+        if order.tier not in _TIERS:
+            raise ControlError(f"tier is {order.tier!r}: must be one of {', '.join(_TIERS)}")
+        if not _SECONDS[0] <= order.seconds <= _SECONDS[1]:
+            raise ControlError(f"{order.seconds:g} seconds: must be {_SECONDS[0]:g} to {_SECONDS[1]:g}")
+        try:
+            settings = (f"link.scheme={scheme}", *_lasting(load(path), order.seconds), *changes)
+            scenario = load(path, settings, tier=order.tier, seed=order.seed)
+            check_tier(scenario)
+        except RuntimeError as error:
+            raise ControlError(str(error)) from None
+        return scenario
+
+    # -- the runs --------------------------------------------------------------------------------------------
+
+    def _run(self, scenario: Scenario) -> None:
+        try:
+            run_once(scenario, self._runs, _silent, self._join)
+        except (RuntimeError, ValueError, OSError) as error:
+            self._complain(" ".join(str(error).split()))
+
+    def _join(self, scenario: Scenario, folder: RunFolder) -> Onlookers:
+        """Let the audience see a run, and keep a hand on it."""
+        onlookers = self._audience(scenario, folder)
+        if onlookers.steering is not None:
+            with self._lock:
+                self._steerings.append(onlookers.steering)
+                if self._closing:
+                    onlookers.steering.stop()
+        return onlookers
+
+    def close(self) -> None:
+        """End the runs and wait for them."""
+        with self._lock:
+            self._closing = True
+            for steering in self._steerings:
+                steering.stop()
+        for thread in self._threads:
+            thread.join(_END_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _lasting(scenario: Scenario, seconds: float) -> list[str]:
+    """The settings that let a scenario's workloads last so long; transfers by size end when they are complete."""
+    settings: list[str] = [f"limit_s={seconds + 60}"]
+    for index, work in enumerate(scenario.workloads):
+        if getattr(work, "duration_s", None) is not None:
+            settings.append(f"workloads.{index}.duration_s={max(seconds - work.start_s, 1)}")
+    return settings
+
+
+def _silent(progress: Progress) -> None:
+    """Show nothing: the page does."""

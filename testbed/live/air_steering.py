@@ -1,0 +1,45 @@
+"""The controls of a link whose stations are programs of their own: the air between them, where it is a virtual one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dashboard.control import Control, ControlError, Value
+from flowgraphs.air import Air
+from testbed.live.steering import Steering
+from testbed.live.wiring import Shape
+from testbed.scenario.schema import SIDES, Scenario
+
+_OURS = ("snr_db", "fading", "doppler_hz")
+_WHY_NOT = "the stations are programs of their own: start them anew"
+
+
+class AirSteering:
+    """Controls of the air `name` between ST and BAS, which run `scenario`; `dashboard.control.Controls`.
+
+    Raises AirError when there is no such air.
+    """
+
+    def __init__(self, name: str, scenario: Scenario) -> None:
+        self._steering = Steering(scenario.model_copy(update={"tier": "vusrp"}))
+        self._shape = Shape(Air.open(name), scenario.radio)
+
+    def describe(self) -> Sequence[Control]:
+        """Return all controls with their present values."""
+        return [
+            control if control.name in _OURS else replace(control, why_not=control.why_not or _WHY_NOT)
+            for control in self._steering.describe()
+        ]
+
+    def set(self, name: str, value: Value) -> None:
+        """Change one control. Raises ControlError in one line."""
+        control = next((c for c in self.describe() if c.name == name), None)
+        if control is not None and control.why_not:
+            raise ControlError(f"{control.label} cannot be changed: {control.why_not}")
+        self._steering.set(name, value)
+        for change in self._steering.take():
+            for side in SIDES:
+                self._shape.apply(side, change.scenario.channel.direction(side))
+
+    def stop(self) -> None:
+        """Raise ControlError: nobody here can end other programs."""
+        raise ControlError("this run cannot be stopped from here: " + _WHY_NOT)

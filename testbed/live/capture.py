@@ -1,0 +1,136 @@
+"""What a station's antenna sends and hears, into `air-st.pcapng` or `air-bas.pcapng` of the run's folder.
+
+Read first: docs/capture.md. The writer is `telemetry/pcapng.py`; the words are the link scheme's.
+
+Rules: a frame sent is stamped when its last bit leaves the transmitter, its fate in the modelled medium known by then;
+a frame heard when the station takes it. So times go up, and nothing waits for anything. What the MAC buffer refused
+was never on the air: it is the drop count of the next frame sent. Each frame is of the scheme that was in use when it
+was sent or heard.
+"""
+
+import time
+from collections import deque
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from channel.errors import Fate, Verdict
+from channel.hop import Arrival
+from linklayer.link import Scheme
+from telemetry.pcapng import Direction, PcapngWriter
+from testbed.live.hop_radio import HopRadio
+from testbed.scenario.schema import STATIONS, Side, other
+
+#: who transmits on a side
+
+
+def capture_path(folder: Path, side: Side) -> Path:
+    """Where the station that transmits on `side` puts its capture."""
+    return folder / f"air-{STATIONS[side]}.pcapng"
+
+
+class CapturedRadio:
+    """The radio of the station that transmits on `side`, all its frames written down; a context manager.
+
+    For the station it takes the radio's place. Raises CaptureError.
+    """
+
+    def __init__(self, radio: HopRadio, folder: Path, side: Side, scheme: Scheme) -> None:
+        self._radio = radio
+        self._out, self._back = side, other(side)
+        self._scheme = scheme
+        self._writer = PcapngWriter(capture_path(folder, side), application="fadelab")
+        #: from CLOCK_MONOTONIC to Unix time
+        self._unix_ns = time.time_ns() - time.monotonic_ns()
+        self._now = time.monotonic_ns()
+        #: the writer's interfaces: one per scheme
+        self._interfaces: dict[str, int] = {}
+        #: the schemes of the frames in the MAC buffer
+        self._held: deque[Scheme] = deque()
+        #: frames refused since the last one that left
+        self._refused = 0
+        self._interface(scheme)
+        radio.hop.watch(self._leaving)
+
+    def switch(self, scheme: Scheme) -> None:
+        """Take what is sent and heard from now on for frames of another scheme."""
+        self._scheme = scheme
+
+    def fileno(self) -> int:
+        """Return the radio's descriptor."""
+        return self._radio.fileno()
+
+    def has_room(self) -> bool:
+        """Whether the radio has."""
+        return self._radio.has_room()
+
+    def send(self, frame: bytes, now: int) -> bool:
+        """Hand one frame to the radio."""
+        taken = self._radio.send(frame, now)
+        if taken:
+            self._held.append(self._scheme)
+        else:
+            self._refused += 1
+        return taken
+
+    def receive(self) -> bytes | None:
+        """Return the next frame the radio has heard, written down."""
+        frame = self._radio.receive()
+        if frame is not None:
+            found = self._scheme.describe(frame)
+            self._writer.packet(
+                self._interface(self._scheme),
+                self._unix_ns + self._now,
+                frame,
+                direction=Direction.INBOUND,
+                comment=f"{self._back}: {found.words}",
+                crc_error=not found.intact,
+            )
+        return frame
+
+    def next_deadline(self) -> int | None:
+        """Return the radio's."""
+        return self._radio.next_deadline()
+
+    def handle_deadline(self, now: int) -> None:
+        """Let the radio do what is due."""
+        self._now = now
+        self._radio.handle_deadline(now)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+
+    def _leaving(self, arrival: Arrival[bytes]) -> None:
+        scheme = self._held.popleft()
+        self._writer.packet(
+            self._interface(scheme),
+            self._unix_ns + arrival.sent_at,
+            arrival.frame,
+            direction=Direction.OUTBOUND,
+            comment=f"{self._out}: {scheme.describe(arrival.frame).words}{_fate(arrival.verdict)}",
+            dropped=self._refused,
+        )
+        self._refused = 0
+
+    def _interface(self, scheme: Scheme) -> int:
+        if scheme.name not in self._interfaces:
+            self._interfaces[scheme.name] = self._writer.interface(
+                scheme.link_type,
+                name=scheme.name,
+                description=f"radio of {STATIONS[self._out].upper()}: sends {self._out}, hears {self._back}",
+            )
+        return self._interfaces[scheme.name]
+
+
+def _fate(verdict: Verdict) -> str:
+    if verdict.fate is Fate.ERASED:
+        return "; erased by the channel"
+    if verdict.fate is Fate.DAMAGED:
+        bits = len(verdict.bit_errors)
+        return f"; damaged by the channel: {bits} bit{'' if bits == 1 else 's'}"
+    return ""

@@ -1,0 +1,60 @@
+"""The radio of the `emulated` tier: a channel model in real time, and a socket to the other station."""
+
+import socket
+from collections.abc import Callable
+
+from channel.hop import Arrival, Hop
+from testbed.live.hop_radio import HopRadio
+
+#: how soon to try again when the other station's socket is full
+_RETRY_NS = 1_000_000
+
+
+class EmulatedRadio(HopRadio):
+    """Carries frames to the peer at the other end of `peer`, a SEQPACKET socket."""
+
+    def __init__(
+        self,
+        hop: Hop[bytes],
+        peer: socket.socket,
+        *,
+        max_frame_bytes: int,
+        late_bound_ns: int,
+        judged: Callable[[Arrival[bytes]], None] | None = None,
+    ) -> None:
+        super().__init__(hop, max_frame_bytes=max_frame_bytes, late_bound_ns=late_bound_ns, judged=judged)
+        self._peer = peer
+        self._peer.setblocking(False)
+        self._retry_at: int | None = None
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when a frame has come."""
+        return self._peer.fileno()
+
+    def receive(self) -> bytes | None:
+        """Return the next frame that has arrived, or None."""
+        try:
+            # an empty read is the end of the other station; the run's owner deals with that
+            return self._peer.recv(65536) or None
+        except (BlockingIOError, ConnectionResetError):
+            return None
+
+    def next_deadline(self) -> int | None:
+        """When a frame is due, or the transmitter is free for the next."""
+        return self.hop.next_deadline() if self._retry_at is None else self._retry_at
+
+    def _carry(self, now: int) -> None:
+        waiting = self._waiting
+        if self._retry_at is not None and now < self._retry_at:
+            return
+        self._retry_at = None
+        try:
+            while waiting:
+                self._peer.send(waiting[0])
+                waiting.popleft()
+        except BlockingIOError:
+            # the other station does not keep up: its frames wait, and the run hears of it
+            self._note(self._late_bound_ns + 1)
+            self._retry_at = now + _RETRY_NS
+        except (BrokenPipeError, ConnectionResetError):
+            waiting.clear()

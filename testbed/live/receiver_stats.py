@@ -1,0 +1,95 @@
+"""What a station's receiver makes of the other station's frames: counts, the channel trace, and the PHY's figures.
+
+Rules: a missed frame is known by the gap in the sequence numbers of those around it, so the last ones of a run may go
+unnoticed; in the trace it stands between the two. Times are those of the sample stream, laid against the wall clock by
+the frame that was delivered soonest after its end.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from statistics import fmean
+
+from channel.replay import Outcome
+from flowgraphs.phy import Received, SequenceGaps
+from telemetry.records import PhyRecord
+from testbed.results.frame_trace import FrameTrace
+
+
+class Hearing:
+    """Takes every frame that was heard on `link`; `trace` gets a row for each, and for each one missed.
+
+    `clock` is CLOCK_MONOTONIC in ns.
+    """
+
+    def __init__(
+        self,
+        link: str,
+        rate_sps: float,
+        trace: FrameTrace | None,
+        clock: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._link = link
+        self._ns_per_sample = 1e9 / rate_sps
+        self._trace = trace
+        self._clock = clock
+        self._gaps = SequenceGaps()
+        #: when the stream's first sample was received
+        self._stream_at: int | None = None
+        #: end and size of the frame before
+        self._last: tuple[int, int] | None = None
+        #: frames heard since the last record
+        self._fresh: list[Received] = []
+        self._fresh_missed = 0
+        #: frames with a good header and a damaged payload, and frames of which nothing was heard
+        self.corrupted = 0
+        self.missed = 0
+
+    def handle_frame(self, received: Received) -> None:
+        """Take a frame as it comes from the radio."""
+        missed = self._gaps.handle(received.sequence)
+        self._fresh.append(received)
+        self._fresh_missed += missed
+        self.missed += missed
+        self.corrupted += not received.crc_ok
+        if self._trace is not None:
+            self._write(self._trace, received, missed)
+
+    def begin(self, epoch: int) -> None:
+        """Take the run's time 0, from which the trace counts."""
+        if self._trace is not None:
+            self._trace.begin(epoch)
+
+    def take_record(self, time_ns: int) -> PhyRecord:
+        """Return the figures since the last record."""
+        fresh, self._fresh = self._fresh, []
+        missed, self._fresh_missed = self._fresh_missed, 0
+        sent = len(fresh) + missed
+        return PhyRecord(
+            time_ns=time_ns,
+            link=self._link,
+            snr_db=_mean(received.snr_db for received in fresh),
+            evm_db=_mean(received.evm_db for received in fresh),
+            cfo_hz=_mean(received.cfo_hz for received in fresh),
+            mode=fresh[-1].mode if fresh else None,
+            per=(missed + sum(not received.crc_ok for received in fresh)) / sent if sent else None,
+        )
+
+    def _write(self, trace: FrameTrace, received: Received, missed: int) -> None:
+        stream_at = self._clock() - round((received.sample + received.nsamples) * self._ns_per_sample)
+        if self._stream_at is None or stream_at < self._stream_at:
+            self._stream_at = stream_at
+        started_at = self._stream_at + round(received.sample * self._ns_per_sample)
+        if self._last is not None:
+            last_at, nbytes = self._last
+            # the stream's place on the clock may have moved a little
+            started_at = max(started_at, last_at)
+            for number in range(missed):
+                trace.write(last_at + (started_at - last_at) * (number + 1) // (missed + 1), nbytes, Outcome.MISSED)
+        outcome = Outcome.OK if received.crc_ok else Outcome.PAYLOAD
+        trace.write(started_at, len(received.payload), outcome, received.snr_db, received.cfo_hz)
+        self._last = started_at, len(received.payload)
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None

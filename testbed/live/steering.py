@@ -1,0 +1,207 @@
+"""The controls of a live run: what a person may change while it goes on.
+
+A control changes the scenario and nothing else: `set` makes and checks the scenario that is to hold from now on, the
+run takes it with `take` and lets its stations, its air and its hosts become that. Methods may be called from any
+thread.
+
+Rules kept: what is refused changes nothing; a control that this run cannot have is shown with the reason; both
+directions of the link change together.
+"""
+
+import json
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from channel.paper_errors import PAPER_MODELS
+from dashboard.control import Control, ControlError, Value
+from linklayer.schemes import SCHEMES
+from testbed.live.wiring import check_radios
+from testbed.scenario.file import validate
+from testbed.scenario.schema import BernoulliErrors, Scenario
+
+#: profiles that need no further figures, and what a control gives those that do
+_FADING = ("none", "flat", "rician", "epa", "eva", "etu")
+_RICIAN_K_DB = 8.0
+_DOPPLER_HZ = 5.0
+_SNR_DB = (0.0, 40.0)
+_MAX_DOPPLER_HZ = 200.0
+_MAX_PER_PERCENT = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: what holds from now on."""
+
+    name: str
+    #: as JSON
+    value: str
+    scenario: Scenario
+    paused: bool
+
+
+class Steering:
+    """The controls of one run of `scenario`; `dashboard.control.Controls`."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._lock = threading.Lock()
+        self._scenario = scenario
+        self._paused = False
+        self._changes: list[Change] = []
+        self._stopped = threading.Event()
+        fading = scenario.channel.direction("up").fading
+        #: what the fading control gives a profile
+        self._doppler_hz = fading.doppler_hz if fading is not None and fading.doppler_hz else _DOPPLER_HZ
+        self._k_db = fading.k_db if fading is not None and fading.k_db is not None else _RICIAN_K_DB
+        self._setters: dict[str, Callable[[dict[str, Any], Value], None]] = {
+            "snr_db": self._set_snr,
+            "fading": self._set_fading,
+            "doppler_hz": self._set_doppler,
+            "errors": self._set_errors,
+            "per": self._set_per,
+            "slacp": self._set_slacp,
+            "eln": self._set_eln,
+            "paused": self._set_paused,
+        }
+
+    # -- for the dashboard -----------------------------------------------------------------------------------
+
+    def describe(self) -> Sequence[Control]:
+        """Return all controls with their present values."""
+        with self._lock:
+            return self._describe()
+
+    def set(self, name: str, value: Value) -> None:
+        """Change one control. Raises ControlError in one line."""
+        with self._lock:
+            control = next((c for c in self._describe() if c.name == name), None)
+            if control is None:
+                raise ControlError(f"{name} is no control of this run: there are {', '.join(self._setters)}")
+            if control.why_not:
+                raise ControlError(f"{control.label} cannot be changed: {control.why_not}")
+            _check(control, value)
+            before = self._paused, self._doppler_hz
+            try:
+                self._scenario = self._changed(name, value)
+            except RuntimeError as error:
+                self._paused, self._doppler_hz = before
+                raise ControlError(str(error)) from None
+            self._changes.append(Change(name, json.dumps(value), self._scenario, self._paused))
+
+    def stop(self) -> None:
+        """End the run early; its result is kept like any other's."""
+        self._stopped.set()
+
+    # -- for the run -----------------------------------------------------------------------------------------
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the run is to end."""
+        return self._stopped.is_set()
+
+    def take(self) -> list[Change]:
+        """Return the changes since the last call, oldest first."""
+        with self._lock:
+            changes, self._changes = self._changes, []
+            return changes
+
+    # -- the controls ----------------------------------------------------------------------------------------
+
+    def _describe(self) -> list[Control]:
+        direction = self._scenario.channel.direction("up")
+        errors, fading = direction.errors, direction.fading
+        profile = "none" if fading is None else "recorded" if fading.series is not None else fading.profile
+        percent = 100 * errors.per if isinstance(errors, BernoulliErrors) else 0.0
+        no_air = {
+            "vusrp": "",
+            "usrp": "the air is the real one",
+        }.get(self._scenario.tier, f"tier {self._scenario.tier} has no radio; change the errors instead")
+        models = [*PAPER_MODELS, "bernoulli"]
+        return [
+            Control("snr_db", "SNR", "range", direction.snr_db, "dB", *_SNR_DB, 0.5, why_not=no_air),
+            Control("fading", "Fading", "choice", profile, choices=_with(_FADING, profile), why_not=no_air),
+            Control("doppler_hz", "Doppler", "range", self._doppler_hz, "Hz", 0, _MAX_DOPPLER_HZ, 1, why_not=no_air),
+            Control("errors", "Error model", "choice", errors.model, choices=_with(models, errors.model)),
+            Control("per", "Frames lost at random", "range", percent, "%", 0, _MAX_PER_PERCENT, 0.5),
+            Control("slacp", "SLACP", "switch", self._scenario.link.scheme == "slacp", why_not=self._why_no_switch()),
+            Control("eln", "ELN", "switch", self._scenario.link.eln != "none"),
+            Control("paused", "Pause traffic", "switch", self._paused),
+        ]
+
+    def _why_no_switch(self) -> str:
+        """Why the link scheme cannot change; nothing: it can."""
+        scheme = self._scenario.link.scheme
+        if SCHEMES[scheme].split is None:
+            return ""
+        return f"{scheme} splits connections, and those there are cannot be joined again; start a run without it"
+
+    def _changed(self, name: str, value: Value) -> Scenario:
+        """Return the scenario with one control changed."""
+        raw = self._scenario.model_dump(mode="json", exclude_defaults=True)
+        self._setters[name](raw, value)
+        scenario = validate(raw, "control")
+        if name == "slacp":
+            check_radios(scenario)
+        return scenario
+
+    def _set_snr(self, raw: dict[str, Any], value: Value) -> None:
+        _set_both(raw, "snr_db", value)
+
+    def _set_fading(self, raw: dict[str, Any], value: Value) -> None:
+        _set_both(raw, "fading", None if value == "none" else self._fading(str(value)))
+
+    def _set_doppler(self, raw: dict[str, Any], value: Value) -> None:
+        self._doppler_hz = float(value)
+        fading = self._scenario.channel.direction("up").fading
+        if fading is not None and fading.series is None:
+            _set_both(raw, "fading", {**fading.model_dump(mode="json"), "doppler_hz": self._doppler_hz})
+
+    def _fading(self, profile: str) -> dict[str, Any]:
+        fading: dict[str, Any] = {"profile": profile, "doppler_hz": self._doppler_hz}
+        return fading | {"k_db": self._k_db} if profile == "rician" else fading
+
+    def _set_errors(self, raw: dict[str, Any], value: Value) -> None:
+        _set_both(raw, "per", None)
+        _set_both(raw, "errors", {"model": value} | ({"per": 0.05} if value == "bernoulli" else {}))
+
+    def _set_per(self, raw: dict[str, Any], value: Value) -> None:
+        _set_both(raw, "per", None)
+        _set_both(raw, "errors", {"model": "bernoulli", "per": float(value) / 100} if value else {"model": "none"})
+
+    def _set_slacp(self, raw: dict[str, Any], value: Value) -> None:
+        raw.setdefault("link", {})["scheme"] = "slacp" if value else "none"
+
+    def _set_eln(self, raw: dict[str, Any], value: Value) -> None:
+        raw.setdefault("link", {})["eln"] = "ends" if value else "none"
+
+    def _set_paused(self, raw: dict[str, Any], value: Value) -> None:
+        self._paused = bool(value)
+
+
+def _set_both(raw: dict[str, Any], key: str, value: Any) -> None:
+    """Give both directions of the channel the same value; None takes the key away."""
+    channel = raw["channel"]
+    for place in (channel, channel.get("up", {}), channel.get("down", {})):
+        place.pop(key, None)
+    if value is not None:
+        channel[key] = value
+
+
+def _with(choices: Sequence[str], present: str) -> tuple[str, ...]:
+    return (*choices, *(() if present in choices else (present,)))
+
+
+def _check(control: Control, value: Value) -> None:
+    """Raise ControlError unless `value` is one that the control takes."""
+    if control.kind == "switch":
+        wanted, fits = "true or false", isinstance(value, bool)
+    elif control.kind == "choice":
+        wanted, fits = f"one of {', '.join(control.choices)}", value in control.choices
+    else:
+        wanted = f"a number from {control.low:g} to {control.high:g}"
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        fits = number and control.low <= float(value) <= control.high
+    if not fits:
+        raise ControlError(f"{control.label} is {json.dumps(value)}: must be {wanted}")

@@ -1,0 +1,215 @@
+"""The radio of the tiers `vusrp` and `usrp`: frames as IQ samples through a USRP, virtual or real.
+
+Rules: what the scenario models (rate, delay, errors) is applied to a frame before it is transmitted, as on every tier,
+and the radio adds what it does; the time a frame spends on the air counts towards the modelled delay. At most two
+frames are in the radio at a time. A gap in the received samples and samples sent too late count as late events.
+
+Left out: who heard what. A receiver knows of a frame it has missed only by the sequence numbers of the next one.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from gnuradio import gr
+
+from channel.hop import Hop
+from flowgraphs.frontend import RadioSettings
+from flowgraphs.gain import GainControl
+from flowgraphs.phy import Phy, Received
+from flowgraphs.phys import make_phy
+from flowgraphs.transceiver import Transceiver
+from testbed.errors import FadelabError
+from testbed.live.hop_radio import HopRadio
+from testbed.scenario.channel_models import frame_ns
+from testbed.scenario.schema import MAX_RATE_SPS, SIDES, Scenario, Side, other
+
+#: frames between this station and the antenna: one on the air, one behind it
+_IN_RADIO = 2
+#: from handing over a frame to its first sample on the air, as long as the radio is idle
+LEAD_NS = 2_000_000
+_LEVEL_INTERVAL_NS = 50_000_000
+#: the virtual USRP's default, and that of many real ones: their sample rates are whole fractions of it
+_MASTER_CLOCK_HZ = 200_000_000
+
+
+class OnAirRadio(HopRadio):
+    """Carries frames through `transceiver`, which is running.
+
+    `heard(received)` is called for every frame the receiver has decoded, damaged ones included. With `automatic_gain`
+    the receiver's gain follows what is heard (flowgraphs/gain.py).
+    """
+
+    def __init__(
+        self,
+        hop: Hop[bytes],
+        transceiver: Transceiver,
+        *,
+        max_frame_bytes: int,
+        late_bound_ns: int,
+        automatic_gain: bool = False,
+        heard: Callable[[Received], None] = lambda received: None,
+    ) -> None:
+        super().__init__(hop, max_frame_bytes=max_frame_bytes, late_bound_ns=late_bound_ns)
+        self._transceiver = transceiver
+        receiver = transceiver.rx
+        self._gain = GainControl(receiver.gain_db, *receiver.gain_range_db) if automatic_gain else None
+        self._heard = heard
+        #: when the frames in the radio will have left it
+        self._leaves_at: deque[int] = deque()
+        self._now = 0
+        self._level_at = 0
+        self._late_samples = 0
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when a frame has been heard."""
+        return self._transceiver.fileno()
+
+    def has_room(self) -> bool:
+        """Whether the MAC buffer takes a frame of the largest size and none waits for the radio."""
+        return not self._waiting and super().has_room()
+
+    def receive(self) -> bytes | None:
+        """Return the next frame that was heard, damaged or not, or None."""
+        received = self._transceiver.receive()
+        if received is None:
+            return None
+        self._heard(received)
+        if self._gain is not None and received.rssi_db is not None:
+            self._set_gain(self._gain.handle_frame(received.rssi_db, self._now))
+        return received.payload
+
+    def next_deadline(self) -> int | None:
+        """When a frame is due, the radio can take one, or the received level is to be looked at."""
+        at = self._level_at
+        hop_at = self.hop.next_deadline()
+        if hop_at is not None and hop_at < at:
+            at = hop_at
+        if self._waiting and self._leaves_at[0] < at:
+            at = self._leaves_at[0]
+        return at
+
+    def handle_deadline(self, now: int) -> None:
+        """Transmit what is due, and look after the receiver."""
+        self._now = now
+        super().handle_deadline(now)
+        if now >= self._level_at:
+            self._level_at = now + _LEVEL_INTERVAL_NS
+            self._look_after(now)
+
+    def _carry(self, now: int) -> None:
+        leaves_at, waiting = self._leaves_at, self._waiting
+        while leaves_at and leaves_at[0] <= now:
+            leaves_at.popleft()
+        while waiting and len(leaves_at) < _IN_RADIO:
+            frame = waiting.popleft()
+            self._transceiver.send(frame)
+            starts_at = max(leaves_at[-1] if leaves_at else 0, now + LEAD_NS)
+            leaves_at.append(starts_at + self._transceiver.airtime_ns(len(frame)))
+
+    def _look_after(self, now: int) -> None:
+        """Count what the device could not do in time, and keep the receiver's level in range."""
+        counters = self._transceiver.counters()
+        late = counters.overflows + counters.underflows
+        for _ in range(late - self._late_samples):
+            self._note(self._late_bound_ns + 1)
+        self._late_samples = late
+        if self._gain is not None:
+            self._set_gain(self._gain.handle_peak(self._transceiver.peak_dbfs(), now))
+
+    def _set_gain(self, gain_db: float | None) -> None:
+        if gain_db is not None:
+            self._transceiver.rx.set_gain(gain_db)
+
+
+@contextmanager
+def open_transceiver(scenario: Scenario, side: Side, device: str, recording: Path | None) -> Iterator[Transceiver]:
+    """Run the radio of the station that transmits on `side`; with `recording`, keep what it receives there.
+
+    Raises FadelabError, FrontEndError or PhyError in one line.
+    """
+    radio = scenario.radio
+    # else every block says how large its buffers are
+    gr.logging().set_default_level(gr.log_levels.warn)
+    options = radio.phy_options(other(side))
+    phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **options)
+    check_capacity(scenario, phy)
+    settings = RadioSettings(
+        args=device,
+        rate_sps=radio.rate_sps,
+        tx_hz=radio.carrier_hz(side),
+        rx_hz=radio.carrier_hz(other(side)),
+        tx_gain_db=radio.tx_gain_db,
+        rx_gain_db=None if radio.rx_gain_db == "auto" else radio.rx_gain_db,
+    )
+    transceiver = Transceiver(settings, phy, record=recording, phy_options=options)
+    transceiver.start()
+    try:
+        yield transceiver
+    finally:
+        transceiver.close()
+
+
+def check_capacity(scenario: Scenario, phy: Phy) -> None:
+    """Raise FadelabError, which names all that has to change, unless the PHY carries full frames at their rates."""
+    nbytes, rate_sps = scenario.max_frame_bytes, scenario.radio.rate_sps
+    wrong, changes = [], []
+    if nbytes > phy.max_frame_bytes:
+        wrong.append(f"carries frames of {phy.max_frame_bytes} bytes, not {nbytes}")
+        changes.append(f"mtu to {scenario.mtu - (nbytes - phy.max_frame_bytes)}")
+        nbytes = phy.max_frame_bytes
+    slow = {side: short for side in SIDES if (short := _slowness(scenario, side, phy, nbytes)) > 1}
+    if slow:
+        carried_bps = nbytes * 8 * rate_sps / phy.frame_samples(nbytes)
+        rates_bps = {side: scenario.channel.direction(side).rate_bps for side in slow}
+        asked = " and ".join(f"{bps} ({side})" for side, bps in rates_bps.items())
+        wrong.append(
+            f"at {rate_sps / 1e6:g} Msps carries {carried_bps / 1e6:.2f} Mbit/s in frames of {nbytes} bytes, "
+            f"less than channel.rate_bps {asked}"
+        )
+        *others, last = _remedies(scenario, phy, nbytes, slow)
+        changes.append(f"{', '.join(others)} or {last}" if others else last)
+    if wrong:
+        raise FadelabError(f"radio: {phy.describe()} {', and '.join(wrong)}: set {', and '.join(changes)}")
+
+
+def _slowness(scenario: Scenario, side: Side, phy: Phy, nbytes: int) -> float:
+    """By how much a frame's airtime exceeds the time it may take at the direction's rate: more than 1 is too slow."""
+    airtime_ns = phy.frame_samples(nbytes) * 1e9 / scenario.radio.rate_sps
+    return airtime_ns / frame_ns(scenario.channel.direction(side), nbytes)
+
+
+def _remedies(scenario: Scenario, phy: Phy, nbytes: int, slow: Mapping[Side, float]) -> list[str]:
+    """Return each change that alone makes the PHY fast enough for all `slow` directions; the last is always there."""
+    radio, remedies = scenario.radio, []
+    for option, value, denser in phy.denser():
+        if all(_slowness(scenario, side, denser, nbytes) <= 1 for side in slow):
+            remedies.append(f"radio.{option} to {value}")
+            break
+    needed_sps = radio.rate_sps * max(slow.values())
+    rates_sps = [_MASTER_CLOCK_HZ // n for n in range(int(_MASTER_CLOCK_HZ / needed_sps), 0, -1) if _is_round(n)]
+    if rates_sps and rates_sps[0] <= min(MAX_RATE_SPS, abs(radio.up_hz - radio.down_hz)):
+        remedies.append(f"radio.rate_sps to {rates_sps[0]}")
+    rates_bps = {side: scenario.channel.direction(side).rate_bps for side in slow}
+    if len(slow) == len(SIDES) and len(set(rates_bps.values())) == 1:
+        lower = {"channel.rate_bps": _floor(rates_bps["up"] / slow["up"])}
+    else:
+        lower = {f"channel.{side}.rate_bps": _floor(bps / slow[side]) for side, bps in rates_bps.items()}
+    return [*remedies, " and ".join(f"{key} to {bps}" for key, bps in lower.items())]
+
+
+def _is_round(decimation: int) -> bool:
+    """Whether this fraction of the master clock is a whole number of kHz."""
+    return _MASTER_CLOCK_HZ // 1000 % decimation == 0
+
+
+def _floor(bps: float) -> int:
+    """Round down to three digits."""
+    unit = int(10.0 ** max(len(str(int(bps))) - 3, 0))
+    return int(bps // unit) * unit
+
+
+def radio_delay_ns(transceiver: Transceiver, nbytes: int) -> int:
+    """How long a frame takes from here to the other station's link layer, at the least."""
+    return LEAD_NS + transceiver.airtime_ns(nbytes)

@@ -1,0 +1,1 @@
+"""Papers made again: cells, jobs and workers."""

@@ -1,0 +1,403 @@
+"""What people see of a run: progress while it goes on, tables and plots at its end.
+
+Progress goes to stderr, so that stdout holds the result alone.
+"""
+
+import textwrap
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from statistics import fmean, median
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, filterwarnings
+
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn
+from rich.table import Table
+from rich.text import Text
+
+from linklayer.filters.filter import Cause
+from telemetry.parquet import read_records
+from testbed.live.run import Progress as RunProgress
+from testbed.live.run import Show
+from testbed.results.ground_truth import CAUSES
+from testbed.results.rates import RecentRate
+from testbed.results.summary import Summary
+from testbed.scenario.schema import BernoulliErrors, Errors, NamedErrors, Scenario
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Okabe and Ito's colours, told apart by the colour-blind, too
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+
+
+def errors_in_words(errors: Errors) -> str:
+    """An error model for people."""
+    if isinstance(errors, BernoulliErrors):
+        return f"PER {100 * errors.per:g} %"
+    options = errors.model_dump(mode="json", exclude={"model"}, exclude_none=True)
+    return " ".join([f"errors {errors.model}", *(f"{name} {value}" for name, value in options.items())])
+
+
+def medium_in_words(scenario: Scenario) -> str:
+    """The medium of a scenario, in its main direction, for people."""
+    channel = scenario.channel.direction(scenario.workloads[0].direction)
+    words = [rate(channel.rate_bps), f"{channel.delay_ms:g} ms each way"]
+    if not isinstance(channel.errors, NamedErrors) or channel.errors.model != "none":
+        words.append(errors_in_words(channel.errors))
+    if scenario.tier in ("vusrp", "usrp"):
+        radio = scenario.radio
+        mode = radio.encoding if radio.phy == "wifi" else radio.modulation
+        code = "" if radio.phy == "wifi" or radio.fec == "none" else f" {radio.fec}"
+        words.append(f"{radio.phy} {mode}{code} at {radio.rate_sps / 1e6:g} Msps")
+    if scenario.tier == "vusrp":
+        words.append(f"SNR {channel.snr_db:g} dB")
+        if channel.fading is not None:
+            words.append(f"{channel.fading.profile} fading, Doppler {channel.fading.doppler_hz:g} Hz")
+    return ", ".join(words)
+
+
+def rate(bps: float) -> str:
+    """A rate for people."""
+    for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
+        if bps >= size:
+            return f"{bps / size:.2f} {unit}"
+    return f"{bps:.0f} bit/s"
+
+
+#: distance of progress lines where there is no terminal
+_LINE_S = 10.0
+
+
+class _State(ProgressColumn):
+    """Time and rate of one run."""
+
+    def render(self, task: Any) -> Text:
+        return Text(task.fields["state"], style="cyan")
+
+
+@contextmanager
+def progress(labels: Sequence[str]) -> Iterator[list[Show]]:
+    """Show one bar per label; yields what each run is to call."""
+    console = Console(stderr=True)
+    bars = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=30),
+        _State(),
+        console=console,
+        transient=True,
+    )
+    # where nobody watches there is nothing to draw, and no empty line to end the drawing with
+    with bars if console.is_terminal else nullcontext():
+        tasks = [bars.add_task(label, total=None, state="") for label in labels]
+        yield [_Bar(bars, task) for task in tasks]
+
+
+class _Bar:
+    """One run's bar; on no terminal, a line every ten seconds, however fast the run's own clock is."""
+
+    def __init__(self, bars: Progress, task: TaskID) -> None:
+        self._bars, self._task = bars, task
+        self._told_at = monotonic()
+
+    def __call__(self, run: RunProgress) -> None:
+        total, done = _extent(run)
+        state = run.phase
+        if run.phase == "running":
+            state = f"{run.elapsed_s:5.1f} s  {rate(run.goodput_bps):>13}"
+        self._bars.update(self._task, total=total, completed=done, state=state)
+        if not self._bars.console.is_terminal and monotonic() - self._told_at >= _LINE_S:
+            self._told_at = monotonic()
+            label = self._bars.tasks[self._task].description
+            share = f"{100 * done / total:3.0f} %" if total else ""
+            self._bars.console.print(f"{label}: {state} {share}".rstrip())
+
+
+def _extent(run: RunProgress) -> tuple[float | None, float]:
+    """What a full bar stands for, and how much of it there is."""
+    if run.expected_s is not None:
+        return run.expected_s, min(run.elapsed_s, run.expected_s)
+    if run.bytes_expected is not None:
+        return run.bytes_expected, run.bytes_received
+    return None, 0
+
+
+_COLUMNS = ("goodput", "of rate", "time", "PER", "left", "ARQ", "FEC", "TCP", "RTO", "late")
+LEGEND = (
+    "PER: frames lost on the air; left: packets the link did not repair; ARQ, TCP: retransmissions of the link and "
+    "of TCP; FEC: redundancy frames; RTO: timeouts; late: events the machine was late for"
+)
+SPLIT_NOTE = (
+    "Connections are split at the base station, which acknowledges what it has only stored: end-to-end ACK semantics "
+    "are lost. TCP and RTO are those of the hosts."
+)
+
+
+def table(summaries: Sequence[Summary], title: str) -> Table:
+    """The results, a row each, and the medians of a scheme that ran more than once; 80 columns hold it."""
+    grid = Table(
+        title=title,
+        title_style="bold",
+        header_style="bold",
+        caption=LEGEND if all(s.end_to_end_acks for s in summaries) else f"{LEGEND}\n{SPLIT_NOTE}",
+        caption_justify="left",
+        # lines between eleven columns, and blanks on both sides of each, take half of a terminal
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        show_edge=False,
+    )
+    grid.add_column("link")
+    for heading in _COLUMNS:
+        grid.add_column(heading, justify="right", no_wrap=heading != "time")
+    groups: dict[str, list[Summary]] = {}
+    for s in summaries:
+        groups.setdefault(s.scheme, []).append(s)
+    repeated = any(len(group) > 1 for group in groups.values())
+    for s in summaries:
+        link = s.link[s.flows[0].direction]
+        grid.add_row(
+            f"{s.scheme} seed {s.seed}" if repeated else s.scheme,
+            *_speed(s.goodput_bps, s.capacity_bps, s.duration_s, s.finished),
+            f"{100 * link.per:.1f} %",
+            f"{100 * link.residual_per:.2f} %",
+            str(link.retransmissions),
+            str(link.fec_frames),
+            str(s.retransmissions),
+            str(s.timeouts),
+            str(s.late_events) if s.on_time else f"[red]{s.late_events}[/]",
+        )
+    if repeated:
+        grid.add_section()
+        for scheme, group in groups.items():
+            goodput, time = median(s.goodput_bps for s in group), median(s.duration_s for s in group)
+            speed = _speed(goodput, group[0].capacity_bps, time, finished=all(s.finished for s in group))
+            grid.add_row(f"{scheme} median", *speed, *[""] * (len(_COLUMNS) - len(speed)), style="bold")
+    return grid
+
+
+#: in place of the table where a real air takes frames and tells nobody
+TRUTH_UNKNOWN = "Packet filters guessed why segments were missing; nobody knows what the air took, so none is judged."
+
+
+def guesses(summaries: Sequence[Summary]) -> Table | str | None:
+    """How right packet filters were about losses, all runs together; None where there was nothing to guess."""
+    total: dict[str, dict[Cause, Counter[Cause]]] = {}
+    for s in summaries:
+        for name, rows in (s.confusion or {}).items():
+            counts = total.setdefault(name, {truth: Counter() for truth in CAUSES})
+            for truth, row in rows.items():
+                counts[truth].update(row)
+    if not total:
+        return TRUTH_UNKNOWN if any(s.confusion is None for s in summaries) else None
+    grid = Table(
+        title="why segments were missing: who guessed what",
+        title_style="bold",
+        header_style="bold",
+        caption="late: the link had lost nothing that was not guessed before",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1),
+        show_edge=False,
+    )
+    grid.add_column("by")
+    grid.add_column("it was")
+    for cause in CAUSES:
+        grid.add_column(f"guess: {cause}", justify="right")
+    for name, counts in sorted(total.items()):
+        for truth, row in counts.items():
+            if any(row.values()):
+                grid.add_row(name, truth, *(str(row[cause]) for cause in CAUSES))
+    return grid
+
+
+def _speed(goodput_bps: float, capacity_bps: int, duration_s: float, finished: bool) -> tuple[str, str, str]:
+    cut = "" if finished else " (cut)"
+    return rate(goodput_bps), f"{100 * goodput_bps / capacity_bps:.0f} %", f"{duration_s:.1f} s{cut}"
+
+
+def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
+    """What is wrong with these results, a line each; `late` says whether lateness is among it."""
+    lines = []
+    for s in summaries:
+        if late and not s.on_time:
+            lines.append(
+                f"{s.run}: {s.late_events} of {s.events} events were late (worst {s.max_late_ms:.0f} ms): "
+                "this machine did not keep up, the figures are not the channel's"
+            )
+        if not s.intact:
+            lines.append(f"{s.run}: what arrived is not what was sent")
+        if not s.finished:
+            lines.append(f"{s.run}: ended before the transfer did (limit_s, or stopped)")
+        if s.changes:
+            lines.append(f"{s.run}: was changed {s.changes} times while it ran; control.parquet has what and when")
+    return lines
+
+
+def lateness(labels: Sequence[str], summaries: Sequence[Summary]) -> list[str]:
+    """The late events of all these runs in one line; no line where no event was late."""
+    late = [
+        f"{label} {s.late_events} of {s.events} (worst {s.max_late_ms:.0f} ms)"
+        for label, s in zip(labels, summaries, strict=True)
+        if s.late_events
+    ]
+    if not late:
+        return []
+    on_time = all(s.on_time for s in summaries)
+    meaning = "few enough to trust the figures" if on_time else "it did not keep up, the figures are not the channel's"
+    return [f"this machine was late for some events: {', '.join(late)}; {meaning}"]
+
+
+def comparison(bare_bps: float, slacp_bps: float) -> str:
+    """What the goodputs without and with SLACP come to, as a sentence with Rich's markup."""
+    if not bare_bps and not slacp_bps:
+        return "Neither run carried any data."
+    if not bare_bps:
+        return f"Without SLACP no data got across; with SLACP [bold]{rate(slacp_bps)}[/] did."
+    if not slacp_bps:
+        return f"With SLACP no data got across; without it [bold]{rate(bare_bps)}[/] did."
+    ratio = slacp_bps / bare_bps
+    if 0.95 <= ratio < 1.05:
+        return "SLACP carried about as much data in the same time."
+    if ratio < 1:
+        # two digits, however small: never 0.0 times
+        return f"SLACP carried less: [bold]{ratio:.2g} times[/] the data in the same time."
+    return f"SLACP carried [bold]{ratio:.1f} times[/] the data in the same time."
+
+
+# -- plots ---------------------------------------------------------------------------------------------------
+
+
+def pyplot() -> Any:
+    """matplotlib's pyplot, drawing into files."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    # Debian's own matplotlib, which GNU Radio brings along, hides the 3D axes of ours
+    with catch_warnings():
+        filterwarnings("ignore", "Unable to import Axes3D")
+        from matplotlib import pyplot
+    return pyplot
+
+
+def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
+    """Draw goodput, data received, cwnd and losses of some runs over time into one PNG; with radios, SNR and PER."""
+    plt = pyplot()
+    radios = any(read_records(folder, "phy") for _, folder in folders)
+    names = [
+        ("Goodput (1 s mean)", "Mbit/s"),
+        ("Received", "MB"),
+        ("cwnd", "KiB"),
+        ("Lost since the start", "frames or packets"),
+    ]
+    if radios:
+        names += [("SNR of the frames heard", "dB"), ("Frames lost on the air (1 s mean)", "%")]
+    lines = len(names) // 2
+    figure, axes = plt.subplots(lines, 2, figsize=(11, 0.5 + 3 * lines), layout="constrained", sharex=True)
+    goodput, received, cwnd, losses, *phy = axes.flat
+    for colour, (label, folder) in zip(COLOURS, folders, strict=False):
+        _draw_flows(goodput, received, folder, label, colour)
+        _draw_cwnd(cwnd, folder, label, colour)
+        _draw_losses(losses, folder, label, colour)
+        if radios:
+            _draw_phy(phy[0], phy[1], folder, label, colour)
+    for axis, (name, unit) in zip(axes.flat, names, strict=True):
+        axis.set_title(name, loc="left", fontsize=10)
+        axis.set_ylabel(unit)
+        axis.grid(alpha=0.3)
+        if unit != "dB":
+            axis.set_ylim(bottom=0)
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in axes[-1]:
+        axis.set_xlabel("time (s)")
+        axis.set_xlim(left=0)
+    received.legend(frameon=False)
+    # the colours are the runs', as in the other pictures
+    styles = [losses.plot([], [], color="gray", linestyle=style)[0] for _, style, _ in _LOSSES]
+    losses.legend(styles, [meaning for _, _, meaning in _LOSSES], frameon=False, loc="upper left", fontsize=9)
+    figure.suptitle(textwrap.fill(title, 100), fontweight="bold", fontsize=11)
+    figure.savefig(target, dpi=130)
+    plt.close(figure)
+
+
+def _draw_flows(goodput: "Axes", received: "Axes", folder: Path, label: str, colour: str) -> None:
+    times, totals = flow_totals(folder)
+    received.plot(times, [total / 1e6 for total in totals], color=colour, label=label)
+    goodput.plot(*mean_rate(times, totals), color=colour, label=label)
+
+
+def _draw_cwnd(axis: "Axes", folder: Path, label: str, colour: str) -> None:
+    rows = read_records(folder, "tcp")
+    for flow in sorted({row["flow"] for row in rows}):
+        points = [(row["time_ns"] / 1e9, row["cwnd_bytes"] / 1024) for row in rows if row["flow"] == flow]
+        axis.plot(*zip(*points, strict=True), color=colour, label=label, linewidth=1)
+
+
+#: counters of a link's records, how each is drawn, and what it counts. TCP repairs the second and the third: what
+#: queues drop was never on the air, so the two are not to be added up beside the first
+_LOSSES = (
+    ("corruption_losses", ":", "frames lost on the air"),
+    ("residual_losses", "-", "packets the link lost"),
+    ("congestion_losses", "--", "packets dropped by queues"),
+)
+
+
+def _draw_losses(axis: "Axes", folder: Path, label: str, colour: str) -> None:
+    rows = [row for row in read_records(folder, "link") if row["link"] == "up"]
+    times = [row["time_ns"] / 1e9 for row in rows]
+    for counter, style, _ in _LOSSES:
+        axis.plot(times, [row[counter] for row in rows], color=colour, linestyle=style, label=label)
+
+
+def _draw_phy(snr: "Axes", per: "Axes", folder: Path, label: str, colour: str) -> None:
+    rows = [row for row in read_records(folder, "phy") if row["link"] == "up" and row["per"] is not None]
+    times = [row["time_ns"] / 1e9 for row in rows]
+    snr.plot(times, [row["snr_db"] for row in rows], color=colour, label=label, linewidth=1)
+    recent: deque[tuple[float, float]] = deque()
+    shares = []
+    for time, row in zip(times, rows, strict=True):
+        recent.append((time, row["per"]))
+        while recent[0][0] < time - 1:
+            recent.popleft()
+        shares.append(100 * fmean(share for _, share in recent))
+    per.plot(times, shares, color=colour, label=label, linewidth=1)
+
+
+def flow_totals(folder: Path) -> tuple[list[float], list[int]]:
+    """Payload bytes received by all flows of a run over time (s)."""
+    latest: dict[str, int] = {}
+    times, totals = [0.0], [0]
+    for row in read_records(folder, "flow"):
+        latest[row["flow"]] = row["bytes_received"]
+        times.append(row["time_ns"] / 1e9)
+        totals.append(sum(latest.values()))
+    return times, totals
+
+
+def mean_rate(times: list[float], totals: list[int]) -> tuple[list[float], list[float]]:
+    """The rate over the last second (since the start, before that), in Mbit/s: one value per time (s)."""
+    recent = RecentRate()
+    rates = []
+    for time, total in zip(times, totals, strict=True):
+        recent.add(time, total)
+        rates.append(recent.bps / 1e6)
+    return times, rates
+
+
+def terminal_plot(folders: Sequence[tuple[str, Path]], width: int) -> Text:
+    """Data received over time, drawn in characters."""
+    import plotext
+
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.plot_size(min(width, 100), 16)
+    for (label, folder), marker in zip(folders, "ox*", strict=False):
+        times, totals = flow_totals(folder)
+        plotext.plot(times, [total / 1e6 for total in totals], label=label, marker=marker)
+    plotext.xlabel("time (s)")
+    plotext.ylabel("MB received")
+    return Text.from_ansi(plotext.build())

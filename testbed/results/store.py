@@ -1,0 +1,98 @@
+"""The run store: one folder per run, complete enough to repeat the run and to draw everything from.
+
+scenario.yaml   what was run, every default filled in
+manifest.json   command, tier, seed, versions, kernel, start; once it runs, its epoch
+*.parquet       records by measurement (telemetry/records.py), trace-up/-down: the channel traces
+summary.json    the result
+"""
+
+import json
+import os
+import platform
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from testbed.errors import FadelabError
+from testbed.paths import fadelab_version
+from testbed.results.summary import Summary
+from testbed.scenario.schema import Scenario
+
+DEFAULT_RUNS = Path("runs")
+_PACKAGES = ("zfec", "pydantic", "pyarrow", "pyroute2")
+
+
+class RunFolder:
+    """The folder of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._manifest: dict[str, Any] = {}
+
+    @property
+    def name(self) -> str:
+        """The run's id."""
+        return self.path.name
+
+    @classmethod
+    def create(cls, runs: Path, scenario: Scenario) -> "RunFolder":
+        """Make a new folder below `runs`, with the scenario and the manifest in it."""
+        stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+        stem = f"{stamp}-{run_stem(scenario)}"
+        for suffix in ("", *(f"-{n}" for n in range(2, 1000))):
+            path = runs / (stem + suffix)
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise FadelabError(f"{path}: cannot be made: {error.strerror}; choose another --out") from None
+            folder = cls(path)
+            folder._begin(scenario)
+            return folder
+        raise FadelabError(f"{runs / stem}: a thousand runs in one second")
+
+    def _begin(self, scenario: Scenario) -> None:
+        values = scenario.model_dump(mode="json", exclude_none=True)
+        (self.path / "scenario.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
+        self._manifest = manifest(scenario)
+        self._write("manifest.json", self._manifest)
+
+    def began(self, epoch: datetime) -> None:
+        """Keep the wall-clock time from which the records count."""
+        self._write("manifest.json", {**self._manifest, "epoch": epoch.isoformat(timespec="milliseconds")})
+
+    def finish(self, summary: Summary) -> None:
+        """Keep the result."""
+        self._write("summary.json", asdict(summary))
+
+    def _write(self, name: str, values: dict[str, Any]) -> None:
+        (self.path / name).write_text(json.dumps(values, indent=2) + "\n")
+
+
+def run_stem(scenario: Scenario) -> str:
+    """Return what a run is called, but for when it was made."""
+    return f"{scenario.name}-{scenario.tier}-{scenario.link.scheme}-s{scenario.seed}"
+
+
+def manifest(scenario: Scenario) -> dict[str, Any]:
+    """What identifies a run beyond its scenario: the command, the seed and every version that may matter."""
+    return {
+        "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
+        "scenario": scenario.name,
+        "tier": scenario.tier,
+        "seed": scenario.seed,
+        "started": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "versions": {
+            "fadelab": fadelab_version(),
+            "python": platform.python_version(),
+            "kernel": platform.release(),
+            **{name: version(name) for name in _PACKAGES},
+        },
+        "cpus": os.cpu_count(),
+    }

@@ -1,0 +1,330 @@
+"""What a run has shown: flows, links, and one summary.
+
+`Summary` is what `--json` prints and `summary.json` keeps. Rates are bit/s of: application payload at the receiver
+(`goodput_bps`), all frame bytes sent on the link (`throughput_bps`), the medium (`capacity_bps`), each over
+`duration_s` and in the direction of the scenario's first workload.
+
+docs/runs.md defines every field.
+"""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from hosts.split_counters import SplitCounters
+from hosts.workloads import Bulk, OnOffUdp, Short, Workload
+from linklayer.schemes import SCHEMES
+from telemetry.records import LinkRecord
+from testbed.results.ground_truth import Confusion
+from testbed.scenario.schema import SIDES, Scenario, Side, other
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSummary:
+    """One flow: a TCP connection, a series of short ones, or a UDP flow."""
+
+    flow: str
+    kind: str
+    direction: str
+    #: payload bytes the receiver had when the flow's time was up or the transfer complete
+    bytes: int
+    #: from the first SYN to the end of the transfer, or the flow's set duration; short ones: without the gaps
+    duration_s: float
+    #: when that was, after the run's start
+    start_s: float
+    end_s: float
+    goodput_bps: float
+    #: whether the transfer came to its end (a flow with a duration: whether it ran that long)
+    finished: bool
+    #: what arrived is what was sent (SHA-256, and byte by byte; in virtual time, as much); None for UDP, whose packets
+    #: may be lost
+    intact: bool | None
+    retransmits: int = 0
+    timeouts: int = 0
+    #: payload the sender's TCP has sent, retransmissions included; 0 where its kernel does not tell
+    bytes_sent: int = 0
+    #: short transfers: each one's time
+    transfer_s: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSummary:
+    """One direction of the link, whole run; counters as in telemetry's LinkRecord."""
+
+    throughput_bps: float
+    frames: int
+    packets: int
+    retransmissions: int
+    fec_frames: int
+    fec_repairs: int
+    residual_losses: int
+    congestion_losses: int
+    corruption_losses: int
+    #: share of frames the medium took
+    per: float
+    #: share of the link's packets that never came out at the far side
+    residual_per: float
+    #: by packet filters of the station that sends here: ACKs marked with ELN, and dupacks that TCP was spared
+    eln_marks: int = 0
+    suppressed_dupacks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The result of one run."""
+
+    run: str
+    scenario: str
+    tier: str
+    scheme: str
+    tcp: str
+    seed: int
+    duration_s: float
+    goodput_bps: float
+    throughput_bps: float
+    capacity_bps: int
+    #: of TCP, all flows
+    retransmissions: int
+    timeouts: int
+    #: events later than the scenario's bound, of all events, and the worst
+    late_events: int
+    events: int
+    max_late_ms: float
+    #: whether the clock was kept: late events within the scenario's fraction
+    on_time: bool
+    #: how often a person changed the run while it went on; above 0 its scenario does not tell all
+    changes: int
+    finished: bool
+    intact: bool
+    #: whether what TCP has acknowledged to a sender has reached its receiver's host; not where connections are split
+    end_to_end_acks: bool = True
+    flows: tuple[FlowSummary, ...] = ()
+    link: Mapping[str, LinkSummary] = field(default_factory=dict)
+    #: of the base station, where connections are split
+    split: SplitCounters | None = None
+    #: how often packet filters guessed right why segments were missing (ground_truth.py); None where nobody knows
+    confusion: Confusion | None = field(default_factory=dict)
+    folder: str | None = None
+
+
+#: what an agent reports about one end of one connection (docs/hosts.md)
+EndReport = Mapping[str, Any]
+
+
+def summarize(
+    scenario: Scenario,
+    *,
+    run: str,
+    folder: str | None,
+    reports: Sequence[EndReport],
+    finals: Mapping[Side, Mapping[str, Any]],
+    sent_bits: Mapping[Side, Sequence[tuple[float, float]]],
+    until_s: float,
+    changes: int,
+    split: SplitCounters | None = None,
+    confusion: Confusion | None = MappingProxyType({}),
+) -> Summary:
+    """Join all that was said in a run that went on until `until_s`.
+
+    `finals` are the stations' last words by the side they transmit on, `sent_bits` what they had sent over time (s),
+    `split` is what a base station counted that splits connections, `confusion` of whom guessed what.
+    """
+    workloads = scenario.make_workloads()
+    by_flow: dict[str, list[EndReport]] = {flow: [] for work in workloads for flow in work.ports().values()}
+    for report in reports:
+        by_flow[report["flow"]].append(report)
+    flows = tuple(
+        summarize_flow(work, flow, by_flow[flow], until_s) for work in workloads for flow in work.ports().values()
+    )
+    main: Side = workloads[0].direction
+    mains = [flow for flow in flows if flow.direction == main]
+    start_s, end_s = min(flow.start_s for flow in mains), max(flow.end_s for flow in mains)
+    duration_s = end_s - start_s
+    events = sum(final["events"] for final in finals.values())
+    late = sum(final["late_events"] for final in finals.values())
+    return Summary(
+        run=run,
+        scenario=scenario.name,
+        tier=scenario.tier,
+        scheme=scenario.link.scheme,
+        tcp=scenario.tcps,
+        seed=scenario.seed,
+        duration_s=duration_s,
+        goodput_bps=sum(flow.bytes for flow in mains) * 8 / duration_s if duration_s else 0.0,
+        throughput_bps=rise(sent_bits[main], start_s, end_s) / duration_s if duration_s else 0.0,
+        capacity_bps=scenario.channel.direction(main).rate_bps,
+        retransmissions=sum(flow.retransmits for flow in flows),
+        timeouts=sum(flow.timeouts for flow in flows),
+        late_events=late,
+        events=events,
+        max_late_ms=max(final["max_ns"] for final in finals.values()) / 1e6,
+        on_time=late <= scenario.timing.late_fraction * events,
+        changes=changes,
+        finished=all(flow.finished for flow in flows),
+        intact=all(flow.intact is not False for flow in flows),
+        end_to_end_acks=SCHEMES[scenario.link.scheme].split is None,
+        flows=flows,
+        link={side: summarize_link(finals[side], finals[other(side)], until_s) for side in SIDES},
+        split=split,
+        confusion=None if confusion is None else {name: confusion[name] for name in sorted(confusion)},
+        folder=folder,
+    )
+
+
+def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s: float) -> FlowSummary:
+    """Join what both ends of one flow reported; a flow cut short counts what had arrived by `until_s`."""
+    senders = sorted((r for r in reports if r["role"] == "sender"), key=_index)
+    receivers = sorted((r for r in reports if r["role"] == "receiver"), key=_index)
+    retransmits = sum(r.get("retransmits", 0) for r in senders)
+    timeouts = sum(r.get("timeouts", 0) for r in senders)
+    bytes_sent = sum(r.get("bytes_sent", 0) for r in senders)
+    received = sum(r["bytes"] for r in receivers)
+
+    if isinstance(work, OnOffUdp):
+        finished = bool(senders) and senders[0]["complete"]
+        return _flow(work, flow, received, _span(work, work.duration_s, until_s), finished, None)
+
+    intact = all(r["intact"] for r in receivers)
+    times = tuple((s["finished_ns"] - s["started_ns"]) / 1e9 for s in senders if s["complete"])
+    if isinstance(work, Bulk) and work.duration_s is not None:
+        ran_out = work.bytes is not None and bool(times) and times[0] < work.duration_s
+        if not ran_out:
+            received = receivers[0].get("bytes_at_duration", received) if receivers else 0
+            finished = until_s >= work.start_s + work.duration_s
+            span = _span(work, work.duration_s, until_s)
+            return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, bytes_sent)
+
+    count = work.count if isinstance(work, Short) else 1
+    finished = len(times) == count
+    span, duration_s = _span(work, None, until_s), None
+    if finished:
+        span, duration_s = (senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9), sum(times)
+        # complete and not merely unspoilt: both ends saw the same stream
+        intact = intact and [_stream(s) for s in senders] == [_stream(r) for r in receivers]
+    transfers = times if isinstance(work, Short) else ()
+    return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, bytes_sent, transfers, duration_s)
+
+
+def _span(work: Workload, duration_s: float | None, until_s: float) -> tuple[float, float]:
+    """When a flow that was to last `duration_s` started and ended, in a run that went on until `until_s`."""
+    end_s = until_s if duration_s is None else min(work.start_s + duration_s, until_s)
+    return float(work.start_s), float(max(end_s, work.start_s))
+
+
+def _flow(
+    work: Workload,
+    flow: str,
+    received: int,
+    span: tuple[float, float],
+    finished: bool,
+    intact: bool | None,
+    retransmits: int = 0,
+    timeouts: int = 0,
+    bytes_sent: int = 0,
+    transfer_s: tuple[float, ...] = (),
+    duration_s: float | None = None,
+) -> FlowSummary:
+    if duration_s is None:
+        duration_s = span[1] - span[0]
+    goodput_bps = received * 8 / duration_s if duration_s > 0 else 0.0
+    return FlowSummary(
+        flow,
+        work.kind,
+        work.direction,
+        received,
+        duration_s,
+        *span,
+        goodput_bps,
+        finished,
+        intact,
+        retransmits,
+        timeouts,
+        bytes_sent,
+        transfer_s,
+    )
+
+
+def summarize_link(sender: Mapping[str, Any], receiver: Mapping[str, Any], duration_s: float) -> LinkSummary:
+    """Join what the two stations of one direction counted."""
+    frames, packets = sender["frames"], sender["packets"]
+    corrupted = sender["corruption_losses"] + receiver["unheard"]
+    return LinkSummary(
+        throughput_bps=sender["frame_bytes"] * 8 / duration_s if duration_s > 0 else 0.0,
+        frames=frames,
+        packets=packets,
+        retransmissions=sender["retransmissions"],
+        fec_frames=sender["fec_frames"],
+        fec_repairs=receiver["fec_repairs"],
+        residual_losses=residual_losses(sender, receiver),
+        congestion_losses=sender["congestion_losses"],
+        corruption_losses=corrupted,
+        per=corrupted / frames if frames else 0.0,
+        residual_per=max(0.0, 1 - (receiver["delivered"] - sender.get("repeats", 0)) / packets) if packets else 0.0,
+        eln_marks=sender["eln_marks"],
+        suppressed_dupacks=sender["suppressed_dupacks"],
+    )
+
+
+def link_record(side: str, body: Mapping[str, Any]) -> LinkRecord:
+    """The record of what one station says of the direction it sends on, with nothing known of the far side."""
+    repairs = SCHEMES[body["scheme"]].repairs
+    return LinkRecord(
+        time_ns=body["time_ns"],
+        link=side,
+        scheme=body["scheme"],
+        established=body["established"],
+        throughput_bps=body["throughput_bps"],
+        goodput_bps=body["goodput_bps"],
+        packets=body["packets"],
+        frames=body["frames"],
+        retransmissions=body["retransmissions"],
+        fec_frames=body["fec_frames"],
+        fec_repairs=None,
+        # what a repairing scheme gave up, it knows; what was lost without one, the far side would
+        residual_losses=body["residual_losses"] if repairs else None,
+        eln_marks=body["eln_marks"],
+        queue_bytes=body["queue_bytes"],
+        congestion_losses=body["congestion_losses"],
+        corruption_losses=None,
+    )
+
+
+def joined_record(side: str, body: Mapping[str, Any], far: Mapping[str, Any]) -> LinkRecord:
+    """The record of one direction, by what its sending station and, as far as it was heard, the far one say."""
+    return replace(
+        link_record(side, body),
+        fec_repairs=far.get("fec_repairs", 0),
+        residual_losses=residual_losses(body, far),
+        corruption_losses=body["corruption_losses"] + far.get("unheard", 0),
+    )
+
+
+def residual_losses(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> int:
+    """Packets of one direction lost for good, as far as its two stations have counted."""
+    given_up: int = sender["residual_losses"] + sender["unrepaired_taken"] + receiver.get("unrepaired_unheard", 0)
+    return given_up
+
+
+def rise(points: Sequence[tuple[float, float]], start: float, end: float) -> float:
+    """How much a counter grew between two times, from its `points` (time, value), which are in order."""
+    return _value_at(points, end) - _value_at(points, start)
+
+
+def _value_at(points: Sequence[tuple[float, float]], time: float) -> float:
+    after = bisect_left(points, time, key=lambda point: point[0])
+    if after == 0 or after == len(points):
+        return points[min(after, len(points) - 1)][1]
+    (t0, v0), (t1, v1) = points[after - 1], points[after]
+    return v0 + (v1 - v0) * (time - t0) / (t1 - t0)
+
+
+def _stream(report: EndReport) -> str | int:
+    """What one end says of the octets that passed: their hash or, where octets have no content, how many."""
+    stream: str | int = report.get("sha256", report["bytes"])
+    return stream
+
+
+def _index(report: EndReport) -> int:
+    return int(report["index"])

@@ -1,0 +1,1 @@
+"""Scenarios: the schema, the file, and what its parts become."""

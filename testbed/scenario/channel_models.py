@@ -1,0 +1,139 @@
+"""The modelled medium of a scenario: channel models put together from the scenario's numbers.
+
+Every generator is seeded by the run's seed and the direction's name, so the two directions draw apart and a run can
+be repeated.
+"""
+
+from random import Random
+from typing import Any
+
+from channel.capacity import Capacity, ConstantRate
+from channel.dama import SIGNALLING_NS, TIMEOUT_NS, Rbdc, Superframe, Vbdc
+from channel.delay import ExcessDelay
+from channel.errors import (
+    Bernoulli,
+    ErrorModel,
+    ExponentialBitErrors,
+    FixedBursts,
+    GilbertElliott,
+    UniformOnOff,
+)
+from channel.framing import Framing, aal5, aal5_llc, raw
+from channel.hop import Hop
+from channel.paper_errors import named
+from channel.replay import TraceReplay
+from testbed.scenario.schema import (
+    MS,
+    BernoulliErrors,
+    BitErrors,
+    BurstErrors,
+    Direction,
+    Errors,
+    GilbertElliottErrors,
+    NamedErrors,
+    Side,
+    UniformErrors,
+)
+
+_FRAMINGS: dict[str, Framing] = {"raw": raw, "aal5": aal5, "aal5-llc": aal5_llc}
+
+
+def make_rng(seed: int, *names: str) -> Random:
+    """Return the generator for one purpose of one run: same seed and names, same numbers."""
+    return Random(f"{seed}/{'/'.join(names)}")
+
+
+def make_hop(direction: Direction, side: Side, seed: int, mac_buffer_bytes: int) -> Hop[Any]:
+    """Return the hop for one direction of the medium. Raises ValueError (TraceError) in one line."""
+    rng = make_rng(seed, "channel", side)
+    excess = direction.excess_delay
+    return Hop(
+        capacity=_capacity(direction, rng),
+        framing=_FRAMINGS[direction.framing],
+        errors=make_errors(direction.errors, rng),
+        propagation_ns=round(direction.delay_ms * MS),
+        buffer_bytes=mac_buffer_bytes,
+        excess_delay=None if excess is None else ExcessDelay(excess.probability, round(excess.hold_ms * MS), rng),
+    )
+
+
+def make_errors(errors: Errors, rng: Random) -> ErrorModel:
+    """Return the error model a scenario describes. Raises ValueError (TraceError) in one line."""
+    if isinstance(errors, NamedErrors):
+        return named(errors.model, rng)
+    if isinstance(errors, BernoulliErrors):
+        return Bernoulli(errors.per, rng)
+    if isinstance(errors, BitErrors):
+        return ExponentialBitErrors(errors.mean_spacing_bytes, rng)
+    if isinstance(errors, BurstErrors):
+        return FixedBursts(errors.burst_frames, errors.mean_spacing_bytes, rng)
+    if isinstance(errors, UniformErrors):
+        return UniformOnOff(_span(errors.good_ms), _span(errors.bad_ms), rng)
+    if isinstance(errors, GilbertElliottErrors):
+        return GilbertElliott(
+            round(errors.good_ms * MS),
+            round(errors.bad_ms * MS),
+            rng,
+            good_per=errors.good_per,
+            bad_per=errors.bad_per,
+        )
+    # pyarrow behind it: not for runs without a trace
+    from channel.trace import read_trace
+
+    return TraceReplay(read_trace(errors.path), by=errors.by, loop=errors.loop)
+
+
+def check_medium(direction: Direction, side: Side) -> None:
+    """Raise ValueError (TraceError) in one line when `make_hop` would."""
+    make_hop(direction, side, 0, 1)
+
+
+def buffer_bytes(direction: Direction, frame_bytes: int, ip_queue_bytes: int, flow_control: bool) -> int:
+    """Return the size of the MAC buffer for frames of up to `frame_bytes`.
+
+    With flow control it holds two frames or 4 ms of the rate, so that the transmitter never runs dry and
+    retransmissions need not wait; without, it is the only queue there is.
+    """
+    paced = direction.mac_buffer_bytes or max(2 * frame_bytes, direction.rate_bps // 8 * 4 // 1000)
+    if flow_control:
+        return paced
+    return direction.bare_buffer_bytes or ip_queue_bytes + paced
+
+
+def frame_ms(direction: Direction, frame_bytes: int) -> float:
+    """How long a frame takes to send."""
+    return frame_ns(direction, frame_bytes) / MS
+
+
+def frame_ns(direction: Direction, frame_bytes: int) -> int:
+    """How long a frame takes to send, in whole nanoseconds."""
+    return _FRAMINGS[direction.framing](frame_bytes) * 1_000_000_000 // direction.rate_bps
+
+
+def _capacity(direction: Direction, rng: Random) -> Capacity:
+    assignment = direction.assignment
+    if assignment.kind == "cra":
+        return ConstantRate(direction.rate_bps)
+    superframe = None if assignment.superframe_ms is None else Superframe(round(assignment.superframe_ms * MS))
+    signalling_ns = _ns(assignment.signalling_ms, SIGNALLING_NS)
+    if assignment.kind == "rbdc":
+        timeout_ns = _ns(assignment.timeout_ms, TIMEOUT_NS)
+        drain_ns = _ns(assignment.drain_ms, timeout_ns)
+        return Rbdc(
+            direction.rate_bps,
+            superframe=superframe,
+            signalling_ns=signalling_ns,
+            timeout_ns=timeout_ns,
+            drain_ns=drain_ns,
+        )
+    shortest, longest = assignment.wait_ms or (0, 0)
+    wait_ns = (round(shortest * MS), round(longest * MS))
+    return Vbdc(direction.rate_bps, rng, superframe=superframe, signalling_ns=signalling_ns, wait_ns=wait_ns)
+
+
+def _ns(value_ms: float | None, default_ns: int) -> int:
+    return default_ns if value_ms is None else round(value_ms * MS)
+
+
+def _span(ms: tuple[float, float]) -> tuple[int, int]:
+    return round(ms[0] * MS), round(ms[1] * MS)

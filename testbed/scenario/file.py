@@ -1,0 +1,191 @@
+"""Reading scenarios: a YAML file, `--set key=value`, and one line about what is wrong and where."""
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+from pydantic import ValidationError
+
+from testbed.errors import FadelabError
+from testbed.scenario import schema
+from testbed.scenario.channel_models import check_medium
+from testbed.scenario.schema import SIDES, DirectionError, Scenario
+
+
+class ScenarioError(FadelabError):
+    """A scenario that cannot be run as it stands."""
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML 1.1 takes 2e6 for a string; here it is a number."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
+def _parse(text: str) -> Any:
+    return yaml.load(text, _Loader)
+
+
+def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario:
+    """Return the scenario in `path`, changed by `key=value` settings and by `overrides` (None: not given).
+
+    Raises ScenarioError with one line: the file, the key, and what to do.
+    """
+    try:
+        raw = _parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        known = sorted(str(p) for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+        hint = f"; there are {', '.join(known)}" if known else ""
+        raise ScenarioError(f"{path}: no such scenario{hint}") from None
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{path}: cannot be read: a scenario is YAML text") from None
+    except yaml.YAMLError as error:
+        raise ScenarioError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(raw, dict):
+        what = "is empty" if raw is None else f"holds one {type(raw).__name__}"
+        raise ScenarioError(f"{path}: {what}: a scenario is a mapping of keys to values")
+    for setting in settings:
+        apply_setting(raw, setting)
+    raw.update({key: value for key, value in overrides.items() if value is not None})
+    return validate(raw, str(path), base=path.parent)
+
+
+def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Scenario:
+    """Return the scenario `raw` describes; `where` names its source in errors.
+
+    With `base`, where relative paths start, the medium is tried, too: a trace must be there and whole.
+    """
+    try:
+        scenario = Scenario.model_validate(raw)
+    except ValidationError as error:
+        raise ScenarioError(f"{where}: {_explain(error)}") from None
+    if base is not None:
+        scenario = Scenario.model_validate(_anchor(raw, base.resolve()))
+        for side in SIDES:
+            try:
+                check_medium(scenario.channel.direction(side), side)
+            except ValueError as error:
+                raise ScenarioError(f"{where}: channel.{side}: {error}") from None
+    return scenario
+
+
+def _anchor(raw: Any, base: Path) -> Any:
+    """Make the path of every trace and series in `raw` absolute."""
+    if isinstance(raw, dict):
+        anchored = {key: _anchor(value, base) for key, value in raw.items()}
+        for key in ("path", "series"):
+            if isinstance(anchored.get(key), str):
+                anchored[key] = str(base / anchored[key])
+        return anchored
+    return raw
+
+
+def apply_setting(raw: dict[str, Any], setting: str) -> None:
+    """Apply one `a.b.0.c=value`; the value is YAML."""
+    key, equals, text = setting.partition("=")
+    if not equals or not key:
+        raise ScenarioError(f"--set {setting}: must be key=value, as in channel.per=0.1")
+    try:
+        value = _parse(text)
+    except yaml.YAMLError:
+        raise ScenarioError(f"--set {setting}: the value is not valid YAML") from None
+    *parents, last = key.split(".")
+    here: Any = raw
+    for parent in parents:
+        if isinstance(here, list):
+            here = _item(here, parent, setting)
+            if not isinstance(here, dict | list):
+                raise ScenarioError(f"--set {setting}: {parent} is {here!r} and has no keys")
+            continue
+        if not isinstance(here.get(parent), dict | list):
+            # a name such as `errors: high` gives way to the mapping that is being set
+            here[parent] = {}
+        here = here[parent]
+    if isinstance(here, list):
+        _item(here, last, setting)
+        here[int(last)] = value
+    else:
+        if last == "model" and here.get(last) != value:
+            # another error model has other keys
+            here.clear()
+        here[last] = value
+
+
+def _item(items: list[Any], index: str, setting: str) -> Any:
+    if not index.isdecimal() or int(index) >= len(items):
+        raise ScenarioError(f"--set {setting}: {index!r} is no index into {len(items)} entries")
+    return items[int(index)]
+
+
+def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
+    """Turn pydantic's first complaint into one line: where, what, what to do; `above` is where its keys stand."""
+    first = error.errors(include_url=False)[0]
+    # a union's tag is part of pydantic's path, not of ours
+    location = [str(part) for i, part in enumerate(first["loc"]) if i == 0 or part not in _TAGS]
+    place = ".".join((*above, *location))
+    kind, message, value = first["type"], first["msg"], first.get("input")
+    if kind == "extra_forbidden":
+        *parents, key = (*above, *location)
+        if key in _KEYS:
+            return f"{place}: is no key here"
+        close = difflib.get_close_matches(key, _keys_below(parents), n=1)
+        return f"{place}: unknown key" + (f" (did you mean {close[0]}?)" if close else "")
+    if kind in ("missing", "union_tag_not_found"):
+        key = "" if kind == "missing" else f".{first['ctx']['discriminator'].strip(_QUOTE)}"
+        return f"{place}{key}: is missing"
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        return f"{place}: must be a mapping of keys to values, not {value!r}"
+    if kind in ("tuple_type", "frozen_set_type"):
+        return f"{place}: must be a list, not {value!r}"
+    if kind == "too_short":
+        return f"{place}: needs {first['ctx']['min_length']} entry at least"
+    if kind == "union_tag_invalid":
+        return f"{place}: {first['ctx']['tag']!r} is unknown: choose from {first['ctx']['expected_tags']}"
+    if kind == "value_error":
+        cause = first["ctx"]["error"]
+        if isinstance(cause, DirectionError):
+            return _explain(cause.cause, (*above, *location, cause.side))
+        message = str(cause)
+        return f"{place}: {message}" if place else message
+    given = f" (it is {value!r})" if isinstance(value, str | int | float | bool) else ""
+    return f"{place}: {message[0].lower()}{message[1:]}{given}"
+
+
+def _keys_below(path: Iterable[str]) -> list[str]:
+    """The keys that may stand at `path` in a scenario, whatever models and kinds are chosen on the way there."""
+    parts: set[type[schema.Part]] = {Scenario}
+    for name in path:
+        if name in SIDES:
+            parts = {schema.Direction}
+        elif not name.isdecimal():
+            fields = [part.model_fields[name] for part in parts if name in part.model_fields]
+            parts = {inner for field in fields for inner in _parts_in(field.annotation)}
+    return sorted({name for part in parts for name in part.model_fields})
+
+
+def _parts_in(annotation: Any) -> Iterator[type[schema.Part]]:
+    if isinstance(annotation, type) and issubclass(annotation, schema.Part):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _parts_in(inner)
+
+
+_QUOTE = "'"
+_PARTS = [part for part in vars(schema).values() if isinstance(part, type) and issubclass(part, schema.Part)]
+_KEYS = sorted({name for part in _PARTS for name in part.model_fields})
+#: the tags of discriminated unions, which stand in pydantic's paths
+_TAGS = {
+    tag
+    for part in _PARTS
+    for name in ("model", "kind")
+    if name in part.model_fields
+    for tag in get_args(part.model_fields[name].annotation)
+}

@@ -1,0 +1,132 @@
+"""What the demo says and how it ends, whatever the machine does; the runs are made up."""
+
+import threading
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.cli import app, machine_capacity
+from testbed.cli import run as commands
+from testbed.cli.machine_capacity import Room
+from testbed.results.summary import Summary
+from testbed.scenario.schema import Scenario
+from tests.testbed.samples import summary
+
+IDLE = Room(free=8.0, claimable=8.0)
+LATE: dict[str, Any] = {"late_events": 34, "events": 2891, "max_late_ms": 44.4, "on_time": False}
+
+
+class Lab:
+    """Runs nothing; `results` are by scheme."""
+
+    def __init__(self, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.out = out
+        self.room = IDLE
+        self.results: dict[str, dict[str, Any]] = {"none": {}, "slacp": {}}
+        self.scenarios: list[Scenario] = []
+        self.most_at_once = 0
+        self._running = 0
+        self._lock = threading.Lock()
+        self._met = threading.Barrier(2)
+        monkeypatch.setenv("COLUMNS", "80")
+        monkeypatch.setattr(commands, "check_tier", lambda scenario: None)
+        monkeypatch.setattr(commands, "run_once", self._run_once)
+        monkeypatch.setattr(machine_capacity, "look", lambda: self.room)
+        monkeypatch.setattr(machine_capacity, "slowness", lambda: 1.0)
+
+    def demo(self, *args: str) -> int:
+        return app.main(["demo", "--out", str(self.out), *args])
+
+    def _run_once(self, scenario: Scenario, *_: object) -> Summary:
+        with self._lock:
+            self.scenarios.append(scenario)
+            self._running += 1
+            self.most_at_once = max(self.most_at_once, self._running)
+        if self.room is IDLE:
+            self._met.wait(10)
+        folder = self.out / scenario.link.scheme
+        folder.mkdir(parents=True)
+        with self._lock:
+            self._running -= 1
+        return replace(summary(scheme=scenario.link.scheme, folder=str(folder)), **self.results[scenario.link.scheme])
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    return Lab(tmp_path / "runs", monkeypatch)
+
+
+@pytest.mark.parametrize("late", [("none",), ("slacp",), ("none", "slacp")])
+def test_a_late_demo_is_one_line_of_warning_and_status_0(
+    late: tuple[str, ...], lab: Lab, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for scheme in late:
+        lab.results[scheme] = LATE
+    assert lab.demo() == 0
+    shown = capsys.readouterr()
+    assert "demo.png" in shown.out
+    assert shown.err.count("\n") == 1
+    assert shown.err.startswith("warning: this machine was late for some events: ")
+    assert shown.err.count("34 of 2891") == len(late)
+
+
+def test_a_demo_on_time_warns_of_nothing(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lab.demo("--allow-late") == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_other_warnings_have_their_own_lines(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.results["slacp"] = {**LATE, "intact": False}
+    assert lab.demo() == 0
+    late, spoilt = capsys.readouterr().err.splitlines()
+    assert "late" in late
+    assert "not what was sent" in spoilt
+
+
+def test_with_room_for_both_the_links_run_side_by_side(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lab.demo() == 0
+    assert lab.most_at_once == 2
+    assert "after the other" not in capsys.readouterr().out
+
+
+def test_with_room_for_one_they_run_one_after_the_other(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.room = Room(free=1.0, claimable=1.9)
+    assert lab.demo() == 0
+    assert lab.most_at_once == 1
+    out = capsys.readouterr().out
+    assert "One run after the other: 2 links at once take 3.0 cores, and 1.0 are free." in out
+    assert {scenario.radio.rate_sps for scenario in lab.scenarios} == {2.5e6}
+
+
+def test_with_less_they_run_at_a_lower_rate_and_it_is_said(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.room = Room(free=0.9, claimable=0.95)
+    assert lab.demo("--seconds", "4") == 0
+    assert lab.most_at_once == 1
+    out = " ".join(capsys.readouterr().out.split())
+    assert "One run after the other at 1/4 of its rates" in out
+    assert "500.00 kbit/s, 25 ms each way, ofdm qpsk at 0.625 Msps" in out
+    assert "the same 4 s without and with SLACP, tier vusrp, at 1/4 of its rates" in out
+    # what a folder stores
+    for scenario in lab.scenarios:
+        assert (scenario.channel.rate_bps, scenario.radio.rate_sps) == (500_000, 625_000)
+        assert scenario.description.endswith(", at 1/4 of these rates")
+
+
+@pytest.mark.parametrize("setting", ["radio.rate_sps=5e6", "channel.up.rate_bps=1e6"])
+def test_a_rate_that_is_asked_for_stays(setting: str, lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.room = Room(free=0.2, claimable=0.2)
+    assert lab.demo("--set", setting) == 0
+    assert "it may be late" in " ".join(capsys.readouterr().out.split())
+    asked = commands.load(commands.DEMO_SCENARIOS["vusrp"], (setting,))
+    for scenario in lab.scenarios:
+        assert (scenario.channel, scenario.radio) == (asked.channel, asked.radio)
+
+
+def test_one_pair_of_real_radios_is_never_shared(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+    lab.room = Room(free=64.0, claimable=60.0)
+    assert lab.demo("--tier", "usrp", "--device", "a", "--device", "b") == 0
+    assert lab.most_at_once == 1
+    assert commands._plan(lab.scenarios[0])[0] == machine_capacity.Plan(1, Fraction(1))

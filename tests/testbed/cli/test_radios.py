@@ -1,0 +1,562 @@
+"""The command line around radios: airs, environment, recordings, one station, runs that cannot be."""
+
+import json
+import os
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from channel.replay import Outcome
+from channel.trace import read_trace
+from flowgraphs.air import Air
+from flowgraphs.frontend import Receiver
+from flowgraphs.levels import path_gain_db
+from flowgraphs.phys import make_phy
+from flowgraphs.recording import write
+from flowgraphs.transceiver import Transceiver
+from hosts import network
+from hosts.namespaces import run_in
+from testbed.cli import app
+from testbed.cli.run import device_settings
+from testbed.errors import FadelabError
+from testbed.running import unused
+from tests.hosts.harness import needs_network
+from tests.radios import CARRIER_HZ, RATE_SPS, air_name, needs_vusrp, on, quiet_air
+from tests.testbed.live_runs import ROOT, complaint, fadelab, finish, start, wait_for
+from tests.testbed.samples import scenario
+
+pytestmark = [pytest.mark.realtime, pytest.mark.light]
+
+LOSSY = "scenarios/lossy-link.yaml"
+Capture = pytest.CaptureFixture[str]
+
+
+def refused(capfd: Capture, *args: str | Path) -> str:
+    """The one line with which a command is, in this process."""
+    status = app.main([str(arg) for arg in args])
+    shown = capfd.readouterr()
+    return complaint((status, shown.out, shown.err))
+
+
+def done(capfd: Capture, *args: str | Path) -> str:
+    """What a command that went well has printed."""
+    status = app.main([str(arg) for arg in args])
+    shown = capfd.readouterr()
+    assert (status, shown.err) == (0, "")
+    return shown.out
+
+
+# -- airs ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kept() -> Iterator[str]:
+    """The name of an air that stays, made by `air create`."""
+    name = air_name()
+    assert app.main(["air", "create", name, "--seed", "4"]) == 0
+    yield name
+    Air.remove(name)
+
+
+@needs_vusrp
+def test_an_air_is_made_changed_and_removed(kept: str, capfd: Capture) -> None:
+    settings = ("gain_db=-71.5", "delay_ns=2000", "cfo_hz=-150", "fading=eva", "doppler_hz=5", "noise_dbm_hz=-160")
+    assert done(capfd, "air", "set", kept, *settings, "clock_ppm=2.5", "--from", "V1", "--to", "V2") == ""
+    with Air.open(kept) as air:
+        assert (air.clock, air.seed) == ("realtime", 4)
+        link = air.link("V1", "V2")
+        assert (link.gain_db, link.delay_ns, link.cfo_hz, len(link.taps)) == (-71.5, 2000, -150, 9)
+        assert {tap.doppler_hz for tap in link.taps} == {5.0}
+        assert (air.noise_dbm_hz("V2"), air.noise_dbm_hz("V1")) == (-160, -168)
+        assert (air.clock_offset_ppm("V1"), air.clock_offset_ppm("V2")) == (2.5, 0)
+        assert air.link("V2", "V1").gain_db == -60
+        # what is not given stays
+        done(capfd, "air", "set", kept, "gain_db=-80", "fading=none", "--from", "V1", "--to", "V2")
+        link = air.link("V1", "V2")
+        assert (link.gain_db, link.delay_ns, link.cfo_hz, link.taps) == (-80, 2000, -150, ())
+    # made again it is the same one, as long as nothing else is asked for
+    assert done(capfd, "air", "create", kept) == ""
+    assert done(capfd, "air", "remove", kept) == ""
+    assert kept not in Air.names()
+
+
+@needs_vusrp
+def test_a_list_shows_radios_and_paths(capfd: Capture) -> None:
+    with quiet_air() as air:
+        air.set_link("V1", "V1", gain_db=-33.5, cfo_hz=40)
+        receiver = Receiver(on(air, "V1"))
+        shown = done(capfd, "air", "list").split(f"{air.name}  clock realtime, seed 1", 1)[1]
+        del receiver
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    [radio] = [line for line in lines if line.startswith("V1 ") and str(os.getpid()) in line][:1]
+    assert radio.endswith("2450 MHz -inf dBm/Hz 0 ppm")
+    assert "V1 → V1 -33.5 dB 0 ns 40 Hz one, steady" in lines
+
+
+@needs_vusrp
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("create", "KEPT", "--seed", "5"), "has seed=4, not seed=5"),
+        (("create", "KEPT", "--clock", "lockstep"), "has clock realtime, not lockstep"),
+        (("create", "a/b"), "'a/b' cannot be the name of an air"),
+        (("create", "x" * 32), "cannot be the name of an air: up to 31 letters"),
+        (("create", "KEPT-new", "--clock", "sundial"), "'sundial' is not one of 'realtime', 'lockstep'"),
+        (("create", "KEPT-new", "--seed", "-1"), "-1 is not in the range x>=0"),
+        (("create", "KEPT-new", "--seed", "4294967296"), "must lie between 0 and 4294967295"),
+        (("remove", "KEPT-not"), "there is no air 'KEPT-not'"),
+        (("remove", "a/b"), "'a/b' cannot be the name of an air"),
+        (("set", "KEPT-not", "gain_db=-80"), "there is no air 'KEPT-not'"),
+        (("set", "KEPT"), "Missing argument 'KEY=VALUE...'"),
+        (("set", "KEPT", "gain_db"), "gain_db: must be KEY=VALUE, as in gain_db=-80"),
+        (("set", "KEPT", "gain_db="), "gain_db=: must be KEY=VALUE"),
+        (("set", "KEPT", "gain=-80"), "gain: unknown; there are gain_db, delay_ns, cfo_hz"),
+        (("set", "KEPT", "gain_db=low"), "gain_db=low: must be a number"),
+        (("set", "KEPT", "gain_db=nan"), "gain_db must be a finite number"),
+        (("set", "KEPT", "cfo_hz=inf"), "cfo_hz must be a finite number"),
+        (("set", "KEPT", "doppler_hz=5"), "doppler_hz belongs to a profile: add fading=NAME"),
+        (("set", "KEPT", "fading=none", "k_db=5"), "k_db belongs to a profile: add fading=NAME"),
+        (("set", "KEPT", "fading=evening"), "there is no profile 'evening'; known are flat"),
+        (("set", "KEPT", "fading=eva", "doppler_hz=-1"), "doppler_hz is -1.0"),
+        (("set", "KEPT", "fading=tdl-a"), "profile tdl-a needs delay_spread_ns"),
+        (("set", "KEPT", "series=/no/such/file"), "/no/such/file: No such file or directory"),
+        (("set", "KEPT", "interference=/no/such/file"), "/no/such/file: no such recording"),
+        (("set", "KEPT", "level_dbm=-50"), "level_dbm belongs to a recording: add interference=RECORDING"),
+        (("set", "KEPT", "gain_db=-80", "--from", "V 1"), "'V 1' cannot be a serial number"),
+        (("set", "KEPT", "gain_db=-80", "--to", "V1:7"), "port 'V1:7': its channel must be 0 or 1"),
+        # what is good does not take effect when what comes after it is not
+        (("set", "KEPT", "gain_db=-80", "noise_dbm_hz=3"), "noise density must be at most 0 dBm/Hz"),
+        (("set", "KEPT", "gain_db=-80", "clock_ppm=9999"), "within 1000 ppm"),
+        (("set", "KEPT", "fading=epa", "delay_ns=-1"), "delay_ns"),
+        (("set", "KEPT", "noise_dbm_hz=-150", "clock_ppm=nan"), "within 1000 ppm"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_bad_input_is_one_line_and_changes_nothing(
+    kept: str, args: tuple[str, ...], message: str, capfd: Capture
+) -> None:
+    with Air.open(kept) as air:
+
+        def state() -> tuple[Any, ...]:
+            return air.link("V1:0", "V2:0"), air.noise_dbm_hz("V2:0"), air.clock_offset_ppm("V1")
+
+        before = state()
+        args = tuple(arg.replace("KEPT", kept) for arg in args)
+        assert message.replace("KEPT", kept) in refused(capfd, "air", *args)
+        assert state() == before
+    ours = [name for name in Air.names() if name.startswith((kept, "x" * 31, f"trial-{os.getpid()}"))]
+    assert ours == [kept]
+
+
+# -- clean ---------------------------------------------------------------------------------------------------
+
+
+@needs_vusrp
+def test_clean_removes_what_dead_programs_left_and_a_dry_run_does_not(
+    kept: str, capfd: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used, dead = air_name(), air_name()
+    code = f"from flowgraphs.air import Air; air = Air.create({dead!r}); print('up', flush=True); input()"
+    owner = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert owner.stdin is not None
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == b"up\n"
+    owner.send_signal(signal.SIGKILL)
+    owner.wait()
+    owner.stdin.close()
+    owner.stdout.close()
+    ours = {kept, used, dead}
+    monkeypatch.setattr(network, "leftovers", list)
+    monkeypatch.setattr(network, "clean", list)
+    names = Air.names
+    monkeypatch.setattr(Air, "names", lambda: [name for name in names() if name in ours])
+    with Air.create(used):
+        assert set(Air.names()) == ours
+        assert done(capfd, "clean", "--dry-run") == f"would remove air {dead}: nobody uses it\n"
+        assert set(Air.names()) == ours
+        assert done(capfd, "clean") == f"removed air {dead}: nobody uses it\n"
+        assert set(Air.names()) == {kept, used}
+        assert done(capfd, "clean") == "nothing to clean\n"
+
+
+# -- environment ---------------------------------------------------------------------------------------------
+
+
+@needs_vusrp
+def test_with_env_any_uhd_program_finds_virtual_radios() -> None:
+    if shutil.which("uhd_find_devices") is None:
+        pytest.skip("uhd_find_devices (uhd-host) is not installed")
+    shell = f"""
+        eval "$({shlex.quote(sys.executable)} -m testbed env)"
+        echo "$GRC_BLOCKS_PATH"
+        uhd_find_devices --args type=vusrp
+    """
+    clear = {key: value for key, value in os.environ.items() if key not in ("UHD_MODULE_PATH", "PYTHONPATH")}
+    ran = subprocess.run(
+        ["bash", "-c", shell], cwd=ROOT, env={**clear, "GRC_BLOCKS_PATH": "/of/others"}, capture_output=True, text=True
+    )
+    assert ran.returncode == 0, ran.stderr
+    # what there was before stays
+    assert ran.stdout.splitlines()[0] == f"{ROOT}/flowgraphs/grc:/of/others"
+    assert "type: vusrp" in ran.stdout
+
+
+def test_env_sets_paths_that_need_quotes(monkeypatch: pytest.MonkeyPatch, capfd: Capture) -> None:
+    monkeypatch.setenv("FADELAB_ROOT", "/home/o'brien/my lab")
+    exports = done(capfd, "env")
+    script = f'unset UHD_MODULE_PATH; {exports}\nprintf %s "$UHD_MODULE_PATH"'
+    ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "/home/o'brien/my lab/.build/vusrp/uhd"
+
+
+# -- record and replay ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def short(tmp_path: Path) -> Path:
+    """A recording in which nothing is to be heard."""
+    write(
+        tmp_path / "short",
+        np.zeros(5000, np.complex64),
+        rate_sps=RATE_SPS,
+        frequency_hz=CARRIER_HZ,
+        started=datetime(2026, 1, 2, tzinfo=UTC),
+        hardware="none",
+    )
+    return tmp_path / "short"
+
+
+@needs_vusrp
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--freq", "2.4e9", "--rate", "1e9"), "has no sample rate of 1000000000, the nearest is "),
+        (("--freq", "2.4e9", "--rate", "nan"), "has no sample rate of nan"),
+        (("--freq", "7e9"), "cannot be tuned to 7000 MHz: choose from 0 to 6080 MHz"),
+        (("--freq", "nan"), "cannot be tuned to nan MHz"),
+        (("--freq", "2.4e9", "--gain", "61"), "has no gain of 61 dB: choose from 0 to 60"),
+        (("--freq", "2.4e9", "--seconds", "0"), "0.0 is not in the range x>=0.001"),
+        (("--freq", "2.4e9", "--seconds", "nan"), "nan is not a finite number"),
+        (("--freq", "2.4e9", "--seconds", "inf"), "inf is not a finite number"),
+        (("--freq", "high"), "'high' is not a valid float"),
+        ((), "Missing option '--freq'"),
+        (("--freq", "2.4e9", "--device", "type=nonesuch"), "no USRP answers to 'type=nonesuch'"),
+        (("--freq", "2.4e9", "--device", "type=vusrp,serial=V 1"), "'V 1' cannot be a serial number"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_recorded_is_one_line(
+    args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
+) -> None:
+    device = f"type=vusrp,air={air_name()},serial=V1"
+    assert message in refused(capfd, "record", tmp_path / "lab", "--device", device, *args)
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_vusrp
+def test_a_place_that_cannot_be_recorded_to_is_one_line(tmp_path: Path, capfd: Capture) -> None:
+    device = f"type=vusrp,air={air_name()},serial=V1"
+    said = refused(capfd, "record", tmp_path / "no" / "lab", "--device", device, "--freq", "2.4e9", "--seconds", "0.1")
+    assert said == f"fadelab: {tmp_path}/no/lab.sigmf-data: No such file or directory; choose another place\n"
+
+
+@needs_vusrp
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--set", "modulation"), "--set modulation: must be KEY=VALUE"),
+        (("--set", "modulation=qam7"), "PHY ofdm: modulation is 'qam7': choose from bpsk, qpsk"),
+        (("--set", "modulation=["), "--set modulation=[: the value is not valid YAML"),
+        (("--set", "colour=red"), "PHY ofdm has no option 'colour': choose from modulation, fec"),
+        (("--set", "rate_sps=1"), "--set rate_sps=1: the recording says its own rate"),
+        (("--phy", "morse"), "'morse' is not one of 'ofdm', 'wifi'"),
+        (("--trace", "/no/such/folder/lab.parquet"), "/no/such/folder/lab.parquet: "),
+        (("--freq", "2.4e9"), "--freq is for transmitting: add --device"),
+        (("--gain", "0"), "--gain is for transmitting: add --device"),
+        (("--device", "type=nonesuch"), "no USRP answers to 'type=nonesuch'"),
+        (("--device", "DEVICE", "--freq", "7e9"), "cannot be tuned to 7000 MHz"),
+        (("--device", "DEVICE", "--gain", "99"), "has no gain of 99 dB"),
+        (("--device", "DEVICE", "--json"), "--json is for decoding: drop --device"),
+        (("--device", "DEVICE", "--phy", "ofdm"), "--phy is for decoding: drop --device"),
+        (("--device", "DEVICE", "--set", "modulation=qpsk"), "--set is for decoding: drop --device"),
+        (("--device", "DEVICE", "--trace", "x.parquet"), "--trace is for decoding: drop --device"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_cannot_be_replayed_is_one_line(short: Path, args: tuple[str, ...], message: str, capfd: Capture) -> None:
+    device = f"type=vusrp,air={air_name()},serial=V1"
+    assert message in refused(capfd, "replay", short, *(arg.replace("DEVICE", device) for arg in args))
+
+
+def test_a_recording_that_is_not_there_is_one_line(tmp_path: Path, capfd: Capture) -> None:
+    assert refused(capfd, "replay", tmp_path / "lab") == (
+        f"fadelab: {tmp_path}/lab: no such recording; check the path\n"
+    )
+
+
+@needs_vusrp
+def test_frames_are_recorded_decoded_transmitted_and_recorded_again(tmp_path: Path, capfd: Capture) -> None:
+    phy = make_phy("ofdm", rate_sps=RATE_SPS)
+    payloads = [bytes([number]) * 200 for number in range(25)]
+    gain_db = path_gain_db(30, rate_sps=RATE_SPS, tx_gain_db=30, rms=phy.rms)
+
+    def record(air: Air, name: str, seconds: float) -> "subprocess.Popen[str]":
+        device = on(air, "B").args
+        setup = ("--freq", CARRIER_HZ, "--rate", RATE_SPS, "--seconds", seconds)
+        return start("record", tmp_path / name, "--device", device, *setup)
+
+    with Air.create(air_name(), seed=1) as air:
+        air.set_link("A", "B", gain_db=gain_db)
+        transceiver = Transceiver(on(air, "A", tx_hz=CARRIER_HZ, rx_hz=CARRIER_HZ + 5e6), phy)
+        transceiver.start()
+        try:
+            recorder = record(air, "lab", 1.0)
+            while recorder.poll() is None:
+                wait_for(lambda: recorder.poll() is not None or any(device.serial == "B" for device in air.devices()))
+                for payload in payloads:
+                    transceiver.send(payload)
+                # one round of frames after the other, until the recording has ended
+                wait_for(frames_sent_by(transceiver))
+            status, out, err = finish(recorder)
+        finally:
+            transceiver.close()
+    assert status == 0, err
+    capfd.readouterr()
+    assert out == f"{tmp_path}/lab.sigmf-meta  1.000 s at 1 Msps\n"
+
+    frames = decoded(capfd, tmp_path / "lab")
+    assert len(frames) >= len(payloads)
+    assert all(frame["crc_ok"] and bytes.fromhex(frame["payload"]) in payloads for frame in frames)
+    assert done(capfd, "replay", tmp_path / "lab", "--trace", tmp_path / "lab.parquet") == (
+        f"ofdm qpsk: {len(frames)} frames heard, 0 of them damaged, 0 missed\n"
+    )
+    trace = read_trace(tmp_path / "lab.parquet")
+    assert trace.outcome == [Outcome.OK] * len(frames)
+    assert trace.time_ns == [round(frame["sample"] * 1e9 / RATE_SPS) for frame in frames]
+
+    # again, on an air whose time waits for the transmitter
+    with quiet_air(clock="lockstep", wait_streams=1) as air:
+        # a noise of its own is in the recording; 20 dB more than the path takes, so that it is heard as it was
+        air.set_link("A", "B", gain_db=-20)
+        recorder = record(air, "again", 1.2)
+        assert done(capfd, "replay", tmp_path / "lab", "--device", on(air, "A").args) == "transmitted 1.000 s\n"
+        status, out, err = finish(recorder)
+    assert status == 0, err
+    again = decoded(capfd, tmp_path / "again")
+    # the end of the first recording may have cut a frame, which ends in silence now. It is whole when it lacks no more
+    # than the receiver lags behind, or what its last symbol does not need.
+    again, cut = again[: len(frames)], again[len(frames) :]
+    assert len(cut) <= 1
+    assert all(not frame["crc_ok"] or bytes.fromhex(frame["payload"]) in payloads for frame in cut)
+    for key in ("payload", "sequence", "crc_ok", "nsamples"):
+        assert [frame[key] for frame in again] == [frame[key] for frame in frames]
+    assert len({frame["sample"] - first["sample"] for frame, first in zip(again, frames, strict=True)}) == 1
+
+
+def frames_sent_by(transceiver: Transceiver) -> Callable[[], bool]:
+    """Whether the device has taken samples since the last look and takes none now."""
+    taken = [transceiver.tx.block.nitems_read(0), 0]
+
+    def idle() -> bool:
+        taken.append(transceiver.tx.block.nitems_read(0))
+        return taken[-1] == taken[-2] > taken[0]
+
+    return idle
+
+
+def decoded(capfd: Capture, recording: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in done(capfd, "replay", recording, "--json").splitlines()]
+
+
+# -- runs that cannot be -------------------------------------------------------------------------------------
+
+
+@needs_vusrp
+@needs_network[1]
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--device", "serial=1"), "--device is given 1 times: name ST's radio, then BAS's"),
+        (("--tier", "usrp"), "tier usrp needs two radios: --device ARGS for ST and --device ARGS for BAS"),
+        (("--tier", "usrp", *2 * ("--device", "serial=1")), "radio: devices are both 'serial=1': name one by serial"),
+        (("--tier", "vusrp", "--device", "serial=1", "--device", "serial=2"), "radio.devices name real USRPs"),
+        (("--tier", "vusrp", "--set", "channel.rate_bps=2e7"), "radio: ofdm qpsk at 2.5 Msps carries 2"),
+        (("--tier", "vusrp", "--set", "radio.fec=turbo"), "PHY ofdm: fec is 'turbo': choose from none, "),
+        (("--tier", "vusrp", "--set", "radio.modulation=am"), "radio.modulation: input should be 'bpsk', 'qpsk'"),
+        (("--tier", "vusrp", "--set", "radio.up_hz=2.401e9"), "up_hz and down_hz are closer than rate_sps"),
+        (("--tier", "vusrp", "--set", "channel.fading=fog"), "there is no profile 'fog'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_run_on_radios_that_cannot_be_is_one_line_and_no_run(
+    args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
+) -> None:
+    assert message in refused(capfd, "run", LOSSY, "--out", tmp_path / "runs", *args)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.net
+@needs_network[1]
+@needs_vusrp
+def test_radios_that_do_not_answer_are_one_line(tmp_path: Path) -> None:
+    devices = ("--device", "type=nonesuch,serial=1", "--device", "type=nonesuch,serial=2")
+    said = complaint(fadelab("run", LOSSY, "--tier", "usrp", *devices, "--out", tmp_path))
+    assert "station " in said
+    assert "no USRP answers to 'type=nonesuch,serial=" in said
+
+
+def test_devices_come_in_pairs() -> None:
+    assert device_settings(()) == ()
+    assert device_settings(("serial=1", "addr=10.0.0.2")) == ('radio.devices=["serial=1", "addr=10.0.0.2"]',)
+    with pytest.raises(FadelabError, match="--device is given 3 times"):
+        device_settings(("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("tier", "changes", "lines"),
+    [
+        ("emulated", {}, []),
+        # every default said, as in a stored scenario
+        ("emulated", {"channel": {"snr_db": 40.0, "cfo_hz": 0.0}}, []),
+        ("emulated", {"channel": {"snr_db": 12}}, ["tier emulated has no use for channel.snr_db: there is no radio"]),
+        (
+            "usrp",
+            {"channel": {"down": {"snr_db": 12, "fading": "eva"}}, "radio": {"devices": ["a", "b"]}},
+            ["tier usrp has no use for channel.snr_db, channel.fading: the air is the real one"],
+        ),
+        (
+            "emulated",
+            {"channel": {"up": {"cfo_hz": 1}}, "radio": {"devices": ["a", "b"]}},
+            ["tier emulated has no use for channel.cfo_hz, radio.devices: there is no radio"],
+        ),
+        ("vusrp", {"channel": {"snr_db": 12, "fading": "eva", "cfo_hz": 3}}, []),
+    ],
+)
+def test_what_a_tier_has_no_use_for_is_said(tier: str, changes: dict[str, Any], lines: list[str]) -> None:
+    assert unused(scenario(tier=tier, **changes)) == lines
+
+
+@pytest.mark.net
+@needs_network[1]
+def test_it_is_a_warning_of_a_run(tmp_path: Path) -> None:
+    small = ("--set", "channel.snr_db=12", "--set", "workloads.0.duration_s=0.3", "--set", "channel.delay_ms=2")
+    status, out, err = fadelab("run", LOSSY, "--json", "--allow-late", "--out", tmp_path, *small)
+    assert status == 0, err
+    assert err.splitlines()[0] == "warning: tier emulated has no use for channel.snr_db: there is no radio"
+    assert json.loads(out)["tier"] == "emulated"
+
+
+# -- one station ---------------------------------------------------------------------------------------------
+
+
+@needs_vusrp
+@needs_network[1]
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--device", "type=nonesuch"), "station: no USRP answers to 'type=nonesuch'"),
+        (("--device", "DEVICE", "--set", "radio.rate_sps=1e5"), "station: radio: ofdm qpsk at 0.1 Msps carries"),
+        (("--device", "DEVICE", "--as", "moon"), "'moon' is not one of 'st', 'bas'"),
+        (("--device", "DEVICE", "--scenario", "/no/such.yaml"), "/no/such.yaml: no such scenario"),
+        (("--device", "DEVICE", "--seconds", "nan"), "nan is not a finite number"),
+        ((), "Missing option '--device'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_station_that_cannot_be_is_one_line(
+    args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
+) -> None:
+    device = f"type=vusrp,air={air_name()},serial=V1"
+    args = tuple(arg.replace("DEVICE", device) for arg in args)
+    assert message in refused(capfd, "station", "--tap", "flx0", "--out", tmp_path, *args)
+
+
+@pytest.mark.net
+@needs_network[1]
+@needs_vusrp
+def test_two_stations_carry_packets_between_their_hosts(tmp_path: Path) -> None:
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare (util-linux)")
+    addresses = {"st": "10.9.0.1", "bas": "10.9.0.2"}
+    with Air.create(air_name(), seed=1) as air:
+        gain_db = path_gain_db(30, rate_sps=2.5e6, tx_gain_db=30, rms=make_phy("ofdm", rate_sps=2.5e6).rms)
+        air.set_link("*", "*", gain_db=gain_db)
+        stations = {role: alone(air, role, f"{address}/24", tmp_path) for role, address in addresses.items()}
+        try:
+            for role in stations:
+                wait_for(partial(has_said, tmp_path / role, "Ctrl-C ends it\n"))
+            st, bas = (run_in(net(stations[role].pid), partial(bound, a)) for role, a in addresses.items())
+            with st, bas:
+                exchange(st, bas, (addresses["bas"], 5000))
+                exchange(bas, st, (addresses["st"], 5000))
+            for station in stations.values():
+                station.send_signal(signal.SIGINT)
+        finally:
+            ended = {role: finish(station) for role, station in stations.items()}
+        assert air.devices() == []
+    assert air.name not in Air.names()
+    for role, (status, out, _) in ended.items():
+        err = (tmp_path / role).read_text()
+        assert (status, out) == (0, ""), err
+        assert f"station {role}: type=vusrp,air={air.name},serial={role}, TAP fl0; Ctrl-C ends it" in err
+        [folder] = tmp_path.glob(f"*-station-{role}")
+        final = json.loads((folder / "station.json").read_text())
+        assert final["delivered"] > 0
+        assert final["residual_losses"] == 0
+        far = "down" if role == "st" else "up"
+        assert Outcome.OK in read_trace(folder / f"trace-{far}.parquet").outcome
+
+
+def alone(air: Air, role: str, address: str, out: Path) -> "subprocess.Popen[str]":
+    """A station in a network namespace of its own; what it says goes to a file named by its role."""
+    args = ("station", "--as", role, "--device", on(air, role).args, "--address", address, "--out", out)
+    with (out / role).open("w") as said:
+        return subprocess.Popen(
+            ["unshare", "--net", sys.executable, "-m", "testbed", *map(str, args)],
+            cwd=ROOT,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            env={**os.environ, "COLUMNS": "200"},
+        )
+
+
+def net(pid: int) -> str:
+    """The network namespace of a process, as `run_in` takes it."""
+    return f"/proc/{pid}/ns/net"
+
+
+def has_said(where: Path, what: str) -> bool:
+    return what in where.read_text()
+
+
+def bound(address: str) -> socket.socket:
+    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    bound.bind((address, 5000))
+    bound.settimeout(0.2)
+    return bound
+
+
+def exchange(sender: socket.socket, receiver: socket.socket, to: tuple[str, int]) -> None:
+    """Send until it is heard: the link may not be up yet."""
+
+    def heard() -> bytes | None:
+        sender.sendto(b"hello", to)
+        try:
+            return receiver.recv(100)
+        except TimeoutError:
+            return None
+
+    assert wait_for(heard) == b"hello"

@@ -1,0 +1,124 @@
+"""ELN marking on the live tiers: real runs with kernel TCP."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from telemetry.parquet import read_records
+from testbed.results.ground_truth import CAUSES
+from testbed.results.summary import Summary
+from tests.hosts.harness import needs_network
+from tests.radios import needs_vusrp
+from tests.testbed.live.test_steered_runs import ENDLESS, Drive
+from tests.testbed.live_runs import folder_of, left_behind, run_all
+from tests.testbed.samples import scenario
+
+pytestmark = needs_network
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    yield
+    assert left_behind(os.getpid()) == []
+
+
+def rows_of(summary: Summary) -> dict[str, dict[str, int]]:
+    assert summary.confusion is not None
+    return {str(truth): dict(row) for truth, row in summary.confusion["eln"].items()}
+
+
+@pytest.mark.light
+def test_the_marker_is_right_about_a_link_that_loses_in_two_ways(tmp_path: Path) -> None:
+    crowded = {"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.01}
+    runs = [
+        scenario(
+            tcp=tcp,
+            link={"scheme": "none", "eln": "ends", "ip_queue_bytes": 9000},
+            channel=crowded,
+            workloads=[{"kind": "bulk", "duration_s": 8, "direction": "down"}],
+            timing={"late_fraction": 1.0},
+        )
+        for tcp in ("reno-nosack", "reno")
+    ]
+    for summary in run_all(runs, tmp_path):
+        rows, link = rows_of(summary), summary.link["down"]
+        total = sum(rows[truth][guess] for truth in CAUSES for guess in CAUSES)
+        right = sum(rows[cause][cause] for cause in CAUSES)
+        # a segment that the queue drops and then the link loses, before anybody can know, is two losses and one truth
+        assert rows["congestion"]["corruption"] + rows["late"]["corruption"] <= 1, rows
+        # and one that is sent again within three segments looks like one out of order
+        assert total - right <= 0.15 * total, rows
+        assert rows["corruption"]["corruption"] > 0
+        assert rows["congestion"]["congestion"] > 0
+        assert sum(rows["corruption"].values()) <= link.residual_losses
+        assert sum(rows["congestion"].values()) <= link.congestion_losses
+        assert link.eln_marks >= rows["corruption"]["corruption"]
+        assert summary.link["up"].eln_marks == 0
+        marks = [row["eln_marks"] for row in read_records(folder_of(summary), "link") if row["link"] == "down"]
+        assert marks == sorted(marks)
+        assert marks[-1] == link.eln_marks
+
+
+@pytest.mark.light
+def test_the_base_station_alone_knows_of_holes_in_what_the_mobile_end_sends(tmp_path: Path) -> None:
+    run = scenario(
+        link={"scheme": "none", "eln": "base"},
+        channel={"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.03},
+        workloads=[{"kind": "bulk", "duration_s": 6, "direction": "up"}],
+        timing={"late_fraction": 1.0},
+    )
+    [summary] = run_all([run], tmp_path)
+    rows = rows_of(summary)
+    assert rows["corruption"]["corruption"] > 0
+    assert summary.link["down"].eln_marks > 0
+    assert summary.link["up"].eln_marks == 0
+
+
+@needs_vusrp
+def test_on_an_air_nobody_knows_the_truth(tmp_path: Path) -> None:
+    run = scenario(
+        tier="vusrp",
+        link={"scheme": "none", "eln": "ends"},
+        channel={"rate_bps": 2_000_000, "delay_ms": 15, "snr_db": 25},
+        workloads=[{"kind": "bulk", "bytes": 100_000}],
+        timing={"late_fraction": 1.0},
+    )
+    [summary] = run_all([run], tmp_path)
+    assert summary.confusion is None
+    assert summary.intact
+
+
+@pytest.mark.light
+def test_eln_can_be_switched_while_a_run_goes_on(tmp_path: Path) -> None:
+    channel = {"rate_bps": 4_000_000, "delay_ms": 10, "per": 0.05}
+    with Drive(scenario(workloads=ENDLESS, link={"scheme": "none"}, channel=channel), tmp_path) as drive:
+        eyes, steer = drive.eyes, drive.steering.set
+        drive.until(lambda: eyes.received() > 100_000)
+        assert eyes.links()[-1].eln_marks == 0
+
+        steer("eln", True)
+        drive.until(lambda: eyes.links()[-1].eln_marks > 5)
+        sent = eyes.links()[-1].packets
+        # the other schemes, too, while it is on
+        steer("slacp", True)
+        drive.until(lambda: eyes.links()[-1].scheme == "slacp" and eyes.links()[-1].established)
+        drive.grows(eyes.received, 50_000)
+        sessions = eyes.links()[-1].packets
+        steer("eln", False)
+        drive.until(lambda: len(eyes.links()) > 1 and eyes.links()[-1].packets > sessions)
+        drive.grows(eyes.received, 100_000)
+        steer("slacp", False)
+        drive.until(lambda: eyes.links()[-1].scheme == "none")
+        marks = eyes.links()[-1].eln_marks
+        drive.grows(lambda: eyes.links()[-1].corruption_losses, 10)
+        assert eyes.links()[-1].eln_marks == marks
+        assert eyes.links()[-1].packets > sent
+
+        summary = drive.end()
+        assert summary.intact
+        assert rows_of(summary)["corruption"]["corruption"] > 0
+        for side in ("up", "down"):
+            counts = [link.eln_marks for link in eyes.links(side)]
+            assert counts == sorted(counts)

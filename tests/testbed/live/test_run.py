@@ -1,0 +1,315 @@
+"""Real runs: namespaces, TAPs, kernel TCP and the emulated radio.
+
+A loaded machine may be late, so `on_time` is not asked for here; verdicts and counts do not depend on it.
+"""
+
+import itertools
+import json
+import os
+import signal
+import statistics
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from channel.replay import Outcome, Trace
+from channel.trace import read_trace, write_trace
+from telemetry.parquet import read_records
+from testbed.cli import app
+from testbed.live.children import ChildError
+from testbed.results.summary import Summary
+from testbed.running import run_once
+from testbed.scenario.file import load
+from tests.hosts.harness import needs_network
+from tests.testbed.live_runs import (
+    children_once_up,
+    finish,
+    folder_of,
+    left_behind,
+    records_of,
+    run_all,
+    running,
+    start,
+    wait_for,
+)
+from tests.testbed.samples import scenario
+
+pytestmark = [*needs_network, pytest.mark.light]
+
+PER = 0.05
+BYTES = 500_000
+SCHEMES = ("none", "slacp")
+AIR = {"rate_bps": 4_000_000, "delay_ms": 15}
+#: long enough for every run to be stopped by a signal
+ENDLESS = [{"kind": "bulk", "duration_s": 600}]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    yield
+    assert left_behind(os.getpid()) == []
+
+
+@pytest.fixture(scope="module")
+def transfers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Summary]:
+    """The same transfer at the same seed, without and with SLACP."""
+    work = [{"kind": "bulk", "bytes": BYTES}]
+    scenarios = [
+        scenario(seed=4, link={"scheme": scheme}, channel={**AIR, "per": PER}, workloads=work) for scheme in SCHEMES
+    ]
+    return dict(zip(SCHEMES, run_all(scenarios, tmp_path_factory.mktemp("runs")), strict=True))
+
+
+@pytest.fixture(params=SCHEMES)
+def transfer(request: pytest.FixtureRequest, transfers: dict[str, Summary]) -> Summary:
+    return transfers[request.param]
+
+
+# -- what a run says -----------------------------------------------------------------------------------------
+
+
+def test_a_transfer_by_size_is_intact(transfer: Summary) -> None:
+    assert (transfer.finished, transfer.intact) == (True, True)
+    [flow] = transfer.flows
+    assert (flow.bytes, flow.finished, flow.intact) == (BYTES, True, True)
+
+
+def test_the_figures_agree_with_each_other(transfer: Summary) -> None:
+    [flow] = transfer.flows
+    assert transfer.goodput_bps == pytest.approx(BYTES * 8 / transfer.duration_s)
+    assert transfer.goodput_bps == pytest.approx(flow.goodput_bps)
+    assert transfer.goodput_bps <= transfer.throughput_bps <= transfer.capacity_bps * 1.05
+    assert transfer.capacity_bps == AIR["rate_bps"]
+    assert transfer.retransmissions == flow.retransmits
+    assert transfer.events > 0
+    assert transfer.on_time == (transfer.late_events <= 0.01 * transfer.events)
+
+
+def test_the_air_lost_what_it_was_told_to(transfer: Summary) -> None:
+    for link in transfer.link.values():
+        assert link.frames > 50
+        # 5 standard deviations of a binomial; this seed's draws stay within 2 for any number of frames up to 5000
+        assert abs(link.per - PER) <= 5 * (PER * (1 - PER) / link.frames) ** 0.5
+        assert link.corruption_losses == round(link.per * link.frames)
+
+
+def test_slacp_repairs_what_none_leaves_to_tcp(transfers: dict[str, Summary]) -> None:
+    none, slacp = (transfers[scheme].link["up"] for scheme in SCHEMES)
+    assert none.residual_per > PER / 3
+    assert slacp.residual_per < none.residual_per / 5
+    assert (none.retransmissions, none.fec_frames) == (0, 0)
+    assert slacp.retransmissions > 0
+    assert transfers["slacp"].goodput_bps > transfers["none"].goodput_bps
+
+
+def test_records_come_at_the_probes_rate(transfer: Summary) -> None:
+    folder = folder_of(transfer)
+    for measurement, key, value in (("tcp", "flow", "bulk"), ("flow", "flow", "bulk"), ("link", "link", "up")):
+        rows = [row for row in read_records(folder, measurement) if row[key] == value]
+        times = [row["time_ns"] / 1e9 for row in rows]
+        assert times == sorted(times)
+        # a busy machine may miss one now and then
+        assert statistics.median(b - a for a, b in itertools.pairwise(times)) <= 0.11
+    assert read_records(folder, "flow")[-1]["bytes_received"] == BYTES
+    assert read_records(folder, "tcp")[-1]["bytes_acked"] == BYTES
+
+
+def test_link_records_end_with_the_results_counts(transfer: Summary) -> None:
+    for side, link in transfer.link.items():
+        last = [row for row in read_records(folder_of(transfer), "link") if row["link"] == side][-1]
+        for name in ("frames", "retransmissions", "fec_frames", "residual_losses", "corruption_losses"):
+            assert last[name] == getattr(link, name)
+
+
+def test_the_trace_has_every_frame(transfer: Summary) -> None:
+    for side, link in transfer.link.items():
+        trace = read_trace(folder_of(transfer) / f"trace-{side}.parquet")
+        assert len(trace) == link.frames
+        assert sum(outcome is not Outcome.OK for outcome in trace.outcome) == link.corruption_losses
+        assert (trace.link, trace.producer) == (side, "fadelab emulated")
+        # a row says when its frame started: the frame before had ended by then
+        for (at, nbytes), (later, _) in itertools.pairwise(zip(trace.time_ns, trace.nbytes, strict=True)):
+            assert later >= at + nbytes * 8 * 1_000_000_000 // AIR["rate_bps"]
+
+
+def test_the_folder_has_it_all(transfer: Summary) -> None:
+    folder = folder_of(transfer)
+    assert {path.name for path in folder.iterdir()} == {
+        *("scenario.yaml", "manifest.json", "summary.json"),
+        *("tcp.parquet", "flow.parquet", "link.parquet", "trace-up.parquet", "trace-down.parquet"),
+    }
+    stored = json.loads((folder / "summary.json").read_text())
+    assert (stored["run"], stored["goodput_bps"]) == (folder.name, transfer.goodput_bps)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    ahead = datetime.fromisoformat(manifest["epoch"]) - datetime.fromisoformat(manifest["started"])
+    assert 0 < ahead.total_seconds() < 30
+    assert load(folder / "scenario.yaml").link.scheme == transfer.scheme
+
+
+def test_a_replayed_trace_repeats_every_outcome(transfers: dict[str, Summary], tmp_path: Path) -> None:
+    sources = [folder_of(transfers[scheme]) / "trace-up.parquet" for scheme in SCHEMES]
+    scenarios = [
+        scenario(
+            seed=99,
+            link={"scheme": scheme},
+            channel={**AIR, "up": {"errors": {"model": "trace", "path": str(source), "by": "index"}}},
+            workloads=[{"kind": "bulk", "bytes": 200_000}],
+        )
+        for scheme, source in zip(SCHEMES, sources, strict=True)
+    ]
+    for source, replayed in zip(sources, run_all(scenarios, tmp_path), strict=True):
+        wanted = read_trace(source).outcome
+        found = read_trace(folder_of(replayed) / "trace-up.parquet").outcome
+        assert len(found) > 100
+        assert list(found) == list(itertools.islice(itertools.cycle(wanted), len(found)))
+        assert replayed.link["up"].corruption_losses > 0
+        assert replayed.link["down"].corruption_losses == 0
+        assert replayed.intact
+
+
+def test_udp_on_the_fast_channel_is_never_retransmitted(tmp_path: Path) -> None:
+    udp = {
+        "kind": "onoff-udp",
+        "off_ms": 0,
+        "rate_bps": 640_000,
+        "packet_bytes": 400,
+        "duration_s": 1.25,
+        "drain_s": 0.3,
+    }
+    channel = {**AIR, "per": 0.2}
+    alone, beside = run_all(
+        [
+            scenario(channel=channel, workloads=[udp]),
+            scenario(channel=channel, workloads=[{"kind": "bulk", "duration_s": 1.25, "drain_s": 1}, udp]),
+        ],
+        tmp_path,
+    )
+    assert (alone.link["up"].retransmissions, alone.link["up"].fec_frames) == (0, 0)
+    assert alone.link["up"].frames >= 200
+    tcp, beside_tcp = beside.flows
+    assert beside.link["up"].retransmissions > 0
+    assert (tcp.kind, tcp.intact, tcp.finished) == ("bulk", True, True)
+    assert beside.goodput_bps <= beside.throughput_bps <= beside.capacity_bps * 1.05
+    for flow in (*alone.flows, beside_tcp):
+        assert (flow.kind, flow.intact, flow.finished) == ("onoff-udp", None, True)
+        # 250 packets are due; what the air took is gone. 6 standard deviations: which draws are for whose packets
+        # depends on TCP's timing, and binomial tails are beyond 5 with 1.4e-6, beyond 6 with 1.6e-8.
+        lost = 250 - flow.bytes / 372
+        assert abs(lost - 50) < 6 * (250 * 0.2 * 0.8) ** 0.5
+
+
+def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    [result] = run_all([scenario(limit_s=1, workloads=[{"kind": "bulk", "bytes": 10_000_000}])], tmp_path)
+    assert (result.finished, result.intact) == (False, True)
+    # by its limit, not by its transfer, which would take 40 s
+    assert 0 < result.duration_s < 20
+    assert 0 < result.goodput_bps < result.capacity_bps
+
+
+# -- what a run leaves behind --------------------------------------------------------------------------------
+
+
+def broken_trace(path: Path) -> dict[str, Any]:
+    path.write_bytes(b"PAR1 and no more")
+    return {"model": "trace", "path": str(path)}
+
+
+def short_trace(path: Path) -> dict[str, Any]:
+    write_trace(path, Trace(list(range(20)), [100] * 20, [Outcome.OK] * 20))
+    return {"model": "trace", "path": str(path), "by": "index", "loop": False}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"), [(broken_trace, "not a complete Parquet file"), (short_trace, "the trace is used up")]
+)
+def test_a_child_that_fails_ends_the_run_with_what_it_said(make: Any, message: str, tmp_path: Path) -> None:
+    failing = scenario(channel={**AIR, "up": {"errors": make(tmp_path / "air.parquet")}}, workloads=ENDLESS)
+    with pytest.raises(ChildError) as caught:
+        run_once(failing, tmp_path / "runs", lambda progress: None)
+    assert str(caught.value).startswith("station st: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    # _nothing_left_behind does the rest
+
+
+@pytest.fixture
+def endless(tmp_path: Path) -> Path:
+    path = tmp_path / "endless.yaml"
+    path.write_text(yaml.safe_dump(scenario(workloads=ENDLESS).model_dump(mode="json", exclude_none=True)))
+    return path
+
+
+@pytest.mark.parametrize("command", ["run", "demo"])
+def test_ctrl_c_ends_a_run_tidily(command: str, endless: Path, tmp_path: Path) -> None:
+    args = [endless] if command == "run" else ["--seconds", "600"]
+    process = start(command, *args, "--out", tmp_path / "runs")
+    try:
+        # of a demo's two runs, there may be one at a time
+        children = children_once_up(process, 4)
+    finally:
+        process.send_signal(signal.SIGINT)
+        status, _, err = finish(process)
+    assert status == 130
+    assert err.strip() == "fadelab: interrupted"
+    assert left_behind(process.pid) == []
+    assert running(children) == []
+
+
+def test_a_killed_run_leaves_nothing_that_clean_does_not_remove(
+    endless: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    process = start("run", endless, "--out", tmp_path / "runs")
+    try:
+        children = children_once_up(process, 4)
+        [run] = [record["run"] for record in records_of(process.pid)]
+    finally:
+        process.kill()
+        finish(process)
+    # its processes end by themselves
+    wait_for(lambda: not running(children))
+    assert len(left_behind(process.pid)) == 5
+    assert app.main(["clean", "--dry-run"]) == 0
+    assert run in capsys.readouterr().out
+    assert len(left_behind(process.pid)) == 5
+    assert app.main(["clean"]) == 0
+    assert run in capsys.readouterr().out
+    assert left_behind(process.pid) == []
+
+
+# -- lateness ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("flags", "status"), [([], 2), (["--allow-late"], 0)])
+def test_a_late_run_fails_unless_that_is_allowed(
+    flags: list[str], status: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hasty = scenario(
+        channel={**AIR, "down": {"rate_bps": 1_000_000}},
+        timing={"late_bound_ms": 0.001, "late_fraction": 0},
+        workloads=[{"kind": "short", "direction": "down", "bytes": 5000, "count": 2}],
+    )
+    path = tmp_path / "hasty.yaml"
+    path.write_text(yaml.safe_dump(hasty.model_dump(mode="json", exclude_none=True)))
+    assert app.main(["run", str(path), "--json", "--out", str(tmp_path / "runs"), *flags]) == status
+    shown = capsys.readouterr()
+    result = json.loads(shown.out)
+    assert (result["on_time"], result["late_events"] > 0) == (False, True)
+    # late, but all else holds
+    [flow] = result["flows"]
+    assert (flow["direction"], flow["bytes"], len(flow["transfer_s"])) == ("down", 10_000, 2)
+    assert (result["intact"], result["capacity_bps"]) == (True, 1_000_000)
+    assert (
+        result["goodput_bps"]
+        <= result["throughput_bps"]
+        == pytest.approx(result["link"]["down"]["throughput_bps"], rel=0.5)
+    )
+    [summary] = (tmp_path / "runs").glob("*/summary.json")
+    assert json.loads(summary.read_text()) == result
+    assert shown.err.count("\n") == 1
+    assert shown.err.startswith("warning: " if flags else "fadelab: ")
+    assert "events were late" in shown.err
+    assert ("--allow-late" in shown.err) is not bool(flags)

@@ -1,0 +1,340 @@
+"""Hosts and stations on their own: `fadelab host` over a bridge without loss, `fadelab station` started again."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flowgraphs.air import Air
+from flowgraphs.levels import path_gain_db
+from flowgraphs.phys import make_phy
+from hosts.kernel_profiles import read_back
+from hosts.namespaces import run_in
+from hosts.network import Network, Role
+from hosts.workloads import Host
+from telemetry.influx import Influx, InfluxServer
+from testbed.cli.host import Meter
+from testbed.cli.radio import tier_of
+from testbed.results.summary import link_record
+from testbed.scenario.file import load
+from tests.hosts.harness import Bridge, needs_network, run_name
+from tests.radios import air_name, needs_vusrp
+from tests.testbed.cli.test_radios import alone, bound, done, exchange, has_said, net
+from tests.testbed.live_runs import PATIENCE_S, ROOT, complaint, fadelab, finish, wait_for
+
+Capture = pytest.CaptureFixture[str]
+RECEIVES = r"\d s  received [1-9][0-9.]* .bit/s\n"
+SENDS = r"\d s  sent [1-9][0-9.]* .bit/s, cwnd \d+ kB, RTT \d+ ms\n"
+
+
+# -- hosts ---------------------------------------------------------------------------------------------------
+
+
+class HostProcess:
+    """`fadelab host` in a network's namespace; what it says goes to a file."""
+
+    def __init__(self, network: Network, role: Host, said: Path, *args: str | Path) -> None:
+        self._said = said
+        peer = network.address("h2" if role == "h1" else "h1")
+        command = [sys.executable, "-m", "testbed", "host", "--as", role, "--peer", peer, *map(str, args)]
+
+        def begin() -> "subprocess.Popen[bytes]":
+            environment = {**os.environ, "COLUMNS": "200"}
+            with said.open("wb") as out:
+                return subprocess.Popen(
+                    command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment
+                )
+
+        self.process = run_in(network.namespaces[role], begin)
+
+    def wait_for(self, pattern: str) -> None:
+        """Wait until it says something of this pattern that it has not said before."""
+        before = len(self.said())
+        wait_for(lambda: self.process.poll() is not None or re.search(pattern, self.said()[before:]))
+        assert self.process.poll() is None, self.said()
+
+    def said(self) -> str:
+        return self._said.read_text()
+
+    def end(self, how: signal.Signals) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(20)
+
+
+@contextmanager
+def bridged() -> Iterator[tuple[Network, ExitStack]]:
+    """A network whose radio link loses nothing, and what ends the processes in it."""
+    with Network(run_name()) as network, Bridge(network), ExitStack() as stack:
+        yield network, stack
+
+
+def begin(stack: ExitStack, *args: Any) -> HostProcess:
+    host = HostProcess(*args)
+    stack.callback(host.process.wait)
+    stack.callback(host.process.kill)
+    return host
+
+
+@pytest.mark.net
+@pytest.mark.patient
+@needs_network[1]
+def test_hosts_find_each_other_whenever_they_come_and_leave_no_settings_behind(tmp_path: Path) -> None:
+    with bridged() as (network, stack):
+        settings = ("--set", "tcp=reference")
+        before = read_back(network.namespaces["h1"])
+        h1 = begin(stack, network, "h1", tmp_path / "h1", *settings)
+        h1.wait_for("bulk: Connection refused, trying again")
+        during = read_back(network.namespaces["h1"])
+        assert (during["tcp_sack"], during["cc_algo"], during["initcwnd"]) == ("0", "reno", "1")
+
+        h2 = begin(stack, network, "h2", tmp_path / "h2", *settings)
+        h2.wait_for(RECEIVES)
+        h1.wait_for(SENDS)
+        assert h2.end(signal.SIGKILL) == -signal.SIGKILL
+        h1.wait_for("bulk: Connection (refused|reset by peer), trying again")
+        h2 = begin(stack, network, "h2", tmp_path / "h2-again", *settings)
+        h2.wait_for(RECEIVES)
+        h1.wait_for(SENDS)
+
+        assert h1.end(signal.SIGTERM) == 0
+        h2.wait_for("received 0 bit/s")
+        assert h2.end(signal.SIGINT) == 0
+        assert h1.said().startswith("host h1: TCP reference, peer 10.77.2.2; Ctrl-C ends it\n")
+        assert read_back(network.namespaces["h1"]) == before
+
+
+@pytest.mark.net
+@pytest.mark.patient
+@needs_network[1]
+def test_a_host_that_speaks_our_tcp_leaves_the_kernels_as_it_was(tmp_path: Path) -> None:
+    def rules() -> str:
+        # -N: names of protocols and tables would be those of the machine's /etc
+        return run_in(network.namespaces["h1"], partial(subprocess.check_output, ["ip", "-N", "rule"], text=True))
+
+    with bridged() as (network, stack):
+        settings = ("--set", "tcp=user:sack", "--set", "tcp_h2=cubic")
+        kernels, before = read_back(network.namespaces["h1"]), rules()
+        h1 = begin(stack, network, "h1", tmp_path / "h1", *settings)
+        h1.wait_for("bulk: refused, trying again")
+        assert f"from 10.77.2.2 ipproto ipproto-{socket.IPPROTO_TCP} lookup" in rules()
+        h2 = begin(stack, network, "h2", tmp_path / "h2", *settings)
+        h2.wait_for(RECEIVES)
+        h1.wait_for(SENDS)
+        # the agent ends with its keeper
+        assert h1.end(signal.SIGKILL) == -signal.SIGKILL
+        wait_for(lambda: rules() == before)
+        h1 = begin(stack, network, "h1", tmp_path / "h1-again", *settings)
+        h2.wait_for(RECEIVES)
+        h1.wait_for(SENDS)
+        assert h1.end(signal.SIGTERM) == 0
+        assert h2.end(signal.SIGINT) == 0
+        assert h1.said().startswith("host h1: TCP user:sack, peer 10.77.2.2; Ctrl-C ends it\n")
+        assert h2.said().startswith("host h2: TCP cubic, peer 10.77.1.2; Ctrl-C ends it\n")
+        assert (read_back(network.namespaces["h1"]), rules()) == (kernels, before)
+
+
+@pytest.mark.net
+@pytest.mark.patient
+@needs_network[1]
+def test_a_host_sends_its_records_to_a_database_and_ends_when_its_work_is_done(tmp_path: Path) -> None:
+    path = tmp_path / "both.yaml"
+    path.write_text(
+        "{name: both, channel: {rate_bps: 2000000, delay_ms: 1}, workloads: ["
+        "{kind: bulk, bytes: 300000, direction: up}, {kind: bulk, bytes: 200000, direction: down, start_s: 0.5}]}"
+    )
+    with bridged() as (network, stack):
+        inside = network.namespaces["h1"]
+        server = InfluxServer(tmp_path / "influxdb", port=0)
+        stack.callback(server.close)
+        run_in(inside, server.start)
+        h2 = begin(stack, network, "h2", tmp_path / "h2", "--scenario", path, "--out", tmp_path)
+        database = ("--influx", server.url, "--run", "both-1")
+        h1 = begin(stack, network, "h1", tmp_path / "h1", "--scenario", path, "--out", tmp_path, *database)
+        assert (h1.process.wait(30), h2.process.wait(30)) == (0, 0), h1.said() + h2.said()
+
+        found = run_in(inside, partial(Influx(server.url).query, "SELECT last(*) FROM tcp, flow GROUP BY *"))
+        last = {series.name: dict(zip(series.columns, series.values[0], strict=True)) for series in found}
+        assert {series.tags["flow"] for series in found} == {"bulk1", "bulk2"}
+        for series in found:
+            expected = {"run": "both-1", "tier": "emulated", "scenario": "both", "host": "h1"}
+            assert expected.items() <= series.tags.items()
+        assert last["tcp"]["last_bytes_acked"] == 300_000
+        assert last["flow"]["last_bytes_received"] == 200_000
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--peer", "nobody"), "--peer nobody: must be the other host's IPv4 address, as in 10.77.2.2"),
+        (("--peer", "10.77.2.2", "--scenario", "none.yaml"), "none.yaml: no such scenario"),
+        (
+            ("--peer", "10.77.2.2", "--influx", "http://127.0.0.1:9"),
+            "InfluxDB at http://127.0.0.1:9: Connection refused",
+        ),
+        (("--as", "st"), "'st' is not one of 'h1', 'h2'"),
+    ],
+)
+def test_a_host_that_cannot_be_is_one_line(args: tuple[str, ...], message: str) -> None:
+    assert message in complaint(fadelab("host", *args))
+
+
+def refused_in(network: Network, role: Role, *before: str, tcp: str = "cubic") -> str:
+    """The last line of `fadelab host` in a namespace where it cannot be; `before` runs it."""
+    command = [*before, sys.executable, "-m", "testbed", "host", "--peer", "10.77.2.2", "--set", f"tcp={tcp}"]
+    process = run_in(
+        network.namespaces[role],
+        lambda: subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ),
+    )
+    status, out, err = finish(process)
+    assert (status, out) == (2, "")
+    return err.splitlines()[-1]
+
+
+@pytest.mark.net
+@pytest.mark.patient
+@needs_network[1]
+def test_a_host_that_cannot_have_its_tcp_is_one_line() -> None:
+    with Network(run_name()) as network:
+        # stations have no default route
+        assert refused_in(network, "st").startswith("fadelab: the namespace has no default route")
+        # as in a container
+        read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys"
+        said = refused_in(network, "h1", "unshare", "--mount", "sh", "-c", f'{read_only} && exec "$@"', "sh")
+        assert re.fullmatch(
+            r"fadelab: cannot set net\.ipv4\.tcp_\w+ to [\d ]+: Read-only file system; "
+            r"give it to the container as a sysctl",
+            said,
+        )
+        said = refused_in(
+            network, "h1", "unshare", "--mount", "sh", "-c", f'{read_only} && exec "$@"', "sh", tcp="user:sack"
+        )
+        assert said == (
+            "fadelab: host h1: cannot set net.ipv4.conf.tcp0.accept_local to 1: Read-only file system; "
+            "give net.ipv4.conf.default.accept_local=1 to the container as a sysctl"
+        )
+
+
+def test_a_meter_says_what_passed_since_it_spoke_last(capfd: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("testbed.cli.host.time.monotonic", lambda: now[0])
+    meter = Meter()
+    meter.tick()
+    now[0] += 1
+    meter.tick()
+    for flow, nbytes in (("a", 100_000), ("b", 150_000), ("a", 125_000)):
+        meter.report("flow", {"flow": flow, "bytes_received": nbytes})
+    now[0] += 2
+    meter.tick()
+    meter.report("tcp", {"flow": "c", "bytes_acked": 125, "cwnd_bytes": 14480, "srtt_ms": None})
+    meter.report("broken", {"flow": "c", "error": "No route to host"})
+    now[0] += 1
+    meter.tick()
+    assert capfd.readouterr().out.splitlines() == [
+        "     1 s  no connection yet",
+        "     3 s  received 1.10 Mbit/s",
+        "     4 s  sent 1.00 kbit/s, cwnd 14 kB, no RTT yet, received 0 bit/s, c: No route to host, trying again",
+    ]
+
+
+# -- stations ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.net
+@needs_network[1]
+@needs_vusrp
+def test_a_station_that_is_started_again_is_not_taken_for_the_one_before(tmp_path: Path) -> None:
+    addresses = {"st": "10.9.0.1", "bas": "10.9.0.2"}
+    with Air.create(air_name(), seed=1) as air, ExitStack() as stack:
+        gain_db = path_gain_db(30, rate_sps=2.5e6, tx_gain_db=30, rms=make_phy("ofdm", rate_sps=2.5e6).rms)
+        air.set_link("*", "*", gain_db=gain_db)
+
+        def begin(role: str) -> "subprocess.Popen[str]":
+            station = alone(air, role, f"{addresses[role]}/24", tmp_path)
+            stack.callback(finish, station)
+            stack.callback(station.terminate)
+            wait_for(partial(has_said, tmp_path / role, "Ctrl-C ends it\n"))
+            return station
+
+        stations = {role: begin(role) for role in addresses}
+        for start in range(2):
+            if start:
+                stations["st"].terminate()
+                assert finish(stations["st"])[0] == 0
+                stations["st"] = begin("st")
+            st, bas = (run_in(net(stations[role].pid), partial(bound, a)) for role, a in addresses.items())
+            with st, bas:
+                exchange(st, bas, (addresses["bas"], 5000))
+                # more than `exchange` sends while it waits: were these numbers used again, it would wait in vain
+                bas.settimeout(PATIENCE_S)
+                for _ in range(0 if start else 4):
+                    for number in range(100):
+                        st.sendto(b"more %d" % number, (addresses["bas"], 5000))
+                    while bas.recv(100) != b"more 99":
+                        pass
+
+
+@pytest.mark.parametrize(
+    ("device", "tier"),
+    [
+        ("type=vusrp,air=lab,serial=V1", "vusrp"),
+        ("air=lab, serial=V1", "vusrp"),
+        ("type=b200,serial=31A1", "usrp"),
+        ("addr=192.168.10.2", "usrp"),
+        ("", "usrp"),
+    ],
+)
+def test_the_tier_of_a_station_is_that_of_its_radio(device: str, tier: str) -> None:
+    assert tier_of(device) == tier
+
+
+@pytest.mark.parametrize(("scheme", "residual_losses"), [("slacp", 7), ("none", None)])
+def test_a_station_alone_reports_nothing_that_only_the_far_side_knows(scheme: str, residual_losses: int | None) -> None:
+    counts = ("packets", "frames", "retransmissions", "fec_frames", "queue_bytes", "congestion_losses")
+    body = {
+        **dict.fromkeys(counts, 3),
+        "time_ns": 5,
+        "scheme": scheme,
+        "established": True,
+        "throughput_bps": 2e6,
+        "goodput_bps": 1e6,
+        "residual_losses": 7,
+        # what this station repaired and missed of the other direction
+        "fec_repairs": 4,
+        "unheard": 9,
+        "eln_marks": 11,
+        "suppressed_dupacks": 12,
+        "corruption_losses": 0,
+    }
+    record = link_record("up", body)
+    assert (record.link, record.frames, record.residual_losses, record.eln_marks) == ("up", 3, residual_losses, 11)
+    assert (record.fec_repairs, record.corruption_losses) == (None, None)
+
+
+@pytest.mark.patient
+@needs_vusrp
+def test_an_air_is_made_as_a_scenario_has_it(capfd: Capture) -> None:
+    path = ROOT / "scenarios" / "fading-link.yaml"
+    channel, name = load(path).channel, air_name()
+    try:
+        assert done(capfd, "air", "create", name, "--scenario", path) == ""
+        with Air.open(name) as air:
+            rms = make_phy("ofdm", rate_sps=2.5e6).rms
+            gain_db = path_gain_db(channel.snr_db, rate_sps=2.5e6, tx_gain_db=30, rms=rms)
+            for tx, rx in (("ST", "BAS"), ("BAS", "ST")):
+                link = air.link(tx, rx)
+                assert link.gain_db == pytest.approx(gain_db)
+                assert channel.fading is not None
+                assert link.taps == channel.fading.taps()
+    finally:
+        Air.remove(name)

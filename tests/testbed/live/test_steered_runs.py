@@ -1,0 +1,189 @@
+"""Real runs that a person changes while they go on."""
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from telemetry.parquet import read_records
+from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record
+from telemetry.views import PhyView
+from testbed.live.steering import Steering
+from testbed.results.observers import Onlookers
+from testbed.results.summary import Summary
+from testbed.running import run_once
+from testbed.scenario.schema import SIDES, Scenario
+from tests.hosts.harness import needs_network
+from tests.radios import needs_vusrp
+from tests.testbed.live_runs import folder_of, left_behind, wait_for
+from tests.testbed.samples import scenario
+
+pytestmark = needs_network
+
+
+class Eyes:
+    """A sink and a watcher that keep everything."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        self.views: list[PhyView] = []
+        self.epoch_ns = 0
+        self.closed = False
+        self.watched = False
+
+    def begin(self, epoch_ns: int) -> None:
+        self.epoch_ns = epoch_ns
+
+    def write(self, record: Record) -> None:
+        self.records.append(record)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def show(self, view: PhyView) -> None:
+        self.views.append(view)
+
+    def links(self, side: str = "up") -> list[LinkRecord]:
+        return [r for r in self.records if isinstance(r, LinkRecord) and r.link == side]
+
+    def received(self) -> int:
+        flows = [r for r in self.records if isinstance(r, FlowRecord)]
+        return flows[-1].bytes_received if flows else 0
+
+
+class Drive:
+    """A run in a thread, with a hand on its controls; a context manager, which ends it."""
+
+    def __init__(self, scenario: Scenario, runs: Path) -> None:
+        self.eyes = Eyes()
+        self.steering = Steering(scenario)
+        self.outcomes: list[tuple[Summary | None, str | None]] = []
+        onlookers = Onlookers([self.eyes], self.eyes, self.steering, lambda *outcome: self.outcomes.append(outcome))
+        self._pool = ThreadPoolExecutor(1)
+        self._run = self._pool.submit(
+            run_once, scenario, runs, lambda progress: None, lambda scenario, folder: onlookers
+        )
+
+    def until(self, what: Callable[[], Any]) -> None:
+        """Wait for something to happen in a run that goes on."""
+
+        def happened() -> bool:
+            assert not self._run.done(), self._run.result()
+            return bool(what())
+
+        wait_for(happened)
+
+    def grows(self, count: Callable[[], int], by: int) -> None:
+        before = count()
+        self.until(lambda: count() >= before + by)
+
+    def end(self) -> Summary:
+        self.steering.stop()
+        return self._run.result(60)
+
+    def __enter__(self) -> "Drive":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.steering.stop()
+        self._pool.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    yield
+    assert left_behind(os.getpid()) == []
+
+
+ENDLESS = [{"kind": "bulk", "duration_s": 600}]
+
+
+@pytest.mark.light
+def test_a_run_becomes_what_a_person_wants(tmp_path: Path) -> None:
+    with Drive(scenario(workloads=ENDLESS, channel={"rate_bps": 4_000_000, "delay_ms": 10}), tmp_path) as drive:
+        eyes, steer = drive.eyes, drive.steering.set
+        drive.until(lambda: eyes.received() > 200_000)
+        assert eyes.links()[-1].corruption_losses == 0
+
+        steer("per", 20)
+        drive.until(lambda: eyes.links()[-1].corruption_losses > 20)
+        assert eyes.links()[-1].retransmissions > 0
+
+        steer("slacp", False)
+        drive.until(lambda: eyes.links()[-1].scheme == "none")
+        drive.grows(lambda: eyes.links()[-1].corruption_losses, 5)
+        bare = eyes.links()[-1]
+        drive.grows(lambda: eyes.links()[-1].corruption_losses, 5)
+        # nothing repairs now: every loss is a loss for good, and nothing is sent twice
+        later = eyes.links()[-1]
+        assert later.residual_losses - bare.residual_losses == later.corruption_losses - bare.corruption_losses > 0
+        assert later.retransmissions == bare.retransmissions
+
+        steer("per", 0)
+        steer("slacp", True)
+        drive.until(lambda: eyes.links()[-1].scheme == "slacp" and eyes.links()[-1].established)
+        before = eyes.received()
+        drive.until(lambda: eyes.received() > before + 200_000)
+
+        steer("paused", True)
+        # what TCP has buffered still goes out
+        drive.until(lambda: [link.packets for link in eyes.links()[-5:]].count(eyes.links()[-1].packets) == 5)
+        still = eyes.received()
+        steer("paused", False)
+        drive.until(lambda: eyes.received() > still + 100_000)
+
+        summary = drive.end()
+        names = ["per", "slacp", "per", "slacp", "paused", "paused"]
+        assert (summary.changes, summary.intact, summary.finished, summary.scheme) == (len(names), True, False, "slacp")
+        rows = read_records(folder_of(summary), "control")
+        assert [(row["name"], json.loads(row["value"])) for row in rows] == list(
+            zip(names, [20, False, 0, True, True, False], strict=True)
+        )
+        assert eyes.closed
+        assert drive.outcomes == [(summary, None)]
+        # counters never run backwards, whatever was switched
+        for side in SIDES:
+            for name in ("packets", "frames", "retransmissions", "residual_losses", "corruption_losses"):
+                counts = [getattr(link, name) for link in eyes.links(side)]
+                assert counts == sorted(counts), name
+        # what other sinks got is what the run's folder has
+        assert len(read_records(folder_of(summary), "link")) == len(eyes.links("up")) + len(eyes.links("down"))
+
+
+@needs_vusrp
+def test_the_air_is_reshaped_and_looked_at(tmp_path: Path) -> None:
+    with Drive(
+        scenario(tier="vusrp", workloads=ENDLESS, channel={"rate_bps": 2_000_000, "delay_ms": 15, "snr_db": 25}),
+        tmp_path,
+    ) as drive:
+        eyes = drive.eyes
+
+        def snr() -> float:
+            heard = [
+                r.snr_db for r in eyes.records if isinstance(r, PhyRecord) and r.link == "up" and r.snr_db is not None
+            ]
+            return heard[-1] if heard else 0.0
+
+        drive.until(lambda: eyes.received() > 100_000 and abs(snr() - 25) < 2)
+        assert eyes.views == []
+        eyes.watched = True
+        drive.until(lambda: {view.link for view in eyes.views if view.symbols} == {"up", "down"})
+        view = next(view for view in reversed(eyes.views) if view.link == "up")
+        assert (view.modulation, view.rate_sps, len(view.spectrum_db)) == ("qpsk", 2.5e6, 512)
+        # QPSK's symbols lie about its four points
+        assert all(abs(abs(i) - 0.707) < 0.4 and abs(abs(q) - 0.707) < 0.4 for i, q in view.symbols)
+        eyes.watched = False
+
+        drive.steering.set("snr_db", 12)
+        drive.until(lambda: abs(snr() - 12) < 2)
+        drive.grows(lambda: eyes.links()[-1].corruption_losses, 5)
+        seen = len(eyes.views)
+        drive.steering.set("snr_db", 30)
+        drive.until(lambda: abs(snr() - 30) < 2)
+        # nobody looks any more
+        assert len(eyes.views) == seen
+        assert drive.end().intact

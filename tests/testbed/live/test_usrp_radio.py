@@ -1,0 +1,415 @@
+"""The radio of the tiers with radios, in simulated time and on an invented transceiver."""
+
+import itertools
+import sys
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channel.capacity import ConstantRate
+from channel.errors import ERASED, INTACT, Fate, Verdict
+from channel.framing import raw
+from channel.hop import Hop
+from flowgraphs.gain import SEARCH_NS, SETTLE_NS, STEP_DB, TARGET_DBFS
+from flowgraphs.phy import Received
+from flowgraphs.transceiver import DeviceCounters
+from testbed.cli import app
+from testbed.errors import FadelabError
+from testbed.live.hop_radio import Lateness
+from testbed.live.usrp_radio import LEAD_NS, OnAirRadio, check_capacity, radio_delay_ns
+from testbed.live.wiring import check_radios
+from testbed.paths import root
+from testbed.scenario.file import load
+from testbed.scenario.schema import Scenario
+from tests.testbed.live.test_emulated_radio import Script, frames_of
+from tests.testbed.live_runs import complaint
+from tests.testbed.samples import scenario
+
+MS = 1_000_000
+RATE_BPS = 8_000_000  # a byte a microsecond
+DELAY_NS = 5 * MS
+BOUND_NS = 10 * MS
+#: the radio is slower than the hop: a full frame takes 3 ms
+AIRTIME_NS_PER_BYTE = 2000
+START = 1_000 * MS
+
+
+class Burst(NamedTuple):
+    frame: bytes
+    #: frames that were in the radio when it came
+    ahead: int
+    starts_at: int
+    ends_at: int
+
+
+@dataclass
+class Receiver:
+    gain_db: float = 30.0
+    gain_range_db: tuple[float, float] = (0.0, 60.0)
+    asked_db: list[float] = field(default_factory=list)
+
+    def set_gain(self, gain_db: float) -> None:
+        self.gain_db = gain_db
+        self.asked_db.append(gain_db)
+
+
+@dataclass
+class Transceiver:
+    """Puts one frame after the other on the air, each LEAD_NS after it came at the earliest."""
+
+    now: int = START
+    bursts: list[Burst] = field(default_factory=list)
+    heard: deque[Received] = field(default_factory=deque)
+    rx: Receiver = field(default_factory=Receiver)
+    lost: DeviceCounters = field(default_factory=DeviceCounters)
+    peak: float = -30.0
+
+    def send(self, frame: bytes) -> None:
+        ahead = sum(burst.ends_at > self.now for burst in self.bursts)
+        starts_at = max([self.now + LEAD_NS, *(burst.ends_at for burst in self.bursts[-1:])])
+        self.bursts.append(Burst(frame, ahead, starts_at, starts_at + self.airtime_ns(len(frame))))
+
+    def receive(self) -> Received | None:
+        return self.heard.popleft() if self.heard else None
+
+    def fileno(self) -> int:
+        return 7
+
+    def airtime_ns(self, nbytes: int) -> int:
+        return nbytes * AIRTIME_NS_PER_BYTE
+
+    def peak_dbfs(self) -> float:
+        return self.peak
+
+    def counters(self) -> DeviceCounters:
+        return self.lost
+
+    @property
+    def frames(self) -> list[bytes]:
+        return [burst.frame for burst in self.bursts]
+
+
+def radio(
+    verdicts: Sequence[Verdict] = (), *, buffer: int = 100_000, delay_ns: int = DELAY_NS, **options: Any
+) -> tuple[OnAirRadio, Transceiver]:
+    hop: Hop[bytes] = Hop(
+        capacity=ConstantRate(RATE_BPS),
+        framing=raw,
+        errors=Script(verdicts),
+        propagation_ns=delay_ns,
+        buffer_bytes=buffer,
+    )
+    transceiver: Any = Transceiver()
+    return OnAirRadio(hop, transceiver, max_frame_bytes=1500, late_bound_ns=BOUND_NS, **options), transceiver
+
+
+def drive(onair: OnAirRadio, transceiver: Transceiver, until: int, late_ns: Sequence[int] = (0,)) -> None:
+    """Go from deadline to deadline, each handled so late."""
+    for late in itertools.cycle(late_ns):
+        at = onair.next_deadline()
+        assert at is not None
+        if at > until:
+            transceiver.now = max(transceiver.now, until)
+            return
+        transceiver.now = max(transceiver.now, at) + late
+        onair.handle_deadline(transceiver.now)
+
+
+def a_frame(sequence: int = 0, *, crc_ok: bool = True, rssi_db: float | None = -20.0) -> Received:
+    return Received(b"frame %d" % sequence, crc_ok, sequence, 1000 * sequence, 900, rssi_db=rssi_db)
+
+
+# -- sending -------------------------------------------------------------------------------------------------
+
+
+def test_an_idle_radio_sends_a_frame_when_it_is_due() -> None:
+    onair, transceiver = radio()
+    [frame] = frames_of([1000])
+    assert onair.send(frame, START)
+    due_at = START + MS + DELAY_NS
+    drive(onair, transceiver, due_at - 1)
+    assert transceiver.bursts == []
+    drive(onair, transceiver, due_at)
+    assert transceiver.bursts == [Burst(frame, 0, due_at + LEAD_NS, due_at + LEAD_NS + 2 * MS)]
+
+
+def test_a_busy_radio_sends_back_to_back_and_holds_two_at_most() -> None:
+    onair, transceiver = radio()
+    frames = frames_of([1500] * 8)
+    for frame in frames:
+        assert onair.send(frame, START)
+    drive(onair, transceiver, START + 100 * MS)
+    assert transceiver.frames == frames
+    assert [burst.ahead for burst in transceiver.bursts] == [0] + 7 * [1]
+    assert all(second.starts_at == first.ends_at for first, second in itertools.pairwise(transceiver.bursts))
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 1500), st.integers(0, 4 * MS)), max_size=30),
+    st.lists(st.integers(0, 3 * MS), min_size=1, max_size=5),
+)
+def test_driven_at_its_deadlines_everything_is_sent_in_order(
+    offered: list[tuple[int, int]], late_ns: list[int]
+) -> None:
+    onair, transceiver = radio()
+    frames = frames_of([nbytes for nbytes, _ in offered])
+    for frame, (_, pause_ns) in zip(frames, offered, strict=True):
+        drive(onair, transceiver, transceiver.now + pause_ns, late_ns)
+        assert onair.send(frame, transceiver.now)
+    drive(onair, transceiver, transceiver.now + 1000 * MS, late_ns)
+    assert transceiver.frames == frames
+    assert max((burst.ahead for burst in transceiver.bursts), default=0) <= 1
+    assert onair.has_room()
+
+
+def test_there_is_no_room_while_a_frame_waits_for_the_radio() -> None:
+    onair, transceiver = radio(delay_ns=0)
+    assert onair.has_room()
+    for frame in frames_of([1500] * 3):
+        onair.send(frame, START)
+    # the hop passes one on every 1.5 ms, the radio begins after 2 ms and takes 3 ms for each
+    drive(onair, transceiver, START + 3 * MS)
+    assert len(transceiver.bursts) == 2
+    assert onair.has_room()
+    drive(onair, transceiver, START + 4_500_000)
+    assert not onair.has_room()
+    first_leaves_at = START + 1_500_000 + LEAD_NS + 3 * MS
+    assert onair.next_deadline() == first_leaves_at
+    drive(onair, transceiver, first_leaves_at)
+    assert len(transceiver.bursts) == 3
+    assert onair.has_room()
+
+
+def test_there_is_no_room_in_a_full_mac_buffer() -> None:
+    onair, _ = radio(buffer=4000)
+    onair.send(bytes(1500), START)
+    assert onair.has_room()
+    onair.send(bytes(1001), START)
+    assert not onair.has_room()
+
+
+def test_the_model_acts_before_the_radio() -> None:
+    onair, transceiver = radio([INTACT, ERASED, Verdict(Fate.DAMAGED, (0, 15)), INTACT])
+    frames = frames_of([50, 60, 70, 80])
+    for frame in frames:
+        onair.send(frame, START)
+    drive(onair, transceiver, START + 100 * MS)
+    damaged = bytes([frames[2][0] ^ 0x80, frames[2][1] ^ 0x01]) + frames[2][2:]
+    assert transceiver.frames == [frames[0], damaged, frames[3]]
+    assert (onair.hop.erased, onair.hop.damaged) == (1, 1)
+
+
+@pytest.mark.parametrize(("late_ns", "late"), [(0, 0), (BOUND_NS, 0), (BOUND_NS + 1, 1)])
+def test_a_frame_carried_later_than_it_was_due_counts(late_ns: int, late: int) -> None:
+    onair, transceiver = radio()
+    onair.send(bytes(1000), START)
+    onair.handle_deadline(START + MS + DELAY_NS + late_ns)
+    assert len(transceiver.bursts) == 1
+    assert onair.lateness == Lateness(1, late, late_ns)
+
+
+# -- the device ----------------------------------------------------------------------------------------------
+
+
+def test_what_the_device_missed_counts_once() -> None:
+    onair, transceiver = radio()
+    transceiver.lost = DeviceCounters(overflows=1, underflows=2)
+    drive(onair, transceiver, START)
+    assert (onair.lateness.events, onair.lateness.late_events) == (3, 3)
+    assert onair.lateness.max_ns > BOUND_NS
+    drive(onair, transceiver, START + 500 * MS)
+    assert onair.lateness.late_events == 3
+    transceiver.lost = DeviceCounters(overflows=2, underflows=2)
+    drive(onair, transceiver, START + 600 * MS)
+    assert onair.lateness.late_events == 4
+    # a run begins: what was missed before is nobody's
+    onair.lateness = Lateness()
+    drive(onair, transceiver, START + 700 * MS)
+    assert onair.lateness == Lateness()
+
+
+def test_the_level_is_looked_at_all_the_time() -> None:
+    onair, transceiver = radio(automatic_gain=True)
+    transceiver.peak = 0.0
+    drive(onair, transceiver, START + 4 * SETTLE_NS)
+    assert transceiver.rx.asked_db == [30.0 - STEP_DB, 30.0 - 2 * STEP_DB, 0.0]
+    transceiver.peak = -30.0
+    drive(onair, transceiver, START + 4 * SETTLE_NS + SEARCH_NS)
+    assert transceiver.rx.gain_db == transceiver.rx.gain_range_db[1]
+
+
+def test_a_weak_frame_raises_the_gain() -> None:
+    onair, transceiver = radio(automatic_gain=True)
+    drive(onair, transceiver, START)
+    transceiver.heard.extend([a_frame(0, rssi_db=None), a_frame(1, rssi_db=-30.0), a_frame(2, rssi_db=-50.0)])
+    for _ in range(3):
+        onair.receive()
+    assert transceiver.rx.asked_db == [30.0 + TARGET_DBFS + 50.0]
+
+
+def test_a_fixed_gain_stays() -> None:
+    onair, transceiver = radio()
+    transceiver.peak = 0.0
+    transceiver.heard.append(a_frame(rssi_db=-80.0))
+    drive(onair, transceiver, START + 2 * SEARCH_NS)
+    assert onair.receive() is not None
+    assert transceiver.rx.asked_db == []
+
+
+# -- receiving -----------------------------------------------------------------------------------------------
+
+
+def test_frames_are_handed_up_damaged_or_not() -> None:
+    seen: list[Received] = []
+    onair, transceiver = radio(heard=seen.append)
+    frames = [a_frame(0), a_frame(1, crc_ok=False), a_frame(5)]
+    assert onair.receive() is None
+    transceiver.heard.extend(frames)
+    assert [onair.receive() for _ in range(4)] == [b"frame 0", b"frame 1", b"frame 5", None]
+    assert seen == frames
+    assert onair.fileno() == transceiver.fileno()
+
+
+def test_the_delay_of_the_radio_is_its_lead_and_the_time_on_the_air() -> None:
+    transceiver: Any = Transceiver()
+    assert radio_delay_ns(transceiver, 1500) == LEAD_NS + 3 * MS
+
+
+# -- whether the PHY is fast enough --------------------------------------------------------------------------
+
+
+class Phy:
+    """Frames of so many samples a byte."""
+
+    def __init__(self, samples_per_byte: int, max_frame_bytes: int = 4000, denser: Iterable[int] = ()) -> None:
+        self._samples_per_byte = samples_per_byte
+        self.max_frame_bytes = max_frame_bytes
+        self._denser = denser
+
+    def frame_samples(self, nbytes: int) -> int:
+        return nbytes * self._samples_per_byte
+
+    def denser(self) -> "Iterator[tuple[str, str, Phy]]":
+        for samples_per_byte in self._denser:
+            yield "mode", f"of-{samples_per_byte}", Phy(samples_per_byte, self.max_frame_bytes)
+
+    def describe(self) -> str:
+        return "morse"
+
+
+def test_a_phy_that_is_just_fast_enough_is() -> None:
+    phy: Any = Phy(10)
+    # 10 samples at 2.5 Msps are 4 us, as 8 bits at 2 Mbit/s
+    check_capacity(scenario(radio={"rate_sps": 2.5e6}), phy)
+    with pytest.raises(FadelabError, match=r"^radio: morse at 2.5 Msps carries 2.00 Mbit/s in frames of 1534 b"):
+        check_capacity(scenario(channel={"rate_bps": 2_000_100}, radio={"rate_sps": 2.5e6}), phy)
+
+
+def test_each_direction_is_looked_at() -> None:
+    phy: Any = Phy(10)
+    with pytest.raises(FadelabError, match=r"less than channel.rate_bps 3000000 \(down\)"):
+        check_capacity(scenario(channel={"down": {"rate_bps": 3_000_000}}, radio={"rate_sps": 2.5e6}), phy)
+
+
+@given(st.integers(2_000_000, 50_000_000), st.floats(0.1, 0.99))
+def test_the_rate_it_advises_is_enough(rate_bps: int, share: float) -> None:
+    def offered(sps: float) -> Any:
+        return scenario(channel={"rate_bps": rate_bps}, radio={"rate_sps": sps, "up_hz": 5e9, "down_hz": 1e9})
+
+    phy: Any = Phy(7)
+    needed_sps = rate_bps * 7 / 8
+    with pytest.raises(FadelabError) as caught:
+        check_capacity(offered(share * needed_sps), phy)
+    advised_sps = int(str(caught.value).split("rate_sps to ")[1].split(" or ")[0])
+    # a radio has it, and the next lower round one is too low
+    assert 200_000_000 % advised_sps == 0
+    assert needed_sps * 0.999 < advised_sps < 2 * needed_sps
+    check_capacity(offered(advised_sps), phy)
+    advised_bps = int(str(caught.value).split("rate_bps to ")[1].split(" ")[0])
+    assert share * rate_bps * 0.98 < advised_bps < share * rate_bps * 1.001
+    check_capacity(scenario(channel={"rate_bps": advised_bps}, radio=offered(share * needed_sps).radio), phy)
+
+
+def test_a_phy_must_carry_the_largest_frame() -> None:
+    phy: Any = Phy(1, max_frame_bytes=1533)
+    with pytest.raises(FadelabError, match=r"^radio: morse carries frames of 1533 bytes, not 1534: set mtu to 1499$"):
+        check_capacity(scenario(), phy)
+    check_capacity(scenario(mtu=1499), phy)
+
+
+def test_one_message_names_all_that_has_to_change() -> None:
+    phy: Any = Phy(20, max_frame_bytes=1400, denser=(12, 9, 5))
+    with pytest.raises(FadelabError) as caught:
+        check_capacity(scenario(radio={"rate_sps": 2.5e6}), phy)
+    assert str(caught.value) == (
+        "radio: morse carries frames of 1400 bytes, not 1534, and at 2.5 Msps carries 1.00 Mbit/s in frames of 1400 "
+        "bytes, less than channel.rate_bps 2000000 (up) and 2000000 (down): set mtu to 1366, and radio.mode to of-9, "
+        "radio.rate_sps to 5000000 or channel.rate_bps to 1000000"
+    )
+
+
+def test_only_what_helps_is_advised() -> None:
+    def refusal(phy: Any, **radio: float) -> str:
+        channel = {"down": {"rate_bps": 50_000}}
+        with pytest.raises(FadelabError) as caught:
+            check_capacity(scenario(channel=channel, radio={"rate_sps": 2.5e6, **radio}), phy)
+        return str(caught.value).split(": set ")[1]
+
+    # no mode is dense enough, and the carriers are too close for a higher rate
+    assert refusal(Phy(20, denser=(12,)), up_hz=2.404e9) == "channel.up.rate_bps to 1000000"
+    assert refusal(Phy(20, denser=(12,))) == "radio.rate_sps to 5000000 or channel.up.rate_bps to 1000000"
+    # both directions, each at its own rate
+    both = scenario(channel={"down": {"rate_bps": 1_500_000}}, radio={"rate_sps": 2.5e6})
+    phy: Any = Phy(21)
+    with pytest.raises(FadelabError, match=r" channel\.up\.rate_bps to 952000 and channel\.down\.rate_bps to 952000$"):
+        check_capacity(both, phy)
+    # beyond the highest rate
+    assert refusal(Phy(220), up_hz=5e9) == "channel.up.rate_bps to 90900"
+
+
+@pytest.fixture
+def wifi_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PHY `wifi` says how long frames are, also where gr-ieee802-11 is missing."""
+    monkeypatch.setattr("flowgraphs.wifi._ieee802_11", lambda: None)
+
+
+@pytest.mark.usefixtures("wifi_anywhere")
+def test_the_wifi_scenario_fits_its_phy() -> None:
+    shipped = load(root() / "scenarios" / "wifi-link.yaml")
+    assert shipped.radio.phy == "wifi"
+    check_radios(shipped)
+
+
+@pytest.mark.usefixtures("wifi_anywhere")
+def test_wifi_in_another_scenario_is_refused_once() -> None:
+    def offered(*settings: str) -> Scenario:
+        return load(root() / "scenarios" / "fading-link.yaml", ("radio.phy=wifi", *settings))
+
+    with pytest.raises(FadelabError) as caught:
+        check_radios(offered())
+    assert str(caught.value) == (
+        "radio: wifi qpsk-1/2 carries frames of 1493 bytes, not 1534, and at 2.5 Msps carries 1.43 Mbit/s in frames "
+        "of 1493 bytes, less than channel.rate_bps 2000000 (up) and 2000000 (down): set mtu to 1459, and "
+        "radio.encoding to qpsk-3/4, radio.rate_sps to 4000000 or channel.rate_bps to 1430000"
+    )
+    for remedy in ("radio.encoding=qpsk-3/4", "radio.rate_sps=4000000", "channel.rate_bps=1430000"):
+        check_radios(offered("mtu=1459", remedy))
+        with pytest.raises(FadelabError, match=r"not 1494: set mtu to 1459$"):
+            check_radios(offered("mtu=1460", remedy))
+
+
+def test_without_gr_ieee802_11_the_wifi_scenario_is_refused_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ieee802_11", None)
+    monkeypatch.setattr("testbed.running.check_machine", lambda: None)
+    status = app.main(["run", str(root() / "scenarios" / "wifi-link.yaml"), "--out", str(tmp_path)])
+    shown = capfd.readouterr()
+    assert complaint((status, shown.out, shown.err)).startswith("fadelab: PHY wifi needs gr-ieee802-11 (")
+    assert list(tmp_path.iterdir()) == []

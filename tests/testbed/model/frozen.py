@@ -1,0 +1,161 @@
+"""Results of tier `model`, frozen: a scenario of each kind, and the SHA-256 of what a run of it writes.
+
+`python -m tests.testbed.model.frozen` runs them all and writes `frozen.json` anew. A commit that does so says which
+results changed and why.
+
+What is hashed: all files of the run's folder but `manifest.json`, which tells when and where it was made, and
+`scenario.yaml`, which is no result. Of Parquet files it is the columns, their types and their values, for another
+release of the library writes other bytes.
+"""
+
+import hashlib
+import json
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from channel.replay import Outcome
+from channel.trace import TraceWriter
+from hosts.tcp.profiles import USER_PROFILES
+from linklayer.schemes import SCHEMES
+from testbed.model.run import run_model
+from testbed.results.store import RunFolder
+from testbed.scenario.file import validate
+
+FILE = Path(__file__).with_suffix(".json")
+_NO_RESULTS = {"manifest.json", "scenario.yaml"}
+
+_LOSSY = {"per": 0.05}
+_BOTH_WAYS = [
+    {"kind": "bulk", "flow": "there", "bytes": 120_000, "direction": "down"},
+    {"kind": "bulk", "flow": "back", "bytes": 60_000, "start_s": 0.4},
+]
+_MIXED = [
+    {"kind": "bulk", "bytes": 150_000, "flows": 2, "direction": "down"},
+    {"kind": "short", "bytes": 8_000, "count": 5, "gap_ms": 100},
+    {"kind": "onoff-udp", "rate_bps": 200_000, "duration_s": 3, "direction": "down"},
+]
+
+
+def _scenarios() -> dict[str, dict[str, Any]]:
+    """What differs from `_run`'s scenario, by a name."""
+    found: dict[str, dict[str, Any]] = {}
+    for number, scheme in enumerate(SCHEMES):
+        found[f"scheme {scheme}"] = {
+            "channel": _LOSSY,
+            "link": {"scheme": scheme},
+            "workloads": _BOTH_WAYS,
+            "seed": number,
+        }
+    for number, tcp in enumerate(USER_PROFILES):
+        found[f"tcp {tcp}"] = {"channel": _LOSSY, "link": {"scheme": "none"}, "tcp": tcp, "seed": number}
+    errors: list[Any] = [
+        *("low", "high", "huge"),
+        {"model": "exponential", "mean_spacing_bytes": 20_000},
+        {"model": "bursts", "burst_frames": 3, "mean_spacing_bytes": 40_000},
+        {"model": "uniform", "good_ms": [100, 400], "bad_ms": [5, 60]},
+        {"model": "gilbert-elliott", "good_ms": 200, "bad_ms": 30, "good_per": 0.01, "bad_per": 0.6},
+    ]
+    for error in errors:
+        name = error if isinstance(error, str) else error["model"]
+        # long enough for the rarest errors
+        work = [
+            {"kind": "bulk", "bytes": 2_500_000},
+            {"kind": "bulk", "flow": "back", "direction": "down", "bytes": 500_000},
+        ]
+        found[f"errors {name}"] = {"channel": {"errors": error}, "workloads": work}
+    found["errors by time of a trace"] = {"channel": {"errors": {"model": "trace", "path": "trace.parquet"}}}
+    found["errors by index of a trace"] = {
+        "channel": {"errors": {"model": "trace", "path": "trace.parquet", "by": "index"}},
+        "link": {"scheme": "snoop"},
+    }
+    for kind in ("cra", "rbdc", "vbdc"):
+        found[f"assignment {kind}"] = {"channel": {"assignment": kind, "delay_ms": 250, **_LOSSY}}
+    found["excess delay"] = {"channel": {"excess_delay": {"probability": 0.02, "hold_ms": 400}}}
+    found["cells"] = {"trace": True, "channel": {"framing": "aal5", "up": {"rate_bps": 300_000}}, "workloads": _MIXED}
+    found["small queues"] = {
+        "channel": {"mac_buffer_bytes": 3_000},
+        "link": {"scheme": "none", "ip_queue_bytes": 6_000},
+        "workloads": _MIXED,
+    }
+    found["out of order"] = {
+        "channel": _LOSSY,
+        "link": {"slacp": {"in_order": False, "redundancy": 2}},
+        "workloads": _MIXED,
+    }
+    for eln in ("ends", "base"):
+        found[f"eln at {eln}"] = {
+            "channel": _LOSSY,
+            "link": {"scheme": "none", "eln": eln},
+            "tcp": "eln",
+            "workloads": _BOTH_WAYS,
+        }
+    found["tcp of two kinds"] = {"channel": _LOSSY, "tcp": "sack", "tcp_h2": "bsd", "workloads": _BOTH_WAYS}
+    for seed in (2, 3):
+        found[f"mixed traffic, seed {seed}"] = {"channel": {"errors": "vhigh"}, "workloads": _MIXED, "seed": seed}
+    return found
+
+
+SCENARIOS = _scenarios()
+
+
+def digest(name: str) -> str:
+    """Run a scenario and return the SHA-256 of its results (hex)."""
+    with TemporaryDirectory(prefix="fadelab-frozen-") as place:
+        _write_trace(Path(place) / "trace.parquet")
+        changes = SCENARIOS[name]
+        raw = {
+            "name": "frozen",
+            "tier": "model",
+            "tcp": "sack",
+            "workloads": [{"kind": "bulk", "bytes": 200_000}],
+            **changes,
+            "channel": {"rate_bps": 2_000_000, "delay_ms": 20, **changes.get("channel", {})},
+        }
+        scenario = validate(raw, name, base=Path(place))
+        folder = RunFolder.create(Path(place) / "runs", scenario)
+        run_model(scenario, folder)
+        return _digest(folder.path)
+
+
+def digests() -> dict[str, str]:
+    """Return those of all scenarios."""
+    with ProcessPoolExecutor() as pool:
+        return dict(zip(SCENARIOS, pool.map(digest, SCENARIOS), strict=True))
+
+
+def _digest(folder: Path) -> str:
+    found = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.name not in _NO_RESULTS:
+            content = _columns(path) if path.suffix == ".parquet" else path.read_bytes()
+            found.update(f"{path.name} {len(content)}\n".encode() + content)
+    return found.hexdigest()
+
+
+def _columns(path: Path) -> bytes:
+    table = pq.read_table(path)
+    schema = [[field.name, str(field.type)] for field in table.schema]
+    # shortest digits that make the same number: equal texts are equal values
+    return json.dumps([schema, table.to_pydict()]).encode()
+
+
+def _write_trace(path: Path) -> None:
+    """A channel trace of 20 s: every fourteenth frame damaged, every seventeenth missed."""
+    with TraceWriter(path, link="up", producer="frozen") as trace:
+        for number in range(4_000):
+            outcome = Outcome.PAYLOAD if number % 14 == 5 else Outcome.MISSED if number % 17 == 3 else Outcome.OK
+            trace.write(number * 5_000_000, 1_000, outcome, 12.5)
+
+
+def main() -> None:
+    """Freeze what there is."""
+    FILE.write_text(json.dumps(digests(), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

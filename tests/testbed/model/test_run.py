@@ -1,0 +1,479 @@
+"""Tier `model`: whole scenarios in virtual time."""
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hosts.tcp.profiles import USER_PROFILES
+from linklayer.schemes import SCHEMES
+from tcpip.segment import Segment
+from testbed.cli import app
+from testbed.errors import FadelabError
+from testbed.model.network import LAN_BPS
+from testbed.model.run import simulate
+from testbed.results.summary import Summary
+from testbed.scenario.schema import SIDES, Scenario
+from tests.testbed.model_runs import kept, memory_used, model
+from tests.testbed.samples import scenario
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
+SECOND = 1_000_000_000
+
+
+class Log:
+    """Keeps what a watch sees."""
+
+    def __init__(self) -> None:
+        self.sent_segments: list[tuple[str, int, int]] = []
+        self.acks: list[tuple[str, int]] = []
+        self.deliveries: list[tuple[str, int, int]] = []
+
+    def sent(self, flow: str, segment: Segment, now: int) -> None:
+        self.sent_segments.append((flow, segment.length, now))
+
+    def received(self, flow: str, segment: Segment, now: int) -> None:
+        self.acks.append((flow, now))
+
+    def delivered(self, flow: str, nbytes: int, now: int) -> None:
+        self.deliveries.append((flow, nbytes, now))
+
+    def carried(self, side: str, arrival: object, now: int) -> None:
+        """A frame on the air; nothing to this watch."""
+
+
+# -- exact times ---------------------------------------------------------------------------------------------
+
+
+def test_a_transfer_on_a_clean_path_takes_the_time_it_must() -> None:
+    run = model(
+        tcp="reference",
+        link={"scheme": "none"},
+        channel={"rate_bps": 1_000_000, "delay_ms": 30, "down": {"rate_bps": 500_000}},
+        workloads=[{"kind": "bulk", "bytes": 1000}],
+    )
+
+    def lan(nbytes: int) -> float:
+        return nbytes * 8 / LAN_BPS
+
+    def hop(nbytes: int, rate_bps: int) -> float:
+        # the packet and its CRC
+        return (nbytes + 4) * 8 / rate_bps
+
+    up, down, delay = 1_000_000, 500_000, 0.030
+    syn = lan(44) + hop(44, up) + delay + lan(44)
+    syn_ack = lan(44) + hop(44, down) + delay + lan(44)
+    # one segment, which has the FIN, too
+    data = lan(1040) + hop(1040, up) + delay + lan(1040)
+    fin = lan(40) + hop(40, down) + delay + lan(40)
+    wanted = syn + syn_ack + data + fin
+    # nothing is rounded but to whole ns, once per wire
+    assert simulate(run).duration_s == pytest.approx(wanted, rel=0, abs=12e-9)
+
+
+def test_the_rate_of_a_long_transfer_is_the_links() -> None:
+    run = model(link={"scheme": "none"}, workloads=[{"kind": "bulk", "duration_s": 30}])
+    summary = simulate(run)
+    # from slow start on the link is never idle; a segment of 1448 octets and its headers, timestamps and CRC
+    assert summary.goodput_bps == pytest.approx(summary.throughput_bps * 1448 / 1504, rel=0.02)
+    assert 0.97 * 2e6 < summary.throughput_bps <= 2e6
+    assert summary.link["up"].corruption_losses == 0
+
+
+# -- the same every time -------------------------------------------------------------------------------------
+
+
+def test_the_same_seed_is_the_same_run_and_another_is_another() -> None:
+    run = model(channel={"per": 0.1}, workloads=[{"kind": "bulk", "bytes": 200_000}])
+    first = simulate(run)
+    assert simulate(run) == first
+    another = simulate(run.model_copy(update={"seed": 2}))
+    assert replace(another, seed=1, run=first.run) != first
+
+
+def in_another_process(run: Scenario, folder: Path, hash_seed: str) -> Path:
+    path = folder / "scenario.yaml"
+    folder.mkdir()
+    path.write_text(yaml.safe_dump(run.model_dump(mode="json", exclude_none=True)))
+    command = [sys.executable, "-m", "testbed", "run", str(path), "--out", str(folder / "runs"), "--json"]
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=120)
+    [made] = (folder / "runs").iterdir()
+    return made
+
+
+def test_the_files_of_two_processes_are_equal_to_the_byte(tmp_path: Path) -> None:
+    run = model(
+        trace=True,
+        channel={"errors": "high"},
+        workloads=[
+            {"kind": "bulk", "duration_s": 5, "flows": 3},
+            {"kind": "onoff-udp", "duration_s": 5, "direction": "down"},
+            {"kind": "short", "bytes": 5000, "count": 4, "gap_ms": 20},
+        ],
+    )
+    one, two = (in_another_process(run, tmp_path / name, name) for name in ("1", "2"))
+    other = in_another_process(run.model_copy(update={"seed": 2}), tmp_path / "3", "1")
+    names = sorted(path.name for path in one.iterdir())
+    assert names == [
+        *("flow.parquet", "link.parquet", "manifest.json", "scenario.yaml", "summary.json", "tcp.parquet"),
+        *("trace-down.parquet", "trace-up.parquet"),
+    ]
+    assert [path.name for path in sorted(two.iterdir())] == names
+    for name in set(names) - {"manifest.json"}:
+        assert (one / name).read_bytes() == (two / name).read_bytes(), name
+        assert (one / name).read_bytes() != (other / name).read_bytes(), name
+
+
+def test_what_is_kept_and_who_looks_on_change_nothing(tmp_path: Path) -> None:
+    run = model(channel={"errors": "high"}, workloads=[{"kind": "short", "bytes": 30_000, "count": 3}], trace=True)
+    bare = simulate(run)
+    assert simulate(run, Log()) == bare
+    summary, folder = kept(run, tmp_path)
+    assert replace(summary, run=bare.run, folder=None) == bare
+    assert (summary.run, summary.folder) == (folder.name, str(folder))
+
+
+def test_a_recorded_channel_repeats_the_run(tmp_path: Path) -> None:
+    errors = {"model": "uniform", "good_ms": [50, 400], "bad_ms": [10, 50]}
+    run = model(channel={"errors": errors}, workloads=[{"kind": "bulk", "bytes": 300_000}], trace=True)
+    wanted, folder = kept(run, tmp_path)
+    assert wanted.link["up"].corruption_losses > 0
+    replayed = {
+        side: {"errors": {"model": "trace", "path": str(folder / f"trace-{side}.parquet"), "by": "index"}}
+        for side in SIDES
+    }
+    again = model(channel=replayed, workloads=[{"kind": "bulk", "bytes": 300_000}])
+    assert simulate(again) == replace(wanted, run=run_of(wanted), folder=None)
+
+
+def run_of(summary: Summary) -> str:
+    return f"{summary.scenario}-model-{summary.scheme}-s{summary.seed}"
+
+
+# -- media and schemes ---------------------------------------------------------------------------------------
+
+ERRORS: list[dict[str, Any]] = [
+    *({"model": name} for name in ("none", "low", "med", "high", "vhigh", "huge")),
+    {"model": "bernoulli", "per": 0.05},
+    {"model": "exponential", "mean_spacing_bytes": 30_000},
+    {"model": "bursts", "burst_frames": 3, "mean_spacing_bytes": 60_000},
+    {"model": "uniform", "good_ms": [500, 3000], "bad_ms": [20, 100]},
+    {"model": "gilbert-elliott", "good_ms": 1000, "bad_ms": 50},
+]
+
+
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+@pytest.mark.parametrize("errors", ERRORS, ids=lambda errors: str(errors["model"]))
+def test_every_error_model_lets_a_transfer_through(errors: dict[str, Any], scheme: str) -> None:
+    channel = {"rate_bps": 500_000, "errors": errors}
+    run = model(link={"scheme": scheme}, channel=channel, workloads=[{"kind": "bulk", "bytes": 2_000_000}])
+    summary = simulate(run)
+    assert (summary.finished, summary.intact) == (True, True)
+    assert summary.flows[0].bytes == 2_000_000
+    up = summary.link["up"]
+    assert (up.corruption_losses > 0) == (errors["model"] != "none")
+    assert up.per == up.corruption_losses / up.frames
+
+
+def test_slacp_carries_more_over_a_lossy_link() -> None:
+    run = {"channel": {"per": 0.05}, "workloads": [{"kind": "bulk", "duration_s": 30}]}
+    bare, slacp = (simulate(model(link={"scheme": scheme}, **run)) for scheme in ("none", "slacp"))
+    assert slacp.goodput_bps > 3 * bare.goodput_bps
+    assert slacp.link["up"].retransmissions > 0
+    assert slacp.link["up"].residual_per < 0.01 < bare.link["up"].residual_per
+    assert bare.link["up"].residual_losses == bare.link["up"].corruption_losses
+
+
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+def test_capacity_that_must_be_asked_for_makes_a_transfer_slower(scheme: str) -> None:
+    times = {}
+    for kind in ("cra", "rbdc", "vbdc"):
+        run = model(
+            tcp="reference",
+            mtu=1450,
+            link={"scheme": scheme},
+            channel={
+                "rate_bps": 128_000,
+                "delay_ms": 250,
+                "framing": "aal5",
+                "down": {"rate_bps": 512_000},
+                "up": {"assignment": kind},
+                "mac_buffer_bytes": 14_400,
+                "bare_buffer_bytes": 28_800,
+            },
+            workloads=[{"kind": "bulk", "bytes": 200_000}],
+        )
+        summary = simulate(run)
+        assert (summary.finished, summary.intact) == (True, True)
+        times[kind] = summary.duration_s
+    # 200 kB and headers in cells
+    assert 14 < times["cra"] < min(times["rbdc"], times["vbdc"])
+    assert max(times.values()) < 60
+
+
+def test_without_flow_control_the_mac_buffer_drops() -> None:
+    run = model(
+        link={"scheme": "none"},
+        channel={"bare_buffer_bytes": 6000},
+        workloads=[{"kind": "bulk", "duration_s": 10}],
+    )
+    summary = simulate(run)
+    assert summary.link["up"].congestion_losses > 0
+    assert summary.retransmissions >= summary.link["up"].congestion_losses
+    assert summary.link["up"].corruption_losses == 0
+
+
+def test_a_damaged_frame_tells_slacp_what_was_lost() -> None:
+    run = model(
+        channel={"errors": {"model": "exponential", "mean_spacing_bytes": 15_000}},
+        workloads=[{"kind": "bulk", "duration_s": 20}],
+    )
+    summary = simulate(run)
+    up = summary.link["up"]
+    assert up.per == pytest.approx(0.09, abs=0.03)
+    assert up.residual_per < 0.005
+    assert up.fec_repairs > 0
+
+
+# -- workloads -----------------------------------------------------------------------------------------------
+
+
+def test_udp_on_the_fast_channel_is_not_retransmitted() -> None:
+    udp = {"kind": "onoff-udp", "rate_bps": 400_000, "packet_bytes": 500, "off_ms": 0, "duration_s": 10}
+    reliable: dict[str, Any] = {"protocols": [], "dscp": []}
+    fast = simulate(model(channel={"per": 0.1}, workloads=[udp]))
+    slow = simulate(model(channel={"per": 0.1}, link={"fast": reliable}, workloads=[udp]))
+    # 100 packets a second of 472 octets
+    assert fast.flows[0].bytes == pytest.approx(0.9 * 1000 * 472, rel=0.05)
+    assert slow.flows[0].bytes > 0.98 * 1000 * 472
+    assert (fast.link["up"].retransmissions, fast.flows[0].intact) == (0, None)
+    assert slow.link["up"].retransmissions > 50
+    assert (fast.duration_s, fast.flows[0].finished) == (10, True)
+
+
+def test_parallel_flows_share_the_link() -> None:
+    run = model(workloads=[{"kind": "bulk", "bytes": 250_000, "flows": 4}])
+    summary = simulate(run)
+    assert [flow.flow for flow in summary.flows] == [f"bulk-{n}" for n in (1, 2, 3, 4)]
+    assert all(flow.bytes == 250_000 and flow.finished and flow.intact for flow in summary.flows)
+    assert summary.duration_s == max(flow.end_s for flow in summary.flows)
+    assert summary.goodput_bps == pytest.approx(8e6 / summary.duration_s)
+
+
+def test_short_transfers_follow_one_another() -> None:
+    run = model(workloads=[{"kind": "short", "bytes": 20_000, "count": 5, "gap_ms": 300, "start_s": 1}])
+    log = Log()
+    summary = simulate(run, log)
+    [flow] = summary.flows
+    assert (flow.bytes, len(flow.transfer_s), flow.finished, flow.intact) == (100_000, 5, True, True)
+    assert flow.start_s == 1.0
+    assert flow.end_s == pytest.approx(1.0 + sum(flow.transfer_s) + 4 * 0.3)
+    assert flow.duration_s == pytest.approx(sum(flow.transfer_s))
+
+
+def test_a_connection_learns_from_the_one_before() -> None:
+    changes = {
+        "link": {"scheme": "none"},
+        "channel": {"bare_buffer_bytes": 12_000},
+        "workloads": [{"kind": "short", "bytes": 300_000, "count": 2}],
+    }
+    alone, learnt = (simulate(model(tcp=tcp, **changes)) for tcp in ("enhanced", "enhanced-cbi"))
+    assert learnt.flows[0].transfer_s[0] == alone.flows[0].transfer_s[0]
+    # the second one's slow start ends before the buffer overflows
+    assert learnt.retransmissions < alone.retransmissions
+
+
+def test_down_is_the_other_way() -> None:
+    run = model(
+        channel={"down": {"rate_bps": 500_000}},
+        workloads=[{"kind": "bulk", "bytes": 100_000, "direction": "down"}],
+    )
+    summary = simulate(run)
+    assert (summary.flows[0].direction, summary.capacity_bps) == ("down", 500_000)
+    assert summary.link["down"].packets > 70 > summary.link["up"].retransmissions
+    assert summary.goodput_bps < 500_000
+
+
+def test_a_duration_counts_what_was_read_in_it() -> None:
+    log = Log()
+    summary = simulate(model(workloads=[{"kind": "bulk", "duration_s": 4, "start_s": 2}]), log)
+    [flow] = summary.flows
+    assert (flow.start_s, flow.end_s, summary.duration_s) == (2, 6, 4)
+    assert flow.bytes == max(nbytes for _, nbytes, now in log.deliveries if now <= 6 * SECOND)
+    assert log.deliveries[-1][2] > 6 * SECOND
+
+
+def test_a_size_and_a_duration_end_with_the_earlier() -> None:
+    run = model(workloads=[{"kind": "bulk", "bytes": 100_000, "duration_s": 60}])
+    assert simulate(run).duration_s < 5
+
+
+def test_segments_fill_the_mtu() -> None:
+    log = Log()
+    simulate(model(tcp="reference", mtu=1000), log)
+    assert max(length for _, length, _ in log.sent_segments) == 960
+
+
+def test_a_watch_sees_times_of_the_run() -> None:
+    log = Log()
+    summary = simulate(model(workloads=[{"kind": "bulk", "bytes": 50_000, "start_s": 3}]), log)
+    assert log.sent_segments[0][2] == 3 * SECOND
+    assert {flow for flow, *_ in (*log.sent_segments, *log.acks, *log.deliveries)} == {"bulk"}
+    assert log.deliveries[-1][1] == 50_000
+    assert log.deliveries[-1][2] < summary.flows[0].end_s * 1e9
+
+
+@pytest.mark.parametrize("name", sorted(USER_PROFILES.keys() - {"enhanced-cbi"}))
+def test_every_tcp_runs_with_and_without_the_prefix(name: str) -> None:
+    one, two = (simulate(model(tcp=tcp, channel={"per": 0.02})) for tcp in (name, f"user:{name}"))
+    assert one.finished
+    assert replace(two, tcp=name) == one
+
+
+def test_both_hosts_may_speak_different_tcps() -> None:
+    timestamps = {}
+    for h2 in (None, "reference"):
+        log = Log()
+        summary = simulate(model(tcp="sack", tcp_h2=h2), log)
+        assert summary.finished
+        timestamps[h2] = min(1460 - length for _, length, _ in log.sent_segments if length > 1400)
+    # twelve octets of every segment, where both agree
+    assert timestamps == {None: 12, "reference": 0}
+
+
+def test_what_is_under_way_fits_the_receive_buffer() -> None:
+    class InFlight(Log):
+        """Keeps the most octets that were sent and not acknowledged."""
+
+        most, end, acked = 0, 0, 0
+
+        def sent(self, flow: str, segment: Segment, now: int) -> None:
+            if segment.length:
+                self.end = max(self.end, segment.seq + segment.length)
+                self.most = max(self.most, self.end - self.acked)
+
+        def received(self, flow: str, segment: Segment, now: int) -> None:
+            self.acked = segment.ack
+
+    most = {}
+    for nbytes in (None, 8192):
+        log = InFlight()
+        summary = simulate(model(tcp="reference", receive_buffer_bytes=nbytes), log)
+        assert summary.finished
+        most[nbytes] = log.most
+    assert 8192 - 1460 < most[8192] <= 8192 < (most[None] or 0)
+
+
+def test_octets_sent_again_count_as_sent() -> None:
+    log = Log()
+    summary = simulate(model(channel={"per": 0.05}, workloads=[{"kind": "bulk", "bytes": 500_000}]), log)
+    [flow] = summary.flows
+    assert flow.retransmits > 10
+    assert flow.bytes_sent == sum(length for _, length, _ in log.sent_segments) > flow.bytes
+
+
+def test_a_run_that_is_not_finished_ends_at_its_limit() -> None:
+    run = model(workloads=[{"kind": "bulk", "bytes": 100_000_000}], limit_s=7)
+    summary = simulate(run)
+    assert (summary.finished, summary.duration_s, summary.flows[0].end_s) == (False, 7, 7)
+    assert 0 < summary.flows[0].bytes < 2e6 * 7 / 8
+    assert summary.intact
+
+
+def test_a_link_that_breaks_ends_a_run_at_its_limit() -> None:
+    # the session is made in the first good state; then nothing crosses for an hour
+    dead = {"model": "uniform", "good_ms": [3000, 3000], "bad_ms": [3_600_000, 3_600_000]}
+    for scheme in SCHEMES:
+        summary = simulate(model(link={"scheme": scheme}, channel={"errors": dead}, limit_s=600, workloads=BULK))
+        assert (summary.finished, summary.duration_s) == (False, 600)
+        assert summary.timeouts > 3
+
+
+BULK = [{"kind": "bulk", "bytes": 10_000_000}]
+
+
+# -- what cannot run -----------------------------------------------------------------------------------------
+
+UDP = {"kind": "onoff-udp", "packet_bytes": 1501, "duration_s": 1}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"capture": True}, "capture: frames have no octets on tier model: set capture to false, or run --tier"),
+        ({"workloads": [UDP]}, "flow onoff-udp: packet_bytes 1501 is more than the mtu of 1500: tier model has no IP"),
+        ({"tier": "emulated", "tcp": "user:sack"}, "tier emulated is not virtual time: set tier to model"),
+        ({"channel": {"per": 1}}, "the stations have not found each other in 30 s: no frames get through"),
+    ],
+)
+def test_what_this_tier_cannot_do_is_one_line(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(FadelabError, match=message) as caught:
+        simulate(model(**changes))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("tcp", ["cubic", "bbr", "user:cubic", "enhanced-daass"])
+def test_a_tcp_of_the_kernels_is_refused(tcp: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "runs"
+    arguments = ("run", str(SHIPPED[0]), "--tier", "model", "--set", f"tcp={tcp}", "--out", str(out))
+    assert app.main(arguments) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert f"tcp '{tcp}' cannot run on tier model, which has no kernel: choose from reference, enhanced" in line
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(("tcp", "good"), [("user:sack", True), ("sack", False), ("user:cubic", False)])
+def test_on_the_live_tiers_our_own_tcp_has_a_prefix(tcp: str, good: bool) -> None:
+    if good:
+        assert scenario(tcp=tcp).tcp == tcp
+        return
+    with pytest.raises(FadelabError, match=f"tcp '{tcp}' is no profile: choose from .*cubic.* user:sack"):
+        scenario(tcp=tcp)
+
+
+# -- cost ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", list(SCHEMES))
+def test_three_hours_of_a_slow_flow_take_no_more_memory_than_one(scheme: str) -> None:
+    run = model(
+        tcp="reference",
+        # a small window, so that all that SLACP keeps is in use within the first hour
+        link={"scheme": scheme, "ip_queue_bytes": 20_000, "slacp": {"window": 64}},
+        channel={"rate_bps": 4800, "delay_ms": 200, "per": 0.1},
+        mtu=576,
+        workloads=[{"kind": "bulk", "duration_s": 3 * 3600}],
+        limit_s=4 * 3600,
+    )
+    first, last = memory_used(run, (3600, 3 * 3600 - 60))
+    assert last < 1.1 * first
+
+
+def test_the_handshake_is_part_of_the_link_counters_and_not_of_the_run() -> None:
+    log = Log()
+    summary = simulate(model(), log)
+    assert log.sent_segments[0][1:] == (0, 0)
+    assert summary.events < sum(summary.link[side].frames for side in SIDES)
+
+
+def test_the_documents_examples_run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(ROOT)
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "model.md").read_text(), re.DOTALL)
+    assert len(examples) == 2
+    for example in examples:
+        exec(example, {})
+    duration_s, figures = capsys.readouterr().out.splitlines()
+    assert float(duration_s) > 70
+    nbytes, drops, corrupted = map(int, figures.split())
+    assert nbytes > 100_000
+    assert drops + corrupted > 0

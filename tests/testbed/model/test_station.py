@@ -1,0 +1,251 @@
+"""Stations of virtual time do what the real-time ones do: the same packets, at the same instants, to the ns.
+
+The real-time station is driven here by a clock that jumps from deadline to deadline, with real octets: frames are
+emitted, damaged bit by bit, parsed and repaired by Reed-Solomon.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import asdict
+from random import Random
+from typing import Any
+
+import pytest
+
+from channel.hop import Hop
+from linklayer.classify import Classifier
+from linklayer.queues import DropTail
+from linklayer.schemes import SCHEMES
+from linklayer.station import Station
+from tcpip.segment import Flow
+from testbed.live.hop_radio import HopRadio
+from testbed.model.clock import Clock
+from testbed.model.packets import UDP, Datagram
+from testbed.model.station import ModelStation, join
+from testbed.scenario.channel_models import buffer_bytes, frame_ms, make_hop, make_rng
+from testbed.scenario.schema import SIDES, Scenario, Side, other
+from tests.testbed.samples import scenario
+
+pytestmark = pytest.mark.slow
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+#: ns, side, packet
+Sending = tuple[int, Side, bytes]
+Delivery = tuple[int, Side, bytes]
+#: what was delivered, and what was counted by side
+Outcome = tuple[list[Delivery], dict[Side, dict[str, Any]]]
+
+
+def packets(seed: int, seconds: float) -> list[Sending]:
+    """Bursts of packets of all sizes in both directions, each of them different."""
+    rng = Random(seed)
+    found: list[Sending] = []
+    for side in SIDES:
+        at = 0.0
+        while (at := at + rng.expovariate(40 / SECOND)) < seconds * SECOND:
+            for _ in range(rng.choice((1, 1, 2, 12))):
+                nbytes = rng.choice((40, 40, 576, 1450, 1500))
+                # IPv4 without options; the rest tells packets apart
+                header = bytes((0x45, 0, *nbytes.to_bytes(2, "big"), *rng.randbytes(5), rng.choice((6, 6, UDP))))
+                found.append((int(at), side, header + rng.randbytes(nbytes - len(header))))
+    return sorted(found)
+
+
+def make_link(run: Scenario, side: Side, sized: bool) -> Any:
+    scheme = SCHEMES[run.link.scheme]
+    config = run.link.slacp.config(frame_ms(run.channel.direction(other(side)), run.max_frame_bytes))
+    return (scheme.make_sized if sized else scheme.make)(config, make_rng(run.seed, "link", side), 0)
+
+
+def make_medium(run: Scenario, side: Side, flow_control: bool) -> Hop[Any]:
+    out = run.channel.direction(side)
+    size = buffer_bytes(out, run.max_frame_bytes, run.link.ip_queue_bytes, flow_control)
+    return make_hop(out, side, run.seed, size)
+
+
+class Udp(Datagram):
+    """A datagram that remembers its octets."""
+
+    def __init__(self, octets: bytes) -> None:
+        super().__init__(Flow(1, 1, 2, 2), len(octets), 0, 0)
+        self.octets = octets
+
+
+def octets_of(packet: Any) -> bytes:
+    """The octets of what was delivered."""
+    octets: bytes = packet.octets if isinstance(packet, Udp) else packet
+    return octets
+
+
+# -- the real-time station, its clock taken over ---------------------------------------------------------------
+
+
+class Port:
+    """Where packets come from and go to."""
+
+    def __init__(self) -> None:
+        self.coming: deque[bytes] = deque()
+        self.gone: list[bytes] = []
+
+    def fileno(self) -> int:
+        return -1
+
+    def read(self) -> bytes | None:
+        return self.coming.popleft() if self.coming else None
+
+    def write(self, packet: bytes) -> bool:
+        self.gone.append(packet)
+        return True
+
+
+class Radio(HopRadio):
+    """Carries frames to the other station's radio at once."""
+
+    far: "Radio"
+
+    def __init__(self, hop: Hop[bytes], max_frame_bytes: int) -> None:
+        super().__init__(hop, max_frame_bytes=max_frame_bytes, late_bound_ns=0)
+        self._heard: deque[bytes] = deque()
+
+    def fileno(self) -> int:
+        return -1
+
+    def receive(self) -> bytes | None:
+        return self._heard.popleft() if self._heard else None
+
+    def next_deadline(self) -> int | None:
+        return self.hop.next_deadline()
+
+    def _carry(self, now: int) -> None:
+        self.far._heard.extend(self._waiting)
+        self._waiting.clear()
+
+
+def real_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
+    """What two real-time stations deliver, and what they have counted."""
+    scheme = SCHEMES[run.link.scheme]
+    ports, radios, links, stations = {}, {}, {}, {}
+    for side in SIDES:
+        links[side] = make_link(run, side, sized=False)
+        radios[side] = Radio(make_medium(run, side, links[side].flow_control), run.max_frame_bytes)
+        ports[side] = Port()
+        stations[side] = Station(
+            port=ports[side],
+            link=links[side],
+            scheme=scheme,
+            radio=radios[side],
+            queues=[DropTail(run.link.ip_queue_bytes) for _ in range(2)],
+            classifier=Classifier(run.link.fast.dscp, run.link.fast.protocols),
+            report=lambda now: None,
+            report_interval_ns=SECOND,
+            control=lambda fd: None,
+        )
+    radios["up"].far, radios["down"].far = radios["down"], radios["up"]
+    deliveries: list[Delivery] = []
+    waiting = deque(sendings)
+    now = 0
+    while now <= until:
+        while waiting and waiting[0][0] <= now:
+            _, side, packet = waiting.popleft()
+            ports[side].coming.append(packet)
+            stations[side]._turn(now)
+        # twice: what the second station carries, the first has to hear
+        for side in (*SIDES, *SIDES):
+            stations[side]._turn(now)
+            deliveries += [(now, other(side), packet) for packet in ports[side].gone]
+            ports[side].gone.clear()
+        deadlines = [part.next_deadline() for part in (*radios.values(), *links.values())]
+        now = min(at for at in (*deadlines, waiting[0][0] if waiting else None, until + 1) if at is not None)
+    counts = {side: _counts(links[side], radios[side].hop, stations[side].counters.bad_frames) for side in SIDES}
+    return deliveries, counts
+
+
+def virtual_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
+    """What two stations of virtual time deliver, and what they have counted."""
+    clock = Clock()
+    deliveries: list[Delivery] = []
+
+    def station(side: Side) -> ModelStation:
+        link = make_link(run, side, sized=True)
+        return ModelStation(
+            clock,
+            link=link,
+            scheme=SCHEMES[run.link.scheme],
+            hop=make_medium(run, side, link.flow_control),
+            queues=tuple(DropTail(run.link.ip_queue_bytes) for _ in range(2)),
+            classifier=Classifier(run.link.fast.dscp, run.link.fast.protocols),
+            max_frame_bytes=run.max_frame_bytes,
+            deliver=lambda packet: deliveries.append((clock.now, other(side), octets_of(packet))),
+        )
+
+    stations = {side: station(side) for side in SIDES}
+    for at, side, packet in sendings:
+        clock.at(at, stations[side].send, Udp(packet) if packet[9] == UDP else packet)
+    join(stations["up"], stations["down"])
+    clock.run(until=until)
+    counts = {side: _counts(s.link, s.hop, s.bad_frames) for side, s in stations.items()}
+    return deliveries, counts
+
+
+def _counts(link: Any, hop: Hop[Any], bad_frames: int) -> dict[str, Any]:
+    hop_counts = {name: getattr(hop, name) for name in ("frames", "bytes", "erased", "damaged", "refused")}
+    return {**asdict(link.counters()), **hop_counts, "bad_frames": bad_frames}
+
+
+ERRORS: dict[str, Any] = {
+    "none": {"model": "none"},
+    "bernoulli": {"model": "bernoulli", "per": 0.2},
+    "exponential": {"model": "exponential", "mean_spacing_bytes": 4000},
+    "bursts": {"model": "bursts", "burst_frames": 5, "mean_spacing_bytes": 20_000},
+    "uniform": {"model": "uniform", "good_ms": [50, 400], "bad_ms": [20, 150]},
+    "gilbert-elliott": {"model": "gilbert-elliott", "good_ms": 300, "bad_ms": 60, "good_per": 0.01, "bad_per": 0.8},
+}
+
+
+def cases() -> Iterator[Any]:
+    for scheme in SCHEMES:
+        for name, errors in ERRORS.items():
+            yield pytest.param(scheme, {"errors": errors}, id=f"{scheme}-{name}")
+        for kind in ("rbdc", "vbdc"):
+            dama = {"rate_bps": 2_048_000, "assignment": {"kind": kind}, "errors": {"model": "bernoulli", "per": 0.05}}
+            yield pytest.param(scheme, dama, id=f"{scheme}-{kind}")
+        holds = {"excess_delay": {"probability": 0.02, "hold_ms": 40}}
+        yield pytest.param(scheme, holds, id=f"{scheme}-holds")
+        yield pytest.param(scheme, {"rate_bps": 128_000, "framing": "aal5"}, id=f"{scheme}-slow")
+
+
+@pytest.mark.parametrize(("scheme", "channel"), list(cases()))
+def test_both_kinds_of_station_do_the_same(scheme: str, channel: dict[str, Any]) -> None:
+    # numbers that let no two things happen in the same ns: there either order would be right
+    odd = {"delay_ms": 25.000317, "rate_bps": channel.get("rate_bps", 2_000_000) - 17}
+    run = scenario(link={"scheme": scheme}, channel={**channel, "down": odd}, seed=3)
+    sendings, until = packets(seed=5, seconds=4), 12 * SECOND
+    wanted, wanted_counts = real_time(run, sendings, until)
+    got, counts = virtual_time(run, sendings, until)
+    assert len(wanted) > 30
+    for side in SIDES:
+        assert [d for d in got if d[1] == side] == [d for d in wanted if d[1] == side]
+    assert counts == wanted_counts
+
+
+def test_a_station_sleeps_while_nothing_happens() -> None:
+    run = scenario(link={"scheme": "none"})
+    clock = Clock()
+    link = make_link(run, "up", sized=True)
+    station = ModelStation(
+        clock,
+        link=link,
+        scheme=SCHEMES["none"],
+        hop=make_medium(run, "up", link.flow_control),
+        queues=(),
+        classifier=Classifier(),
+        max_frame_bytes=run.max_frame_bytes,
+        deliver=lambda packet: None,
+    )
+    join(station, station)
+    station.send(bytes(100))  # type: ignore[arg-type]
+    clock.run()
+    # its end on the air, and its arrival
+    assert clock.scheduled == 2
+    assert clock.now == 104 * 8 * SECOND // 2_000_000 + 25 * MS

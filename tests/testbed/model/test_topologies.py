@@ -1,0 +1,123 @@
+"""The dumbbell of virtual time."""
+
+import gc
+import sys
+from dataclasses import dataclass
+
+import pytest
+
+from channel.errors import Bernoulli
+from hosts.tcp.config import MS, SECOND, TcpConfig
+from linklayer.queues import DropTail, Queue, Red
+from testbed.model.applications import Counter, StreamSender
+from testbed.model.clock import Clock
+from testbed.model.topologies import Dumbbell, DumbbellConfig
+from testbed.scenario.channel_models import make_rng
+
+pytestmark = pytest.mark.slow
+
+SEGMENT_BYTES = 500
+#: with its headers, on the bottleneck
+PACKET_NS = 8 * (SEGMENT_BYTES + 40) * 100
+TCP = TcpConfig(mss=SEGMENT_BYTES, timestamps=False, receive_buffer=1 << 20)
+
+
+@dataclass
+class Bench:
+    """A dumbbell with its traffic."""
+
+    network: Dumbbell
+    senders: list[StreamSender]
+    counters: list[Counter]
+
+    @property
+    def received(self) -> list[int]:
+        return [counter.nbytes for counter in self.counters]
+
+    def run(self, until: int) -> int:
+        """Run, and return the octets received since the last time."""
+        before = sum(self.received)
+        self.network.clock.run(until)
+        return sum(self.received) - before
+
+
+def bench(
+    pairs: int, queue: Queue, tcp: TcpConfig = TCP, per: float = 0, seed: int = 1, rate_bps: int = 10_000_000
+) -> Bench:
+    last_hop = (lambda i: Bernoulli(per, make_rng(seed, "last hop", str(i)))) if per else None
+    config = DumbbellConfig(pairs=pairs, bottleneck_bps=rate_bps)
+    network = Dumbbell(Clock(), config, seed=seed, queue=queue, last_hop=last_hop)
+    return Bench(network, *network.send_bulk(tcp, [i * 10 * MS for i in range(pairs)]))
+
+
+def test_the_first_segment_takes_the_time_of_its_way() -> None:
+    one = bench(1, DropTail(limit_packets=500))
+    # Each way: 40 octets twice at 100 Mbit/s and once at 10 Mbit/s, and 20 ms; SYN and SYN-ACK carry 12 more (MSS,
+    # SACK, window scale, padded). The application writes as soon as it is connected, so data is the first ACK.
+    octets_ns = 80 + 800 + 80
+    handshake = 2 * (20 * MS + 52 * octets_ns)
+    arrival = handshake + 20 * MS + 540 * octets_ns
+    one.network.clock.run(arrival - 1)
+    assert one.received == [0]
+    one.network.clock.run(arrival)
+    assert one.received == [SEGMENT_BYTES]
+
+
+@pytest.mark.parametrize("kind", ["drop-tail", "RED"])
+def test_flows_share_the_bottleneck_and_fill_it(kind: str) -> None:
+    red = Red(make_rng(1), 75, 225, limit_packets=500, weight=1)
+    queue = red if kind == "RED" else DropTail(limit_packets=500)
+    ten = bench(10, queue)
+    ten.run(10 * SECOND)
+    # at most what the wire carries in the time: 500 of each 540 octets
+    carried = 20 * SECOND // PACKET_NS * SEGMENT_BYTES
+    assert 0.98 * carried < ten.run(30 * SECOND) <= carried + SEGMENT_BYTES
+    assert queue.drops > 0
+    assert min(ten.received) > 0.3 * sum(ten.received) / 10
+
+
+def test_with_ecn_red_marks_instead_of_dropping() -> None:
+    queue = Red(make_rng(1), 75, 225, limit_packets=500, packet_time_ns=PACKET_NS, mark_above=True)
+    ten = bench(10, queue, TcpConfig(mss=SEGMENT_BYTES, timestamps=False, ecn=True, receive_buffer=1 << 20))
+    ten.run(20 * SECOND)
+    counters = [sender.connection.counters for sender in ten.senders]
+    assert queue.marks > 100
+    assert queue.drops == sum(each.retransmits for each in counters) == 0
+    assert all(each.ecn_reductions > 0 for each in counters)
+
+
+def test_the_last_hop_loses_data_and_no_acknowledgements() -> None:
+    four = bench(4, DropTail(limit_packets=500), per=0.1)
+    four.run(60 * SECOND)
+    network, counters = four.network, [sender.connection.counters for sender in four.senders]
+    sent = network.bottleneck.packets
+    # SYN and FIN aside all that is lost was data; every ACK that was sent has come back or is under way
+    assert sum(each.retransmits for each in counters) > 0.05 * sent
+    assert sum(each.timeouts for each in counters) > 10
+    answered = sum(each.segments_received for each in counters)
+    assert network.bottleneck_back.packets - answered in range(4)
+    assert network.bottleneck.congestion_drops == 0
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    def outcome(seed: int) -> list[object]:
+        two = bench(2, DropTail(limit_packets=50), per=0.05, seed=seed)
+        two.run(20 * SECOND)
+        return [two.received, [sender.connection.counters for sender in two.senders], two.network.clock.scheduled]
+
+    assert outcome(1) == outcome(1) != outcome(2)
+
+
+def test_memory_is_flat_over_three_hours() -> None:
+    hour = 3600 * SECOND
+    tcp = TcpConfig(mss=SEGMENT_BYTES, receive_buffer=1 << 20, send_buffer=1 << 16)
+    ten = bench(10, DropTail(limit_packets=50), tcp, per=0.01, rate_bps=25_000)
+    blocks = []
+    for number in range(1, 4):
+        received = ten.run(number * hour)
+        gc.collect()
+        blocks.append(sys.getallocatedblocks())
+    # Anything kept per packet, were it a number, would be a block.
+    packets = received // SEGMENT_BYTES
+    assert packets > 15_000
+    assert blocks[2] - blocks[0] < packets / 10

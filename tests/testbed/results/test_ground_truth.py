@@ -1,0 +1,284 @@
+"""Ground truth: losses and guesses, joined and counted."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from linklayer.filters.eln import Marker
+from linklayer.filters.filter import Cause, Guess
+from linklayer.filters.filtered import Filtered
+from linklayer.plain import Plain
+from tcpip.access import Access, Objects, Octets
+from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
+from tcpip.sequence import MASK
+from tcpip.wire import emit
+from testbed.model.run import simulate
+from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, Join, Judge, Loss, Witness
+from testbed.results.summary import Summary
+from testbed.scenario.schema import SIDES
+from tests.testbed.model_runs import memory_used, model
+
+FLOW = Flow(1, 10, 2, 20)
+MSS = 100
+
+
+def loss(at: int, seq: int, cause: Cause, flow: Flow = FLOW) -> Loss:
+    return Loss(at, flow, seq & MASK, seq + MSS & MASK, cause)
+
+
+def guess(at: int, seq: int, cause: Cause, by: str = "eln") -> Guess:
+    return Guess(at, FLOW, seq & MASK, cause, by)
+
+
+def counted(judge: Judge) -> dict[tuple[str, Cause, Cause], int]:
+    """What is not 0: by whom, what it was, what was guessed."""
+    return {
+        (name, truth, guessed): n
+        for name, rows in judge.confusion().items()
+        for truth, row in rows.items()
+        for guessed, n in row.items()
+        if n
+    }
+
+
+def test_a_guess_is_judged_by_the_last_loss() -> None:
+    judge = Judge()
+    for seq in (0, MSS, 2 * MSS):
+        judge.handle_loss(loss(1, seq, "congestion"))
+    judge.handle_loss(loss(2, MSS, "corruption"))
+    judge.handle_guess(guess(3, 0, "congestion"))
+    judge.handle_guess(guess(3, MSS, "corruption"))
+    judge.handle_guess(guess(3, 2 * MSS, "corruption"))
+    judge.handle_guess(guess(3, 3 * MSS, "corruption"))
+    assert counted(judge) == {
+        ("eln", "congestion", "congestion"): 1,
+        ("eln", "corruption", "corruption"): 1,
+        ("eln", "congestion", "corruption"): 1,
+        ("eln", "late", "corruption"): 1,
+    }
+    assert all(tuple(rows) == CAUSES for rows in judge.confusion().values())
+
+
+def test_a_loss_is_guessed_once_by_each() -> None:
+    judge = Judge()
+    judge.handle_loss(loss(1, 0, "corruption"))
+    for by in ("eln", "eln", "snoop"):
+        judge.handle_guess(guess(2, 0, "corruption", by))
+    judge.handle_loss(loss(3, 0, "corruption"))
+    judge.handle_guess(guess(4, 0, "corruption"))
+    assert counted(judge) == {
+        ("eln", "corruption", "corruption"): 2,
+        ("eln", "late", "corruption"): 1,
+        ("snoop", "corruption", "corruption"): 1,
+    }
+
+
+def test_a_loss_taken_for_late_can_be_guessed_yet() -> None:
+    judge = Judge()
+    judge.handle_loss(loss(1, 0, "corruption"))
+    for at, cause in enumerate(("late", "late", "corruption", "corruption"), start=2):
+        judge.handle_guess(guess(at, 0, cause))
+    assert counted(judge) == {
+        ("eln", "corruption", "late"): 2,
+        ("eln", "corruption", "corruption"): 1,
+        ("eln", "late", "corruption"): 1,
+    }
+
+
+def test_numbers_wrap_and_flows_are_apart() -> None:
+    judge = Judge()
+    first = MASK - MSS // 2
+    judge.handle_loss(loss(1, first, "corruption"))
+    judge.handle_loss(loss(1, first + MSS, "congestion"))
+    judge.handle_loss(loss(1, first + MSS, "corruption", FLOW.reversed()))
+    judge.handle_guess(guess(2, first + MSS, "congestion"))
+    judge.handle_guess(guess(2, first, "corruption"))
+    assert counted(judge) == {("eln", "congestion", "congestion"): 1, ("eln", "corruption", "corruption"): 1}
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    judge = Judge()
+    for port in range(2 * MAX_FLOWS):
+        judge.handle_loss(loss(1, 0, "corruption", FLOW._replace(source_port=port)))
+    for n in range(2 * MAX_RANGES):
+        judge.handle_loss(loss(1, 2 * n * MSS, "corruption"))
+    assert len(judge._losses._flows) == MAX_FLOWS
+    assert len(judge._losses._flows[FLOW].by_cause["corruption"]) == MAX_RANGES
+    # the oldest went
+    last = (4 * MAX_RANGES - 2) * MSS
+    judge.handle_guess(guess(2, 0, "corruption"))
+    judge.handle_guess(guess(2, last, "corruption"))
+    judge.handle_guess(guess(2, last - 2 * MSS, "corruption"))
+    assert counted(judge) == {("eln", "late", "corruption"): 1, ("eln", "corruption", "corruption"): 2}
+
+
+def test_losses_well_below_a_guess_are_forgotten() -> None:
+    judge = Judge()
+    for n in range(1000):
+        judge.handle_loss(loss(1, n * 10_000, "corruption"))
+    judge.handle_guess(guess(2, 9_990_000, "corruption"))
+    judge.handle_guess(guess(2, 9_000_000, "corruption"))
+    judge.handle_guess(guess(2, 9_800_000, "corruption"))
+    assert counted(judge) == {("eln", "late", "corruption"): 1, ("eln", "corruption", "corruption"): 2}
+    assert len(judge._losses._flows[FLOW].by_cause["corruption"]) < 30
+
+
+def test_what_stations_say_is_put_in_the_order_of_time() -> None:
+    judge = Judge()
+    join = Join(judge)
+    # the guessing station is heard before the one that lost
+    join.handle(guess(10, 0, "corruption"))
+    join.handle(guess(10, MSS, "corruption"))
+    join.settle(10)
+    assert counted(judge) == {}
+    join.handle(loss(9, 0, "congestion"))
+    join.handle(loss(10, 0, "corruption"))
+    join.handle(loss(11, MSS, "corruption"))
+    join.settle(12)
+    assert counted(judge) == {("eln", "corruption", "corruption"): 1, ("eln", "late", "corruption"): 1}
+
+
+@pytest.mark.parametrize("access", [Objects(), Octets()], ids=["objects", "octets"])
+def test_a_witness_tells_of_segments_that_have_numbers(access: Access) -> None:
+    losses: list[Loss] = []
+    guesses: list[Guess] = []
+    witness = Witness(access, "snoop", False, losses.append, guesses.append)
+
+    def packet(flags: int, length: int) -> Any:
+        segment = Segment(FLOW, MASK, 5, flags, 9, length, bytes(length))
+        return emit(segment) if isinstance(access, Octets) else segment
+
+    witness.dropped(packet(ACK, 0), 1)
+    witness.dropped(packet(RST, 0), 1)
+    witness.dropped(b"", 1)
+    witness.dropped(packet(SYN, 0), 2)
+    witness.taken(packet(ACK, 10), 3)
+    witness.given_up(packet(ACK | FIN, 10), 4)
+    assert losses == [
+        Loss(2, FLOW, MASK, 0, "congestion"),
+        Loss(3, FLOW, MASK, 9, "corruption"),
+        Loss(4, FLOW, MASK, 10, "corruption"),
+    ]
+    witness.guessed(Guess(5, FLOW, 7, "late"))
+    witness.guessed(guess(6, 7, "late"))
+    assert [each.by for each in guesses] == ["snoop", "eln"]
+
+
+def test_where_the_link_repairs_a_lost_frame_is_no_lost_segment() -> None:
+    losses: list[Loss] = []
+    witness = Witness(Objects(), "slacp", True, losses.append, lambda guess: None)
+    witness.taken(Segment(FLOW, 0, 0, ACK, 9, 10), 1)
+    assert losses == []
+
+
+# -- in runs ---------------------------------------------------------------------------------------------------
+
+
+def eln_run(scheme: str, eln: str, **others: Any) -> Summary:
+    """Two transfers over a link that loses on the air and in its queue."""
+    return simulate(
+        model(
+            link={"scheme": scheme, "eln": eln, "ip_queue_bytes": 9000},
+            channel={"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.01 if scheme == "none" else 0.25},
+            workloads=[
+                {"kind": "bulk", "bytes": 1_500_000, "direction": "down"},
+                {"kind": "bulk", "bytes": 1_500_000, "direction": "down", "start_s": 1},
+            ],
+            **others,
+        )
+    )
+
+
+@pytest.mark.parametrize("tcp", ["reno", "newreno", "sack"])
+@pytest.mark.parametrize("scheme", ["none", "slacp"])
+def test_the_marker_is_right_about_the_link_it_stands_at(scheme: str, tcp: str) -> None:
+    summary = eln_run(scheme, "ends", tcp=tcp)
+    assert summary.confusion is not None
+    rows = summary.confusion["eln"]
+    link = summary.link["down"]
+    assert link.congestion_losses > 5
+    assert link.residual_losses > 0
+    assert rows["corruption"]["corruption"] > 0
+    assert rows["congestion"]["congestion"] > 5
+    # a segment that its queue drops and then the link loses, before anybody can know, is two losses and one truth
+    wrong = sum(n for truth, row in rows.items() for guessed, n in row.items() if guessed != truth)
+    assert wrong <= 0.02 * sum(n for row in rows.values() for n in row.values()) + 1
+    assert sum(rows["corruption"].values()) <= link.residual_losses
+    assert sum(rows["congestion"].values()) <= link.congestion_losses
+    assert link.eln_marks >= rows["corruption"]["corruption"]
+    # the mobile end has sent nothing that could be lost but ACKs
+    assert summary.link["up"].eln_marks == 0
+
+
+def test_the_base_station_alone_takes_a_full_queue_at_the_mobile_end_for_the_air() -> None:
+    workloads = [{"kind": "bulk", "bytes": 1_500_000, "direction": "up"}]
+    channel = {"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.02}
+    found = {}
+    for eln in ("ends", "base"):
+        link = {"scheme": "none", "eln": eln, "ip_queue_bytes": 64_000}
+        summary = simulate(model(link=link, channel=channel, workloads=workloads, mtu=1500))
+        assert summary.confusion is not None
+        found[eln] = summary.confusion["eln"]
+        assert found[eln]["corruption"]["corruption"] > 5
+        assert summary.link["up" if eln == "ends" else "down"].eln_marks > 5
+        assert summary.link["down" if eln == "ends" else "up"].eln_marks == 0
+    crowded = {**channel, "per": 0.0, "mac_buffer_bytes": 4000}
+    link = {"scheme": "none", "eln": "base"}
+    summary = simulate(model(link=link, channel=crowded, workloads=workloads))
+    assert summary.confusion is not None
+    assert summary.confusion["eln"]["congestion"]["corruption"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("eln", ["ends", "base"])
+def test_marking_for_three_hours_takes_no_more_memory_than_for_one(eln: str) -> None:
+    run = model(
+        tcp="reference",
+        link={"scheme": "none", "eln": eln, "ip_queue_bytes": 20_000},
+        channel={"rate_bps": 4800, "delay_ms": 200, "per": 0.1},
+        mtu=576,
+        workloads=[{"kind": "bulk", "duration_s": 3 * 3600}],
+        limit_s=4 * 3600,
+    )
+    first, last = memory_used(run, (3600, 3 * 3600 - 60))
+    assert last < 1.1 * first
+
+
+def test_without_filters_nobody_guesses() -> None:
+    summary = simulate(model())
+    assert summary.confusion == {}
+    assert all(summary.link[side].eln_marks == 0 for side in SIDES)
+
+
+def test_the_result_of_a_seed_is_one() -> None:
+    first, second = (eln_run("none", "base", tcp="sack") for _ in range(2))
+    assert replace(first, run="") == replace(second, run="")
+    assert first.confusion
+
+
+# -- filters that come and go ----------------------------------------------------------------------------------
+
+
+def test_filters_change_and_nothing_under_way_is_lost() -> None:
+    marker = Marker(Objects())
+    link = Filtered(Plain(), (marker,))
+    assert link.flow_control
+    marker.counters.eln_marks = 3
+    first, second = Segment(FLOW, 0, 0, ACK, 9, 10), Segment(FLOW, 10, 0, ACK, 9, 10)
+    link.handle_packet(first, 0)
+    link.refit(())
+    assert not link.flow_control
+    assert link.counters().eln_marks == 3
+    frames = [link.poll_frame(1)]
+    link.handle_packet(second, 0)
+    frames.append(link.poll_frame(2))
+    assert [frame.payload for frame in frames if frame is not None] == [first, second]
+    link.handle_frame(frames[0], 3)
+    assert link.poll_packet() == (first, 0)
+    again = Marker(Objects())
+    again.counters.eln_marks = 2
+    link.refit((again,))
+    assert (link.flow_control, link.counters().eln_marks) == (True, 5)
+    link.refit((again,))
+    assert link.counters().eln_marks == 5

@@ -1,0 +1,278 @@
+"""Tables and plots, from results and records made here."""
+
+import io
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from telemetry.parquet import ParquetSink
+from telemetry.records import FlowRecord, LinkRecord, TcpRecord
+from testbed.live.run import Progress
+from testbed.results import show
+from testbed.results.ground_truth import CAUSES
+from testbed.results.summary import Summary
+from testbed.scenario.schema import BernoulliErrors, GilbertElliottErrors
+from tests.testbed.samples import LINK, summary
+
+
+def link_record(second: int, **values: Any) -> LinkRecord:
+    counts: dict[str, Any] = {
+        "retransmissions": second,
+        "fec_frames": second,
+        "fec_repairs": 0,
+        "residual_losses": 0,
+        "eln_marks": 0,
+        "queue_bytes": 0,
+        "congestion_losses": 0,
+        "corruption_losses": 2 * second,
+    }
+    return LinkRecord(
+        second * 10**9, "up", "slacp", True, 2e6, 1.8e6, 100 * second, 100 * second, **{**counts, **values}
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A run's folder with the records of ten seconds."""
+    with ParquetSink(tmp_path, {"run": "r"}) as sink:
+        for second in range(1, 11):
+            sink.write(TcpRecord(second * 10**9, "h1", "bulk", 14480, None, 50.0, 250.0, 1000, 0, 0))
+            sink.write(FlowRecord(second * 10**9, "h2", "bulk", second * 250_000, 2e6))
+            sink.write(link_record(second))
+    return tmp_path
+
+
+# -- numbers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("bps", "text"),
+    [
+        (0, "0 bit/s"),
+        (999, "999 bit/s"),
+        (1000, "1.00 kbit/s"),
+        (128_000, "128.00 kbit/s"),
+        (2_000_000, "2.00 Mbit/s"),
+        (1.5e9, "1.50 Gbit/s"),
+    ],
+)
+def test_rate(bps: float, text: str) -> None:
+    assert show.rate(bps) == text
+
+
+def test_mean_rate_covers_the_last_window() -> None:
+    times = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+    totals = [0, 0, 125_000, 250_000, 250_000, 250_000]
+    assert show.mean_rate(times, totals) == (times, [0.0, 0.0, 1.0, 2.0, 1.0, 0.0])
+
+
+def test_mean_rate_of_a_steady_flow_is_its_rate() -> None:
+    times = [n / 10 for n in range(50)]
+    _, rates = show.mean_rate(times, [round(250_000 * time) for time in times])
+    assert rates[0] == 0
+    assert rates[1:] == pytest.approx([2.0] * 49)
+
+
+def test_flow_totals_add_up_over_flows(tmp_path: Path) -> None:
+    with ParquetSink(tmp_path, {}) as sink:
+        for time_ns, flow, received in ((1, "a", 10), (1, "b", 5), (2, "a", 20), (3, "b", 7)):
+            sink.write(FlowRecord(time_ns * 10**9, "h2", flow, received, 0.0))
+    assert show.flow_totals(tmp_path) == ([0, 1, 1, 2, 3], [0, 10, 15, 25, 27])
+
+
+def test_errors_in_words() -> None:
+    assert show.errors_in_words(BernoulliErrors(model="bernoulli", per=0.05)) == "PER 5 %"
+    words = show.errors_in_words(GilbertElliottErrors(model="gilbert-elliott", good_ms=2000, bad_ms=60))
+    assert words == "errors gilbert-elliott good_ms 2000.0 bad_ms 60.0 good_per 0.0 bad_per 1.0"
+
+
+# -- tables --------------------------------------------------------------------------------------------------
+
+
+def rendered(summaries: list[Summary], width: int = 80) -> str:
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(show.table(summaries, "the same 40 s without and with SLACP"))
+    return console.export_text()
+
+
+def test_a_table_fits_80_columns() -> None:
+    crowded = summary(
+        goodput_bps=999_994_000.0,
+        capacity_bps=1_000_000_000,
+        duration_s=1799.9,
+        finished=False,
+        retransmissions=99_999,
+        timeouts=999,
+        late_events=0,
+        link={"up": LINK.__class__(1e9, 9, 9, 99_999, 99_999, 1, 1, 1, 1, 0.999, 0.9999)},
+    )
+    for summaries in ([summary(), crowded], [summary(), summary(seed=2), summary(scheme="none", seed=100)]):
+        text = rendered(summaries)
+        assert "…" not in text
+        for s in summaries:
+            assert s.scheme in text
+            assert show.rate(s.goodput_bps) in text
+        assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_table_says_what_happened() -> None:
+    text = rendered([summary()])
+    for piece in ("slacp", "2.00 Mbit/s", "91 %", "4.0 s", "10.0 %", "0.14 %"):
+        assert piece in text
+    assert "(cut)" not in text
+    assert "(cut)" in rendered([summary(finished=False)], width=100)
+
+
+def test_a_table_of_repetitions_has_medians() -> None:
+    text = rendered([summary(seed=n, goodput_bps=n * 1e6) for n in (1, 2, 9)])
+    [line] = [line for line in text.splitlines() if "median" in line]
+    assert "2.00 Mbit/s" in line
+    assert "seed 9" in text
+
+
+def test_a_table_without_a_goodput() -> None:
+    assert "0 bit/s" in rendered([summary(goodput_bps=0.0)])
+
+
+def test_warnings() -> None:
+    assert show.warnings([summary()]) == []
+    bad = summary(on_time=False, late_events=30, max_late_ms=44.4, intact=False, finished=False)
+    late, spoilt, cut = show.warnings([bad])
+    assert "30 of 1000 events were late (worst 44 ms)" in late
+    assert "not what was sent" in spoilt
+    assert "limit_s" in cut
+    assert show.warnings([bad], late=False) == [spoilt, cut]
+    assert "was changed 2 times while it ran" in show.warnings([summary(changes=2)])[0]
+
+
+def test_lateness_of_all_runs_is_one_line() -> None:
+    good = summary()
+    few = summary(late_events=3, events=1000, max_late_ms=12.4)
+    many = summary(late_events=34, events=2891, max_late_ms=44.4, on_time=False)
+    labels = ["without SLACP", "with SLACP"]
+    assert show.lateness(labels, [good, good]) == []
+    [line] = show.lateness(labels, [good, few])
+    assert line == (
+        "this machine was late for some events: with SLACP 3 of 1000 (worst 12 ms); few enough to trust the figures"
+    )
+    [line] = show.lateness(labels, [many, few])
+    assert "without SLACP 34 of 2891 (worst 44 ms), with SLACP 3 of 1000 (worst 12 ms); it did not keep up" in line
+
+
+@pytest.mark.parametrize(
+    ("bare_bps", "slacp_bps", "sentence"),
+    [
+        (0.5e6, 1.75e6, "SLACP carried [bold]3.5 times[/] the data in the same time."),
+        (1, 1e6, "SLACP carried [bold]1000000.0 times[/] the data in the same time."),
+        (1e6, 1.05e6, "SLACP carried [bold]1.1 times[/] the data in the same time."),
+        (1e6, 1.04e6, "SLACP carried about as much data in the same time."),
+        (1e6, 0.95e6, "SLACP carried about as much data in the same time."),
+        (1e6, 0.94e6, "SLACP carried less: [bold]0.94 times[/] the data in the same time."),
+        (1e6, 0.8e6, "SLACP carried less: [bold]0.8 times[/] the data in the same time."),
+        (1e6, 3.4e4, "SLACP carried less: [bold]0.034 times[/] the data in the same time."),
+        (0.0, 1.2e6, "Without SLACP no data got across; with SLACP [bold]1.20 Mbit/s[/] did."),
+        (1.2e6, 0.0, "With SLACP no data got across; without it [bold]1.20 Mbit/s[/] did."),
+        (0.0, 0.0, "Neither run carried any data."),
+    ],
+)
+def test_the_sentence_below_the_demos_table_is_true(bare_bps: float, slacp_bps: float, sentence: str) -> None:
+    assert show.comparison(bare_bps, slacp_bps) == sentence
+
+
+# -- plots ---------------------------------------------------------------------------------------------------
+
+
+def test_plot_writes_a_picture(folder: Path) -> None:
+    target = folder / "plot.png"
+    show.plot([("without", folder), ("with", folder)], target, "a title")
+    head = target.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    width, height = struct.unpack("!II", head[16:])
+    assert min(width, height) > 500
+    assert target.stat().st_size > 10_000
+
+
+def test_losses_of_the_air_of_the_link_and_of_queues_are_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # nothing is repaired: every frame lost on the air is a packet lost, and what queues drop was never there
+    losses = {"corruption_losses": [4, 9], "residual_losses": [4, 9], "congestion_losses": [13, 13]}
+    with ParquetSink(tmp_path, {}) as sink:
+        for n in range(2):
+            sink.write(link_record(n + 1, **{name: counts[n] for name, counts in losses.items()}))
+    figures: list[Any] = []
+    monkeypatch.setattr(show.pyplot(), "close", figures.append)
+    show.plot([("without", tmp_path)], tmp_path / "plot.png", "a title")
+    [panel] = [axis for axis in figures[0].axes if axis.get_title(loc="left").startswith("Lost")]
+    # the legend's own lines are empty
+    drawn = {line.get_linestyle(): list(line.get_ydata()) for line in panel.lines if len(line.get_ydata())}
+    assert drawn == {
+        ":": losses["corruption_losses"],
+        "-": losses["residual_losses"],
+        "--": losses["congestion_losses"],
+    }
+    legend = {
+        line.get_linestyle(): text.get_text()
+        for line, text in zip(panel.get_legend().get_lines(), panel.get_legend().get_texts(), strict=True)
+    }
+    assert legend == {":": "frames lost on the air", "-": "packets the link lost", "--": "packets dropped by queues"}
+
+
+def test_plot_of_a_run_without_records(tmp_path: Path) -> None:
+    target = tmp_path / "plot.png"
+    show.plot([("nothing", tmp_path)], target, "nothing")
+    assert target.stat().st_size > 1000
+
+
+def test_terminal_plot_has_its_labels(folder: Path) -> None:
+    text = show.terminal_plot([("without SLACP", folder), ("with SLACP", folder)], 80).plain
+    for label in ("without SLACP", "with SLACP", "time (s)", "MB received"):
+        assert label in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    wall_s = 100.0
+    monkeypatch.setattr(show, "monotonic", lambda: wall_s)
+    with show.progress(["one", "two"]) as bars:
+        for bar in bars:
+            bar(Progress(phase="running", elapsed_s=3600.0))
+        wall_s += 11
+        for bar, expected in zip(bars, (20.0, None), strict=True):
+            bar(Progress(phase="running", elapsed_s=11.0, expected_s=expected, bytes_received=5, goodput_bps=1e6))
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    one, two = shown.err.splitlines()
+    assert one.split() == ["one:", "11.0", "s", "1.00", "Mbit/s", "55", "%"]
+    assert two.split() == ["two:", "11.0", "s", "1.00", "Mbit/s"]
+
+
+# -- guesses -------------------------------------------------------------------------------------------------
+
+
+def shown(what: Any) -> list[list[str]]:
+    console = Console(file=io.StringIO(), width=80)
+    console.print(what)
+    assert isinstance(console.file, io.StringIO)
+    return [line.split() for line in console.file.getvalue().splitlines()]
+
+
+def test_guesses_of_several_runs_are_added_up() -> None:
+    nothing = dict.fromkeys(CAUSES, 0)
+    one = {"eln": {**dict.fromkeys(CAUSES, nothing), "corruption": {"corruption": 30, "congestion": 2, "late": 1}}}
+    two = {
+        "eln": {**dict.fromkeys(CAUSES, nothing), "corruption": {"corruption": 9, "congestion": 0, "late": 0}},
+        "snoop": {**dict.fromkeys(CAUSES, nothing), "late": {"corruption": 4, "congestion": 0, "late": 0}},
+    }
+    grid = show.guesses([summary(confusion=each) for each in (one, two, {}, None)])
+    lines = shown(grid)
+    assert ["eln", "corruption", "39", "2", "1"] in lines
+    assert ["snoop", "late", "4", "0", "0"] in lines
+    # what nobody met has no line
+    assert len([line for line in lines if line and line[0] in ("eln", "snoop")]) == 2
+
+
+def test_where_nobody_knows_the_truth_that_is_said() -> None:
+    assert show.guesses([summary(), summary()]) is None
+    assert show.guesses([summary(confusion=None)]) == show.TRUTH_UNKNOWN

@@ -1,0 +1,65 @@
+"""Run folders."""
+
+import json
+import re
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import yaml
+
+from testbed.errors import FadelabError
+from testbed.results.store import RunFolder
+from testbed.scenario.file import load
+from tests.testbed.samples import scenario, summary
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_folders_are_unique_and_say_what_they_hold(tmp_path: Path) -> None:
+    folders = [RunFolder.create(tmp_path / "deep" / "runs", scenario(seed=7)) for _ in range(5)]
+    assert len({folder.path for folder in folders}) == 5
+    for folder in folders:
+        assert re.fullmatch(r"\d{8}-\d{6}-sample-emulated-slacp-s7(-\d)?", folder.name)
+        assert folder.path.parent == tmp_path / "deep" / "runs"
+
+
+def test_the_manifest_names_what_may_matter(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, scenario(seed=7))
+    manifest = json.loads((folder.path / "manifest.json").read_text())
+    assert manifest.keys() == {"command", "scenario", "tier", "seed", "started", "versions", "cpus"}
+    assert (manifest["scenario"], manifest["tier"], manifest["seed"]) == ("sample", "emulated", 7)
+    assert manifest["versions"].keys() >= {"fadelab", "python", "kernel", "zfec", "pydantic", "pyarrow", "pyroute2"}
+    assert re.match(r"\d+\.\d+\.\d+", manifest["versions"]["fadelab"])
+    started = datetime.fromisoformat(manifest["started"])
+    assert abs((datetime.now(UTC) - started).total_seconds()) < 60
+
+    epoch = datetime(2026, 1, 2, 3, 4, 5, 678_900, UTC)
+    folder.began(epoch)
+    began = json.loads((folder.path / "manifest.json").read_text())
+    assert began == {**manifest, "epoch": "2026-01-02T03:04:05.678+00:00"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("settings", [[], ["channel.errors=null", "channel.per=0.1", "channel.up.per=0.2"]])
+def test_the_stored_scenario_is_complete_and_runs_again(path: Path, settings: list[str], tmp_path: Path) -> None:
+    made = load(path, settings, seed=9)
+    stored = RunFolder.create(tmp_path, made).path / "scenario.yaml"
+    assert load(stored) == made
+    values = yaml.safe_load(stored.read_text())
+    assert values.keys() == {name for name in type(made).model_fields if getattr(made, name) is not None}
+    assert values["link"]["slacp"]["retransmissions"] == 1
+    assert values["timing"]["probe_interval_ms"] == 100
+
+
+def test_the_result_is_kept(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, scenario())
+    folder.finish(summary())
+    assert json.loads((folder.path / "summary.json").read_text()) == json.loads(json.dumps(asdict(summary())))
+
+
+def test_a_place_where_no_folder_can_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FadelabError, match="cannot be made: Not a directory; choose another --out"):
+        RunFolder.create(tmp_path / "file" / "runs", scenario())

@@ -1,0 +1,135 @@
+"""The medium a scenario describes."""
+
+from typing import Any
+
+import pytest
+
+from channel.errors import Fate
+from channel.framing import aal5
+from channel.hop import Hop
+from testbed.scenario.channel_models import buffer_bytes, frame_ms, frame_ns, make_hop, make_rng
+from testbed.scenario.schema import Direction, Side
+from tests.testbed.samples import scenario
+
+MS = 1_000_000
+
+
+def direction(side: Side = "up", **channel: Any) -> Direction:
+    return scenario(channel=channel).channel.direction(side)
+
+
+def fates(hop: Hop[int], frames: int = 400, nbytes: int = 1000) -> list[Fate]:
+    """Send frames one after another; what became of each."""
+    now, found = 0, []
+    for frame in range(frames):
+        assert hop.handle_frame(frame, nbytes, now)
+        while (arrival := hop.poll_arrival(now)) is None:
+            now = hop.next_deadline() or now
+        found.append(arrival.verdict.fate)
+    return found
+
+
+def test_rate_and_delay() -> None:
+    hop = make_hop(direction(rate_bps=1_000_000, delay_ms=7.5), "up", 1, 10_000)
+    hop.handle_frame("frame", 500, 0)
+    assert hop.next_deadline() == 4 * MS
+    hop.handle_deadline(4 * MS)
+    assert hop.next_deadline() == 11_500_000
+    arrival = hop.poll_arrival(11_500_000)
+    assert arrival is not None
+    assert (arrival.frame, arrival.sent_at, arrival.arrived_at) == ("frame", 4 * MS, 11_500_000)
+
+
+def test_framing_takes_its_time() -> None:
+    cells = direction(rate_bps=128_000, framing="aal5")
+    assert frame_ns(cells, 1484) == aal5(1484) * 1_000_000_000 // 128_000
+    assert frame_ms(cells, 1484) == pytest.approx(106)  # 32 cells
+    hop = make_hop(cells, "up", 1, 10_000)
+    hop.handle_frame("frame", 1484, 0)
+    assert abs((hop.next_deadline() or 0) - frame_ns(cells, 1484)) <= 1
+
+
+def test_the_buffer_refuses_what_it_has_no_room_for() -> None:
+    hop = make_hop(direction(), "up", 1, 2500)
+    assert [hop.handle_frame(n, 1000, 0) for n in range(3)] == [True, True, False]
+    assert hop.room() == 500
+
+
+@pytest.mark.parametrize(
+    ("channel", "flow_control", "expected"),
+    [
+        ({}, True, 2 * 1534),
+        ({"rate_bps": 20_000_000}, True, 10_000),
+        ({}, False, 64_000 + 2 * 1534),
+        ({"mac_buffer_bytes": 5000}, True, 5000),
+        ({"mac_buffer_bytes": 5000}, False, 69_000),
+        ({"bare_buffer_bytes": 7000}, True, 2 * 1534),
+        ({"bare_buffer_bytes": 7000}, False, 7000),
+    ],
+)
+def test_buffer_sizes(channel: dict[str, Any], flow_control: bool, expected: int) -> None:
+    assert buffer_bytes(direction(**channel), 1534, 64_000, flow_control) == expected
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        {"model": "bernoulli", "per": 0.3},
+        {"model": "exponential", "mean_spacing_bytes": 3000},
+        {"model": "bursts", "burst_frames": 3, "mean_spacing_bytes": 5000},
+        {"model": "uniform", "good_ms": [10, 50], "bad_ms": [5, 20]},
+        {"model": "gilbert-elliott", "good_ms": 30, "bad_ms": 10},
+        {"model": "huge"},
+    ],
+    ids=lambda errors: errors["model"],
+)
+def test_the_seed_and_the_direction_fix_every_verdict(errors: dict[str, Any]) -> None:
+    # huge's good state may last 7 s: there, enough frames to see it end
+    frames = 400 if errors["model"] != "huge" else 6000
+    first, again, other_seed, other_way = (
+        fates(make_hop(direction(errors=errors), side, seed, 10_000), frames)
+        for side, seed in (("up", 5), ("up", 5), ("up", 6), ("down", 5))
+    )
+    assert first == again
+    assert first != other_seed
+    assert first != other_way
+    assert set(first) > {Fate.INTACT}
+
+
+def test_per_is_the_share_of_frames_lost() -> None:
+    lost = fates(make_hop(direction(per=0.2), "up", 1, 10_000), 5000).count(Fate.ERASED)
+    # 5 standard deviations
+    assert abs(lost - 1000) < 5 * (5000 * 0.2 * 0.8) ** 0.5
+
+
+def test_directions_differ_where_they_are_told_to() -> None:
+    channel = {"per": 1, "down": {"rate_bps": 1_000_000, "delay_ms": 1, "errors": "none"}}
+    up, down = (make_hop(direction(side, **channel), side, 1, 10_000) for side in ("up", "down"))
+    assert set(fates(up, 20)) == {Fate.ERASED}
+    assert set(fates(down, 20)) == {Fate.INTACT}
+    down.handle_frame(0, 125, 10**12)
+    assert down.next_deadline() == 10**12 + MS
+
+
+def test_excess_delay_holds_frames() -> None:
+    hop = make_hop(direction(excess_delay={"probability": 1, "hold_ms": 40}, delay_ms=10), "up", 1, 10_000)
+    hop.handle_frame(0, 250, 0)
+    hop.handle_deadline(MS)
+    assert hop.next_deadline() == 51 * MS
+
+
+@pytest.mark.parametrize("kind", ["rbdc", "vbdc"])
+def test_assigned_capacity_comes_after_the_request(kind: str) -> None:
+    hop = make_hop(direction(rate_bps=128_000, delay_ms=0, assignment={"kind": kind}), "up", 1, 10_000)
+    hop.handle_frame(0, 100, 0)
+    now = 0
+    while (arrival := hop.poll_arrival(now)) is None:
+        now = hop.next_deadline() or now
+    assert arrival.sent_at > 500 * MS
+
+
+def test_generators_have_names() -> None:
+    first, second = make_rng(1, "link", "up"), make_rng(1, "link", "up")
+    assert [first.random() for _ in range(3)] == [second.random() for _ in range(3)]
+    assert make_rng(1, "link", "up").random() != make_rng(1, "link", "down").random()
+    assert make_rng(1, "link", "up").random() != make_rng(2, "link", "up").random()

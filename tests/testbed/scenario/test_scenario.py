@@ -1,0 +1,452 @@
+"""Scenarios: what loads, what `--set` changes, and one line for everything else."""
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from channel.replay import Outcome, Trace
+from channel.trace import write_trace
+from testbed.cli import app
+from testbed.live.station_process import station_config
+from testbed.scenario import schema
+from testbed.scenario.channel_models import frame_ms
+from testbed.scenario.file import ScenarioError, load, validate
+from testbed.scenario.schema import BernoulliErrors, NamedErrors, Part, Scenario, TraceErrors
+
+ROOT = Path(__file__).parents[3]
+SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
+LOSSY = ROOT / "scenarios" / "lossy-link.yaml"
+MINIMAL: Mapping[str, Any] = {
+    "name": "small",
+    "channel": {"rate_bps": 1_000_000, "delay_ms": 10},
+    "workloads": [{"kind": "bulk", "bytes": 1000}],
+}
+
+
+def write(folder: Path, values: Any, name: str = "case.yaml") -> Path:
+    path = folder / name
+    path.write_text(yaml.safe_dump(values))
+    return path
+
+
+def with_channel(**values: Any) -> dict[str, Any]:
+    return {**MINIMAL, "channel": {**MINIMAL["channel"], **values}}
+
+
+def with_workload(**values: Any) -> dict[str, Any]:
+    return {**MINIMAL, "workloads": [{**MINIMAL["workloads"][0], **values}]}
+
+
+def sound_trace(path: Path) -> Path:
+    write_trace(path, Trace([0, 1_000_000, 2_000_000], [100] * 3, [Outcome.OK, Outcome.MISSED, Outcome.OK]))
+    return path
+
+
+# -- what loads ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_every_shipped_scenario_loads(path: Path) -> None:
+    scenario = load(path)
+    assert scenario.name == path.stem
+    assert scenario.description
+
+
+def test_defaults() -> None:
+    scenario = validate(dict(MINIMAL), "here")
+    assert (scenario.tier, scenario.seed, scenario.tcp, scenario.mtu) == ("emulated", 1, "cubic", 1500)
+    assert scenario.link.scheme == "slacp"
+    assert scenario.link.fast.protocols == {17}
+    assert scenario.channel.errors == NamedErrors(model="none")
+    assert scenario.trace is True
+    [work] = scenario.make_workloads()
+    assert (work.flow, work.port, work.direction) == ("bulk", 5001, "up")
+
+
+def test_workloads_get_ports_and_names_of_their_own() -> None:
+    raw = {**MINIMAL, "workloads": [{"kind": "bulk", "bytes": 1}, {"kind": "short"}, {"kind": "bulk", "bytes": 1}]}
+    made = validate(raw, "here").make_workloads()
+    assert [(work.flow, work.port) for work in made] == [("bulk1", 5001), ("short2", 6001), ("bulk3", 7001)]
+
+
+def test_the_acknowledgement_timer_follows_from_the_link() -> None:
+    options = schema.SlacpOptions()
+    satellite = load(ROOT / "scenarios" / "satellite.yaml")
+    full_ms = frame_ms(satellite.channel.direction("up"), satellite.max_frame_bytes)
+    assert full_ms == pytest.approx(-(-(satellite.max_frame_bytes + 8) // 48) * 424 / 128)
+    assert options.config(1.0).ack_timer_ns == 50_000_000
+    assert options.config(full_ms).ack_timer_ns == round(5e6 * full_ms)
+    assert schema.SlacpOptions(ack_timer_ms=7).config(full_ms).ack_timer_ns == 7_000_000
+
+
+# -- directions ----------------------------------------------------------------------------------------------
+
+
+def test_a_direction_takes_what_it_does_not_say_from_both() -> None:
+    scenario = validate(with_channel(errors="high", up={"rate_bps": 5000}, down={"delay_ms": 3, "errors": "low"}), "x")
+    up, down = scenario.channel.direction("up"), scenario.channel.direction("down")
+    assert (up.rate_bps, up.delay_ms, up.errors) == (5000, 10, NamedErrors(model="high"))
+    assert (down.rate_bps, down.delay_ms, down.errors) == (1_000_000, 3, NamedErrors(model="low"))
+
+
+def test_per_stands_for_bernoulli_in_both_or_in_one_direction() -> None:
+    bernoulli = BernoulliErrors(model="bernoulli", per=0.2)
+    both = validate(with_channel(per=0.2), "x").channel
+    assert both.direction("up").errors == both.direction("down").errors == bernoulli
+    one = validate(with_channel(errors="high", down={"per": 0.2}), "x").channel
+    assert (one.direction("up").errors, one.direction("down").errors) == (NamedErrors(model="high"), bernoulli)
+    except_one = validate(with_channel(per=0.2, up={"errors": "high"}), "x").channel
+    assert (except_one.direction("up").errors, except_one.direction("down").errors) == (
+        NamedErrors(model="high"),
+        bernoulli,
+    )
+
+
+# -- --set ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("setting", "key", "value"),
+    [
+        ("seed=7", "seed", 7),
+        ("link.scheme=none", "link.scheme", "none"),
+        ("channel.rate_bps=2e6", "channel.rate_bps", 2_000_000),
+        ("channel.rate_bps=2.5e+5", "channel.rate_bps", 250_000),
+        ("channel.delay_ms=1e-1", "channel.delay_ms", 0.1),
+        ("workloads.0.duration_s=3", "workloads.0.duration_s", 3),
+        ("workloads.0.port=6000", "workloads.0.port", 6000),
+        ("trace=no", "trace", False),
+        ("channel.errors=high", "channel.errors.model", "high"),
+        ("channel.errors.model=high", "channel.errors.model", "high"),
+        ("channel.errors={model: bursts, burst_frames: 3}", "channel.errors.burst_frames", 3),
+        ("channel.errors.per=0.3", "channel.errors.per", 0.3),
+        ("channel.assignment=vbdc", "channel.assignment.kind", "vbdc"),
+        ("link.slacp.in_order=false", "link.slacp.in_order", False),
+        ("link.fast.dscp=[1, 2]", "link.fast.dscp", frozenset({1, 2})),
+        ("timing.late_bound_ms=0.5", "timing.late_bound_ms", 0.5),
+        ("description=a = b", "description", "a = b"),
+    ],
+)
+def test_set(setting: str, key: str, value: object) -> None:
+    found: Any = load(LOSSY, [setting])
+    for part in key.split("."):
+        found = found[int(part)] if part.isdecimal() else getattr(found, part)
+    assert found == value
+    assert type(found) is type(value) or isinstance(value, int)
+
+
+def test_set_over_a_name_makes_room_for_the_mapping() -> None:
+    settings = ["channel.errors=high", "channel.errors.model=bernoulli", "channel.errors.per=0.25"]
+    assert load(LOSSY, settings).channel.direction("up").errors == BernoulliErrors(model="bernoulli", per=0.25)
+
+
+def test_set_per_goes_before_bernoulli_but_not_before_another_model() -> None:
+    assert load(LOSSY, ["channel.per=0.4"]).channel.direction("down").errors == BernoulliErrors(
+        model="bernoulli", per=0.4
+    )
+    with pytest.raises(ScenarioError, match="per and errors high are both given"):
+        load(LOSSY, ["channel.errors=high", "channel.per=0.4"])
+    assert load(LOSSY, ["channel.errors=null", "channel.per=0.4"]).channel.per == 0.4
+
+
+def test_set_one_direction() -> None:
+    channel = load(LOSSY, ["channel.down.rate_bps=5e5", "channel.down.per=0"]).channel
+    assert (channel.direction("up").rate_bps, channel.direction("down").rate_bps) == (2_000_000, 500_000)
+    assert channel.direction("down").errors == BernoulliErrors(model="bernoulli", per=0)
+
+
+def test_later_settings_and_options_win() -> None:
+    scenario = load(LOSSY, ["seed=2", "seed=3", "tier=model"], tier="emulated", seed=None)
+    assert (scenario.seed, scenario.tier) == (3, "emulated")
+
+
+def test_exponents_are_numbers_in_a_file_too(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    path.write_text("name: e\nchannel: {rate_bps: 2e6, delay_ms: 1}\nworkloads: [{kind: bulk, bytes: 1e3}]\n")
+    scenario = load(path)
+    assert scenario.channel.rate_bps == 2_000_000
+    assert type(scenario.channel.rate_bps) is int
+
+
+# -- there and back ------------------------------------------------------------------------------------------
+
+VARIED = [
+    [],
+    ["channel.per=0.1"],
+    ["channel.errors=null", "channel.per=0.1", "channel.up.rate_bps=5e5", "channel.down.errors=high"],
+    ["channel.errors={model: uniform, good_ms: [1, 2], bad_ms: [3, 4]}", "channel.assignment=rbdc"],
+    ["link.fast.dscp=[3, 2, 1]", "channel.excess_delay={probability: 0.1, hold_ms: 50}", "trace=false"],
+    ["link.slacp={redundancy: 0.5, in_order: false, ack_timer_ms: 20}", "workloads.0.flows=3"],
+]
+
+
+@pytest.mark.parametrize("settings", VARIED, ids=lambda settings: "+".join(settings)[:40] or "as shipped")
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_there_and_back(path: Path, settings: list[str], tmp_path: Path) -> None:
+    if any(setting.startswith("channel.per") for setting in settings):
+        settings = ["channel.errors=null", *settings]
+    scenario = load(path, settings)
+    whole = scenario.model_dump(mode="json", exclude_none=True)
+    assert validate(json.loads(json.dumps(whole)), "json") == scenario
+    assert load(write(tmp_path, whole)) == scenario
+    sent = station_config(scenario, "up", namespace="n", wiring={"peer_fd": 3}, folder=Path("runs"))
+    assert validate(json.loads(json.dumps(sent))["scenario"], "station") == scenario
+
+
+def test_a_relative_trace_starts_at_the_scenarios_folder(tmp_path: Path) -> None:
+    trace = sound_trace(tmp_path / "air.parquet")
+    for values in (
+        with_channel(errors={"model": "trace", "path": "air.parquet"}),
+        with_channel(up={"errors": {"model": "trace", "path": "air.parquet", "by": "index"}}),
+    ):
+        scenario = load(write(tmp_path, values))
+        errors = scenario.channel.direction("up").errors
+        assert isinstance(errors, TraceErrors)
+        assert errors.path == trace
+        elsewhere = tmp_path / "elsewhere"
+        elsewhere.mkdir(exist_ok=True)
+        assert load(write(elsewhere, scenario.model_dump(mode="json", exclude_none=True))) == scenario
+
+
+# -- what does not load --------------------------------------------------------------------------------------
+
+#: what is wrong: (the scenario, the key that must be named, a piece of the explanation)
+WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
+    "unknown key": ({**MINIMAL, "chanel": {}}, "chanel", "did you mean channel?"),
+    "unknown key inside": (with_channel(rate_bsp=1), "channel.rate_bsp", "did you mean rate_bps?"),
+    "unknown key in up": (with_channel(up={"rate_bsp": 1}), "channel.up.rate_bsp", "did you mean rate_bps?"),
+    "key of another place": ({**MINIMAL, "per": 0.1}, "per", "is no key here"),
+    "no channel": ({k: v for k, v in MINIMAL.items() if k != "channel"}, "channel", "is missing"),
+    "no rate": ({**MINIMAL, "channel": {"delay_ms": 1}}, "channel.rate_bps", "is missing"),
+    "negative rate": (with_channel(rate_bps=-1), "channel.rate_bps", "greater than 0 (it is -1)"),
+    "negative rate down": (with_channel(down={"rate_bps": -1}), "channel.down.rate_bps", "greater than 0 (it is -1)"),
+    "broken rate": (with_channel(rate_bps=1.5), "channel.rate_bps", "valid integer"),
+    "per": (with_channel(per=2), "channel.per", "less than or equal to 1 (it is 2)"),
+    "per up": (with_channel(up={"per": 2}), "channel.up.per", "less than or equal to 1 (it is 2)"),
+    "per is NaN": (with_channel(per=float("nan")), "channel.per", "nan"),
+    "endless delay": (with_channel(delay_ms=float("inf")), "channel.delay_ms", "finite"),
+    "endless rate": (with_channel(rate_bps=float("inf")), "channel.rate_bps", "finite"),
+    "endless time": (with_workload(duration_s=float("inf")), "workloads.0.duration_s", "finite"),
+    "unknown scheme": ({**MINIMAL, "link": {"scheme": "arq"}}, "link: scheme 'arq'", "choose from none, slacp"),
+    "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "bbr, or of our own TCPs user:reference"),
+    "unknown tcp of ours": ({**MINIMAL, "tcp": "user:cubic"}, "tcp 'user:cubic'", "user:sack"),
+    "a receive buffer above what a window can say": (
+        {**MINIMAL, "tier": "model", "tcp": "reference", "receive_buffer_bytes": 65536},
+        "receive_buffer_bytes: reference: receive_buffer is 65536",
+        "must be 65535 at most",
+    ),
+    "unknown tcp of h2": ({**MINIMAL, "tcp_h2": "vegas"}, "tcp_h2 'vegas'", "user:sack"),
+    "the kernel's at h2 of a model": (
+        {**MINIMAL, "tier": "model", "tcp": "sack", "tcp_h2": "cubic"},
+        "tcp_h2 'cubic' cannot run on tier model",
+        "sack-ecn",
+    ),
+    "a congestion control of the kernel's for a flow of ours": (
+        {
+            **MINIMAL,
+            "tcp": "user:sack",
+            "workloads": [{"kind": "bulk", "bytes": 1000, "congestion_control": "reno"}],
+        },
+        "workloads.0.congestion_control is the kernel's",
+        "the sender's tcp 'user:sack' is our own: leave it out",
+    ),
+    "unknown tier": ({**MINIMAL, "tier": "moon"}, "tier", "'emulated'"),
+    "unknown model": (with_channel(errors="worst"), "channel.errors", "'worst' is unknown: choose from 'none'"),
+    "unknown model down": (with_channel(down={"errors": "worst"}), "channel.down.errors", "'worst' is unknown"),
+    "no model": (with_channel(errors={"per": 0.1}), "channel.errors.model", "is missing"),
+    "model's key missing": (with_channel(errors="bernoulli"), "channel.errors.per", "is missing"),
+    "model without that key": (with_channel(errors={"model": "high", "per": 0.1}), "channel.errors.per", "no key here"),
+    "errors as number": (with_channel(errors=5), "channel.errors", "must be a mapping of keys to values, not 5"),
+    "both": (with_channel(per=0.1, errors="high"), "channel", "per and errors high are both given"),
+    "both up": (with_channel(up={"per": 0.1, "errors": "high"}), "channel: up", "both per and errors"),
+    "up as number": (with_channel(up=5), "channel.up", "must be a mapping of keys to values, not 5"),
+    "channel as number": ({**MINIMAL, "channel": 5}, "channel", "must be a mapping of keys to values, not 5"),
+    "link as name": ({**MINIMAL, "link": "none"}, "link", "must be a mapping of keys to values, not 'none'"),
+    "trace as word": ({**MINIMAL, "trace": "maybe"}, "trace", "valid boolean"),
+    "span backwards": (
+        with_channel(errors={"model": "uniform", "good_ms": [5, 1], "bad_ms": [0, 1]}),
+        "channel.errors.good_ms",
+        "shortest comes first",
+    ),
+    "states of no length": (
+        with_channel(errors={"model": "uniform", "good_ms": [0, 0], "bad_ms": [0, 0]}),
+        "channel.errors",
+        "both 0",
+    ),
+    "wait backwards": (
+        with_channel(assignment={"kind": "vbdc", "wait_ms": [5, 1]}),
+        "channel.assignment.wait_ms",
+        "shortest comes first",
+    ),
+    "a superframe of a fraction of a bit": (
+        with_channel(assignment={"kind": "vbdc", "superframe_ms": 300}),
+        "channel.up",
+        "a slot of 424 bits in each superframe must make a whole number of bit/s",
+    ),
+    "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "ceiling_bps is 1000"),
+    "MAC buffer": (with_channel(mac_buffer_bytes=1500), "channel.mac_buffer_bytes", "must hold a frame of 1534 bytes"),
+    "MAC buffer down": (
+        with_channel(down={"mac_buffer_bytes": 9}),
+        "channel.down.mac_buffer_bytes",
+        "must hold a frame of 1534 bytes",
+    ),
+    "blocks too large": ({**MINIMAL, "link": {"slacp": {"block_frames": 200}}}, "link.slacp", "255 frames a block"),
+    "no workload": ({**MINIMAL, "workloads": []}, "workloads", "needs 1 entry at least"),
+    "workloads as number": ({**MINIMAL, "workloads": 5}, "workloads", "must be a list, not 5"),
+    "workload as number": ({**MINIMAL, "workloads": [5]}, "workloads.0", "must be a mapping"),
+    "unknown workload": ({**MINIMAL, "workloads": [{"kind": "web"}]}, "workloads.0", "'web' is unknown"),
+    "endless bulk": ({**MINIMAL, "workloads": [{"kind": "bulk"}]}, "workloads.0", "needs bytes or duration_s"),
+    "port": (with_workload(port=70_000), "workloads.0.port", "less than 65536 (it is 70000)"),
+    "ports run out": (with_workload(port=65_535, flows=2), "workloads.0", "end above 65535"),
+    "port clash": (
+        {**MINIMAL, "workloads": [{"kind": "bulk", "bytes": 1, "port": 9}, {"kind": "short", "port": 9}]},
+        "workloads",
+        "both use port 9",
+    ),
+    "name clash": (
+        {**MINIMAL, "workloads": [{"kind": "bulk", "bytes": 1, "flow": "a"}, {"kind": "short", "flow": "a"}]},
+        "workloads",
+        "two flows are called a",
+    ),
+    "name": ({**MINIMAL, "name": "../up"}, "name", "pattern"),
+    "seed": ({**MINIMAL, "seed": -1}, "seed", "greater than or equal to 0"),
+    "dscp": ({**MINIMAL, "link": {"fast": {"dscp": [64]}}}, "link.fast.dscp.0", "less than or equal to 63"),
+    "trace that is not there": (
+        with_channel(errors={"model": "trace", "path": "none.parquet"}),
+        "channel.up",
+        "none.parquet: no such trace",
+    ),
+    "key that is no word": ({**MINIMAL, 5: 5}, "5", "Keys should be strings".lower()),
+}
+
+
+def one_line(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    """Run the command line to its refusal; the line it says."""
+    assert app.main(["run", *args]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.count("\n") == 1
+    assert "Traceback" not in shown.err
+    return shown.err
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_one_line_names_file_and_key(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw, key, explanation = WRONG[case]
+    path = write(tmp_path, raw)
+    line = one_line(capsys, str(path), "--out", str(tmp_path / "runs"))
+    assert line.startswith(f"fadelab: {path}: {key}")
+    assert explanation.lower() in line.lower()
+    assert not re.search(r"pydantic|validat(e|ion)|instance of|dictionary", line)
+    assert not (tmp_path / "runs").exists()
+
+
+FILES: dict[str, tuple[bytes | None, str]] = {
+    "empty": (b"", "is empty"),
+    "only a comment": (b"# nothing\n", "is empty"),
+    "not YAML": (b"name: [1, 2\n", "not valid YAML"),
+    "a tag from elsewhere": (b"name: !!python/object:os.system {}\n", "not valid YAML"),
+    "a list": (b"- 1\n- 2\n", "holds one list"),
+    "a word": (b"hello\n", "holds one str"),
+    "binary": (bytes(range(256)), "is YAML text"),
+    "control characters": (b"name: \x00\x01\n", "not valid YAML"),
+    "missing": (None, "no such scenario"),
+}
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_a_file_that_is_no_scenario(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content, explanation = FILES[case]
+    path = tmp_path / "case.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    line = one_line(capsys, str(path))
+    assert line.startswith(f"fadelab: {path}: ")
+    assert explanation in line
+
+
+def test_a_directory_is_no_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"{tmp_path}: cannot be read: Is a directory" in one_line(capsys, str(tmp_path))
+
+
+def test_a_missing_scenario_tells_its_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
+    line = one_line(capsys, str(LOSSY.with_name("lossy.yaml")))
+    assert "no such scenario" in line
+    assert str(LOSSY) in line
+
+
+@pytest.mark.parametrize("keep", [0, 4, 100, -1])
+def test_a_trace_that_is_cut_short(keep: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = sound_trace(tmp_path / "air.parquet")
+    trace.write_bytes(trace.read_bytes()[:keep])
+    path = write(tmp_path, with_channel(down={"errors": {"model": "trace", "path": "air.parquet"}}))
+    line = one_line(capsys, str(path))
+    assert line.startswith(f"fadelab: {path}: channel.down: {trace}: not a complete Parquet file")
+
+
+@pytest.mark.parametrize(
+    ("setting", "explanation"),
+    [
+        ("channel.per", "must be key=value"),
+        ("=1", "must be key=value"),
+        ("channel.per=[", "not valid YAML"),
+        ("workloads.1.bytes=5", "'1' is no index into 1 entries"),
+        ("workloads.-1.bytes=5", "'-1' is no index"),
+        ("workloads.²=5", "'²' is no index"),
+        ("workloads.kind=bulk", "'kind' is no index"),
+        ("chanel.per=1", "chanel: unknown key (did you mean channel?)"),
+        ("channel.per=much", "channel.per"),
+        (".=1", "unknown key"),
+    ],
+)
+def test_a_setting_that_cannot_be(setting: str, explanation: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explanation in one_line(capsys, str(LOSSY), "--set", setting)
+
+
+def test_a_setting_below_a_plain_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path, {**MINIMAL, "link": {"fast": {"dscp": [1]}}})
+    assert "0 is 1 and has no keys" in one_line(capsys, str(path), "--set", "link.fast.dscp.0.x=1")
+
+
+@pytest.mark.parametrize(("tier", "tcp"), [("emulated", "cubic"), ("vusrp", "cubic"), ("model", "sack")])
+def test_a_scenario_that_names_no_tcp_gets_one_that_its_tier_has(tier: str, tcp: str) -> None:
+    assert load(LOSSY, tier=tier).tcp == tcp
+
+
+def test_hosts_speak_one_tcp_or_each_their_own() -> None:
+    both = Scenario.model_validate({**MINIMAL, "tcp": "user:sack"})
+    assert (both.tcp_of("h1"), both.tcp_of("h2"), both.tcps) == ("user:sack", "user:sack", "user:sack")
+    each = Scenario.model_validate({**MINIMAL, "tcp": "user:sack", "tcp_h2": "cubic"})
+    assert (each.tcp_of("h1"), each.tcp_of("h2"), each.tcps) == ("user:sack", "cubic", "user:sack and cubic")
+
+
+# -- the description -----------------------------------------------------------------------------------------
+
+
+def models() -> list[type[Part]]:
+    return [part for part in vars(schema).values() if isinstance(part, type) and issubclass(part, Part)]
+
+
+def test_the_document_has_every_key() -> None:
+    text = (ROOT / "docs" / "scenarios.md").read_text()
+    documented = set(re.findall(r"`([a-z0-9_]+)`", text))
+    keys = {name for part in models() for name in part.model_fields}
+    assert keys - documented == set()
+
+
+def test_the_documents_examples_load(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "scenarios.md").read_text()
+    examples = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    assert examples
+    sound_trace(tmp_path / "trace-up.parquet")
+    for example in examples:
+        raw = yaml.safe_load(example)
+        values = raw if "name" in raw else {**MINIMAL, **raw}
+        if "channel" in raw and "name" not in raw:
+            values["channel"] = {**MINIMAL["channel"], **raw["channel"]}
+        assert isinstance(load(write(tmp_path, values)), Scenario)
