@@ -79,8 +79,8 @@ def station(
             heard = "nothing heard" if snr_db is None else f"SNR {snr_db:.1f} dB"
             snr_db = None
             console.print(
-                f"{time_s:6.0f} s  sent {rate(body['throughput_bps'])}, {body['retransmissions']} retransmissions, "
-                f"{heard}",
+                f"{time_s:6.0f} s  sent {rate(body['throughput_bps'])}, "
+                f"{body['counts']['retransmissions']} retransmissions, {heard}",
                 highlight=False,
             )
 

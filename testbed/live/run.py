@@ -35,6 +35,7 @@ from testbed.live.wiring import Medium, Wiring
 from testbed.paths import bpf_objects
 from testbed.results.ground_truth import Confusion, Join, Judge, Loss
 from testbed.results.rates import RecentRate
+from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.results.store import RunFolder
 from testbed.results.summary import (
     EndReport,
@@ -118,8 +119,8 @@ class _Heard:
     ready: set[str] = field(default_factory=set)
     done: set[str] = field(default_factory=set)
     reports: list[EndReport] = field(default_factory=list)
-    latest: dict[Side, dict[str, Any]] = field(default_factory=dict)
-    finals: dict[Side, dict[str, Any]] = field(default_factory=dict)
+    latest: dict[Side, StationReport] = field(default_factory=dict)
+    finals: dict[Side, StationFinal] = field(default_factory=dict)
     received: dict[str, int] = field(default_factory=dict)
     goodput: RecentRate = field(default_factory=RecentRate)
     split: SplitCounters | None = None
@@ -316,7 +317,7 @@ class _LiveRun:
                 heard.goodput.add(body["time_ns"] / 1e9, sum(heard.received.values()))
                 self._sinks.write(FlowRecord(**body))
             elif kind == "link":
-                self._hear_station(self._sides[child.name], body)
+                self._hear_station(self._sides[child.name], StationReport.parse(body))
             elif kind == "phy":
                 self._sinks.write(PhyRecord(**body))
             elif kind == "station":
@@ -328,18 +329,18 @@ class _LiveRun:
             elif kind == "truth":
                 self._hear_truth(self._sides[child.name], body)
             elif kind == "final":
-                heard.finals[self._sides[child.name]] = body
+                heard.finals[self._sides[child.name]] = StationFinal.parse(body)
             elif kind == "split":
                 heard.split = SplitCounters(**body)
 
-    def _hear_station(self, side: Side, body: dict[str, Any]) -> None:
-        self._heard.latest[side] = body
+    def _hear_station(self, side: Side, report: StationReport) -> None:
+        self._heard.latest[side] = report
         points = self._sent_bits[side]
         last_s, last_bits = points[-1]
-        time_s = body["time_ns"] / 1e9
-        points.append((time_s, last_bits + body["throughput_bps"] * (time_s - last_s)))
-        far = self._heard.latest.get(other(side), {})
-        self._sinks.write(joined_record(side, body, far))
+        time_s = report.time_ns / 1e9
+        points.append((time_s, last_bits + report.throughput_bps * (time_s - last_s)))
+        far = self._heard.latest.get(other(side))
+        self._sinks.write(joined_record(side, report, StationCounts() if far is None else far.counts))
 
     def _hear_truth(self, side: Side, body: dict[str, Any]) -> None:
         """Take what a station has lost and guessed; what was before both stations' last words can be judged."""

@@ -27,6 +27,7 @@ from testbed.cli.signals import ended_by_sigterm
 from testbed.live.children import Child, ChildError, Family, Message
 from testbed.live.station_process import station_config
 from testbed.paths import bpf_objects
+from testbed.results.station_counts import StationReport
 from testbed.results.summary import link_record
 from testbed.scenario.schema import STATIONS, Scenario, Side
 
@@ -69,11 +70,12 @@ def run_station(
             if kind == "started":
                 started = True
             elif kind == "final":
-                final.update(body)
+                counts = body.pop("counts")
+                final.update(counts | body)
             elif kind == "ready":
                 report(kind, {})
             elif kind in ("link", "phy"):
-                sink.write(link_record(side, body) if kind == "link" else PhyRecord(**body))
+                sink.write(link_record(side, StationReport.parse(body)) if kind == "link" else PhyRecord(**body))
                 report(kind, body)
             elif kind == "station":
                 sink.write(StationRecord(station=STATIONS[side], **body))

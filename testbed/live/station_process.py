@@ -43,6 +43,7 @@ from testbed.live.process_usage import Usage, resident_bytes
 from testbed.results.frame_trace import FrameTrace, outcome_of
 from testbed.results.ground_truth import Loss, Witness
 from testbed.results.lost_packets import LostPackets
+from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.scenario.channel_models import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario.file import validate
 from testbed.scenario.link_ends import has_guessers, make_link, refit
@@ -316,13 +317,15 @@ class StationProcess:
             sent, useful = self._bytes()
             self._last = (now, sent, useful)
             seconds = (now - last_at) / 1e9
-            rates = {
-                "time_ns": now - self._epoch,
-                "throughput_bps": (sent - last_sent) * 8 / seconds,
-                "goodput_bps": (useful - last_useful) * 8 / seconds,
-            }
-            state = {"scheme": self._scheme.name, "established": self.link.established}
-            say({"link": {**rates, **state, **self._counts()}})
+            report = StationReport(
+                time_ns=now - self._epoch,
+                scheme=self._scheme.name,
+                established=self.link.established,
+                throughput_bps=(sent - last_sent) * 8 / seconds,
+                goodput_bps=(useful - last_useful) * 8 / seconds,
+                counts=self._counts(),
+            )
+            say({"link": asdict(report)})
             usage = {"processor_percent": self._usage.processor_percent(), "memory_bytes": resident_bytes()}
             say({"station": {"time_ns": now - self._epoch, **usage}})
             if self._witness is not None:
@@ -334,43 +337,30 @@ class StationProcess:
             if self._view is not None and (view := self._view.poll(now, now - self._epoch)) is not None:
                 say({"view": asdict(view)})
 
-    def _counts(self) -> dict[str, int]:
+    def _counts(self) -> StationCounts:
         """What this station has sent (on its own direction), heard and repaired (on the other)."""
         counters, station, hop = self._link_counters(), self.station.counters, self._radio.hop
-        taken = hop.erased + hop.damaged
         unheard = 0 if self._hearing is None else self._hearing.corrupted + self._hearing.missed
-        self._unrepaired.count(taken, unheard, self._scheme.repairs)
-        return {
-            "frames": hop.frames,
-            "frame_bytes": hop.bytes,
-            "packets": counters.packets,
-            "retransmissions": counters.retransmissions,
-            "fec_frames": counters.fec_frames,
-            "residual_losses": counters.residual_losses,
-            "queue_bytes": sum(queue.nbytes for queue in self._queues),
-            "congestion_losses": sum(queue.drops for queue in self._queues) + station.radio_refusals,
-            "corruption_losses": taken,
-            "unheard": unheard,
-            "unrepaired_taken": self._unrepaired.taken - self._lost_packets.spared,
-            "unrepaired_unheard": self._unrepaired.unheard,
-            "fec_repairs": counters.fec_repairs,
-            "delivered": counters.delivered,
-            "delivered_bytes": counters.delivered_bytes,
-            "duplicates": counters.duplicates,
-            "eln_marks": counters.eln_marks,
-            "suppressed_dupacks": counters.suppressed_dupacks,
-            "bad_frames": station.bad_frames + counters.refused,
-            "sessions": counters.sessions,
-            "port_refusals": station.port_refusals,
-            "repeats": self._lost_packets.repeats,
-        }
+        self._unrepaired.count(hop.erased + hop.damaged, unheard, self._scheme.repairs)
+        return StationCounts.of(
+            counters,
+            hop,
+            self._queues,
+            congestion_losses=sum(queue.drops for queue in self._queues) + station.radio_refusals,
+            unheard=unheard,
+            unrepaired_taken=self._unrepaired.taken - self._lost_packets.spared,
+            unrepaired_unheard=self._unrepaired.unheard,
+            bad_frames=station.bad_frames + counters.refused,
+            port_refusals=station.port_refusals,
+            repeats=self._lost_packets.repeats,
+        )
 
     def final(self) -> dict[str, Any]:
         """The station's last word, after its last report; the trace gets what is still on the air, fate decided."""
         for arrival in self._radio.hop.in_flight():
             self._judged(arrival)
         self._report(time.monotonic_ns())
-        return {**self._counts(), **asdict(self._radio.lateness)}
+        return asdict(StationFinal(counts=self._counts(), **asdict(self._radio.lateness)))
 
 
 def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:

@@ -23,6 +23,7 @@ from testbed.model.station import ModelStation, join
 from testbed.model.wire import Deliver, Wire
 from testbed.results.ground_truth import Judge, Witness
 from testbed.results.lost_packets import LostPackets
+from testbed.results.station_counts import StationCounts
 from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
 from testbed.scenario.link_ends import has_guessers, make_link
 from testbed.scenario.schema import MS, Scenario, Side
@@ -120,37 +121,18 @@ class LinkNetwork:
             clock.run(until=clock.now + MS)
         return clock.now + _LEAD_NS + make_rng(self._scenario.seed, "lead").randrange(_LEAD_SPREAD_NS)
 
-    def counts(self, side: Side) -> dict[str, int]:
-        """What the station that transmits on a side has sent there, and heard and repaired on the other one.
-
-        The same keys as a station of the real-time tiers has in its words.
-        """
+    def counts(self, side: Side) -> StationCounts:
+        """What the station that transmits on a side has sent there, and heard and repaired on the other one."""
         station = self.stations[side]
         hop, counters = station.hop, station.link.counters()
-        taken = hop.erased + hop.damaged
         repairs = SCHEMES[self._scenario.link.scheme].repairs
         lost_packets = station.lost_packets or LostPackets()
-        return {
-            "frames": hop.frames,
-            "frame_bytes": hop.bytes,
-            "packets": counters.packets,
-            "retransmissions": counters.retransmissions,
-            "fec_frames": counters.fec_frames,
-            "residual_losses": counters.residual_losses,
-            "queue_bytes": sum(queue.nbytes for queue in station.queues),
-            "congestion_losses": station.congestion_losses,
-            "corruption_losses": taken,
-            "unheard": 0,
-            "unrepaired_taken": 0 if repairs else taken - lost_packets.spared,
-            "unrepaired_unheard": 0,
-            "fec_repairs": counters.fec_repairs,
-            "delivered": counters.delivered,
-            "delivered_bytes": counters.delivered_bytes,
-            "duplicates": counters.duplicates,
-            "eln_marks": counters.eln_marks,
-            "suppressed_dupacks": counters.suppressed_dupacks,
-            "bad_frames": station.bad_frames + counters.refused,
-            "sessions": counters.sessions,
-            "port_refusals": 0,
-            "repeats": lost_packets.repeats,
-        }
+        return StationCounts.of(
+            counters,
+            hop,
+            station.queues,
+            congestion_losses=station.congestion_losses,
+            unrepaired_taken=0 if repairs else hop.erased + hop.damaged - lost_packets.spared,
+            bad_frames=station.bad_frames + counters.refused,
+            repeats=lost_packets.repeats,
+        )

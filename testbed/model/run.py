@@ -26,6 +26,7 @@ from testbed.model.traffic import Report, Traffic
 from testbed.model.watch import Watch
 from testbed.results.frame_trace import FrameTrace, outcome_of
 from testbed.results.rates import RecentRate
+from testbed.results.station_counts import StationFinal, StationReport
 from testbed.results.store import RunFolder, run_stem
 from testbed.results.summary import Summary, joined_record, summarize
 from testbed.scenario.channel_models import frame_ns, make_rng
@@ -159,12 +160,7 @@ class _Simulation:
         if self._traces is not None:
             self._traces.end(network)
         finals = {
-            side: {
-                **network.counts(side),
-                "events": network.stations[side].arrivals - before[side],
-                "late_events": 0,
-                "max_ns": 0,
-            }
+            side: StationFinal(counts=network.counts(side), events=network.stations[side].arrivals - before[side])
             for side in SIDES
         }
         return summarize(
@@ -252,23 +248,23 @@ class _Recorder:
     def _sample(self) -> None:
         self._traffic.sample()
         now = self._network.clock.now - self._epoch
-        words: dict[Side, dict[str, Any]] = {}
+        reports: dict[Side, StationReport] = {}
         for side in SIDES:
             last_at, last_sent, last_useful = self._last[side]
             if now <= last_at:
                 return
             sent, useful = self._sent(side)
             self._last[side] = (now, sent, useful)
-            words[side] = {
-                "time_ns": now,
-                "throughput_bps": (sent - last_sent) * 8e9 / (now - last_at),
-                "goodput_bps": (useful - last_useful) * 8e9 / (now - last_at),
-                "scheme": self._scheme,
-                "established": self._network.stations[side].link.established,
-                **self._network.counts(side),
-            }
+            reports[side] = StationReport(
+                time_ns=now,
+                scheme=self._scheme,
+                established=self._network.stations[side].link.established,
+                throughput_bps=(sent - last_sent) * 8e9 / (now - last_at),
+                goodput_bps=(useful - last_useful) * 8e9 / (now - last_at),
+                counts=self._network.counts(side),
+            )
         for side in SIDES:
-            self._write(joined_record(side, words[side], words[other(side)]))
+            self._write(joined_record(side, reports[side], reports[other(side)].counts))
 
     def _sent(self, side: Side) -> tuple[int, int]:
         station = self._network.stations[side]

@@ -18,6 +18,7 @@ from hosts.workloads import Bulk, OnOffUdp, Short, Workload
 from linklayer.schemes import SCHEMES
 from telemetry.records import LinkRecord
 from testbed.results.ground_truth import Confusion
+from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.scenario.schema import SIDES, Scenario, Side, other
 
 
@@ -119,7 +120,7 @@ def summarize(
     run: str,
     folder: str | None,
     reports: Sequence[EndReport],
-    finals: Mapping[Side, Mapping[str, Any]],
+    finals: Mapping[Side, StationFinal],
     sent_bits: Mapping[Side, Sequence[tuple[float, float]]],
     until_s: float,
     changes: int,
@@ -142,8 +143,8 @@ def summarize(
     mains = [flow for flow in flows if flow.direction == main]
     start_s, end_s = min(flow.start_s for flow in mains), max(flow.end_s for flow in mains)
     duration_s = end_s - start_s
-    events = sum(final["events"] for final in finals.values())
-    late = sum(final["late_events"] for final in finals.values())
+    events = sum(final.events for final in finals.values())
+    late = sum(final.late_events for final in finals.values())
     return Summary(
         run=run,
         scenario=scenario.name,
@@ -159,14 +160,14 @@ def summarize(
         timeouts=sum(flow.timeouts for flow in flows),
         late_events=late,
         events=events,
-        max_late_ms=max(final["max_ns"] for final in finals.values()) / 1e6,
+        max_late_ms=max(final.max_ns for final in finals.values()) / 1e6,
         on_time=late <= scenario.timing.late_fraction * events,
         changes=changes,
         finished=all(flow.finished for flow in flows),
         intact=all(flow.intact is not False for flow in flows),
         end_to_end_acks=SCHEMES[scenario.link.scheme].split is None,
         flows=flows,
-        link={side: summarize_link(finals[side], finals[other(side)], until_s) for side in SIDES},
+        link={side: summarize_link(finals[side].counts, finals[other(side)].counts, until_s) for side in SIDES},
         split=split,
         confusion=None if confusion is None else {name: confusion[name] for name in sorted(confusion)},
         folder=folder,
@@ -246,65 +247,64 @@ def _flow(
     )
 
 
-def summarize_link(sender: Mapping[str, Any], receiver: Mapping[str, Any], duration_s: float) -> LinkSummary:
+def summarize_link(sender: StationCounts, receiver: StationCounts, duration_s: float) -> LinkSummary:
     """Join what the two stations of one direction counted."""
-    frames, packets = sender["frames"], sender["packets"]
-    corrupted = sender["corruption_losses"] + receiver["unheard"]
+    frames, packets = sender.frames, sender.packets
+    corrupted = sender.corruption_losses + receiver.unheard
     return LinkSummary(
-        throughput_bps=sender["frame_bytes"] * 8 / duration_s if duration_s > 0 else 0.0,
+        throughput_bps=sender.frame_bytes * 8 / duration_s if duration_s > 0 else 0.0,
         frames=frames,
         packets=packets,
-        retransmissions=sender["retransmissions"],
-        fec_frames=sender["fec_frames"],
-        fec_repairs=receiver["fec_repairs"],
+        retransmissions=sender.retransmissions,
+        fec_frames=sender.fec_frames,
+        fec_repairs=receiver.fec_repairs,
         residual_losses=residual_losses(sender, receiver),
-        congestion_losses=sender["congestion_losses"],
+        congestion_losses=sender.congestion_losses,
         corruption_losses=corrupted,
         per=corrupted / frames if frames else 0.0,
-        residual_per=max(0.0, 1 - (receiver["delivered"] - sender.get("repeats", 0)) / packets) if packets else 0.0,
-        eln_marks=sender["eln_marks"],
-        suppressed_dupacks=sender["suppressed_dupacks"],
+        residual_per=max(0.0, 1 - (receiver.delivered - sender.repeats) / packets) if packets else 0.0,
+        eln_marks=sender.eln_marks,
+        suppressed_dupacks=sender.suppressed_dupacks,
     )
 
 
-def link_record(side: str, body: Mapping[str, Any]) -> LinkRecord:
+def link_record(side: str, report: StationReport) -> LinkRecord:
     """The record of what one station says of the direction it sends on, with nothing known of the far side."""
-    repairs = SCHEMES[body["scheme"]].repairs
+    counts = report.counts
     return LinkRecord(
-        time_ns=body["time_ns"],
+        time_ns=report.time_ns,
         link=side,
-        scheme=body["scheme"],
-        established=body["established"],
-        throughput_bps=body["throughput_bps"],
-        goodput_bps=body["goodput_bps"],
-        packets=body["packets"],
-        frames=body["frames"],
-        retransmissions=body["retransmissions"],
-        fec_frames=body["fec_frames"],
+        scheme=report.scheme,
+        established=report.established,
+        throughput_bps=report.throughput_bps,
+        goodput_bps=report.goodput_bps,
+        packets=counts.packets,
+        frames=counts.frames,
+        retransmissions=counts.retransmissions,
+        fec_frames=counts.fec_frames,
         fec_repairs=None,
         # what a repairing scheme gave up, it knows; what was lost without one, the far side would
-        residual_losses=body["residual_losses"] if repairs else None,
-        eln_marks=body["eln_marks"],
-        queue_bytes=body["queue_bytes"],
-        congestion_losses=body["congestion_losses"],
+        residual_losses=counts.residual_losses if SCHEMES[report.scheme].repairs else None,
+        eln_marks=counts.eln_marks,
+        queue_bytes=counts.queue_bytes,
+        congestion_losses=counts.congestion_losses,
         corruption_losses=None,
     )
 
 
-def joined_record(side: str, body: Mapping[str, Any], far: Mapping[str, Any]) -> LinkRecord:
+def joined_record(side: str, report: StationReport, far: StationCounts) -> LinkRecord:
     """The record of one direction, by what its sending station and, as far as it was heard, the far one say."""
     return replace(
-        link_record(side, body),
-        fec_repairs=far.get("fec_repairs", 0),
-        residual_losses=residual_losses(body, far),
-        corruption_losses=body["corruption_losses"] + far.get("unheard", 0),
+        link_record(side, report),
+        fec_repairs=far.fec_repairs,
+        residual_losses=residual_losses(report.counts, far),
+        corruption_losses=report.counts.corruption_losses + far.unheard,
     )
 
 
-def residual_losses(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> int:
+def residual_losses(sender: StationCounts, receiver: StationCounts) -> int:
     """Packets of one direction lost for good, as far as its two stations have counted."""
-    given_up: int = sender["residual_losses"] + sender["unrepaired_taken"] + receiver.get("unrepaired_unheard", 0)
-    return given_up
+    return sender.residual_losses + sender.unrepaired_taken + receiver.unrepaired_unheard
 
 
 def rise(points: Sequence[tuple[float, float]], start: float, end: float) -> float:

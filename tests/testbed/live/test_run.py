@@ -140,7 +140,7 @@ def test_the_folder_has_it_all(transfer: Summary) -> None:
     folder = folder_of(transfer)
     assert {path.name for path in folder.iterdir()} == {
         *("scenario.yaml", "manifest.json", "summary.json"),
-        *("tcp.parquet", "flow.parquet", "link.parquet", "trace-up.parquet", "trace-down.parquet"),
+        *("tcp.parquet", "flow.parquet", "link.parquet", "station.parquet", "trace-up.parquet", "trace-down.parquet"),
     }
     stored = json.loads((folder / "summary.json").read_text())
     assert (stored["run"], stored["goodput_bps"]) == (folder.name, transfer.goodput_bps)

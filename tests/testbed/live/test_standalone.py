@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from hosts.workloads import Host
 from telemetry.influx import Influx, InfluxServer
 from testbed.cli.host import Meter
 from testbed.cli.radio import tier_of
+from testbed.results.station_counts import StationCounts, StationReport
 from testbed.results.summary import link_record
 from testbed.scenario.file import load
 from tests.hosts.harness import Bridge, needs_network, run_name
@@ -300,23 +302,21 @@ def test_the_tier_of_a_station_is_that_of_its_radio(device: str, tier: str) -> N
 
 @pytest.mark.parametrize(("scheme", "residual_losses"), [("slacp", 7), ("none", None)])
 def test_a_station_alone_reports_nothing_that_only_the_far_side_knows(scheme: str, residual_losses: int | None) -> None:
-    counts = ("packets", "frames", "retransmissions", "fec_frames", "queue_bytes", "congestion_losses")
-    body = {
-        **dict.fromkeys(counts, 3),
-        "time_ns": 5,
-        "scheme": scheme,
-        "established": True,
-        "throughput_bps": 2e6,
-        "goodput_bps": 1e6,
-        "residual_losses": 7,
+    counts = StationCounts(
+        packets=3,
+        frames=3,
+        residual_losses=7,
         # what this station repaired and missed of the other direction
-        "fec_repairs": 4,
-        "unheard": 9,
-        "eln_marks": 11,
-        "suppressed_dupacks": 12,
-        "corruption_losses": 0,
-    }
-    record = link_record("up", body)
+        fec_repairs=4,
+        unheard=9,
+        eln_marks=11,
+        suppressed_dupacks=12,
+    )
+    report = StationReport(
+        time_ns=5, scheme=scheme, established=True, throughput_bps=2e6, goodput_bps=1e6, counts=counts
+    )
+    assert StationReport.parse(asdict(report)) == report
+    record = link_record("up", report)
     assert (record.link, record.frames, record.residual_losses, record.eln_marks) == ("up", 3, residual_losses, 11)
     assert (record.fec_repairs, record.corruption_losses) == (None, None)
 

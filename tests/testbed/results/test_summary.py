@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 from hosts.split_counters import SplitCounters
 from hosts.workloads import Bulk, OnOffUdp, Short
 from telemetry.records import RECORD_TYPES
+from testbed.results.station_counts import StationCounts
 from testbed.results.summary import FlowSummary, LinkSummary, Summary, rise, summarize_flow, summarize_link
 from tests.testbed.samples import summary
 
@@ -172,28 +173,28 @@ def test_udp_is_neither_intact_nor_not() -> None:
 
 # -- links ---------------------------------------------------------------------------------------------------
 
-COUNTS = {
-    "frames": 200,
-    "frame_bytes": 250_000,
-    "packets": 150,
-    "retransmissions": 20,
-    "fec_frames": 18,
-    "residual_losses": 2,
-    "congestion_losses": 5,
-    "corruption_losses": 30,
-    "unheard": 6,
-    "eln_marks": 7,
-    "suppressed_dupacks": 8,
-    "unrepaired_taken": 0,
-    "unrepaired_unheard": 0,
-    "fec_repairs": 77,
-    "delivered": 66,
-}
+COUNTS = StationCounts(
+    frames=200,
+    frame_bytes=250_000,
+    packets=150,
+    retransmissions=20,
+    fec_frames=18,
+    residual_losses=2,
+    congestion_losses=5,
+    corruption_losses=30,
+    unheard=6,
+    eln_marks=7,
+    suppressed_dupacks=8,
+    unrepaired_taken=0,
+    unrepaired_unheard=0,
+    fec_repairs=77,
+    delivered=66,
+)
 
 
 def test_a_link_joins_its_sender_and_its_receiver() -> None:
     # the medium took 30 of 200, and the far radio did not hear 10 of the rest
-    far = {**COUNTS, "fec_repairs": 4, "delivered": 147, "unheard": 10}
+    far = replace(COUNTS, fec_repairs=4, delivered=147, unheard=10)
     link = summarize_link(COUNTS, far, 4.0)
     assert (link.throughput_bps, link.per, link.residual_per) == (500_000, 0.2, pytest.approx(0.02))
     assert (link.frames, link.packets, link.retransmissions, link.fec_frames) == (200, 150, 20, 18)
@@ -202,19 +203,19 @@ def test_a_link_joins_its_sender_and_its_receiver() -> None:
 
 
 def test_what_a_scheme_without_repair_lost_is_lost_for_good() -> None:
-    near = {**COUNTS, "residual_losses": 2, "unrepaired_taken": 3, "unrepaired_unheard": 100}
-    far = {**COUNTS, "residual_losses": 200, "unrepaired_taken": 300, "unrepaired_unheard": 4}
+    near = replace(COUNTS, residual_losses=2, unrepaired_taken=3, unrepaired_unheard=100)
+    far = replace(COUNTS, residual_losses=200, unrepaired_taken=300, unrepaired_unheard=4)
     assert summarize_link(near, far, 4.0).residual_losses == 9
 
 
 def test_an_idle_link_divides_by_nothing() -> None:
-    idle = dict.fromkeys(COUNTS, 0)
+    idle = StationCounts()
     link = summarize_link(idle, idle, 0.0)
     assert (link.throughput_bps, link.per, link.residual_per) == (0, 0, 0)
 
 
 def test_more_delivered_than_sent_is_no_negative_loss() -> None:
-    assert summarize_link(COUNTS, {**COUNTS, "delivered": 151}, 4.0).residual_per == 0
+    assert summarize_link(COUNTS, replace(COUNTS, delivered=151), 4.0).residual_per == 0
 
 
 def test_rise_is_taken_between_the_points() -> None:
