@@ -3,8 +3,9 @@
 Rules
 - Variables stand in regular expressions only, in the format in which Grafana escapes them; every query keeps to the
   chosen run and, but for those of whole runs, to the board's time range and the intervals of its panel.
-- A rate is that of each record, and then the mean of an interval. The rise of a counter's last value from interval to
-  interval would sag in the one that is not over yet.
+- A rate is the rises from record to record in an interval, over the times between these records: so it is the mean of
+  the records' rates, each weighted by its time. The rise of a counter's last value from interval to interval would sag
+  in the one that is not over yet, and a plain mean would count a record that came soon after another like any other.
 - A share is that of all records in an interval, and has no value where they count fewer than `FEW`: one packet of two
   is no loss of 50 %, and would flatten the scale for all others.
 - An interval without a record is null, so that lines break and bars end where the run does.
@@ -85,12 +86,12 @@ def _percentile(figure: Percentile, record: type[DatabaseRecord], scope: Scope, 
 
 
 def _rate(figure: Rate, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
-    return f'SELECT mean("rate") FROM ({_rates(figure, record, scope, factor)}){scope.group(record.tags)}'
+    return f"SELECT {_mean_rate(figure, factor)} FROM ({_rises(figure, record, scope)}){scope.group(record.tags)}"
 
 
 def _total_rate(figure: TotalRate, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
-    rates = _rates(figure, record, scope, factor)
-    means = f'SELECT mean("rate") AS "one" FROM ({rates}){scope.group(record.tags)}'
+    rises = _rises(figure, record, scope)
+    means = f'SELECT {_mean_rate(figure, factor)} AS "one" FROM ({rises}){scope.group(record.tags)}'
     return f'SELECT sum("one") FROM ({means}){scope.group(())}'
 
 
@@ -103,7 +104,7 @@ def _share(figure: Share, record: type[DatabaseRecord], scope: Scope, factor: fl
     )
     records = f'SELECT {rises} FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
     sums = f'SELECT sum("part") AS "part", sum("whole") AS "whole" FROM ({records}){scope.group(record.tags)}'
-    # by a float first: of two integers, InfluxDB 1.6 takes the quotient for one, and cuts it off
+    # by a float first: in a subquery, InfluxDB 1.6 takes the quotient of two integers for one, and cuts it off
     share = f'{100 * factor:.1f} * "part" / "whole"'
     shares = f'SELECT {share} AS "share" FROM ({sums}) WHERE "whole" >= {FEW} GROUP BY {by}'
     return f'SELECT last("share") FROM ({shares}){scope.group(record.tags)}'
@@ -152,10 +153,16 @@ def tag_values(measurement: str, tag: str, *, of_run: bool = True) -> str:
     return f'SHOW TAG VALUES FROM "{measurement}" WITH KEY = "{tag}"{where}'
 
 
-def _rates(figure: Rate | TotalRate, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
+def _rises(figure: Rate | TotalRate, record: type[DatabaseRecord], scope: Scope) -> str:
     by = ", ".join(f'"{tag}"' for tag in (*scope.tags, *record.tags))
-    rate = f'non_negative_derivative("{figure.counter}", 1s){_times(figure.factor * factor)} AS "rate"'
-    return f'SELECT {rate} FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
+    counter = figure.counter
+    rises = f'non_negative_difference("{counter}") AS "rise", elapsed("{counter}", 1ms) AS "span"'
+    return f'SELECT {rises} FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
+
+
+def _mean_rate(figure: Rate | TotalRate, factor: float) -> str:
+    # by a float first, as below
+    return f'{1000 * figure.factor * factor:.4f} * sum("rise") / sum("span")'
 
 
 def _plain(column: str, record: type[DatabaseRecord], scope: Scope) -> str:

@@ -132,7 +132,7 @@ def _of_board(board: Board) -> Iterator[str]:
 
 def _of_panel(panel: dict[str, Any]) -> Iterator[str]:
     kind, asked, defaults = panel["type"], _asked(panel), panel["fieldConfig"]["defaults"]
-    if re.search(r"derivative\((last|mean|max)\(", asked):
+    if re.search(r"(derivative|difference)\((last|mean|max)\(", asked):
         yield "a rate sags at the right edge"
     if kind not in ("state-timeline", "table") and (
         defaults.get("unit", "short") in _BAD_UNITS or defaults.get("decimals") is None

@@ -46,7 +46,7 @@ EPOCH_NS = 1_790_000_000 * SECOND
 RUN = "20260921-a.b-s1"
 
 #: what InfluxQL of 1.6, 2 and 3 have in common of functions (InfluxData's references of InfluxQL)
-FUNCTIONS = {"mean", "last", "max", "sum", "percentile", "non_negative_derivative", "non_negative_difference"}
+FUNCTIONS = {"mean", "last", "max", "sum", "percentile", "elapsed", "non_negative_difference"}
 
 
 # -- the files -----------------------------------------------------------------------------------------------
@@ -145,8 +145,8 @@ def _of(boards: dict[str, Any], kind: str, word: str = "") -> dict[str, Any]:
 
 
 def _sags(boards: dict[str, Any]) -> None:
-    target = _of(boards, "timeseries", "non_negative_derivative")["targets"][0]
-    target["query"] = target["query"].replace('derivative("', 'derivative(last("')
+    target = _of(boards, "timeseries", "non_negative_difference")["targets"][0]
+    target["query"] = target["query"].replace('difference("', 'difference(last("')
 
 
 def _looks_every_second(boards: dict[str, Any]) -> None:
@@ -356,7 +356,7 @@ def test_annotations_say_what_happened(name: str, filled: Filled) -> None:
 
 
 def test_every_name_in_a_query_is_in_the_database(filled: Filled) -> None:
-    known = {"part", "whole", "one", "rate", "most", "share", "goodput"}
+    known = {"part", "whole", "one", "rise", "span", "most", "share", "goodput"}
     for record in DATABASE_TYPES:
         known |= {record.measurement, "run", "tier", "scenario", *record.tags}
     for series in filled.influx.query("SHOW FIELD KEYS"):
