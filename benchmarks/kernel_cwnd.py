@@ -32,7 +32,7 @@ from types import MappingProxyType
 
 from channel.capacity import ConstantRate
 from channel.delay import ExcessDelay
-from channel.errors import NoErrors
+from channel.errors.none import NoErrors
 from channel.framing import raw
 from channel.hop import Hop
 from hosts import kernel_profiles

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
-from channel.errors import Bernoulli
+from channel.errors.bernoulli import Bernoulli
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from linklayer.queues import DropTail, Queue, Red
 from testbed.model.clock import Clock

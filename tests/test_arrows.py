@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 EVERYTHING = frozenset(
     {"testbed", "dashboard", "flowgraphs", "hosts", "linklayer", "channel", "tcpip", "telemetry", "experiments"}
-    | {"hil_tests", "tests", "benchmarks"}
+    | {"common", "hil_tests", "tests", "benchmarks"}
 )
 BELOW_TESTBED = EVERYTHING - {"testbed", "experiments", "hil_tests", "tests", "benchmarks"}
 
@@ -27,7 +27,8 @@ MAY_IMPORT = {
     "flowgraphs": frozenset({"linklayer", "channel", "telemetry"}),
     "hosts": frozenset({"linklayer", "tcpip", "telemetry"}),
     "linklayer": frozenset({"tcpip", "telemetry"}),
-    "channel": frozenset(),
+    "channel": frozenset({"common"}),
+    "common": frozenset(),
     "tcpip": frozenset(),
     "telemetry": frozenset(),
     "experiments": frozenset({"testbed"}),

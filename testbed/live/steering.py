@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from channel.paper_errors import PAPER_MODELS
+from channel.errors import ERROR_MODELS, NoOptions
 from dashboard.control import Control, ControlError, Value
 from linklayer.schemes import SCHEMES
 from testbed.live.wiring import check_radios
 from testbed.scenario.file import validate
-from testbed.scenario.schema import BernoulliErrors, Scenario
+from testbed.scenario.schema import Scenario
 
 #: profiles that need no further figures, and what a control gives those that do
 _FADING = ("none", "flat", "rician", "epa", "eva", "etu")
@@ -113,12 +113,12 @@ class Steering:
         direction = self._scenario.channel.direction("up")
         errors, fading = direction.errors, direction.fading
         profile = "none" if fading is None else "recorded" if fading.series is not None else fading.profile
-        percent = 100 * errors.per if isinstance(errors, BernoulliErrors) else 0.0
+        percent = 100 * float(getattr(errors, "per", 0.0))
         no_air = {
             "vusrp": "",
             "usrp": "the air is the real one",
         }.get(self._scenario.tier, f"tier {self._scenario.tier} has no radio; change the errors instead")
-        models = [*PAPER_MODELS, "bernoulli"]
+        models = [*(name for name, model in ERROR_MODELS.items() if model.options is NoOptions), "bernoulli"]
         return [
             Control("snr_db", "SNR", "range", direction.snr_db, "dB", *_SNR_DB, 0.5, why_not=no_air),
             Control("fading", "Fading", "choice", profile, choices=_with(_FADING, profile), why_not=no_air),

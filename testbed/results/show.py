@@ -26,7 +26,7 @@ from testbed.live.run import Show
 from testbed.results.ground_truth import CAUSES
 from testbed.results.rates import RecentRate
 from testbed.results.summary import Summary
-from testbed.scenario.schema import BernoulliErrors, Errors, NamedErrors, Scenario
+from testbed.scenario.schema import ErrorsPart, Scenario
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
-def errors_in_words(errors: Errors) -> str:
+def errors_in_words(errors: ErrorsPart) -> str:
     """An error model for people."""
-    if isinstance(errors, BernoulliErrors):
-        return f"PER {100 * errors.per:g} %"
     options = errors.model_dump(mode="json", exclude={"model"}, exclude_none=True)
+    if errors.model == "bernoulli":
+        return f"PER {100 * options['per']:g} %"
     return " ".join([f"errors {errors.model}", *(f"{name} {value}" for name, value in options.items())])
 
 
@@ -47,7 +47,7 @@ def medium_in_words(scenario: Scenario) -> str:
     """The medium of a scenario, in its main direction, for people."""
     channel = scenario.channel.direction(scenario.workloads[0].direction)
     words = [rate(channel.rate_bps), f"{channel.delay_ms:g} ms each way"]
-    if not isinstance(channel.errors, NamedErrors) or channel.errors.model != "none":
+    if channel.errors.model != "none":
         words.append(errors_in_words(channel.errors))
     if scenario.tier in ("vusrp", "usrp"):
         radio = scenario.radio

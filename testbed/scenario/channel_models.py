@@ -10,30 +10,11 @@ from typing import Any
 from channel.capacity import Capacity, ConstantRate
 from channel.dama import SIGNALLING_NS, TIMEOUT_NS, Rbdc, Superframe, Vbdc
 from channel.delay import ExcessDelay
-from channel.errors import (
-    Bernoulli,
-    ErrorModel,
-    ExponentialBitErrors,
-    FixedBursts,
-    GilbertElliott,
-    UniformOnOff,
-)
+from channel.errors import ERROR_MODELS, ErrorModel
 from channel.framing import Framing, aal5, aal5_llc, raw
 from channel.hop import Hop
-from channel.paper_errors import named
-from channel.replay import TraceReplay
-from testbed.scenario.schema import (
-    MS,
-    BernoulliErrors,
-    BitErrors,
-    BurstErrors,
-    Direction,
-    Errors,
-    GilbertElliottErrors,
-    NamedErrors,
-    Side,
-    UniformErrors,
-)
+from testbed.scenario.plugin_options import options_of
+from testbed.scenario.schema import MS, Direction, ErrorsPart, Side
 
 _FRAMINGS: dict[str, Framing] = {"raw": raw, "aal5": aal5, "aal5-llc": aal5_llc}
 
@@ -57,30 +38,10 @@ def make_hop(direction: Direction, side: Side, seed: int, mac_buffer_bytes: int)
     )
 
 
-def make_errors(errors: Errors, rng: Random) -> ErrorModel:
+def make_errors(errors: ErrorsPart, rng: Random) -> ErrorModel:
     """Return the error model a scenario describes. Raises ValueError (TraceError) in one line."""
-    if isinstance(errors, NamedErrors):
-        return named(errors.model, rng)
-    if isinstance(errors, BernoulliErrors):
-        return Bernoulli(errors.per, rng)
-    if isinstance(errors, BitErrors):
-        return ExponentialBitErrors(errors.mean_spacing_bytes, rng)
-    if isinstance(errors, BurstErrors):
-        return FixedBursts(errors.burst_frames, errors.mean_spacing_bytes, rng)
-    if isinstance(errors, UniformErrors):
-        return UniformOnOff(_span(errors.good_ms), _span(errors.bad_ms), rng)
-    if isinstance(errors, GilbertElliottErrors):
-        return GilbertElliott(
-            round(errors.good_ms * MS),
-            round(errors.bad_ms * MS),
-            rng,
-            good_per=errors.good_per,
-            bad_per=errors.bad_per,
-        )
-    # pyarrow behind it: not for runs without a trace
-    from channel.trace import read_trace
-
-    return TraceReplay(read_trace(errors.path), by=errors.by, loop=errors.loop)
+    plugin = ERROR_MODELS[errors.model]
+    return plugin.make(options_of(errors, plugin.options), rng)
 
 
 def check_medium(direction: Direction, side: Side) -> None:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from testbed.errors import FadelabError
 from testbed.scenario import schema
 from testbed.scenario.channel_models import check_medium
+from testbed.scenario.plugin_options import Part
 from testbed.scenario.schema import SIDES, DirectionError, Scenario
 
 
@@ -161,7 +162,7 @@ def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
 
 def _keys_below(path: Iterable[str]) -> list[str]:
     """The keys that may stand at `path` in a scenario, whatever models and kinds are chosen on the way there."""
-    parts: set[type[schema.Part]] = {Scenario}
+    parts: set[type[Part]] = {Scenario}
     for name in path:
         if name in SIDES:
             parts = {schema.Direction}
@@ -171,15 +172,26 @@ def _keys_below(path: Iterable[str]) -> list[str]:
     return sorted({name for part in parts for name in part.model_fields})
 
 
-def _parts_in(annotation: Any) -> Iterator[type[schema.Part]]:
-    if isinstance(annotation, type) and issubclass(annotation, schema.Part):
+def _parts_in(annotation: Any) -> Iterator[type[Part]]:
+    if isinstance(annotation, type) and issubclass(annotation, Part):
         yield annotation
     for inner in get_args(annotation):
         yield from _parts_in(inner)
 
 
 _QUOTE = "'"
-_PARTS = [part for part in vars(schema).values() if isinstance(part, type) and issubclass(part, schema.Part)]
+
+
+def _all_parts(part: type[Part], found: dict[type[Part], None]) -> dict[type[Part], None]:
+    if part not in found:
+        found[part] = None
+        for field in part.model_fields.values():
+            for inner in _parts_in(field.annotation):
+                _all_parts(inner, found)
+    return found
+
+
+_PARTS: list[type[Part]] = [*_all_parts(Scenario, {}), schema.Direction]
 _KEYS = sorted({name for part in _PARTS for name in part.model_fields})
 #: the tags of discriminated unions, which stand in pydantic's paths
 _TAGS = {

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 
 from channel.delay_profiles import Tap, profile
+from channel.errors import ERROR_MODELS
 from hosts.kernel_profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, check_ports
@@ -19,6 +20,7 @@ from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
 from linklayer.filters.snoop import Limits
 from linklayer.schemes import SCHEMES
 from linklayer.slacp import ChannelOptions, SlacpConfig
+from testbed.scenario.plugin_options import Part, parts_of, union_of
 
 Tier = Literal["model", "emulated", "vusrp", "usrp"]
 Side = Literal["up", "down"]
@@ -80,12 +82,6 @@ class DirectionError(ValueError):
         super().__init__(f"{side}: {cause}")
         self.side = side
         self.cause = cause
-
-
-class Part(BaseModel):
-    """A piece of a scenario: unknown keys are errors, values do not change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 # -- the link ------------------------------------------------------------------------------------------------
@@ -185,71 +181,34 @@ class LinkOptions(Part):
 # -- the medium ----------------------------------------------------------------------------------------------
 
 
-class NamedErrors(Part):
-    """One of the SLACP paper's models, by name."""
+class ErrorsPart(Part):
+    """An error model and its options."""
 
-    model: Literal["none", "low", "med", "high", "vhigh", "huge"]
+    model_config = ConfigDict(allow_inf_nan=False)
 
+    model: str
 
-class BernoulliErrors(Part):
-    """Each frame is lost with probability `per`."""
-
-    model: Literal["bernoulli"]
-    per: Probability
-
-
-class BitErrors(Part):
-    """Exponential distances between bit errors (COMPARISON)."""
-
-    model: Literal["exponential"]
-    mean_spacing_bytes: Bytes = 65_536
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let workers find the class by the model's name: it stands in no module."""
+        return _restored, (self.model, dict(self), self.model_fields_set)
 
 
-class BurstErrors(Part):
-    """Bursts of `burst_frames` lost frames (COMPARISON table 5)."""
+#: by the model's name
+ERROR_PARTS: Mapping[str, type[ErrorsPart]] = parts_of(ERROR_MODELS.values(), "model", ErrorsPart)
 
-    model: Literal["bursts"]
-    burst_frames: int = Field(ge=1)
-    mean_spacing_bytes: Bytes = 65_536
-
-
-class UniformErrors(Part):
-    """Good and bad states of uniform length (SLACP table 1, with one's own numbers)."""
-
-    model: Literal["uniform"]
-    good_ms: Span
-    bad_ms: Span
-
-    @model_validator(mode="after")
-    def _check(self) -> "UniformErrors":
-        if not self.good_ms[1] + self.bad_ms[1]:
-            raise ValueError("good_ms and bad_ms are both 0: one of the states must last")
-        return self
+if TYPE_CHECKING:
+    Errors = ErrorsPart
+else:
+    Errors = Annotated[union_of(ERROR_PARTS), Field(discriminator="model")]
 
 
-class GilbertElliottErrors(Part):
-    """Good and bad states of exponential length, with an error rate in each."""
-
-    model: Literal["gilbert-elliott"]
-    good_ms: Positive
-    bad_ms: Positive
-    good_per: Probability = 0
-    bad_per: Probability = 1
+def _restored(model: str, values: dict[str, Any], given: set[str]) -> ErrorsPart:
+    return ERROR_PARTS[model].model_construct(given, **values)
 
 
-class TraceErrors(Part):
-    """A recorded channel trace; a relative `path` starts at the scenario's folder."""
-
-    model: Literal["trace"]
-    path: Path
-    by: Literal["index", "time"] = "time"
-    loop: bool = True
-
-
-Errors = Annotated[
-    NamedErrors | BernoulliErrors | BitErrors | BurstErrors | UniformErrors | GilbertElliottErrors | TraceErrors,
-    Field(discriminator="model"),
-]
+def error_part(model: str, **options: Any) -> ErrorsPart:
+    """Return an error model with its options, as a scenario has it."""
+    return ERROR_PARTS[model](model=model, **options)
 
 
 class Assignment(Part):
@@ -310,7 +269,7 @@ class Direction(Part):
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
     assignment: Assignment = Assignment()
-    errors: Errors = NamedErrors(model="none")
+    errors: Errors = error_part("none")
     excess_delay: ExcessDelayOptions | None = None
     #: virtual radios: mean SNR per sample over the whole sampled band, at the receiver
     snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
@@ -329,7 +288,7 @@ class Channel(Part):
     assignment: Assignment = Assignment()
     #: short for errors: {model: bernoulli, per: ...}; goes before a `per` given there, and before model none
     per: Probability | None = None
-    errors: Errors = NamedErrors(model="none")
+    errors: Errors = error_part("none")
     excess_delay: ExcessDelayOptions | None = None
     #: virtual radios; `fading: eva` is short for {profile: eva}
     snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
@@ -371,7 +330,7 @@ class Channel(Part):
         if per is None and "errors" not in own:
             per = self.per
         if per is not None:
-            shared["errors"] = BernoulliErrors(model="bernoulli", per=per)
+            shared["errors"] = error_part("bernoulli", per=per)
         return Direction.model_validate({**shared, **own})
 
 

@@ -4,7 +4,8 @@ import random
 
 from channel.capacity import Capacity, ConstantRate
 from channel.delay import ExcessDelay
-from channel.errors import ErrorModel, NoErrors
+from channel.errors import ErrorModel
+from channel.errors.none import NoErrors
 from channel.framing import Framing, raw
 from channel.hop import Arrival, Hop
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from channel.capacity import Capacity, ConstantRate
 from channel.dama import Rbdc, Superframe, Vbdc
-from channel.errors import NoErrors
+from channel.errors.none import NoErrors
 from channel.framing import aal5
 from channel.hop import Hop
 

@@ -9,20 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel.errors import (
-    ERASED,
-    INTACT,
-    Bernoulli,
-    ErrorModel,
-    ExponentialBitErrors,
-    Fate,
-    FixedBursts,
-    GilbertElliott,
-    NoErrors,
-    UniformOnOff,
-    Verdict,
-)
-from channel.paper_errors import PAPER_MODELS, named
+from channel.errors import ERASED, ERROR_MODELS, INTACT, ErrorModel, Fate, NoOptions, Verdict
+from channel.errors.bernoulli import Bernoulli
+from channel.errors.bursts import FixedBursts
+from channel.errors.exponential import ExponentialBitErrors
+from channel.errors.gilbert_elliott import GilbertElliott
+from channel.errors.none import NoErrors
+from channel.errors.slacp_table1 import TABLE_1
+from channel.errors.uniform import UniformOnOff
 from tests.channel.stats import SIGMAS, binomial_bound, poisson_bound
 
 MS = 1_000_000
@@ -131,9 +125,9 @@ def test_on_off_loses_exactly_what_touches_the_bad_state() -> None:
     assert 0 < sum(expected) < len(expected)
 
 
-@pytest.mark.parametrize("name", [name for name, ranges in PAPER_MODELS.items() if ranges])
+@pytest.mark.parametrize("name", TABLE_1)
 def test_paper_models_spend_the_right_share_of_time_in_bursts(name: str) -> None:
-    model = named(name, random.Random(9))
+    model = ERROR_MODELS[name].make(NoOptions(), random.Random(9))
     assert isinstance(model, UniformOnOff)
     step, frames = 20 * MS, 60_000
     bad = sum(model.judge(n * step, n * step + 1, 1) is ERASED for n in range(frames))
@@ -147,20 +141,14 @@ def test_paper_models_spend_the_right_share_of_time_in_bursts(name: str) -> None
 
 
 def test_paper_models_are_table_1() -> None:
-    seconds = {
-        name: None if r is None else tuple(ns / 1e9 for pair in r for ns in pair) for name, r in PAPER_MODELS.items()
-    }
+    seconds = {name: tuple(ns / 1e9 for pair in ranges for ns in pair) for name, ranges in TABLE_1.items()}
     assert seconds == {
-        "none": None,
         "low": (10, 30, 0.06, 0.06),
         "med": (5, 15, 0.1, 0.3),
         "high": (2, 10, 0.1, 0.3),
         "vhigh": (0, 10, 0.1, 0.3),
         "huge": (0, 7, 0.1, 0.1),
     }
-    assert isinstance(named("none", random.Random(0)), NoErrors)
-    with pytest.raises(ValueError, match="'worse'; known are none, low, med"):
-        named("worse", random.Random(0))
 
 
 def test_gilbert_elliott_stationary_per() -> None:

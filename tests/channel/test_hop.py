@@ -14,17 +14,11 @@ from hypothesis import strategies as st
 from channel.capacity import Capacity, ConstantRate
 from channel.dama import Rbdc, Superframe, Vbdc
 from channel.delay import ExcessDelay
-from channel.errors import (
-    ERASED,
-    INTACT,
-    Bernoulli,
-    ErrorModel,
-    ExponentialBitErrors,
-    Fate,
-    NoErrors,
-    UniformOnOff,
-    Verdict,
-)
+from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
+from channel.errors.bernoulli import Bernoulli
+from channel.errors.exponential import ExponentialBitErrors
+from channel.errors.none import NoErrors
+from channel.errors.uniform import UniformOnOff
 from channel.framing import aal5, raw
 from channel.hop import Arrival, Hop
 from tests.channel.driving import Traffic, drain, drive_late, drive_punctually, make_hop

@@ -24,7 +24,7 @@ from tcpip.segment import ACK, SYN, Flow, Segment
 from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.papers.paper import Cell, CellResult, Results, Sample, Tally, reproduce
-from testbed.scenario.schema import BitErrors, BurstErrors
+from testbed.scenario.schema import error_part
 
 pytestmark = pytest.mark.slow
 
@@ -95,9 +95,9 @@ def test_a_cells_scenario_is_what_its_name_says(case: Case) -> None:
     for side in ("up", "down"):
         errors = made.channel.direction(side).errors  # type: ignore[arg-type]
         if case.burst is None:
-            assert errors == BitErrors(model="exponential", mean_spacing_bytes=1024 * case.spacing_kb)
+            assert errors == error_part("exponential", mean_spacing_bytes=1024 * case.spacing_kb)
         else:
-            assert errors == BurstErrors(model="bursts", burst_frames=case.burst, mean_spacing_bytes=65_536)
+            assert errors == error_part("bursts", burst_frames=case.burst, mean_spacing_bytes=65_536)
     [workload] = made.make_workloads()
     assert workload.direction == "down"
     assert made.workloads[0].bytes == 8 * 2**20  # type: ignore[union-attr]
@@ -138,7 +138,7 @@ def test_settings_leave_a_cell_what_it_is(setting: str, key: str) -> None:
 def test_settings_change_all_else() -> None:
     made = scenario(E2E, ["channel.delay_ms=3", "channel.errors={model: bursts, burst_frames: 2}"])
     assert made.channel.delay_ms == 3
-    assert made.channel.direction("down").errors == BurstErrors(model="bursts", burst_frames=2)
+    assert made.channel.direction("down").errors == error_part("bursts", burst_frames=2)
 
 
 # -- measuring -----------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_without_errors_the_link_has_the_papers_peak() -> None:
     """Seed 1: 1.5 Mbps in the LAN, 1.35 in the WAN, nearly."""
     for setting, peak in (("lan-8k", 1.5), ("lan-32k", 1.5), ("wan-32k", 1.35)):
         made = scenario(Case("table3", "e2e", setting))
-        clean = made.channel.model_copy(update={"errors": BitErrors(model="exponential", mean_spacing_bytes=2**50)})
+        clean = made.channel.model_copy(update={"errors": error_part("exponential", mean_spacing_bytes=2**50)})
         assert Transfer(made.model_copy(update={"channel": clean}))(1).value == pytest.approx(peak, rel=0.01)
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from channel.capacity import ConstantRate
 from channel.delay import ExcessDelay
-from channel.errors import NoErrors
+from channel.errors.none import NoErrors
 from channel.framing import raw
 from channel.hop import Hop
 from hosts.tcp.config import MS, SECOND, TcpConfig

@@ -10,7 +10,7 @@ from dashboard.control import Control, ControlError
 from testbed.live.steering import Steering
 from testbed.results.observers import Onlookers
 from testbed.running import run_once
-from testbed.scenario.schema import SIDES, BernoulliErrors, Scenario
+from testbed.scenario.schema import SIDES, Scenario, error_part
 from tests.testbed.samples import scenario
 
 FADING = {"profile": "rician", "k_db": 6, "doppler_hz": 12}
@@ -69,7 +69,7 @@ def test_a_change_is_a_scenario_for_both_directions() -> None:
     for side in SIDES:
         direction = changes[-1].scenario.channel.direction(side)
         assert direction.snr_db == 7.5
-        assert direction.errors == BernoulliErrors(model="bernoulli", per=0.25)
+        assert direction.errors == error_part("bernoulli", per=0.25)
         assert direction.fading is not None
         assert (direction.fading.profile, direction.fading.doppler_hz) == ("eva", 12)
     # each change stands on the one before

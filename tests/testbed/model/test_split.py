@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel.errors import ERASED, INTACT, Bernoulli, ErrorModel, Verdict
+from channel.errors import ERASED, INTACT, ErrorModel, Verdict
+from channel.errors.bernoulli import Bernoulli
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from tcpip.segment import SYN, Flow, Segment, SynOptions
 from testbed.model import split

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from channel.errors import Bernoulli
+from channel.errors.bernoulli import Bernoulli
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from linklayer.queues import DropTail, Queue, Red
 from testbed.model.applications import Counter, StreamSender

@@ -14,7 +14,7 @@ from testbed.live.run import Progress
 from testbed.results import show
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
-from testbed.scenario.schema import BernoulliErrors, GilbertElliottErrors
+from testbed.scenario.schema import error_part
 from tests.testbed.samples import LINK, summary
 
 
@@ -84,8 +84,8 @@ def test_flow_totals_add_up_over_flows(tmp_path: Path) -> None:
 
 
 def test_errors_in_words() -> None:
-    assert show.errors_in_words(BernoulliErrors(model="bernoulli", per=0.05)) == "PER 5 %"
-    words = show.errors_in_words(GilbertElliottErrors(model="gilbert-elliott", good_ms=2000, bad_ms=60))
+    assert show.errors_in_words(error_part("bernoulli", per=0.05)) == "PER 5 %"
+    words = show.errors_in_words(error_part("gilbert-elliott", good_ms=2000, bad_ms=60))
     assert words == "errors gilbert-elliott good_ms 2000.0 bad_ms 60.0 good_per 0.0 bad_per 1.0"
 
 

@@ -16,7 +16,7 @@ from testbed.live.station_process import station_config
 from testbed.scenario import schema
 from testbed.scenario.channel_models import frame_ms
 from testbed.scenario.file import ScenarioError, load, validate
-from testbed.scenario.schema import BernoulliErrors, NamedErrors, Part, Scenario, TraceErrors
+from testbed.scenario.schema import Part, Scenario, error_part
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
@@ -62,7 +62,7 @@ def test_defaults() -> None:
     assert (scenario.tier, scenario.seed, scenario.tcp, scenario.mtu) == ("emulated", 1, "cubic", 1500)
     assert scenario.link.scheme == "slacp"
     assert scenario.link.fast.protocols == {17}
-    assert scenario.channel.errors == NamedErrors(model="none")
+    assert scenario.channel.errors == error_part("none")
     assert scenario.trace is True
     [work] = scenario.make_workloads()
     assert (work.flow, work.port, work.direction) == ("bulk", 5001, "up")
@@ -90,19 +90,19 @@ def test_the_acknowledgement_timer_follows_from_the_link() -> None:
 def test_a_direction_takes_what_it_does_not_say_from_both() -> None:
     scenario = validate(with_channel(errors="high", up={"rate_bps": 5000}, down={"delay_ms": 3, "errors": "low"}), "x")
     up, down = scenario.channel.direction("up"), scenario.channel.direction("down")
-    assert (up.rate_bps, up.delay_ms, up.errors) == (5000, 10, NamedErrors(model="high"))
-    assert (down.rate_bps, down.delay_ms, down.errors) == (1_000_000, 3, NamedErrors(model="low"))
+    assert (up.rate_bps, up.delay_ms, up.errors) == (5000, 10, error_part("high"))
+    assert (down.rate_bps, down.delay_ms, down.errors) == (1_000_000, 3, error_part("low"))
 
 
 def test_per_stands_for_bernoulli_in_both_or_in_one_direction() -> None:
-    bernoulli = BernoulliErrors(model="bernoulli", per=0.2)
+    bernoulli = error_part("bernoulli", per=0.2)
     both = validate(with_channel(per=0.2), "x").channel
     assert both.direction("up").errors == both.direction("down").errors == bernoulli
     one = validate(with_channel(errors="high", down={"per": 0.2}), "x").channel
-    assert (one.direction("up").errors, one.direction("down").errors) == (NamedErrors(model="high"), bernoulli)
+    assert (one.direction("up").errors, one.direction("down").errors) == (error_part("high"), bernoulli)
     except_one = validate(with_channel(per=0.2, up={"errors": "high"}), "x").channel
     assert (except_one.direction("up").errors, except_one.direction("down").errors) == (
-        NamedErrors(model="high"),
+        error_part("high"),
         bernoulli,
     )
 
@@ -142,13 +142,11 @@ def test_set(setting: str, key: str, value: object) -> None:
 
 def test_set_over_a_name_makes_room_for_the_mapping() -> None:
     settings = ["channel.errors=high", "channel.errors.model=bernoulli", "channel.errors.per=0.25"]
-    assert load(LOSSY, settings).channel.direction("up").errors == BernoulliErrors(model="bernoulli", per=0.25)
+    assert load(LOSSY, settings).channel.direction("up").errors == error_part("bernoulli", per=0.25)
 
 
 def test_set_per_goes_before_bernoulli_but_not_before_another_model() -> None:
-    assert load(LOSSY, ["channel.per=0.4"]).channel.direction("down").errors == BernoulliErrors(
-        model="bernoulli", per=0.4
-    )
+    assert load(LOSSY, ["channel.per=0.4"]).channel.direction("down").errors == error_part("bernoulli", per=0.4)
     with pytest.raises(ScenarioError, match="per and errors high are both given"):
         load(LOSSY, ["channel.errors=high", "channel.per=0.4"])
     assert load(LOSSY, ["channel.errors=null", "channel.per=0.4"]).channel.per == 0.4
@@ -157,7 +155,7 @@ def test_set_per_goes_before_bernoulli_but_not_before_another_model() -> None:
 def test_set_one_direction() -> None:
     channel = load(LOSSY, ["channel.down.rate_bps=5e5", "channel.down.per=0"]).channel
     assert (channel.direction("up").rate_bps, channel.direction("down").rate_bps) == (2_000_000, 500_000)
-    assert channel.direction("down").errors == BernoulliErrors(model="bernoulli", per=0)
+    assert channel.direction("down").errors == error_part("bernoulli", per=0)
 
 
 def test_later_settings_and_options_win() -> None:
@@ -206,7 +204,7 @@ def test_a_relative_trace_starts_at_the_scenarios_folder(tmp_path: Path) -> None
     ):
         scenario = load(write(tmp_path, values))
         errors = scenario.channel.direction("up").errors
-        assert isinstance(errors, TraceErrors)
+        assert errors.model == "trace"
         assert errors.path == trace
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir(exist_ok=True)
@@ -256,7 +254,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "the sender's tcp 'user:sack' is our own: leave it out",
     ),
     "unknown tier": ({**MINIMAL, "tier": "moon"}, "tier", "'emulated'"),
-    "unknown model": (with_channel(errors="worst"), "channel.errors", "'worst' is unknown: choose from 'none'"),
+    "unknown model": (with_channel(errors="worst"), "channel.errors", "'worst' is unknown: choose from 'bernoulli', 'bursts'"),
     "unknown model down": (with_channel(down={"errors": "worst"}), "channel.down.errors", "'worst' is unknown"),
     "no model": (with_channel(errors={"per": 0.1}), "channel.errors.model", "is missing"),
     "model's key missing": (with_channel(errors="bernoulli"), "channel.errors.per", "is missing"),

@@ -1,0 +1,80 @@
+"""Error models: what the air does to each frame. A file each, which declares an `ERROR_MODEL`.
+
+Read first: COMPARISON section 4 (exponentially spaced bit errors, bursts of frames); SLACP section 4 and
+table 1 (good and bad states); E. N. Gilbert, "Capacity of a burst-noise channel", BSTJ 1960.
+
+Rules kept here:
+
+- A model is asked once per frame, in order of the frames' starts. It draws only from the generator it was
+  given, so a seed and a sequence of frames fix every verdict.
+- A model driven by time (`UniformOnOff`, `GilbertElliott`) draws its states apart from its frames: what is
+  sent does not change when the air is bad. Its clock starts with the first frame it judges.
+- A model says what arrives, not what the link makes of it: a DAMAGED frame arrives with those bits flipped,
+  and finding that out is the CRC's work.
+
+Left out: soft information and anything below a frame's bits; that is what the radio tiers are for.
+"""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Protocol
+
+from common.registry import Registry
+
+
+class Fate(Enum):
+    """What became of one frame on the air."""
+
+    INTACT = "intact"
+    #: heard, with flipped bits
+    DAMAGED = "damaged"
+    #: not heard at all
+    ERASED = "erased"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One frame's fate, and the offsets of its flipped bits (0: first bit of the frame's first byte)."""
+
+    fate: Fate
+    bit_errors: tuple[int, ...] = ()
+
+
+INTACT = Verdict(Fate.INTACT)
+ERASED = Verdict(Fate.ERASED)
+
+
+class ErrorModel(Protocol):
+    """Judges frames one after another."""
+
+    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
+        """Return the fate of a frame of `nbytes` whose first and last bit are on the air at `start` and `end`
+        (ns).
+
+        Calls come with non-decreasing `start`.
+        """
+
+
+@dataclass(frozen=True)
+class NoOptions:
+    """A model without options of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorModelPlugin:
+    """An error model as scenarios know it: `channel.errors.model` is its name, its options stand beside that."""
+
+    name: str
+    #: when a frame is lost, for the table in docs/scenarios.md
+    summary: str
+    #: a dataclass (`common/options.py`)
+    options: type[Any]
+    #: makes a model of its options and the generator it draws from. Raises ValueError in one line.
+    make: Callable[[Any, random.Random], ErrorModel]
+    #: options as a scenario gives them, for tests: some of a few hundred frames are lost
+    example: Mapping[str, Any]
+
+
+ERROR_MODELS: Final = Registry("channel.errors", "ERROR_MODEL", ErrorModelPlugin)

@@ -1,0 +1,88 @@
+"""Two states, each with an error rate (E. N. Gilbert, BSTJ 1960)."""
+
+import random
+from dataclasses import dataclass
+
+from channel.errors import ERASED, INTACT, ErrorModelPlugin, Verdict
+from channel.limits import positive, probability
+from common.options import Positive, Probability
+from common.units import ns
+
+
+class GilbertElliott:
+    """Two states with exponential sojourn times and an error rate in each.
+
+    `good_ns` and `bad_ns` are the mean sojourns, `good_per` and `bad_per` the probabilities that a frame
+    starting in the state is erased. The state at the first frame is drawn from the stationary distribution,
+    so that `stationary_per` holds from there on.
+    """
+
+    __slots__ = (
+        "_draw",
+        "_in_bad",
+        "_started",
+        "_states",
+        "_until",
+        "bad_ns",
+        "bad_per",
+        "good_ns",
+        "good_per",
+    )
+
+    def __init__(
+        self, good_ns: int, bad_ns: int, rng: random.Random, *, good_per: float = 0.0, bad_per: float = 1.0
+    ) -> None:
+        self.good_ns = positive("good_ns", good_ns)
+        self.bad_ns = positive("bad_ns", bad_ns)
+        self.good_per = probability("good_per", good_per)
+        self.bad_per = probability("bad_per", bad_per)
+        self._draw = rng.random
+        # A second generator, so that the states do not depend on how many frames were sent.
+        self._states = random.Random(rng.getrandbits(64))
+        self._started = False
+        self._in_bad = False
+        #: the instant the present state ends
+        self._until = 0
+
+    @property
+    def stationary_per(self) -> float:
+        """The long-run share of frames erased, if the instants they start at do not depend on the state."""
+        return (self.good_ns * self.good_per + self.bad_ns * self.bad_per) / (self.good_ns + self.bad_ns)
+
+    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
+        """Return ERASED or INTACT by the error rate of the state at `start`."""
+        if self._until <= start:
+            if not self._started:
+                self._started = True
+                self._in_bad = self._states.random() * (self.good_ns + self.bad_ns) < self.bad_ns
+                self._until = start + self._sojourn()
+            while self._until <= start:
+                self._in_bad = not self._in_bad
+                self._until += self._sojourn()
+        per = self.bad_per if self._in_bad else self.good_per
+        return ERASED if self._draw() < per else INTACT
+
+    def _sojourn(self) -> int:
+        return round(self._states.expovariate(1.0 / (self.bad_ns if self._in_bad else self.good_ns)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GilbertElliottOptions:
+    """Good and bad states of exponential length, with an error rate in each."""
+
+    #: means
+    good_ms: Positive
+    bad_ms: Positive
+    good_per: Probability = 0
+    bad_per: Probability = 1
+
+
+ERROR_MODEL = ErrorModelPlugin(
+    name="gilbert-elliott",
+    summary="by the state's error rate; sojourns are exponential, `good_ms` and `bad_ms` their means",
+    options=GilbertElliottOptions,
+    make=lambda options, rng: GilbertElliott(
+        ns(options.good_ms), ns(options.bad_ms), rng, good_per=options.good_per, bad_per=options.bad_per
+    ),
+    example={"good_ms": 30, "bad_ms": 10, "good_per": 0.1, "bad_per": 0.8},
+)

@@ -1,0 +1,22 @@
+"""A clean channel."""
+
+from channel.errors import INTACT, ErrorModelPlugin, NoOptions, Verdict
+
+
+class NoErrors:
+    """A clean channel."""
+
+    __slots__ = ()
+
+    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
+        """Return INTACT."""
+        return INTACT
+
+
+ERROR_MODEL = ErrorModelPlugin(
+    name="none",
+    summary="never",
+    options=NoOptions,
+    make=lambda options, rng: NoErrors(),
+    example={},
+)

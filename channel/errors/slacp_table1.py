@@ -1,0 +1,42 @@
+"""The error models of SLACP's table 1, by name: interval between bursts and length of a burst, both uniform."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from channel.errors import ErrorModelPlugin, NoOptions
+from channel.errors.uniform import UniformOnOff
+
+SECOND_NS = 1_000_000_000
+MS_NS = 1_000_000
+
+
+class OnOff(NamedTuple):
+    """The ranges (shortest, longest) of the good and the bad state, in ns."""
+
+    good_ns: tuple[int, int]
+    bad_ns: tuple[int, int]
+
+
+TABLE_1: Mapping[str, OnOff] = MappingProxyType(
+    {
+        "low": OnOff((10 * SECOND_NS, 30 * SECOND_NS), (60 * MS_NS, 60 * MS_NS)),
+        "med": OnOff((5 * SECOND_NS, 15 * SECOND_NS), (100 * MS_NS, 300 * MS_NS)),
+        "high": OnOff((2 * SECOND_NS, 10 * SECOND_NS), (100 * MS_NS, 300 * MS_NS)),
+        "vhigh": OnOff((0, 10 * SECOND_NS), (100 * MS_NS, 300 * MS_NS)),
+        "huge": OnOff((0, 7 * SECOND_NS), (100 * MS_NS, 100 * MS_NS)),
+    }
+)
+
+
+def _plugin(name: str, ranges: OnOff) -> ErrorModelPlugin:
+    return ErrorModelPlugin(
+        name=name,
+        summary="in bad states, by the SLACP paper's models",
+        options=NoOptions,
+        make=lambda options, rng: UniformOnOff(ranges.good_ns, ranges.bad_ns, rng),
+        example={},
+    )
+
+
+ERROR_MODEL = tuple(_plugin(name, ranges) for name, ranges in TABLE_1.items())

@@ -1,0 +1,74 @@
+"""Good and bad states of uniform length."""
+
+import random
+from dataclasses import dataclass
+
+from channel.errors import ERASED, INTACT, ErrorModelPlugin, Verdict
+from channel.limits import span
+from common.options import Span
+from common.units import ns
+
+
+class UniformOnOff:
+    """Good and bad states of uniformly distributed length; the bad state loses every frame it touches
+    (SLACP).
+
+    `good_ns` and `bad_ns` are the ranges (shortest, longest) of the states' lengths. The first frame judged
+    finds the good state at its beginning.
+    """
+
+    __slots__ = ("_bad_at", "_bad_until", "_randint", "_started", "bad_ns", "good_ns")
+
+    def __init__(self, good_ns: tuple[int, int], bad_ns: tuple[int, int], rng: random.Random) -> None:
+        self.good_ns = span("good_ns", good_ns)
+        self.bad_ns = span("bad_ns", bad_ns)
+        if good_ns[1] + bad_ns[1] == 0:
+            raise ValueError("good_ns and bad_ns are both 0 to 0; one of the states must last.")
+        self._randint = rng.randint
+        self._started = False
+        #: the bad state that is on, or comes next: from _bad_at, until just before _bad_until
+        self._bad_at = 0
+        self._bad_until = 0
+
+    @property
+    def bad_fraction(self) -> float:
+        """The share of time spent in the bad state."""
+        return sum(self.bad_ns) / (sum(self.good_ns) + sum(self.bad_ns))
+
+    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
+        """Return ERASED if any part of the frame is on the air in the bad state, else INTACT."""
+        if self._bad_until <= start:
+            if not self._started:
+                self._started = True
+                self._next_bad(start)
+            while self._bad_until <= start:
+                self._next_bad(self._bad_until)
+        return ERASED if end > self._bad_at else INTACT
+
+    def _next_bad(self, good_from: int) -> None:
+        self._bad_at = good_from + self._randint(*self.good_ns)
+        self._bad_until = self._bad_at + self._randint(*self.bad_ns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformOptions:
+    """Good and bad states of uniform length (SLACP table 1, with one's own numbers)."""
+
+    #: shortest and longest
+    good_ms: Span
+    bad_ms: Span
+
+    def __post_init__(self) -> None:
+        if not self.good_ms[1] + self.bad_ms[1]:
+            raise ValueError("good_ms and bad_ms are both 0: one of the states must last")
+
+
+ERROR_MODEL = ErrorModelPlugin(
+    name="uniform",
+    summary="in bad states of uniform length",
+    options=UniformOptions,
+    make=lambda options, rng: UniformOnOff(
+        (ns(options.good_ms[0]), ns(options.good_ms[1])), (ns(options.bad_ms[0]), ns(options.bad_ms[1])), rng
+    ),
+    example={"good_ms": [10, 50], "bad_ms": [0, 20]},
+)

@@ -1,0 +1,1 @@
+"""What every room may use and what uses none of them: the registry of plugins, the options they have, units."""

@@ -1,0 +1,11 @@
+"""Units. Inside, times are whole nanoseconds; names of options and records end in the unit people use."""
+
+from typing import Final
+
+MS: Final = 1_000_000
+SECOND: Final = 1_000_000_000
+
+
+def ns(ms: float) -> int:
+    """Return milliseconds as whole nanoseconds."""
+    return round(ms * MS)

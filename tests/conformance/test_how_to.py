@@ -1,0 +1,53 @@
+"""The examples of docs/how-to/, done as they are written: a file that is not in the checkout becomes a plugin."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+
+#: puts folders of the example beside the packages of the checkout, then runs the command line or pytest
+PROGRAM = """\
+import importlib, sys
+from pathlib import Path
+for folder in {folders!r}:
+    package = importlib.import_module(folder.replace("/", "."))
+    package.__path__.append(str(Path({place!r}) / folder))
+{run}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
+def test_an_example_is_a_plugin_at_once(document: Path, tmp_path: Path) -> None:
+    text = document.read_text()
+    folders = set()
+    for path, code in re.findall(r"```python\n# (\S+\.py)\n(.*?)```", text, re.DOTALL):
+        assert not (ROOT / path).exists()
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(code)
+        folders.add(str(Path(path).parent))
+    assert folders
+
+    def run(what: str) -> "subprocess.CompletedProcess[str]":
+        program = PROGRAM.format(folders=sorted(folders), place=str(tmp_path), run=what)
+        return subprocess.run(
+            [sys.executable, "-P", "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=250
+        )
+
+    [command] = re.findall(r"```sh\n\./fadelab (.*?)\n```", text, re.DOTALL)
+    words = [*command.split(), "--json", "--out", str(tmp_path / "runs")]
+    done = run(f"import sys; from testbed.cli.app import main; sys.exit(main({words!r}))")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["goodput_bps"] > 0
+
+    conformance = f"tests/conformance/test_{document.stem.replace('-', '_')}s.py"
+    done = run(f"import pytest; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', {conformance!r}]))")
+    # all but the row in a document that the checkout does not have
+    assert re.search(r"\n1 failed, \d{2,} passed", done.stdout), done.stdout
+    assert "test_the_document_has_it_with_its_options_and_defaults[" in done.stdout
