@@ -18,6 +18,11 @@ Count = Annotated[int, Ge(1)]
 
 
 @dataclass(frozen=True)
+class NoOptions:
+    """Of a plugin that has none."""
+
+
+@dataclass(frozen=True)
 class InOrder:
     """A pair whose first is not above its second; pydantic asks what it is to check."""
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from random import Random
 from typing import Any, Protocol
 
+from common.options import NoOptions
 from linklayer.filters.filter import End, Filter
 from tcpip.access import Access
 
@@ -98,7 +99,21 @@ class Description:
     intact: bool
 
 
-def _no_filters(end: End, access: Access, options: Any) -> tuple[Filter, ...]:
+@dataclass(frozen=True, kw_only=True)
+class LinkContext:
+    """What a scheme may need to make one end of a link."""
+
+    end: End
+    #: how packets are looked into; `sized`: they have a size and no octets, as in virtual time
+    access: Access
+    sized: bool
+    rng: Random
+    now: int
+    #: how long the peer's longest frame takes
+    frame_ms: float
+
+
+def _no_filters(options: Any, context: LinkContext) -> tuple[Filter, ...]:
     return ()
 
 
@@ -112,10 +127,8 @@ class Scheme:
     overhead_bytes: int
     #: whether the link itself repairs losses and knows which it gave up; where not, a lost frame is a lost packet
     repairs: bool
-    #: (options, random numbers, now) -> endpoint; options are the scheme's own, or None for its defaults
-    make: Callable[[Any, Random, int], Link]
-    #: the same for packets that have a size and no octets, as in virtual time
-    make_sized: Callable[[Any, Random, int], Link]
+    #: makes the endpoint of one end of its options
+    make: Callable[[Any, LinkContext], Link]
     #: (frame, offsets of its wrong bits) -> what `parse` would make of its octets; None: FrameError
     damage: Callable[[Any, tuple[int, ...]], Any | None]
     emit: Callable[[Any], bytes]
@@ -125,8 +138,11 @@ class Scheme:
     describe: Callable[[bytes], Description]
     #: what captures call its frames: the number of a LINKTYPE_USER (wireshark/)
     link_type: int
-    #: the packet filters of an end, outermost first; options are the filters' own, or None for their defaults
-    filters: Callable[[End, Access, Any], tuple[Filter, ...]] = _no_filters
+    #: the key of a scenario's `link` under which its options are, and their dataclass; schemes may share both
+    options_key: str = ""
+    options: type[Any] = NoOptions
+    #: the packet filters of an end, outermost first
+    filters: Callable[[Any, LinkContext], tuple[Filter, ...]] = _no_filters
     #: whether they send packets again: then a lost frame is a lost packet only if no other one brings it across
     resends: bool = False
     #: the userspace TCP of the wireless side, where the base station splits TCP connections in two

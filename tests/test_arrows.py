@@ -26,7 +26,7 @@ MAY_IMPORT = {
     "dashboard": frozenset({"linklayer", "telemetry"}),
     "flowgraphs": frozenset({"linklayer", "channel", "telemetry"}),
     "hosts": frozenset({"linklayer", "tcpip", "telemetry"}),
-    "linklayer": frozenset({"tcpip", "telemetry"}),
+    "linklayer": frozenset({"common", "tcpip", "telemetry"}),
     "channel": frozenset({"common"}),
     "common": frozenset(),
     "tcpip": frozenset(),

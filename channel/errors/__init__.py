@@ -57,11 +57,6 @@ class ErrorModel(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class NoOptions:
-    """A model without options of its own."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class ErrorModelPlugin:
     """An error model as scenarios know it: `channel.errors.model` is its name, its options stand beside that."""

@@ -1,6 +1,7 @@
 """A clean channel."""
 
-from channel.errors import INTACT, ErrorModelPlugin, NoOptions, Verdict
+from channel.errors import INTACT, ErrorModelPlugin, Verdict
+from common.options import NoOptions
 
 
 class NoErrors:

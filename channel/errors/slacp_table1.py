@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from channel.errors import ErrorModelPlugin, NoOptions
+from channel.errors import ErrorModelPlugin
 from channel.errors.uniform import UniformOnOff
+from common.options import NoOptions
 
 SECOND_NS = 1_000_000_000
 MS_NS = 1_000_000

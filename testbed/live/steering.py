@@ -15,7 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from channel.errors import ERROR_MODELS, NoOptions
+from channel.errors import ERROR_MODELS
+from common.options import NoOptions
 from dashboard.control import Control, ControlError, Value
 from linklayer.schemes import SCHEMES
 from testbed.live.wiring import check_radios

@@ -32,7 +32,7 @@ P = TypeVar("P", bound=Part)
 
 def parts_of(plugins: Iterable[Declared], tag: str, base: type[P]) -> Mapping[str, type[P]]:
     """Return a part for each plugin by its name; the key `tag` holds the name, the others are the plugin's options."""
-    return {plugin.name: _part(plugin, tag, base) for plugin in plugins}
+    return {plugin.name: part_of(plugin.options, base, **{tag: plugin.name}) for plugin in plugins}
 
 
 def union_of(parts: Mapping[str, type[Part]]) -> Any:
@@ -46,22 +46,46 @@ def options_of(part: Part, options: type[Any]) -> Any:
     return options(**{name: getattr(part, name) for name in names})
 
 
-def _part(plugin: Declared, tag: str, base: type[P]) -> type[P]:
-    hints = get_type_hints(plugin.options, include_extras=True)
-    entries: dict[str, Any] = {tag: (Literal[plugin.name], ...)}
-    for field in fields(plugin.options):
+def part_of(options: type[Any], base: type[P], **tag: str) -> type[P]:
+    """Return the part that plugin options of a dataclass are; with `tag`, a key that holds just that."""
+    key = options, base, tuple(tag.items())
+    if key not in _MADE:
+        _MADE[key] = _make(options, base, tag)
+    return _MADE[key]  # type: ignore[return-value]
+
+
+#: a part is made once, so that those that workers send are of the same class
+_MADE: dict[tuple[type[Any], type[Part], tuple[tuple[str, str], ...]], type[Part]] = {}
+
+
+def _make(options: type[Any], base: type[Part], tag: Mapping[str, str]) -> type[Part]:
+    hints = get_type_hints(options, include_extras=True)
+    entries: dict[str, Any] = {key: (Literal[name], ...) for key, name in tag.items()}
+    for field in fields(options):
         entries[field.name] = (hints[field.name], ... if field.default is MISSING else field.default)
 
-    def check(part: P) -> P:
-        options_of(part, plugin.options)
+    def check(part: Part) -> Part:
+        options_of(part, options)
         return part
 
+    def reduced(part: Part) -> tuple[Any, ...]:
+        # the class stands in no module: a worker makes it again, from classes that do
+        return _restored, (options, base, tag, dict(part), part.model_fields_set)
+
     validators: dict[str, Any] = {"check": model_validator(mode="after")(check)}
-    made: type[P] = create_model(
-        f"{plugin.options.__name__}Of{plugin.name.title().replace('-', '')}",
-        __base__=base,
-        __validators__=validators,
-        **entries,
-    )
-    made.__doc__ = plugin.options.__doc__
+    made = create_model(options.__name__, __base__=base, __validators__=validators, **entries)
+    made.__doc__ = options.__doc__
+    made.__reduce__ = reduced  # type: ignore[method-assign, assignment]
     return made
+
+
+def _restored(
+    options: type[Any], base: type[Part], tag: Mapping[str, str], values: dict[str, Any], given: set[str]
+) -> Part:
+    return part_of(options, base, **tag).model_construct(given, **values)
+
+
+def with_parts(name: str, parts: Mapping[str, type[Part]]) -> type[Part]:
+    """Return a base for a part that has others under the keys of `parts`, with their defaults."""
+    entries: dict[str, Any] = {key: (part, part()) for key, part in parts.items()}
+    return create_model(name, __base__=Part, **entries)

@@ -17,10 +17,8 @@ from hosts.kernel_profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, check_ports
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
-from linklayer.filters.snoop import Limits
 from linklayer.schemes import SCHEMES
-from linklayer.slacp import ChannelOptions, SlacpConfig
-from testbed.scenario.plugin_options import Part, parts_of, union_of
+from testbed.scenario.plugin_options import Part, options_of, part_of, parts_of, union_of, with_parts
 
 Tier = Literal["model", "emulated", "vusrp", "usrp"]
 Side = Literal["up", "down"]
@@ -87,67 +85,6 @@ class DirectionError(ValueError):
 # -- the link ------------------------------------------------------------------------------------------------
 
 
-class SlacpOptions(Part):
-    """SLACP's options; a value left out is SLACP's default or, for the ACK timer, follows from the link."""
-
-    retransmissions: int = Field(default=1, ge=0)
-    block_frames: int = Field(default=8, ge=1, le=255)
-    redundancy: NotNegative = 1.0
-    block_timer_ms: Positive = 100
-    ack_every: int = Field(default=4, ge=1)
-    ack_timer_ms: Positive | None = None
-    window: int = Field(default=1024, ge=1, le=8192)
-    in_order: bool = True
-
-    @model_validator(mode="after")
-    def _check(self) -> "SlacpOptions":
-        self.config(1.0)
-        return self
-
-    def config(self, frame_ms: float) -> SlacpConfig:
-        """Return the core's configuration for a link on which a full frame takes `frame_ms`.
-
-        The ACK timer must not fire between the frames of a busy link: by default it is five of them, 50 ms at
-        least.
-        """
-        ack_timer_ms = self.ack_timer_ms or max(50.0, 5 * frame_ms)
-        return SlacpConfig(
-            retransmissions=self.retransmissions,
-            block_frames=self.block_frames,
-            redundancy=self.redundancy,
-            block_timer_ns=round(self.block_timer_ms * MS),
-            ack_every=self.ack_every,
-            ack_timer_ns=round(ack_timer_ms * MS),
-            ack_timer_max_ns=round(max(500.0, 4 * ack_timer_ms) * MS),
-            dead_after_ns=round(max(15_000.0, 16 * ack_timer_ms) * MS),
-            window=self.window,
-            channels=(ChannelOptions(in_order=self.in_order), ChannelOptions(arq=False, in_order=False)),
-        )
-
-
-class SnoopOptions(Part):
-    """The base station's options, of `ll`, `snoop` and both with SMART."""
-
-    #: dupacks that ask for a segment, where only cumulative ACKs speak
-    dupacks: int = Field(default=2, ge=1)
-    timeout_ms: Positive = 200
-    #: 0: the local timers are exact
-    tick_ms: NotNegative = 0
-    tries: int = Field(default=10, ge=1)
-    #: per flow
-    cache_bytes: Bytes = 1 << 20
-
-    def limits(self) -> Limits:
-        """Return the filter's own."""
-        return Limits(
-            dupacks=self.dupacks,
-            min_timeout_ns=round(self.timeout_ms * MS),
-            tick_ns=round(self.tick_ms * MS),
-            tries=self.tries,
-            flow_bytes=self.cache_bytes,
-        )
-
-
 class FastOptions(Part):
     """Which packets go without ARQ."""
 
@@ -156,15 +93,24 @@ class FastOptions(Part):
     protocols: frozenset[Annotated[int, Field(ge=0, le=255)]] = frozenset({UDP})
 
 
-class LinkOptions(Part):
+#: the options of schemes, by their key
+SCHEME_PARTS: Mapping[str, type[Part]] = {
+    scheme.options_key: part_of(scheme.options, Part) for scheme in SCHEMES.values() if scheme.options_key
+}
+
+if TYPE_CHECKING:
+    SchemeParts = Part
+else:
+    SchemeParts = with_parts("SchemeParts", SCHEME_PARTS)
+
+
+class LinkOptions(SchemeParts):
     """What the two stations run between their IP interfaces."""
 
     scheme: str = "slacp"
     #: per station; with a scheme that has flow control
     ip_queue_bytes: Bytes = 64_000
-    slacp: SlacpOptions = SlacpOptions()
     fast: FastOptions = FastOptions()
-    snoop: SnoopOptions = SnoopOptions()
     #: who marks ACKs of segments lost by corruption (docs/filters.md): each end, for what it has sent itself; the base
     #: station alone, for both directions
     eln: Literal["none", "ends", "base"] = "none"
@@ -177,6 +123,11 @@ class LinkOptions(Part):
             raise ValueError(f"scheme {self.scheme!r} is unknown: choose from {', '.join(SCHEMES)}")
         return self
 
+    def scheme_options(self) -> Any:
+        """Return the options of the scheme, of its own dataclass."""
+        scheme = SCHEMES[self.scheme]
+        return options_of(getattr(self, scheme.options_key), scheme.options) if scheme.options_key else scheme.options()
+
 
 # -- the medium ----------------------------------------------------------------------------------------------
 
@@ -188,10 +139,6 @@ class ErrorsPart(Part):
 
     model: str
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Let workers find the class by the model's name: it stands in no module."""
-        return _restored, (self.model, dict(self), self.model_fields_set)
-
 
 #: by the model's name
 ERROR_PARTS: Mapping[str, type[ErrorsPart]] = parts_of(ERROR_MODELS.values(), "model", ErrorsPart)
@@ -200,10 +147,6 @@ if TYPE_CHECKING:
     Errors = ErrorsPart
 else:
     Errors = Annotated[union_of(ERROR_PARTS), Field(discriminator="model")]
-
-
-def _restored(model: str, values: dict[str, Any], given: set[str]) -> ErrorsPart:
-    return ERROR_PARTS[model].model_construct(given, **values)
 
 
 def error_part(model: str, **options: Any) -> ErrorsPart:

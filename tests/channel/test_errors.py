@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel.errors import ERASED, ERROR_MODELS, INTACT, ErrorModel, Fate, NoOptions, Verdict
+from channel.errors import ERASED, ERROR_MODELS, INTACT, ErrorModel, Fate, Verdict
 from channel.errors.bernoulli import Bernoulli
 from channel.errors.bursts import FixedBursts
 from channel.errors.exponential import ExponentialBitErrors
@@ -17,6 +17,7 @@ from channel.errors.gilbert_elliott import GilbertElliott
 from channel.errors.none import NoErrors
 from channel.errors.slacp_table1 import TABLE_1
 from channel.errors.uniform import UniformOnOff
+from common.options import NoOptions
 from tests.channel.stats import SIGMAS, binomial_bound, poisson_bound
 
 MS = 1_000_000

@@ -16,9 +16,11 @@ from linklayer.classify import Classifier
 from linklayer.filters.eln import Marker
 from linklayer.filters.filter import Filter, Guess
 from linklayer.filters.filtered import Filtered
-from linklayer.link import Link, Scheme
+from linklayer.link import Link, LinkContext, Scheme
 from linklayer.queues import DropTail
-from linklayer.schemes import NONE, SCHEMES, SLACP
+from linklayer.schemes import SCHEMES
+from linklayer.schemes.none import NONE
+from linklayer.schemes.slacp import SLACP
 from linklayer.station import Station
 from tcpip.access import Octets
 
@@ -123,13 +125,18 @@ class Counting(Station):
         super()._turn(now)
 
 
+def context(rng: Random) -> LinkContext:
+    """An end of a link whose frames take a millisecond."""
+    return LinkContext(end="mobile", access=Octets(), sized=False, rng=rng, now=time.monotonic_ns(), frame_ms=1.0)
+
+
 class Bench:
     """One station with everything around it."""
 
     def __init__(self, scheme: Scheme, end: socket.socket, seed: int, limit: int = 100_000) -> None:
         self.port, self.radio = Port(), Air(end)
         self.rng = Random(seed)
-        self.link: Link = scheme.make(None, self.rng, time.monotonic_ns())
+        self.link: Link = scheme.make(scheme.options(), context(self.rng))
         self.queues = [DropTail(limit), DropTail(limit)]
         self.reports: list[int] = []
         self.wake, self._control = socket.socketpair()
@@ -162,7 +169,7 @@ class Bench:
             self.station.stop()
         elif order in _SCHEMES:
             scheme = _SCHEMES[order]
-            self.link = scheme.make(None, self.rng, time.monotonic_ns())
+            self.link = scheme.make(scheme.options(), context(self.rng))
             self.station.switch(self.link, scheme, time.monotonic_ns())
         elif order == b"f":
             link, filters = self.refits.pop(0)

@@ -12,7 +12,8 @@ from channel.errors import ERASED, INTACT, Fate, Verdict
 from channel.framing import raw
 from channel.hop import Hop
 from linklayer import plain
-from linklayer.schemes import NONE, SLACP
+from linklayer.schemes.none import NONE
+from linklayer.schemes.slacp import SLACP
 from linklayer.slacp import wire
 from linklayer.slacp.frames import Data, Sync
 from testbed.live.capture import CapturedRadio, capture_path

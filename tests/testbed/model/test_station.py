@@ -22,7 +22,8 @@ from testbed.live.hop_radio import HopRadio
 from testbed.model.clock import Clock
 from testbed.model.packets import UDP, Datagram
 from testbed.model.station import ModelStation, join
-from testbed.scenario.channel_models import buffer_bytes, frame_ms, make_hop, make_rng
+from testbed.scenario import link_ends
+from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
 from testbed.scenario.schema import SIDES, Scenario, Side, other
 from tests.testbed.samples import scenario
 
@@ -53,9 +54,7 @@ def packets(seed: int, seconds: float) -> list[Sending]:
 
 
 def make_link(run: Scenario, side: Side, sized: bool) -> Any:
-    scheme = SCHEMES[run.link.scheme]
-    config = run.link.slacp.config(frame_ms(run.channel.direction(other(side)), run.max_frame_bytes))
-    return (scheme.make_sized if sized else scheme.make)(config, make_rng(run.seed, "link", side), 0)
+    return link_ends.make_link(run, side, make_rng(run.seed, "link", side), 0, sized=sized)
 
 
 def make_medium(run: Scenario, side: Side, flow_control: bool) -> Hop[Any]:

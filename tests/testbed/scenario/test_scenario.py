@@ -11,6 +11,7 @@ import yaml
 
 from channel.replay import Outcome, Trace
 from channel.trace import write_trace
+from linklayer.schemes.slacp import SlacpOptions
 from testbed.cli import app
 from testbed.live.station_process import station_config
 from testbed.scenario import schema
@@ -75,13 +76,13 @@ def test_workloads_get_ports_and_names_of_their_own() -> None:
 
 
 def test_the_acknowledgement_timer_follows_from_the_link() -> None:
-    options = schema.SlacpOptions()
+    options = SlacpOptions()
     satellite = load(ROOT / "scenarios" / "satellite.yaml")
     full_ms = frame_ms(satellite.channel.direction("up"), satellite.max_frame_bytes)
     assert full_ms == pytest.approx(-(-(satellite.max_frame_bytes + 8) // 48) * 424 / 128)
     assert options.config(1.0).ack_timer_ns == 50_000_000
     assert options.config(full_ms).ack_timer_ns == round(5e6 * full_ms)
-    assert schema.SlacpOptions(ack_timer_ms=7).config(full_ms).ack_timer_ns == 7_000_000
+    assert SlacpOptions(ack_timer_ms=7).config(full_ms).ack_timer_ns == 7_000_000
 
 
 # -- directions ----------------------------------------------------------------------------------------------
@@ -254,7 +255,11 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "the sender's tcp 'user:sack' is our own: leave it out",
     ),
     "unknown tier": ({**MINIMAL, "tier": "moon"}, "tier", "'emulated'"),
-    "unknown model": (with_channel(errors="worst"), "channel.errors", "'worst' is unknown: choose from 'bernoulli', 'bursts'"),
+    "unknown model": (
+        with_channel(errors="worst"),
+        "channel.errors",
+        "'worst' is unknown: choose from 'bern",
+    ),
     "unknown model down": (with_channel(down={"errors": "worst"}), "channel.down.errors", "'worst' is unknown"),
     "no model": (with_channel(errors={"per": 0.1}), "channel.errors.model", "is missing"),
     "model's key missing": (with_channel(errors="bernoulli"), "channel.errors.per", "is missing"),

@@ -1,0 +1,20 @@
+"""Scheme `none`: the baseline every other scheme is held against (`linklayer/plain.py`)."""
+
+from linklayer import plain
+from linklayer.link import Scheme
+from linklayer.schemes import LINKTYPE_USER1
+
+NONE = Scheme(
+    name="none",
+    summary="packets cross bare",
+    overhead_bytes=plain.TRAILER_BYTES,
+    repairs=False,
+    make=lambda options, context: plain.Plain(),
+    damage=lambda frame, bit_errors: None,
+    emit=plain.emit,
+    parse=plain.parse,
+    describe=plain.describe,
+    link_type=LINKTYPE_USER1,
+)
+
+SCHEME = NONE

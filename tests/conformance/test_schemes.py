@@ -1,0 +1,96 @@
+"""What every link scheme keeps to; a new one is covered as soon as its file is there."""
+
+from dataclasses import MISSING, fields
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from linklayer.link import FrameError, Link, LinkContext
+from linklayer.schemes import SCHEMES
+from tcpip.access import Octets
+from testbed.scenario.file import apply_setting
+from testbed.scenario.schema import SCHEME_PARTS, Scenario
+from tests.testbed.model_runs import model, simulate
+from tests.testbed.samples import scenario
+
+DOCS = Path(__file__).parents[2] / "docs"
+#: an IPv4 packet of UDP
+PACKET = bytes.fromhex("45000020000100004011000a0a4d01020a4d0202") + bytes(12)
+
+
+def end(name: str, side: str = "mobile") -> Link:
+    context = LinkContext(
+        end="mobile" if side == "mobile" else "base",
+        access=Octets(),
+        sized=False,
+        rng=Random(1),
+        now=0,
+        frame_ms=5.0,
+    )
+    return SCHEMES[name].make(SCHEMES[name].options(), context)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_transfer_over_a_lossy_link_repeats_with_its_seed(name: str) -> None:
+    run = model(link={"scheme": name}, channel={"per": 0.03}, workloads=[{"kind": "bulk", "bytes": 60_000}], seed=5)
+    first = simulate(run)
+    assert first == simulate(run)
+    assert (first.finished, first.intact) == (True, True)
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_frames_are_what_their_octets_say(name: str) -> None:
+    scheme, link = SCHEMES[name], end(name)
+    if link.wants_packet(0) or not link.flow_control:
+        link.handle_packet(PACKET, 0)
+    frames = [frame for now in range(3) if (frame := link.poll_frame(now * 1_000_000)) is not None]
+    assert frames
+    for frame in frames:
+        octets = scheme.emit(frame)
+        assert scheme.emit(scheme.parse(octets)) == octets
+        assert len(octets) <= len(PACKET) + scheme.overhead_bytes
+        assert scheme.describe(octets).intact
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+@given(octets=st.binary(max_size=200))
+@settings(max_examples=100)
+def test_any_octets_are_a_frame_or_a_frame_error(name: str, octets: bytes) -> None:
+    scheme = SCHEMES[name]
+    assert scheme.describe(octets).words
+    try:
+        frame = scheme.parse(octets)
+    except FrameError:
+        return
+    assert scheme.emit(frame) == octets
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_its_options_are_in_scenarios_with_their_defaults(name: str) -> None:
+    scheme = SCHEMES[name]
+    made = scenario(link={"scheme": name})
+    assert made.link.scheme_options() == scheme.options()
+    assert Scenario.model_validate(made.model_dump(mode="json")) == made
+    for field in fields(scheme.options):
+        assert field.default is not MISSING, "a scheme has defaults"
+        raw: dict[str, Any] = {"link": {}}
+        value = "null" if field.default is None else str(field.default).lower()
+        apply_setting(raw, f"link.{scheme.options_key}.{field.name}={value}")
+        assert scenario(link={"scheme": name, **raw["link"]}) == made
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_a_document_has_it_and_its_options(name: str) -> None:
+    document = (DOCS / "scenarios.md").read_text()
+    for word in (name, *(field.name for field in fields(SCHEMES[name].options))):
+        assert f"`{word}`" in document
+
+
+def test_schemes_that_share_a_key_share_its_options() -> None:
+    assert {scheme.options_key for scheme in SCHEMES.values()} - {""} == set(SCHEME_PARTS)
+    for key in SCHEME_PARTS:
+        assert len({scheme.options for scheme in SCHEMES.values() if scheme.options_key == key}) == 1
