@@ -4,7 +4,7 @@ Order of calls, all sans-IO: `handle_frame` per frame that arrived; `handle_pack
 until None while the radio has room; `poll_packet` and `poll_given_up` until None; `handle_deadline` at
 `next_deadline()`.
 
-A scheme is a `Scheme`: how to make an endpoint, and how its frames become octets. `schemes.py` lists them.
+A scheme is a `Scheme`: how to make an endpoint, and how its frames become octets. They are in `schemes/`.
 """
 
 from collections.abc import Callable, Sized
