@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "testbed": BELOW_TESTBED,
     "dashboard": frozenset({"linklayer", "telemetry"}),
     "flowgraphs": frozenset({"linklayer", "channel", "telemetry"}),
-    "hosts": frozenset({"linklayer", "tcpip", "telemetry"}),
+    "hosts": frozenset({"common", "linklayer", "tcpip", "telemetry"}),
     "linklayer": frozenset({"common", "tcpip", "telemetry"}),
     "channel": frozenset({"common"}),
     "common": frozenset(),

@@ -29,6 +29,8 @@ class TcpConfig:
     mss: int = 1460
     #: `sack` needs the peer's consent, as every option does, and is `newreno` without it
     recovery: Recovery = "sack"
+    #: how the window opens, and what a loss makes of it: a name in `hosts/tcp/growth/`
+    growth: str = "standard"
     #: `keep-window`: a recovery from corruption leaves cwnd and ssthresh as they are (COMPARISON's E2E-ELN);
     #: `retransmit`: that, and it begins at the first duplicate that tells (E2E-ELN-RXMT)
     eln: Eln = "ignore"

@@ -64,7 +64,7 @@ class Frto:
             self._recover = sender.max
             sender.nxt = sender.max
 
-    def handle_ack(self, segment: Segment, acked: int) -> None:
+    def handle_ack(self, segment: Segment, acked: int, now: int) -> None:
         """Take an acknowledgement that has moved the window."""
         sender = self._sender
         if self._step is _Step.SECOND_ACK:
@@ -74,7 +74,7 @@ class Frto:
                 self._end_spurious()
         elif sender.una >= self._recover or not self._may_send_new():
             self._end_genuine(sender.una)
-            sender.grow(acked)
+            sender.growth.handle_ack(acked, now)
         else:
             self._step = _Step.SECOND_ACK
             self._credit = _NEW_SEGMENTS

@@ -138,6 +138,11 @@ USER_PROFILES: Mapping[str, UserProfile] = MappingProxyType(
                 "bsd-eln that retransmits at the first duplicate with ELN",
                 replace(_BSD_ELN, eln="retransmit"),
             ),
+            UserProfile(
+                "sack-cubic",
+                "SACK recovery with CUBIC's window (RFC 9438)",
+                replace(_RFC, growth="cubic"),
+            ),
         )
     }
 )

@@ -180,7 +180,7 @@ class Reno:
     def _reduce(self) -> None:
         sender = self.sender
         self.recover = sender.max
-        self._window = sender.ssthresh = sender.reduced_ssthresh(self._flight)
+        self._window = sender.ssthresh = sender.growth.handle_loss(self._flight)
         sender.note_reduction()
 
     def handle_eln(self, number: int) -> None:
@@ -216,15 +216,15 @@ class Reno:
         if self.kept:
             self._judge(acked)
         if self.active:
-            return self._handle_ack_in_recovery(acked)
+            return self._handle_ack_in_recovery(acked, now)
         if filled:
-            sender.grow(acked)
+            sender.growth.handle_ack(acked, now)
         return True
 
-    def _handle_ack_in_recovery(self, acked: int) -> bool:
+    def _handle_ack_in_recovery(self, acked: int, now: int) -> bool:
         self._leave(self._window)
         if self._grows_after:
-            self.sender.grow(acked)
+            self.sender.growth.handle_ack(acked, now)
         return True
 
     def _leave(self, cwnd: int) -> None:
@@ -277,7 +277,7 @@ class NewReno(Reno):
         super().reduce()
         self.recover = recover
 
-    def _handle_ack_in_recovery(self, acked: int) -> bool:
+    def _handle_ack_in_recovery(self, acked: int, now: int) -> bool:
         sender = self.sender
         smss = sender.smss
         if sender.una >= self.recover:
@@ -360,7 +360,7 @@ class Sack(NewReno):
         self._arrived_before = sender.una + sender.board.sacked
         self._bonus = self._out = 0
 
-    def _handle_ack_in_recovery(self, acked: int) -> bool:
+    def _handle_ack_in_recovery(self, acked: int, now: int) -> bool:
         sender = self.sender
         self._bonus += sender.smss
         if sender.una >= self.recover:

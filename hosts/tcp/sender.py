@@ -20,6 +20,7 @@ from hosts.tcp.buffers import SendBuffer
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.frto import Frto
+from hosts.tcp.growth import GROWTHS, Growth
 from hosts.tcp.policies import make_recovery
 from hosts.tcp.recovery import LossRecovery
 from hosts.tcp.rto import RtoEstimator
@@ -46,7 +47,6 @@ class Sender:
 
     __slots__ = (
         "_ambiguous",
-        "_bytes_counted",
         "_config",
         "_ecn_recover",
         "_eln",
@@ -71,6 +71,7 @@ class Sender:
         "ecn",
         "failed",
         "frto",
+        "growth",
         "limited",
         "max",
         "nxt",
@@ -117,6 +118,7 @@ class Sender:
         keeps_resent = self._eln or self._smart or config.lost_retransmissions
         self.resent: dict[int, tuple[int, int]] | None = {} if keeps_resent else None
         self.recovery: LossRecovery = make_recovery("newreno", self, config)
+        self.growth: Growth = GROWTHS[config.growth].make(self, config)
         self.frto: Frto | None = None
         self._nagle = config.nagle
         #: 4.4BSD times one segment after the other, and none beside a retransmission
@@ -135,8 +137,6 @@ class Sender:
         self.persist_at: int | None = None
         self._persist_shift = 0
         self._probe_due = False
-        #: octets acknowledged since the window last grew (byte counting)
-        self._bytes_counted = 0
         #: no second reduction by ECN before this is acknowledged, and whether CWR is still to be sent
         self._ecn_recover = first
         self.cwr_due = False
@@ -243,7 +243,7 @@ class Sender:
             self._end_persist()
         restarts = True
         if self.frto is not None and self.frto.active:
-            self.frto.handle_ack(segment, acked)
+            self.frto.handle_ack(segment, acked, now)
         else:
             restarts = self.recovery.handle_ack(segment, acked, filled, now)
         # RFC 6298 (5.2), (5.3)
@@ -286,31 +286,6 @@ class Sender:
         elif sent_at >= 0 and una >= self._ambiguous:
             self.rto.handle_acked(sent_at, now)
 
-    def grow(self, acked: int) -> None:
-        """Open the congestion window for an ACK of `acked` new octets (RFC 5681 section 3.1, RFC 3465)."""
-        cwnd, smss, config = self.cwnd, self.smss, self._config
-        if not config.byte_counting:
-            if cwnd < self.ssthresh or (cwnd == self.ssthresh and config.slow_start_at_ssthresh):
-                self.cwnd = cwnd + (acked if acked < smss else smss)
-            else:
-                self.cwnd = cwnd + (smss * smss // cwnd or 1)
-                if config.extra_increase:
-                    self.cwnd += smss // 8
-        elif cwnd < self.ssthresh:
-            self.cwnd = cwnd + min(acked, 2 * smss)
-        else:
-            self._bytes_counted += acked
-            if self._bytes_counted >= cwnd:
-                self._bytes_counted -= cwnd
-                self.cwnd = cwnd + smss
-
-    def reduced_ssthresh(self, flight: int) -> int:
-        """What a loss makes of ssthresh (RFC 5681, equation 4)."""
-        smss = self.smss
-        if self._config.halve_window:
-            flight = min(self.cwnd, self.window) // (2 * smss) * (2 * smss)
-        return max(flight // 2, 2 * smss)
-
     def _handle_ecn_echo(self) -> None:
         """RFC 3168 section 6.1.2: as for a loss, once per window of data."""
         # CWR goes behind `_ecn_recover`: until that is acknowledged the peer goes on to echo
@@ -321,7 +296,7 @@ class Sender:
                 self.counters.ecn_reductions += 1
                 self.recovery.reduce()
             return
-        self.ssthresh = self.reduced_ssthresh(self.flight)
+        self.ssthresh = self.growth.handle_loss(self.flight)
         self.cwnd = min(self.cwnd, self.ssthresh)
         self.counters.ecn_reductions += 1
         self.note_reduction()
@@ -474,13 +449,13 @@ class Sender:
         was_recovering = self.recovery.recovering
         halves_window = self._config.halve_window
         if first or halves_window:
-            ssthresh = self.reduced_ssthresh(flight)
+            ssthresh = self.growth.handle_loss(flight)
             # in recovery most of FlightSize has left the network: a timeout then must not raise the threshold
             may_rise = halves_window or not self.recovery.active
             self.ssthresh = ssthresh if may_rise else min(ssthresh, self.ssthresh)
         self.cwnd = self.smss
         self.limited = 0
-        self._bytes_counted = 0
+        self.growth.handle_timeout()
         self.note_reduction()
         self.recovery.handle_timeout()
         self.nxt = self.una

@@ -74,10 +74,10 @@ class Smart(Sack):
         else:
             NewReno._enter(self)
 
-    def _handle_ack_in_recovery(self, acked: int) -> bool:
+    def _handle_ack_in_recovery(self, acked: int, now: int) -> bool:
         if self._informed:
-            return super()._handle_ack_in_recovery(acked)
-        return NewReno._handle_ack_in_recovery(self, acked)
+            return super()._handle_ack_in_recovery(acked, now)
+        return NewReno._handle_ack_in_recovery(self, acked, now)
 
     def poll(self) -> tuple[int, int] | None:
         """See LossRecovery: the oldest loss, or new data."""

@@ -1,0 +1,47 @@
+"""Window growth: how ACKs open the congestion window, and what a loss makes of ssthresh. A file each, which declares a
+`GROWTH`; `TcpConfig.growth` is its name.
+
+Loss recovery is another seam (`recovery.py`): it says when there was a loss, and what happens until it is repaired.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from common.registry import Registry
+from hosts.tcp.config import TcpConfig
+
+if TYPE_CHECKING:
+    from hosts.tcp.sender import Sender
+
+
+class Growth:
+    """How one sender's window grows; it sets `cwnd` (octets) of its sender."""
+
+    __slots__ = ("_sender",)
+
+    def __init__(self, sender: "Sender") -> None:
+        self._sender = sender
+
+    def handle_ack(self, acked: int, now: int) -> None:
+        """Open the window for an ACK of `acked` new octets, which had filled it."""
+        raise NotImplementedError
+
+    def handle_loss(self, flight: int) -> int:
+        """Take a loss, or a mark of ECN in its place, with `flight` octets under way; return the new ssthresh."""
+        raise NotImplementedError
+
+    def handle_timeout(self) -> None:
+        """Take a timeout; where it means a loss, `handle_loss` was called before. `cwnd` is a segment now."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowthPlugin:
+    """A growth by its name."""
+
+    name: str
+    summary: str
+    make: Callable[["Sender", TcpConfig], Growth]
+
+
+GROWTHS: Final = Registry("hosts.tcp.growth", "GROWTH", GrowthPlugin)

@@ -1,0 +1,101 @@
+"""CUBIC (RFC 9438): after a loss the window rises to where it was along a cubic of the time since, and then beyond.
+
+Section numbers are RFC 9438's. Windows are in segments here, as there, and in octets in `cwnd`. Slow start is the
+standard one, by the ACK.
+
+Left out: HyStart++ (section 4.10), and undoing a reduction that a spurious loss caused (section 4.9).
+"""
+
+from typing import TYPE_CHECKING
+
+from hosts.tcp.config import SECOND, TcpConfig
+from hosts.tcp.growth import Growth, GrowthPlugin
+
+if TYPE_CHECKING:
+    from hosts.tcp.sender import Sender
+
+#: sections 4.6 and 5: the multiplicative decrease, and how steep the cubic is (segments per second cubed)
+BETA = 0.7
+C = 0.4
+#: section 4.3: what makes a Reno of this decrease as fast as one that halves
+_ALPHA = 3 * (1 - BETA) / (1 + BETA)
+
+
+class Cubic(Growth):
+    """CUBIC's congestion avoidance and decrease."""
+
+    __slots__ = ("_began_at", "_credit", "_k_s", "_prior", "_w_est", "_w_max")
+
+    def __init__(self, sender: "Sender", config: TcpConfig) -> None:
+        super().__init__(sender)
+        #: when the present stage of congestion avoidance began (ns); None: it is yet to begin
+        self._began_at: int | None = None
+        #: where the cubic has its plateau, and how long after the beginning (s)
+        self._w_max = 0.0
+        self._k_s = 0.0
+        #: the window before the last reduction, and what Reno's would be now
+        self._prior = 0.0
+        self._w_est = 0.0
+        #: octets of growth that are less than one
+        self._credit = 0.0
+
+    def handle_ack(self, acked: int, now: int) -> None:
+        """Open the window."""
+        sender = self._sender
+        cwnd, smss = sender.cwnd, sender.smss
+        if cwnd < sender.ssthresh:
+            sender.cwnd = cwnd + (acked if acked < smss else smss)
+            return
+        window, segments = cwnd / smss, acked / smss
+        if self._began_at is None:
+            self._begin(window, now)
+        assert self._began_at is not None
+        time_s = (now - self._began_at) / SECOND
+        # section 4.3: a Reno that began when we did, and caught up with the window before the reduction
+        alpha = 1.0 if self._w_est >= self._prior else _ALPHA
+        self._w_est += alpha * segments / window
+        if self._cubic(time_s) < self._w_est:
+            growth = max(self._w_est - window, 0.0)
+        else:
+            # sections 4.4 and 4.5, with the bounds of 4.2: not less, and half as much again in a round trip at most
+            rtt_s = (sender.rto.srtt_ns or 0) / SECOND
+            target = min(max(self._cubic(time_s + rtt_s), window), 1.5 * window)
+            growth = (target - window) / window * segments
+        self._credit += growth * smss
+        whole = int(self._credit)
+        self._credit -= whole
+        sender.cwnd = cwnd + whole
+
+    def handle_loss(self, flight: int) -> int:
+        """Return 0.7 of what is under way (section 4.6), and remember where that was."""
+        sender = self._sender
+        window = sender.cwnd / sender.smss
+        # section 4.7, fast convergence: a flow that did not get back to where it was makes room for others
+        self._w_max = window * (1 + BETA) / 2 if window < self._w_max else window
+        self._prior = window
+        self._began_at = None
+        return max(round(flight * BETA), 2 * sender.smss)
+
+    def handle_timeout(self) -> None:
+        """Begin anew after slow start: there is no plateau to return to (section 4.8)."""
+        self._w_max = 0.0
+        self._began_at = None
+
+    def _begin(self, window: float, now: int) -> None:
+        """Begin a stage of congestion avoidance."""
+        self._began_at = now
+        self._credit = 0.0
+        self._w_est = window
+        if self._w_max <= window:
+            # section 4.8, and the first stage after slow start, which no loss came before
+            self._w_max, self._k_s = window, 0.0
+        else:
+            self._k_s = ((self._w_max - window) / C) ** (1 / 3)
+
+    def _cubic(self, time_s: float) -> float:
+        """The window (segments) so long after the beginning: equation 1."""
+        after_s = time_s - self._k_s
+        return C * after_s * after_s * after_s + self._w_max
+
+
+GROWTH = GrowthPlugin(name="cubic", summary="CUBIC (RFC 9438)", make=Cubic)

@@ -1,0 +1,149 @@
+"""Window growth: CUBIC against the equations of RFC 9438, and what every growth keeps to.
+
+CUBIC is driven as its sender drives it: a window of segments is acknowledged one by one in each round trip.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from hosts.tcp.config import MS, SECOND, TcpConfig
+from hosts.tcp.growth import GROWTHS, Growth
+from hosts.tcp.growth.cubic import BETA, C
+
+SMSS = 1000
+
+
+@dataclass
+class Rto:
+    srtt_ns: int | None = 100 * MS
+
+
+@dataclass
+class Sender:
+    """What a growth sees of its sender."""
+
+    cwnd: int = 10 * SMSS
+    ssthresh: int = 1 << 62
+    smss: int = SMSS
+    window: int = 1 << 30
+    rto: Rto = field(default_factory=Rto)
+
+
+def grown(name: str, sender: Sender, **options: Any) -> Growth:
+    made: Any = GROWTHS[name].make
+    return made(sender, TcpConfig(growth=name, **options))
+
+
+def lose(growth: Growth, sender: Sender) -> None:
+    """A loss with the whole window under way, and the recovery from it."""
+    sender.ssthresh = growth.handle_loss(sender.cwnd)
+    sender.cwnd = sender.ssthresh
+
+
+def avoid(growth: Growth, sender: Sender, until_s: float, rtt_ns: int = 100 * MS) -> list[tuple[float, float]]:
+    """Acknowledge whole windows until some time; return time and window (segments) after each round trip."""
+    now, course = 0, []
+    while now < until_s * SECOND:
+        count = sender.cwnd // SMSS
+        for place in range(count):
+            growth.handle_ack(SMSS, now + rtt_ns * place // count)
+        now += rtt_ns
+        course.append((now / SECOND, sender.cwnd / SMSS))
+    return course
+
+
+# -- every growth ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_slow_start_doubles_the_window_in_a_round_trip(name: str) -> None:
+    sender = Sender()
+    growth = grown(name, sender)
+    for _ in range(10):
+        growth.handle_ack(SMSS, 0)
+    assert sender.cwnd == 20 * SMSS
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_a_loss_leaves_two_segments_and_takes_some(name: str) -> None:
+    sender = Sender()
+    growth = grown(name, sender)
+    assert growth.handle_loss(2 * SMSS) == 2 * SMSS
+    sender.cwnd = 100 * SMSS
+    assert 2 * SMSS < growth.handle_loss(100 * SMSS) < 100 * SMSS
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_congestion_avoidance_never_closes_the_window_nor_doubles_it(name: str) -> None:
+    sender = Sender(cwnd=60 * SMSS)
+    growth = grown(name, sender)
+    lose(growth, sender)
+    before = sender.cwnd / SMSS
+    for _, window in avoid(growth, sender, 20):
+        assert before <= window <= 1.6 * before
+        before = window
+
+
+# -- CUBIC ----------------------------------------------------------------------------------------------------
+
+
+def test_cubic_keeps_seven_tenths() -> None:
+    sender = Sender(cwnd=100 * SMSS)
+    assert grown("cubic", sender).handle_loss(100 * SMSS) == 70 * SMSS
+
+
+def test_the_window_follows_the_cubic_back_to_where_it_was_and_beyond() -> None:
+    """A long path on which Reno is slower: equation 1, with its plateau at W_max after K seconds."""
+    sender = Sender(cwnd=1000 * SMSS)
+    growth = grown("cubic", sender)
+    lose(growth, sender)
+    k_s = (1000 * (1 - BETA) / C) ** (1 / 3)
+    course = avoid(growth, sender, 2 * k_s)
+    for time_s, window in course[2:]:
+        # what is reached in a round trip is the target of a round trip later
+        early, late = (C * (at - k_s) ** 3 + 1000 for at in (time_s - 0.2, time_s + 0.1))
+        assert early - 1 <= window <= late + 1
+    at_plateau = min(course, key=lambda point: abs(point[0] - k_s))
+    assert at_plateau[1] == pytest.approx(1000, rel=0.005)
+    assert course[-1][1] > 1200
+
+
+def test_on_a_short_path_the_window_is_as_large_as_renos() -> None:
+    """Section 4.3: with RTT 10 ms a Reno of the same decrease is faster than the cubic, and the window follows it."""
+    sender = Sender(cwnd=40 * SMSS, rto=Rto(10 * MS))
+    growth = grown("cubic", sender)
+    lose(growth, sender)
+    course = avoid(growth, sender, 0.5, rtt_ns=10 * MS)
+    alpha = 3 * (1 - BETA) / (1 + BETA)
+    # as long as it is below the window before the loss
+    below = [window for _, window in course if window < 40]
+    assert len(below) >= 15
+    assert below == pytest.approx([28 + alpha * (n + 1) for n in range(len(below))], rel=0.03)
+
+
+def test_a_flow_that_did_not_get_back_makes_room() -> None:
+    """Section 4.7, fast convergence: the plateau is below the window at the second loss."""
+    sender = Sender(cwnd=1000 * SMSS)
+    growth = grown("cubic", sender)
+    lose(growth, sender)
+    lose(growth, sender)
+    assert sender.cwnd == 490 * SMSS
+    plateau = 700 * (1 + BETA) / 2
+    k_s = ((plateau - 490) / C) ** (1 / 3)
+    course = avoid(growth, sender, k_s)
+    assert course[-1][1] == pytest.approx(plateau, rel=0.01)
+
+
+def test_after_a_timeout_there_is_no_plateau() -> None:
+    """Section 4.8: congestion avoidance begins where slow start has ended."""
+    sender = Sender(cwnd=1000 * SMSS)
+    growth = grown("cubic", sender)
+    sender.ssthresh = growth.handle_loss(sender.cwnd)
+    sender.cwnd = SMSS
+    growth.handle_timeout()
+    sender.cwnd = sender.ssthresh
+    course = avoid(growth, sender, 1)
+    # from the first ACK on C t^3 above it, or as much as Reno: not on the way to 1000
+    assert course[-1][1] < 700 + 15
