@@ -24,6 +24,7 @@ from hosts.workloads import Bulk, Host, OnOffUdp, Workload, agent_config
 from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink
 from testbed.cli.signals import ended_by_sigterm
+from testbed.errors import FadelabError
 from testbed.live.children import Child, ChildError, Family, Message
 from testbed.live.station_process import station_config
 from testbed.paths import bpf_objects
@@ -80,7 +81,10 @@ def run_station(
             elif kind == "station":
                 sink.write(StationRecord(station=STATIONS[side], **body))
 
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FadelabError(f"{folder}: cannot be made: {error.strerror}; choose another --out") from None
     with ended_by_sigterm(), Family() as family:
         child = family.add(_heir("station", "testbed.live.station_process", tun))
         start = secrets.randbits(64)
