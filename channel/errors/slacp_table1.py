@@ -7,9 +7,7 @@ from typing import NamedTuple
 from channel.errors import ErrorModelPlugin
 from channel.errors.uniform import UniformOnOff
 from common.options import NoOptions
-
-SECOND_NS = 1_000_000_000
-MS_NS = 1_000_000
+from common.units import MS, SECOND
 
 
 class OnOff(NamedTuple):
@@ -21,11 +19,11 @@ class OnOff(NamedTuple):
 
 TABLE_1: Mapping[str, OnOff] = MappingProxyType(
     {
-        "low": OnOff((10 * SECOND_NS, 30 * SECOND_NS), (60 * MS_NS, 60 * MS_NS)),
-        "med": OnOff((5 * SECOND_NS, 15 * SECOND_NS), (100 * MS_NS, 300 * MS_NS)),
-        "high": OnOff((2 * SECOND_NS, 10 * SECOND_NS), (100 * MS_NS, 300 * MS_NS)),
-        "vhigh": OnOff((0, 10 * SECOND_NS), (100 * MS_NS, 300 * MS_NS)),
-        "huge": OnOff((0, 7 * SECOND_NS), (100 * MS_NS, 100 * MS_NS)),
+        "low": OnOff((10 * SECOND, 30 * SECOND), (60 * MS, 60 * MS)),
+        "med": OnOff((5 * SECOND, 15 * SECOND), (100 * MS, 300 * MS)),
+        "high": OnOff((2 * SECOND, 10 * SECOND), (100 * MS, 300 * MS)),
+        "vhigh": OnOff((0, 10 * SECOND), (100 * MS, 300 * MS)),
+        "huge": OnOff((0, 7 * SECOND), (100 * MS, 100 * MS)),
     }
 )
 

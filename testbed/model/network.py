@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from channel.hop import Arrival
+from common.units import MS
 from hosts.network import AddressPlan
 from hosts.workloads import Host as HostName
 from linklayer.classify import Classifier
@@ -26,7 +27,7 @@ from testbed.results.lost_packets import LostPackets
 from testbed.results.station_counts import StationCounts
 from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
 from testbed.scenario.link_ends import has_guessers, make_link
-from testbed.scenario.schema import MS, Scenario, Side
+from testbed.scenario.schema import Scenario, Side
 
 #: the LAN between h1 and its station, and what a scenario's `wired` begins with (SLACP section 4)
 LAN_BPS = 100_000_000

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from channel.hop import Arrival
+from common.units import MS
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import Host, OnOffUdp
@@ -30,7 +31,7 @@ from testbed.results.station_counts import StationFinal, StationReport
 from testbed.results.store import RunFolder, run_stem
 from testbed.results.summary import Summary, joined_record, summarize
 from testbed.scenario.channel_models import frame_ns, make_rng
-from testbed.scenario.schema import MS, SIDES, Scenario, Side, other, user_tcp
+from testbed.scenario.schema import SIDES, Scenario, Side, other, user_tcp
 
 #: how often progress is shown at most
 _SHOW_S = 0.05

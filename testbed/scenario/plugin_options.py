@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, create_model, model_validator
 
 
 class Part(BaseModel):
-    """A piece of a scenario: unknown keys are errors, values do not change."""
+    """A piece of a scenario: unknown keys are errors, values do not change, and no number is infinite."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Declared(Protocol):

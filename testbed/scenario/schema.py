@@ -9,10 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
+from common.options import Bytes, NotNegative, Positive, Probability, Span
 from hosts.kernel_profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, check_ports
@@ -27,23 +28,6 @@ SIDES: tuple[Side, ...] = ("up", "down")
 #: which station sends on a side
 STATIONS: Mapping[Side, Literal["st", "bas"]] = MappingProxyType({"up": "st", "down": "bas"})
 
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Probability = Annotated[float, Field(ge=0, le=1)]
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Bytes = Annotated[int, Field(gt=0)]
-
-
-def _in_order(ends: tuple[float, float]) -> tuple[float, float]:
-    if ends[0] > ends[1]:
-        raise ValueError(f"{ends[0]:g} to {ends[1]:g} is no range: the shortest comes first")
-    return ends
-
-
-#: shortest and longest
-Span = Annotated[tuple[NotNegative, NotNegative], AfterValidator(_in_order)]
-
-MS = 1_000_000
 #: the TCP of tier `model` where a scenario names none: the nearest to what kernels do by default that has a name here
 MODEL_TCP = "sack"
 MAX_RATE_SPS = 50_000_000
@@ -135,8 +119,6 @@ class LinkOptions(SchemeParts):
 class ErrorsPart(Part):
     """An error model and its options."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
-
     model: str
 
 
@@ -217,7 +199,7 @@ class Direction(Part):
     #: virtual radios: mean SNR per sample over the whole sampled band, at the receiver
     snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
     fading: FadingOptions | None = None
-    cfo_hz: Finite = 0.0
+    cfo_hz: float = 0.0
 
 
 class Channel(Part):
@@ -236,7 +218,7 @@ class Channel(Part):
     #: virtual radios; `fading: eva` is short for {profile: eva}
     snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
     fading: FadingOptions | None = None
-    cfo_hz: Finite = 0.0
+    cfo_hz: float = 0.0
     up: dict[str, Any] = Field(default_factory=dict)
     down: dict[str, Any] = Field(default_factory=dict)
 

@@ -1,5 +1,6 @@
 """What every error model keeps to; a new one is covered as soon as its file is there."""
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
@@ -109,8 +110,9 @@ def test_unknown_and_missing_options_are_one_line(name: str, base: Path) -> None
         left = {key: value for key, value in plugin.example.items() if key != field.name}
         if field.default is MISSING:
             assert f"channel.errors.{field.name}: is missing" in refusal(left)
-        # no option is a mapping
-        assert f"channel.errors.{field.name}" in refusal({**plugin.example, field.name: {}})
+        # no option is a mapping, and none is infinite
+        for wrong in ({}, math.inf):
+            assert f"channel.errors.{field.name}" in refusal({**plugin.example, field.name: wrong})
 
 
 @pytest.mark.parametrize("name", ERROR_MODELS)

@@ -1,5 +1,6 @@
 """What every link scheme keeps to; a new one is covered as soon as its file is there."""
 
+import math
 from dataclasses import MISSING, fields
 from pathlib import Path
 from random import Random
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from linklayer.link import FrameError, Link, LinkContext
 from linklayer.schemes import SCHEMES
 from tcpip.access import Octets
-from testbed.scenario.file import apply_setting
+from testbed.scenario.file import ScenarioError, apply_setting
 from testbed.scenario.schema import SCHEME_PARTS, Scenario
 from tests.testbed.model_runs import model, simulate
 from tests.testbed.samples import scenario
@@ -81,6 +82,14 @@ def test_its_options_are_in_scenarios_with_their_defaults(name: str) -> None:
         value = "null" if field.default is None else str(field.default).lower()
         apply_setting(raw, f"link.{scheme.options_key}.{field.name}={value}")
         assert scenario(link={"scheme": name, **raw["link"]}) == made
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_no_option_may_be_infinite(name: str) -> None:
+    scheme = SCHEMES[name]
+    for field in fields(scheme.options):
+        with pytest.raises(ScenarioError, match=rf"^sample: link\.{scheme.options_key}\.{field.name}: "):
+            scenario(link={"scheme": name, scheme.options_key: {field.name: math.inf}})
 
 
 @pytest.mark.parametrize("name", SCHEMES)
