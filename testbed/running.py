@@ -8,10 +8,11 @@ from hosts import split_routes
 from hosts.network import check_machine
 from linklayer.schemes import SCHEMES
 from testbed.errors import FadelabError
-from testbed.live.run import Show, run_live
+from testbed.live.run import run_live
 from testbed.live.wiring import Medium, check_radios, real_air, sockets, virtual_air
 from testbed.model.run import check_model, run_model
-from testbed.results.observers import Audience, nobody
+from testbed.observers import Audience, nobody
+from testbed.onlookers import Show
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.scenario.schema import SIDES, Direction, Scenario

@@ -37,6 +37,16 @@ MAY_IMPORT = {
     "tests": EVERYTHING,
 }
 
+#: room of testbed/ -> the other rooms it may import from; the files beside the rooms join them
+ROOMS = {
+    "cli": frozenset({"live", "model", "papers", "results", "scenario"}),
+    "live": frozenset({"results", "scenario"}),
+    "model": frozenset({"results", "scenario"}),
+    "papers": frozenset(),
+    "results": frozenset({"scenario"}),
+    "scenario": frozenset(),
+}
+
 CORES = ("channel", "linklayer", "tcpip", "hosts/tcp")
 #: the parts of `linklayer` that are the driver, not the core
 DRIVERS = frozenset({"linklayer/station.py", "linklayer/timerfd.py"})
@@ -83,6 +93,10 @@ def violations(path: str, source: str) -> list[str]:
         target = names[0].split(".")[0]
         if target in EVERYTHING and target != folders[0] and target not in MAY_IMPORT[folders[0]]:
             found.append(f"{path}:{line}: {folders[0]} may not import {target}")
+        if folders[0] == "testbed" and len(folders) > 1:
+            room = _room(names)
+            if room and room != folders[1] and room not in ROOMS[folders[1]]:
+                found.append(f"{path}:{line}: testbed/{folders[1]} may not import testbed.{room}")
         if folders[0] == "linklayer" and target == "telemetry" and "telemetry.records" not in names:
             found.append(f"{path}:{line}: linklayer may import telemetry.records only")
         if is_core(path):
@@ -96,6 +110,12 @@ def violations(path: str, source: str) -> list[str]:
     if is_core(path):
         found += [f"{path}:{line}: {what}" for line, what in global_random(tree)]
     return list(dict.fromkeys(found))
+
+
+def _room(names: tuple[str, ...]) -> str:
+    """The room of testbed/ that an import is from; empty: none."""
+    found = [name.split(".")[1] for name in names if name.startswith("testbed.")]
+    return next((room for room in found if room in ROOMS), "")
 
 
 def global_random(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -149,6 +169,9 @@ def test_every_file_keeps_to_its_layer() -> None:
         ("linklayer/a.py", "from telemetry.sinks import Sink"),
         ("linklayer/slacp/a.py", "from ... import hosts\nfrom testbed import cli"),
         ("dashboard/a.py", "import testbed"),
+        ("testbed/results/a.py", "from testbed.live.run import run_live"),
+        ("testbed/model/a.py", "from testbed import live"),
+        ("testbed/live/a.py", "import testbed.cli.app"),
         ("experiments/a.py", "import channel"),
         ("hosts/a.py", "import channel.trace"),
         ("testbed/a.py", "import tests"),

@@ -24,11 +24,11 @@ from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_
 from testbed.cli import machine_capacity
 from testbed.cli.dashboard_orders import Lab
 from testbed.cli.run import DEMO_SCENARIOS
-from testbed.cli.signals import ended_by_sigterm
 from testbed.errors import FadelabError
 from testbed.live.air_steering import AirSteering
+from testbed.live.signals import ended_by_sigterm
+from testbed.observers import SPOOL, dashboard_and_database, open_influx
 from testbed.paths import fadelab_version, root
-from testbed.results.observers import SPOOL, dashboard_and_database, open_influx
 from testbed.scenario.file import load
 
 #: our own database, in the run store

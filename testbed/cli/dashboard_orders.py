@@ -15,9 +15,9 @@ from flowgraphs.air import LIBRARY
 from hosts.errors import HostError
 from hosts.network import check_machine
 from linklayer.schemes import SCHEMES
-from testbed.live.run import Onlookers, Progress
 from testbed.live.steering import Steering
-from testbed.results.observers import Audience
+from testbed.observers import Audience
+from testbed.onlookers import Onlookers, Progress
 from testbed.results.store import RunFolder
 from testbed.running import check_tier, run_once
 from testbed.scenario.file import ScenarioError, load

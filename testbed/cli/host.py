@@ -13,7 +13,7 @@ from hosts.workloads import Host
 from testbed.cli.run import DEMO_SCENARIOS
 from testbed.errors import FadelabError
 from testbed.live.standalone import run_host
-from testbed.results.observers import database_or_none, open_influx
+from testbed.observers import database_or_none, open_influx
 from testbed.results.show import rate
 from testbed.scenario.file import load
 

@@ -19,7 +19,7 @@ from linklayer.schemes import SCHEMES
 from testbed.cli.run import DEMO_SCENARIOS
 from testbed.errors import FadelabError
 from testbed.live.standalone import folder_name, run_station
-from testbed.results.observers import database_or_none, open_influx
+from testbed.observers import database_or_none, open_influx
 from testbed.results.show import rate
 from testbed.scenario.file import load
 from testbed.scenario.schema import STATIONS, Side

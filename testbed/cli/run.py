@@ -13,10 +13,10 @@ from rich.console import Console
 
 from testbed.cli import machine_capacity
 from testbed.errors import FadelabError
-from testbed.live.run import Progress, Show
+from testbed.observers import database_only, open_influx
+from testbed.onlookers import Progress, Show
 from testbed.paths import root
 from testbed.results import show
-from testbed.results.observers import database_only, open_influx
 from testbed.results.summary import Summary
 from testbed.running import check_tier, repetitions, require_on_time, run_once, unused
 from testbed.scenario.file import load

@@ -9,29 +9,30 @@ not keep the clock says so in its result.
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 from hosts.bpf.eln import Eln, needs_eln
 from hosts.kernel_profiles import PROFILES, apply, kernel_profile
 from hosts.network import Network
 from hosts.split import split_config
 from hosts.split_counters import SplitCounters
-from hosts.workloads import Host, OnOffUdp, Short, agent_config
+from hosts.workloads import Host, agent_config
 from linklayer.filters.filter import Guess
 from linklayer.schemes import SCHEMES
 from tcpip.segment import Flow
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
-from telemetry.sinks import Sink, Sinks
+from telemetry.sinks import Sinks
 from telemetry.views import PhyView
 from testbed.live.children import Child, ChildError, Family, Message
 from testbed.live.station_process import station_config
-from testbed.live.steering import Change, Steering
+from testbed.live.steering import Change
 from testbed.live.wiring import Medium, Wiring
+from testbed.onlookers import NOBODY, Onlookers, Progress, Show
 from testbed.paths import bpf_objects
 from testbed.results.ground_truth import Confusion, Join, Judge, Loss
 from testbed.results.rates import RecentRate
@@ -53,57 +54,12 @@ _LEAD_NS = 200_000_000
 _HOSTS: tuple[Host, ...] = ("h1", "h2")
 
 
-@dataclass(slots=True)
-class Progress:
-    """What can be shown while a run goes on."""
-
-    phase: str = "setting up"
-    elapsed_s: float = 0.0
-    #: when the run will end, if that is known
-    expected_s: float | None = None
-    bytes_received: int = 0
-    bytes_expected: int | None = None
-    #: mean of the last second, all flows
-    goodput_bps: float = 0.0
-    cwnd_bytes: int | None = None
-
-    @classmethod
-    def of(cls, scenario: Scenario) -> "Progress":
-        """Return what can be shown before a run."""
-        return cls(expected_s=_expected_s(scenario), bytes_expected=_expected_bytes(scenario))
-
-
-Show = Callable[[Progress], None]
-
-
-class Watcher(Protocol):
-    """Who looks at the radios of a run."""
-
-    @property
-    def watched(self) -> bool:
-        """Whether anybody looks right now."""
-
-    def show(self, view: PhyView) -> None:
-        """Take a view."""
-
-
-@dataclass(frozen=True, slots=True)
-class Onlookers:
-    """Who else takes part in a run: further sinks for its records, eyes for its radios, a hand on its controls."""
-
-    sinks: Sequence[Sink] = ()
-    watcher: Watcher | None = None
-    steering: Steering | None = None
-    #: called with the result, or with what went wrong
-    ended: Callable[[Summary | None, str | None], None] = lambda summary, error: None
-
-
 def run_live(
     scenario: Scenario,
     folder: RunFolder,
     medium: Medium,
     show: Show = lambda progress: None,
-    onlookers: Onlookers = Onlookers(),
+    onlookers: Onlookers = NOBODY,
 ) -> Summary:
     """Run `scenario` in real time over `medium` and return its result, which is also in `folder`.
 
@@ -379,23 +335,3 @@ class _LiveRun:
             split=heard.split,
             confusion=self._confusion(),
         )
-
-
-def _expected_s(scenario: Scenario) -> float | None:
-    """How long the run takes if only durations decide, or None."""
-    end_s = 0.0
-    for work in scenario.make_workloads():
-        if isinstance(work, Short) or work.duration_s is None:
-            return None
-        end_s = max(end_s, work.start_s + work.duration_s)
-    return end_s
-
-
-def _expected_bytes(scenario: Scenario) -> int | None:
-    """How many payload bytes the run moves if only sizes decide, or None."""
-    total = 0
-    for work in scenario.make_workloads():
-        if isinstance(work, OnOffUdp) or work.bytes is None:
-            return None
-        total += work.bytes * (work.count if isinstance(work, Short) else work.flows)
-    return total

@@ -23,9 +23,9 @@ from hosts.tap import inherited_device
 from hosts.workloads import Bulk, Host, OnOffUdp, Workload, agent_config
 from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink
-from testbed.cli.signals import ended_by_sigterm
 from testbed.errors import FadelabError
 from testbed.live.children import Child, ChildError, Family, Message
+from testbed.live.signals import ended_by_sigterm
 from testbed.live.station_process import station_config
 from testbed.paths import bpf_objects
 from testbed.results.station_counts import StationReport

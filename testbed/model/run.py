@@ -20,11 +20,11 @@ from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, Record, TcpRecord
 from telemetry.sinks import Sinks
 from testbed.errors import FadelabError
-from testbed.live.run import Onlookers, Progress, Show
 from testbed.model.clock import OBSERVER
 from testbed.model.network import LinkNetwork
 from testbed.model.traffic import Report, Traffic
 from testbed.model.watch import Watch
+from testbed.onlookers import NOBODY, Onlookers, Progress, Show
 from testbed.results.frame_trace import FrameTrace, outcome_of
 from testbed.results.rates import RecentRate
 from testbed.results.station_counts import StationFinal, StationReport
@@ -35,7 +35,6 @@ from testbed.scenario.schema import SIDES, Scenario, Side, other, user_tcp
 
 #: how often progress is shown at most
 _SHOW_S = 0.05
-_NOBODY = Onlookers()
 
 Begun = Callable[[LinkNetwork, Traffic], None]
 #: after this long both clocks of a 4.4BSD tick together again (500 and 200 ms)
@@ -57,7 +56,7 @@ def run_model(
     scenario: Scenario,
     folder: RunFolder,
     show: Show = lambda progress: None,
-    onlookers: Onlookers = _NOBODY,
+    onlookers: Onlookers = NOBODY,
 ) -> Summary:
     """Run `scenario` in virtual time and return its result, which is also in `folder` with records and traces.
 

@@ -1,1 +1,1 @@
-"""What a run has shown: summary, ground truth, the run store, observers, tables and plots."""
+"""What a run has shown: summary, ground truth, the run store, tables and plots."""

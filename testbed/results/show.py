@@ -21,8 +21,8 @@ from rich.text import Text
 
 from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
-from testbed.live.run import Progress as RunProgress
-from testbed.live.run import Show
+from testbed.onlookers import Progress as RunProgress
+from testbed.onlookers import Show
 from testbed.results.ground_truth import CAUSES
 from testbed.results.rates import RecentRate
 from testbed.results.summary import Summary

@@ -13,9 +13,9 @@ from dashboard.control import ControlError, Order
 from flowgraphs.air import LIBRARY
 from linklayer.schemes import SCHEMES
 from testbed.cli.dashboard_orders import Lab
-from testbed.live.run import Onlookers
 from testbed.live.steering import Steering
-from testbed.results.observers import nobody
+from testbed.observers import nobody
+from testbed.onlookers import Onlookers
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario

@@ -13,7 +13,7 @@ from telemetry.parquet import read_records
 from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record
 from telemetry.views import PhyView
 from testbed.live.steering import Steering
-from testbed.results.observers import Onlookers
+from testbed.onlookers import Onlookers
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.schema import SIDES, Scenario

@@ -8,7 +8,7 @@ import pytest
 
 from dashboard.control import Control, ControlError
 from testbed.live.steering import Steering
-from testbed.results.observers import Onlookers
+from testbed.onlookers import Onlookers
 from testbed.running import run_once
 from testbed.scenario.schema import SIDES, Scenario, error_part
 from tests.testbed.samples import scenario

@@ -1,7 +1,7 @@
 """Results of tier `model`, frozen: a scenario of each kind, and the SHA-256 of what a run of it writes.
 
-`python -m tests.testbed.model.frozen` runs them all and writes `frozen.json` anew. A commit that does so says which
-results changed and why.
+`.venv/bin/python -m tests.testbed.model.frozen` runs them all and writes `frozen.json` anew. A commit that does so
+says which results changed and why.
 
 What is hashed: all files of the run's folder but `manifest.json`, which tells when and where it was made, and
 `scenario.yaml`, which is no result. Of Parquet files it is the columns, their types and their values, for another

@@ -12,8 +12,8 @@ from channel.trace import read_trace
 from telemetry.parquet import read_records
 from telemetry.records import Record
 from testbed.cli import app
-from testbed.live.run import Onlookers, Progress
 from testbed.model.run import run_model
+from testbed.onlookers import Onlookers, Progress
 from testbed.results.store import RunFolder
 from testbed.scenario.schema import SIDES
 from tests.testbed.live_runs import finish, start, wait_for

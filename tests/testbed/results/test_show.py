@@ -10,7 +10,7 @@ from rich.console import Console
 
 from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, LinkRecord, TcpRecord
-from testbed.live.run import Progress
+from testbed.onlookers import Progress
 from testbed.results import show
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from telemetry.records import Record, RunRecord
 from telemetry.sinks import Sink, Sinks
-from testbed.live.run import Onlookers
 from testbed.live.steering import Steering
+from testbed.onlookers import NOBODY, Onlookers
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
@@ -28,7 +28,7 @@ SPOOL = ".influx-spool"
 
 def nobody(scenario: Scenario, folder: RunFolder) -> Onlookers:
     """Nobody."""
-    return Onlookers()
+    return NOBODY
 
 
 def open_influx(url: str | None, token_file: Path | None) -> "Influx | None":
