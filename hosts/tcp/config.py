@@ -123,6 +123,10 @@ class TcpConfig:
     restart_after_idle: bool = True
 
     def __post_init__(self) -> None:
+        # they need this module
+        from hosts.tcp.growth import GROWTHS
+
+        _require(self.growth in GROWTHS, "growth", repr(self.growth), f"one of {', '.join(GROWTHS)}")
         _require(64 <= self.mss <= 65_495, "mss", self.mss, "64 to 65495")
         for name in ("initial_window", "ack_every", "initial_rto_ns", "min_rto_ns", "max_rto_ns", "receive_buffer"):
             _require(getattr(self, name) > 0, name, getattr(self, name), "more than 0")

@@ -4,6 +4,7 @@
 Loss recovery is another seam (`recovery.py`): it says when there was a loss, and what happens until it is repaired.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from hosts.tcp.sender import Sender
 
 
-class Growth:
+class Growth(ABC):
     """How one sender's window grows; it sets `cwnd` (octets) of its sender."""
 
     __slots__ = ("_sender",)
@@ -23,14 +24,15 @@ class Growth:
     def __init__(self, sender: "Sender") -> None:
         self._sender = sender
 
+    @abstractmethod
     def handle_ack(self, acked: int, now: int) -> None:
         """Open the window for an ACK of `acked` new octets, which had filled it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def handle_loss(self, flight: int) -> int:
         """Take a loss, or a mark of ECN in its place, with `flight` octets under way; return the new ssthresh."""
-        raise NotImplementedError
 
+    @abstractmethod
     def handle_timeout(self) -> None:
         """Take a timeout; where it means a loss, `handle_loss` was called before. `cwnd` is a segment now."""
 
