@@ -56,12 +56,19 @@ class Scope:
         """The inner WHERE."""
         return " AND ".join(self.where if self.per == "run" else (*self.where, _TIME))
 
-    def group(self, tags: Sequence[str]) -> str:
-        """The outer WHERE and GROUP BY."""
-        by = ", ".join(f'"{tag}"' for tag in (*self.tags, *tags))
+    def by(self, tags: Sequence[str]) -> str:
+        """What tells series apart: a list for GROUP BY."""
+        return ", ".join(f'"{tag}"' for tag in (*self.tags, *tags))
+
+    def per_value(self, tags: Sequence[str]) -> str:
+        """The GROUP BY that makes one value of each interval, of the range or of the run."""
         if self.per == "interval":
-            return f" WHERE {_TIME} GROUP BY {', '.join(filter(None, ('time($__interval)', by)))} fill(null)"
-        return ("" if self.per == "run" else f" WHERE {_TIME}") + (f" GROUP BY {by}" if by else "")
+            return f" GROUP BY {', '.join(filter(None, ('time($__interval)', self.by(tags))))} fill(null)"
+        return f" GROUP BY {self.by(tags)}" if self.by(tags) else ""
+
+    def group(self, tags: Sequence[str]) -> str:
+        """The outer WHERE and GROUP BY of a query with others inside."""
+        return ("" if self.per == "run" else f" WHERE {_TIME}") + self.per_value(tags)
 
 
 #: the chosen run
@@ -96,8 +103,7 @@ def _total_rate(figure: TotalRate, record: type[DatabaseRecord], scope: Scope, f
 
 
 def _share(figure: Share, record: type[DatabaseRecord], scope: Scope, factor: float) -> str:
-    tags = (*scope.tags, *record.tags)
-    by = ", ".join(f'"{tag}"' for tag in tags)
+    by = scope.by(record.tags)
     rises = ", ".join(
         f'non_negative_difference("{counter}") AS "{name}"'
         for counter, name in ((figure.counter, "part"), (figure.of, "whole"))
@@ -126,7 +132,7 @@ def state(field: str, record: type[DatabaseRecord], scope: Scope) -> str:
 
 def highest(counter: str, record: type[DatabaseRecord], scope: Scope) -> str:
     """How far a counter has come, the sum over all whose it is."""
-    by = ", ".join(f'"{tag}"' for tag in (*scope.tags, *record.tags))
+    by = scope.by(record.tags)
     most = f'SELECT max("{counter}") AS "most" FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
     return f'SELECT sum("most") FROM ({most}){scope.group(())}'
 
@@ -154,7 +160,7 @@ def tag_values(measurement: str, tag: str, *, of_run: bool = True) -> str:
 
 
 def _rises(figure: Rate | TotalRate, record: type[DatabaseRecord], scope: Scope) -> str:
-    by = ", ".join(f'"{tag}"' for tag in (*scope.tags, *record.tags))
+    by = scope.by(record.tags)
     counter = figure.counter
     rises = f'non_negative_difference("{counter}") AS "rise", elapsed("{counter}", 1ms) AS "span"'
     return f'SELECT {rises} FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
@@ -166,11 +172,7 @@ def _mean_rate(figure: Rate | TotalRate, factor: float) -> str:
 
 
 def _plain(column: str, record: type[DatabaseRecord], scope: Scope) -> str:
-    inner = f" WHERE {scope.conditions()}"
-    outer = scope.group(record.tags)
-    # the outer WHERE is the inner's, where there is one query only
-    group = outer.removeprefix(f" WHERE {_TIME}")
-    return f'SELECT {column} FROM "{record.measurement}"{inner}{group}'
+    return f'SELECT {column} FROM "{record.measurement}" WHERE {scope.conditions()}{scope.per_value(record.tags)}'
 
 
 def _times(factor: float) -> str:

@@ -10,6 +10,7 @@ Rules
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from string import ascii_uppercase
 from typing import Any, Literal
 
 from dashboard.charts import CHARTS, FURTHER_CHARTS, Chart, Line
@@ -40,7 +41,10 @@ _UNITS: Mapping[str, tuple[str, float, int]] = {
     "timeouts": ("suffix:timeouts", 1.0, 0),
 }
 
-#: colours of the main lines, by direction, and of all others by what follows the direction in their names
+#: what Grafana calls a panel's queries
+_REFS = ascii_uppercase
+
+#: colours of the main lines, by direction, and of others by what follows the direction in their names
 _MAIN: Mapping[Direction, str] = {"up": "blue", "down": "purple"}
 _COLOURS = {
     "retransmissions": "orange",
@@ -102,14 +106,14 @@ def _chart(
 ) -> Panel:
     unit, factor, decimals = _UNITS[chart.unit]
     targets, overrides = [], []
-    for ref, line in zip("ABCDEFGH", lines, strict=False):
+    for number, line in enumerate(lines):
         name = line.suffix or chart.title.lower()
         alias = _alias(line, name, scope)
-        targets.append(target(ref, query(line, scope, factor), alias))
+        targets.append(target(_REFS[number], query(line, scope, factor), alias))
         if direction is not None and not scope.tags:
-            colour = _COLOURS[line.suffix] if line.suffix and line.suffix != "SNR" else _MAIN[direction]
+            colour = _COLOURS.get(line.suffix, _MAIN[direction])
             overrides.append(_override("byName", name, color={"mode": "fixed", "fixedColor": colour}))
-        elif line.suffix in ("ssthresh", "RTO", "p95"):
+        elif line.suffix and number:
             overrides.append(_override("byRegexp", f"/ {line.suffix}$/", **{"custom.lineStyle": _DASHES}))
     custom = {
         "drawStyle": "line",
@@ -224,7 +228,7 @@ def state_colours(names: Sequence[str]) -> dict[str, tuple[str, str]]:
 def bars(title: str, description: str, unit: str, asked: Sequence[tuple[str, str]]) -> Panel:
     """Figures of whole runs as bars, a group for each; `asked` are pairs of a query and an alias."""
     name, _, decimals = _UNITS[unit]
-    targets = [target(ref, text, alias) for ref, (text, alias) in zip("ABCDEFGH", asked, strict=False)]
+    targets = [target(ref, text, alias) for ref, (text, alias) in zip(_REFS, asked, strict=False)]
     defaults = _moment(name, decimals, "blue") | {"color": {"mode": "palette-classic"}, "min": 0}
     panel = _panel("bargauge", title, description, targets, defaults, [], width=8, height=6)
     panel["options"] = {
