@@ -47,7 +47,8 @@ class TraceWriter:
     def __init__(self, path: Path, *, link: str, producer: str, rows_per_group: int = _ROWS_PER_GROUP) -> None:
         self.rows = 0
         self._rows_per_group = positive("rows_per_group", rows_per_group)
-        self._columns: tuple[list[Any], ...] = tuple([] for _ in SCHEMA)
+        #: a frame is one step, which Ctrl-C finds done or not done
+        self._buffered: list[tuple[Any, ...]] = []
         self._last_time_ns: int | None = None
         metadata = {"format": FORMAT, "version": str(VERSION), "link": link, "producer": producer}
         self._schema = SCHEMA.with_metadata(metadata)
@@ -65,11 +66,9 @@ class TraceWriter:
         if self._last_time_ns is not None and time_ns < self._last_time_ns:
             raise TraceError(f"time_ns is {time_ns} after {self._last_time_ns}; write frames in order of time.")
         self._last_time_ns = time_ns
-        row = (time_ns, nbytes, snr_db, cfo_hz, outcome.value)
-        for column, value in zip(self._columns, row, strict=True):
-            column.append(value)
+        self._buffered.append((time_ns, nbytes, snr_db, cfo_hz, outcome.value))
         self.rows += 1
-        if len(self._columns[0]) >= self._rows_per_group:
+        if len(self._buffered) >= self._rows_per_group:
             self._flush()
 
     def close(self) -> None:
@@ -87,11 +86,11 @@ class TraceWriter:
         self.close()
 
     def _flush(self) -> None:
-        if self._columns[0]:
-            arrays = [pa.array(c, f.type) for c, f in zip(self._columns, SCHEMA, strict=True)]
+        if self._buffered:
+            columns = zip(*self._buffered, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
             self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
-            for column in self._columns:
-                column.clear()
+            self._buffered.clear()
 
 
 def write_trace(path: Path, trace: Trace) -> None:

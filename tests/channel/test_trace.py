@@ -1,6 +1,9 @@
 """Trace files: what is written is read back, and whatever is wrong is one TraceError that names the file."""
 
+import sys
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +73,40 @@ def test_what_was_heard_before_an_error_is_kept(path: Path) -> None:
     with pytest.raises(TraceError, match="time_ns is 4 after 5"):
         record()
     assert read_trace(path).time_ns == [5]
+
+
+def test_ctrl_c_at_any_step_leaves_a_trace_that_is_whole(path: Path) -> None:
+    """KeyboardInterrupt comes between any two steps of Python: here at each one of `write`, one after the other."""
+    code, step, seen = TraceWriter.write.__code__, 0, 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal seen
+        if frame.f_code is not code:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            seen += 1
+            if seen == step:
+                raise KeyboardInterrupt
+        return trace
+
+    kept = set()
+    while step == seen:
+        step, seen = step + 1, 0
+        with TraceWriter(path, link="up", producer="test") as writer:
+            writer.write(5, 100, Outcome.OK, 12.5)
+            sys.settrace(trace)
+            try:
+                writer.write(9, 200, Outcome.MISSED)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.settrace(None)
+        found = read_trace(path)
+        assert list(found.time_ns) in ([5], [5, 9])
+        kept.add(len(found))
+    assert step > 20
+    assert kept == {1, 2}
 
 
 @pytest.mark.parametrize("keep", [0.0, 0.001, 0.3, 0.9, 0.999])
