@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "common": frozenset(),
     "tcpip": frozenset(),
     "telemetry": frozenset(),
-    "experiments": frozenset({"testbed"}),
+    "experiments": frozenset({"common", "testbed"}),
     "benchmarks": EVERYTHING,
     "hil_tests": EVERYTHING,
     "tests": EVERYTHING,
@@ -47,7 +47,7 @@ ROOMS = {
     "scenario": frozenset(),
 }
 
-CORES = ("channel", "linklayer", "tcpip", "hosts/tcp")
+CORES = ("channel", "linklayer", "tcpip", "hosts/tcp", "hosts/engine", "hosts/workloads")
 #: the parts of `linklayer` that are the driver, not the core
 DRIVERS = frozenset({"linklayer/station.py", "linklayer/timerfd.py"})
 FORBIDDEN_IN_CORES = frozenset(

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from channel.errors import Fate
 from channel.hop import Arrival
+from common.sides import Side, other
 from common.units import MS
 from hosts.jsonlines import Orders, run_child, say
 from hosts.namespaces import enter
@@ -48,7 +49,7 @@ from testbed.results.station_counts import StationCounts, StationFinal, StationR
 from testbed.scenario.channel_models import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario.file import validate
 from testbed.scenario.link_ends import has_guessers, make_link, refit
-from testbed.scenario.schema import Scenario, Side, other
+from testbed.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from testbed.live.receiver_stats import Hearing

@@ -15,13 +15,12 @@ from typing import Any, Final
 
 from channel.errors import INTACT, Fate
 from channel.hop import Arrival, Hop
+from hosts.engine.clock import Clock
+from hosts.engine.packets import TCP, UDP, Datagram, Deliver, Packet
 from linklayer.classify import Classifier
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, Scheme
 from linklayer.queues import Queue
-from testbed.model.clock import Clock
-from testbed.model.packets import TCP, UDP, Datagram, Packet
-from testbed.model.wire import Deliver
 from testbed.results.ground_truth import Witness
 from testbed.results.lost_packets import LostPackets
 

@@ -13,9 +13,10 @@ from channel.delay import ExcessDelay
 from channel.errors import ERROR_MODELS, ErrorModel
 from channel.framing import Framing, aal5, aal5_llc, raw
 from channel.hop import Hop
+from common.sides import Side
 from common.units import MS
 from testbed.scenario.plugin_options import options_of
-from testbed.scenario.schema import Direction, ErrorsPart, Side
+from testbed.scenario.schema import Direction, ErrorsPart
 
 _FRAMINGS: dict[str, Framing] = {"raw": raw, "aal5": aal5, "aal5-llc": aal5_llc}
 

@@ -9,11 +9,12 @@ from typing import Any, get_args
 import yaml
 from pydantic import ValidationError
 
+from common.sides import SIDES
 from testbed.errors import FadelabError
 from testbed.scenario import schema
 from testbed.scenario.channel_models import check_medium
 from testbed.scenario.plugin_options import Part
-from testbed.scenario.schema import SIDES, DirectionError, Scenario
+from testbed.scenario.schema import DirectionError, Scenario
 
 
 class ScenarioError(FadelabError):

@@ -2,6 +2,7 @@
 
 from random import Random
 
+from common.sides import SIDES, Side, other
 from linklayer.filters.eln import Marker
 from linklayer.filters.filter import End, Filter
 from linklayer.filters.filtered import Filtered
@@ -10,7 +11,7 @@ from linklayer.link import Link, LinkContext
 from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
 from testbed.scenario.channel_models import frame_ms
-from testbed.scenario.schema import SIDES, Scenario, Side, other
+from testbed.scenario.schema import Scenario
 
 #: who transmits on a side
 ENDS: dict[Side, End] = {"up": "mobile", "down": "base"}

@@ -1,6 +1,6 @@
 """The options of plugins as parts of a scenario: pydantic models made of the dataclasses that plugins declare."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import reduce
 from operator import or_
@@ -13,6 +13,10 @@ class Part(BaseModel):
     """A piece of a scenario: unknown keys are errors, values do not change, and no number is infinite."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def option_values(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the values of a plugin's options by their names."""
+        return {name: getattr(self, name) for name in names}
 
 
 class Declared(Protocol):
@@ -42,8 +46,7 @@ def union_of(parts: Mapping[str, type[Part]]) -> Any:
 
 def options_of(part: Part, options: type[Any]) -> Any:
     """Return the plugin's own options of a part."""
-    names = [field.name for field in fields(options)]
-    return options(**{name: getattr(part, name) for name in names})
+    return options(**part.option_values([field.name for field in fields(options)]))
 
 
 def part_of(options: type[Any], base: type[P], **tag: str) -> type[P]:
@@ -62,6 +65,8 @@ def _make(options: type[Any], base: type[Part], tag: Mapping[str, str]) -> type[
     hints = get_type_hints(options, include_extras=True)
     entries: dict[str, Any] = {key: (Literal[name], ...) for key, name in tag.items()}
     for field in fields(options):
+        if field.name in base.model_fields:
+            continue
         entries[field.name] = (hints[field.name], ... if field.default is MISSING else field.default)
 
     def check(part: Part) -> Part:

@@ -3,10 +3,9 @@
 Units are in the names (`rate_bps`, `delay_ms`). docs/scenarios.md describes every key. `file.py` reads them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
@@ -14,20 +13,15 @@ from pydantic import Field, ValidationError, model_validator
 from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
 from common.options import Bytes, NotNegative, Positive, Probability, Span
+from common.sides import SIDES, Host, Side
 from hosts.kernel_profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
-from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, check_ports
+from hosts.workloads import WORKLOADS, Workload, check_ports, sender_of
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
 from linklayer.schemes import SCHEMES
 from testbed.scenario.plugin_options import Part, options_of, part_of, parts_of, union_of, with_parts
 
 Tier = Literal["model", "emulated", "vusrp", "usrp"]
-Side = Literal["up", "down"]
-#: up is from ST to BAS (the papers' return link), down the other way
-SIDES: tuple[Side, ...] = ("up", "down")
-#: which station sends on a side
-STATIONS: Mapping[Side, Literal["st", "bas"]] = MappingProxyType({"up": "st", "down": "bas"})
-
 #: the TCP of tier `model` where a scenario names none: the nearest to what kernels do by default that has a name here
 MODEL_TCP = "sack"
 MAX_RATE_SPS = 50_000_000
@@ -50,11 +44,6 @@ def check_tcp(tier: Tier, tcp: str, key: str = "tcp") -> None:
     elif tcp not in PROFILES and not (tcp.startswith(USER_PREFIX) and user_tcp(tcp) in USER_PROFILES):
         ours = ", ".join(f"{USER_PREFIX}{name}" for name in USER_PROFILES)
         raise ValueError(f"{key} {tcp!r} is no profile: choose from {', '.join(PROFILES)}, or of our own TCPs {ours}")
-
-
-def other(side: Side) -> Side:
-    """The opposite direction."""
-    return "down" if side == "up" else "up"
 
 
 class DirectionError(ValueError):
@@ -320,50 +309,28 @@ class RadioOptions(Part):
 # -- the hosts -----------------------------------------------------------------------------------------------
 
 
-class FlowOptions(Part):
-    """What all workloads have."""
+class WorkloadPart(Part):
+    """A workload and its options; a flow's name and a port that are left open are given by `make_workloads`."""
 
-    flow: str | None = None
-    direction: Side = "up"
+    kind: str
+    flow: Annotated[str, Field(min_length=1)] | None = None
     port: Annotated[int, Field(gt=0, lt=65536)] | None = None
+    direction: Side = "up"
     start_s: NotNegative = 0
 
-
-class BulkOptions(FlowOptions):
-    """One transfer or `flows` parallel ones, each limited by `bytes`, by `duration_s` or by both."""
-
-    kind: Literal["bulk"]
-    bytes: Bytes | None = None
-    duration_s: Positive | None = None
-    flows: int = Field(default=1, ge=1, le=1000)
-    drain_s: NotNegative = 5
-    #: the kernel's, by its name there, in place of the one that comes with the host's TCP
-    congestion_control: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,15}$")] | None = None
+    def option_values(self, names: Sequence[str]) -> dict[str, Any]:
+        """See Part."""
+        values = super().option_values(names)
+        return {name: value for name, value in values.items() if value is not None or name not in ("flow", "port")}
 
 
-class ShortOptions(FlowOptions):
-    """`count` transfers of `bytes`, one after the other."""
+#: by the workload's name
+WORKLOAD_PARTS: Mapping[str, type[WorkloadPart]] = parts_of(WORKLOADS.values(), "kind", WorkloadPart)
 
-    kind: Literal["short"]
-    bytes: Bytes = 50_000
-    count: int = Field(default=1, ge=1)
-    gap_ms: NotNegative = 0
-
-
-class OnOffUdpOptions(FlowOptions):
-    """UDP with exponential on and off times."""
-
-    kind: Literal["onoff-udp"]
-    rate_bps: Positive = 500_000
-    on_ms: Positive = 100
-    off_ms: NotNegative = 100
-    packet_bytes: int = Field(default=1000, ge=44, le=65535)
-    duration_s: Positive = 10
-    drain_s: NotNegative = 1
-
-
-WorkloadOptions = Annotated[BulkOptions | ShortOptions | OnOffUdpOptions, Field(discriminator="kind")]
-_WORKLOADS: dict[str, type[Workload]] = {"bulk": Bulk, "short": Short, "onoff-udp": OnOffUdp}
+if TYPE_CHECKING:
+    WorkloadOptions = WorkloadPart
+else:
+    WorkloadOptions = Annotated[union_of(WORKLOAD_PARTS), Field(discriminator="kind")]
 
 
 class Timing(Part):
@@ -446,14 +413,12 @@ class Scenario(Part):
                     raise ValueError(f"receive_buffer_bytes: {tcp}: {error}") from None
 
     def _check_congestion_controls(self) -> None:
-        for index, work in enumerate(self.workloads):
-            if not isinstance(work, BulkOptions) or work.congestion_control is None:
-                continue
-            tcp = self.tcp_of("h1" if work.direction == "up" else "h2")
-            if self.tier == "model" or tcp.startswith(USER_PREFIX):
+        for index, work in enumerate(self.make_workloads()):
+            tcp = self.tcp_of(sender_of(work))
+            if work.kernels_option and (self.tier == "model" or tcp.startswith(USER_PREFIX)):
                 raise ValueError(
-                    f"workloads.{index}.congestion_control is the kernel's, and the sender's tcp {tcp!r} is our own: "
-                    "leave it out"
+                    f"workloads.{index}.{work.kernels_option} is the kernel's, and the sender's tcp {tcp!r} is our own:"
+                    " leave it out"
                 )
 
     def tcp_of(self, host: Host) -> str:
@@ -473,12 +438,11 @@ class Scenario(Part):
     def make_workloads(self) -> list[Workload]:
         """Return the workloads with ports and flow names given where the scenario leaves them open."""
         made: list[Workload] = []
-        for index, options in enumerate(self.workloads):
-            values = {k: v for k, v in options.model_dump(exclude={"kind"}).items() if v is not None}
-            values.setdefault("port", 5001 + 1000 * index)
-            values.setdefault("flow", options.kind if len(self.workloads) == 1 else f"{options.kind}{index + 1}")
+        for index, part in enumerate(self.workloads):
+            flow = part.kind if len(self.workloads) == 1 else f"{part.kind}{index + 1}"
+            named = part.model_copy(update={"flow": part.flow or flow, "port": part.port or 5001 + 1000 * index})
             try:
-                made.append(_WORKLOADS[options.kind](**values))
+                made.append(options_of(named, WORKLOADS[part.kind].options))
             except ValueError as error:
                 raise ValueError(f"workloads.{index}: {error}") from None
         return made

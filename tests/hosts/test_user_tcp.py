@@ -13,13 +13,17 @@ from typing import Any, cast
 
 import pytest
 
+from common.sides import Host
 from hosts import kernel_profiles
 from hosts.kernel_profiles import kernel_profile
 from hosts.namespaces import run_in
 from hosts.network import Network
 from hosts.probes import interface_counters, tcp_counters
 from hosts.tap import Tap
-from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, agent_config
+from hosts.workloads import Workload, agent_config
+from hosts.workloads.bulk import Bulk
+from hosts.workloads.onoff_udp import OnOffUdp
+from hosts.workloads.short import Short
 from tcpip.options import ELN, SMART_PERMITTED, smart_of
 from tcpip.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse

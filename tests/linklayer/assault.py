@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any, Final, Literal, NamedTuple
 
+from hosts.engine.stack import Socket, Stack
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from linklayer.filters.filter import FilterCounters, Guess
 from linklayer.filters.filtered import Filtered
@@ -19,8 +20,7 @@ from linklayer.plain import Plain, PlainFrame
 from tcpip.access import Access, Objects
 from tcpip.segment import Segment
 from tcpip.wire import emit, parse
-from testbed.model.clock import Clock
-from testbed.model.host import Host, Socket
+from testbed.model.clock import VirtualClock
 from testbed.scenario.file import validate
 from testbed.scenario.link_ends import make_link
 from tests.linklayer.fuzz import FIXED, MOBILE, NOISE, Attacker, Checked, Shot, as_object, footprint, tagged
@@ -281,14 +281,14 @@ class Network:
         self.make_end, self.access = make_end, access
         self.objects = isinstance(access, Objects)
         self.rate_bps, self.delay_ns, self.queue_bytes, self.retries = rate_bps, delay_ns, queue_bytes, retries
-        self.clock = Clock()
+        self.clock = VirtualClock()
         self._wired_delay_ns = wired_delay_ns
         self._losses, self._loss = Random(f"{seed} losses"), loss
         self._gaps, self._gap_ns = Random(f"{seed} gaps"), gap_ns
         self.stations = {"mobile": _Side(self, "mobile"), "base": _Side(self, "base")}
         self.hosts = {
-            FIXED: Host(self.clock, FIXED, self._to_base, _NearWrap(f"{seed} fixed")),
-            MOBILE: Host(self.clock, MOBILE, self.stations["mobile"].send, _NearWrap(f"{seed} mobile")),
+            FIXED: Stack(self.clock, FIXED, self._to_base, _NearWrap(f"{seed} fixed")),
+            MOBILE: Stack(self.clock, MOBILE, self.stations["mobile"].send, _NearWrap(f"{seed} mobile")),
         }
         #: segments of valid flows, the latest last
         self.seen: deque[Segment] = deque(maxlen=32)

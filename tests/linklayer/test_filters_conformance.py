@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from common.sides import Side
 from linklayer.filters.filter import End, Guess
 from linklayer.link import Link
 from linklayer.schemes import SCHEMES
@@ -24,7 +25,6 @@ from tcpip.sequence import MASK
 from tcpip.wire import emit
 from testbed.scenario.file import validate
 from testbed.scenario.link_ends import make_link
-from testbed.scenario.schema import Side
 from tests.linklayer.fuzz import Checked, Passed, footprint, tagged
 
 MS = 1_000_000

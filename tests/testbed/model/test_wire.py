@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from channel.errors import ERASED, INTACT, Fate, Verdict
+from hosts.engine.packets import Datagram
 from linklayer.queues import CoDel, DropTail
 from tcpip.segment import Flow
-from testbed.model.clock import Clock
-from testbed.model.packets import Datagram
+from testbed.model.clock import VirtualClock
 from testbed.model.wire import Router, Wire
 
 FLOW = Flow(1, 10, 2, 20)
@@ -36,7 +36,7 @@ class End:
     """The end of a wire."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock = VirtualClock()
         self.arrived: list[tuple[int, int]] = []
 
     def deliver(self, packet: Datagram) -> None:
@@ -138,7 +138,7 @@ def test_a_queue_that_drops_as_it_is_emptied_leaves_the_wire_usable() -> None:
 )
 def test_a_wire_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Wire(Clock(), lambda packet: None, **options)
+        Wire(VirtualClock(), lambda packet: None, **options)
 
 
 def test_a_router_goes_by_destination() -> None:

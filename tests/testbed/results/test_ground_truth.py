@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from common.sides import SIDES
 from linklayer.filters.eln import Marker
 from linklayer.filters.filter import Cause, Guess
 from linklayer.filters.filtered import Filtered
@@ -16,7 +17,6 @@ from tcpip.wire import emit
 from testbed.model.run import simulate
 from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, Join, Judge, Loss, Witness
 from testbed.results.summary import Summary
-from testbed.scenario.schema import SIDES
 from tests.testbed.model_runs import memory_used, model
 
 FLOW = Flow(1, 10, 2, 20)

@@ -1,49 +1,63 @@
-"""An end host in virtual time: connections by flow, listeners by port, and who drives each connection.
+"""The connections of one host's own TCP: by flow, with listeners by port, and each with its timer and application.
 
 Read first: `hosts/tcp/connection.py` for the order of calls that is kept here.
 
-Rules kept here: a connection has one wakeup at most that counts; it is made earlier when the connection's deadline
-is, and finds out when it wakes that the deadline has moved to later. A segment for which there is no connection is
-answered with a RST.
+Rules kept
 
-Left out: what is sent and read (`applications.py`); processing takes no time.
+- A segment goes to its connection, then the application hears of it, then what there is to send goes out: so ACKs are
+  clocked segment by segment.
+- A connection has one wakeup at most that counts; it is made earlier when the connection's deadline is, and finds out
+  when it wakes that the deadline has moved to later.
+- A segment for which there is no connection is answered with a RST.
+
+Left out: what is sent and read (`own_tcp.py`); processing takes no time; ICMP; IP options.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from random import Random
-from typing import Final, Protocol
+from typing import Final
 
+from hosts.engine.clock import Clock
+from hosts.engine.packets import Datagram, Deliver
+from hosts.errors import HostError
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection, reset_for
 from hosts.tcp.shared import Shared
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
-from testbed.model.clock import Clock
-from testbed.model.packets import Datagram
-from testbed.model.wire import Deliver
 
 _NEVER: Final = 1 << 63
 #: Linux's ports for connections that ask for none
 _FIRST_PORT, _LAST_PORT = 32_768, 60_999
 
 
-class Application(Protocol):
+class Application(ABC):
     """What uses a connection."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def handle(self, now: int) -> None:
         """Do what there is to do: something has come, something was acknowledged, a timer has expired."""
 
 
-class Tap(Protocol):
+class Tap(ABC):
     """What looks at the segments of one connection."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def sent(self, segment: Segment, now: int) -> None:
         """See a segment leave."""
 
+    @abstractmethod
     def received(self, segment: Segment, now: int) -> None:
         """See a segment come in."""
 
 
 MakeConnection = Callable[[TcpConfig, Flow, int, Shared], Connection]
+#: makes the application of a connection that has come; None: it gets one later
+Accept = Callable[["Socket"], Application | None]
 
 
 class Socket:
@@ -52,10 +66,10 @@ class Socket:
     After calls of the application's own to `connection` it calls `pump`; in `handle` it need not.
     """
 
-    __slots__ = ("_clock", "_flow", "_host", "_send", "_wake_at", "application", "connection")
+    __slots__ = ("_clock", "_flow", "_send", "_stack", "_wake_at", "application", "connection")
 
-    def __init__(self, host: "Host", connection: Connection, flow: Flow, send: Deliver) -> None:
-        self._host, self._clock, self._send = host, host.clock, send
+    def __init__(self, stack: "Stack", connection: Connection, flow: Flow, send: Deliver) -> None:
+        self._stack, self._clock, self._send = stack, stack.clock, send
         self._flow = flow
         self._wake_at = _NEVER
         self.connection = connection
@@ -79,15 +93,20 @@ class Socket:
             self.application.handle(now)
         self.pump()
 
+    def close(self) -> None:
+        """Send what was written, then FIN."""
+        self.connection.close(self._clock.now)
+        self.pump()
+
     def abort(self) -> None:
-        """End the connection at once."""
+        """End the connection at once, with a RST where the peer must hear of it."""
         self.connection.abort(self._clock.now)
         self.pump()
 
     def _arm(self, at: int | None) -> None:
         if at is None:
             if self.connection.closed:
-                self._host.forget(self._flow)
+                self._stack.forget(self._flow)
         elif at < self._wake_at:
             self._wake_at = at
             now = self._clock.now
@@ -109,24 +128,30 @@ class Socket:
         self.pump()
 
 
-class _Accepting:
+class _Accepting(Application):
     """Stands in for the application of a connection that is being opened by the peer."""
 
-    __slots__ = ("_accept", "_socket")
+    __slots__ = ("_socket", "_stack")
 
-    def __init__(self, socket: Socket, accept: Callable[[Socket], Application]) -> None:
-        self._socket, self._accept = socket, accept
+    def __init__(self, stack: "Stack", socket: Socket) -> None:
+        self._stack, self._socket = stack, socket
 
     def handle(self, now: int) -> None:
-        if self._socket.connection.connected:
-            application = self._socket.application = self._accept(self._socket)
-            application.handle(now)
+        socket = self._socket
+        if socket.connection.connected:
+            # who listens by the end of the handshake has the connection
+            listener = self._stack.listener_at(socket.connection.flow.source_port)
+            assert listener is not None, "a port that has had a listener keeps one"
+            socket.application = listener[1](socket)
+            if socket.application is not None:
+                socket.application.handle(now)
 
 
-class Host:
-    """A host with one address, whose packets leave by `send`.
+class Stack:
+    """A host's TCP with one address, whose segments leave by `send`.
 
-    `rng` draws initial sequence numbers; `make` makes the connections, for TCPs that are more than a configuration.
+    `rng` draws initial sequence numbers. Ports of connections that ask for none follow one another, or are drawn, too
+    (RFC 6056). `make` makes the connections, for TCPs that are more than a configuration.
     """
 
     def __init__(
@@ -136,6 +161,7 @@ class Host:
         send: Deliver,
         rng: Random,
         *,
+        random_ports: bool = False,
         shared: Shared | None = None,
         make: MakeConnection = Connection,
     ) -> None:
@@ -144,24 +170,32 @@ class Host:
         self.send = send
         self.shared = shared or Shared()
         self._rng = rng
+        self._random_ports = random_ports
         self._make = make
         #: by the direction that comes in
         self._receivers: dict[Flow, Deliver] = {}
-        self._listeners: dict[int, tuple[TcpConfig, Callable[[Socket], Application]]] = {}
-        self._listener_to_all: tuple[TcpConfig, Callable[[Socket], Application]] | None = None
+        self._listeners: dict[int, tuple[TcpConfig, Accept]] = {}
+        self._listener_to_all: tuple[TcpConfig, Accept] | None = None
         self._most: int | None = None
         #: SYNs that were not heard
         self.refusals = 0
         self._datagrams: dict[int, Callable[[Datagram], None]] = {}
         self._next_port = _FIRST_PORT
 
+    @property
+    def connections(self) -> int:
+        """How many connections there are, those in TIME-WAIT included."""
+        return len(self._receivers)
+
     def connect(
         self, config: TcpConfig, address: int, port: int, application: Application, tap: Tap | None = None
     ) -> Socket:
-        """Open a connection to a port of another host."""
+        """Open a connection to a port of another host. Raises HostError when no port is left."""
         return self.open(config, self._free_flow(address, port), application, tap)
 
-    def open(self, config: TcpConfig, flow: Flow, application: Application, tap: Tap | None = None) -> Socket:
+    def open(
+        self, config: TcpConfig, flow: Flow, application: Application | None = None, tap: Tap | None = None
+    ) -> Socket:
         """Open a connection from an address and a port of one's choice, which no connection has."""
         socket = self._socket(config, flow, tap)
         socket.application = application
@@ -169,17 +203,21 @@ class Host:
         socket.pump()
         return socket
 
-    def listen(self, config: TcpConfig, port: int, accept: Callable[[Socket], Application]) -> None:
+    def listen(self, config: TcpConfig, port: int, accept: Accept) -> None:
         """Let others connect to a port; `accept` makes the application of each connection, once it is open."""
         self._listeners[port] = (config, accept)
 
-    def listen_to_all(self, config: TcpConfig, accept: Callable[[Socket], Application], most: int) -> None:
+    def listen_to_all(self, config: TcpConfig, accept: Accept, most: int) -> None:
         """Let others connect to every address and port that comes along, but for ports that have listeners.
 
         While there are `most` connections, those in TIME-WAIT included, a SYN that would make another is not heard.
         """
         self._listener_to_all = (config, accept)
         self._most = most
+
+    def listener_at(self, port: int) -> tuple[TcpConfig, Accept] | None:
+        """Return what listens at a port."""
+        return self._listeners.get(port, self._listener_to_all)
 
     def has(self, flow: Flow) -> bool:
         """Whether there is a connection that sends in this direction."""
@@ -206,14 +244,13 @@ class Host:
         self._receivers.pop(flow.reversed(), None)
 
     def _handle_unknown(self, segment: Segment) -> None:
-        listener = self._listeners.get(segment.flow.destination_port, self._listener_to_all)
+        listener = self.listener_at(segment.flow.destination_port)
         if listener is not None and segment.flags & (SYN | ACK | RST) == SYN:
             if self._most is not None and len(self._receivers) >= self._most:
                 self.refusals += 1
                 return
-            config, accept = listener
-            socket = self._socket(config, segment.flow.reversed())
-            socket.application = _Accepting(socket, accept)
+            socket = self._socket(listener[0], segment.flow.reversed())
+            socket.application = _Accepting(self, socket)
             socket.connection.listen()
             socket.receive(segment)
             return
@@ -241,9 +278,12 @@ class Host:
         return seen
 
     def _free_flow(self, address: int, port: int) -> Flow:
-        for _ in range(_FIRST_PORT, _LAST_PORT + 1):
+        ports = _LAST_PORT - _FIRST_PORT + 1
+        if self._random_ports:
+            self._next_port = _FIRST_PORT + self._rng.randrange(ports)
+        for _ in range(ports):
             flow = Flow(self.address, self._next_port, address, port)
             self._next_port = _FIRST_PORT if self._next_port == _LAST_PORT else self._next_port + 1
             if flow.reversed() not in self._receivers:
                 return flow
-        raise RuntimeError(f"all ports of the host have connections to port {port}")
+        raise HostError(f"no port is left for a connection to port {port}: all have one")

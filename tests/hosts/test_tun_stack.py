@@ -8,11 +8,12 @@ from typing import cast
 
 import pytest
 
+from hosts.engine.stack import Application, Socket, Stack
 from hosts.loop import Loop
 from hosts.tcp.config import MS, TcpConfig
 from hosts.tcp.connection import State
 from hosts.tun import Tun
-from hosts.user_stack import UserSocket, UserStack
+from hosts.tun_stack import TunStack
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
 
@@ -56,21 +57,25 @@ class Hosts:
         self.loop = Loop()
         self.ends = ends
         self.here_tun, self.there_tun = FakeTun(ends[0], HERE), FakeTun(ends[1], there)
-        self.here = UserStack(self.loop, cast(Tun, self.here_tun), CONFIG)
-        self.there = UserStack(self.loop, cast(Tun, self.there_tun), CONFIG)
+        self._drivers = [TunStack(self.loop, cast(Tun, tun)) for tun in (self.here_tun, self.there_tun)]
+        self.here, self.there = (driver.stack for driver in self._drivers)
+
+    @property
+    def rejected(self) -> int:
+        return self._drivers[1].rejected
 
     def run_until(self, what: Callable[[], bool]) -> None:
         """Serve the loop until `what` holds, which is asked every millisecond."""
-        give_up_at = self.loop.now() + PATIENCE_NS
+        give_up_at = self.loop.refresh() + PATIENCE_NS
         held = False
 
-        def look() -> None:
+        def look(_: object = None) -> None:
             nonlocal held
             held = what()
-            if held or self.loop.now() > give_up_at:
+            if held or self.loop.now > give_up_at:
                 self.loop.stop()
             else:
-                self.loop.call_at(self.loop.now() + MS, look)
+                self.loop.at(self.loop.now + MS, look)
 
         look()
         self.loop.run()
@@ -97,40 +102,51 @@ def flow_to(port: int) -> Flow:
     return Flow(int(IPv4Address(HERE)), 4000, int(IPv4Address(THERE)), port)
 
 
-def echo(socket: UserSocket) -> None:
-    """Send back what comes, and close when the peer has."""
+class Echo(Application):
+    """Sends back what comes, and closes when the peer has."""
 
-    def changed() -> None:
-        connection = socket.connection
+    def __init__(self, socket: Socket) -> None:
+        self.socket = socket
+
+    def handle(self, now: int) -> None:
+        connection = self.socket.connection
         while connection.readable:
             connection.write(connection.read(1 << 16))
         if connection.at_end:
-            socket.close()
-        socket.settle()
+            connection.close(now)
 
-    socket.changed = changed
-    changed()
+
+class Reader(Application):
+    """Keeps what comes."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.socket: Socket | None = None
+
+    def handle(self, now: int) -> None:
+        if self.socket is not None:
+            self.data.extend(self.socket.connection.read(1 << 16))
+
+
+def connect(stack: Stack, address: str, port: int) -> tuple[Socket, Reader]:
+    reader = Reader()
+    reader.socket = stack.connect(CONFIG, int(IPv4Address(address)), port, reader)
+    return reader.socket, reader
 
 
 def test_octets_go_there_and_back_and_nothing_is_left(hosts: Hosts) -> None:
-    hosts.there.listen(80, echo)
-    client = hosts.here.connect(THERE, 80)
-    data, back = bytes(range(256)) * 400, bytearray()
-
-    def changed() -> None:
-        back.extend(client.connection.read(1 << 16))
-        client.settle()
-
-    client.changed = changed
+    hosts.there.listen(CONFIG, 80, Echo)
+    client, reader = connect(hosts.here, THERE, 80)
+    data = bytes(range(256)) * 400
     assert client.connection.write(data) == len(data)
     client.close()
     hosts.run_until(lambda: client.connection.closed and hosts.there.connections == 0)
-    assert bytes(back) == data
+    assert bytes(reader.data) == data
     assert (client.connection.error, hosts.here.connections) == (None, 0)
 
 
 def test_timers_repair_what_was_lost(hosts: Hosts) -> None:
-    hosts.there.listen(80, echo)
+    hosts.there.listen(CONFIG, 80, Echo)
     lost: list[Segment] = []
 
     def lose_first_syn_and_fin(segment: Segment) -> bool:
@@ -141,7 +157,7 @@ def test_timers_repair_what_was_lost(hosts: Hosts) -> None:
         return False
 
     hosts.here_tun.lose = lose_first_syn_and_fin
-    client = hosts.here.connect(THERE, 80)
+    client, _ = connect(hosts.here, THERE, 80)
     client.connection.write(b"x" * 100)
     client.close()
     hosts.run_until(lambda: client.connection.closed)
@@ -152,16 +168,16 @@ def test_timers_repair_what_was_lost(hosts: Hosts) -> None:
 
 def test_a_connection_that_comes_between_two_listeners_goes_to_the_second(hosts: Hosts) -> None:
     """The SYN came while the port was only taken; who accepts by the end of the handshake has the connection."""
-    early: list[UserSocket] = []
-    late: list[UserSocket] = []
+    early: list[Socket] = []
+    late: list[Socket] = []
 
     def accept_after_syn(segment: Segment) -> bool:
-        hosts.there.listen(80, late.append)
+        hosts.there.listen(CONFIG, 80, late.append)
         return False
 
-    hosts.there.listen(80, early.append)
+    hosts.there.listen(CONFIG, 80, early.append)
     hosts.there_tun.lose = accept_after_syn
-    hosts.here.connect(THERE, 80)
+    connect(hosts.here, THERE, 80)
     hosts.run_until(lambda: len(early) + len(late) == 1)
     assert early == []
     assert late[0].connection.state is State.ESTABLISHED
@@ -181,19 +197,19 @@ def test_a_connection_that_comes_between_two_listeners_goes_to_the_second(hosts:
 def test_what_belongs_to_no_connection_is_answered_with_rst(
     hosts: Hosts, segment: Segment, answer: tuple[int, int, int] | None
 ) -> None:
-    hosts.there.listen(80, lambda socket: None)
+    hosts.there.listen(CONFIG, 80, lambda socket: None)
     hosts.ends[0].send(emit(segment))
     # octets that are no segment, behind it: once they are counted, the segment has been dealt with
     for octets in (b"", b"\x45\x00", b"\x60" * 60, emit(segment)[:-1] + b"\xff"):
         hosts.ends[0].send(octets)
     strangers = segment.flow.destination != int(IPv4Address(THERE))
-    hosts.run_until(lambda: hosts.there.rejected == 4 + strangers)
+    hosts.run_until(lambda: hosts.rejected == 4 + strangers)
     assert [(sent.flags, sent.seq, sent.ack) for sent in hosts.there_tun.written] == [answer] * (answer is not None)
     assert hosts.there.connections == 0
 
 
 def test_connections_have_ports_and_numbers_of_their_own(hosts: Hosts) -> None:
-    clients = [hosts.here.connect(THERE, 80) for _ in range(50)]
+    clients = [connect(hosts.here, THERE, 80)[0] for _ in range(50)]
     assert hosts.here.connections == 50
     flows = {client.connection.flow for client in clients}
     assert len(flows) == 50
@@ -209,21 +225,21 @@ def test_a_stack_without_an_address_takes_connections_to_all_of_them() -> None:
     with two_hosts(there=None) as hosts:
         came: list[Flow] = []
 
-        def accept(socket: UserSocket) -> None:
+        def accept(socket: Socket) -> Echo:
             came.append(socket.connection.flow)
-            echo(socket)
+            return Echo(socket)
 
-        hosts.there.listen_to_all(accept, most=10)
-        clients = [hosts.here.connect(address, port) for address, port in (("10.9.9.9", 80), ("10.8.8.8", 443))]
+        hosts.there.listen_to_all(CONFIG, accept, most=10)
+        clients = [connect(hosts.here, address, port)[0] for address, port in (("10.9.9.9", 80), ("10.8.8.8", 443))]
         hosts.run_until(lambda: all(client.connection.connected for client in clients) and len(came) == 2)
         assert came == [client.connection.flow.reversed() for client in clients]
 
 
 def test_a_stack_connects_as_anybody() -> None:
     with two_hosts(there=None) as hosts:
-        hosts.here.listen(80, echo)
+        hosts.here.listen(CONFIG, 80, Echo)
         flow = Flow(int(IPv4Address("10.9.9.9")), 5, int(IPv4Address(HERE)), 80)
-        client = hosts.there.open(flow)
+        client = hosts.there.open(CONFIG, flow)
         assert hosts.there.has(flow)
         hosts.run_until(lambda: client.connection.connected)
         assert hosts.here_tun.written[0].flow == flow.reversed()
@@ -231,7 +247,7 @@ def test_a_stack_connects_as_anybody() -> None:
 
 def test_a_flood_of_syns_takes_no_more_than_so_many_connections() -> None:
     with two_hosts(there=None) as hosts:
-        hosts.there.listen_to_all(lambda socket: None, most=3)
+        hosts.there.listen_to_all(CONFIG, lambda socket: None, most=3)
         # nobody answers a SYN-ACK with RST
         hosts.here_tun.lose = lambda segment: True
         for port in range(1, 9):

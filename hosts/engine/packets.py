@@ -1,12 +1,16 @@
-"""What travels in virtual time: packets that have a size and no octets."""
+"""Packets of virtual time: they have a size and no octets."""
 
-from typing import Final, Protocol
+from collections.abc import Callable
+from typing import Any, Final, Protocol
 
 from tcpip.segment import NOT_ECT, Flow
 
 #: IP protocol numbers
 TCP: Final = 6
 UDP: Final = 17
+
+#: takes a packet: a wire, a router, a station, a host
+Deliver = Callable[[Any], object]
 
 
 class Packet(Protocol):
@@ -19,7 +23,7 @@ class Packet(Protocol):
 
 
 class Datagram:
-    """A UDP datagram in its IP packet of `nbytes` octets. `sequence` and `sent_at` are what its payload says."""
+    """A UDP datagram in its IP packet of `nbytes` octets; its payload says `sequence` and `sent_at`."""
 
     __slots__ = ("ecn", "flow", "nbytes", "sent_at", "sequence")
 

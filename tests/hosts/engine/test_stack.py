@@ -7,13 +7,18 @@ from statistics import median
 from typing import Any
 
 from channel.errors import ERASED, INTACT, Verdict
+from hosts.engine.context import Result
+from hosts.engine.datagrams import UdpReceiver, UdpSender
+from hosts.engine.own_tcp import OwnSender
+from hosts.engine.packets import Datagram
+from hosts.engine.probe import FlowCounter
+from hosts.engine.stack import Stack, Tap
 from hosts.tcp.config import SECOND, TcpConfig
-from hosts.workloads import OnOffUdp
+from hosts.workloads.onoff_udp import OnOffUdp
 from tcpip.segment import ACK, RST, Flow, Segment
-from testbed.model.applications import Counter, Result, StreamReceiver, StreamSender, UdpReceiver, UdpSender
-from testbed.model.clock import Clock
-from testbed.model.host import Host, Socket
-from testbed.model.packets import Datagram
+from testbed.model import transfers
+from testbed.model.clock import VirtualClock
+from testbed.model.traffic import StackDatagrams
 from testbed.model.wire import Wire
 
 MS = 1_000_000
@@ -43,14 +48,13 @@ class Two:
     """Two hosts, 1 and 2, and the wires between them."""
 
     def __init__(self, lost: Sequence[int] = ()) -> None:
-        self.clock = Clock()
+        self.clock = VirtualClock()
         self.there = Wire(self.clock, self._to_h2, rate_bps=RATE_BPS, delay_ns=DELAY_NS, errors=Losing(lost))
         self.back = Wire(self.clock, self._to_h1, rate_bps=RATE_BPS, delay_ns=DELAY_NS)
-        self.h1 = Host(self.clock, 1, self.there.send, Random(1))
-        self.h2 = Host(self.clock, 2, self.back.send, Random(2))
+        self.h1 = Stack(self.clock, 1, self.there.send, Random(1))
+        self.h2 = Stack(self.clock, 2, self.back.send, Random(2))
         self.received: list[Result] = []
         self.sent: list[Result] = []
-        self.counter = Counter()
         self.came_to_h1: list[Any] = []
 
     def _to_h1(self, packet: Any) -> None:
@@ -61,13 +65,10 @@ class Two:
         self.h2.deliver(packet)
 
     def listen(self, config: TcpConfig = PLAIN) -> None:
-        def accept(socket: Socket) -> StreamReceiver:
-            return StreamReceiver(self.h2, socket, self.counter, done=self.received.append)
+        self.counter = transfers.receive(self.h2, PORT, config, self.received.append)
 
-        self.h2.listen(config, PORT, accept)
-
-    def send(self, config: TcpConfig = PLAIN, **options: Any) -> StreamSender:
-        return StreamSender(self.h1, 2, PORT, config, done=self.sent.append, **options)
+    def send(self, config: TcpConfig = PLAIN, **options: Any) -> OwnSender:
+        return transfers.send(self.h1, 2, PORT, config, done=self.sent.append, **options)
 
 
 def test_a_transfer_on_a_clean_path_takes_the_time_it_must() -> None:
@@ -174,7 +175,7 @@ def test_a_sender_that_never_connected_says_so() -> None:
 # -- looking on ----------------------------------------------------------------------------------------------
 
 
-class Log:
+class Log(Tap):
     """Keeps what a tap sees."""
 
     def __init__(self) -> None:
@@ -208,14 +209,29 @@ def test_a_tap_sees_every_segment_and_changes_nothing() -> None:
 def udp(work: OnOffUdp, until: int) -> tuple[list[Result], list[Result], list[int]]:
     two = Two()
     times: list[int] = []
-    receiver = UdpReceiver(two.h2, work.port, two.counter, done=two.received.append)
+    here, there = transfers._context(two.h1), transfers._context(two.h2)
+    receiver = UdpReceiver(
+        there, StackDatagrams(two.h2).receiver(work.port), FlowCounter("h2", "udp"), two.received.append
+    )
+    receiver.start()
+    take = two.h2._datagrams[work.port]
 
     def see(packet: Datagram) -> None:
         times.append(packet.sent_at)
-        receiver.receive(packet)
+        take(packet)
 
     two.h2.bind(work.port, see)
-    UdpSender(two.h1, 2, work, Random("1/udp"), int(work.duration_s * 1e9), done=two.sent.append)
+    UdpSender(
+        here,
+        StackDatagrams(two.h1).sender("0.0.0.2", work.port, work.packet_bytes),
+        two.sent.append,
+        flow=work.flow,
+        rate_bps=work.rate_bps,
+        on_ms=work.on_ms,
+        off_ms=work.off_ms,
+        packet_bytes=work.packet_bytes,
+        end_at=int(work.duration_s * 1e9),
+    )
     two.clock.at(until, receiver.abort, None)
     two.clock.run(until=until)
     return two.sent, two.received, times
