@@ -14,6 +14,7 @@ Left out: urgent data, data on a SYN, TCP Fast Open, keep-alives, path MTU disco
 
 from collections import deque
 
+from common.sequence import MASK, precedes, unwrap
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, MS, TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.receiver import Receiver
@@ -36,7 +37,6 @@ from tcpip.segment import (
     SynOptions,
     Timestamps,
 )
-from tcpip.sequence import MASK
 
 __all__ = ["Connection", "Counters", "State", "reset_for"]
 
@@ -207,7 +207,7 @@ class Connection:
         receiver = self._receiver
         flags = segment.flags
         near = receiver.nxt
-        seq = near + ((segment.seq - near + 0x8000_0000) & MASK) - 0x8000_0000
+        seq = unwrap(segment.seq, near)
         length = segment.length
         plain = seq == near and not receiver.timestamps and not flags & (SYN | RST)
         if state is _SYN_RECEIVED and seq == near - 1 and flags & (SYN | ACK | RST) == SYN | ACK:
@@ -247,7 +247,7 @@ class Connection:
                 # RFC 7323 section 3.2
                 return False
             # PAWS (RFC 7323 section 5.3)
-            if (stamps[0] - receiver.ts_recent) & MASK > 0x8000_0000:
+            if precedes(stamps[0], receiver.ts_recent):
                 receiver.ack_due = True
                 return False
         end = seq + segment.length + bool(flags & FIN) + bool(flags & SYN)

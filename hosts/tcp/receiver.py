@@ -10,12 +10,12 @@ to the right only by a segment or half the buffer (silly window syndrome).
 Left out: D-SACK, receive buffers that grow by themselves.
 """
 
+from common.sequence import MASK
 from hosts.tcp.bsd import after_ticks
 from hosts.tcp.buffers import Reassembly
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.shared import Shared
 from tcpip.segment import CE, CWR, FIN, SackBlock, Segment
-from tcpip.sequence import MASK
 
 #: RFC 2018 section 3: what fits into 40 octets of options, and beside timestamps
 _BLOCKS, _BLOCKS_WITH_TIMESTAMPS = 4, 3

@@ -3,9 +3,9 @@
 Read first: RFC 5681 (windows), RFC 6298 section 5 (timer), RFC 9293 sections 3.8.4 and 3.8.6 (windows, probes, silly
 window syndrome); `recovery.py` for what happens when something is lost.
 
-Rules: numbers are unwrapped (`sequence.py`). `una` <= `nxt` <= `max`: what is below `una` is acknowledged, `nxt` goes
-back to `una` when the timer expires and from there sends again what was sent, `max` is the octet behind the highest
-ever sent. The SYN is the octet before the data, the FIN the one behind it.
+Rules: numbers are unwrapped (`common/sequence.py`). `una` <= `nxt` <= `max`: what is below `una` is acknowledged,
+`nxt` goes back to `una` when the timer expires and from there sends again what was sent, `max` is the octet behind the
+highest ever sent. The SYN is the octet before the data, the FIN the one behind it.
 
 Choices: the window grows only by ACKs for data that filled it (RFC 7661's reason; RFC 5681 leaves it open). A zero
 window is probed with one octet behind it, at the RTO with its backoff (RFC 9293 section 3.8.6.1).
@@ -15,6 +15,7 @@ Left out: urgent data, pacing, D-SACK.
 
 from collections import deque
 
+from common.sequence import unwrap
 from hosts.tcp.bsd import BsdRto
 from hosts.tcp.buffers import SendBuffer
 from hosts.tcp.config import TcpConfig
@@ -27,7 +28,6 @@ from hosts.tcp.rto import RtoEstimator
 from hosts.tcp.scoreboard import Scoreboard
 from tcpip.options import has_eln, smart_of
 from tcpip.segment import ECE, SackBlock, Segment
-from tcpip.sequence import MASK, unwrap
 
 #: an ssthresh as high as can be (RFC 5681 section 3.1)
 INFINITE = 1 << 62
@@ -190,7 +190,7 @@ class Sender:
     def handle_ack(self, segment: Segment, seq: int, now: int) -> bool:
         """Take the acknowledgement in a segment whose first number is `seq`; False: it is of something never sent."""
         una = self.una
-        ack = una + ((segment.ack - una + 0x8000_0000) & MASK) - 0x8000_0000
+        ack = unwrap(segment.ack, una)
         if ack > self.max:
             return False
         fresh = 0
@@ -280,8 +280,9 @@ class Sender:
         if self.timestamps and segment.timestamps is not None:
             echoed = segment.timestamps[1]
             # RFC 7323 section 4.1; in ms, the unit of our timestamps
-            elapsed_ms = (now // 1_000_000 - echoed) & MASK
-            if elapsed_ms < 0x8000_0000:
+            now_ms = now // 1_000_000
+            elapsed_ms = now_ms - unwrap(echoed, now_ms)
+            if elapsed_ms >= 0:
                 self.rto.handle_sample(elapsed_ms * 1_000_000)
         elif sent_at >= 0 and una >= self._ambiguous:
             self.rto.handle_acked(sent_at, now)

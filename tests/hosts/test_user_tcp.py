@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import pytest
 
+from common.sequence import MASK
 from hosts import kernel_profiles
 from hosts.kernel_profiles import kernel_profile
 from hosts.namespaces import run_in
@@ -89,7 +90,7 @@ def again(data: Sequence[Segment]) -> list[Segment]:
     """Those whose octets had all been sent before."""
     found, first, highest = [], data[0].seq, 0
     for segment in data:
-        end = (segment.seq - first & 0xFFFF_FFFF) + segment.length
+        end = (segment.seq - first & MASK) + segment.length
         if end <= highest:
             found.append(segment)
         highest = max(highest, end)

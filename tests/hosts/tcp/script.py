@@ -18,6 +18,7 @@ ELN, ECN and what only a SYN carries (but for the MSS) are compared even when it
 import re
 from collections.abc import Callable
 
+from common.sequence import MASK
 from hosts.tcp.config import MS, TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.shared import Shared
@@ -25,7 +26,6 @@ from tcpip.options import ELN, SMART_PERMITTED, has_eln, smart_of, smart_option
 from tcpip.segment import ACK, CE, CWR, ECE, ECT0, ECT1, FIN, RST, SYN, Flow, Option, Segment, SynOptions
 
 FLOW = Flow(0x0A000001, 40_000, 0x0A000002, 80)
-MASK = 0xFFFF_FFFF
 #: nothing optional: each test adds what it is about
 PLAIN = TcpConfig(
     mss=1000,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.sequence import MASK
 from hosts.tcp.config import MS, SECOND, Recovery, TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from tcpip.options import ELN, SMART_PERMITTED, smart_of, smart_option
@@ -156,7 +157,7 @@ class Meddling(Chaos):
             if self.rng.random() < 0.3:
                 options.append(ELN)
             if self.rng.random() < 0.3:
-                left = segment.ack + self.rng.choice((0, 500, 1500, -3000, self.rng.getrandbits(32))) & 0xFFFF_FFFF
+                left = segment.ack + self.rng.choice((0, 500, 1500, -3000, self.rng.getrandbits(32))) & MASK
                 options.append(smart_option(left, self.rng.choice((0, 1, 500, 1000, 65_535))))
         super().send(with_options(segment, *options), now)
 
