@@ -18,7 +18,9 @@ from common.sequence import MASK, precedes, unwrap
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, MS, TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.receiver import Receiver
-from hosts.tcp.sender import INFINITE, Sender
+from hosts.tcp.recovery import RECOVERIES
+from hosts.tcp.send_state import INFINITE
+from hosts.tcp.sender import Sender
 from hosts.tcp.shared import Shared
 from hosts.tcp.states import AFTER_CLOSE, AFTER_FIN, AFTER_OUR_FIN, RECEIVING, TO_BE_RESET, State
 from tcpip.options import SMART_PERMITTED, permits_smart, smart_option
@@ -315,7 +317,7 @@ class Connection:
         receiver = self._receiver = Receiver(config, self._shared, segment.seq + 1)
         mss = min(config.mss, _DEFAULT_MSS if options.mss is None else options.mss)
         if config.timestamps and segment.timestamps is not None:
-            sender.timestamps = receiver.timestamps = True
+            sender.round_trips.timestamps = receiver.timestamps = True
             receiver.ts_recent = segment.timestamps[0]
             mss -= _TIMESTAMP_BYTES
         sender.smss = mss
@@ -330,11 +332,11 @@ class Connection:
 
     @property
     def _wants_sack(self) -> bool:
-        return self._config.recovery == "sack"
+        return RECOVERIES[self._config.recovery].asks_for == "sack"
 
     @property
     def _wants_smart(self) -> bool:
-        return self._config.recovery == "smart"
+        return RECOVERIES[self._config.recovery].asks_for == "smart"
 
     @property
     def _window_shift(self) -> int:
@@ -453,7 +455,7 @@ class Connection:
             length,
             buffer.take(seq, length),
             (),
-            self._stamps(now) if sender.timestamps else None,
+            self._stamps(now) if receiver.timestamps else None,
             None,
             (),
             ecn,
@@ -473,7 +475,7 @@ class Connection:
             0,
             None,
             blocks,
-            self._stamps(now) if sender.timestamps else None,
+            self._stamps(now) if receiver.timestamps else None,
             None,
             () if receiver.cause is None else (smart_option(receiver.cause.seq, receiver.cause.length),),
         )
@@ -499,7 +501,7 @@ class Connection:
                 sender.sack,
             )
             flags = SYN | ACK | (ECE if sender.ecn else 0)
-            stamps = self._stamps(now) if sender.timestamps else None
+            stamps = self._stamps(now) if receiver.timestamps else None
             permits = receiver.smart
         else:
             agreed = SynOptions(config.mss, self._window_shift if config.window_scaling else None, self._wants_sack)
@@ -515,8 +517,8 @@ class Connection:
 
     def _segment(self, seq: int, flags: int, now: int) -> Segment:
         """A segment without data."""
-        receiver, sender = self._receiver, self._sender
-        stamps = self._stamps(now) if sender.timestamps else None
+        receiver = self._receiver
+        stamps = self._stamps(now) if receiver.timestamps else None
         return Segment(self.flow, seq & MASK, receiver.nxt & MASK, flags, receiver.window(), timestamps=stamps)
 
     def _stamps(self, now: int) -> Timestamps:
@@ -614,7 +616,7 @@ class Connection:
     @property
     def timestamps_agreed(self) -> bool:
         """Whether both ends use timestamps."""
-        return self._sender.timestamps
+        return self._receiver.timestamps
 
     @property
     def ecn_agreed(self) -> bool:
