@@ -1,6 +1,6 @@
 """What a connection may do: one value per question, under the RFCs' names.
 
-Times are in nanoseconds, sizes in octets. The defaults are the RFCs' (RFC 9293, 5681, 6298); `profiles.py` has the
+Times are in nanoseconds, sizes in octets. The defaults are the RFCs' (RFC 9293, 5681, 6298); `profiles/` has the
 papers' variants and Linux-like ones.
 """
 

@@ -414,7 +414,7 @@ def test_a_host_that_did_not_keep_up_says_so(net: Network) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"tcp": "user:cubic"}, "no userspace TCP 'user:cubic': choose from user:reference, user:enhanced"),
+        ({"tcp": "user:cubic"}, "no userspace TCP 'user:cubic': choose from user:bsd, user:bsd-newreno"),
         ({"peer": "10.77.1.2"}, "10.77.1.2 is an address of this host: the peer must be another one"),
     ],
 )
