@@ -86,10 +86,9 @@ class Sender(SendState):
         #: the peer has not answered `data_retries` retransmissions
         self.failed = False
 
-    def open(self, smss: int, ssthresh: int | None, lost_syns: int, now: int) -> None:
+    def open(self, ssthresh: int | None, lost_syns: int, now: int) -> None:
         """Begin to send: the handshake is complete, and what was agreed is set."""
-        config = self._config
-        self.smss = smss
+        config, smss = self._config, self.smss
         # RFC 5681 section 3.1: a lost SYN makes IW one segment
         careful = lost_syns > config.forgiven_syns
         self.cwnd = smss * (1 if careful else config.initial_window)
