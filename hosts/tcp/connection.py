@@ -128,7 +128,7 @@ class Connection(Endpoint):
             state = self._our_fin_acknowledged(now)
         if (length or flags & FIN) and (state is _ESTABLISHED or state in RECEIVING):
             receiver.handle_data(segment, seq, now)
-            if receiver.fin_reached:
+            if receiver.fin is not None and receiver.nxt > receiver.fin:
                 self._enter(AFTER_FIN[state], now)
 
     def _check(self, segment: Segment, seq: int, now: int) -> bool:
@@ -305,7 +305,7 @@ class Connection(Endpoint):
             length,
             buffer.take(seq, length),
             (),
-            receiver.stamps(now),
+            receiver.stamps(now) if receiver.timestamps else None,
             None,
             (),
             ecn,
@@ -325,7 +325,7 @@ class Connection(Endpoint):
             0,
             None,
             blocks,
-            receiver.stamps(now),
+            receiver.stamps(now) if receiver.timestamps else None,
             None,
             () if receiver.cause is None else (smart_option(receiver.cause.seq, receiver.cause.length),),
         )

@@ -87,7 +87,8 @@ class Endpoint:
     @property
     def fin_received(self) -> bool:
         """Whether the peer's FIN has come and everything before it, read or not."""
-        return self._receiver.fin_reached
+        receiver = self._receiver
+        return receiver.fin is not None and receiver.nxt > receiver.fin
 
     @property
     def at_end(self) -> bool:

@@ -1,6 +1,6 @@
 """The handshake of one connection: its SYN, when to send that again, and the options both ends agree to.
 
-Read first: RFC 9293 sections 3.5 and 3.7.1 (MSS); RFC 6298 section 5.7 and RFC 5681 section 3.1 for a SYN that was lost.
+Read first: RFC 9293 sections 3.5 and 3.7.1 (MSS).
 
 | option | agreed when |
 |---|---|

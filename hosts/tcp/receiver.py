@@ -99,14 +99,9 @@ class Receiver:
         self._daass_until = first + config.receive_buffer // 2 if config.daass else first
 
     @property
-    def fin_reached(self) -> bool:
-        """Whether the peer's FIN has come, and everything before it."""
-        return self.fin is not None and self.nxt > self.fin
-
-    @property
     def bytes_received(self) -> int:
         """Payload octets received in order."""
-        return self.nxt - self._first - self.fin_reached
+        return self.nxt - self._first - (self.fin is not None and self.nxt > self.fin)
 
     @property
     def readable(self) -> int:

@@ -181,7 +181,7 @@ class Sender(SendState):
         if ack == self.max:
             self.rto_at = None
         elif restarts:
-            self._start_timer(now)
+            self.rto_at = self.rto.expiry(now)
 
     def _handle_options(self, segment: Segment, ack: int) -> int:
         """Take ELN and SMART, as far as they matter here; return how many octets were not known to have arrived."""
@@ -313,7 +313,7 @@ class Sender(SendState):
             self.max = self.nxt = end
         self._sent_at = now
         if self.rto_at is None or (not fresh and self._config.careful_timer and self.recovery.active):
-            self._start_timer(now)
+            self.rto_at = self.rto.expiry(now)
         return seq, length, fin, fresh
 
     def _restart_after_idle(self) -> None:
@@ -366,9 +366,6 @@ class Sender(SendState):
         if self.frto is not None:
             self.frto.handle_timeout(may_begin=not was_recovering)
         self.rto.back_off()
-        self._start_timer(now)
-
-    def _start_timer(self, now: int) -> None:
         self.rto_at = self.rto.expiry(now)
 
     def _usable_window(self) -> bool:
