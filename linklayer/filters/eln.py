@@ -35,12 +35,12 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict, deque
 from typing import Any, Final
 
+from common.sequence import MASK, unwrap
 from linklayer.filters.filter import Cause, FilterCounters, Guess
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access
 from tcpip.options import ELN
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tcpip.sequence import MASK, unwrap
 
 #: what it calls itself when it guesses
 NAME: Final = "eln"

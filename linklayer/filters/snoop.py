@@ -28,12 +28,12 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Final
 
+from common.sequence import MASK, unwrap
 from linklayer.filters.filter import Cause, FilterCounters, Guess
 from linklayer.slacp.rtt import RttEstimator
 from tcpip.access import Access
 from tcpip.options import is_smart, permits_smart, smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tcpip.sequence import MASK, unwrap
 
 _MS: Final = 1_000_000
 #: guesses nobody has asked for

@@ -14,12 +14,12 @@ Rules kept
 from collections import deque
 from typing import Any, Final
 
+from common.sequence import MASK, unwrap
 from linklayer.filters.filter import FilterCounters, Guess
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access
 from tcpip.options import smart_of, smart_option
 from tcpip.segment import ACK, FIN, RST, SYN, Flow
-from tcpip.sequence import MASK, unwrap
 
 #: flows remembered, the least recently used goes; and ranges of what has come of each
 MAX_FLOWS: Final = 1024

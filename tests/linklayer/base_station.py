@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from common.sequence import MASK
 from linklayer.filters.filter import Guess
 from linklayer.filters.snoop import Limits, Snoop
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import ACK, ECT0, Flow, Segment
-from tcpip.sequence import MASK
 from tcpip.wire import emit
 
 MS = 1_000_000

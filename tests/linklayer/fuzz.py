@@ -25,6 +25,7 @@ from random import Random
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final, Literal, NamedTuple
 
+from common.sequence import MASK
 from linklayer.filters.filter import Guess
 from linklayer.link import Link
 from linklayer.plain import PlainFrame
@@ -47,7 +48,6 @@ from tcpip.segment import (
     SynOptions,
     option_bytes,
 )
-from tcpip.sequence import MASK
 from tcpip.wire import SegmentError, emit, parse
 
 #: where a packet comes from, seen from the end under attack: the IP side or the link

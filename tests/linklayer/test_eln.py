@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from common.sequence import MASK
 from linklayer.filters.eln import MAX_ENTRIES, MAX_FLOWS, MAX_HOLES, MAX_SEGMENTS, Marker
 from linklayer.filters.filter import Cause
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access, Objects, Octets
 from tcpip.options import has_eln, smart_option
 from tcpip.segment import ACK, FIN, PSH, RST, SYN, Flow, Option, SackBlock, Segment, Timestamps
-from tcpip.sequence import MASK
 from tcpip.wire import emit
 
 FLOW = Flow(0x0A000001, 1000, 0x0A000002, 2000)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from common.sequence import MASK
 from common.sides import Side
 from linklayer.filters.filter import End, Guess
 from linklayer.link import Link
@@ -21,7 +22,6 @@ from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
 from tcpip.options import has_eln, smart_of, smart_option
 from tcpip.segment import ACK, ECE, FIN, PSH, RST, SYN, Flow, Option, Segment, SynOptions
-from tcpip.sequence import MASK
 from tcpip.wire import emit
 from testbed.scenario.file import validate
 from testbed.scenario.link_ends import make_link

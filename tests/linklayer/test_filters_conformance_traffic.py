@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from common.sequence import MASK
 from hosts.tcp.config import SECOND
 from tcpip.access import Objects
 from tcpip.options import smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tcpip.sequence import MASK
 from tests.linklayer.assault import VICTIMS, Network, Target, Victim, make_ends
 from tests.linklayer.fuzz import FIXED, MOBILE
 

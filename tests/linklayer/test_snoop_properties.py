@@ -10,13 +10,13 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.sequence import MASK, unwrap
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from linklayer.filters.snoop import Limits, Snoop
 from linklayer.filters.tagger import Tagger
 from tcpip.access import Access, Objects, Octets
 from tcpip.options import smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tcpip.sequence import MASK, unwrap
 from tcpip.wire import emit, parse
 from tests.hosts.tcp.pair import Chaos, Pair
 

@@ -32,6 +32,18 @@ def keep_all(segment: Segment) -> bool:
     return False
 
 
+def lose(*numbers: int) -> Drop:
+    """Lose segments with data, counted from 1 in the order they are sent."""
+    count = 0
+
+    def drop(segment: Segment) -> bool:
+        nonlocal count
+        count += segment.length > 0
+        return segment.length > 0 and count in numbers
+
+    return drop
+
+
 def with_options(segment: Segment, *options: Option) -> Segment:
     """The segment with more options."""
     made = copy(segment)

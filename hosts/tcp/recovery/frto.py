@@ -12,12 +12,9 @@ of a delay spike may well be congestion.
 """
 
 from enum import Enum
-from typing import TYPE_CHECKING
 
+from hosts.tcp.send_state import SendState
 from tcpip.segment import Segment
-
-if TYPE_CHECKING:
-    from hosts.tcp.sender import Sender
 
 #: section 2.1, step 2b
 _NEW_SEGMENTS = 2
@@ -37,7 +34,7 @@ class Frto:
 
     __slots__ = ("_credit", "_recover", "_resend", "_sacked", "_sender", "_step", "active")
 
-    def __init__(self, sender: "Sender") -> None:
+    def __init__(self, sender: SendState) -> None:
         self._sender = sender
         self.active = False
         self._step = _Step.FIRST_ACK
