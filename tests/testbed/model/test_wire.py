@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from channel.errors import ERASED, INTACT, Fate, Verdict
+from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
 from linklayer.queues import CoDel, DropTail
 from tcpip.segment import Flow
 from testbed.model.clock import Clock
@@ -20,7 +20,7 @@ def packet(nbytes: int, sequence: int = 0, flow: Flow = FLOW) -> Datagram:
     return Datagram(flow, nbytes, sequence, 0)
 
 
-class Script:
+class Script(ErrorModel):
     """An error model that says what it is told, and keeps what it was asked."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:
