@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from channel.capacity import CAPACITY_MODELS
 from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
-from common.options import Bytes, NotNegative, Positive, Probability, Span
+from common.options import Bytes, NotNegative, Positive, Probability
 from hosts.kernel_profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, check_ports
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
 from linklayer.schemes import SCHEMES
-from testbed.scenario.plugin_options import Part, options_of, part_of, parts_of, union_of, with_parts
+from testbed.scenario.plugin_options import Part, choice_of, options_of, part_of, parts_of, with_parts
 
 Tier = Literal["model", "emulated", "vusrp", "usrp"]
 Side = Literal["up", "down"]
@@ -128,7 +129,7 @@ ERROR_PARTS: Mapping[str, type[ErrorsPart]] = parts_of(ERROR_MODELS.values(), "m
 if TYPE_CHECKING:
     Errors = ErrorsPart
 else:
-    Errors = Annotated[union_of(ERROR_PARTS), Field(discriminator="model")]
+    Errors = choice_of(ERROR_PARTS, "model")
 
 
 def error_part(model: str, **options: Any) -> ErrorsPart:
@@ -136,17 +137,22 @@ def error_part(model: str, **options: Any) -> ErrorsPart:
     return ERROR_PARTS[model](model=model, **options)
 
 
-class Assignment(Part):
-    """How the transmitter gets capacity; docs/channel.md explains the DAMA parameters."""
+class AssignmentPart(Part):
+    """How the transmitter gets capacity: a capacity model and its options; docs/channel.md explains them."""
 
-    kind: Literal["cra", "rbdc", "vbdc"] = "cra"
-    superframe_ms: Positive | None = None
-    signalling_ms: Positive | None = None
-    #: RBDC
-    timeout_ms: Positive | None = None
-    drain_ms: Positive | None = None
-    #: VBDC: shortest and longest wait for other terminals' traffic
-    wait_ms: Span | None = None
+    kind: str
+
+
+#: by the model's name
+ASSIGNMENT_PARTS: Mapping[str, type[AssignmentPart]] = parts_of(CAPACITY_MODELS.values(), "kind", AssignmentPart)
+
+if TYPE_CHECKING:
+    Assignment = AssignmentPart
+else:
+    # lenient: the cells of a paper differ in `kind` alone
+    Assignment = choice_of(ASSIGNMENT_PARTS, "kind", "cra", lenient=True)
+
+_CONSTANT_RATE = ASSIGNMENT_PARTS["cra"](kind="cra")
 
 
 class ExcessDelayOptions(Part):
@@ -193,7 +199,7 @@ class Direction(Part):
     #: without flow control, where this is the only queue; default: the IP queue and the MAC buffer together
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
-    assignment: Assignment = Assignment()
+    assignment: Assignment = _CONSTANT_RATE
     errors: Errors = error_part("none")
     excess_delay: ExcessDelayOptions | None = None
     #: virtual radios: mean SNR per sample over the whole sampled band, at the receiver
@@ -210,7 +216,7 @@ class Channel(Part):
     mac_buffer_bytes: Bytes | None = None
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
-    assignment: Assignment = Assignment()
+    assignment: Assignment = _CONSTANT_RATE
     #: short for errors: {model: bernoulli, per: ...}; goes before a `per` given there, and before model none
     per: Probability | None = None
     errors: Errors = error_part("none")
@@ -225,7 +231,7 @@ class Channel(Part):
     @model_validator(mode="before")
     @classmethod
     def _expand(cls, raw: Any) -> Any:
-        """Let `errors: high` stand for `errors: {model: high}`, `assignment: vbdc` and `fading: eva` likewise."""
+        """Let `fading: eva` stand for `fading: {profile: eva}`."""
         return _expand_names(raw) if isinstance(raw, dict) else raw
 
     @model_validator(mode="after")
@@ -261,9 +267,8 @@ class Channel(Part):
 
 def _expand_names(raw: dict[str, Any]) -> dict[str, Any]:
     raw = {key: value for key, value in raw.items() if value is not None}
-    for key, inner in (("errors", "model"), ("assignment", "kind"), ("fading", "profile")):
-        if isinstance(raw.get(key), str):
-            raw[key] = {inner: raw[key]}
+    if isinstance(raw.get("fading"), str):
+        raw["fading"] = {"profile": raw["fading"]}
     return raw
 
 

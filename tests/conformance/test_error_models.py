@@ -17,10 +17,10 @@ from channel.trace import TraceWriter
 from testbed.scenario.channel_models import make_errors
 from testbed.scenario.file import ScenarioError, validate
 from testbed.scenario.schema import Scenario
+from tests.conformance.documents import check_row
 from tests.testbed.samples import scenario
 
 MS = 1_000_000
-DOCUMENT = Path(__file__).parents[2] / "docs" / "scenarios.md"
 
 
 @pytest.fixture(scope="module")
@@ -117,17 +117,4 @@ def test_unknown_and_missing_options_are_one_line(name: str, base: Path) -> None
 
 @pytest.mark.parametrize("name", ERROR_MODELS)
 def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
-    plugin = ERROR_MODELS[name]
-    rows = [line.split("|") for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")]
-    [(_, _, keys, _, _)] = [row for row in rows if f"`{name}`" in row[1] and row[3].strip() == plugin.summary]
-    for field in fields(plugin.options):
-        assert f"`{field.name}`" in keys
-        if field.default is not MISSING:
-            default = str(field.default).lower() if isinstance(field.default, bool) else field.default
-            assert has_default(keys, field.name, default), (field.name, default)
-
-
-def has_default(keys: str, name: str, default: object) -> bool:
-    """Whether the default stands in brackets behind the name."""
-    after = keys.split(f"`{name}`", 1)[1]
-    return after.lstrip().startswith((f"({default}", f"(`{default}`"))
+    check_row(ERROR_MODELS[name])

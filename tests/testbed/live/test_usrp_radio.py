@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channel.capacity import ConstantRate
+from channel.capacity.cra import ConstantRate
 from channel.errors import ERASED, INTACT, Fate, Verdict
 from channel.framing import raw
 from channel.hop import Hop
