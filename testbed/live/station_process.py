@@ -33,7 +33,7 @@ from hosts.tap import Tap
 from linklayer.classify import Classifier
 from linklayer.filters.filter import Guess
 from linklayer.link import FrameError, Link, LinkCounters
-from linklayer.queues import DropTail
+from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
 from tcpip.access import Octets

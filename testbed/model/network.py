@@ -13,7 +13,7 @@ from hosts.network import AddressPlan
 from hosts.workloads import Host as HostName
 from linklayer.classify import Classifier
 from linklayer.link import Scheme
-from linklayer.queues import DropTail
+from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from tcpip.access import Objects
 from testbed.errors import FadelabError

@@ -20,6 +20,10 @@ class ScenarioError(FadelabError):
     """A scenario that cannot be run as it stands."""
 
 
+#: what has keys of its own by its name, and where the name stands
+_CHOICES = (["errors", "model"], ["queue", "kind"])
+
+
 class _Loader(yaml.SafeLoader):
     """YAML 1.1 takes 2e6 for a string; here it is a number."""
 
@@ -114,8 +118,8 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
         _item(here, last, setting)
         here[int(last)] = value
     else:
-        if last == "model" and here.get(last) != value:
-            # another error model has other keys
+        if [*parents[-1:], last] in _CHOICES and here.get(last) != value:
+            # another error model or queue has other keys
             here.clear()
         here[last] = value
 

@@ -19,6 +19,7 @@ from hosts.kernel_profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, check_ports
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
+from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.scenario.plugin_options import Part, choice_of, options_of, part_of, parts_of, with_parts
 
@@ -89,12 +90,30 @@ else:
     SchemeParts = with_parts("SchemeParts", SCHEME_PARTS)
 
 
+class QueuePart(Part):
+    """A station's IP queue and its options."""
+
+    kind: str
+
+
+#: by the queue's name
+QUEUE_PARTS: Mapping[str, type[QueuePart]] = parts_of(QUEUES.values(), "kind", QueuePart)
+
+if TYPE_CHECKING:
+    Queue = QueuePart
+else:
+    Queue = choice_of(QUEUE_PARTS, "kind", "drop-tail")
+
+_DROP_TAIL = QUEUE_PARTS["drop-tail"](kind="drop-tail")
+
+
 class LinkOptions(SchemeParts):
     """What the two stations run between their IP interfaces."""
 
     scheme: str = "slacp"
     #: per station; with a scheme that has flow control
     ip_queue_bytes: Bytes = 64_000
+    queue: Queue = _DROP_TAIL
     fast: FastOptions = FastOptions()
     #: who marks ACKs of segments lost by corruption (docs/filters.md): each end, for what it has sent itself; the base
     #: station alone, for both directions

@@ -14,7 +14,7 @@ import pytest
 
 from channel.hop import Hop
 from linklayer.classify import Classifier
-from linklayer.queues import DropTail
+from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
 from tcpip.segment import Flow

@@ -8,7 +8,9 @@ import pytest
 
 from channel.errors.bernoulli import Bernoulli
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from linklayer.queues import DropTail, Queue, Red
+from linklayer.queues import Queue
+from linklayer.queues.drop_tail import DropTail
+from linklayer.queues.red import Red
 from testbed.model.applications import Counter, StreamSender
 from testbed.model.clock import Clock
 from testbed.model.topologies import Dumbbell, DumbbellConfig

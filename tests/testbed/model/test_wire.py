@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
-from linklayer.queues import CoDel, DropTail
+from linklayer.queues.codel import CoDel
+from linklayer.queues.drop_tail import DropTail
 from tcpip.segment import Flow
 from testbed.model.clock import Clock
 from testbed.model.packets import Datagram
