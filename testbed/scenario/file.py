@@ -201,7 +201,7 @@ _KEYS = sorted({name for part in _PARTS for name in part.model_fields})
 _TAGS = {
     tag
     for part in _PARTS
-    for name in ("model", "kind")
+    for name in ("model", "kind", "phy")
     if name in part.model_fields
     for tag in get_args(part.model_fields[name].annotation)
 }

@@ -4,7 +4,7 @@ Units are in the names (`rate_bps`, `delay_ms`). docs/scenarios.md describes eve
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -15,6 +15,7 @@ from channel.capacity import CAPACITY_MODELS
 from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
 from common.options import Bytes, NotNegative, Positive, Probability
+from flowgraphs.phys import PHYS, PhyOptions
 from hosts.kernel_profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, check_ports
@@ -302,14 +303,9 @@ class Wired(Part):
 
 
 class RadioOptions(Part):
-    """The two stations' radios, on the tiers that have any."""
+    """The two stations' radios, on the tiers that have any: a PHY and its options, and what all PHYs need."""
 
-    phy: Literal["ofdm", "wifi"] = "ofdm"
-    #: PHY ofdm
-    modulation: Literal["bpsk", "qpsk", "qam16", "qam64"] = "qpsk"
-    fec: str = "none"
-    #: PHY wifi: modulation and code rate, as in qpsk-1/2
-    encoding: str = "qpsk-1/2"
+    phy: str
     #: complex samples per second, of both radios
     rate_sps: Annotated[float, Field(ge=100_000, le=MAX_RATE_SPS)] = 2_500_000
     #: carrier per direction (FDD)
@@ -330,15 +326,32 @@ class RadioOptions(Part):
             raise ValueError(f"devices are both {self.devices[0]!r}: name one by serial or addr for each station")
         return self
 
-    def phy_options(self, hearing: Side) -> dict[str, str | float]:
-        """The options of the PHY that is chosen, at the station that hears what is sent on a side."""
-        if self.phy == "wifi":
-            return {"encoding": self.encoding, "carrier_hz": self.carrier_hz(hearing)}
-        return {"modulation": self.modulation, "fec": self.fec}
+    def phy_options(self, hearing: Side) -> dict[str, Any]:
+        """What `make_phy` takes at the station that hears what is sent on a side."""
+        return {**asdict(self._options()), "carrier_hz": self.carrier_hz(hearing)}
+
+    @property
+    def mode(self) -> str:
+        """The PHY's modulation and code in a few words."""
+        return self._options().mode()
+
+    def _options(self) -> PhyOptions:
+        options: PhyOptions = options_of(self, PHYS[self.phy].options)
+        return options
 
     def carrier_hz(self, side: Side) -> float:
         """The carrier of one direction."""
         return self.up_hz if side == "up" else self.down_hz
+
+
+#: by the PHY's name
+RADIO_PARTS: Mapping[str, type[RadioOptions]] = parts_of(PHYS.values(), "phy", RadioOptions)
+
+if TYPE_CHECKING:
+    Radio = RadioOptions
+else:
+    # lenient: one may change `phy` alone
+    Radio = choice_of(RADIO_PARTS, "phy", "ofdm", lenient=True)
 
 
 # -- the hosts -----------------------------------------------------------------------------------------------
@@ -417,7 +430,7 @@ class Scenario(Part):
     link: LinkOptions = LinkOptions()
     channel: Channel
     wired: Wired = Wired()
-    radio: RadioOptions = RadioOptions()
+    radio: Radio = RADIO_PARTS["ofdm"](phy="ofdm")
     workloads: Annotated[tuple[WorkloadOptions, ...], Field(min_length=1)]
     timing: Timing = Timing()
     #: write every frame's fate to a channel trace, for replay
