@@ -46,7 +46,8 @@ from testbed.results.lost_packets import LostPackets
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.scenario.channel_models import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario.file import validate
-from testbed.scenario.link_ends import has_guessers, make_link, make_queues, refit
+from testbed.scenario.ip_queues import make_queues
+from testbed.scenario.link_ends import has_guessers, make_link, refit
 from testbed.scenario.schema import Scenario, Side, other
 
 if TYPE_CHECKING:

@@ -25,7 +25,8 @@ from testbed.results.ground_truth import Judge, Witness
 from testbed.results.lost_packets import LostPackets
 from testbed.results.station_counts import StationCounts
 from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
-from testbed.scenario.link_ends import has_guessers, make_link, make_queues
+from testbed.scenario.ip_queues import make_queues
+from testbed.scenario.link_ends import has_guessers, make_link
 from testbed.scenario.schema import Scenario, Side
 
 #: the LAN between h1 and its station, and what a scenario's `wired` begins with (SLACP section 4)

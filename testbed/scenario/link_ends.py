@@ -1,4 +1,4 @@
-"""The two ends of a scenario's link: the IP queues, and the scheme's endpoint behind its packet filters."""
+"""The two ends of a scenario's link: the scheme's endpoint, behind the packet filters that are asked for."""
 
 from random import Random
 
@@ -7,34 +7,13 @@ from linklayer.filters.filter import End, Filter
 from linklayer.filters.filtered import Filtered
 from linklayer.filters.tagger import Tagger
 from linklayer.link import Link, LinkContext
-from linklayer.queues import QUEUES, Queue, QueueContext
 from linklayer.schemes import SCHEMES
-from linklayer.slacp import FAST, RELIABLE
 from tcpip.access import Access, Objects, Octets
-from testbed.scenario.channel_models import frame_ms, frame_ns, make_rng
-from testbed.scenario.plugin_options import options_of
+from testbed.scenario.channel_models import frame_ms
 from testbed.scenario.schema import SIDES, Scenario, Side, other
 
 #: who transmits on a side
 ENDS: dict[Side, End] = {"up": "mobile", "down": "base"}
-
-
-def make_queues(scenario: Scenario, side: Side) -> tuple[Queue, ...]:
-    """Return the IP queues of the station that transmits on `side`, by channel."""
-    link, direction = scenario.link, scenario.channel.direction(side)
-    plugin = QUEUES[link.queue.kind]
-    return tuple(
-        plugin.make(
-            options_of(link.queue, plugin.options),
-            QueueContext(
-                limit_bytes=link.ip_queue_bytes,
-                mtu_bytes=scenario.mtu,
-                packet_time_ns=frame_ns(direction, scenario.max_frame_bytes),
-                rng=make_rng(scenario.seed, "queue", side, str(channel)),
-            ),
-        )
-        for channel in (RELIABLE, FAST)
-    )
 
 
 def make_link(scenario: Scenario, side: Side, rng: Random, now: int, *, sized: bool) -> Link:
