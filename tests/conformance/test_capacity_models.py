@@ -1,9 +1,6 @@
 """What every capacity model keeps to; a new one is covered as soon as its file is there."""
 
-import math
 import random
-from dataclasses import MISSING, fields
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,15 +11,13 @@ from channel.errors.none import NoErrors
 from channel.framing import raw
 from channel.hop import Arrival, Hop
 from testbed.scenario.channel_models import make_capacity
-from testbed.scenario.file import ScenarioError, apply_setting
-from testbed.scenario.schema import Scenario
 from tests.channel.driving import Traffic, drive_punctually
-from tests.conformance.documents import check_row
-from tests.testbed.samples import scenario
+from tests.conformance.options import Kind
 
 MS = 1_000_000
 SECOND = 1_000_000_000
 RATE_BPS = 128_000
+KIND = Kind(registry=CAPACITY_MODELS, place="channel.assignment", tag="kind")
 
 #: (gap before the frame in ns, bytes of the frame)
 TRAFFIC = st.lists(
@@ -30,14 +25,10 @@ TRAFFIC = st.lists(
 )
 
 
-def with_example(name: str) -> Scenario:
-    """A scenario with the model's example, as a file would have it."""
-    assignment = {"kind": name, **CAPACITY_MODELS[name].example}
-    return scenario(channel={"rate_bps": RATE_BPS, "assignment": assignment})
-
-
 def made(name: str, seed: int = 1) -> Capacity:
-    return make_capacity(with_example(name).channel.direction("up"), random.Random(seed))
+    """The model's example, for a link of RATE_BPS."""
+    direction = KIND.example(name).channel.direction("up").model_copy(update={"rate_bps": RATE_BPS})
+    return make_capacity(direction, random.Random(seed))
 
 
 class Watched(Capacity):
@@ -110,53 +101,24 @@ def test_a_constant_one_has_its_rate_at_once_and_no_deadlines(name: str) -> None
 
 @pytest.mark.parametrize("name", CAPACITY_MODELS)
 def test_what_a_scenario_stores_is_what_it_says(name: str) -> None:
-    whole = with_example(name)
-    assert Scenario.model_validate(whole.model_dump(mode="json")) == whole
-    assert Scenario.model_validate(whole.model_dump(mode="json", exclude_defaults=True)) == whole
+    KIND.check_round_trip(name)
+
+
+@pytest.mark.parametrize("name", CAPACITY_MODELS)
+def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
+    KIND.check_refusals(name)
 
 
 @pytest.mark.parametrize("name", CAPACITY_MODELS)
 def test_settings_reach_its_options_and_its_name_is_enough(name: str) -> None:
-    model = CAPACITY_MODELS[name]
-    expected = scenario(channel={"assignment": name}).channel.direction("down").assignment
-    assert expected.kind == name
-    for field in fields(model.options):
-        assert field.default is not MISSING, "a capacity model has defaults"
-        raw: dict[str, Any] = {"channel": {}}
-        value = "null" if field.default is None else str(field.default)
-        apply_setting(raw, f"channel.assignment.{field.name}={value.translate({40: 91, 41: 93})}")
-        apply_setting(raw, f"channel.assignment.kind={name}")
-        assert scenario(**raw).channel.direction("down").assignment == expected
-
-
-@pytest.mark.parametrize("name", CAPACITY_MODELS)
-def test_wrong_options_are_one_line(name: str) -> None:
-    example = CAPACITY_MODELS[name].example
-
-    def refusal(**assignment: Any) -> str:
-        with pytest.raises(ScenarioError) as error:
-            scenario(channel={"assignment": {"kind": name, **example, **assignment}})
-        assert "\n" not in str(error.value)
-        return str(error.value)
-
-    assert "channel.assignment.nonsense" in refusal(nonsense=1)
-    for field in fields(CAPACITY_MODELS[name].options):
-        # no option is a mapping, and none is infinite
-        for wrong in ({}, math.inf):
-            assert f"channel.assignment.{field.name}" in refusal(**{field.name: wrong})
+    KIND.check_settings(name)
 
 
 @pytest.mark.parametrize("name", CAPACITY_MODELS)
 def test_options_of_another_may_stand_beside_it(name: str) -> None:
-    alone = with_example(name).channel
-    own = {field.name for field in fields(CAPACITY_MODELS[name].options)}
-    others = {
-        key: value for model in CAPACITY_MODELS.values() for key, value in model.example.items() if key not in own
-    }
-    beside = {**others, **CAPACITY_MODELS[name].example, "kind": name}
-    assert scenario(channel={"rate_bps": RATE_BPS, "assignment": beside}).channel == alone
+    KIND.check_others(name)
 
 
 @pytest.mark.parametrize("name", CAPACITY_MODELS)
 def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
-    check_row(CAPACITY_MODELS[name])
+    KIND.check_document(name)

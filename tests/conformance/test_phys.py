@@ -3,7 +3,7 @@
 import math
 import subprocess
 import sys
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
@@ -11,69 +11,51 @@ import numpy as np
 import pytest
 
 from flowgraphs.phys import PHYS, make_phy
-from testbed.scenario.file import ScenarioError, apply_setting
-from testbed.scenario.schema import RadioOptions, Scenario
-from tests.conformance.documents import check_row
-from tests.testbed.samples import scenario
+from testbed.scenario.schema import RadioOptions
+from tests.conformance.options import Kind
 
 RATE_SPS = 2e6
 SNR_DB = 25.0
 #: of the frames that are sent, in bytes
 SIZES = (1, 2, 60, 333, 1400)
+KIND = Kind(registry=PHYS, place="radio", tag="phy")
 
 
 @pytest.mark.parametrize("name", PHYS)
-def test_its_options_are_in_scenarios_with_their_defaults(name: str) -> None:
-    radio = scenario(radio={"phy": name}).radio
-    assert radio.phy == name
-    for field in fields(PHYS[name].options):
-        assert field.default is not MISSING, "a PHY has defaults"
-        assert field.name not in RadioOptions.model_fields, "another key of `radio` has this name"
-        raw: dict[str, Any] = {"radio": {}}
-        apply_setting(raw, f"radio.{field.name}={field.default}")
-        apply_setting(raw, f"radio.phy={name}")
-        assert scenario(**raw).radio == radio
+def test_its_options_have_names_of_their_own_among_the_radios_keys(name: str) -> None:
+    assert not {field.name for field in fields(PHYS[name].options)} & RadioOptions.model_fields.keys()
+
+
+@pytest.mark.parametrize("name", PHYS)
+def test_the_radio_that_hears_a_side_is_on_its_carrier(name: str) -> None:
+    radio = KIND.example(name, network=7, rms=0.125).radio
+    options = radio.phy_options("down")
+    assert (options["network"], options["rms"], options["carrier_hz"]) == (7, 0.125, radio.down_hz)
 
 
 @pytest.mark.parametrize("name", PHYS)
 def test_what_a_scenario_stores_is_what_it_says(name: str) -> None:
-    whole = scenario(radio={"phy": name, "network": 7, "rms": 0.125})
-    assert Scenario.model_validate(whole.model_dump(mode="json")) == whole
-    assert Scenario.model_validate(whole.model_dump(mode="json", exclude_defaults=True)) == whole
-    options = whole.radio.phy_options("down")
-    assert (options["network"], options["rms"], options["carrier_hz"]) == (7, 0.125, whole.radio.down_hz)
+    KIND.check_round_trip(name)
 
 
 @pytest.mark.parametrize("name", PHYS)
-def test_wrong_options_are_one_line(name: str) -> None:
-    def refusal(**radio: Any) -> str:
-        with pytest.raises(ScenarioError) as error:
-            scenario(radio={"phy": name, **radio})
-        assert "\n" not in str(error.value)
-        return str(error.value)
+def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
+    KIND.check_refusals(name)
 
-    assert "radio.nonsense" in refusal(nonsense=1)
-    for field in fields(PHYS[name].options):
-        # no option is a mapping, and none is infinite
-        for wrong in ({}, math.inf):
-            assert f"radio.{field.name}" in refusal(**{field.name: wrong})
+
+@pytest.mark.parametrize("name", PHYS)
+def test_settings_reach_its_options_and_its_name_is_enough(name: str) -> None:
+    KIND.check_settings(name)
 
 
 @pytest.mark.parametrize("name", PHYS)
 def test_options_of_another_may_stand_beside_it(name: str) -> None:
-    own = {field.name for field in fields(PHYS[name].options)}
-    others = {
-        field.name: field.default
-        for plugin in PHYS.values()
-        for field in fields(plugin.options)
-        if field.name not in own
-    }
-    assert scenario(radio={**others, "phy": name}).radio == scenario(radio={"phy": name}).radio
+    KIND.check_others(name)
 
 
 @pytest.mark.parametrize("name", PHYS)
 def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
-    check_row(PHYS[name])
+    KIND.check_document(name)
 
 
 def test_options_are_cheap_to_import() -> None:
@@ -200,5 +182,5 @@ def test_denser_modes_are_denser_and_a_scenario_has_them(name: str) -> None:
     airtimes = [phy.frame_samples(1400), *(other.frame_samples(1400) for _, _, other in modes)]
     assert all(denser < sparser for sparser, denser in pairwise(airtimes))
     for option, value, other in modes:
-        radio = scenario(radio={"phy": name, option: value}).radio
+        radio = KIND.scenario(phy=name, **{option: value}).radio
         assert (radio.mode, other.name) == (other.mode(), name)

@@ -1,9 +1,8 @@
 """What every queue keeps to; a new one is covered as soon as its file is there."""
 
-import math
 from collections import deque
 from collections.abc import Sized
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -14,14 +13,13 @@ from hypothesis import strategies as st
 from linklayer.queues import QUEUES, Queue, QueueContext
 from tcpip.segment import ACK, CE, ECT0, NOT_ECT, Flow, Segment
 from tcpip.wire import emit, parse
-from testbed.scenario.file import ScenarioError, apply_setting
-from testbed.scenario.link_ends import make_queues
-from testbed.scenario.schema import Scenario
-from tests.conformance.documents import check_row
-from tests.testbed.samples import scenario
+from testbed.scenario.file import apply_setting
+from testbed.scenario.ip_queues import make_queues
+from tests.conformance.options import Kind
 
 MS = 1_000_000
 LIMIT_BYTES = 9000
+KIND = Kind(registry=QUEUES, place="link.queue", tag="kind")
 
 
 @dataclass(slots=True, eq=False)
@@ -33,11 +31,6 @@ class Packet:
 
     def __len__(self) -> int:
         return self.nbytes
-
-
-def with_example(name: str) -> Scenario:
-    """A scenario with the queue's example, as a file would have it."""
-    return scenario(link={"queue": {"kind": name, **QUEUES[name].example}})
 
 
 def made(name: str, *, seed: int = 1, limit_bytes: int = LIMIT_BYTES) -> Queue:
@@ -162,42 +155,32 @@ def test_octets_are_marked_as_objects_are_and_stay_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", QUEUES)
-def test_a_scenario_makes_a_queue_per_channel_and_stores_it(name: str) -> None:
-    whole = with_example(name)
-    assert [type(queue) for queue in make_queues(whole, "up")] == [type(made(name))] * 2
-    assert Scenario.model_validate(whole.model_dump(mode="json")) == whole
-    assert Scenario.model_validate(whole.model_dump(mode="json", exclude_defaults=True)) == whole
+def test_a_scenario_makes_a_queue_per_channel(name: str) -> None:
+    assert [type(queue) for queue in make_queues(KIND.example(name), "up")] == [type(made(name))] * 2
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_another_queues_options_go_with_its_name(name: str) -> None:
+    raw: dict[str, Any] = {"link": {"queue": {"kind": "other", "nonsense": 1}}}
+    apply_setting(raw, f"link.queue.kind={name}")
+    assert raw == {"link": {"queue": {"kind": name}}}
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_what_a_scenario_stores_is_what_it_says(name: str) -> None:
+    KIND.check_round_trip(name)
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
+    KIND.check_refusals(name)
 
 
 @pytest.mark.parametrize("name", QUEUES)
 def test_settings_reach_its_options_and_its_name_is_enough(name: str) -> None:
-    expected = scenario(link={"queue": name}).link.queue
-    assert expected.kind == name
-    # another queue's keys go with its name
-    raw: dict[str, Any] = {"link": {"queue": {"kind": "other", "nonsense": 1}}}
-    apply_setting(raw, f"link.queue.kind={name}")
-    for field in fields(QUEUES[name].options):
-        assert field.default is not MISSING, "a queue has defaults"
-        value = "null" if field.default is None else str(field.default).lower()
-        apply_setting(raw, f"link.queue.{field.name}={value}")
-    assert scenario(**raw).link.queue == expected
-
-
-@pytest.mark.parametrize("name", QUEUES)
-def test_wrong_options_are_one_line(name: str) -> None:
-    def refusal(**options: Any) -> str:
-        with pytest.raises(ScenarioError) as error:
-            scenario(link={"queue": {"kind": name, **QUEUES[name].example, **options}})
-        assert "\n" not in str(error.value)
-        return str(error.value)
-
-    assert "link.queue.nonsense" in refusal(nonsense=1)
-    for field in fields(QUEUES[name].options):
-        # no option is a mapping, and none is infinite
-        for wrong in ({}, math.inf):
-            assert f"link.queue.{field.name}" in refusal(**{field.name: wrong})
+    KIND.check_settings(name)
 
 
 @pytest.mark.parametrize("name", QUEUES)
 def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
-    check_row(QUEUES[name])
+    KIND.check_document(name)
