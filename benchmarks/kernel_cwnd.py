@@ -30,7 +30,7 @@ from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
-from channel.capacity import ConstantRate
+from channel.capacity.cra import ConstantRate
 from channel.delay import ExcessDelay
 from channel.errors.none import NoErrors
 from channel.framing import raw

@@ -26,7 +26,9 @@ from typing import Any, NoReturn
 
 from channel.errors.bernoulli import Bernoulli
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from linklayer.queues import DropTail, Queue, Red
+from linklayer.queues import Queue
+from linklayer.queues.drop_tail import DropTail
+from linklayer.queues.red import Red
 from testbed.model.clock import VirtualClock
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.scenario.channel_models import make_rng

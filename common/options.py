@@ -26,6 +26,18 @@ class NoOptions:
 
 
 @dataclass(frozen=True)
+class OneOf:
+    """A string that is one of `names`; pydantic asks what it is to check."""
+
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.literal_schema(list(self.names))
+
+
+@dataclass(frozen=True)
 class InOrder:
     """A pair whose first is not above its second; pydantic asks what it is to check."""
 

@@ -24,7 +24,7 @@ BELOW_TESTBED = EVERYTHING - {"testbed", "experiments", "hil_tests", "tests", "b
 MAY_IMPORT = {
     "testbed": BELOW_TESTBED,
     "dashboard": frozenset({"linklayer", "telemetry"}),
-    "flowgraphs": frozenset({"linklayer", "channel", "telemetry"}),
+    "flowgraphs": frozenset({"common", "linklayer", "channel", "telemetry"}),
     "hosts": frozenset({"common", "linklayer", "tcpip", "telemetry"}),
     "linklayer": frozenset({"common", "tcpip", "telemetry"}),
     "channel": frozenset({"common"}),

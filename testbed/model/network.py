@@ -15,7 +15,6 @@ from hosts.engine.stack import Stack
 from hosts.network import AddressPlan
 from linklayer.classify import Classifier
 from linklayer.link import Scheme
-from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from tcpip.access import Objects
 from testbed.errors import FadelabError
@@ -27,6 +26,7 @@ from testbed.results.ground_truth import Judge, Witness
 from testbed.results.lost_packets import LostPackets
 from testbed.results.station_counts import StationCounts
 from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
+from testbed.scenario.ip_queues import make_queues
 from testbed.scenario.link_ends import has_guessers, make_link
 from testbed.scenario.schema import Scenario
 
@@ -39,8 +39,6 @@ _READY_S = 30
 #: on the grid of a DAMA's superframes
 _LEAD_NS = 200 * MS
 _LEAD_SPREAD_NS = 1_000 * MS
-#: IP queues of a station: reliable and fast
-_CHANNELS = 2
 
 #: called with the side a frame was sent on and what came of it
 Judged = Callable[[Side, Arrival[Any]], None]
@@ -102,7 +100,7 @@ class LinkNetwork:
             hop=make_hop(
                 out, side, scenario.seed, buffer_bytes(out, max_frame_bytes, ip_queue_bytes, link.flow_control)
             ),
-            queues=tuple(DropTail(ip_queue_bytes) for _ in range(_CHANNELS)),
+            queues=make_queues(scenario, side),
             classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
             max_frame_bytes=max_frame_bytes,
             deliver=deliver,

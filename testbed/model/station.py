@@ -83,6 +83,9 @@ class ModelStation:
         self._deliver = deliver
         self._judged = judged
         self._witness = witness
+        if witness is not None:
+            for queue in queues:
+                queue.watch(witness.dropped)
         self._guesser = link if isinstance(link, Filtered) else None
         self._far: ModelStation | None = None
         #: when the earliest wakeup is due that counts

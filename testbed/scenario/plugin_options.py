@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import reduce
 from operator import or_
-from typing import Any, Literal, Protocol, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, create_model, model_validator
 
 
 class Part(BaseModel):
@@ -39,9 +39,29 @@ def parts_of(plugins: Iterable[Declared], tag: str, base: type[P]) -> Mapping[st
     return {plugin.name: part_of(plugin.options, base, **{tag: plugin.name}) for plugin in plugins}
 
 
-def union_of(parts: Mapping[str, type[Part]]) -> Any:
-    """Return the type of whichever part is chosen."""
-    return reduce(or_, parts.values())
+def choice_of(parts: Mapping[str, type[Part]], tag: str, default: str | None = None, *, lenient: bool = False) -> Any:
+    """Return the type of whichever part is chosen: by its name under the key `tag`, or by its name alone.
+
+    A mapping without `tag` chooses `default`. A key that is null has its default. `lenient` passes over the keys that
+    only other parts have, so that one may change `tag` and leave the other keys as they are.
+    """
+    known = {key for part in parts.values() for key in part.model_fields}
+
+    def chosen(raw: Any) -> Any:
+        if isinstance(raw, str):
+            return {tag: raw}
+        if not isinstance(raw, dict):
+            return raw
+        given = {key: value for key, value in raw.items() if value is not None}
+        name = given.setdefault(tag, default)
+        if name is None:
+            del given[tag]
+        if lenient and isinstance(name, str) and name in parts:
+            foreign = known - parts[name].model_fields.keys()
+            given = {key: value for key, value in given.items() if key not in foreign}
+        return given
+
+    return Annotated[reduce(or_, parts.values()), Discriminator(tag), BeforeValidator(chosen)]
 
 
 def options_of(part: Part, options: type[Any]) -> Any:

@@ -4,22 +4,25 @@ Units are in the names (`rate_bps`, `delay_ms`). docs/scenarios.md describes eve
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from channel.capacity import CAPACITY_MODELS
 from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
-from common.options import Bytes, NotNegative, Positive, Probability, Span
+from common.options import Bytes, NotNegative, Positive, Probability
 from common.sides import SIDES, Host, Side
+from flowgraphs.phys import PHYS, PhyOptions
 from hosts.kernel_profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import WORKLOADS, Workload, check_ports, sender_of
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
+from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
-from testbed.scenario.plugin_options import Part, options_of, part_of, parts_of, union_of, with_parts
+from testbed.scenario.plugin_options import Part, choice_of, options_of, part_of, parts_of, with_parts
 
 Tier = Literal["model", "emulated", "vusrp", "usrp"]
 #: the TCP of tier `model` where a scenario names none: the nearest to what kernels do by default that has a name here
@@ -77,12 +80,30 @@ else:
     SchemeParts = with_parts("SchemeParts", SCHEME_PARTS)
 
 
+class QueuePart(Part):
+    """A station's IP queue and its options."""
+
+    kind: str
+
+
+#: by the queue's name
+QUEUE_PARTS: Mapping[str, type[QueuePart]] = parts_of(QUEUES.values(), "kind", QueuePart)
+
+if TYPE_CHECKING:
+    Queue = QueuePart
+else:
+    Queue = choice_of(QUEUE_PARTS, "kind", "drop-tail")
+
+_DROP_TAIL = QUEUE_PARTS["drop-tail"](kind="drop-tail")
+
+
 class LinkOptions(SchemeParts):
     """What the two stations run between their IP interfaces."""
 
     scheme: str = "slacp"
     #: per station; with a scheme that has flow control
     ip_queue_bytes: Bytes = 64_000
+    queue: Queue = _DROP_TAIL
     fast: FastOptions = FastOptions()
     #: who marks ACKs of segments lost by corruption (docs/filters.md): each end, for what it has sent itself; the base
     #: station alone, for both directions
@@ -117,7 +138,7 @@ ERROR_PARTS: Mapping[str, type[ErrorsPart]] = parts_of(ERROR_MODELS.values(), "m
 if TYPE_CHECKING:
     Errors = ErrorsPart
 else:
-    Errors = Annotated[union_of(ERROR_PARTS), Field(discriminator="model")]
+    Errors = choice_of(ERROR_PARTS, "model")
 
 
 def error_part(model: str, **options: Any) -> ErrorsPart:
@@ -125,17 +146,22 @@ def error_part(model: str, **options: Any) -> ErrorsPart:
     return ERROR_PARTS[model](model=model, **options)
 
 
-class Assignment(Part):
-    """How the transmitter gets capacity; docs/channel.md explains the DAMA parameters."""
+class AssignmentPart(Part):
+    """How the transmitter gets capacity: a capacity model and its options; docs/channel.md explains them."""
 
-    kind: Literal["cra", "rbdc", "vbdc"] = "cra"
-    superframe_ms: Positive | None = None
-    signalling_ms: Positive | None = None
-    #: RBDC
-    timeout_ms: Positive | None = None
-    drain_ms: Positive | None = None
-    #: VBDC: shortest and longest wait for other terminals' traffic
-    wait_ms: Span | None = None
+    kind: str
+
+
+#: by the model's name
+ASSIGNMENT_PARTS: Mapping[str, type[AssignmentPart]] = parts_of(CAPACITY_MODELS.values(), "kind", AssignmentPart)
+
+if TYPE_CHECKING:
+    Assignment = AssignmentPart
+else:
+    # lenient: the cells of a paper differ in `kind` alone
+    Assignment = choice_of(ASSIGNMENT_PARTS, "kind", "cra", lenient=True)
+
+_CONSTANT_RATE = ASSIGNMENT_PARTS["cra"](kind="cra")
 
 
 class ExcessDelayOptions(Part):
@@ -182,7 +208,7 @@ class Direction(Part):
     #: without flow control, where this is the only queue; default: the IP queue and the MAC buffer together
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
-    assignment: Assignment = Assignment()
+    assignment: Assignment = _CONSTANT_RATE
     errors: Errors = error_part("none")
     excess_delay: ExcessDelayOptions | None = None
     #: virtual radios: mean SNR per sample over the whole sampled band, at the receiver
@@ -199,7 +225,7 @@ class Channel(Part):
     mac_buffer_bytes: Bytes | None = None
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
-    assignment: Assignment = Assignment()
+    assignment: Assignment = _CONSTANT_RATE
     #: short for errors: {model: bernoulli, per: ...}; goes before a `per` given there, and before model none
     per: Probability | None = None
     errors: Errors = error_part("none")
@@ -214,7 +240,7 @@ class Channel(Part):
     @model_validator(mode="before")
     @classmethod
     def _expand(cls, raw: Any) -> Any:
-        """Let `errors: high` stand for `errors: {model: high}`, `assignment: vbdc` and `fading: eva` likewise."""
+        """Let `fading: eva` stand for `fading: {profile: eva}`."""
         return _expand_names(raw) if isinstance(raw, dict) else raw
 
     @model_validator(mode="after")
@@ -250,9 +276,8 @@ class Channel(Part):
 
 def _expand_names(raw: dict[str, Any]) -> dict[str, Any]:
     raw = {key: value for key, value in raw.items() if value is not None}
-    for key, inner in (("errors", "model"), ("assignment", "kind"), ("fading", "profile")):
-        if isinstance(raw.get(key), str):
-            raw[key] = {inner: raw[key]}
+    if isinstance(raw.get("fading"), str):
+        raw["fading"] = {"profile": raw["fading"]}
     return raw
 
 
@@ -267,14 +292,9 @@ class Wired(Part):
 
 
 class RadioOptions(Part):
-    """The two stations' radios, on the tiers that have any."""
+    """The two stations' radios, on the tiers that have any: a PHY and its options, and what all PHYs need."""
 
-    phy: Literal["ofdm", "wifi"] = "ofdm"
-    #: PHY ofdm
-    modulation: Literal["bpsk", "qpsk", "qam16", "qam64"] = "qpsk"
-    fec: str = "none"
-    #: PHY wifi: modulation and code rate, as in qpsk-1/2
-    encoding: str = "qpsk-1/2"
+    phy: str
     #: complex samples per second, of both radios
     rate_sps: Annotated[float, Field(ge=100_000, le=MAX_RATE_SPS)] = 2_500_000
     #: carrier per direction (FDD)
@@ -295,15 +315,32 @@ class RadioOptions(Part):
             raise ValueError(f"devices are both {self.devices[0]!r}: name one by serial or addr for each station")
         return self
 
-    def phy_options(self, hearing: Side) -> dict[str, str | float]:
-        """The options of the PHY that is chosen, at the station that hears what is sent on a side."""
-        if self.phy == "wifi":
-            return {"encoding": self.encoding, "carrier_hz": self.carrier_hz(hearing)}
-        return {"modulation": self.modulation, "fec": self.fec}
+    def phy_options(self, hearing: Side) -> dict[str, Any]:
+        """What `make_phy` takes at the station that hears what is sent on a side."""
+        return {**asdict(self._options()), "carrier_hz": self.carrier_hz(hearing)}
+
+    @property
+    def mode(self) -> str:
+        """The PHY's modulation and code in a few words."""
+        return self._options().mode()
+
+    def _options(self) -> PhyOptions:
+        options: PhyOptions = options_of(self, PHYS[self.phy].options)
+        return options
 
     def carrier_hz(self, side: Side) -> float:
         """The carrier of one direction."""
         return self.up_hz if side == "up" else self.down_hz
+
+
+#: by the PHY's name
+RADIO_PARTS: Mapping[str, type[RadioOptions]] = parts_of(PHYS.values(), "phy", RadioOptions)
+
+if TYPE_CHECKING:
+    Radio = RadioOptions
+else:
+    # lenient: one may change `phy` alone
+    Radio = choice_of(RADIO_PARTS, "phy", "ofdm", lenient=True)
 
 
 # -- the hosts -----------------------------------------------------------------------------------------------
@@ -330,7 +367,7 @@ WORKLOAD_PARTS: Mapping[str, type[WorkloadPart]] = parts_of(WORKLOADS.values(), 
 if TYPE_CHECKING:
     WorkloadOptions = WorkloadPart
 else:
-    WorkloadOptions = Annotated[union_of(WORKLOAD_PARTS), Field(discriminator="kind")]
+    WorkloadOptions = choice_of(WORKLOAD_PARTS, "kind")
 
 
 class Timing(Part):
@@ -360,7 +397,7 @@ class Scenario(Part):
     link: LinkOptions = LinkOptions()
     channel: Channel
     wired: Wired = Wired()
-    radio: RadioOptions = RadioOptions()
+    radio: Radio = RADIO_PARTS["ofdm"](phy="ofdm")
     workloads: Annotated[tuple[WorkloadOptions, ...], Field(min_length=1)]
     timing: Timing = Timing()
     #: write every frame's fate to a channel trace, for replay

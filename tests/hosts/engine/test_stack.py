@@ -6,7 +6,7 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from channel.errors import ERASED, INTACT, Verdict
+from channel.errors import ERASED, INTACT, ErrorModel, Verdict
 from hosts.engine.context import Result
 from hosts.engine.datagrams import UdpReceiver, UdpSender
 from hosts.engine.own_tcp import OwnSender
@@ -32,7 +32,7 @@ PLAIN = TcpConfig(
 PORT = 80
 
 
-class Losing:
+class Losing(ErrorModel):
     """Loses the packets with these numbers."""
 
     def __init__(self, lost: Sequence[int]) -> None:

@@ -11,7 +11,7 @@ from itertools import count
 from random import Random
 from typing import Protocol
 
-from channel.capacity import ConstantRate
+from channel.capacity.cra import ConstantRate
 from channel.delay import ExcessDelay
 from channel.errors.none import NoErrors
 from channel.framing import raw

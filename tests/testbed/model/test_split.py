@@ -35,7 +35,7 @@ LIMIT = 20_000
 DELAY_NS = 10 * MS
 
 
-class Gap:
+class Gap(ErrorModel):
     """A link that loses everything from one time to another."""
 
     def __init__(self, start: int, end: int) -> None:

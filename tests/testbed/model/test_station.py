@@ -16,7 +16,7 @@ from channel.hop import Hop
 from common.sides import SIDES, Side, other
 from hosts.engine.packets import UDP, Datagram
 from linklayer.classify import Classifier
-from linklayer.queues import DropTail
+from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
 from tcpip.segment import Flow

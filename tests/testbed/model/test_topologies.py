@@ -10,7 +10,9 @@ from channel.errors.bernoulli import Bernoulli
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from linklayer.queues import DropTail, Queue, Red
+from linklayer.queues import Queue
+from linklayer.queues.drop_tail import DropTail
+from linklayer.queues.red import Red
 from testbed.model.clock import VirtualClock
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.scenario.channel_models import make_rng

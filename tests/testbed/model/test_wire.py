@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from channel.errors import ERASED, INTACT, Fate, Verdict
+from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
 from hosts.engine.packets import Datagram
-from linklayer.queues import CoDel, DropTail
+from linklayer.queues.codel import CoDel
+from linklayer.queues.drop_tail import DropTail
 from tcpip.segment import Flow
 from testbed.model.clock import VirtualClock
 from testbed.model.wire import Router, Wire
@@ -20,7 +21,7 @@ def packet(nbytes: int, sequence: int = 0, flow: Flow = FLOW) -> Datagram:
     return Datagram(flow, nbytes, sequence, 0)
 
 
-class Script:
+class Script(ErrorModel):
     """An error model that says what it is told, and keeps what it was asked."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:

@@ -288,7 +288,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "a superframe of a fraction of a bit": (
         with_channel(assignment={"kind": "vbdc", "superframe_ms": 300}),
-        "channel.up",
+        "channel.assignment: superframe_ms is 300",
         "a slot of 424 bits in each superframe must make a whole number of bit/s",
     ),
     "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "ceiling_bps is 1000"),

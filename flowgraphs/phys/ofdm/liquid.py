@@ -6,7 +6,7 @@ Rules kept: the library is loaded once, when it is first needed. Schemes are loo
 numbers are not part of its interface. Objects are made and ended by `make`: FFTW's planner, which they call, is not
 thread-safe. A call lets other Python threads run.
 
-Left out: any logic; that is `ofdm.py`'s.
+Left out: any logic; that is `modem.py`'s.
 """
 
 from collections.abc import Callable

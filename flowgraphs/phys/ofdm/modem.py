@@ -1,13 +1,13 @@
 """PHY `ofdm`: link frames in liquid-dsp's OFDM flexible frames.
 
-Read first: docs/ofdm.md, and `ofdm_format.py` for the frame.
+Read first: docs/ofdm.md, and `format.py` for the frame.
 
 Our part of the header is six octets: the frame's sequence number and a network's id. liquid's part holds the payload's
 length, modulation and code, so that a receiver hears all modes whatever its own is.
 
-Rules kept: what a demodulator gives does not depend on how the samples were cut into calls of `feed`. Frames of another
-network, and those of other programs (their header is of liquid's default length, ours is not), are passed over. Equal
-frames make equal samples: the symbols that fill up a frame, which liquid draws from C's rand(), are seeded each time.
+Rules kept: those of `flowgraphs/plain_phy.py`. Frames of another network, and those of other programs (their header is
+of liquid's default length, ours is not), are passed over. Equal frames make equal samples: the symbols that fill up a
+frame, which liquid draws from C's rand(), are seeded each time.
 
 Left out: convolutional and Reed-Solomon codes, which need libfec and are not in Debian's liquid; soft decisions, since
 liquid 1.5's soft decoder of Hamming (7,4) ends the process at some lengths.
@@ -15,20 +15,18 @@ liquid 1.5's soft decoder of Hamming (7,4) ends the process at some lengths.
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import pmt
-from gnuradio import gr
 from numpy.typing import NDArray
 
-from flowgraphs.liquid import LOCK, ffi, liquid, make
-from flowgraphs.ofdm_equalizer import Equalizer
-from flowgraphs.ofdm_format import (
-    FEC,
+from flowgraphs.phy import Constellation, PhyError, Received, Samples
+from flowgraphs.phys.ofdm import FEC, OfdmOptions, mode
+from flowgraphs.phys.ofdm.equalizer import Equalizer
+from flowgraphs.phys.ofdm.format import (
     HEADER,
     MAX_FRAME_BYTES,
     MODULATIONS,
@@ -39,7 +37,8 @@ from flowgraphs.ofdm_format import (
     fec_number,
     modulation_number,
 )
-from flowgraphs.phy import Constellation, PhyError, Received, Samples, frame_from_pdu, received_pdu
+from flowgraphs.phys.ofdm.liquid import LOCK, ffi, liquid, make
+from flowgraphs.plain_phy import PlainPhy
 
 #: symbols of a payload from which its EVM says more than that of the header
 _MANY_SYMBOLS = 256
@@ -50,41 +49,19 @@ _POLYNOMIAL = 5
 _SEQUENCES = 1 << 32
 #: samples a demodulator works on at a time
 _STEP = 1 << 14
-#: a receiver takes samples in lots of about this long
-_LOT_S = 0.5e-3
 
 
 @dataclass(frozen=True)
-class OfdmPhy:
-    """The PHY; `rms` is the amplitude of a burst, `network` tells apart networks on one frequency.
-
-    Raises PhyError for options that are none and when liquid-dsp is missing.
-    """
+class OfdmPhy(OfdmOptions, PlainPhy):
+    """The PHY; `make_phy` checks its options. Raises PhyError when liquid-dsp is missing."""
 
     rate_sps: float
-    modulation: str = "qpsk"
-    fec: str = "none"
-    subcarriers: int = 64
-    cyclic_prefix: int = 16
-    #: samples over which one symbol fades into the next
-    taper: int = 4
-    rms: float = 0.25
-    network: int = 0
 
     name = "ofdm"
     max_frame_bytes = MAX_FRAME_BYTES
 
     def __post_init__(self) -> None:
-        _check("modulation", self.modulation, MODULATIONS)
-        _check("fec", self.fec, FEC)
-        _check("subcarriers", self.subcarriers, range(16, 2049, 2))
-        _check("cyclic_prefix", self.cyclic_prefix, range(4, self.subcarriers // 2 + 1))
-        _check("taper", self.taper, range(self.cyclic_prefix))
-        _check("network", self.network, range(1 << 16))
-        if not (isinstance(self.rms, int | float) and 0 < self.rms <= 1):
-            raise PhyError(f"PHY ofdm: rms is {self.rms!r}: choose from above 0 to 1, full scale")
-        if not self.rate_sps > 0:
-            raise PhyError(f"PHY ofdm: rate_sps is {self.rate_sps}: it must be positive")
+        super().__post_init__()
         liquid()
 
     def frame_samples(self, nbytes: int) -> int:
@@ -115,23 +92,13 @@ class OfdmPhy:
         active, pilots = len(self.format.active), len(self.format.pilots)
         return 10 * math.log10(active / self.subcarriers * (1 + _POLYNOMIAL / active + 1 / (2 * pilots)))
 
-    def transmitter(self) -> "Transmitter":
-        """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
-        return Transmitter(self)
+    def modulator(self) -> "Modulator":
+        """Return a new modulator."""
+        return Modulator(self)
 
-    def receiver(self) -> "Receiver":
-        """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
-        return Receiver(self)
-
-    def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
-        """Return the frames in samples that are there already."""
-        demodulator = Demodulator(self)
-        for block in blocks:
-            yield from demodulator.feed(block)
-
-    def describe(self) -> str:
-        """Return the PHY and its mode."""
-        return f"ofdm {_mode(self.modulation, self.fec)}"
+    def demodulator(self) -> "Demodulator":
+        """Return a new demodulator."""
+        return Demodulator(self)
 
 
 class Modulator:
@@ -243,7 +210,7 @@ class Demodulator:
             evm_db=heard.evm_db,
             cfo_hz=heard.cfo / (2 * math.pi) * phy.rate_sps,
             rssi_db=10 * math.log10(max(power, 1e-20)),
-            mode=_mode(heard.modulation, self._codes.get(heard.fec, f"code {heard.fec}")),
+            mode=mode(heard.modulation, self._codes.get(heard.fec, f"code {heard.fec}")),
         )
         if heard.crc_ok:
             return received
@@ -263,58 +230,6 @@ class Demodulator:
         energy = np.convolve(samples.real**2 + samples.imag**2, np.ones(len(training), np.float32), "valid")
         match = np.abs(np.correlate(samples, training, "valid")) ** 2
         return first + int(np.argmax(match / np.maximum(energy, 1e-20)))
-
-
-class Transmitter(gr.sync_block):
-    """GNU Radio's side of a modulator: message port "frames" in, bursts with the tag "packet_len" out."""
-
-    def __init__(self, phy: OfdmPhy) -> None:
-        gr.sync_block.__init__(self, "ofdm tx", in_sig=None, out_sig=[np.complex64])
-        # a burst leaves whole, or the device runs dry while Python waits for its turn; the next one fits beside it
-        self.set_min_output_buffer(2 * phy.frame_samples(phy.max_frame_bytes))
-        self._modulator = Modulator(phy)
-        self._bursts: deque[Samples] = deque()
-        self._rest: Samples = np.empty(0, np.complex64)
-        self.message_port_register_in(pmt.intern("frames"))
-        self.set_msg_handler(pmt.intern("frames"), self._take)
-
-    def _take(self, pdu: Any) -> None:
-        self._bursts.append(self._modulator.modulate(frame_from_pdu(pdu)))
-
-    def work(self, input_items: object, output_items: list[Samples]) -> int:
-        if not len(self._rest):
-            if not self._bursts:
-                # the next message wakes this block; waiting here would keep its own handler from running
-                return 0
-            self._rest = self._bursts.popleft()
-            length = pmt.from_long(len(self._rest))
-            self.add_item_tag(0, self.nitems_written(0), pmt.intern("packet_len"), length)
-        out = output_items[0]
-        n = min(len(out), len(self._rest))
-        out[:n] = self._rest[:n]
-        self._rest = self._rest[n:]
-        return n
-
-
-class Receiver(gr.sync_block):
-    """GNU Radio's side of a demodulator: samples in, message port "frames" out."""
-
-    def __init__(self, phy: OfdmPhy) -> None:
-        gr.sync_block.__init__(self, "ofdm rx", in_sig=[np.complex64], out_sig=None)
-        self._demodulator = Demodulator(phy)
-        self._port = pmt.intern("frames")
-        self.message_port_register_out(self._port)
-        self.set_output_multiple(min(max(1 << round(math.log2(phy.rate_sps * _LOT_S)), 256), 4096))
-
-    def work(self, input_items: list[Samples], output_items: object) -> int:
-        for received in self._demodulator.feed(input_items[0]):
-            self.message_port_pub(self._port, received_pdu(received))
-        return len(input_items[0])
-
-    @property
-    def constellation(self) -> Constellation | None:
-        """The symbols of the newest frame."""
-        return self._demodulator.constellation
 
 
 class _Heard(NamedTuple):
@@ -388,14 +303,3 @@ class _History:
         first = self._ring[at : at + stop - start]
         rest = stop - start - len(first)
         return [first, self._ring[:rest]] if rest else [first]
-
-
-def _mode(modulation: str, fec: str) -> str:
-    return modulation if fec == "none" else f"{modulation} {fec}"
-
-
-def _check(what: str, value: Any, known: Iterable[Any]) -> None:
-    if not isinstance(value, str | int) or value not in known:
-        choice = f"{known[0]} to {known[-1]}" if isinstance(known, range) else ", ".join(known)
-        step = " in steps of 2" if isinstance(known, range) and known.step == 2 else ""
-        raise PhyError(f"PHY ofdm: {what} is {value!r}: choose from {choice}{step}")

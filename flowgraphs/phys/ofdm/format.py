@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flowgraphs.liquid import ffi, liquid
+from flowgraphs.phys import ofdm
+from flowgraphs.phys.ofdm.liquid import ffi, liquid
 
 #: longest frame: an IP packet of 9000 octets and any link header
 MAX_FRAME_BYTES = 10_000
@@ -26,19 +27,6 @@ MAX_FRAME_BYTES = 10_000
 HEADER = struct.Struct(">IH")
 #: S0 twice, S1 once
 TRAINING_SYMBOLS = 3
-#: our names of liquid's codes, with liquid's
-FEC = {
-    "none": "none",
-    "rep3": "rep3",
-    "rep5": "rep5",
-    "hamming74": "h74",
-    "hamming84": "h84",
-    "hamming128": "h128",
-    "golay2412": "g2412",
-    "secded2216": "secded2216",
-    "secded3932": "secded3932",
-    "secded7264": "secded7264",
-}
 
 #: liquid's part of the header: version, payload length, modulation, codes
 _LIQUID_HEADER_BYTES = 6
@@ -68,12 +56,8 @@ class Modulation(NamedTuple):
         return points
 
 
-MODULATIONS = {
-    "bpsk": Modulation(1, 2, 1),
-    "qpsk": Modulation(2, 2, 2),
-    "qam16": Modulation(4, 4, 2),
-    "qam64": Modulation(6, 8, 2),
-}
+_CONSTELLATIONS = (Modulation(1, 2, 1), Modulation(2, 2, 2), Modulation(4, 4, 2), Modulation(6, 8, 2))
+MODULATIONS = dict(zip(ofdm.MODULATIONS, _CONSTELLATIONS, strict=True))
 
 
 @dataclass(frozen=True)
@@ -132,7 +116,7 @@ def modulation_number(name: str) -> int:
 
 def fec_number(name: str) -> int:
     """Return liquid's number of a code."""
-    number: int = liquid().liquid_getopt_str2fec(FEC[name].encode())
+    number: int = liquid().liquid_getopt_str2fec(ofdm.FEC[name].encode())
     return number
 
 

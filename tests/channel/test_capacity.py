@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel.capacity import Capacity, ConstantRate
-from channel.dama import Rbdc, Superframe, Vbdc
+from channel.capacity import Capacity
+from channel.capacity.rbdc import Rbdc
+from channel.capacity.superframes import Superframe
+from channel.capacity.vbdc import Vbdc
 from channel.errors.none import NoErrors
 from channel.framing import aal5
 from channel.hop import Hop
@@ -112,14 +114,6 @@ def test_defaults_make_the_papers_rate_exactly() -> None:
     assert Superframe().rate_bps(Superframe().slots_within(CEILING)) == CEILING
 
 
-def test_cra_has_no_deadlines() -> None:
-    capacity = ConstantRate(CEILING)
-    capacity.handle_backlog(1_000_000, 0)
-    capacity.handle_deadline(SECOND)
-    assert capacity.next_deadline() is None
-    assert capacity.rate_bps() == CEILING
-
-
 def test_a_lone_packet_takes_one_vbdc_cycle() -> None:
     """Round trips of such packets, with 250 ms each way, are what the paper calls typical: 1.3 to 2 s."""
     for phase, sent_at in ((0, 795 * MS), (1, 1_060 * MS), (265 * MS, 1_060 * MS)):
@@ -219,20 +213,6 @@ def test_rbdc_updates_replace_earlier_requests() -> None:
         capacity.handle_deadline(n * 265 * MS)
         rates.append(capacity.rate_bps())
     assert rates == [3 * 1_600, CEILING]
-
-
-@pytest.mark.parametrize("make", [lambda: Rbdc(CEILING), lambda: Vbdc(CEILING, random.Random(0))])
-def test_early_and_repeated_deadlines_do_nothing(make: Callable[[], Rbdc | Vbdc]) -> None:
-    capacity = make()
-    capacity.handle_deadline(10 * SECOND)
-    assert capacity.next_deadline() is None
-    capacity.handle_backlog(10_000, 1)
-    assert capacity.next_deadline() == 265 * MS
-    capacity.handle_deadline(265 * MS - 1)
-    assert capacity.next_deadline() == 265 * MS
-    for _ in range(2):
-        capacity.handle_deadline(265 * MS)
-        assert capacity.next_deadline() == 530 * MS
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ import ctypes
 import math
 import struct
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -27,9 +27,9 @@ import numpy as np
 import pmt
 from gnuradio import blocks, digital, fft, gr
 
-from flowgraphs.offline import decode
-from flowgraphs.phy import PhyError, Received, Samples, frame_from_pdu, received_pdu
-from flowgraphs.wifi_sync import (
+from flowgraphs.phy import Phy, PhyError, Received, Samples, frame_from_pdu, received_pdu
+from flowgraphs.phys.wifi import ENCODINGS, WifiOptions
+from flowgraphs.phys.wifi.sync import (
     CARRIERS,
     GUARD,
     LONG_TRAINING,
@@ -41,20 +41,7 @@ from flowgraphs.wifi_sync import (
     Synchronizer,
 )
 
-#: data bits per OFDM symbol (IEEE 802.11-2016, table 17-4), in the order of gr-ieee802-11's numbers
-ENCODINGS: Final = {
-    "bpsk-1/2": 24,
-    "bpsk-3/4": 36,
-    "qpsk-1/2": 48,
-    "qpsk-3/4": 72,
-    "qam16-1/2": 96,
-    "qam16-3/4": 144,
-    "qam64-2/3": 192,
-    "qam64-3/4": 216,
-}
 _DATA_BITS = tuple(ENCODINGS.values())
-#: gr-ieee802-11's ways to follow the channel through a frame
-EQUALIZERS: Final = ("ls", "lms", "comb", "sta")
 
 #: frame control, duration, receiver, transmitter, BSSID, sequence control (9.2.4.1)
 _HEADER = struct.Struct("<HH6s6s6sH")
@@ -91,37 +78,20 @@ _PREAMBLES = 64
 
 
 @dataclass(frozen=True)
-class WifiPhy:
-    """The PHY; `rms` is the amplitude of a burst, `network` tells apart networks on one frequency.
+class WifiPhy(WifiOptions, Phy):
+    """The PHY; `make_phy` checks its options. Raises PhyError when gr-ieee802-11 is missing.
 
     `carrier_hz` lets a receiver follow the sender's sample clock, which is off by as many parts per million as its
-    carrier. `equalizer` is the receiver's: "sta" follows a channel that changes during a frame, "ls" keeps to what the
-    preamble told, which is better for 64-QAM over many paths (docs/wifi.md). Raises PhyError for options that are none
-    and when gr-ieee802-11 is missing.
+    carrier.
     """
 
     rate_sps: float
-    encoding: str = "qpsk-1/2"
-    #: 12 dB below full scale leave room for OFDM's peaks
-    rms: float = 0.25
-    network: int = 0
     carrier_hz: float = 2.4e9
-    equalizer: str = "sta"
 
     name = "wifi"
     max_frame_bytes = MAX_FRAME_BYTES
 
     def __post_init__(self) -> None:
-        for option, known in (("encoding", tuple(ENCODINGS)), ("equalizer", EQUALIZERS)):
-            if getattr(self, option) not in known:
-                raise PhyError(f"PHY wifi: {option} is {getattr(self, option)!r}: choose from {', '.join(known)}")
-        if self.network not in range(1 << 16):
-            raise PhyError(f"PHY wifi: network is {self.network!r}: choose from 0 to 65535")
-        if not 0 < self.rms <= 1:
-            raise PhyError(f"PHY wifi: rms is {self.rms}: choose from above 0 to 1, full scale")
-        for option in ("rate_sps", "carrier_hz"):
-            if not getattr(self, option) > 0:
-                raise PhyError(f"PHY wifi: {option} is {getattr(self, option)}: it must be positive")
         _ieee802_11()
 
     def frame_samples(self, nbytes: int) -> int:
@@ -144,14 +114,6 @@ class WifiPhy:
     def receiver(self) -> "Receiver":
         """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
         return Receiver(self)
-
-    def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
-        """Return the frames in samples that are there already."""
-        return decode(self.receiver(), blocks)
-
-    def describe(self) -> str:
-        """Return the PHY and its mode."""
-        return f"wifi {self.encoding}"
 
 
 # -- without GNU Radio -----------------------------------------------------------------------------------------

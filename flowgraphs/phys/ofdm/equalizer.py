@@ -1,6 +1,6 @@
 """A second look at damaged frames of PHY `ofdm`, with an equaliser for paths of any delay within the cyclic prefix.
 
-Read first: `ofdm_format.py`; J.-J. van de Beek et al., "On channel estimation in OFDM systems", VTC 1995 (the channel
+Read first: `format.py`; J.-J. van de Beek et al., "On channel estimation in OFDM systems", VTC 1995 (the channel
 as so many taps); docs/ofdm.md, "Several paths".
 
 liquid's equaliser is a polynomial of order 4 over frequency: little noise, but of a channel longer than a sample it
@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flowgraphs.liquid import ffi, liquid
-from flowgraphs.ofdm_format import (
+from flowgraphs.phy import Samples
+from flowgraphs.phys.ofdm.format import (
     MODULATIONS,
     Modulation,
     OfdmFormat,
@@ -31,7 +31,7 @@ from flowgraphs.ofdm_format import (
     fec_number,
     modulation_number,
 )
-from flowgraphs.phy import Samples
+from flowgraphs.phys.ofdm.liquid import ffi, liquid
 
 #: the pilot sequence: an m-sequence of 8 bits
 _PILOT_BITS = 8
