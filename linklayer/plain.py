@@ -10,7 +10,7 @@ from collections.abc import Sized
 from dataclasses import dataclass
 from typing import cast
 
-from linklayer.link import Description, FrameError, LinkCounters
+from linklayer.link import Description, FrameError, Link, LinkCounters
 
 TRAILER_BYTES = 4
 
@@ -27,11 +27,10 @@ class PlainFrame:
         return len(self.payload) + TRAILER_BYTES
 
 
-class Plain:
+class Plain(Link):
     """One end of a link that does nothing about losses."""
 
     flow_control = False
-    established = True
 
     def __init__(self) -> None:
         self._counters = LinkCounters()
@@ -66,20 +65,6 @@ class Plain:
     def poll_packet(self) -> tuple[Sized, int] | None:
         """Return the next packet for the IP layer, or None."""
         return (self._delivered.popleft(), 0) if self._delivered else None
-
-    def poll_given_up(self) -> Sized | None:
-        """Return None: nobody tells this link what was lost."""
-        return None
-
-    def next_deadline(self) -> int | None:
-        """Return None: there are no timers."""
-        return None
-
-    def handle_deadline(self, now: int) -> None:
-        """Do nothing."""
-
-    def end(self, now: int) -> None:
-        """Do nothing: nothing is held."""
 
     def counters(self) -> LinkCounters:
         """Return what has happened so far."""

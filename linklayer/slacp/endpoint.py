@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Sized
 from random import Random
 
-from linklayer.link import LinkCounters
+from linklayer.link import Link, LinkCounters
 from linklayer.slacp.config import MAX_WINDOW, SlacpConfig
 from linklayer.slacp.fec import ErasureCode
 from linklayer.slacp.frames import NUMBER_MASK, Ack, Damaged, Data, Fec, Frame, Hello, unwrap
@@ -31,7 +31,7 @@ from linklayer.slacp.stats import ReceiverStats, SenderStats
 BELIEVED_JUMP = 64
 
 
-class Slacp:
+class Slacp(Link):
     """A SLACP endpoint.
 
     Order of calls: `handle_frame` per frame from the radio; `handle_packet` while `wants_packet(channel)` and the IP

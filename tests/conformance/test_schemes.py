@@ -14,7 +14,7 @@ from linklayer.link import FrameError, Link, LinkContext
 from linklayer.schemes import SCHEMES
 from tcpip.access import Octets
 from testbed.scenario.file import ScenarioError, apply_setting
-from testbed.scenario.schema import SCHEME_PARTS, Scenario
+from testbed.scenario.schema import Scenario
 from tests.testbed.model_runs import model, simulate
 from tests.testbed.samples import scenario
 
@@ -97,9 +97,3 @@ def test_a_document_has_it_and_its_options(name: str) -> None:
     document = (DOCS / "scenarios.md").read_text()
     for word in (name, *(field.name for field in fields(SCHEMES[name].options))):
         assert f"`{word}`" in document
-
-
-def test_schemes_that_share_a_key_share_its_options() -> None:
-    assert {scheme.options_key for scheme in SCHEMES.values()} - {""} == set(SCHEME_PARTS)
-    for key in SCHEME_PARTS:
-        assert len({scheme.options for scheme in SCHEMES.values() if scheme.options_key == key}) == 1
