@@ -4,7 +4,7 @@ import pytest
 
 from linklayer.slacp import FAST, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
-from tests.linklayer.pair import MS, A, B, Drop, Pair
+from tests.harness.slacp_pair import MS, A, B, Drop, Pair
 
 
 def packets(n: int, size: int = 40) -> list[bytes]:

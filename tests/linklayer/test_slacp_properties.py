@@ -10,7 +10,7 @@ from linklayer.link import FrameError
 from linklayer.slacp import FAST, RELIABLE, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Data, Frame
 from linklayer.slacp.wire import emit, parse
-from tests.linklayer.pair import MS, A, B, Pair
+from tests.harness.slacp_pair import MS, A, B, Pair
 
 ENDS = st.sampled_from([A, B])
 #: numbers begin just below the wrap

@@ -9,7 +9,7 @@ import pytest
 from linklayer.slacp import RELIABLE, Counting, Slacp, SlacpConfig
 from linklayer.slacp.frames import Damaged, Data, Fec, Frame
 from linklayer.slacp.sender import ArqSender
-from tests.linklayer.pair import MS, A, B, Pair
+from tests.harness.slacp_pair import MS, A, B, Pair
 
 
 def packets(n: int) -> list[bytes]:

@@ -8,7 +8,7 @@ import pytest
 
 from linklayer.slacp import SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
-from tests.linklayer.pair import MS, A, B, Pair
+from tests.harness.slacp_pair import MS, A, B, Pair
 
 pytestmark = pytest.mark.slow
 
