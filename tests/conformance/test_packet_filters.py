@@ -20,13 +20,14 @@ from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import ACK, Flow, Segment
 from tcpip.wire import emit
+from testbed.model.run import simulate
 from testbed.scenario.file import ScenarioError, apply_setting
 from testbed.scenario.schema import LINK_PARTS, Scenario
 from tests.harness.assault import TARGETS, Network, Report, Target, Victim, assault, make_ends
 from tests.harness.attacker import no_segment
 from tests.harness.base_station import ACCESSES, BaseStation, by_access, make_filter
 from tests.harness.checked import footprint
-from tests.testbed.model_runs import model, simulate
+from tests.testbed.model_runs import model
 from tests.testbed.samples import scenario
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -213,10 +214,9 @@ def test_a_filter_that_is_unknown_or_there_twice_is_refused() -> None:
 
 
 def test_plugins_that_share_a_key_share_its_options() -> None:
-    plugins = (*SCHEMES.values(), *FILTERS.values())
-    assert {plugin.options_key for plugin in plugins} - {""} == set(LINK_PARTS)
-    for key in LINK_PARTS:
-        assert len({plugin.options for plugin in plugins if plugin.options_key == key}) == 1
+    by_key = {(scheme.options_key, scheme.options) for scheme in SCHEMES.values()}
+    by_key |= {(plugin.options_key, plugin.options) for plugin in FILTERS.values()}
+    assert sorted(key for key, _ in by_key if key) == sorted(LINK_PARTS)
 
 
 @by_name
