@@ -1,4 +1,4 @@
-"""What every link scheme offers to the station that drives it.
+"""The interface of every link scheme to the station that drives it.
 
 Order of calls, all sans-IO: `handle_frame` per frame that arrived; `handle_packet` while `wants_packet`; `poll_frame`
 until None while the radio has room; `poll_packet` and `poll_given_up` until None; `handle_deadline` at
@@ -24,13 +24,13 @@ class FrameError(ValueError):
 
 @dataclass(slots=True)
 class LinkCounters:
-    """What one endpoint has done so far: the sending side of one direction, the receiving side of the other."""
+    """Counters of one endpoint: the sending side of one direction, the receiving side of the other."""
 
     #: packets of the IP layer sent for the first time
     packets: int = 0
     retransmissions: int = 0
     fec_frames: int = 0
-    #: packet bytes the peer acknowledged; without ARQ, packet bytes sent
+    #: packet octets that the peer acknowledged; without ARQ, packet octets sent
     useful_bytes: int = 0
     #: packets given up or lost with their session
     residual_losses: int = 0
@@ -46,12 +46,12 @@ class LinkCounters:
     suppressed_dupacks: int = 0
 
     def __add__(self, other: "LinkCounters") -> "LinkCounters":
-        """Return what two endpoints have done together."""
+        """Return the counters of two endpoints together."""
         return LinkCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
 class Link(ABC):
-    """One end of a link. This class has no timers and reports no losses; a scheme's endpoint overrides what it has."""
+    """One end of a link. This class has no timers and reports no losses; a scheme's endpoint overrides that."""
 
     #: whether packets wait in the IP queue until the link wants them; without it they go straight to the radio
     flow_control: bool = True
@@ -97,12 +97,12 @@ class Link(ABC):
 
     @abstractmethod
     def counters(self) -> LinkCounters:
-        """Return what has happened so far."""
+        """Return the counters so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A frame in words, for people who look at a capture."""
+    """A frame in words, for the readers of a capture."""
 
     words: str
     #: whether its checks hold
@@ -111,7 +111,7 @@ class Description:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkContext:
-    """What a scheme or a packet filter may need to make one end of a link."""
+    """The context in which a scheme or a packet filter makes one end of a link."""
 
     end: End
     #: how packets are looked into; `sized`: they have a size and no octets, as in virtual time
@@ -137,14 +137,14 @@ class Scheme:
     repairs: bool
     #: makes the endpoint of one end of its options
     make: Callable[[Any, LinkContext], Link]
-    #: (frame, offsets of its wrong bits) -> what `parse` would make of its octets; None: FrameError
+    #: (frame, offsets of its wrong bits) -> the result of `parse` for its octets; None: FrameError
     damage: Callable[[Any, tuple[int, ...]], Any | None]
     emit: Callable[[Any], bytes]
     #: raises FrameError
     parse: Callable[[bytes], Any]
     #: takes any octets
     describe: Callable[[bytes], Description]
-    #: what captures call its frames: the number of a LINKTYPE_USER (wireshark/)
+    #: its frames in captures: the number of a LINKTYPE_USER (wireshark/)
     link_type: int
     #: the key of a scenario's `link` under which its options are, and their dataclass; schemes may share both
     options_key: str = ""

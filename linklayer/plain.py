@@ -1,7 +1,7 @@
-"""Scheme `none`: packets cross bare. No ARQ, no FEC, no flow control: the baseline every other scheme is held against.
+"""Scheme `none`: packets cross bare. No ARQ, no FEC, no flow control: the baseline of all other schemes.
 
 A frame is the packet and a CRC-32, so that a damaged one is dropped, as any link's frame check does. Packets go
-straight to the radio, whose MAC buffer drops what it has no room for (SLACP paper, section 4).
+straight to the radio. Its MAC buffer drops packets that it has no room for (SLACP paper, section 4).
 """
 
 import zlib
@@ -67,12 +67,12 @@ class Plain(Link):
         return (self._delivered.popleft(), 0) if self._delivered else None
 
     def counters(self) -> LinkCounters:
-        """Return what has happened so far."""
+        """Return the counters so far."""
         return self._counters
 
 
 def emit(frame: PlainFrame) -> bytes:
-    """Return the octets of `frame`, whose payload must be octets."""
+    """Return the octets of `frame`. Its payload must be octets."""
     packet = cast(bytes, frame.payload)
     return packet + zlib.crc32(packet).to_bytes(TRAILER_BYTES, "big")
 
@@ -89,7 +89,7 @@ def parse(octets: bytes) -> PlainFrame:
 
 
 def describe(octets: bytes) -> Description:
-    """Say what a frame is."""
+    """Describe a frame."""
     try:
         frame = parse(octets)
     except FrameError as error:

@@ -1,4 +1,4 @@
-"""Packet filters: what a station does with TCP's packets between IP and the link. A file declares its `FILTER`.
+"""Packet filters stand between IP and the link and help TCP. A file declares its `FILTER`, or a tuple of them.
 
 | file | content |
 |---|---|

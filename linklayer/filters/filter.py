@@ -1,4 +1,4 @@
-"""What every packet filter offers to the link that it stands in front of, and how it declares itself.
+"""The interface of every packet filter to the link that it stands in front of, and its declaration.
 
 Order of calls, all sans-IO: `handle_to_link` per packet of the IP side that is to cross, `handle_from_link` per packet
 that has crossed, `handle_given_up` per packet that the link reports as lost; after each of them `poll_to_link` and
@@ -32,7 +32,7 @@ MAX_GUESSES: Final = 4096
 
 
 class Guess(NamedTuple):
-    """What a filter believes of a segment that seems to be missing; the medium knows the truth."""
+    """A filter's belief why a segment is missing; the medium knows the truth."""
 
     at: int
     #: the direction of the data
@@ -46,7 +46,7 @@ class Guess(NamedTuple):
 
 @dataclass(slots=True)
 class FilterCounters:
-    """What one filter has done so far."""
+    """Counters of one filter."""
 
     #: packets put on the link again, and their octets
     retransmissions: int = 0
@@ -57,7 +57,7 @@ class FilterCounters:
     eln_marks: int = 0
 
     def __add__(self, other: "FilterCounters") -> "FilterCounters":
-        """Return what two filters have done together."""
+        """Return the counters of two filters together."""
         return FilterCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 

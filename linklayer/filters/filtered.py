@@ -108,7 +108,7 @@ class Filtered(Link):
         self._rise(now)
 
     def counters(self) -> LinkCounters:
-        """Return what has happened so far; retransmissions of filters count as the link's."""
+        """Return the counters so far; retransmissions of filters count as the link's."""
         counters = self.link.counters()
         done = self.filter_counters()
         return replace(
@@ -121,7 +121,7 @@ class Filtered(Link):
         )
 
     def filter_counters(self) -> FilterCounters:
-        """Return what the filters have done so far."""
+        """Return the counters of all filters, of those that are gone, too."""
         return sum((each.counters for each in self.filters), self._done_before)
 
     def _rise(self, now: int) -> None:

@@ -73,7 +73,7 @@ class ReedSolomon(ErasureCode):
 
 @dataclass(frozen=True, slots=True)
 class CountedShard:
-    """Redundancy that has a size and remembers what it protects."""
+    """Redundancy that has a size and remembers the members it protects."""
 
     nbytes: int
     members: tuple[Member, ...]

@@ -1,4 +1,4 @@
-"""SLACP's numbers against theory, in virtual time (see docs/slacp.md, "What it should achieve")."""
+"""SLACP's numbers against theory, in virtual time (see docs/slacp.md, "Expected figures")."""
 
 from collections.abc import Callable
 from math import comb, sqrt
