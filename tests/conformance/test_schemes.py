@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from linklayer.link import FrameError, Link, LinkContext
@@ -60,6 +60,9 @@ def test_frames_are_what_their_octets_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCHEMES)
 @given(octets=st.binary(max_size=200))
+@example(b"")
+@example(bytes(24))
+@example(b"\xff" * 60)
 @settings(max_examples=100)
 def test_any_octets_are_a_frame_or_a_frame_error(name: str, octets: bytes) -> None:
     scheme = SCHEMES[name]
