@@ -27,7 +27,7 @@ MAX_OPTION_BYTES = 40
 
 
 class Flow(NamedTuple):
-    """Who sends to whom: IPv4 addresses as integers, and ports."""
+    """Source and destination: IPv4 addresses as integers, and ports."""
 
     source: int
     source_port: int
@@ -40,7 +40,7 @@ class Flow(NamedTuple):
 
 
 class SynOptions(NamedTuple):
-    """What only a SYN carries; None or False: the option is not there."""
+    """Options of a SYN; None or False: the option is not there."""
 
     mss: int | None = None
     window_scale: int | None = None

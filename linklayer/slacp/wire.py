@@ -124,7 +124,7 @@ def parse(octets: bytes) -> Frame | Damaged:
 
 
 def damage(frame: Frame, bit_errors: tuple[int, ...]) -> Damaged | None:
-    """Return what `parse` would make of the octets of `frame` with the bits at these offsets flipped.
+    """Return the result of `parse` for the octets of `frame` with the bits at these offsets flipped.
 
     None stands for FrameError. Takes frames of size-only packets, too.
     """

@@ -20,6 +20,8 @@ from hosts.kernel_profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import WORKLOADS, Workload, check_ports, sender_of
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
+from linklayer.filters import FILTERS
+from linklayer.filters.filter import FilterPlugin
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.scenario.plugin_options import Part, choice_of, options_of, part_of, parts_of, with_parts
@@ -69,15 +71,20 @@ class FastOptions(Part):
     protocols: frozenset[Annotated[int, Field(ge=0, le=255)]] = frozenset({UDP})
 
 
-#: the options of schemes, by their key
-SCHEME_PARTS: Mapping[str, type[Part]] = {
-    scheme.options_key: part_of(scheme.options, Part) for scheme in SCHEMES.values() if scheme.options_key
+#: the options of schemes and of packet filters, by their key
+LINK_PARTS: Mapping[str, type[Part]] = {
+    key: part_of(options, Part)
+    for key, options in (
+        *((scheme.options_key, scheme.options) for scheme in SCHEMES.values()),
+        *((filter_.options_key, filter_.options) for filter_ in FILTERS.values()),
+    )
+    if key
 }
 
 if TYPE_CHECKING:
-    SchemeParts = Part
+    LinkParts = Part
 else:
-    SchemeParts = with_parts("SchemeParts", SCHEME_PARTS)
+    LinkParts = with_parts("LinkParts", LINK_PARTS)
 
 
 class QueuePart(Part):
@@ -97,7 +104,7 @@ else:
 _DROP_TAIL = QUEUE_PARTS["drop-tail"](kind="drop-tail")
 
 
-class LinkOptions(SchemeParts):
+class LinkOptions(LinkParts):
     """What the two stations run between their IP interfaces."""
 
     scheme: str = "slacp"
@@ -105,22 +112,52 @@ class LinkOptions(SchemeParts):
     ip_queue_bytes: Bytes = 64_000
     queue: Queue = _DROP_TAIL
     fast: FastOptions = FastOptions()
-    #: who marks ACKs of segments lost by corruption (docs/filters.md): each end, for what it has sent itself; the base
-    #: station alone, for both directions
+    #: packet filters beside the scheme's own, by their names (docs/filters.md)
+    filters: tuple[str, ...] = ()
+    #: short for the filter `eln-ends` or `eln-base` (docs/eln.md)
     eln: Literal["none", "ends", "base"] = "none"
     #: schemes that split TCP connections: what the base station holds of one
     split_buffer_bytes: Bytes = 65_536
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, raw: Any) -> Any:
+        """Let `filters: tail` stand for `filters: [tail]`."""
+        if isinstance(raw, dict) and isinstance(raw.get("filters"), str):
+            return {**raw, "filters": (raw["filters"],)}
+        return raw
 
     @model_validator(mode="after")
     def _check(self) -> "LinkOptions":
         if self.scheme not in SCHEMES:
             raise ValueError(f"scheme {self.scheme!r} is unknown: choose from {', '.join(SCHEMES)}")
+        for name in self.filters:
+            if name not in FILTERS:
+                raise ValueError(f"filters: {name!r} is unknown: choose from {', '.join(FILTERS)}")
+        names = [plugin.name for plugin in self.packet_filters()]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"filters: {name!r} is there twice, by filters, scheme or eln: name it once")
         return self
+
+    def packet_filters(self) -> tuple[FilterPlugin, ...]:
+        """Return the packet filters in front of the link, at whichever end: the scheme's, then the others."""
+        eln = () if self.eln == "none" else (f"eln-{self.eln}",)
+        return (*SCHEMES[self.scheme].filters, *(FILTERS[name] for name in (*self.filters, *eln)))
+
+    @property
+    def resends(self) -> bool:
+        """Whether packet filters put packets on the link again."""
+        return any(plugin.resends for plugin in self.packet_filters())
 
     def scheme_options(self) -> Any:
         """Return the options of the scheme, of its own dataclass."""
         scheme = SCHEMES[self.scheme]
-        return options_of(getattr(self, scheme.options_key), scheme.options) if scheme.options_key else scheme.options()
+        return self.options_at(scheme.options_key, scheme.options)
+
+    def options_at(self, key: str, options: type[Any]) -> Any:
+        """Return the options of a scheme or packet filter that stand at `key`, of their dataclass."""
+        return options_of(getattr(self, key), options) if key else options()
 
 
 # -- the medium ----------------------------------------------------------------------------------------------

@@ -23,8 +23,8 @@ from channel.errors.none import NoErrors
 from channel.errors.uniform import UniformOnOff
 from channel.framing import aal5, raw
 from channel.hop import Arrival, Hop
-from tests.channel.driving import Traffic, drain, drive_late, drive_punctually, make_hop
-from tests.channel.stats import binomial_bound
+from tests.harness.hop_driving import Traffic, drain, drive_late, drive_punctually, make_hop
+from tests.harness.stats import binomial_bound
 
 MS = 1_000_000
 SECOND = 1_000_000_000

@@ -11,8 +11,8 @@ from channel.errors.none import NoErrors
 from channel.framing import raw
 from channel.hop import Arrival, Hop
 from testbed.scenario.channel_models import make_capacity
-from tests.channel.driving import Traffic, drive_punctually
 from tests.conformance.options import Kind
+from tests.harness.hop_driving import Traffic, drive_punctually
 
 MS = 1_000_000
 SECOND = 1_000_000_000

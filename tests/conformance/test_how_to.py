@@ -47,7 +47,7 @@ def test_an_example_is_a_plugin_at_once(document: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["goodput_bps"] > 0
 
-    plural = re.sub("ys$", "ies", f"{document.stem.replace('-', '_')}s")
+    plural = re.sub("([^h])ys$", r"\1ies", f"{document.stem.replace('-', '_')}s")
     conformance = f"tests/conformance/test_{plural}.py"
     done = run(f"import pytest; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', {conformance!r}]))")
     # all but what looks for it in documents, which the checkout does not have

@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from functools import partial
 from random import Random
 
 import pytest
@@ -10,7 +11,11 @@ from common.sequence import MASK
 from linklayer.slacp import RELIABLE, Counting, Slacp, SlacpConfig
 from linklayer.slacp.frames import Damaged, Data, Fec, Frame
 from linklayer.slacp.sender import ArqSender
-from tests.linklayer.pair import MS, A, B, Pair
+from tests.harness.slacp_pair import MS, A, B, Pair
+
+
+def is_later(pair: Pair, at: int) -> bool:
+    return pair.now > at
 
 
 def packets(n: int) -> list[bytes]:
@@ -60,8 +65,7 @@ def test_a_link_that_becomes_slower_is_learned(before: int, after: int) -> None:
     pair.run()
     pair.delay = after * MS
     for index in range(20):
-        later = pair.now + 4000 * MS + index * 137 * MS
-        pair.run_until(lambda later=later: pair.now > later)
+        pair.run_until(partial(is_later, pair, pair.now + 4000 * MS + index * 137 * MS))
         pair.send(A, b"sparse")
         pair.run()
     assert pair.ends[A].sent.retransmissions <= 2

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from common.sequence import MASK, unwrap
@@ -123,15 +123,6 @@ def test_bursts_over_the_header_never_give_a_frame(frame: Frame, data: st.DataOb
     pattern = data.draw(st.integers(1, 0xFFFF))
     burst = (pattern << (8 * len(octets) - start - 16)).to_bytes(len(octets), "big")
     assert outcome(bytes(a ^ b for a, b in zip(octets, burst, strict=True))) is None
-
-
-@given(st.binary(max_size=80))
-@example(b"")
-@example(bytes(24))
-@example(b"\xff" * 60)
-def test_arbitrary_octets_give_a_frame_or_a_frame_error(octets: bytes) -> None:
-    left = outcome(octets)
-    assert left is None or isinstance(left, Frame | Damaged)
 
 
 @given(st.integers(0, 255), st.integers(0, 255), st.integers(0, 99), NUMBERS, NUMBERS, NUMBERS, SHORTS, OCTETS)

@@ -8,6 +8,7 @@ import heapq
 from collections.abc import Callable
 from itertools import count
 from random import Random
+from typing import cast
 
 from linklayer.slacp import RELIABLE, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Frame
@@ -93,9 +94,9 @@ class Pair:
                 arrival = (self.now + self.frame_time + self.delay, next(self.tie), target, emit(frame))
                 heapq.heappush(self.flying, arrival)
         while (delivery := end.poll_packet()) is not None:
-            self.delivered[name].append(bytes(delivery[0]))
+            self.delivered[name].append(cast(bytes, delivery[0]))
         while (packet := end.poll_given_up()) is not None:
-            self.given_up[name].append(bytes(packet))
+            self.given_up[name].append(cast(bytes, packet))
 
     def offer(self, name: str, end: Slacp) -> None:
         backlog = self.backlog[name]

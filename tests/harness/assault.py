@@ -1,29 +1,31 @@
 """An attack on one end of a link in virtual time, with valid flows about that must not feel it.
 
-`Network` joins two hosts with real TCP connections, two ends of a link (each `fuzz.Checked`) and a lossy hop, and lets
+`Network` joins two hosts with real TCP connections, two ends of a link (each `Checked`) and a lossy hop, and lets
 an attacker at one end. Hostile packets leave that end for nowhere: they take no time on the air, so what valid flows
 lose, they lose by what the filters have made of the attack. `assault` does all of it and reports.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from random import Random
-from typing import Any, Final, Literal, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
-from hosts.engine.stack import Socket, Stack
+from hosts.engine.stack import Application, Socket, Stack
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from linklayer.filters.filter import FilterCounters, Guess
+from linklayer.filters import FILTERS
+from linklayer.filters.filter import End
 from linklayer.filters.filtered import Filtered
-from linklayer.link import Link
+from linklayer.link import Link, LinkContext
 from linklayer.plain import Plain, PlainFrame
-from tcpip.access import Access, Objects
+from linklayer.schemes import SCHEMES
+from tcpip.access import Access, Objects, Octets
 from tcpip.segment import Segment
 from tcpip.wire import emit, parse
 from testbed.model.clock import VirtualClock
-from testbed.scenario.file import validate
-from testbed.scenario.link_ends import make_link
-from tests.linklayer.fuzz import FIXED, MOBILE, NOISE, Attacker, Checked, Shot, as_object, footprint, tagged
+from tests.harness.attacker import FIXED, MOBILE, NOISE, Attacker, Shot, as_object
+from tests.harness.checked import Checked, footprint, tagged
 
 
 class Victim(NamedTuple):
@@ -59,7 +61,7 @@ class _NearWrap(Random):
         return (1 << k) - 1 - super().getrandbits(15)
 
 
-class _Application:
+class _Application(Application):
     """One end of a valid connection: sends its octets, closes, reads all that comes."""
 
     def __init__(self, data: bytes) -> None:
@@ -69,7 +71,7 @@ class _Application:
         self._closed = False
 
     def handle(self, now: int) -> None:
-        """See testbed.model.host.Application."""
+        """See Application."""
         socket = self.socket
         if socket is None:
             return
@@ -150,13 +152,13 @@ class _Slot:
         self.begin()
 
 
-MakeEnd = Callable[[Literal["mobile", "base"], int], Link]
+MakeEnd = Callable[[End, int], Link]
 
 
 class _Side:
     """A station: its end of the link, its IP queue and its transmitter."""
 
-    def __init__(self, network: "Network", end: Literal["mobile", "base"]) -> None:
+    def __init__(self, network: "Network", end: End) -> None:
         self._network, self._end = network, end
         self._clock = network.clock
         self.checked = Checked(network.make_end(end, 0), network.access, retries=network.retries)
@@ -203,9 +205,9 @@ class _Side:
             packet = self._ready.popleft()
             self._free_at = now + len(packet) * 8 * SECOND // network.rate_bps
             self._clock.at(self._free_at, self.pump)
-            if not network.is_lost(packet):
-                far = network.stations["mobile" if self._end == "base" else "base"]
-                self._clock.at(self._free_at + network.delay_ns, far.receive, packet)
+            far = network.stations["mobile" if self._end == "base" else "base"]
+            for delay_ns in () if network.is_lost(packet) else network.delays_ns():
+                self._clock.at(self._free_at + delay_ns, far.receive, packet)
 
     def receive(self, packet: Any) -> None:
         """Take a packet of a valid flow that has crossed."""
@@ -255,8 +257,8 @@ class _Side:
 class Network:
     """Two hosts, two stations, a lossy hop, valid flows on it, and an attacker at one station.
 
-    Losses of valid flows' packets are drawn by `seed`, `loss` of data and half as many of pure ACKs. `gap_ns` is the
-    mean time between two hostile packets.
+    Losses of valid flows' packets are drawn by `seed`, `loss` of data and half as many of pure ACKs; others come twice,
+    `repeat` of them, or up to `jitter_ns` late. `gap_ns` is the mean time between two hostile packets.
     """
 
     def __init__(
@@ -266,8 +268,10 @@ class Network:
         *,
         seed: int = 1,
         loss: float = 0.03,
+        repeat: float = 0.0,
+        jitter_ns: int = 0,
         victims: tuple[Victim, ...] = VICTIMS,
-        attacked: Literal["mobile", "base"] = "base",
+        attacked: End = "base",
         gap_ns: int = 100_000,
         forge: bool = False,
         forge_data: bool = False,
@@ -284,6 +288,7 @@ class Network:
         self.clock = VirtualClock()
         self._wired_delay_ns = wired_delay_ns
         self._losses, self._loss = Random(f"{seed} losses"), loss
+        self._whims, self._repeat, self._jitter_ns = Random(f"{seed} whims"), repeat, jitter_ns
         self._gaps, self._gap_ns = Random(f"{seed} gaps"), gap_ns
         self.stations = {"mobile": _Side(self, "mobile"), "base": _Side(self, "base")}
         self.hosts = {
@@ -341,6 +346,11 @@ class Network:
         """Draw the fate of a valid flow's packet on the air."""
         return self._losses.random() < (self._loss if len(packet) > 100 else self._loss / 2)
 
+    def delays_ns(self) -> list[int]:
+        """Draw how long a packet takes to cross, and its copies if it comes more than once."""
+        copies = 2 if self._whims.random() < self._repeat else 1
+        return [self.delay_ns + self._whims.randint(0, self._jitter_ns) for _ in range(copies)]
+
     def to_host(self, segment: Segment) -> None:
         """Take a valid flow's segment off a station."""
         self.seen.append(segment)
@@ -378,27 +388,28 @@ class Network:
 
 
 class Target(NamedTuple):
-    """What is attacked."""
+    """Packet filters in front of a link of bare frames, and the end under attack."""
 
-    scheme: str
-    eln: Literal["none", "ends", "base"]
-    end: Literal["mobile", "base"] = "base"
+    filters: tuple[str, ...]
+    end: End = "base"
+    #: whether the link reports lost packets
+    reports: bool = False
 
     def __str__(self) -> str:
-        return f"{self.scheme}{'' if self.eln == 'none' else ' + eln ' + self.eln}, {self.end} end"
+        return f"{' + '.join(self.filters)}{', reports' if self.reports else ''}, {self.end} end"
 
 
+#: each registered filter alone at each of its ends, the filters of each scheme with a marker, and markers with reports
 TARGETS: Final = (
-    *(Target(scheme, eln) for scheme in ("ll", "ll-smart", "snoop", "snoop-smart") for eln in ("none", "base")),
-    Target("none", "base"),
-    Target("slacp", "base"),
-    Target("snoop-smart", "ends", "mobile"),
-    Target("split-smart", "none", "mobile"),
+    *(Target((name,), end) for name, plugin in FILTERS.items() for end in plugin.ends),
+    *(Target((*(each.name for each in scheme.filters), "eln-base")) for scheme in SCHEMES.values() if scheme.resends),
+    Target(("snoop-smart", "tagger", "eln-ends"), "mobile"),
+    Target(("eln-base",), reports=True),
 )
 
 
 class _Reporting(Plain):
-    """A link that says now and then of one of the packets it had lately that it was lost for good, true or not."""
+    """A link that reports now and then one of its latest packets as lost for good, true or not."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -417,23 +428,17 @@ class _Reporting(Plain):
         return self._rng.choice(self._lately) if self._lately and self._rng.random() < 0.05 else None
 
 
-def make_ends(target: Target, *, sized: bool) -> MakeEnd:
-    """Return what makes the two ends of a scenario's link; with `slacp`, its filters before a link of bare frames."""
-    scenario = validate(
-        {
-            "name": "fuzz",
-            "channel": {"rate_bps": 4_000_000, "delay_ms": 5},
-            "link": {"scheme": target.scheme, "eln": target.eln},
-            "workloads": [{"kind": "bulk", "bytes": 1}],
-        },
-        "fuzz",
-    )
+def make_ends(target: Target, *, sized: bool, options: Mapping[str, Any] = MappingProxyType({})) -> MakeEnd:
+    """Return a function that makes either end of the link; `options` of filters by key, in place of the defaults."""
 
-    def make_end(end: Literal["mobile", "base"], now: int) -> Link:
-        link = make_link(scenario, "up" if end == "mobile" else "down", Random(1), now, sized=sized)
-        if target.scheme != "slacp":
-            return link
-        return Filtered(_Reporting(), link.filters) if isinstance(link, Filtered) else Plain()
+    def make_end(end: End, now: int) -> Link:
+        access = Objects() if sized else Octets()
+        context = LinkContext(
+            end=end, access=access, sized=sized, rng=Random(1), now=now, frame_ms=5.0, reports=target.reports
+        )
+        plugins = [plugin for name in target.filters if end in (plugin := FILTERS[name]).ends]
+        filters = [plugin.make(options.get(plugin.options_key, plugin.options()), context) for plugin in plugins]
+        return Filtered(_Reporting() if target.reports else Plain(), filters)
 
     return make_end
 
@@ -503,45 +508,3 @@ def assault(
         tuple(what for story in stories for what in story.broken),
         None if idle_at is None else (idle_at - ended_at) / SECOND,
     )
-
-
-# -- a filter that does nothing ------------------------------------------------------------------------------
-
-
-class Through:
-    """Lets everything pass: what the harness's own tests begin with."""
-
-    def __init__(self) -> None:
-        self.counters = FilterCounters()
-        self.to_link: deque[tuple[Any, int]] = deque()
-        self.from_link: deque[tuple[Any, int]] = deque()
-
-    def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        """See Filter."""
-        self.to_link.append((packet, channel))
-
-    def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        """See Filter."""
-        self.from_link.append((packet, channel))
-
-    def handle_given_up(self, packet: Any, now: int) -> None:
-        """See Filter."""
-
-    def poll_to_link(self) -> tuple[Any, int] | None:
-        """See Filter."""
-        return self.to_link.popleft() if self.to_link else None
-
-    def poll_from_link(self) -> tuple[Any, int] | None:
-        """See Filter."""
-        return self.from_link.popleft() if self.from_link else None
-
-    def poll_guess(self) -> Guess | None:
-        """See Filter."""
-        return None
-
-    def next_deadline(self) -> int | None:
-        """See Filter."""
-        return None
-
-    def handle_deadline(self, now: int) -> None:
-        """See Filter."""

@@ -1,8 +1,7 @@
-"""The base station's filters with real connections across a lossy hop: what TCP's senders on the fixed side get to see.
+"""Snoop with real connections across a lossy hop: the dupacks that TCP's senders on the fixed side get to see.
 
-Losses are on the air alone, so every dupack that reaches a sender and names a segment that the air has taken is one
-that Snoop should have held back: "a dupack caused by a wireless loss" by the medium's own account. Octets that their
-sender has sent again itself are out of it: then the sender knows.
+Losses are on the air alone. So each dupack that reaches a sender and stands at a segment that the air has taken is one
+that Snoop should have held back, unless the sender has retransmitted that segment itself.
 """
 
 from collections import Counter
@@ -11,12 +10,13 @@ from typing import Any
 import pytest
 
 from common.sequence import MASK
-from hosts.tcp.config import SECOND
+from hosts.tcp.config import MS, SECOND
+from linklayer.filters.snoop import SnoopOptions
 from tcpip.access import Objects
 from tcpip.options import smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tests.linklayer.assault import VICTIMS, Network, Target, Victim, make_ends
-from tests.linklayer.fuzz import FIXED, MOBILE
+from tests.harness.assault import VICTIMS, Network, Target, Victim, make_ends
+from tests.harness.attacker import FIXED, MOBILE
 
 pytestmark = pytest.mark.slow
 
@@ -28,9 +28,9 @@ DOWN_ONLY = tuple(victim for victim in VICTIMS if not victim.up)
 
 
 class Watched(Network):
-    """A network that knows of each dupack at the fixed host why it came."""
+    """A network that knows the cause of each dupack at the fixed host."""
 
-    def __init__(self, scheme: str, **options: Any) -> None:
+    def __init__(self, *filters: str, **options: Any) -> None:
         #: by flow and first number: how often its host sent a segment, and whether each copy got across
         self.sent: Counter[tuple[Flow, int]] = Counter()
         self.copies: dict[tuple[Flow, int], list[bool]] = {}
@@ -40,7 +40,7 @@ class Watched(Network):
         #: dupacks that reached the fixed host, by cause
         self.dupacks: Counter[str] = Counter()
         self._latest: dict[Flow, tuple[int, int]] = {}
-        super().__init__(make_ends(Target(scheme, "none"), sized=True), Objects(), queue_bytes=1 << 30, **options)
+        super().__init__(make_ends(Target(filters), sized=True), Objects(), queue_bytes=1 << 30, **options)
         #: segments that the mobile host has, and whether it is being handed one of them again
         self._come: set[tuple[Flow, int]] = set()
         self._again = False
@@ -97,11 +97,13 @@ class Watched(Network):
         return "needless" if copies[0] else "wireless loss"
 
 
-@pytest.mark.parametrize("scheme", ["snoop", "snoop-smart"])
+@pytest.mark.parametrize("filters", [("snoop",), ("snoop-smart", "tagger")], ids=" ".join)
 @pytest.mark.parametrize("loss", [0.02, 0.1])
 @pytest.mark.parametrize("victims", [DOWN_ONLY, VICTIMS], ids=["down", "both ways"])
-def test_no_dupack_of_a_wireless_loss_reaches_the_sender(scheme: str, loss: float, victims: tuple[Victim, ...]) -> None:
-    network = Watched(scheme, seed=1, loss=loss, victims=victims)
+def test_no_dupack_of_a_wireless_loss_reaches_the_sender(
+    filters: tuple[str, ...], loss: float, victims: tuple[Victim, ...]
+) -> None:
+    network = Watched(*filters, seed=1, loss=loss, victims=victims)
     network.run_calm(20 * SECOND)
     assert network.attacked.checked.volume.held_back > 100
     assert network.attacked.checked.volume.retransmissions > 50
@@ -110,17 +112,26 @@ def test_no_dupack_of_a_wireless_loss_reaches_the_sender(scheme: str, loss: floa
 
 
 def test_without_snoop_they_do() -> None:
-    network = Watched("none", seed=1)
+    network = Watched(seed=1)
     network.run_calm(20 * SECOND)
     assert network.dupacks["wireless loss"] > 100
 
 
 def test_smart_repairs_hardly_more_than_is_lost() -> None:
     """An ACK that the air takes, and with it the only word of a segment, may cost one needless repair, and no more."""
-    network = Watched("snoop-smart", seed=1, victims=(NEWRENO,))
+    network = Watched("snoop-smart", "tagger", seed=1, victims=(NEWRENO,))
     network.run_calm(60 * SECOND)
     lost = sum(not got for copies in network.copies.values() for got in copies)
     twice = sum(sum(copies) > 1 for copies in network.copies.values())
     assert lost > 200
     assert network.lost_news < 0.2 * lost
     assert twice < 0.2 * lost
+
+
+@pytest.mark.parametrize("scheme", ["ll", "ll-smart", "snoop", "snoop-smart"])
+@pytest.mark.parametrize("options", [SnoopOptions(cache_bytes=4000, tries=2), SnoopOptions(dupacks=1, tick_ms=200)])
+def test_small_limits_cost_time_and_no_data(scheme: str, options: SnoopOptions) -> None:
+    ends = make_ends(Target((scheme, "tagger")), sized=True, options={"snoop": options})
+    network = Network(ends, Objects(), loss=0.1, repeat=0.1, jitter_ns=5 * MS, restart_every_ns=SECOND)
+    network.run_calm(60 * SECOND)
+    assert all(story.finished_at and not story.broken for story in network.stories.values())

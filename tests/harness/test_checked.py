@@ -1,9 +1,5 @@
-"""The packet filters under attack, and the attack's own harness: does it see what a filter may not do?
+"""The harness of packet filters: does it see what a filter may not do?"""
 
-`benchmarks/fuzz_filters.py` is the long run.
-"""
-
-import time
 from collections import deque
 from collections.abc import Callable
 from random import Random
@@ -11,74 +7,20 @@ from typing import Any
 
 import pytest
 
+from linklayer.filters.filter import Filter
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link
 from linklayer.plain import Plain
-from tcpip.access import Access, Objects, Octets
+from tcpip.access import Access, Objects
 from tcpip.options import ELN
-from tcpip.segment import RST, Option, Segment
+from tcpip.segment import ACK, RST, Option, Segment
 from tcpip.wire import emit, parse
-from tests.linklayer.assault import TARGETS, Network, Report, Target, Through, assault
-from tests.linklayer.fuzz import Attacker, RuleBrokenError, Shot, as_object, fields, footprint
+from tests.harness.assault import Network
+from tests.harness.attacker import Attacker, Shot, as_object
+from tests.harness.base_station import by_access
+from tests.harness.checked import RuleBrokenError, fields, footprint
 
 pytestmark = pytest.mark.slow
-
-ACCESSES = (Objects(), Octets())
-#: how often one packet may be put on the link again, whoever asks for it, and how long after the last one
-MOST_OFTEN = 16
-LONGEST_S = 3600
-by_access = pytest.mark.parametrize("access", ACCESSES, ids=lambda access: type(access).__name__)
-by_target = pytest.mark.parametrize("target", TARGETS, ids=str)
-
-
-# -- the filters ---------------------------------------------------------------------------------------------
-
-
-@by_target
-def test_a_filter_stands_an_attack_and_valid_flows_do_not_feel_it(target: Target) -> None:
-    """And decides the same of objects and of octets."""
-    reports = []
-    for access in ACCESSES:
-        report = attacked(target, access, 2000, gap_ns=2_000_000, compare=True)
-        assert report.broken == ()
-        assert report.transfers > 5
-        assert report.octets > 0.8 * report.calm_octets
-        reports.append(report)
-    one, other = reports
-    # sizes differ: the octets behind a packet's own length are in no segment
-    counts = [{name: n for name, n in report.volume.items() if "bytes" not in name} for report in reports]
-    assert counts[0] == counts[1]
-    assert (one.octets, one.idle_after_s) == (other.octets, other.idle_after_s)
-
-
-@by_target
-def test_forged_acks_cost_time_and_no_data(target: Target) -> None:
-    report = attacked(target, Octets(), 1500, gap_ns=2_000_000, forge=True)
-    assert report.broken == ()
-    assert report.transfers > 5
-
-
-@by_target
-def test_forged_data_harms_no_filter(target: Target) -> None:
-    attacked(target, Octets(), 1500, gap_ns=1_000_000, forge=True, forge_data=True)
-
-
-@by_target
-def test_a_filter_that_forgets_everything_costs_no_data(target: Target) -> None:
-    report = attacked(target, Objects(), 500, gap_ns=6_000_000, restart_every_ns=10**8)
-    assert report.broken == ()
-    assert report.transfers > 5
-
-
-def attacked(target: Target, access: Access, shots: int, **options: Any) -> Report:
-    options = {"seed": 1, "retries": MOST_OFTEN, "parts": 1, "compare": False, **options}
-    report = assault(target, access, shots, time.process_time, **options)
-    assert report.idle_after_s is not None
-    assert report.idle_after_s < LONGEST_S
-    return report
-
-
-# -- the harness ---------------------------------------------------------------------------------------------
 
 
 def test_the_same_seed_gives_the_same_packets() -> None:
@@ -113,9 +55,9 @@ def test_some_octets_are_no_segment_and_some_hardly() -> None:
 
 @by_access
 def test_a_filter_that_does_nothing_passes_and_valid_flows_go_on_as_without_the_attack(access: Access) -> None:
-    network = Network(made(Through), access)
+    network = Network(made(Filter), access)
     network.run(5000)
-    calm = Network(made(Through), access)
+    calm = Network(made(Filter), access)
     calm.run_calm(network.clock.now)
     assert network.octets == calm.octets > 100_000
     assert {name: story.finished_at for name, story in network.stories.items()} == {
@@ -123,40 +65,40 @@ def test_a_filter_that_does_nothing_passes_and_valid_flows_go_on_as_without_the_
     }
 
 
-def made(make: Callable[[], Through]) -> Callable[[str, int], Link]:
+def made(make: Callable[[], Filter]) -> Callable[[str, int], Link]:
     return lambda end, now: Filtered(Plain(), [make()])
 
 
-class Swallowing(Through):
+class Swallowing(Filter):
     """Swallows what a test says."""
 
-    def __init__(self, swallows: Callable[[Any], bool]) -> None:
+    def __init__(self, swallows: Callable[[Segment | None], bool]) -> None:
         super().__init__()
         self._swallows = swallows
 
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        if not self._swallows(packet):
+        if not self._swallows(segment_of(packet)):
             super().handle_to_link(packet, channel, now)
 
     def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        if not self._swallows(packet):
+        if not self._swallows(segment_of(packet)):
             super().handle_from_link(packet, channel, now)
 
 
-class Doubling(Through):
+class Doubling(Filter):
     def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
         super().handle_from_link(packet, channel, now)
         super().handle_from_link(packet, channel, now)
 
 
-class Copying(Through):
+class Copying(Filter):
     """Sends copies in place of what came."""
 
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
         super().handle_to_link(parse(emit(packet)) if isinstance(packet, Segment) else bytes(packet), channel, now)
 
 
-class InPlace(Through):
+class InPlace(Filter):
     """Changes a packet after it has been sent, and before it is sent again."""
 
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
@@ -165,7 +107,7 @@ class InPlace(Through):
             packet.seq ^= 1
 
 
-class Adding(Through):
+class Adding(Filter):
     """Adds an option to whatever has room for one."""
 
     def __init__(self, access: Access, option: Option) -> None:
@@ -178,8 +120,8 @@ class Adding(Through):
         super().handle_from_link(packet if changed is None else changed, channel, now)
 
 
-class Repeating(Through):
-    """Sends what came last again, at every packet that passes the other way."""
+class Keeping(Filter):
+    """Knows the latest packet for the link."""
 
     def __init__(self, *, data_only: bool = True) -> None:
         super().__init__()
@@ -188,51 +130,45 @@ class Repeating(Through):
 
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
         super().handle_to_link(packet, channel, now)
-        view = Octets().view(packet) if isinstance(packet, bytes) else packet
-        if (view is not None and not view.flags & RST and view.length) or not self._data_only:
-            self._latest = packet
+        segment = segment_of(packet)
+        if (segment is not None and not segment.flags & RST and segment.length) or not self._data_only:
+            self._latest = packet, channel
+
+
+class Repeating(Keeping):
+    """Sends it again at every packet that passes the other way."""
 
     def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
         super().handle_from_link(packet, channel, now)
         if self._latest is not None:
-            self.to_link.append((self._latest, channel))
+            self._to_link.append(self._latest)
 
 
-class Reflecting(Through):
-    def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        super().handle_from_link(packet, channel, now)
-        self.to_link.append((packet, channel))
-
-
-class Spinning(Through):
-    """Its deadline does not go away."""
-
-    def next_deadline(self) -> int | None:
-        return 10**8
-
-
-class Impatient(Through):
-    """Does early what is not due."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._latest: Any = None
-
-    def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        super().handle_to_link(packet, channel, now)
-        view = Octets().view(packet) if isinstance(packet, bytes) else packet
-        if view is not None and not view.flags & RST and view.length:
-            self._latest = packet, channel
+class Impatient(Keeping):
+    """Sends it again before it is due."""
 
     def next_deadline(self) -> int | None:
         return 10**15
 
     def handle_deadline(self, now: int) -> None:
         if self._latest is not None:
-            self.to_link.append(self._latest)
+            self._to_link.append(self._latest)
 
 
-class Hoarding(Through):
+class Reflecting(Filter):
+    def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
+        super().handle_from_link(packet, channel, now)
+        self._to_link.append((packet, channel))
+
+
+class Spinning(Filter):
+    """Its deadline does not go away."""
+
+    def next_deadline(self) -> int | None:
+        return 10**8
+
+
+class Hoarding(Filter):
     """Keeps all it sees."""
 
     def __init__(self) -> None:
@@ -249,28 +185,17 @@ def segment_of(packet: Any) -> Segment | None:
     return found if isinstance(found, Segment) else None
 
 
-def is_data(packet: Any) -> bool:
-    segment = segment_of(packet)
-    return segment is not None and segment.length > 1400
-
-
-def is_unknown(packet: Any) -> bool:
-    return segment_of(packet) is None
-
-
-def is_bare_ack(packet: Any) -> bool:
-    segment = segment_of(packet)
-    return segment is not None and not segment.length and segment.flags == 16
-
-
-def is_bare_rst(packet: Any) -> bool:
-    segment = segment_of(packet)
-    return segment is not None and not segment.length and bool(segment.flags & RST)
+SWALLOWED: dict[str, Callable[[Segment | None], bool]] = {
+    "data": lambda segment: segment is not None and segment.length > 1400,
+    "no segment": lambda segment: segment is None,
+    "bare ACK": lambda segment: segment is not None and not segment.length and segment.flags == ACK,
+    "bare RST": lambda segment: segment is not None and not segment.length and bool(segment.flags & RST),
+}
 
 
 @by_access
-@pytest.mark.parametrize("swallows", [is_data, is_unknown, is_bare_ack, is_bare_rst])
-def test_a_filter_that_swallows_is_seen(access: Access, swallows: Callable[[Any], bool]) -> None:
+@pytest.mark.parametrize("swallows", SWALLOWED.values(), ids=SWALLOWED)
+def test_a_filter_that_swallows_is_seen(access: Access, swallows: Callable[[Segment | None], bool]) -> None:
     with pytest.raises(RuleBrokenError, match=r"swallowed|came out 0 times"):
         Network(made(lambda: Swallowing(swallows)), access).run(3000)
 
@@ -287,7 +212,7 @@ def test_a_filter_that_swallows_is_seen(access: Access, swallows: Callable[[Any]
         (Impatient, "early for"),
     ],
 )
-def test_a_filter_that_does_what_none_may_is_seen(access: Access, make: Callable[[], Through], what: str) -> None:
+def test_a_filter_that_does_what_none_may_is_seen(access: Access, make: Callable[[], Filter], what: str) -> None:
     with pytest.raises(RuleBrokenError, match=what):
         Network(made(make), access).run(3000)
 
