@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments.comparison.report import markdown, parameters_markdown, schemes_markdown, write
 
 from channel.errors import ERASED, INTACT
 from channel.hop import Arrival
@@ -15,7 +16,6 @@ from experiments.comparison import cells as tables
 from experiments.comparison.cells import FAMILIES, METRICS, Case
 from experiments.comparison.findings import findings
 from experiments.comparison.jobs import Meter, Transfer, job, scenario
-from experiments.comparison.report import markdown, parameters_markdown, schemes_markdown, write
 from experiments.comparison.traces import Trace, trace
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.plain import PlainFrame

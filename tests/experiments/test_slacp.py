@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from experiments.slacp.report import markdown, parameters_markdown, write
+from experiments.slacp.traces import Trace
 
 from experiments.slacp import PAPER, parameters
 from experiments.slacp import cells as tables
 from experiments.slacp.cells import Case
 from experiments.slacp.findings import findings
 from experiments.slacp.jobs import Elapsed, FirstBytes, LastTransfer, _FirstBytesClock, _Reached, job, scenario
-from experiments.slacp.report import markdown, parameters_markdown, write
-from experiments.slacp.traces import Trace
 from testbed.papers.paper import Cell, CellResult, Headline, Quartiles, Results, Sample, Tally, reproduce
 from testbed.scenario.schema import error_part
 
