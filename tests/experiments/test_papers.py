@@ -17,7 +17,6 @@ from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.papers import paper as papers
 from testbed.papers.computing import reproduce
-from testbed.papers.paper import chosen
 from testbed.papers.results import (
     Cell,
     CellResult,
@@ -49,12 +48,6 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
 
 
 # -- computing -----------------------------------------------------------------------------------------------
-
-
-def test_cells_are_chosen_in_the_papers_order() -> None:
-    names = [cell.name for cell in chosen(MadeUp(), ["table2/*", "*/b"])]
-    assert names == ["table1/b", "table2/half", "table2/never"]
-    assert len(chosen(MadeUp(), [])) == 5
 
 
 def test_seeds_are_the_same_for_all_cells() -> None:
@@ -159,11 +152,6 @@ def test_quantiles(values: list[float], share: float, expected: float) -> None:
     assert quantile(values, share) == expected
 
 
-def test_no_values_have_no_quantile() -> None:
-    with pytest.raises(ValueError, match="no values"):
-        quantile([], 0.5)
-
-
 def test_within_counts_both_sides_and_what_never_ends() -> None:
     medians = {
         "a": (75.0, 100.0),
@@ -224,14 +212,6 @@ def test_json_is_one_document(made_up: MadeUp, capsys: pytest.CaptureFixture[str
     assert never["ours"] == {"p25": None, "median": None, "p75": None}
     assert (never["ratio"], never["not_finished"], never["paper_not_finished"]) == (None, 5, True)
     assert document["summary"]["near"]["of"] == 2
-
-
-def test_json_is_the_same_on_one_and_two_workers(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
-    documents = []
-    for workers in "12":
-        assert app.main(["papers", "made-up", "--json", "--workers", workers]) == 0
-        documents.append(capsys.readouterr().out)
-    assert documents[0] == documents[1]
 
 
 def test_the_table_has_ours_beside_the_papers(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
