@@ -102,7 +102,15 @@ class Counter:
             return
         goodput_bps = (self.bytes - self._bytes_before) * 8e9 / elapsed_ns
         time_ns = self._context.since_epoch(now)
-        self._context.emit(FlowRecord(time_ns, self._context.host, self._flow, self.bytes, goodput_bps))
+        self._context.emit(
+            FlowRecord(
+                time_ns=time_ns,
+                host=self._context.host,
+                flow=self._flow,
+                bytes_received=self.bytes,
+                goodput_bps=goodput_bps,
+            )
+        )
         self._bytes_before, self._time_before = self.bytes, now
 
 

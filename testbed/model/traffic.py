@@ -330,16 +330,19 @@ class _Meter:
         self._sampled_at = now
         connection = sender.connection
         srtt_ns = connection.srtt_ns
+        bytes_acked, retransmits, timeouts = self._totals(sender)
         self._emit(
             TcpRecord(
-                now,
-                self._hosts[0],
-                self._flow,
-                connection.cwnd,
-                connection.ssthresh,
-                None if srtt_ns is None else srtt_ns / 1e6,
-                connection.rto_ns / 1e6,
-                *self._totals(sender),
+                time_ns=now,
+                host=self._hosts[0],
+                flow=self._flow,
+                cwnd_bytes=connection.cwnd,
+                ssthresh_bytes=connection.ssthresh,
+                srtt_ms=None if srtt_ns is None else srtt_ns / 1e6,
+                rto_ms=connection.rto_ns / 1e6,
+                bytes_acked=bytes_acked,
+                retransmits=retransmits,
+                timeouts=timeouts,
             )
         )
 
@@ -350,7 +353,11 @@ class _Meter:
             return
         self._last = (now, nbytes)
         goodput_bps = (nbytes - last_nbytes) * 8e9 / (now - last_at)
-        self._emit(FlowRecord(now, self._hosts[1], self._flow, nbytes, goodput_bps))
+        self._emit(
+            FlowRecord(
+                time_ns=now, host=self._hosts[1], flow=self._flow, bytes_received=nbytes, goodput_bps=goodput_bps
+            )
+        )
 
 
 def _transfers(work: Workload) -> int:
