@@ -190,7 +190,6 @@ class RehearsalRun:
                 fec_frames=link.fec_frames,
                 fec_repairs=link.fec_repairs,
                 residual_losses=link.residual_losses,
-                eln_marks=0,
                 queue_bytes=int(max(load - 0.7, 0) * 64_000 * self._random.uniform(0.6, 1)),
                 congestion_losses=link.congestion_losses,
                 corruption_losses=link.corruption_losses,

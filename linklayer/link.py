@@ -147,3 +147,5 @@ class Scheme:
     resends: bool = False
     #: the userspace TCP of the wireless side, where the base station splits TCP connections in two
     split: str | None = None
+    #: the name in texts for people; empty: `name`
+    label: str = ""

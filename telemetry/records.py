@@ -73,7 +73,8 @@ class LinkRecord:
     #: packets lost for good: given up by the link layer or, while a scheme repairs nothing, taken by the medium, which
     #: only the far side knows (None as above)
     residual_losses: int | None
-    eln_marks: int
+    #: ACKs marked with ELN; like every counter that few schemes have, 0 unless it is given
+    eln_marks: int = 0
     #: bytes waiting in the IP queue
     queue_bytes: int
     #: packets the IP queue or the MAC buffer refused
