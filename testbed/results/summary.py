@@ -177,75 +177,54 @@ def summarize(
 
 def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s: float) -> FlowSummary:
     """Join the reports of both ends of one flow; one that was cut short counts the octets that arrived by `until_s`."""
-    senders = sorted((r for r in reports if r["role"] == "sender"), key=_index)
-    receivers = sorted((r for r in reports if r["role"] == "receiver"), key=_index)
-    retransmits = sum(r.get("retransmits", 0) for r in senders)
-    timeouts = sum(r.get("timeouts", 0) for r in senders)
-    bytes_sent = sum(r.get("bytes_sent", 0) for r in senders)
+    senders = sorted((r for r in reports if r["role"] == "sender"), key=lambda report: int(report["index"]))
+    receivers = sorted((r for r in reports if r["role"] == "receiver"), key=lambda report: int(report["index"]))
     received = sum(r["bytes"] for r in receivers)
-
+    intact: bool | None = all(r.get("intact") for r in receivers)
+    times = tuple((s["finished_ns"] - s["started_ns"]) / 1e9 for s in senders if s["complete"] and "started_ns" in s)
+    limit_s: float | None = None
+    taken_s: float | None = None
     if isinstance(work, OnOffUdp):
         finished = bool(senders) and senders[0]["complete"]
-        return _flow(work, flow, received, _span(work, work.duration_s, until_s), finished, None)
-
-    intact = all(r["intact"] for r in receivers)
-    times = tuple((s["finished_ns"] - s["started_ns"]) / 1e9 for s in senders if s["complete"])
-    if isinstance(work, Bulk) and work.duration_s is not None:
-        ran_out = work.bytes is not None and bool(times) and times[0] < work.duration_s
-        if not ran_out:
-            received = receivers[0].get("bytes_at_duration", received) if receivers else 0
-            finished = until_s >= work.start_s + work.duration_s
-            span = _span(work, work.duration_s, until_s)
-            return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, bytes_sent)
-
-    count = work.count if isinstance(work, Short) else 1
-    finished = len(times) == count
-    span, duration_s = _span(work, None, until_s), None
-    if finished:
-        span, duration_s = (senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9), sum(times)
-        # complete and not merely unspoilt: both ends saw the same stream
-        intact = intact and [_stream(s) for s in senders] == [_stream(r) for r in receivers]
-    transfers = times if isinstance(work, Short) else ()
-    return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, bytes_sent, transfers, duration_s)
-
-
-def _span(work: Workload, duration_s: float | None, until_s: float) -> tuple[float, float]:
-    """Return when a flow of `duration_s` started and ended, in a run that went on until `until_s`."""
-    end_s = until_s if duration_s is None else min(work.start_s + duration_s, until_s)
-    return float(work.start_s), float(max(end_s, work.start_s))
-
-
-def _flow(
-    work: Workload,
-    flow: str,
-    received: int,
-    span: tuple[float, float],
-    finished: bool,
-    intact: bool | None,
-    retransmits: int = 0,
-    timeouts: int = 0,
-    bytes_sent: int = 0,
-    transfer_s: tuple[float, ...] = (),
-    duration_s: float | None = None,
-) -> FlowSummary:
-    if duration_s is None:
-        duration_s = span[1] - span[0]
-    goodput_bps = received * 8 / duration_s if duration_s > 0 else 0.0
+        limit_s, intact = work.duration_s, None
+    elif isinstance(work, Bulk) and work.duration_s is not None and not _ran_out(work, times):
+        received = receivers[0].get("bytes_at_duration", received) if receivers else 0
+        finished = until_s >= work.start_s + work.duration_s
+        limit_s = work.duration_s
+    else:
+        finished = len(times) == (work.count if isinstance(work, Short) else 1)
+        if finished:
+            taken_s = sum(times)
+            # complete and not merely unspoilt: both ends saw the same stream
+            intact = intact and [_stream(s) for s in senders] == [_stream(r) for r in receivers]
+    if taken_s is None:
+        end_s = until_s if limit_s is None else min(work.start_s + limit_s, until_s)
+        start_s, end_s = float(work.start_s), float(max(end_s, work.start_s))
+        taken_s = end_s - start_s
+    else:
+        start_s, end_s = senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9
     return FlowSummary(
-        flow,
-        work.kind,
-        work.direction,
-        received,
-        duration_s,
-        *span,
-        goodput_bps,
-        finished,
-        intact,
-        retransmits,
-        timeouts,
-        bytes_sent,
-        transfer_s,
+        flow=flow,
+        kind=work.kind,
+        direction=work.direction,
+        bytes=received,
+        duration_s=taken_s,
+        start_s=start_s,
+        end_s=end_s,
+        goodput_bps=received * 8 / taken_s if taken_s > 0 else 0.0,
+        finished=finished,
+        intact=intact,
+        retransmits=sum(s.get("retransmits", 0) for s in senders),
+        timeouts=sum(s.get("timeouts", 0) for s in senders),
+        bytes_sent=sum(s.get("bytes_sent", 0) for s in senders),
+        transfer_s=times if isinstance(work, Short) else (),
     )
+
+
+def _ran_out(work: Bulk, times: Sequence[float]) -> bool:
+    """Whether a transfer with a duration ended earlier, by its size."""
+    assert work.duration_s is not None
+    return work.bytes is not None and bool(times) and times[0] < work.duration_s
 
 
 def summarize_link(sender: StationCounts, receiver: StationCounts, duration_s: float) -> LinkSummary:
@@ -313,7 +292,3 @@ def _stream(report: EndReport) -> str | int:
     """Return the hash of the octets that one end reports or, where octets have no content, their number."""
     stream: str | int = report.get("sha256", report["bytes"])
     return stream
-
-
-def _index(report: EndReport) -> int:
-    return int(report["index"])
