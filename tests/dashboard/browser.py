@@ -20,6 +20,7 @@ from dashboard.hub import Hub
 from dashboard.rehearsal import Rehearsal
 from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, LinkRecord, TcpRecord
+from tests.records import recorded
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
@@ -149,7 +150,8 @@ def write_run(runs: Path, name: str, *, scheme: str, scenario: str = "sample", g
             at, sent = step * 100_000_000, step * 10
             for link in ("up", "down"):
                 sink.write(
-                    LinkRecord(
+                    recorded(
+                        LinkRecord,
                         time_ns=at,
                         link=link,
                         scheme=scheme,
@@ -159,14 +161,31 @@ def write_run(runs: Path, name: str, *, scheme: str, scenario: str = "sample", g
                         packets=sent,
                         frames=sent,
                         retransmissions=step // 2,
-                        fec_frames=0,
                         fec_repairs=0,
                         residual_losses=step // 10,
-                        eln_marks=0,
                         queue_bytes=1500,
-                        congestion_losses=0,
                         corruption_losses=step // 2,
                     )
                 )
-            sink.write(TcpRecord(at, "h1", "bulk", 14480 + 100 * step, None, 60.0, 260.0, sent * 1448, 0, 0))
-            sink.write(FlowRecord(at, "h2", "bulk", int(goodput_bps * step / 80), goodput_bps))
+            sink.write(
+                recorded(
+                    TcpRecord,
+                    time_ns=at,
+                    host="h1",
+                    flow="bulk",
+                    cwnd_bytes=14480 + 100 * step,
+                    srtt_ms=60.0,
+                    rto_ms=260.0,
+                    bytes_acked=sent * 1448,
+                )
+            )
+            sink.write(
+                recorded(
+                    FlowRecord,
+                    time_ns=at,
+                    host="h2",
+                    flow="bulk",
+                    bytes_received=int(goodput_bps * step / 80),
+                    goodput_bps=goodput_bps,
+                )
+            )

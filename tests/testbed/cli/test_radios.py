@@ -28,7 +28,7 @@ from flowgraphs.transceiver import Transceiver
 from hosts import network
 from hosts.namespaces import run_in
 from testbed.cli import app
-from testbed.cli.run import device_settings
+from testbed.cli.options import device_settings
 from testbed.errors import FadelabError
 from testbed.running import unused
 from tests.hosts.harness import needs_network

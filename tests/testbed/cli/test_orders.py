@@ -12,7 +12,7 @@ import pytest
 from dashboard.control import ControlError, Order
 from flowgraphs.air import LIBRARY
 from linklayer.schemes import SCHEMES
-from testbed.cli.dashboard_orders import Lab
+from testbed.cli.dashboard.orders import Lab
 from testbed.live.steering import Steering
 from testbed.observers import nobody
 from testbed.onlookers import Onlookers
