@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from playwright.sync_api import Browser, Page, expect
 
@@ -35,6 +35,14 @@ TOKEN = "a token of the tests"
 #: long enough for a machine with ten other things to do; what is waited for comes in a second
 PATIENCE_S = 60.0
 expect.set_options(timeout=1000 * PATIENCE_S)
+
+
+class Site(Protocol):
+    """Something that serves the page: a `Stage`, or a dashboard in a process of its own."""
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
 
 
 class Stage:
@@ -79,7 +87,7 @@ class Stage:
 
 @contextmanager
 def visit(
-    browser: Browser, stage: Stage, address: str = "", *, token: bool = False, expect: str = "", **context: Any
+    browser: Browser, site: Site, address: str = "", *, token: bool = False, expect: str = "", **context: Any
 ) -> Iterator[Page]:
     """Open the page in a browser of its own, and complain at the end of all it complained about.
 
@@ -93,7 +101,7 @@ def visit(
         page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
         page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url} {request.failure}"))
         # the answer to a token leads to the page
-        page.goto(f"{stage.url}/?token={TOKEN}{address}" if token else f"{stage.url}/{address}")
+        page.goto(f"{site.url}/?token={TOKEN}{address}" if token else f"{site.url}/{address}")
         until(lambda: page.locator("html[data-ready]").count(), explain=lambda: f"the page is not ready: {complaints}")
         yield page
     # what was under way when the window closed is nobody's fault

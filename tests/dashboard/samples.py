@@ -42,19 +42,19 @@ def records(seed: int, seconds: float, interval_s: float = 0.1) -> list[Record]:
         for link in ("up", "down"):
             found.append(
                 LinkRecord(
-                    time_ns,
-                    link,
-                    "slacp",
-                    True,
-                    draw.uniform(0, 2e6),
-                    draw.uniform(0, 2e6),
-                    *(more(link, name, 20) for name in ("packets", "frames", "retransmissions", "fec_frames")),
-                    None if draw.random() < 0.05 else more(link, "fec_repairs", 2),
-                    None if draw.random() < 0.05 else more(link, "residual_losses", 1),
-                    0,
-                    draw.randrange(64_000),
-                    more(link, "congestion_losses", 1),
-                    more(link, "corruption_losses", 3),
+                    time_ns=time_ns,
+                    link=link,
+                    scheme="slacp",
+                    established=True,
+                    throughput_bps=draw.uniform(0, 2e6),
+                    goodput_bps=draw.uniform(0, 2e6),
+                    **{name: more(link, name, 20) for name in ("packets", "frames", "retransmissions", "fec_frames")},
+                    fec_repairs=None if draw.random() < 0.05 else more(link, "fec_repairs", 2),
+                    residual_losses=None if draw.random() < 0.05 else more(link, "residual_losses", 1),
+                    eln_marks=0,
+                    queue_bytes=draw.randrange(64_000),
+                    congestion_losses=more(link, "congestion_losses", 1),
+                    corruption_losses=more(link, "corruption_losses", 3),
                 )
             )
             snr_db = None if draw.random() < 0.1 else draw.uniform(5, 25)

@@ -441,7 +441,9 @@ def test_everything_is_reached_by_keys_in_the_order_it_is_seen(browser: Browser,
         expect(page.locator("#live .chart canvas").first).to_be_visible()
         page.keyboard.press("Tab")
         expect(page.locator(".skip")).to_be_focused()
-        assert page.locator(".skip").bounding_box()["y"] >= 0
+        place = page.locator(".skip").bounding_box()
+        assert place is not None
+        assert place["y"] >= 0
         order = []
         for _ in range(14):
             page.keyboard.press("Tab")

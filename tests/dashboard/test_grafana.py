@@ -97,7 +97,7 @@ def test_a_board_has_headings_and_no_panels_over_each_other(name: str) -> None:
     assert board["uid"] == f"fadelab-{name}"
     [link] = board["links"]
     assert (link["tags"], link["includeVars"], link["keepTime"]) == (board["tags"], True, True)
-    places = set()
+    places: set[tuple[int, int]] = set()
     for panel in board["panels"]:
         assert panel["title"]
         assert panel["type"] == "row" or panel["description"]
@@ -372,13 +372,13 @@ def query_of(board: str, title: str, number: int = 0) -> str:
     return str(panel["targets"][number]["query"])
 
 
-def known(found: list[tuple[dict[str, str], list[Any]]]) -> list[list[float]]:
+def known(found: list[tuple[dict[str, str], list[Any]]]) -> list[list[Any]]:
     """The values of each series that are there."""
     return [[value for value in values if value is not None] for _, values in found]
 
 
 def test_figures_are_those_of_the_records(filled: Filled) -> None:
-    def values(board: str, title: str, number: int = 0) -> list[list[float]]:
+    def values(board: str, title: str, number: int = 0) -> list[list[Any]]:
         return known(filled.rows(query_of(board, title, number), BOARDS[board]))
 
     # both flows of the run, of 1.6 Mbit/s each

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -198,7 +199,7 @@ def played_faster(samples: Samples, excess: float) -> Samples:
         ("rate_sps", 0.0, "rate_sps is 0.0: it must be positive"),
     ],
 )
-def test_options_that_are_none_are_refused(option: str, value: object, said: str) -> None:
+def test_options_that_are_none_are_refused(option: str, value: Any, said: str) -> None:
     with pytest.raises(PhyError, match=said):
         WifiPhy(**{"rate_sps": RATE_SPS, option: value})
 

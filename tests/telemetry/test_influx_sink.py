@@ -165,7 +165,7 @@ def test_nothing_is_lost_while_the_database_is_killed_and_down(tmp_path: Path) -
     sinks = Sinks([influx_sink, parquet_sink])
     sinks.begin(EPOCH_NS)
     stopped = threading.Event()
-    sent = []
+    sent: list[int] = []
 
     def run() -> None:
         while not stopped.wait(0.005):

@@ -21,8 +21,9 @@ from telemetry.records import (
 )
 
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
+TCP = TcpRecord(1, "h1", "bulk", 14480, 7240, 51.25, 251.0, 1 << 40, 3, 1)
 FULL: list[Record] = [
-    TcpRecord(1, "h1", "bulk", 14480, 7240, 51.25, 251.0, 1 << 40, 3, 1),
+    TCP,
     FlowRecord(2, "h2", "bulk", 1 << 40, 1.5e6),
     LinkRecord(3, "up", "slacp", True, 2e6, 1.9e6, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8),
     PhyRecord(4, "down", 20.5, -25.0, 12.5, 0.01, "qpsk"),
@@ -30,7 +31,7 @@ FULL: list[Record] = [
     ControlRecord(5, "snr_db", "12.5"),
 ]
 EMPTY: list[Record] = [
-    replace(FULL[0], ssthresh_bytes=None, srtt_ms=None, rto_ms=None),  # type: ignore[type-var]
+    replace(TCP, ssthresh_bytes=None, srtt_ms=None, rto_ms=None),
     FULL[1],
     FULL[2],
     PhyRecord(5, "down", None, None, None, None),
