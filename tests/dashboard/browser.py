@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dashboard.app import DashboardConfig, Served, create_app, serve
 from dashboard.control import Order
@@ -83,6 +83,15 @@ class Stage:
     def url(self) -> str:
         """Where the page is."""
         return self._served.url
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless browser."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield opened
+        opened.close()
 
 
 @contextmanager
