@@ -11,14 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 
 import dashboard
 from dashboard.charts import CHARTS
 from dashboard.hub import RunInfo
 from tests.dashboard.browser import (
-    CHROMIUM,
-    FLAGS,
     TOKEN,
     Stage,
     pictures,
@@ -26,8 +24,8 @@ from tests.dashboard.browser import (
     shot,
     until,
     visit,
-    write_run,
 )
+from tests.dashboard.samples import keep, records
 
 pytestmark = pytest.mark.patient
 
@@ -35,14 +33,6 @@ STATIC = Path(dashboard.__file__).parent / "static"
 KEYS = tuple(chart.key for chart in CHARTS)
 #: what Chromium says of a server that is gone, or of an answer that tests asked for
 NO_SERVER = "ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|status of 404"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
@@ -54,9 +44,10 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 @pytest.fixture
 def past(stage: Stage) -> Stage:
-    write_run(stage.runs, "20260102-030405-sample-emulated-slacp-s1", scheme="slacp", goodput_bps=1.8e6)
-    write_run(stage.runs, "20260102-030505-sample-emulated-none-s1", scheme="none", goodput_bps=0.9e6)
-    write_run(stage.runs, "20260102-030605-other-emulated-slacp-s1", scheme="slacp", scenario="other")
+    made = [("304", "sample", "slacp", 1.8e6), ("305", "sample", "none", 0.9e6), ("306", "other", "slacp", 1e6)]
+    for minute, scenario, scheme, goodput_bps in made:
+        name = f"20260102-0{minute}05-{scenario}-emulated-{scheme}-s1"
+        keep(stage.runs, name, records(1, 8.0), scenario=scenario, scheme=scheme, goodput_bps=goodput_bps)
     return stage
 
 
