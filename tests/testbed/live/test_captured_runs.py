@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import os
 import re
 import shlex
 import subprocess
@@ -16,7 +15,7 @@ from testbed.results.summary import Summary
 from testbed.scenario.schema import SIDES, Side, other
 from tests.hosts.harness import needs_network
 from tests.testbed.live.test_steered_runs import Drive
-from tests.testbed.live_runs import ROOT, folder_of, left_behind, run_all
+from tests.testbed.live_runs import ROOT, folder_of, run_schemes
 from tests.testbed.samples import scenario
 from tests.tshark import Row, needs_tshark, rows
 
@@ -37,12 +36,7 @@ def transfers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Summary]:
         "down": {"per": 0.05},
     }
     work = [{"kind": "bulk", "bytes": 300_000}]
-    scenarios = [
-        scenario(seed=4, capture=True, link={"scheme": scheme}, channel=channel, workloads=work) for scheme in SCHEMES
-    ]
-    found = dict(zip(SCHEMES, run_all(scenarios, tmp_path_factory.mktemp("runs")), strict=True))
-    assert left_behind(os.getpid()) == []
-    return found
+    return run_schemes(SCHEMES, tmp_path_factory.mktemp("runs"), seed=4, capture=True, channel=channel, workloads=work)
 
 
 @pytest.fixture(params=SCHEMES)

@@ -1,7 +1,6 @@
 """ELN marking on the live tiers: real runs with kernel TCP."""
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,16 +12,10 @@ from testbed.results.summary import Summary
 from tests.hosts.harness import needs_network
 from tests.radios import needs_vusrp
 from tests.testbed.live.test_steered_runs import ENDLESS, Drive
-from tests.testbed.live_runs import folder_of, left_behind, run_all
+from tests.testbed.live_runs import folder_of, run_all
 from tests.testbed.samples import scenario
 
 pytestmark = needs_network
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left_behind() -> Iterator[None]:
-    yield
-    assert left_behind(os.getpid()) == []
 
 
 def rows_of(summary: Summary) -> Mapping[Cause, Mapping[Cause, int]]:

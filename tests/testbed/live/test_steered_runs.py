@@ -1,8 +1,7 @@
 """Real runs that a person changes while they go on."""
 
 import json
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from testbed.running import run_once
 from testbed.scenario.schema import SIDES, Scenario
 from tests.hosts.harness import needs_network
 from tests.radios import needs_vusrp
-from tests.testbed.live_runs import folder_of, left_behind, wait_for
+from tests.testbed.live_runs import folder_of, wait_for
 from tests.testbed.samples import scenario
 
 pytestmark = needs_network
@@ -97,12 +96,6 @@ class Drive:
     def __exit__(self, *_: object) -> None:
         self.steering.stop()
         self._pool.shutdown()
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left_behind() -> Iterator[None]:
-    yield
-    assert left_behind(os.getpid()) == []
 
 
 def gained(counter: str, before: LinkRecord, after: LinkRecord) -> int:
