@@ -21,7 +21,7 @@ from benchmarks.ofdm_waterfall import Liquids
 from flowgraphs.ofdm import Demodulator, Modulator, OfdmPhy
 from flowgraphs.phy import Samples
 from tests.flowgraphs.awgn import air
-from tests.flowgraphs.test_ofdm_blocks import Mailbox
+from tests.flowgraphs.bursts import Mailbox
 
 FRAME_BYTES = 1500
 FRAMES = 200

@@ -21,7 +21,7 @@ from flowgraphs.ofdm import Modulator, OfdmPhy
 from flowgraphs.phy import Received, Samples
 from flowgraphs.recording import Recording, RecordingError, data_path, decode, finish, meta_path, write, write_trace
 from tests.flowgraphs.awgn import air
-from tests.flowgraphs.test_ofdm_blocks import Mailbox
+from tests.flowgraphs.bursts import Mailbox
 
 pytestmark = pytest.mark.slow
 
