@@ -50,7 +50,7 @@ def established(config: SlacpConfig) -> tuple[Slacp, Slacp]:
     return a, b
 
 
-def measure(per: float, frames: int, in_flight: int, seed: int) -> Sample:
+def measure(per: float, frames: int, in_flight: int, seed: int = 2) -> Sample:
     """Send until `frames` frames have left."""
     a, b = established(SlacpConfig(window=8192))
     errors = Random(seed)

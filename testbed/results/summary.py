@@ -174,7 +174,7 @@ def summarize(
     )
 
 
-def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s: float) -> FlowSummary:
+def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], until_s: float) -> FlowSummary:
     """Join what both ends of one flow reported; a flow cut short counts what had arrived by `until_s`."""
     senders = sorted((r for r in reports if r["role"] == "sender"), key=_index)
     receivers = sorted((r for r in reports if r["role"] == "receiver"), key=_index)

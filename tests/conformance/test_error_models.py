@@ -111,7 +111,8 @@ def test_unknown_and_missing_options_are_one_line(name: str, base: Path) -> None
         if field.default is MISSING:
             assert f"channel.errors.{field.name}: is missing" in refusal(left)
         # no option is a mapping, and none is infinite
-        for wrong in ({}, math.inf):
+        impossible: tuple[Any, ...] = ({}, math.inf)
+        for wrong in impossible:
             assert f"channel.errors.{field.name}" in refusal({**plugin.example, field.name: wrong})
 
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from linklayer.link import FrameError, Link, LinkContext
 from linklayer.schemes import SCHEMES
 from tcpip.access import Octets
+from testbed.model.run import simulate
 from testbed.scenario.file import ScenarioError, apply_setting
 from testbed.scenario.schema import SCHEME_PARTS, Scenario
-from tests.testbed.model_runs import model, simulate
+from tests.testbed.model_runs import model
 from tests.testbed.samples import scenario
 
 DOCS = Path(__file__).parents[2] / "docs"

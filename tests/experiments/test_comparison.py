@@ -93,7 +93,7 @@ def test_a_cells_scenario_is_what_its_name_says(case: Case) -> None:
     assert made.receive_buffer_bytes == (8192 if case.setting == "lan-8k" else 32_768)
     assert (made.wired.delay_ms > 50) == (case.setting == "wan-32k")
     for side in ("up", "down"):
-        errors = made.channel.direction(side).errors  # type: ignore[arg-type]
+        errors = made.channel.direction(side).errors
         if case.burst is None:
             assert errors == error_part("exponential", mean_spacing_bytes=1024 * case.spacing_kb)
         else:

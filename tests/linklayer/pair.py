@@ -5,7 +5,7 @@ decides what is lost. Frames cross as octets, so every test exercises the wire f
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from itertools import count
 from random import Random
 
@@ -22,6 +22,12 @@ Drop = Callable[[str, Frame], bool]
 def keep_all(direction: str, frame: Frame) -> bool:
     """The medium without errors."""
     return False
+
+
+def octets(packet: Sized) -> bytes:
+    """A packet as octets: SLACP also carries packets that have nothing but a size."""
+    assert isinstance(packet, bytes | bytearray | memoryview)
+    return bytes(packet)
 
 
 class Pair:
@@ -93,9 +99,9 @@ class Pair:
                 arrival = (self.now + self.frame_time + self.delay, next(self.tie), target, emit(frame))
                 heapq.heappush(self.flying, arrival)
         while (delivery := end.poll_packet()) is not None:
-            self.delivered[name].append(bytes(delivery[0]))
+            self.delivered[name].append(octets(delivery[0]))
         while (packet := end.poll_given_up()) is not None:
-            self.given_up[name].append(bytes(packet))
+            self.given_up[name].append(octets(packet))
 
     def offer(self, name: str, end: Slacp) -> None:
         backlog = self.backlog[name]

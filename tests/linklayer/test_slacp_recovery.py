@@ -2,6 +2,7 @@
 
 import gc
 import tracemalloc
+from functools import partial
 from random import Random
 
 import pytest
@@ -60,7 +61,7 @@ def test_a_link_that_becomes_slower_is_learned(before: int, after: int) -> None:
     pair.delay = after * MS
     for index in range(20):
         later = pair.now + 4000 * MS + index * 137 * MS
-        pair.run_until(lambda later=later: pair.now > later)
+        pair.run_until(partial(lambda at: pair.now > at, later))
         pair.send(A, b"sparse")
         pair.run()
     assert pair.ends[A].sent.retransmissions <= 2

@@ -376,7 +376,7 @@ def test_what_is_no_dupack_passes_during_a_repair(access: Access, scheme: str) -
 def test_data_of_the_mobile_host_acknowledges_and_asks_for_nothing(access: Access, scheme: str) -> None:
     station = base(access, scheme)
     packets = station.window(*S[1:5])
-    carried = {"length": 10, "payload": None if isinstance(access, Objects) else bytes(10)}
+    carried: dict[str, Any] = {"length": 10, "payload": None if isinstance(access, Objects) else bytes(10)}
     for _ in range(4):
         packet = station.ack(S[1], **carried)
         assert station.up(packet) == ([packet], [])
@@ -447,7 +447,7 @@ def test_acks_that_pass_do_not_show_what_is_being_repaired(access: Access, schem
     for _ in range(2):
         station.up(station.ack(S[2], sack=((S[4], S[6]),)))
     station.wait(20 * MS)
-    carried = {"length": 10, "payload": None if isinstance(access, Objects) else bytes(10)}
+    carried: dict[str, Any] = {"length": 10, "payload": None if isinstance(access, Objects) else bytes(10)}
     for at, blocks, passing in (
         # a hole at the acknowledgement: nothing beyond is shown, an answer to a duplicate is
         (S[2], ((S[4], S[6]),), ()),

@@ -12,6 +12,7 @@ from testbed.cli import app, machine_capacity
 from testbed.cli import run as commands
 from testbed.cli.machine_capacity import Room
 from testbed.results.summary import Summary
+from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
 from tests.testbed.samples import summary
 
@@ -120,7 +121,7 @@ def test_a_rate_that_is_asked_for_stays(setting: str, lab: Lab, capsys: pytest.C
     lab.room = Room(free=0.2, claimable=0.2)
     assert lab.demo("--set", setting) == 0
     assert "it may be late" in " ".join(capsys.readouterr().out.split())
-    asked = commands.load(commands.DEMO_SCENARIOS["vusrp"], (setting,))
+    asked = load(commands.DEMO_SCENARIOS["vusrp"], (setting,))
     for scenario in lab.scenarios:
         assert (scenario.channel, scenario.radio) == (asked.channel, asked.radio)
 
