@@ -2,16 +2,14 @@
 
     .venv/bin/python -m benchmarks.air [--seed N] [--repetitions N] [--json]
 
-The medium is built afresh, then one receiver hears one transmitter that always sends, 2040 samples at a time as a UHD
+The medium is built, then one receiver hears one transmitter that always sends, 2040 samples at a time as a UHD
 program reads them, at 5 Msps and with 70 Hz of Doppler. What rings, clocks and conversions of a whole virtual USRP cost
 comes on top. Shown is the median, and the share of a core that a 5 Msps receiver takes.
 """
 
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -79,12 +77,11 @@ def main() -> None:
     rng = np.random.default_rng(options.seed)
     sent = (rng.standard_normal(samples + 4 * CHUNK) + 1j * rng.standard_normal(samples + 4 * CHUNK)) / np.sqrt(2)
     results = Results(options, "vusrp", "the medium alone, median samples/s of one core", COLUMNS)
-    with tempfile.TemporaryDirectory() as folder:
-        medium = Medium(build(Path(folder)))
-        source = medium.burst(sent.astype(np.complex64), -CHUNK)
-        for name, work in works(medium, source).items():
-            rate = statistics.median(measure(work, samples) for _ in range(options.repetitions))
-            results.add(path=name, samples_per_second=rate, core_share=RATE_SPS / rate, target=TARGETS.get(name))
+    medium = Medium(build())
+    source = medium.burst(sent.astype(np.complex64), -CHUNK)
+    for name, work in works(medium, source).items():
+        rate = statistics.median(measure(work, samples) for _ in range(options.repetitions))
+        results.add(path=name, samples_per_second=rate, core_share=RATE_SPS / rate, target=TARGETS.get(name))
     results.finish()
 
 
