@@ -67,9 +67,7 @@ class Superframe:
         """Return the slots per superframe that stay within `rate_bps`; raise ValueError when that is none."""
         slots = rate_bps * self.length_ns // (self.slot_bits * SECOND_NS)
         if slots < 1:
-            raise ValueError(
-                f"ceiling_bps is {rate_bps}; one slot per superframe already takes {self.rate_bps(1)} bit/s."
-            )
+            raise ValueError(f"rate_bps is {rate_bps}; one slot per superframe already takes {self.rate_bps(1)} bit/s.")
         return slots
 
     def rate_bps(self, slots: int) -> int:
@@ -107,7 +105,7 @@ class Terminal(Capacity):
     def __init__(self, ceiling_bps: int, options: DamaOptions) -> None:
         self.superframe = options.superframe()
         self._signalling_ns = positive("signalling_ms", ns(options.signalling_ms))
-        self._max_slots = self.superframe.slots_within(positive("ceiling_bps", ceiling_bps))
+        self._max_slots = self.superframe.slots_within(positive("rate_bps", ceiling_bps))
         self._backlog_bits = 0
         #: start of the next superframe, while there is anything to do
         self._boundary_at: int | None = None

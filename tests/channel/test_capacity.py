@@ -221,10 +221,10 @@ def test_rbdc_updates_replace_earlier_requests() -> None:
     [
         (lambda: Superframe(0), "length_ns is 0"),
         (lambda: Superframe(7), "whole number of bit/s"),
-        (lambda: Rbdc(1_599, RbdcOptions()), "ceiling_bps is 1599; one slot per superframe already takes 1600 bit/s"),
+        (lambda: Rbdc(1_599, RbdcOptions()), "rate_bps is 1599; one slot per superframe already takes 1600 bit/s"),
         (lambda: Rbdc(CEILING, RbdcOptions(timeout_ms=1e-9)), "timeout_ms is 0"),
         (lambda: Rbdc(CEILING, RbdcOptions(drain_ms=1e-9)), "drain_ms is 0"),
-        (lambda: Vbdc(0, VbdcOptions(), random.Random(0)), "ceiling_bps is 0"),
+        (lambda: Vbdc(0, VbdcOptions(), random.Random(0)), "rate_bps is 0"),
         (lambda: Rbdc(CEILING, RbdcOptions(signalling_ms=1e-9)), "signalling_ms is 0"),
         (lambda: VbdcOptions(superframe_ms=7), "superframe_ms is 7: .* whole number of bit/s"),
     ],

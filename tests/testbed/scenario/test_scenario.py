@@ -298,7 +298,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "channel.assignment: superframe_ms is 300",
         "a slot of 424 bits in each superframe must make a whole number of bit/s",
     ),
-    "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "ceiling_bps is 1000"),
+    "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "rate_bps is 1000"),
     "MAC buffer": (with_channel(mac_buffer_bytes=1500), "channel.mac_buffer_bytes", "must hold a frame of 1534 bytes"),
     "MAC buffer down": (
         with_channel(down={"mac_buffer_bytes": 9}),
