@@ -20,9 +20,9 @@ class EmulatedRadio(HopRadio):
         *,
         max_frame_bytes: int,
         late_bound_ns: int,
-        judged: Callable[[Arrival[bytes]], None] | None = None,
+        on_arrival: Callable[[Arrival[bytes]], None] | None = None,
     ) -> None:
-        super().__init__(hop, max_frame_bytes=max_frame_bytes, late_bound_ns=late_bound_ns, judged=judged)
+        super().__init__(hop, max_frame_bytes=max_frame_bytes, late_bound_ns=late_bound_ns, on_arrival=on_arrival)
         self._peer = peer
         self._peer.setblocking(False)
         self._retry_at: int | None = None

@@ -28,7 +28,7 @@ class Lateness:
 class HopRadio(Radio):
     """Sends frames through `hop`; a subclass says what carries them from there.
 
-    `judged(arrival)` is called for every frame with its fate.
+    `on_arrival(arrival)` is called for every frame with its fate.
     """
 
     def __init__(
@@ -37,13 +37,13 @@ class HopRadio(Radio):
         *,
         max_frame_bytes: int,
         late_bound_ns: int,
-        judged: Callable[[Arrival[bytes]], None] | None = None,
+        on_arrival: Callable[[Arrival[bytes]], None] | None = None,
     ) -> None:
         self.hop = hop
         self.lateness = Lateness()
         self._max_frame_bytes = max_frame_bytes
         self._late_bound_ns = late_bound_ns
-        self._judged = judged
+        self._on_arrival = on_arrival
         #: frames that have come through the hop and are not carried yet
         self._waiting: deque[bytes] = deque()
 
@@ -64,8 +64,8 @@ class HopRadio(Radio):
         """Carry what is due."""
         while (arrival := self.hop.poll_arrival(now)) is not None:
             self._note(now - arrival.arrived_at)
-            if self._judged is not None:
-                self._judged(arrival)
+            if self._on_arrival is not None:
+                self._on_arrival(arrival)
             fate = arrival.verdict.fate
             if fate is Fate.ERASED:
                 continue

@@ -35,7 +35,7 @@ from testbed.live.steering import Change
 from testbed.live.wiring import Medium, Wiring
 from testbed.onlookers import NOBODY, Onlookers, Progress, Show
 from testbed.paths import bpf_objects
-from testbed.results.ground_truth import Confusion, Join, Judge, Loss
+from testbed.results.ground_truth import Confusion, GuessScore, Loss, LossGuessMerger
 from testbed.results.rates import RecentRate
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.results.store import RunFolder
@@ -103,8 +103,8 @@ class _LiveRun:
         self._watched = False
         self._changes = 0
         self._sides: dict[str, Side] = {}
-        self._judge = Judge()
-        self._join = Join(self._judge)
+        self._score = GuessScore()
+        self._merger = LossGuessMerger(self._score)
         #: until when the stations have told what they have lost and guessed
         self._told_until: dict[Side, int] = {}
         #: bits sent on the air over time (s)
@@ -302,19 +302,19 @@ class _LiveRun:
     def _hear_truth(self, side: Side, body: dict[str, Any]) -> None:
         """Take what a station has lost and guessed; what was before both stations' last words can be judged."""
         for at, flow, seq, end, cause in body["losses"]:
-            self._join.handle(Loss(at, Flow(*flow), seq, end, cause))
+            self._merger.handle(Loss(at, Flow(*flow), seq, end, cause))
         for at, flow, seq, cause, by in body["guesses"]:
-            self._join.handle(Guess(at, Flow(*flow), seq, cause, by))
+            self._merger.handle(Guess(at, Flow(*flow), seq, cause, by))
         self._told_until[side] = body["until"]
         if len(self._told_until) == len(SIDES):
-            self._join.settle(min(self._told_until.values()))
+            self._merger.settle(min(self._told_until.values()))
 
     def _confusion(self) -> Confusion | None:
         """How right guesses were; None where there were some and nobody knows."""
         if self._scenario.tier != "emulated":
             return None if has_guessers(self._scenario) or has_guessers(self._present) else {}
-        self._join.settle(max(self._told_until.values(), default=0) + 1)
-        return self._judge.confusion()
+        self._merger.settle(max(self._told_until.values(), default=0) + 1)
+        return self._score.confusion()
 
     # -- the result ------------------------------------------------------------------------------------------
 

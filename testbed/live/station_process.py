@@ -42,7 +42,7 @@ from testbed.live.hop_radio import HopRadio, Lateness
 from testbed.live.process_usage import Usage, resident_bytes
 from testbed.live.station_loop import StationLoop
 from testbed.results.frame_trace import FrameTrace, outcome_of
-from testbed.results.ground_truth import Loss, Witness
+from testbed.results.ground_truth import Loss, LossReporter
 from testbed.results.lost_packets import LostPackets
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.scenario.channel_models import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
@@ -153,7 +153,7 @@ class StationProcess:
         #: what was lost of TCP, and what packet filters have guessed, since the last report
         self._losses: list[Loss] = []
         self._guesses: list[Guess] = []
-        self._witness: Witness | None = None
+        self._loss_reporter: LossReporter | None = None
         self._watch_losses()
         self._ready = False
         self._epoch: int | None = None
@@ -182,7 +182,7 @@ class StationProcess:
             stack.enter_context(socket.socket(fileno=config["peer_fd"])),
             max_frame_bytes=scenario.max_frame_bytes,
             late_bound_ns=round(scenario.timing.late_bound_ms * MS),
-            judged=self._judged,
+            on_arrival=self._on_arrival,
         )
 
     def _onair_radio(self, config: Mapping[str, Any], scenario: Scenario, stack: ExitStack) -> HopRadio:
@@ -221,19 +221,21 @@ class StationProcess:
         return buffer_bytes(self._out, scenario.max_frame_bytes, scenario.link.ip_queue_bytes, self.link.flow_control)
 
     def _watch_losses(self) -> None:
-        """Have the losses told while packet filters guess at them; a real air does not tell of its own."""
+        """Report losses while packet filters guess at them; the losses of a real air are unknown."""
         scheme = self._scheme
         known = self._hearing is None and has_guessers(self._scenario)
-        self._witness = (
-            Witness(Octets(), scheme.name, scheme.repairs, self._losses.append, self._guesses.append) if known else None
+        self._loss_reporter = (
+            LossReporter(Octets(), scheme.name, scheme.repairs, self._losses.append, self._guesses.append)
+            if known
+            else None
         )
-        self.loop.station.witness = self._witness
+        self.loop.station.loss_observer = self._loss_reporter
 
-    def _judged(self, arrival: Arrival[bytes]) -> None:
-        if self._witness is not None and not self._scheme.repairs and arrival.verdict.fate is not Fate.INTACT:
+    def _on_arrival(self, arrival: Arrival[bytes]) -> None:
+        if self._loss_reporter is not None and not self._scheme.repairs and arrival.verdict.fate is not Fate.INTACT:
             # after a change of schemes there are frames that are none of the new one
             with suppress(FrameError):
-                self._witness.taken(self._scheme.parse(arrival.frame).payload, arrival.arrived_at)
+                self._loss_reporter.taken(self._scheme.parse(arrival.frame).payload, arrival.arrived_at)
         if self._scheme.resends:
             self._lost_packets.judge(hash(arrival.frame), arrival.verdict.fate is not Fate.INTACT)
         if self._trace is not None:
@@ -329,7 +331,7 @@ class StationProcess:
             say({"link": asdict(report)})
             usage = {"processor_percent": self._usage.processor_percent(), "memory_bytes": resident_bytes()}
             say({"station": {"time_ns": now - self._epoch, **usage}})
-            if self._witness is not None:
+            if self._loss_reporter is not None:
                 say({"truth": {"until": now, "losses": self._losses[:], "guesses": self._guesses[:]}})
             self._losses.clear()
             self._guesses.clear()
@@ -359,7 +361,7 @@ class StationProcess:
     def final(self) -> dict[str, Any]:
         """The station's last word, after its last report; the trace gets what is still on the air, fate decided."""
         for arrival in self._radio.hop.in_flight():
-            self._judged(arrival)
+            self._on_arrival(arrival)
         self._report(time.monotonic_ns())
         return asdict(StationFinal(counts=self._counts(), **asdict(self._radio.lateness)))
 
