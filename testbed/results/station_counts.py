@@ -87,7 +87,7 @@ class StationReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationFinal:
-    """A station's last word: its counts, and how well it kept the clock."""
+    """A station's final report: its counts, and its lateness against the wall clock."""
 
     counts: StationCounts
     events: int
@@ -97,5 +97,5 @@ class StationFinal:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> "StationFinal":
-        """Return the last word that `dataclasses.asdict` made `body` of."""
+        """Return the report of which `body` is the `dataclasses.asdict`."""
         return cls(**{**body, "counts": StationCounts(**body["counts"])})
