@@ -33,7 +33,6 @@ from testbed.live.children import Child, ChildError, ChildGroup, Message
 from testbed.live.station_process import station_config
 from testbed.live.steering import Change
 from testbed.live.wiring import Medium, Wiring
-from testbed.onlookers import NOBODY, Onlookers, Progress, Show
 from testbed.paths import bpf_objects
 from testbed.results.ground_truth import Confusion, GuessScore, Loss, LossGuessMerger
 from testbed.results.rates import RecentRate
@@ -44,6 +43,7 @@ from testbed.results.summary import (
     joined_record,
     summarize,
 )
+from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.link_ends import has_guessers
 from testbed.scenario.schema import Scenario
 
@@ -58,13 +58,13 @@ def run_live(
     folder: RunFolder,
     medium: Medium,
     show: Show = lambda progress: None,
-    onlookers: Onlookers = NOBODY,
+    hooks: RunHooks = NO_HOOKS,
 ) -> Summary:
     """Run `scenario` in real time over `medium` and return its result, which is also in `folder`.
 
-    Closes the onlookers' sinks. Raises FadelabError or HostError in one line.
+    Closes the hooks' sinks. Raises FadelabError or HostError in one line.
     """
-    return _LiveRun(scenario, folder, medium, show, onlookers).run()
+    return _LiveRun(scenario, folder, medium, show, hooks).run()
 
 
 @dataclass(slots=True)
@@ -82,13 +82,13 @@ class _Reported:
 
 
 class _LiveRun:
-    def __init__(self, scenario: Scenario, folder: RunFolder, medium: Medium, show: Show, onlookers: Onlookers) -> None:
+    def __init__(self, scenario: Scenario, folder: RunFolder, medium: Medium, show: Show, hooks: RunHooks) -> None:
         self._scenario = scenario
         #: the scenario with the changes of a live control
         self._present = scenario
-        self._steering, self._watcher = onlookers.steering, onlookers.watcher
+        self._steering, self._view_sink = hooks.steering, hooks.view_sink
         tags = {"run": folder.name, "tier": scenario.tier, "scenario": scenario.name}
-        self._sinks = Sinks([ParquetSink(folder.path, tags), *onlookers.sinks])
+        self._sinks = Sinks([ParquetSink(folder.path, tags), *hooks.sinks])
         self._folder = folder
         self._medium = medium
         self._show = show
@@ -230,7 +230,7 @@ class _LiveRun:
         progress.bytes_received = sum(self._reported.received.values())
         progress.goodput_bps = self._reported.goodput.bps
         self._show(progress)
-        if self._watcher is not None and self._watcher.watched != self._watched:
+        if self._view_sink is not None and self._view_sink.watched != self._watched:
             self._watched = not self._watched
             for station in self._stations.values():
                 station.send({"watch": self._watched})
@@ -279,8 +279,8 @@ class _LiveRun:
                 self._sinks.write(PhyRecord(**body))
             elif kind == "station":
                 self._sinks.write(StationRecord(station=STATIONS[self._sides[child.name]], **body))
-            elif kind == "phy_view" and self._watcher is not None:
-                self._watcher.show(PhyView(**body))
+            elif kind == "phy_view" and self._view_sink is not None:
+                self._view_sink.show(PhyView(**body))
             elif kind == "result":
                 reported.reports.append(body)
             elif kind == "loss_events":

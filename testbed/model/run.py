@@ -16,7 +16,7 @@ from common.sides import SIDES, Host, Side, other
 from common.units import MS
 from hosts.engine.agent import Report
 from hosts.engine.clock import OBSERVER
-from hosts.engine.context import nobody
+from hosts.engine.context import ignore
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from telemetry.parquet import ParquetSink
@@ -26,12 +26,12 @@ from testbed.errors import FadelabError
 from testbed.model.network import LinkNetwork
 from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
-from testbed.onlookers import NOBODY, Onlookers, Progress, Show
 from testbed.results.frame_trace import FrameTrace, outcome_of
 from testbed.results.rates import RecentRate
 from testbed.results.station_counts import StationFinal, StationReport
 from testbed.results.store import RunFolder, run_stem
 from testbed.results.summary import Summary, joined_record, summarize
+from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.channel_models import frame_ns, make_rng
 from testbed.scenario.schema import Scenario, user_tcp
 
@@ -58,7 +58,7 @@ def run_model(
     scenario: Scenario,
     folder: RunFolder,
     show: Show = lambda progress: None,
-    onlookers: Onlookers = NOBODY,
+    hooks: RunHooks = NO_HOOKS,
 ) -> Summary:
     """Run `scenario` in virtual time and return its result, which is also in `folder` with records and traces.
 
@@ -69,10 +69,10 @@ def run_model(
     name = run_stem(scenario)
     with ExitStack() as stack:
         parquet = ParquetSink(folder.path, {"run": name, "tier": scenario.tier, "scenario": scenario.name})
-        sinks = Sinks([parquet, *onlookers.sinks])
+        sinks = Sinks([parquet, *hooks.sinks])
         stack.callback(sinks.close)
         # a database needs wall-clock times; the files must repeat to the byte and have none
-        Sinks(onlookers.sinks).begin(time.time_ns())
+        Sinks(hooks.sinks).begin(time.time_ns())
         traces = _Traces(scenario, folder, stack) if scenario.trace else None
         recorder = _Recorder(scenario, sinks, show)
         summary = _Simulation(scenario, recorder=recorder, traces=traces).run()
@@ -142,7 +142,7 @@ class _Simulation:
             seed=scenario.seed,
             epoch=epoch,
             ended=self._ended,
-            emit=nobody if recorder is None else recorder.emit,
+            emit=ignore if recorder is None else recorder.emit,
             watch=self._watch,
         )
         self._traffic = traffic

@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 from common.sides import HOSTS, Host, peer_of
 from hosts.engine.agent import Agent, Report
 from hosts.engine.content import Numbers
-from hosts.engine.context import Context, nobody
+from hosts.engine.context import Context, ignore
 from hosts.engine.datagrams import UDP_HEADERS, DatagramReceiver, Datagrams, DatagramSender
 from hosts.engine.own_tcp import OwnSender, OwnTcp
 from hosts.engine.packets import Datagram
@@ -35,7 +35,7 @@ class Traffic:
         seed: int,
         epoch: int,
         ended: Callable[[Report], None],
-        emit: Emit = nobody,
+        emit: Emit = ignore,
         watch: Watch | None = None,
     ) -> None:
         self.reports: list[Report] = []

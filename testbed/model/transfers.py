@@ -4,7 +4,7 @@ from functools import partial
 from ipaddress import IPv4Address
 
 from hosts.engine.content import Numbers
-from hosts.engine.context import Context, nobody
+from hosts.engine.context import Context, ignore
 from hosts.engine.own_tcp import OwnSender, OwnTcp
 from hosts.engine.probe import ConnectionProbe, FlowCounter
 from hosts.engine.stack import Stack, Tap
@@ -12,7 +12,7 @@ from hosts.engine.streams import Done, Receive, ReceivingEnd, Transfer
 from hosts.tcp.config import TcpConfig
 
 
-def receive(stack: Stack, port: int, config: TcpConfig, done: Done = nobody) -> FlowCounter:
+def receive(stack: Stack, port: int, config: TcpConfig, done: Done = ignore) -> FlowCounter:
     """Receive all that comes to a port of a host from now on; return what counts it. `done` gets each end's result."""
     counter = FlowCounter(str(IPv4Address(stack.address)), f"{port}")
     OwnTcp(_context(stack), stack, config).accept(port, partial(_receive, counter, done))
@@ -29,7 +29,7 @@ def send(
     end_at: int | None = None,
     drain_ns: int | None = None,
     tap: Tap | None = None,
-    done: Done = nobody,
+    done: Done = ignore,
 ) -> OwnSender:
     """Send `limit` octets (None: without end) to a port of another host from now on; see `Transfer`."""
     tcp = OwnTcp(_context(stack), stack, config, tap_for=None if tap is None else lambda flow: tap)

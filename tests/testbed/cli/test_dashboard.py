@@ -84,7 +84,7 @@ def test_other_binds_demand_the_token(tmp_path: Path) -> None:
 def test_a_run_is_started_steered_stopped_and_found_again(tmp_path: Path) -> None:
     with running(*FREE, "--out", tmp_path) as dashboard:
         order = {"scenario": "lossy-link", "tier": "emulated", "schemes": ["slacp"], "seconds": 600, "seed": 5}
-        dashboard.ask("/api/lab/start", order)
+        dashboard.ask("/api/start", order)
         run = wait_for(dashboard.live)["name"]
         dashboard.ask(f"/api/runs/{run}/controls", {"name": "per", "value": 12})
         wait_for(lambda: b"per" in _stream_until_note(dashboard, run))
@@ -132,7 +132,7 @@ def test_a_run_of_another_program_is_shown_while_it_goes_on(tmp_path: Path) -> N
 def test_ending_the_dashboard_ends_its_runs_and_keeps_them(tmp_path: Path) -> None:
     with running(*FREE, "--out", tmp_path) as dashboard:
         order = {"scenario": "lossy-link", "tier": "emulated", "schemes": ["slacp"], "seconds": 600, "seed": 5}
-        dashboard.ask("/api/lab/start", order)
+        dashboard.ask("/api/start", order)
         run = wait_for(dashboard.live)["name"]
         dashboard.process.send_signal(signal.SIGINT)
         status, _, err = finish(dashboard.process)
