@@ -35,20 +35,20 @@ from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.channel_models import frame_ns, make_rng
 from testbed.scenario.schema import Scenario, user_tcp
 
-#: how often progress is shown at most
+#: least time between two progress displays
 _SHOW_S = 0.05
 
 Begun = Callable[[LinkNetwork, Traffic], None]
-#: after this long both clocks of a 4.4BSD tick together again (500 and 200 ms)
+#: period of the two timer ticks of 4.4BSD together (500 and 200 ms)
 _CLOCKS_NS = 1_000_000_000
 
 
 def simulate(scenario: Scenario, watch: Watch | None = None, begun: Begun = lambda network, traffic: None) -> Summary:
-    """Return the result of a scenario in virtual time; nothing is kept, and `watch` sees its TCP flows.
+    """Return the result of a scenario in virtual time, without files; `watch` gets its TCP segments and frames.
 
-    `begun` is called at the run's time 0, for looking at what `watch` does not see.
+    `begun` is called at the run's time 0, with the network and the traffic.
 
-    Raises FadelabError in one line for what tier `model` cannot do.
+    Raises FadelabError in one line for a scenario that tier `model` cannot run.
     """
     check_model(scenario)
     return _Simulation(scenario, watch=watch, begun=begun).run()

@@ -1,4 +1,4 @@
-"""Single transfers between hosts of virtual time, for networks that are put together from parts."""
+"""Single transfers between hosts in virtual time, for networks other than a scenario's."""
 
 from functools import partial
 from ipaddress import IPv4Address
@@ -13,7 +13,7 @@ from hosts.tcp.config import TcpConfig
 
 
 def receive(stack: Stack, port: int, config: TcpConfig, done: Done = ignore) -> FlowCounter:
-    """Receive all that comes to a port of a host from now on; return what counts it. `done` gets each end's result."""
+    """Receive all data for a port of a host from now on; return its counter. `done` gets the result of each end."""
     counter = FlowCounter(str(IPv4Address(stack.address)), f"{port}")
     OwnTcp(_context(stack), stack, config).accept(port, partial(_receive, counter, done))
     return counter
@@ -45,7 +45,7 @@ def send(
 
 
 def _context(stack: Stack) -> Context:
-    """A host's part of a run that has begun with the clock."""
+    """Return a host's part of a run whose time 0 is that of the clock."""
     name = str(IPv4Address(stack.address))
     return Context(clock=stack.clock, host=name, seed=0, contents=Numbers(), probe=ConnectionProbe(name))
 
