@@ -98,9 +98,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             "authorised": authorised,
             "token_to_read": config.require_token_to_read,
             "live": hub.runs() if shown else [],
-            "starter": {"why_not": starter.why_not(), "offers": offers(starter)}
-            if starter is not None and shown
-            else None,
+            "starter": _starter(starter) if starter is not None and shown else None,
             "database": dict(config.database()) if config.database is not None and shown else None,
             "retention_s": RETENTION_S,
             "schemes": {scheme.name: scheme.label or scheme.name for scheme in SCHEMES.values()},

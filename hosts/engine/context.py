@@ -17,7 +17,7 @@ def ignore(record: object) -> None:
 
 @dataclass(slots=True, kw_only=True)
 class Context:
-    """One host's part of a run: its clock, and the callback for its records. `epoch`: the run's time 0 on that clock."""
+    """One host's part of a run: its clock, and the callback for its records. `epoch` is the run's time 0."""
 
     clock: Clock
     host: str
