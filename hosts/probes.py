@@ -4,7 +4,7 @@ Read first: sock_diag(7); include/uapi/linux/inet_diag.h; `hosts/tcp_info.py` fo
 
 Rules kept
 - By netlink, never by parsing a program's output. One dump per sample for all flows takes well under 1 ms; DiagSocket
-  of pyroute2 0.9 took 2 ms for ten sockets and 200 ms to import. The request is one fixed structure, so it is built here.
+  of pyroute2 0.9 took 2 ms for ten sockets and 200 ms to import. The request is one fixed structure, built here.
 - Counters of a flow never decrease: the counts of finished connections are kept and added.
 
 Left out: IPv6 (off in our namespaces), UDP, receiving sides.
