@@ -24,7 +24,7 @@ def rows_of(summary: Summary) -> Mapping[Cause, Mapping[Cause, int]]:
 
 
 @pytest.mark.light
-def test_the_marker_is_right_about_a_link_that_loses_in_two_ways(tmp_path: Path) -> None:
+def test_eln_marker_distinguishes_corruption_from_queue_drops(tmp_path: Path) -> None:
     crowded = {"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.01}
     runs = [
         scenario(
@@ -56,7 +56,7 @@ def test_the_marker_is_right_about_a_link_that_loses_in_two_ways(tmp_path: Path)
 
 
 @pytest.mark.light
-def test_the_base_station_alone_knows_of_holes_in_what_the_mobile_end_sends(tmp_path: Path) -> None:
+def test_marker_at_base_alone_marks_losses_of_upward_data(tmp_path: Path) -> None:
     run = scenario(
         link={"scheme": "none", "eln": "base"},
         channel={"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.03},
@@ -71,7 +71,7 @@ def test_the_base_station_alone_knows_of_holes_in_what_the_mobile_end_sends(tmp_
 
 
 @needs_vusrp
-def test_on_an_air_nobody_knows_the_truth(tmp_path: Path) -> None:
+def test_on_radio_tiers_true_causes_are_unknown(tmp_path: Path) -> None:
     run = scenario(
         tier="vusrp",
         link={"scheme": "none", "eln": "ends"},

@@ -11,7 +11,7 @@ def judged(*fates: tuple[str, bool]) -> tuple[int, int, int]:
     return sum(lost for _, lost in fates) - packets.spared, packets.spared, packets.repeats
 
 
-def test_a_lost_frame_is_a_lost_packet_until_another_brings_it_across() -> None:
+def test_lost_frame_is_a_lost_packet_until_a_retransmission_crosses() -> None:
     assert judged(("a", True)) == (1, 0, 0)
     assert judged(("a", True), ("b", False), ("a", False)) == (0, 1, 0)
 

@@ -19,7 +19,7 @@ def test_no_count_is_no_rate() -> None:
     assert rate_after((0.0, 1000)) == 0.0
 
 
-def test_before_a_second_is_over_it_is_the_mean_since_the_start() -> None:
+def test_rate_of_the_first_second_is_the_mean_since_the_start() -> None:
     assert rate_after((0.1, 0), (0.2, 0), (0.5, MBIT)) == pytest.approx(2e6)
 
 
@@ -31,7 +31,7 @@ def test_it_is_the_mean_of_the_last_second() -> None:
     assert rate_after(*points) == pytest.approx(0.0)
 
 
-def test_a_burst_behind_a_missing_segment_is_no_faster_than_the_second_it_took() -> None:
+def test_rate_of_a_burst_is_averaged_over_a_second() -> None:
     # 2 Mbit/s; the receiver's application gets nothing for half a second, then all of it within a tenth
     steady = [(n / 10, MBIT * n // 5) for n in range(1, 21)]
     held = [(n / 10, steady[-1][1]) for n in range(21, 25)]
@@ -42,7 +42,7 @@ def test_readings_need_not_fall_on_the_windows_begin() -> None:
     assert rate_after(*((0.07 * n, round(0.07 * n * 2 * MBIT)) for n in range(1, 40))) == pytest.approx(2e6, rel=1e-3)
 
 
-def test_a_flow_that_starts_late_is_not_spread_over_the_time_before() -> None:
+def test_rate_of_a_late_flow_begins_with_its_start() -> None:
     recent = RecentRate()
     for n in range(1, 21):
         recent.add(5 + n / 10, n * MBIT // 5)

@@ -225,7 +225,9 @@ def test_plot_writes_a_picture(folder: Path) -> None:
     assert target.stat().st_size > 10_000
 
 
-def test_losses_of_the_air_of_the_link_and_of_queues_are_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_corruption_residual_and_congestion_losses_are_separate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # nothing is repaired: every frame lost on the air is a packet lost, and what queues drop was never there
     losses = {"corruption_losses": [4, 9], "residual_losses": [4, 9], "congestion_losses": [13, 13]}
     with ParquetSink(tmp_path, {}) as sink:
@@ -303,6 +305,6 @@ def test_guesses_of_several_runs_are_added_up() -> None:
     assert len([line for line in lines if line and line[0] in ("eln", "snoop")]) == 2
 
 
-def test_where_nobody_knows_the_truth_that_is_said() -> None:
+def test_show_reports_unknown_true_causes() -> None:
     assert show.guesses([summary(), summary()]) is None
     assert show.guesses([summary(confusion=None)]) == show.TRUTH_UNKNOWN

@@ -55,7 +55,7 @@ def receiver(index: int = 0, **values: Any) -> dict[str, Any]:
 # -- by size -------------------------------------------------------------------------------------------------
 
 
-def test_a_transfer_by_size_lasts_from_the_first_syn_to_its_end() -> None:
+def test_transfer_by_size_lasts_from_first_syn_to_end() -> None:
     flow = summarize_flow(Bulk(bytes=1000, start_s=0.5), "f", [receiver(), sender()], 9.0)
     assert (flow.bytes, flow.duration_s, flow.start_s, flow.end_s) == (1000, 2.0, 0.5, 2.5)
     assert flow.goodput_bps == 4000
@@ -95,7 +95,7 @@ def test_a_transfer_that_had_not_begun() -> None:
 # -- by duration ---------------------------------------------------------------------------------------------
 
 
-def test_a_flow_with_a_duration_counts_what_had_been_read_at_its_end() -> None:
+def test_flow_with_a_duration_counts_octets_read_at_its_end() -> None:
     reports = [sender(finished_ns=6 * S), receiver(bytes=1000, bytes_at_duration=900)]
     flow = summarize_flow(Bulk(duration_s=4.0), "f", reports, 6.1)
     assert (flow.bytes, flow.duration_s, flow.goodput_bps) == (900, 4.0, 1800)
@@ -110,7 +110,7 @@ def test_its_duration_starts_when_the_flow_does() -> None:
     assert (cut.start_s, cut.end_s, cut.duration_s, cut.finished) == (3, 5, 2, False)
 
 
-def test_what_was_not_drained_in_time_may_be_missing_but_not_spoilt() -> None:
+def test_undrained_octets_may_be_missing_but_not_wrong() -> None:
     reports = [
         sender(complete=False, error="not drained in time"),
         receiver(complete=False, sha256="bb", bytes=800, bytes_at_duration=700),
@@ -121,7 +121,7 @@ def test_what_was_not_drained_in_time_may_be_missing_but_not_spoilt() -> None:
     assert summarize_flow(Bulk(duration_s=4.0), "f", spoilt, 9.0).intact is False
 
 
-def test_a_flow_that_never_connected_carried_nothing_and_spoilt_nothing() -> None:
+def test_unconnected_flow_has_no_octets_and_is_intact() -> None:
     reports = [sender(bytes=0, complete=False, error="not connected within the duration")]
     flow = summarize_flow(Bulk(duration_s=4.0), "f", reports, 4.0)
     assert (flow.bytes, flow.goodput_bps, flow.finished, flow.intact) == (0, 0, True, True)
@@ -149,7 +149,7 @@ def series() -> list[dict[str, Any]]:
     return reports
 
 
-def test_short_transfers_are_timed_each_and_together_without_gaps() -> None:
+def test_short_transfers_are_timed_without_gaps() -> None:
     flow = summarize_flow(Short(bytes=1000, count=3), "f", series(), 20.0)
     assert flow.transfer_s == (0.5, 1.0, 1.5)
     assert (flow.duration_s, flow.start_s, flow.end_s) == (3.0, 0, 7.5)
