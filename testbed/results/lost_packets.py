@@ -20,7 +20,7 @@ class LostPackets:
         #: frames whose packet had already crossed
         self.repeats = 0
 
-    def judge(self, packet: Hashable, lost: bool) -> None:
+    def handle_fate(self, packet: Hashable, lost: bool) -> None:
         """Take the next frame's fate."""
         if lost:
             if packet in self._across or packet in self._lost:

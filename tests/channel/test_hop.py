@@ -166,12 +166,12 @@ def test_mac_buffer_counts_the_frame_being_sent() -> None:
 def test_error_model_gets_frames_in_order_with_their_airtime() -> None:
     asked = []
 
-    class Witness(ErrorModel):
+    class RecordingErrors(ErrorModel):
         def judge(self, start: int, end: int, nbytes: int) -> Verdict:
             asked.append((start, end, nbytes))
             return ERASED if nbytes == 2_000 else INTACT
 
-    hop = make_hop(error_model=Witness())
+    hop = make_hop(error_model=RecordingErrors())
     arrivals, _ = drive_punctually(hop, [(3, 1_000), (0, 2_000), (100 * MS, 500)])
     assert asked == [
         (3, 3 + 8 * MS, 1_000),
@@ -184,12 +184,12 @@ def test_error_model_gets_frames_in_order_with_their_airtime() -> None:
 def test_a_frame_starts_when_there_is_a_rate() -> None:
     starts = []
 
-    class Witness(ErrorModel):
+    class RecordingErrors(ErrorModel):
         def judge(self, start: int, end: int, nbytes: int) -> Verdict:
             starts.append((start, end))
             return INTACT
 
-    hop = make_hop(Vbdc(128_000, VbdcOptions(), random.Random(0)), aal5, Witness())
+    hop = make_hop(Vbdc(128_000, VbdcOptions(), random.Random(0)), aal5, RecordingErrors())
     drive_punctually(hop, [(1, 1_450)])
     assert starts == [(795 * MS, 1_060 * MS)]
 
