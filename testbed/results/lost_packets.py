@@ -3,8 +3,8 @@
 from collections.abc import Hashable
 from typing import Final
 
-#: most packets remembered that crossed the link, and that were lost; the oldest go. A filter retransmits packets of the
-#: present window only
+#: limits of remembered packets, that crossed the link and that were lost; the oldest go. A filter retransmits packets
+#: of the present window only
 _ACROSS: Final = 512
 _LOST: Final = 128
 
