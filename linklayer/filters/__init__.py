@@ -5,6 +5,7 @@
 | `filter.py` | `Filter`, the base class that lets all packets pass; `FilterPlugin`, the declaration |
 | `filtered.py` | a link with filters in front of it, which is a link again |
 | `snoop.py` | LL and Snoop, with and without SMART: the base station retransmits what the link has lost |
+| `snoop_cache.py` | the cache of Snoop |
 | `tagger.py` | the mobile end's part of SMART |
 | `eln.py` | marks ACKs for segments that the link has lost |
 | `ranges.py` | sets of numbers as ranges, with a limit |
