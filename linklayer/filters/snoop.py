@@ -26,7 +26,7 @@ from collections import deque
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
 from common.options import Bytes, Count, NotNegative, Positive
 from common.units import ns
@@ -36,8 +36,6 @@ from tcpip.access import Access
 from tcpip.options import is_smart, permits_smart, smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Segment
 from tcpip.sequence import MASK, unwrap
-
-_MS: Final = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
