@@ -7,7 +7,8 @@
 | `snoop.py` | LL and Snoop, with and without SMART: the base station retransmits what the link has lost |
 | `snoop_cache.py` | the cache of Snoop |
 | `tagger.py` | the mobile end's part of SMART |
-| `eln.py` | marks ACKs for segments that the link has lost |
+| `eln.py` | the marker: marks ACKs for segments that the link has lost |
+| `eln_flows.py` | the marker's knowledge of one flow |
 | `ranges.py` | sets of numbers as ranges, with a limit |
 
 docs/filters.md explains them, docs/how-to/packet-filter.md adds one.

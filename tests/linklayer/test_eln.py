@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from linklayer.filters.eln import MAX_ENTRIES, MAX_FLOWS, MAX_HOLES, MAX_SEGMENTS, Marker
+from linklayer.filters.eln import MAX_ENTRIES, MAX_FLOWS, Marker
+from linklayer.filters.eln_flows import MAX_HOLES, MAX_SEGMENTS
 from linklayer.filters.filter import Cause
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access, Objects
