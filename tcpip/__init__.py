@@ -4,7 +4,6 @@
 |---|---|
 | `segment.py` | a segment in its IP packet, as an object; links count its size |
 | `wire.py` | segments as octets and back |
-| `sequence.py` | 32-bit numbers unwrapped |
 | `options.py` | our experimental options: ELN and SMART |
 | `access.py` | reading and changing a packet, whether it is octets or an object |
 """

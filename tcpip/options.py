@@ -14,8 +14,8 @@ The ExIDs are 16-bit ones of our own choice; they are not registered.
 
 from typing import Final
 
+from common.sequence import MASK
 from tcpip.segment import SYN, Option, Segment
-from tcpip.sequence import MASK
 
 #: RFC 6994 section 3: the experimental option kind
 EXPERIMENTAL: Final = 253

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.sides import Side
 from experiments.comparison import parameters
 from experiments.comparison.cells import Case
 from testbed.model.run import simulate
@@ -22,7 +23,7 @@ from testbed.papers.paper import Job, PaperError, Sample
 from testbed.papers.scenarios import put
 from testbed.results.summary import Summary
 from testbed.scenario.file import apply_setting, validate
-from testbed.scenario.schema import Scenario, Side
+from testbed.scenario.schema import Scenario
 
 #: data goes to the mobile host
 DATA: Side = "down"

@@ -34,12 +34,12 @@ than the MTU.
 from collections import OrderedDict
 from typing import Any, Final
 
+from common.sequence import MASK
 from linklayer.filters.eln_flows import Acks, SeenFlow, SentFlow
 from linklayer.filters.filter import ENDS, Cause, Filter, FilterPlugin, Guess
 from tcpip.access import Access
 from tcpip.options import ELN
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tcpip.sequence import MASK
 
 #: name of the marker in its guesses
 NAME: Final = "eln"

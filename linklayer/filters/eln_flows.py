@@ -10,10 +10,10 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Final
 
+from common.sequence import unwrap
 from linklayer.filters.filter import Cause
 from linklayer.filters.ranges import Ranges
 from tcpip.segment import FIN, SYN, Segment
-from tcpip.sequence import unwrap
 
 #: segments outstanding and open holes of one flow
 MAX_SEGMENTS: Final = 4096

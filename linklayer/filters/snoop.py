@@ -29,13 +29,13 @@ from itertools import count
 from typing import Any
 
 from common.options import Bytes, Count, NotNegative, Positive
+from common.sequence import MASK, unwrap
 from common.units import ns
 from linklayer.filters.filter import Cause, Filter, FilterPlugin, Guess
 from linklayer.filters.snoop_cache import Cache, CachedFlow, Held, Limits
 from tcpip.access import Access
 from tcpip.options import is_smart, permits_smart, smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Segment
-from tcpip.sequence import MASK, unwrap
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,12 +13,12 @@ Rules kept
 
 from typing import Any, Final
 
+from common.sequence import MASK, unwrap
 from linklayer.filters.filter import Filter, FilterPlugin
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access
 from tcpip.options import smart_of, smart_option
 from tcpip.segment import ACK, FIN, RST, SYN, Flow
-from tcpip.sequence import MASK, unwrap
 
 #: flows remembered, of which the least recently used goes; and ranges of received octets of each
 MAX_FLOWS: Final = 1024

@@ -17,10 +17,11 @@ from collections import deque
 from collections.abc import Sized
 from random import Random
 
+from common.sequence import MASK, unwrap
 from linklayer.link import Link, LinkCounters
 from linklayer.slacp.config import MAX_WINDOW, SlacpConfig
 from linklayer.slacp.fec import ErasureCode
-from linklayer.slacp.frames import NUMBER_MASK, Ack, Damaged, Data, Fec, Frame, Hello, unwrap
+from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello
 from linklayer.slacp.receiver import ArqReceiver, Deliveries, FastReceiver
 from linklayer.slacp.rtt import RttEstimator
 from linklayer.slacp.sender import ArqSender, FastSender
@@ -183,8 +184,8 @@ class Slacp(Link):
         return Ack(
             self._session.tx_tag,
             channel,
-            self._tx_high & NUMBER_MASK,
-            receiver.cum & NUMBER_MASK,
+            self._tx_high & MASK,
+            receiver.cum & MASK,
             receiver.received,
             repeat,
         )

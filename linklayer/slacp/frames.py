@@ -2,7 +2,7 @@
 
 `wire.py` turns them into octets and back; in virtual time they travel as they are. A payload is anything with a
 length: octets on the live tiers, a size-only packet in virtual time. Numbers (`tx`, `seq`, `base`, `cum`) are 32-bit
-and wrap; the machines unwrap them with `unwrap`.
+and wrap; the machines unwrap them (`common/sequence.py`).
 """
 
 from collections.abc import Sized
@@ -23,17 +23,6 @@ SYMBOL_BYTES = 6
 MAX_OVERHEAD_BYTES = OVERHEAD_BYTES + FEC_BYTES + SYMBOL_BYTES
 #: the first number in a HELLO's body
 HELLO_BYTES = 4
-
-NUMBER_MASK = 0xFFFF_FFFF
-_HALF = 0x8000_0000
-
-
-def unwrap(number: int, near: int) -> int:
-    """Return the unbounded number congruent to the 32-bit `number` that is nearest to `near`.
-
-    Serial number arithmetic (RFC 1982), done once at the border so that the machines compare plain integers.
-    """
-    return near + ((number - near + _HALF) & NUMBER_MASK) - _HALF
 
 
 @dataclass(slots=True)

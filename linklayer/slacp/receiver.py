@@ -14,9 +14,10 @@ transmission numbering.
 from collections import deque
 from collections.abc import Sized
 
+from common.sequence import unwrap
 from linklayer.slacp.config import SlacpConfig
 from linklayer.slacp.fec import ErasureCode
-from linklayer.slacp.frames import Data, Fec, unwrap
+from linklayer.slacp.frames import Data, Fec
 from linklayer.slacp.stats import ReceiverStats
 
 #: FEC blocks kept for decoding at least

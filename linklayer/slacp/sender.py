@@ -20,9 +20,10 @@ from collections import deque
 from collections.abc import Sized
 from math import ceil
 
+from common.sequence import MASK
 from linklayer.slacp.config import SlacpConfig
 from linklayer.slacp.fec import ErasureCode
-from linklayer.slacp.frames import NUMBER_MASK, Data, Fec, Sync
+from linklayer.slacp.frames import Data, Fec, Sync
 from linklayer.slacp.stats import SenderStats
 
 _BLOCK_NUMBERS = 0x10000
@@ -207,8 +208,8 @@ class ArqSender:
             return Data(
                 tag,
                 self._channel,
-                tx & NUMBER_MASK,
-                entry.seq & NUMBER_MASK,
+                tx & MASK,
+                entry.seq & MASK,
                 entry.seq - self._base,
                 entry.packet,
                 True,
@@ -236,8 +237,8 @@ class ArqSender:
             return Fec(
                 tag,
                 self._channel,
-                tx & NUMBER_MASK,
-                self._base & NUMBER_MASK,
+                tx & MASK,
+                self._base & MASK,
                 block.number,
                 len(block.members),
                 index,
@@ -260,7 +261,7 @@ class ArqSender:
         self._stats.packets += 1
         self._stats.packet_bytes += len(packet)
         self._stats.arq_bytes += len(packet)
-        return Data(tag, self._channel, tx & NUMBER_MASK, seq & NUMBER_MASK, seq - self._base, packet)
+        return Data(tag, self._channel, tx & MASK, seq & MASK, seq - self._base, packet)
 
     def poll_sync(self, tag: int, tx: int, now: int) -> Sync | None:
         """Return a frame that tells the receiver the base, when no other frame will, or None.
@@ -273,7 +274,7 @@ class ArqSender:
         self._sync_due = self._guard_due = False
         self._stats.syncs += 1
         self._verdicts.append((tx, now, ()))
-        return Sync(tag, self._channel, tx & NUMBER_MASK, self._base & NUMBER_MASK)
+        return Sync(tag, self._channel, tx & MASK, self._base & MASK)
 
     # -- blocks ----------------------------------------------------------------------------------------------
 
@@ -303,7 +304,7 @@ class ArqSender:
         if all(entry.settled for entry in block.members):
             return
         redundant = ceil(len(block.members) * self._config.redundancy)
-        members = [(entry.seq & NUMBER_MASK, entry.packet) for entry in block.members]
+        members = [(entry.seq & MASK, entry.packet) for entry in block.members]
         shards = self._code.encode(members, redundant)
         block.shards.extend(enumerate(shards, start=len(members)))
         self._closed.append(block)
@@ -347,4 +348,4 @@ class FastSender:
         self._next_seq = seq + 1
         self._stats.packets += 1
         self._stats.packet_bytes += len(packet)
-        return Data(tag, self._channel, tx & NUMBER_MASK, seq & NUMBER_MASK, 0, packet)
+        return Data(tag, self._channel, tx & MASK, seq & MASK, 0, packet)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from hosts.workloads import Host
+from common.sides import Host
 from testbed.cli.run import DEMO_SCENARIOS
 from testbed.errors import FadelabError
 from testbed.live.standalone import run_host

@@ -28,7 +28,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from testbed.scenario.schema import SIDES, Scenario
+from common.sides import SIDES
+from testbed.scenario.schema import Scenario
 
 #: shares of its rates that a link may run at, the whole first
 SHARES = (Fraction(1), Fraction(1, 2), Fraction(1, 4))

@@ -11,6 +11,7 @@ import yaml
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from common.sides import STATIONS, Side
 from flowgraphs.frontend import RadioSettings
 from flowgraphs.phy import Received, SequenceGaps
 from flowgraphs.phys import make_phy
@@ -22,7 +23,6 @@ from testbed.live.standalone import folder_name, run_station
 from testbed.observers import database_or_none, open_influx
 from testbed.results.show import rate
 from testbed.scenario.file import load
-from testbed.scenario.schema import STATIONS, Side
 
 _SIDES: Mapping[str, Side] = {role: side for side, role in STATIONS.items()}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from common.sides import SIDES
 from testbed.cli import machine_capacity
 from testbed.errors import FadelabError
 from testbed.observers import database_only, open_influx
@@ -20,7 +21,7 @@ from testbed.results import show
 from testbed.results.summary import Summary
 from testbed.running import check_tier, repetitions, require_on_time, run_once, unused
 from testbed.scenario.file import load
-from testbed.scenario.schema import SIDES, Scenario
+from testbed.scenario.schema import Scenario
 
 #: by the tier the demo runs on
 DEMO_SCENARIOS = {

@@ -3,12 +3,13 @@
 from typing import Any, Protocol
 
 from channel.hop import Arrival
+from common.sides import Side
+from hosts.engine.clock import OBSERVER
 from hosts.tcp.connection import Connection
 from tcpip.segment import Segment
-from testbed.scenario.schema import Side
 
 #: and what those who watch look at
-__all__ = ["Arrival", "Connection", "Segment", "Watch"]
+__all__ = ["OBSERVER", "Arrival", "Connection", "Segment", "Watch"]
 
 
 class Watch(Protocol):

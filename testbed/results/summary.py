@@ -11,15 +11,15 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
 
+from common.sides import SIDES, Side, other
 from hosts.split_counters import SplitCounters
-from hosts.workloads import Bulk, OnOffUdp, Short, Workload
+from hosts.workloads import EndReport, Workload
 from linklayer.schemes import SCHEMES
 from telemetry.records import LinkRecord
 from testbed.results.ground_truth import Confusion
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
-from testbed.scenario.schema import SIDES, Scenario, Side, other
+from testbed.scenario.schema import Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +110,6 @@ class Summary:
     folder: str | None = None
 
 
-#: what an agent reports about one end of one connection (docs/hosts.md)
-EndReport = Mapping[str, Any]
-
-
 def summarize(
     scenario: Scenario,
     *,
@@ -181,69 +177,24 @@ def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s:
     retransmits = sum(r.get("retransmits", 0) for r in senders)
     timeouts = sum(r.get("timeouts", 0) for r in senders)
     bytes_sent = sum(r.get("bytes_sent", 0) for r in senders)
-    received = sum(r["bytes"] for r in receivers)
-
-    if isinstance(work, OnOffUdp):
-        finished = bool(senders) and senders[0]["complete"]
-        return _flow(work, flow, received, _span(work, work.duration_s, until_s), finished, None)
-
-    intact = all(r["intact"] for r in receivers)
-    times = tuple((s["finished_ns"] - s["started_ns"]) / 1e9 for s in senders if s["complete"])
-    if isinstance(work, Bulk) and work.duration_s is not None:
-        ran_out = work.bytes is not None and bool(times) and times[0] < work.duration_s
-        if not ran_out:
-            received = receivers[0].get("bytes_at_duration", received) if receivers else 0
-            finished = until_s >= work.start_s + work.duration_s
-            span = _span(work, work.duration_s, until_s)
-            return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, bytes_sent)
-
-    count = work.count if isinstance(work, Short) else 1
-    finished = len(times) == count
-    span, duration_s = _span(work, None, until_s), None
-    if finished:
-        span, duration_s = (senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9), sum(times)
-        # complete and not merely unspoilt: both ends saw the same stream
-        intact = intact and [_stream(s) for s in senders] == [_stream(r) for r in receivers]
-    transfers = times if isinstance(work, Short) else ()
-    return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, bytes_sent, transfers, duration_s)
-
-
-def _span(work: Workload, duration_s: float | None, until_s: float) -> tuple[float, float]:
-    """When a flow that was to last `duration_s` started and ended, in a run that went on until `until_s`."""
-    end_s = until_s if duration_s is None else min(work.start_s + duration_s, until_s)
-    return float(work.start_s), float(max(end_s, work.start_s))
-
-
-def _flow(
-    work: Workload,
-    flow: str,
-    received: int,
-    span: tuple[float, float],
-    finished: bool,
-    intact: bool | None,
-    retransmits: int = 0,
-    timeouts: int = 0,
-    bytes_sent: int = 0,
-    transfer_s: tuple[float, ...] = (),
-    duration_s: float | None = None,
-) -> FlowSummary:
-    if duration_s is None:
-        duration_s = span[1] - span[0]
-    goodput_bps = received * 8 / duration_s if duration_s > 0 else 0.0
+    outcome = work.outcome(senders, receivers, until_s)
+    start_s, end_s = outcome.span
+    duration_s = end_s - start_s if outcome.duration_s is None else outcome.duration_s
     return FlowSummary(
         flow,
         work.kind,
         work.direction,
-        received,
+        outcome.nbytes,
         duration_s,
-        *span,
-        goodput_bps,
-        finished,
-        intact,
+        start_s,
+        end_s,
+        outcome.nbytes * 8 / duration_s if duration_s > 0 else 0.0,
+        outcome.finished,
+        outcome.intact,
         retransmits,
         timeouts,
         bytes_sent,
-        transfer_s,
+        outcome.transfer_s,
     )
 
 
@@ -318,12 +269,6 @@ def _value_at(points: Sequence[tuple[float, float]], time: float) -> float:
         return points[min(after, len(points) - 1)][1]
     (t0, v0), (t1, v1) = points[after - 1], points[after]
     return v0 + (v1 - v0) * (time - t0) / (t1 - t0)
-
-
-def _stream(report: EndReport) -> str | int:
-    """What one end says of the octets that passed: their hash or, where octets have no content, how many."""
-    stream: str | int = report.get("sha256", report["bytes"])
-    return stream
 
 
 def _index(report: EndReport) -> int:

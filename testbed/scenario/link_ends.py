@@ -2,13 +2,14 @@
 
 from random import Random
 
+from common.sides import Side, other
 from linklayer.filters.filter import End, Filter
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, LinkContext
 from linklayer.schemes import SCHEMES
 from tcpip.access import Objects, Octets
 from testbed.scenario.channel_models import frame_ms
-from testbed.scenario.schema import Scenario, Side, other
+from testbed.scenario.schema import Scenario
 
 #: who transmits on a side
 ENDS: dict[Side, End] = {"up": "mobile", "down": "base"}

@@ -12,6 +12,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from hosts.engine.stack import Socket, Stack
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from linklayer.filters import FILTERS
 from linklayer.filters.filter import End
@@ -22,8 +23,7 @@ from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import Segment
 from tcpip.wire import emit, parse
-from testbed.model.clock import Clock
-from testbed.model.host import Host, Socket
+from testbed.model.clock import VirtualClock
 from tests.harness.attacker import FIXED, MOBILE, NOISE, Attacker, Shot, as_object
 from tests.harness.checked import Checked, footprint, tagged
 
@@ -285,15 +285,15 @@ class Network:
         self.make_end, self.access = make_end, access
         self.objects = isinstance(access, Objects)
         self.rate_bps, self.delay_ns, self.queue_bytes, self.retries = rate_bps, delay_ns, queue_bytes, retries
-        self.clock = Clock()
+        self.clock = VirtualClock()
         self._wired_delay_ns = wired_delay_ns
         self._losses, self._loss = Random(f"{seed} losses"), loss
         self._whims, self._repeat, self._jitter_ns = Random(f"{seed} whims"), repeat, jitter_ns
         self._gaps, self._gap_ns = Random(f"{seed} gaps"), gap_ns
         self.stations = {"mobile": _Side(self, "mobile"), "base": _Side(self, "base")}
         self.hosts = {
-            FIXED: Host(self.clock, FIXED, self._to_base, _NearWrap(f"{seed} fixed")),
-            MOBILE: Host(self.clock, MOBILE, self.stations["mobile"].send, _NearWrap(f"{seed} mobile")),
+            FIXED: Stack(self.clock, FIXED, self._to_base, _NearWrap(f"{seed} fixed")),
+            MOBILE: Stack(self.clock, MOBILE, self.stations["mobile"].send, _NearWrap(f"{seed} mobile")),
         }
         #: segments of valid flows, the latest last
         self.seen: deque[Segment] = deque(maxlen=32)

@@ -9,6 +9,7 @@ from collections import deque
 from random import Random
 from typing import Final, NamedTuple
 
+from common.sequence import MASK
 from tcpip.options import ELN, SMART_EXID, SMART_PERMITTED, smart_option
 from tcpip.segment import (
     ACK,
@@ -27,7 +28,6 @@ from tcpip.segment import (
     SynOptions,
     option_bytes,
 )  # fmt: skip
-from tcpip.sequence import MASK
 from tcpip.wire import SegmentError, emit, parse
 from tests.harness.checked import Side
 from tests.harness.octets import with_checksums

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from common.sequence import MASK
 from linklayer.filters import FILTERS
 from linklayer.filters.filter import Cause, Filter, Guess
 from linklayer.filters.filtered import Filtered
@@ -18,7 +19,6 @@ from linklayer.plain import Plain
 from tcpip.access import Access, Objects, Octets
 from tcpip.options import smart_option
 from tcpip.segment import ACK, ECT0, Flow, Option, Segment
-from tcpip.sequence import MASK
 from tcpip.wire import emit
 from tests.harness.checked import Checked, Passed, Side, tagged
 

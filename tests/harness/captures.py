@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.sequence import MASK, precedes
 from hosts.errors import HostError
 from hosts.namespaces import NETNS_DIR, PREFIX, run_in
 from hosts.network import VETH_NAME
@@ -30,7 +31,6 @@ _SNAPLEN = 65_536
 #: asm-generic/socket.h; beyond net.core.rmem_max
 _SO_RCVBUFFORCE, _BUFFER_BYTES = 33, 32 << 20
 _POLL_S = 0.02
-_MASK = 0xFFFF_FFFF
 #: FIN, SYN, RST
 _NO_DUPACK = 0b111
 
@@ -128,14 +128,14 @@ def evidence(air: Path, lan: Path, port: int) -> Evidence:
     resent, top = 0, None
     for each in on_lan:
         if each.from_port != port and each.length:
-            if top is not None and (each.seq - top) & _MASK >= 1 << 31:
+            if top is not None and precedes(each.seq, top):
                 resent += 1
             else:
                 top = each.seq + each.length
     during = [
         dupack
         for dupack in _dupacks(passed)
-        if any(each.at <= dupack.at and (dupack.ack - each.seq) & _MASK < each.length for each in lost)
+        if any(each.at <= dupack.at and (dupack.ack - each.seq) & MASK < each.length for each in lost)
     ]
     return Evidence(
         lost=len(lost),
@@ -153,7 +153,7 @@ def _dupacks(acks: list[Seen]) -> list[Seen]:
     found: list[Seen] = []
     last: Seen | None = None
     for each in acks:
-        if last is not None and (each.ack - last.ack) & _MASK >= 1 << 31:
+        if last is not None and precedes(each.ack, last.ack):
             # overtaken
             continue
         same = last is not None and each.ack == last.ack and each.window == last.window

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final, Literal, NamedTuple
 
+from common.sequence import MASK
 from linklayer.filters.filter import Guess
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link
@@ -23,7 +24,6 @@ from linklayer.plain import PlainFrame
 from tcpip.access import Access
 from tcpip.options import ELN, SMART_EXID
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Option, Segment
-from tcpip.sequence import MASK
 
 #: where a packet comes from, seen from the end under attack: the IP side or the link
 Side = Literal["ip", "link"]

@@ -2,7 +2,8 @@
 
 import random
 
-from channel.capacity import Capacity, ConstantRate
+from channel.capacity import Capacity
+from channel.capacity.cra import ConstantRate
 from channel.delay import ExcessDelay
 from channel.errors import ErrorModel
 from channel.errors.none import NoErrors

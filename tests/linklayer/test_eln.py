@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from common.sequence import MASK
 from linklayer.filters.eln import MAX_ENTRIES, MAX_FLOWS, Marker
 from linklayer.filters.eln_flows import MAX_HOLES, MAX_SEGMENTS
 from linklayer.filters.filter import Cause
@@ -12,7 +13,6 @@ from linklayer.filters.ranges import Ranges
 from tcpip.access import Access, Objects
 from tcpip.options import has_eln
 from tcpip.segment import ACK, FIN, RST, SYN, Flow
-from tcpip.sequence import MASK
 from tests.harness.base_station import SIZE, BaseStation, by_access
 
 

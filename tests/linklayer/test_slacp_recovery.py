@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 
+from common.sequence import MASK
 from linklayer.slacp import RELIABLE, Counting, Slacp, SlacpConfig
 from linklayer.slacp.frames import Damaged, Data, Fec, Frame
 from linklayer.slacp.sender import ArqSender
@@ -48,7 +49,7 @@ def test_a_damaged_frame_that_lies_about_its_number_does_not_stop_the_link(ahead
     pair.run()
     b = pair.ends[B]
     tx = b._tx_high + ahead
-    b.handle_frame(Damaged(b._session.rx_tag, channel, tx & 0xFFFF_FFFF, 3), pair.now)
+    b.handle_frame(Damaged(b._session.rx_tag, channel, tx & MASK, 3), pair.now)
     pair.drop = lambda d, f: isinstance(f, Data) and not f.retransmission and f.seq in (9, 10)
     pair.send(A, *packets(11)[5:])
     pair.run()

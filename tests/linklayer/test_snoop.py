@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.sequence import MASK
 from linklayer.filters.snoop import Snoop
 from linklayer.filters.snoop_cache import Limits
 from tcpip.access import Access, Objects
 from tcpip.options import SMART_PERMITTED, smart_of
 from tcpip.segment import ACK, ECE, FIN, PSH, RST, SYN, Flow, Segment, SynOptions
-from tcpip.sequence import MASK
 from tests.harness.base_station import DATA, MS, SECOND, SIZE, BaseStation, by_access, by_first, make_filter
 
 by_scheme = pytest.mark.parametrize("scheme", ["ll", "ll-smart", "snoop", "snoop-smart"])

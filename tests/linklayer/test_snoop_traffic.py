@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from common.sequence import MASK
 from hosts.tcp.config import MS, SECOND
 from linklayer.filters.snoop import SnoopOptions
 from tcpip.access import Objects
 from tcpip.options import smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tcpip.sequence import MASK
 from tests.harness.assault import VICTIMS, Network, Target, Victim, make_ends
 from tests.harness.attacker import FIXED, MOBILE
 

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from common.sequence import MASK, unwrap
 from linklayer.link import FrameError
 from linklayer.slacp import SlacpConfig, frames, wire
-from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello, Sync, unwrap
+from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello, Sync
 from linklayer.slacp.wire import emit, parse
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "slacp.md"
@@ -176,7 +177,7 @@ def test_overhead_is_what_the_constants_say() -> None:
 @given(st.integers(0, 1 << 40), st.integers(-(1 << 31), (1 << 31) - 1))
 def test_a_number_is_unwrapped_to_the_nearest(near: int, distance: int) -> None:
     number = near + distance
-    assert unwrap(number & 0xFFFF_FFFF, near) == number
+    assert unwrap(number & MASK, near) == number
 
 
 # -- the document --------------------------------------------------------------------------------------------
