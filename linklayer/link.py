@@ -153,6 +153,8 @@ class Scheme:
     filters: tuple[FilterPlugin, ...] = ()
     #: the userspace TCP of the wireless side, where the base station splits TCP connections in two
     split: str | None = None
+    #: the name in texts for people; empty: `name`
+    label: str = ""
 
     @property
     def resends(self) -> bool:

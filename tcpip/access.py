@@ -5,8 +5,8 @@ Rules kept
   them alone.
 - A changed packet is a copy that differs in its options, its lengths and its checksums and in nothing else (DSCP, ECN,
   hops, urgent pointer and reserved bits stay).
-- A signed segment (TCP MD5, RFC 2385; TCP-AO, RFC 5925) is not changed: its receiver would drop it.
 - An object is marked with CE itself (`Segment.ecn` may change on the way), octets in a copy.
+- A signed segment (TCP MD5, RFC 2385; TCP-AO, RFC 5925) is not changed: its receiver would drop it.
 """
 
 from abc import ABC, abstractmethod

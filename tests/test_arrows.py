@@ -42,7 +42,7 @@ ROOMS = {
     "cli": frozenset({"live", "model", "papers", "results", "scenario"}),
     "live": frozenset({"results", "scenario"}),
     "model": frozenset({"results", "scenario"}),
-    "papers": frozenset(),
+    "papers": frozenset({"model", "results", "scenario"}),
     "results": frozenset({"scenario"}),
     "scenario": frozenset(),
 }

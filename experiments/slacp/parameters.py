@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from testbed.papers.scenarios import Parameter
+from testbed.papers.runs import Parameter
 
 #: what the scenarios of all cells have in common
 SCENARIO: tuple[Parameter, ...] = (

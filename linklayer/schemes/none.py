@@ -15,6 +15,7 @@ NONE = Scheme(
     parse=plain.parse,
     describe=plain.describe,
     link_type=LINKTYPE_USER1,
+    label="no repair",
 )
 
 SCHEME = NONE

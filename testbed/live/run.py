@@ -253,7 +253,9 @@ class _LiveRun:
         for host in self._hosts.values():
             host.tell({"pause": change.paused})
         self._changes += 1
-        self._sinks.write(ControlRecord(time.monotonic_ns() - self._epoch, change.name, change.value))
+        self._sinks.write(
+            ControlRecord(time_ns=time.monotonic_ns() - self._epoch, name=change.name, value=change.value)
+        )
 
     # -- hearing ---------------------------------------------------------------------------------------------
 

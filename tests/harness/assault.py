@@ -12,7 +12,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from hosts.engine.stack import Socket, Stack
+from hosts.engine.stack import Application, Socket, Stack
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from linklayer.filters import FILTERS
 from linklayer.filters.filter import End
@@ -61,7 +61,7 @@ class _NearWrap(Random):
         return (1 << k) - 1 - super().getrandbits(15)
 
 
-class _Application:
+class _Application(Application):
     """One end of a valid connection: sends its octets, closes, reads all that comes."""
 
     def __init__(self, data: bytes) -> None:
@@ -71,7 +71,7 @@ class _Application:
         self._closed = False
 
     def handle(self, now: int) -> None:
-        """See testbed.model.host.Application."""
+        """See Application."""
         socket = self.socket
         if socket is None:
             return

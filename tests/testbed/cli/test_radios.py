@@ -28,7 +28,7 @@ from flowgraphs.transceiver import Transceiver
 from hosts import network
 from hosts.namespaces import run_in
 from testbed.cli import app
-from testbed.cli.run import device_settings
+from testbed.cli.options import device_settings
 from testbed.errors import FadelabError
 from testbed.running import unused
 from tests.hosts.harness import needs_network
@@ -313,7 +313,7 @@ def test_frames_are_recorded_decoded_transmitted_and_recorded_again(tmp_path: Pa
 
     def record(air: Air, name: str, seconds: float) -> "subprocess.Popen[str]":
         device = on(air, "B").args
-        setup = ("--freq", CARRIER_HZ, "--rate", RATE_SPS, "--seconds", seconds)
+        setup = ("--freq", str(CARRIER_HZ), "--rate", str(RATE_SPS), "--seconds", str(seconds))
         return start("record", tmp_path / name, "--device", device, *setup)
 
     with Air.create(air_name(), seed=1) as air:

@@ -24,7 +24,7 @@ from hosts.namespaces import run_in
 from hosts.network import Network, Role
 from telemetry.influx import Influx, InfluxServer
 from testbed.cli.host import Meter
-from testbed.cli.radio import tier_of
+from testbed.cli.station import tier_of
 from testbed.results.station_counts import StationCounts, StationReport
 from testbed.results.summary import link_record
 from testbed.scenario.file import load

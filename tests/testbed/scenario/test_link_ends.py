@@ -4,10 +4,11 @@ from random import Random
 
 import pytest
 
+from common.sides import SIDES
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link
 from testbed.scenario.link_ends import has_guessers, make_link, refit
-from testbed.scenario.schema import SIDES, Scenario
+from testbed.scenario.schema import Scenario
 from tests.testbed.samples import scenario
 
 

@@ -17,7 +17,8 @@ from testbed.live.station_process import station_config
 from testbed.scenario import schema
 from testbed.scenario.channel_models import frame_ms
 from testbed.scenario.file import ScenarioError, load, validate
-from testbed.scenario.schema import Part, Scenario, error_part
+from testbed.scenario.plugin_options import Part
+from testbed.scenario.schema import Scenario, error_part
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
@@ -146,6 +147,13 @@ def test_set_over_a_name_makes_room_for_the_mapping() -> None:
     assert load(LOSSY, settings).channel.direction("up").errors == error_part("bernoulli", per=0.25)
 
 
+def test_set_over_a_name_keeps_the_name() -> None:
+    queue: Any = load(LOSSY, ["link.queue=red", "link.queue.max_p=0.5"]).link.queue
+    assert (queue.kind, queue.max_p) == ("red", 0.5)
+    with pytest.raises(ScenarioError, match=r"channel\.errors\.per: is no key here"):
+        load(LOSSY, ["channel.errors=high", "channel.errors.per=0.5"])
+
+
 def test_set_per_goes_before_bernoulli_but_not_before_another_model() -> None:
     assert load(LOSSY, ["channel.per=0.4"]).channel.direction("down").errors == error_part("bernoulli", per=0.4)
     with pytest.raises(ScenarioError, match="per and errors high are both given"):
@@ -206,7 +214,7 @@ def test_a_relative_trace_starts_at_the_scenarios_folder(tmp_path: Path) -> None
         scenario = load(write(tmp_path, values))
         errors = scenario.channel.direction("up").errors
         assert errors.model == "trace"
-        assert errors.path == trace
+        assert errors.model_dump()["path"] == trace
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir(exist_ok=True)
         assert load(write(elsewhere, scenario.model_dump(mode="json", exclude_none=True))) == scenario
@@ -215,6 +223,8 @@ def test_a_relative_trace_starts_at_the_scenarios_folder(tmp_path: Path) -> None
 # -- what does not load --------------------------------------------------------------------------------------
 
 #: what is wrong: (the scenario, the key that must be named, a piece of the explanation)
+#: YAML has keys that are no words
+NO_WORD: dict[Any, Any] = {5: 5}
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown key": ({**MINIMAL, "chanel": {}}, "chanel", "did you mean channel?"),
     "unknown key inside": (with_channel(rate_bsp=1), "channel.rate_bsp", "did you mean rate_bps?"),
@@ -291,7 +301,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "channel.assignment: superframe_ms is 300",
         "a slot of 424 bits in each superframe must make a whole number of bit/s",
     ),
-    "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "ceiling_bps is 1000"),
+    "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "rate_bps is 1000"),
     "MAC buffer": (with_channel(mac_buffer_bytes=1500), "channel.mac_buffer_bytes", "must hold a frame of 1534 bytes"),
     "MAC buffer down": (
         with_channel(down={"mac_buffer_bytes": 9}),
@@ -324,7 +334,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "channel.up",
         "none.parquet: no such trace",
     ),
-    "key that is no word": ({**MINIMAL, 5: 5}, "5", "Keys should be strings".lower()),
+    "key that is no word": ({**MINIMAL, **NO_WORD}, "5", "Keys should be strings".lower()),
 }
 
 

@@ -1,4 +1,4 @@
-"""Every check and test of this repository in one go: the work of `./fadelab test`.
+"""`test`: every check and test of this repository in one go.
 
 Rules kept: a failing step never hides a later one; output streams as it comes; the tests run last, those that need the
 machine for themselves after the others; at the end stand the slowest tests and the totals.
@@ -18,7 +18,23 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree import ElementTree
 
+import click
+
 from testbed.paths import root
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--quick", is_flag=True, help="Only what needs no root, no radio and no browser: about a minute.")
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+def test(pytest_args: tuple[str, ...], quick: bool) -> int:
+    """Run every check and test: ruff, mypy, shellcheck, pytest.
+
+    PYTEST_ARGS go to pytest: `fadelab test -- -k slacp`.
+    """
+    return run(pytest_args, quick=quick)
+
+
+COMMAND = test
 
 _DOCKER = ("air", "healthy", "influxdb", "secrets", "service")
 _SCRIPTS = ("fadelab", ".ci/run", "tests/fresh.sh", *(f"docker/{name}" for name in _DOCKER))

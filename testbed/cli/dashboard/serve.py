@@ -1,6 +1,6 @@
-"""What `dashboard` does, behind the command line: it brings page, database, lab and controls together.
+"""Page, database and controls of the dashboard, and the runs that it starts.
 
-    lab ─► runs of its own ─────────────┬─► hub ─► page
+    orders ─► runs of its own ──────────┬─► hub ─► page
     runs elsewhere ─► InfluxDB ─► tail ─┘
 
 The runs of its own go to run folders and the database, too.
@@ -21,9 +21,9 @@ from dashboard.control import Controls, Order
 from dashboard.hub import Hub
 from dashboard.tail import Tail
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_token
-from testbed.cli import machine_capacity
-from testbed.cli.dashboard_orders import Lab
-from testbed.cli.run import DEMO_SCENARIOS
+from testbed.cli.dashboard.orders import Lab
+from testbed.cli.machine import capacity, processors
+from testbed.cli.options import DEMO_SCENARIOS
 from testbed.errors import FadelabError
 from testbed.live.air_steering import AirSteering
 from testbed.live.signals import ended_by_sigterm
@@ -35,34 +35,34 @@ from testbed.scenario.file import load
 DATABASE = ".influxdb"
 #: how long the demo goes on unless it is stopped
 _DEMO_S = 3600.0
-#: what the page, its database and a browser are to have of this machine: twice what they take on average
-#: (docs/measurements.md), for stations in real time leave them none while they are busy
+#: cores kept for the page, its database and a browser: twice their mean need (docs/measurements.md), since busy
+#: stations in real time leave them nothing
 _AUDIENCE_CORES = 0.75
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says."""
+    """The options of the command."""
 
     port: int
     bind: str
     runs: Path
-    #: the page's; without a file, one is made up
+    #: of the page; without a file, the token is drawn at random
     page_token_file: Path | None
-    #: a database of somebody else's; without a URL there is one of our own, on `influx_port`
+    #: an existing database; without a URL, the dashboard starts one of its own on `influx_port`
     influx: str | None
     token_file: Path | None
     influx_port: int
     retention_days: int
     #: start the demo at once
     demo: bool
-    #: an air between stations that are programs of their own, and what they run
+    #: an air between stations that are programs of their own, and their scenario
     air: str | None
     scenario: Path | None
 
 
-def dashboard(options: Options) -> None:
-    """Serve the dashboard until Ctrl-C or SIGTERM. Raises what the command line knows, in one line."""
+def serve_dashboard(options: Options) -> None:
+    """Serve the dashboard until Ctrl-C or SIGTERM. Raises errors of one line."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def complain(line: str) -> None:
@@ -114,17 +114,17 @@ def _start_demo(lab: Lab, console: Console) -> None:
     """Start the demo at the largest share of its rates that leaves the page and a browser what they need."""
     path = DEMO_SCENARIOS["vusrp"]
     wanted = load(path, tier="vusrp")
-    room = machine_capacity.look().beside(_AUDIENCE_CORES)
-    costs = machine_capacity.link_costs(wanted, machine_capacity.slowness())
-    share = machine_capacity.choose(room, costs, links=1).share
+    room = processors.look().beside(_AUDIENCE_CORES)
+    costs = capacity.link_costs(wanted, processors.slowness())
+    share = capacity.choose(room, costs, links=1).share
     if share < 1:
         console.print(f"the demo runs at {share} of its rates, so that the page keeps up on this machine")
-    lab.start(Order(path.stem, "vusrp", ("slacp",), _DEMO_S, wanted.seed), machine_capacity.lowered(wanted, share))
+    lab.start(Order(path.stem, "vusrp", ("slacp",), _DEMO_S, wanted.seed), capacity.lowered(wanted, share))
 
 
 @contextmanager
 def _database(options: Options) -> Iterator[Influx]:
-    """The database: somebody else's, or one of our own while the dashboard lasts. Raises InfluxError."""
+    """Yield the database that the options name, or one of our own while the dashboard lasts. Raises InfluxError."""
     influx = open_influx(options.influx, options.token_file)
     if influx is not None:
         yield influx
@@ -148,7 +148,7 @@ def _leftovers(influx: Influx, spool: Path) -> Iterator[InfluxSink]:
 
 
 def _steering(options: Options) -> Callable[[Mapping[str, str]], Controls | None]:
-    """Who has a hand on runs of other programs, by their tags: with --air, whoever steers that air."""
+    """Return the controls of runs of other programs, by their tags: with --air, those of that air."""
     if options.air is None:
         return lambda tags: None
     steering = AirSteering(options.air, load(options.scenario or DEMO_SCENARIOS["vusrp"]))

@@ -1,13 +1,12 @@
 """The plots of `papers comparison --out`: ours beside the paper's, and single transfers as the paper draws them."""
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from experiments.comparison.cells import FAMILIES, SETTINGS, Case, Cases
 from experiments.comparison.traces import Sender, Trace, trace
-from testbed.papers.paper import CellResult, Results
-from testbed.results.show import COLOURS, pyplot
+from testbed.papers.plots import COLOURS, dress, spreads, subplots, title
+from testbed.papers.results import CellResult, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,11 +17,9 @@ _FAMILY_COLOURS = dict(zip(FAMILIES, (COLOURS[2], COLOURS[0], COLOURS[1]), stric
 _FAMILY_WORDS = {2: "link layer", 3: "end to end", 4: "split"}
 #: of TCP data, without errors (COMPARISON section 4)
 _PEAK_MBPS = {"lan-8k": 1.5, "lan-32k": 1.5, "wan-32k": 1.35}
-
-
 #: the bandwidth-delay product of the WAN (COMPARISON section 4)
 _WAN_BDP_BYTES = 23_000
-#: what the paper shows transfers of: file, title, cells
+#: the transfers that the paper shows: file, title, cells
 TRACES: tuple[tuple[str, str, tuple[Case, ...]], ...] = (
     (
         "traces-ll.png",
@@ -38,46 +35,37 @@ TRACES: tuple[tuple[str, str, tuple[Case, ...]], ...] = (
 )
 
 
-def draw(cases: Cases, results: Results, folder: Path) -> Iterator[Path]:
-    """Draw what these cells allow, and yield the files."""
+def draw(results: Results) -> "Iterator[tuple[str, Figure]]":
+    """Yield the plots that these results permit, each with the name of its file."""
+    cases: Cases = results.by_case()
     in_tables = {case: result for case, result in cases.items() if case.burst is None and case.place != "figure12"}
     throughputs = {case: result for case, result in in_tables.items() if case.metric == "throughput"}
     goodputs = {case: result for case, result in in_tables.items() if case.metric != "throughput"}
     sweep = {case: result for case, result in cases.items() if case.place == "figure12"}
     bursts = {case: result for case, result in cases.items() if case.place == "table5"}
     for name, part, plot in (
-        ("throughput.png", throughputs, _plot_throughput),
-        ("goodput.png", goodputs, _plot_goodput),
-        ("figure12.png", sweep, _plot_sweep),
-        ("table5.png", bursts, _plot_bursts),
+        ("throughput.png", throughputs, _throughput),
+        ("goodput.png", goodputs, _goodput),
+        ("figure12.png", sweep, _sweep),
+        ("table5.png", bursts, _bursts),
     ):
         if part:
-            plot(part, folder / name)
-            yield folder / name
-    for name, title, shown in TRACES:
+            yield name, plot(part)
+    for name, text, shown in TRACES:
         if all(case in throughputs for case in shown):
             seed = throughputs[shown[0]].first_seed
             seen = {case.scheme: trace(case, seed, results.settings) for case in shown}
-            _plot_traces(f"{title} ({_TITLES[shown[0].setting]}, seed {seed})", seen, folder / name)
-            yield folder / name
-
-
-def _save(figure: "Figure", target: Path) -> None:
-    figure.savefig(target, dpi=130)
-    pyplot().close(figure)
+            yield name, _traces(f"{text} ({_TITLES[shown[0].setting]}, seed {seed})", seen)
 
 
 def _schemes() -> list[tuple[int, str]]:
     return [(table, scheme) for table, schemes in FAMILIES.items() for scheme in schemes]
 
 
-def _plot_throughput(cases: Cases, target: Path) -> None:
+def _throughput(cases: Cases) -> "Figure":
     """Tables 2 to 4: a bar per scheme, ours filled, the paper's hollow."""
-    plt = pyplot()
     shown = [setting for setting in SETTINGS if any(case.setting == setting for case in cases)]
-    figure, grid = plt.subplots(
-        len(shown), 1, figsize=(11, 0.8 + 2.5 * len(shown)), layout="constrained", sharex=True, squeeze=False
-    )
+    figure, grid = subplots(len(shown), 1, figsize=(11, 0.8 + 2.5 * len(shown)), sharex=True, squeeze=False)
     for axis, setting in zip(grid.flat, shown, strict=True):
         for place, (table, scheme) in enumerate(_schemes()):
             result = cases.get(Case(f"table{table}", scheme, setting))
@@ -92,22 +80,24 @@ def _plot_throughput(cases: Cases, target: Path) -> None:
         _dress(axis)
     grid.flat[-1].set_xticks(range(len(_schemes())), [scheme for _, scheme in _schemes()], rotation=30, ha="right")
     _legend(figure, "COMPARISON, tables 2 to 4: throughput\nours filled, with quartiles; the paper's hollow")
-    _save(figure, target)
+    return figure
 
 
 def _bars(axis: "Axes", place: float, result: CellResult, colour: str, width: float = 0.38) -> None:
     """Ours with its quartiles, and the paper's to its right."""
     ours = result.ours
-    assert ours.p25 is not None
-    assert ours.p75 is not None
-    spread = [[ours.median - ours.p25], [ours.p75 - ours.median]]
     axis.bar(
-        place - width / 2, ours.median, width, color=colour, yerr=spread, error_kw={"elinewidth": 1, "ecolor": "0.2"}
+        place - width / 2,
+        ours.median,
+        width,
+        color=colour,
+        yerr=spreads([ours]),
+        error_kw={"elinewidth": 1, "ecolor": "0.2"},
     )
     axis.bar(place + width / 2, result.cell.paper.median, width, color="white", edgecolor=colour, linewidth=1.2)
     far = not result.cell.agrees(ours.median)
     axis.annotate(
-        f"{ours.median:.2f}", (place - width / 2, max(ours.median, ours.p75)), (0, 2), textcoords="offset points",
+        f"{ours.median:.2f}", (place - width / 2, ours.p75 or ours.median), (0, 2), textcoords="offset points",
         ha="center", fontsize=7, fontweight="bold" if far else "normal", color="black",
     )  # fmt: skip
     axis.annotate(
@@ -116,13 +106,10 @@ def _bars(axis: "Axes", place: float, result: CellResult, colour: str, width: fl
     )  # fmt: skip
 
 
-def _plot_goodput(cases: Cases, target: Path) -> None:
+def _goodput(cases: Cases) -> "Figure":
     """Tables 2 to 4: goodput of both paths, ours filled, the paper's hollow."""
-    plt = pyplot()
     shown = [setting for setting in SETTINGS if any(case.setting == setting for case in cases)]
-    figure, grid = plt.subplots(
-        1, len(shown), figsize=(1.6 + 3.6 * len(shown), 5), layout="constrained", sharey=True, squeeze=False
-    )
+    figure, grid = subplots(1, len(shown), figsize=(1.6 + 3.6 * len(shown), 5), sharey=True, squeeze=False)
     for axis, setting in zip(grid.flat, shown, strict=True):
         for place, (table, scheme) in enumerate(_schemes()):
             for metric, marker, shift in (("wireless", "o", -0.15), ("wired", "s", 0.15)):
@@ -142,13 +129,12 @@ def _plot_goodput(cases: Cases, target: Path) -> None:
     first.set_yticks(range(len(_schemes())), [scheme for _, scheme in _schemes()])
     first.invert_yaxis()
     _legend(figure, "COMPARISON, tables 2 to 4: goodput\ncircles: wireless, squares: wired; the paper's hollow")
-    _save(figure, target)
+    return figure
 
 
-def _plot_bursts(cases: Cases, target: Path) -> None:
+def _bursts(cases: Cases) -> "Figure":
     """Table 5."""
-    plt = pyplot()
-    figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
+    figure, axis = subplots(figsize=(7, 4.2))
     schemes = list(dict.fromkeys(case.scheme for case in cases))
     bursts = sorted({case.burst for case in cases if case.burst is not None})
     for case, result in cases.items():
@@ -163,15 +149,13 @@ def _plot_bursts(cases: Cases, target: Path) -> None:
     axis.set_ylim(0, 1.7)
     _dress(axis)
     figure.legend(frameon=False, loc="outside lower center", ncols=2, fontsize=9)
-    figure.suptitle("COMPARISON, table 5: bursts (LAN, 32 KB)\nours filled, with quartiles; the paper's hollow",
-                    fontweight="bold", fontsize=11)  # fmt: skip
-    _save(figure, target)
+    title(figure, "COMPARISON, table 5: bursts (LAN, 32 KB)\nours filled, with quartiles; the paper's hollow")
+    return figure
 
 
-def _plot_sweep(cases: Cases, target: Path) -> None:
+def _sweep(cases: Cases) -> "Figure":
     """Figure 12: ours with quartiles, the paper's dotted and hollow."""
-    plt = pyplot()
-    figure, axis = plt.subplots(figsize=(8.5, 5.4), layout="constrained")
+    figure, axis = subplots(figsize=(8.5, 5.4))
     for colour, scheme in zip(COLOURS, dict.fromkeys(case.scheme for case in cases), strict=False):
         points = sorted((case.spacing_kb, result) for case, result in cases.items() if case.scheme == scheme)
         places = [spacing for spacing, _ in points]
@@ -179,9 +163,7 @@ def _plot_sweep(cases: Cases, target: Path) -> None:
         axis.plot(places, theirs, color=colour, linewidth=1, linestyle=":", marker="s", markersize=5,
                   markerfacecolor="white", alpha=0.8)  # fmt: skip
         ours = [result.ours for _, result in points]
-        below = [each.median - (each.p25 or 0.0) for each in ours]
-        above = [(each.p75 or 0.0) - each.median for each in ours]
-        axis.errorbar(places, [each.median for each in ours], yerr=[below, above], color=colour, linewidth=1.4,
+        axis.errorbar(places, [each.median for each in ours], yerr=spreads(ours), color=colour, linewidth=1.4,
                       marker="o", markersize=5, elinewidth=1, label=scheme)  # fmt: skip
     spacings = sorted({case.spacing_kb for case in cases})
     axis.set_xscale("log", base=2)
@@ -192,30 +174,26 @@ def _plot_sweep(cases: Cases, target: Path) -> None:
     axis.set_ylim(0, 1.6)
     _dress(axis)
     figure.legend(frameon=False, loc="outside lower center", ncols=3, fontsize=9)
-    figure.suptitle("COMPARISON, figure 12: error rates (LAN, 32 KB)\nours filled, with quartiles; the paper's hollow",
-                    fontweight="bold", fontsize=11)  # fmt: skip
-    _save(figure, target)
+    title(figure, "COMPARISON, figure 12: error rates (LAN, 32 KB)\nours filled, with quartiles; the paper's hollow")
+    return figure
 
 
-def _dress(axis: "Axes", along: str = "y") -> None:
-    """The house's frame."""
-    axis.grid(axis=along, alpha=0.3)  # type: ignore[arg-type]
+def _dress(axis: "Axes", grid: str = "y") -> None:
+    dress(axis, grid)
     axis.set_axisbelow(True)
-    axis.spines[["top", "right"]].set_visible(False)
 
 
-def _legend(figure: "Figure", title: str) -> None:
+def _legend(figure: "Figure", text: str) -> None:
     """A title, and the colours of the families."""
     from matplotlib.patches import Patch
 
     patches = [Patch(color=colour, label=_FAMILY_WORDS[table]) for table, colour in _FAMILY_COLOURS.items()]
     figure.legend(handles=patches, frameon=False, loc="outside lower center", ncols=3, fontsize=9)
-    figure.suptitle(title, fontweight="bold", fontsize=11)
+    title(figure, text)
 
 
-def _plot_traces(title: str, seen: Mapping[str, Trace], target: Path) -> None:
+def _traces(text: str, seen: Mapping[str, Trace]) -> "Figure":
     """Windows above, segments below; marks above the segments say when something was sent again, and why."""
-    plt = pyplot()
     columns = [
         column
         for scheme, each in seen.items()
@@ -228,7 +206,7 @@ def _plot_traces(title: str, seen: Mapping[str, Trace], target: Path) -> None:
             )
         )
     ]
-    figure, grid = plt.subplots(2, len(columns), figsize=(12, 7), layout="constrained", sharex="col", sharey="row")
+    figure, grid = subplots(2, len(columns), figsize=(12, 7), sharex="col", sharey="row")
     for (name, segments, sender, local), (above, below) in zip(columns, grid.T, strict=True):
         # what the base station's own connection crosses is the air alone
         _draw_window(above, sender, None if segments is seen[name.split(",")[0]].air else _WAN_BDP_BYTES)
@@ -247,8 +225,8 @@ def _plot_traces(title: str, seen: Mapping[str, Trace], target: Path) -> None:
         if len(handle.get_xdata())
     }
     figure.legend(list(marks.values()), list(marks), frameon=False, loc="outside lower center", ncols=4, fontsize=9)
-    figure.suptitle(f"COMPARISON: {title}", fontweight="bold", fontsize=11)
-    _save(figure, target)
+    title(figure, f"COMPARISON: {text}")
+    return figure
 
 
 def _draw_window(axis: "Axes", sender: Sender, bdp_bytes: int | None) -> None:

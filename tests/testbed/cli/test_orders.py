@@ -12,7 +12,7 @@ import pytest
 from dashboard.control import ControlError, Order
 from flowgraphs.air import LIBRARY
 from linklayer.schemes import SCHEMES
-from testbed.cli.dashboard_orders import Lab
+from testbed.cli.dashboard.orders import Lab
 from testbed.live.steering import Steering
 from testbed.observers import nobody
 from testbed.onlookers import Onlookers
@@ -115,7 +115,7 @@ def test_runs_start_side_by_side_and_end_with_the_lab(tmp_path: Path, company: C
         with pytest.raises(ControlError, match="nothing can be started: a run is going on"):
             lab.start(ORDER)
     assert complaints == []
-    assert {(s.seed, s.link.scheme, s.workloads[0].duration_s) for s in company.scenarios} == {  # type: ignore[union-attr]
+    assert {(s.seed, s.link.scheme, s.make_workloads()[0].ends_s) for s in company.scenarios} == {
         (3, "none", 600),
         (3, "slacp", 600),
     }

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.cli.checks import Results, environment, steps
+from testbed.cli.test import Results, environment, steps
 from testbed.paths import root
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>

@@ -1,4 +1,4 @@
-"""What `fadelab air` does: the air between virtual USRPs, looked at and changed."""
+"""The actions of `fadelab air`."""
 
 import os
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from testbed.errors import FadelabError
 from testbed.live.wiring import Shape
 from testbed.scenario.file import load
 
-#: what a recording's full scale arrives with
+#: received power of a recording's full scale
 DEFAULT_INTERFERENCE_DBM = -60.0
 _PATH_KEYS = ("gain_db", "delay_ns", "cfo_hz")
 _PROFILE_KEYS = ("doppler_hz", "k_db", "delay_spread_ns")
@@ -46,7 +46,7 @@ def show_all() -> None:
 
 
 def create(name: str, *, clock: str | None, seed: int | None, wait_streams: int | None, scenario: Path | None) -> None:
-    """Make an air that stays; with a scenario, its stations ST and BAS are to hear each other as that says."""
+    """Make an air that stays; with a scenario, its channel holds between the stations ST and BAS."""
     wanted = None if scenario is None else load(scenario)
     with Air.create(name, clock=clock, seed=seed, wait_streams=wait_streams, keep=True) as air:
         if wanted is not None:
