@@ -190,6 +190,9 @@ def test_a_transfer_behind_it_over_a_lossy_link_repeats_with_its_seed(name: str)
     first = simulate(run)
     assert first == simulate(run)
     assert (first.finished, first.intact) == (True, True)
+    # a lost frame whose packet another frame brings across is no lost packet
+    down = first.link["down"]
+    assert (down.residual_losses < down.corruption_losses) == FILTERS[name].resends
 
 
 @by_name
