@@ -8,7 +8,8 @@ sequence numbers relative to each side's SYN, times in ms since the script began
     s.inject(200, "ack 2001", sends=["2001:3001", "3001:4001"])      # a segment comes, after what was due
     s.expect(1200, "2001:3001")                                      # and this leaves at 1200 ms, by the timer
 
-`sends=...` takes whatever leaves. What leaves without `sends` must be expected before the next segment comes.
+`sends=...` takes whatever leaves, and so does `...` behind the segments of a list. What leaves without `sends` must be
+expected before the next segment comes.
 
 A segment is `[SFREW] LEFT:RIGHT [ack N] [win N] [sack L:R ...] [ts VAL/ECR] [mss N] [wscale N] [sackok] [smart L:R]
 [smartok] [eln] [ECT0|CE]`: S, F and so on are flags; ACK is set wherever a number is given or, on injected segments,
@@ -18,6 +19,7 @@ ELN, ECN and what only a SYN carries (but for the MSS) are compared even when it
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import EllipsisType
 
 from common.sequence import MASK
@@ -48,8 +50,8 @@ _WORD = re.compile(
 )
 
 Words = dict[str, str]
-#: what leaves at once: these segments; `...`: whatever it is; None: it is expected later
-Sends = Sequence[str] | EllipsisType | None
+#: what leaves at once: these segments, and others where the last is `...`; `...`: anything; None: it is expected later
+Sends = Sequence[str | EllipsisType] | EllipsisType | None
 #: makes a script: a configuration, and `Script`'s options
 MakeScript = Callable[..., "Script"]
 
@@ -64,6 +66,16 @@ def words_of(text: str) -> Words:
         found |= {name: value for name, value in match.groupdict().items() if value is not None}
         position = match.end() + 1
     return found
+
+
+def window_of(
+    segments: int, make: MakeScript, config: TcpConfig, nbytes: int = 100_000, peer: str = "mss 1000 sackok"
+) -> "Script":
+    """The first window, segments of 1000 octets from 1 on, is on its way at 100 ms."""
+    s = make(replace(config, initial_window=segments), peer=peer)
+    s.write(nbytes)
+    assert len(s.skip()) == segments
+    return s
 
 
 class Script:
@@ -161,12 +173,13 @@ class Script:
             self._poll()
         self._take(sends)
 
-    def expect(self, at_ms: float, *segments: str) -> None:
+    def expect(self, at_ms: float, *segments: str | EllipsisType) -> None:
         """Jump to `at_ms`; since the last expectation exactly these segments have left, and at that time."""
         self.run_to(at_ms)
-        wanted = [(round(at_ms * MS), words_of(text)) for text in segments]
+        wanted = [(round(at_ms * MS), words_of(text)) for text in segments if text is not ...]
         came, self.sent = self.sent, []
-        if len(came) != len(wanted) or not all(map(_fits, came, wanted)):
+        open_ended = ... in segments and len(came) >= len(wanted)
+        if not (open_ended or len(came) == len(wanted)) or not all(map(_fits, came, wanted)):
             self._fail([f"{at_ms:10.3f} > {text}" for text in segments] or ["nothing"], came)
 
     def skip(self) -> list[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from hosts.tcp.config import MS, SECOND
 from hosts.tcp.profiles import USER_PROFILES
-from tests.hosts.tcp.script import PLAIN, MakeScript, Script
+from tests.hosts.tcp.script import PLAIN, MakeScript, Script, window_of
 
 BSD = replace(USER_PROFILES["bsd"].config, mss=1000)
 #: with the growth of windows that 4.4BSD has beside
@@ -133,17 +133,9 @@ def test_every_second_segment_is_acknowledged_at_once(script: MakeScript) -> Non
 # -- windows -------------------------------------------------------------------------------------------------
 
 
-def bsd_window_of_8(make: MakeScript, **changes: object) -> Script:
-    """Eight segments, 1:8001, are on their way at 100 ms."""
-    s = make(replace(GROWING, initial_window=8, **changes))  # type: ignore[arg-type]
-    s.write(100_000)
-    assert len(s.skip()) == 8
-    return s
-
-
 def test_a_second_hole_reduces_again(script: MakeScript) -> None:
     # no `recover`: 1 and 3001 are lost
-    s = bsd_window_of_8(script)
+    s = window_of(8, script, GROWING)
     s.inject(200, *["ack 1"] * 6, sends=["1:1001", "8001:9001", "9001:10001"])
     assert s.ssthresh == 4000
     s.inject(300, "ack 3001")
@@ -155,14 +147,14 @@ def test_a_second_hole_reduces_again(script: MakeScript) -> None:
 
 
 def test_the_lesser_of_both_windows_is_halved_in_whole_segments(script: MakeScript) -> None:
-    s = bsd_window_of_8(script)
+    s = window_of(8, script, GROWING)
     s.inject(150, "ack 1001 win 7500", sends=...)
     s.inject(200, *["ack 1001 win 7500"] * 3)
     assert s.ssthresh == 3000
 
 
 def test_every_timeout_halves(script: MakeScript) -> None:
-    s = bsd_window_of_8(script)
+    s = window_of(8, script, GROWING)
     s.expect(1500, "1:1001")
     assert (s.cwnd, s.ssthresh) == (1000, 4000)
     s.expect(4500, "1:1001")
@@ -170,7 +162,7 @@ def test_every_timeout_halves(script: MakeScript) -> None:
 
 
 def test_duplicates_after_a_timeout_begin_a_fast_retransmit(script: MakeScript) -> None:
-    s = bsd_window_of_8(script)
+    s = window_of(8, script, GROWING)
     s.expect(1500, "1:1001")
     s.inject(1600, "ack 1001", sends=["1001:2001", "2001:3001"])
     s.inject(1610, *["ack 1001"] * 3, sends=["1001:2001", "3001:4001", "4001:5001", "5001:6001"])
@@ -178,13 +170,13 @@ def test_duplicates_after_a_timeout_begin_a_fast_retransmit(script: MakeScript) 
 
 
 def test_congestion_avoidance_adds_an_eighth_of_a_segment(script: MakeScript) -> None:
-    s = bsd_window_of_8(script, initial_ssthresh=4000)
+    s = window_of(8, script, replace(GROWING, initial_ssthresh=4000))
     s.inject(200, "ack 1001")
     assert s.cwnd == 8000 + 1000 * 1000 // 8000 + 125
 
 
 def test_a_window_of_ssthresh_is_slow_start(script: MakeScript) -> None:
-    s = bsd_window_of_8(script, initial_ssthresh=8000)
+    s = window_of(8, script, replace(GROWING, initial_ssthresh=8000))
     s.inject(200, "ack 1001")
     assert s.cwnd == 9000
     s.skip()
@@ -193,7 +185,7 @@ def test_a_window_of_ssthresh_is_slow_start(script: MakeScript) -> None:
 
 
 def test_a_retransmission_starts_the_timer_again(script: MakeScript) -> None:
-    s = bsd_window_of_8(script)
+    s = window_of(8, script, GROWING)
     s.run_to(1200)
     s.inject(1200, *["ack 1"] * 3, sends=["1:1001"])
     # the third tick from there

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
 ECN = replace(PLAIN, ecn=True, initial_window=8)
@@ -16,37 +14,6 @@ def connected(make: MakeScript, **changes: object) -> Script:
     assert syn.startswith("SEW 0:0")
     s.inject(100, "SE 0:0 ack 1 mss 1000 sackok", sends=["1:1 ack 1"])
     return s
-
-
-def test_it_is_asked_for_and_agreed_to(script: MakeScript) -> None:
-    # the SYN-ACK says ECE alone; neither is ECN-capable itself
-    s = script(ECN, connected=False)
-    s.listen()
-    s.inject(0, "SEW 0:0 mss 1000", sends=["SE 0:0 ack 1"])
-    s.inject(100, "ack 1")
-    s.write(1000, sends=["1:1001 ECT0"])
-
-
-@pytest.mark.parametrize("answer", ["S", "SEW", "SW"])
-def test_any_other_answer_is_a_no(script: MakeScript, answer: str) -> None:
-    s = script(ECN, connected=False)
-    s.connect(sends=["SEW 0:0"])
-    s.inject(100, f"{answer} 0:0 ack 1 mss 1000", sends=...)
-    s.write(1000, sends=["1:1001"])
-    assert not s.connection.ecn_agreed
-
-
-@pytest.mark.parametrize("asked", ["S", "SE", "SW"])
-def test_any_other_question_is_not_agreed_to(script: MakeScript, asked: str) -> None:
-    s = script(ECN, connected=False)
-    s.listen()
-    s.inject(0, f"{asked} 0:0 mss 1000", sends=["S 0:0 ack 1"])
-
-
-def test_who_does_not_want_it_does_not_agree(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    s.listen()
-    s.inject(0, "SEW 0:0 mss 1000", sends=["S 0:0 ack 1"])
 
 
 def test_data_is_capable_once(script: MakeScript) -> None:

@@ -117,8 +117,7 @@ def test_a_timeout_during_conventional_recovery_is_not_watched(script: MakeScrip
     at = s.connection.next_deadline()
     assert at is not None
     s.expect(at / 1e6, "1001:2001")
-    s.inject(at / 1e6 + 100, "ack 2001")
-    assert s.skip()[0].startswith("2001:3001")
+    s.inject(at / 1e6 + 100, "ack 2001", sends=["2001:3001", ...])
 
 
 def test_a_timeout_during_fast_recovery_is_not_watched(script: MakeScript) -> None:
@@ -158,10 +157,3 @@ def test_the_duplicates_of_needless_retransmissions_are_no_losses(script: MakeSc
     assert s.connection.counters.spurious_timeouts == 1
     s.inject(7210, "ack 6001", "ack 6001", "ack 6001", sends=[])
     assert s.connection.counters.fast_retransmits == 0
-
-
-def test_without_it_what_was_outstanding_is_sent_again(script: MakeScript) -> None:
-    s = script(replace(BASIC, frto=False))
-    s.write(50_000, sends=...)
-    s.expect(1100, "1:1001")
-    s.inject(1200, "ack 1001", sends=["1001:2001", "2001:3001"])

@@ -95,25 +95,6 @@ def test_retransmitting_at_once_is_no_slower_with_a_small_window(recovery: str) 
     assert at_once.now < kept.now
 
 
-@pytest.mark.parametrize("recovery", ["reno", "newreno", "sack", "smart"])
-def test_losses_of_which_nobody_knows_reduce_the_window(recovery: str) -> None:
-    lossy = Corrupting(0.02, 0.0, seed=7)
-    pair = transfer(replace(LOSSY, recovery=recovery, eln="keep-window"), lossy)
-    assert lossy.losses > 10
-    assert pair.client.counters.eln_kept == 0
-    assert pair.client.ssthresh is not None
-
-
-def test_congestion_reduces_the_window_beside_corruption() -> None:
-    # a short queue overflows; only the link's own losses are marked
-    lossy = Corrupting(0.01, 1.0, seed=7)
-    lossy.up.hop._buffer_bytes = 15_000
-    pair = transfer(replace(LOSSY, recovery="sack", eln="keep-window"), lossy)
-    assert pair.client.counters.eln_kept > 0
-    assert pair.client.ssthresh is not None
-    assert pair.client.ssthresh < 40_000
-
-
 # -- SMART ---------------------------------------------------------------------------------------------------
 
 
