@@ -194,8 +194,9 @@ def test_a_rescue_retransmission_is_no_hole(script: MakeScript) -> None:
     assert (s.cwnd, s.ssthresh) == (8000, None)
 
 
-def test_a_mark_of_congestion_counts_while_the_window_is_kept(script: MakeScript) -> None:
-    s = script(replace(NEWRENO, ecn=True), connected=False)
+@NO_SACK
+def test_a_mark_of_congestion_counts_while_the_window_is_kept(script: MakeScript, config: TcpConfig) -> None:
+    s = script(replace(config, ecn=True), connected=False)
     s.connect(sends=...)
     s.inject(100, "SE 0:0 ack 1 mss 1000")
     s.write(100_000, sends=...)

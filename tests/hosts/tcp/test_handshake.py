@@ -170,11 +170,3 @@ def test_a_connection_is_opened_once(script: MakeScript) -> None:
         s.connection.connect(s.now)
     with pytest.raises(RuntimeError, match="opened once"):
         s.connection.listen()
-
-
-def test_the_numbers_and_states_before_it_is_open(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    assert s.connection.next_deadline() is None
-    assert (s.connection.bytes_acked, s.connection.bytes_received, s.connection.readable) == (0, 0, 0)
-    assert s.connection.srtt_ns is None
-    assert not s.connection.connected
