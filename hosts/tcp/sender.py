@@ -31,7 +31,7 @@ class Sender(SendState):
     """Window, timer and retransmissions of one connection.
 
     Call `open` when the handshake is complete; then `handle_ack` for each segment with an acknowledgement, `poll` until
-    None, `handle_deadline` at `next_deadline()`.
+    None, `handle_deadline` at `persist_at` or, if that is None, at `rto_at`.
     """
 
     __slots__ = (
@@ -322,10 +322,6 @@ class Sender(SendState):
             self.cwnd = min(self.cwnd, self._config.initial_window * self.smss)
 
     # -- time ------------------------------------------------------------------------------------------------
-
-    def next_deadline(self) -> int | None:
-        """When `handle_deadline` is due, or None."""
-        return self.rto_at if self.persist_at is None else self.persist_at
 
     def handle_deadline(self, now: int) -> None:
         """Expire the timer that is due."""

@@ -97,15 +97,11 @@ class SackRepair(Repair):
     def _lost_again(self) -> list[tuple[int, int]]:
         """What this recovery has sent again in vain, oldest first, given that nothing is reordered."""
         sender, board = self.sender, self.sender.board
-        if not (sender.resent and board):
-            return []
-        high, lost = board.high, []
-        for start in sorted(sender.resent):
-            before, _ = sender.resent[start]
-            if sender.una <= start < self._high_rxt and before < high and not board.covers(start):
-                hole = board.hole(start, high)
-                if hole is not None:
-                    lost.append((start, min(hole[1], start + sender.smss)))
+        high, lost = board.high if board else 0, []
+        for start, (before, _) in sorted((sender.resent or {}).items()):
+            if start < self._high_rxt and before < high and not board.covers(start):
+                _, end = board.hole(start, high) or (start, start)
+                lost.append((start, min(end, start + sender.smss)))
         return lost
 
     def _resend(self, start: int, end: int) -> tuple[int, int]:

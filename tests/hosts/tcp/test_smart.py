@@ -11,6 +11,7 @@ from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
 SMART = replace(PLAIN, initial_window=8, recovery="smart")
 NEWRENO = replace(SMART, recovery="newreno")
 window_of_8 = partial(window_of, 8, peer="mss 1000 smartok")
+ALL_BUT_THE_FIRST = [f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)]
 
 
 # -- the receiver --------------------------------------------------------------------------------------------
@@ -101,12 +102,13 @@ def test_a_segment_is_sent_again_once_until_something_newer_has_arrived(script: 
     assert s.connection.counters.retransmits == 2
 
 
-def test_nor_before_a_round_trip_time_has_passed(script: MakeScript) -> None:
-    s = window_of_8(script, SMART)
-    s.inject(200, *(f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)))
-    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
-    s.inject(299, "ack 1 smart 8001:9001", sends=["11001:12001"])
-    s.inject(300, "ack 1 smart 9001:10001", sends=["1:1001", "12001:13001"])
+@pytest.mark.parametrize(("tick_ms", "early_ms", "late_ms"), [(0, 299, 300), (500, 300, 700)])
+def test_nor_before_a_round_trip_time_has_passed(script: MakeScript, tick_ms: int, early_ms: int, late_ms: int) -> None:
+    # with a coarse clock that is long: SRTT after the handshake is one tick
+    s = window_of_8(script, replace(SMART, tick_ns=tick_ms * MS))
+    s.inject(200, *ALL_BUT_THE_FIRST, sends=["1:1001", "8001:9001", "9001:10001", "10001:11001"])
+    s.inject(early_ms, "ack 1 smart 8001:9001", sends=["11001:12001"])
+    s.inject(late_ms, "ack 1 smart 9001:10001", sends=["1:1001", "12001:13001"])
 
 
 def test_nor_by_what_was_sent_before_it(script: MakeScript) -> None:
@@ -116,21 +118,12 @@ def test_nor_by_what_was_sent_before_it(script: MakeScript) -> None:
     s.inject(310, "ack 1 smart 7001:8001", sends=["10001:11001"])
 
 
-def test_a_coarse_clock_makes_that_long(script: MakeScript) -> None:
-    # SRTT after the handshake: one tick of 500 ms
-    s = window_of_8(script, replace(SMART, tick_ns=500 * MS))
-    s.inject(200, *(f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)))
-    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
-    s.inject(300, "ack 1 smart 8001:9001", sends=["11001:12001"])
-    s.inject(700, "ack 1 smart 9001:10001", sends=["1:1001", "12001:13001"])
-
-
 def test_without_anything_newer_it_takes_the_timer(script: MakeScript) -> None:
     # the peer's window lets nothing new out
     s = script(SMART, peer="mss 1000 smartok", window=8000)
     s.write(100_000)
     assert len(s.skip()) == 8
-    s.inject(200, *(f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)), sends=["1:1001"])
+    s.inject(200, *ALL_BUT_THE_FIRST, sends=["1:1001"])
     s.expect(1100, "1:1001")
     assert s.connection.counters.timeouts == 1
     # and then nothing of what has arrived
@@ -156,8 +149,7 @@ def test_a_plain_duplicate_among_others_does_not_matter(script: MakeScript) -> N
 def test_a_gap_that_remains_after_recovery_is_repaired_at_once(script: MakeScript) -> None:
     # 1 is lost, and so is 8001, which is sent while that is repaired
     s = window_of_8(script, SMART)
-    s.inject(200, *(f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)))
-    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
+    s.inject(200, *ALL_BUT_THE_FIRST, sends=["1:1001", "8001:9001", "9001:10001", "10001:11001"])
     s.inject(299, "ack 8001 smart 1:1001", sends=["11001:12001"])
     s.inject(300, "ack 8001 smart 9001:10001", sends=["8001:9001"])
     assert s.connection.counters.fast_retransmits == 2
