@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from channel.errors.bernoulli import Bernoulli
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from linklayer.queues import DropTail, Queue, Red
 from testbed.model.clock import Clock
 from testbed.model.topologies import Dumbbell, DumbbellConfig

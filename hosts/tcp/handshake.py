@@ -14,7 +14,8 @@ The states stand in `connection.py`.
 """
 
 from common.sequence import MASK
-from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, MS, TcpConfig
+from common.units import MS
+from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
 from hosts.tcp.receiver import Receiver
 from hosts.tcp.recovery import RECOVERIES
 from hosts.tcp.sender import Sender

@@ -11,9 +11,10 @@ Left out: D-SACK, receive buffers that grow by themselves.
 """
 
 from common.sequence import MASK
+from common.units import MS
 from hosts.tcp.bsd import after_ticks
 from hosts.tcp.buffers import Reassembly
-from hosts.tcp.config import MS, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.shared import Shared
 from tcpip.segment import CE, CWR, FIN, SackBlock, Segment, Timestamps
 

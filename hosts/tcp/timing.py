@@ -10,7 +10,8 @@ segment after the other, and none beside a retransmission.
 from collections import deque
 
 from common.sequence import unwrap
-from hosts.tcp.config import MS, TcpConfig
+from common.units import MS
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.rto import RtoEstimator
 from tcpip.segment import Segment
 

@@ -8,8 +8,9 @@ from typing import cast
 
 import pytest
 
+from common.units import MS
 from hosts.loop import Loop
-from hosts.tcp.config import MS, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import State
 from hosts.tun import Tun
 from hosts.user_stack import UserSocket, UserStack

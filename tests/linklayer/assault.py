@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field
 from random import Random
 from typing import Any, Final, Literal, NamedTuple
 
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from linklayer.filters.filter import FilterCounters, Guess
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link

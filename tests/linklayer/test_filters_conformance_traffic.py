@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from common.sequence import MASK
-from hosts.tcp.config import SECOND
+from common.units import SECOND
 from tcpip.access import Objects
 from tcpip.options import smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.sequence import MASK, unwrap
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from linklayer.filters.snoop import Limits, Snoop
 from linklayer.filters.tagger import Tagger
 from tcpip.access import Access, Objects, Octets

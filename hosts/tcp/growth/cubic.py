@@ -6,7 +6,8 @@ standard one, by the ACK.
 Left out: HyStart++ (section 4.10), and undoing a reduction that a spurious loss caused (section 4.9).
 """
 
-from hosts.tcp.config import SECOND, TcpConfig
+from common.units import SECOND
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import Growth, GrowthPlugin
 from hosts.tcp.send_state import SendState
 

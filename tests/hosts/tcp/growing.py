@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import GROWTHS, Growth
 
 SMSS = 1000

@@ -23,7 +23,8 @@ from dataclasses import replace
 from types import EllipsisType
 
 from common.sequence import MASK
-from hosts.tcp.config import MS, TcpConfig
+from common.units import MS
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.shared import Shared
 from tcpip.options import ELN, SMART_PERMITTED, has_eln, smart_of, smart_option

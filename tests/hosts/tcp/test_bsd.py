@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hosts.tcp.config import MS, SECOND
+from common.units import MS, SECOND
 from hosts.tcp.profiles import USER_PROFILES
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script, window_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hosts.tcp.config import MS
+from common.units import MS
 from hosts.tcp.growth.cubic import BETA, C
 from tests.hosts.tcp.growing import SMSS, Rto, Sender, avoid, grown, lose
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.sequence import MASK
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from tcpip.options import ELN, SMART_PERMITTED, smart_of, smart_option
 from tcpip.segment import ACK, SYN, Segment

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection
 from tests.hosts.tcp.pair import FLOW, Pair, Path, lose
 from tests.hosts.tcp.script import PLAIN

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.sequence import MASK
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from tcpip.segment import ACK, SYN, Segment
 from tests.hosts.tcp.pair import Chaos, Pair
 

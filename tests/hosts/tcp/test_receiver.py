@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hosts.tcp.config import MS
+from common.units import MS
 from hosts.tcp.shared import Shared
 from tests.hosts.tcp.script import PLAIN, MakeScript
 

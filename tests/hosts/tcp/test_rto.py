@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
 #: so small a minimum that the formula shows

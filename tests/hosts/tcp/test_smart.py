@@ -5,7 +5,8 @@ from functools import partial
 
 import pytest
 
-from hosts.tcp.config import MS, TcpConfig
+from common.units import MS
+from hosts.tcp.config import TcpConfig
 from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
 
 SMART = replace(PLAIN, initial_window=8, recovery="smart")

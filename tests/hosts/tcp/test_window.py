@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hosts.tcp.config import SECOND
+from common.units import SECOND
 from tests.hosts.tcp.script import PLAIN, MakeScript
 
 # -- Nagle -------------------------------------------------------------------------------------------------------------

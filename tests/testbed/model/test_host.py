@@ -7,7 +7,8 @@ from statistics import median
 from typing import Any
 
 from channel.errors import ERASED, INTACT, Verdict
-from hosts.tcp.config import SECOND, TcpConfig
+from common.units import SECOND
+from hosts.tcp.config import TcpConfig
 from hosts.workloads import OnOffUdp
 from tcpip.segment import ACK, RST, Flow, Segment
 from testbed.model.applications import Counter, Result, StreamReceiver, StreamSender, UdpReceiver, UdpSender

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from channel.errors import ERASED, INTACT, ErrorModel, Verdict
 from channel.errors.bernoulli import Bernoulli
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from tcpip.segment import SYN, Flow, Segment, SynOptions
 from testbed.model import split
 from testbed.model.applications import Counter, Result, StreamReceiver, StreamSender

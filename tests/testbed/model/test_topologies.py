@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import pytest
 
 from channel.errors.bernoulli import Bernoulli
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from linklayer.queues import DropTail, Queue, Red
 from testbed.model.applications import Counter, StreamSender
 from testbed.model.clock import Clock
