@@ -15,7 +15,7 @@ Rules kept
   unfinished then is reset, not lingered over. SIGINT is the parent's business: Ctrl-C reaches us through it.
 - Every time in a record or result is ns since the epoch.
 
-Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/kernel_profiles.py`).
+Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/kernel_profiles/`).
 """
 
 import sys
@@ -89,7 +89,7 @@ class Agent:
         """Return the TCP this host speaks, and what watches it: the kernel's, or the one that is called user:NAME.
 
         `receive_buffer` and `tun_fd` are that one's; None: its profile's, and it opens /dev/net/tun itself. The
-        kernel's windows are its profile's (hosts/kernel_profiles.py).
+        kernel's windows are its profile's (hosts/kernel_profiles/).
         """
         profile = None if name is None else user_profile(name)
         if profile is not None:
