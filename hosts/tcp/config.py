@@ -1,4 +1,4 @@
-"""What a connection may do: one value per question, under the RFCs' names.
+"""The options of a connection: one value per question, under the RFCs' names.
 
 Times are in nanoseconds, sizes in octets. The defaults are the RFCs' (RFC 9293, 5681, 6298); `profiles/` has the
 papers' variants and Linux-like ones.
@@ -12,7 +12,7 @@ from typing import Literal
 
 from common.units import MS, SECOND
 
-#: what ACKs do that say a segment was lost by corruption (`tcpip/options.py`)
+#: the effect of an ACK that says a segment was lost by corruption (`tcpip/options.py`)
 Eln = Literal["ignore", "keep-window", "retransmit"]
 
 #: RFC 7323 section 2.3
@@ -30,7 +30,7 @@ _NOT_NEGATIVE = (
 class TcpConfig:
     """Options of one connection. Raises ValueError when one is out of range."""
 
-    # -- what the SYN agrees to ------------------------------------------------------------------------------
+    # -- the handshake ---------------------------------------------------------------------------------------
 
     #: largest segment's payload, sent and announced, before timestamps are taken off (RFC 9293 section 3.7.1)
     mss: int = 1460
@@ -47,16 +47,16 @@ class TcpConfig:
     recovery: str = "sack"
     #: RFC 3042
     limited_transmit: bool = True
-    #: without SACK and SMART: what was sent before the window was last reduced or the timer expired causes no fast
-    #: retransmit (RFC 6582 section 3.2, RFC 5681's advice); 4.4BSD asks nothing
+    #: without SACK and SMART: a segment sent before the last reduction of the window or before the last timeout causes
+    #: no fast retransmit (RFC 6582 section 3.2, RFC 5681's advice); in 4.4BSD it does
     one_reduction_per_window: bool = True
     #: in fast recovery without SACK only the first partial ACK restarts the timer (RFC 6582 section 4); else every one
     impatient: bool = True
-    #: what fast recovery sends again starts the timer again (RFC 6675 section 6, the careful variant; Linux); else only
+    #: a retransmission of fast recovery restarts the timer (RFC 6675 section 6, the careful variant; Linux); else only
     #: acknowledgements do
     careful_timer: bool = False
-    #: with SACK: what fast recovery has sent again is lost again when something first sent later has arrived, as
-    #: RACK has it where nothing is reordered (RFC 8985); else only the timer tells
+    #: with SACK: a retransmission is lost when a segment first sent after it has arrived, as RACK has it where nothing
+    #: is reordered (RFC 8985); else only the timer finds it
     lost_retransmissions: bool = False
     #: RFC 5682; the SACK-enhanced version where SACK was agreed
     frto: bool = False
@@ -69,16 +69,16 @@ class TcpConfig:
     #: of the holes of one window only the first can be called corruption (COMPARISON section 4.2: its ELN conveyed
     #: nothing about several losses)
     eln_once_per_window: bool = False
-    #: a hole that is filled together with others, so that no ACK has stood at it, was congestion, as nothing says
-    #: otherwise; else it goes with the others (docs/kernel-eln.md)
+    #: a hole that is filled together with others, so that no ACK has stood at it, was congestion; else it
+    #: goes with the others (docs/kernel-eln.md)
     jumped_is_congestion: bool = True
     #: with SACK: a recovery that keeps the window sends no more than has arrived, and a segment per partial ACK, as
-    #: proportional rate reduction does (RFC 6937, PRR-SSRB): among corruption there may be congestion nobody told of
+    #: proportional rate reduction does (RFC 6937, PRR-SSRB): there may be congestion among the corruption
     conserve_kept: bool = False
 
     # -- the congestion window -------------------------------------------------------------------------------
 
-    #: how the window opens, and what a loss makes of it: a name in `hosts/tcp/growth/`
+    #: how the window opens, and how much of it a loss leaves: a name in `hosts/tcp/growth/`
     growth: str = "standard"
     #: IW, in segments (RFC 5681 section 3.1, RFC 3390, RFC 6928)
     initial_window: int = 3
@@ -136,9 +136,9 @@ class TcpConfig:
 
     # -- buffers ---------------------------------------------------------------------------------------------
 
-    #: what the receiver can hold: the largest window it offers
+    #: octets the receiver can hold: the largest window it offers
     receive_buffer: int = 65_535
-    #: what `write` takes in before octets are acknowledged
+    #: octets written and not acknowledged that the sender can hold
     send_buffer: int = 1 << 20
     #: small segments wait while any is on its way (RFC 896)
     nagle: bool = True

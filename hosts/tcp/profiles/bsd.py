@@ -1,7 +1,7 @@
 """COMPARISON's hosts: BSD/OS, a 4.4BSD (its section 4 has the 500 ms clock).
 
-IW 1 and the initial 6 s are 4.4BSD's. Two more ways in which 4.4BSD lets windows grow faster are in `TcpConfig`;
-nobody knows which of them BSD/OS had left (docs/tcp.md).
+IW 1 and the initial 6 s are 4.4BSD's. 4.4BSD lets windows grow faster in two more ways, which are options of
+`TcpConfig`. It is not known which of them BSD/OS had (docs/tcp.md).
 """
 
 from dataclasses import replace

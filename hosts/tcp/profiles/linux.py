@@ -1,4 +1,4 @@
-"""Values of Linux's Reno with SACK that ours has, too: beside them `eln` of the kernel is put (docs/kernel-eln.md)."""
+"""Our counterpart of the kernel's profile `eln`: Linux's Reno with SACK (docs/kernel-eln.md compares them)."""
 
 from common.units import MS
 from hosts.tcp.config import TcpConfig

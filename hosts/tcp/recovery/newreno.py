@@ -34,7 +34,7 @@ class NewRenoRepair(Repair):
         recovery, sender = self.recovery, self.sender
         smss = sender.smss
         if sender.una >= recovery.recover:
-            # section 3.2, step 3, the first of the two choices: no burst; what ELN has kept is kept whole
+            # section 3.2, step 3, the first of the two choices: no burst; a window that ELN has kept stays whole
             recovery.end(recovery.window if recovery.kept else min(recovery.window, max(sender.flight, smss) + smss))
             return True
         recovery.urgent = True
