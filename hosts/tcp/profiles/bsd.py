@@ -32,17 +32,13 @@ _BSD_ELN = replace(_BSD, eln_once_per_window=True)
 
 PROFILE = (
     UserProfile(
-        name="bsd",
-        summary="the COMPARISON paper's E2E: 4.4BSD's Reno, 500 ms clock, IW 1, SACK off",
-        config=_BSD,
+        name="bsd", summary="the COMPARISON paper's E2E: 4.4BSD's Reno, 500 ms clock, IW 1, SACK off", config=_BSD
     ),
     UserProfile(name="bsd-newreno", summary="bsd with NewReno", config=replace(_BSD, recovery="newreno")),
     UserProfile(name="bsd-sack", summary="bsd with SACK", config=replace(_BSD, recovery="sack")),
     UserProfile(name="bsd-smart", summary="bsd with SMART", config=replace(_BSD, recovery="smart")),
     UserProfile(
-        name="bsd-eln",
-        summary="bsd that keeps its window for corruption",
-        config=replace(_BSD_ELN, eln="keep-window"),
+        name="bsd-eln", summary="bsd that keeps its window for corruption", config=replace(_BSD_ELN, eln="keep-window")
     ),
     UserProfile(
         name="bsd-eln-rxmt",

@@ -96,7 +96,6 @@ class FastRecovery(Recovery):
         self.repair = repair(self, config)
 
     def handle_dupack(self, segment: Segment, now: int) -> None:
-        """See Recovery."""
         if self.active:
             self.repair.handle_dupack()
             return
@@ -146,11 +145,9 @@ class FastRecovery(Recovery):
         self.repair.begin(self._dupacks)
 
     def handle_eln(self, number: int) -> None:
-        """See Recovery."""
         self.holes.tell(number, self.sender.una)
 
     def reduce(self) -> None:
-        """See Recovery."""
         sender, before = self.sender, self.window
         self.kept = False
         self.window = sender.reduce(self._flight)
@@ -158,7 +155,6 @@ class FastRecovery(Recovery):
         sender.cwnd = max(sender.cwnd - before + self.window, sender.smss)
 
     def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
-        """See Recovery."""
         sender = self.sender
         self._dupacks = 0
         sender.limited = 0
@@ -176,7 +172,6 @@ class FastRecovery(Recovery):
         self.sender.cwnd = cwnd
 
     def handle_timeout(self) -> None:
-        """See Recovery."""
         self.end(self.sender.cwnd)
         self._after_timeout = True
         self._dupacks = 0
@@ -191,13 +186,10 @@ class FastRecovery(Recovery):
 
     @property
     def recovering(self) -> bool:
-        """See Recovery."""
         return self._after_timeout and self.sender.una < self.recover
 
     def flight_before_loss(self) -> int:
-        """See Recovery."""
         return self._flight if self._dupacks and not self.active else self.sender.flight
 
     def poll(self) -> tuple[int, int] | None:
-        """See Recovery."""
         return self.repair.poll()

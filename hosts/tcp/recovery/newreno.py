@@ -19,18 +19,15 @@ class NewRenoRepair(Repair):
         self._partial = False
 
     def begin(self, dupacks: int) -> None:
-        """See Repair."""
         recovery, sender = self.recovery, self.sender
         recovery.recover = sender.max
         sender.cwnd = recovery.window + dupacks * sender.smss
         self._partial = False
 
     def handle_dupack(self) -> None:
-        """See Repair."""
         self.sender.cwnd += self.sender.smss
 
     def handle_ack(self, acked: int, now: int) -> bool:
-        """See Repair."""
         recovery, sender = self.recovery, self.sender
         smss = sender.smss
         if sender.una >= recovery.recover:
@@ -44,7 +41,6 @@ class NewRenoRepair(Repair):
         return restarts
 
     def poll(self) -> tuple[int, int] | None:
-        """See Repair."""
         return resend_first(self.recovery)
 
 

@@ -33,14 +33,12 @@ class SmartRepair(Repair):
         self._first = False
 
     def begin(self, dupacks: int) -> None:
-        """See Repair."""
         recovery, sender = self.recovery, self.sender
         recovery.recover = sender.max
         recovery.governs = self._first = True
         sender.cwnd = recovery.window
 
     def handle_ack(self, acked: int, now: int) -> bool:
-        """See Repair."""
         if self.sender.una >= self.recovery.recover:
             self.recovery.end(self.recovery.window)
         return True
@@ -90,7 +88,6 @@ class Smart(FastRecovery):
         self._gaps = SmartRepair(self)
 
     def handle_dupack(self, segment: Segment, now: int) -> None:
-        """See Recovery."""
         self._gaps.now = now
         super().handle_dupack(segment, now)
 
