@@ -116,8 +116,8 @@ class Smart(FastRecovery):
 
     @property
     def recovering(self) -> bool:
-        """See Recovery; a recovery that lasts counts, too."""
-        return self.active or super().recovering
+        """See Recovery; a recovery from gaps counts, too, as SACK's does."""
+        return (self.active and self.repair is self._gaps) or super().recovering
 
 
 RECOVERY = RecoveryPlugin(name="smart", summary="SMART, NewReno for plain duplicates", make=Smart, asks_for="smart")
