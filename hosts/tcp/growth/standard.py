@@ -31,9 +31,6 @@ class PerAck(Growth):
             flight = min(sender.cwnd, sender.window) // whole * whole
         return max(flight // 2, whole)
 
-    def handle_timeout(self) -> None:
-        """Do nothing: this growth has no memory."""
-
 
 class PerOctet(PerAck):
     """By the octets acknowledged, two segments an ACK at most in slow start (RFC 3465)."""
