@@ -52,6 +52,15 @@ def test_a_window_smaller_than_a_segment_is_waited_for(script: MakeScript) -> No
     s.inject(300, "ack 3001 win 1000", sends=["3001:4001"])
 
 
+def test_a_window_smaller_than_a_segment_is_filled_when_the_persist_timer_expires(script: MakeScript) -> None:
+    s = script(PLAIN, window=8000)
+    s.write(3000, sends=...)
+    s.inject(200, "ack 3001 win 400")
+    s.write(5000, sends=[])
+    s.expect(1200, "3001:3401")
+    s.inject(1300, "ack 3401 win 8000", sends=["3401:4401", ...])
+
+
 def test_half_of_the_largest_window_is_enough(script: MakeScript) -> None:
     s = script(PLAIN, window=1200)
     s.write(5000, sends=["1:1001"])
