@@ -50,4 +50,4 @@ def test_both_ways_across_a_lossy_link(per: float, tcp_h2: str, tmp_path: Path) 
 
 def test_a_tcp_that_nobody_has_is_one_line() -> None:
     outcome = fadelab("run", "scenarios/lossy-link.yaml", "--set", "tcp=user:vegas")
-    assert "tcp 'user:vegas' is no profile: choose from reference" in complaint(outcome)
+    assert "tcp 'user:vegas' is no profile: choose from reno" in complaint(outcome)
