@@ -115,29 +115,24 @@ def test_every_second_segment_is_acknowledged_at_once(script: MakeScript) -> Non
 def test_a_second_hole_reduces_again(script: MakeScript) -> None:
     # no `recover`: 1 and 3001 are lost
     s = window_of(8, script, GROWING)
-    s.inject(200, *["ack 1"] * 6, sends=["1:1001", "8001:9001", "9001:10001"])
-    assert s.ssthresh == 4000
+    s.inject(200, *["ack 1"] * 6, sends=["1:1001", "8001:9001", "9001:10001"], ssthresh=4000)
     s.inject(300, "ack 3001")
     # ssthresh, and the segment that this ACK is worth
     assert s.cwnd == 5000
-    s.inject(310, *["ack 3001"] * 3, sends=["3001:4001"])
-    assert s.ssthresh == 2000
+    s.inject(310, *["ack 3001"] * 3, sends=["3001:4001"], ssthresh=2000)
     assert s.connection.counters.fast_retransmits == 2
 
 
 def test_the_lesser_of_both_windows_is_halved_in_whole_segments(script: MakeScript) -> None:
     s = window_of(8, script, GROWING)
     s.inject(150, "ack 1001 win 7500", sends=...)
-    s.inject(200, *["ack 1001 win 7500"] * 3)
-    assert s.ssthresh == 3000
+    s.inject(200, *["ack 1001 win 7500"] * 3, ssthresh=3000)
 
 
 def test_every_timeout_halves(script: MakeScript) -> None:
     s = window_of(8, script, GROWING)
-    s.expect(1500, "1:1001")
-    assert (s.cwnd, s.ssthresh) == (1000, 4000)
-    s.expect(4500, "1:1001")
-    assert (s.cwnd, s.ssthresh) == (1000, 2000)
+    s.expect(1500, "1:1001", cwnd=1000, ssthresh=4000)
+    s.expect(4500, "1:1001", cwnd=1000, ssthresh=2000)
 
 
 def test_duplicates_after_a_timeout_begin_a_fast_retransmit(script: MakeScript) -> None:
@@ -156,8 +151,7 @@ def test_congestion_avoidance_adds_an_eighth_of_a_segment(script: MakeScript) ->
 
 def test_a_window_of_ssthresh_is_slow_start(script: MakeScript) -> None:
     s = window_of(8, script, replace(GROWING, initial_ssthresh=8000))
-    s.inject(200, "ack 1001")
-    assert s.cwnd == 9000
+    s.inject(200, "ack 1001", cwnd=9000)
     s.skip()
     s.inject(210, "ack 2001")
     assert s.cwnd == 9000 + 111 + 125

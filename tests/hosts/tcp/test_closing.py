@@ -10,57 +10,46 @@ from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
 def test_we_close_first(script: MakeScript) -> None:
     s = script(replace(PLAIN, time_wait_ns=30 * SECOND))
-    s.close(sends=["F 1:1 ack 1"])
-    assert s.state == "FIN-WAIT-1"
-    s.inject(200, "ack 2", sends=[])
-    assert s.state == "FIN-WAIT-2"
+    s.close(sends=["F 1:1 ack 1"], state="FIN-WAIT-1")
+    s.inject(200, "ack 2", sends=[], state="FIN-WAIT-2")
     assert s.connection.next_deadline() is None
-    s.inject(500, "F 1:1 ack 2", sends=["2:2 ack 2"])
-    assert s.state == "TIME-WAIT"
+    s.inject(500, "F 1:1 ack 2", sends=["2:2 ack 2"], state="TIME-WAIT")
     assert s.connection.at_end
-    s.expect(30_500)
-    assert s.state == "CLOSED"
+    s.expect(30_500, state="CLOSED")
     assert s.connection.closed
     assert s.connection.error is None
 
 
 def test_the_peer_closes_first(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.inject(200, "F 1:1", sends=["1:1 ack 2"])
-    assert s.state == "CLOSE-WAIT"
+    s.inject(200, "F 1:1", sends=["1:1 ack 2"], state="CLOSE-WAIT")
     assert s.connection.at_end
     # half-closed: our direction goes on
     s.write(2000, sends=["1:1001", "1001:2001"])
     s.inject(300, "ack 2001")
-    s.close(sends=["F 2001:2001 ack 2"])
-    assert s.state == "LAST-ACK"
-    s.inject(400, "ack 2002", sends=[])
-    assert s.state == "CLOSED"
+    s.close(sends=["F 2001:2001 ack 2"], state="LAST-ACK")
+    s.inject(400, "ack 2002", sends=[], state="CLOSED")
     assert s.connection.closed
 
 
 def test_both_close_at_once(script: MakeScript) -> None:
     s = script(PLAIN)
     s.close(sends=["F 1:1"])
-    s.inject(150, "F 1:1 ack 1", sends=["ack 2"])
-    assert s.state == "CLOSING"
-    s.inject(200, "ack 2", sends=[])
-    assert s.state == "TIME-WAIT"
+    s.inject(150, "F 1:1 ack 1", sends=["ack 2"], state="CLOSING")
+    s.inject(200, "ack 2", sends=[], state="TIME-WAIT")
 
 
 def test_fin_and_its_acknowledgement_in_one(script: MakeScript) -> None:
     s = script(PLAIN)
     s.close(sends=...)
-    s.inject(200, "F 1:1 ack 2", sends=["2:2 ack 2"])
-    assert s.state == "TIME-WAIT"
+    s.inject(200, "F 1:1 ack 2", sends=["2:2 ack 2"], state="TIME-WAIT")
 
 
 def test_the_fin_goes_with_the_last_octets(script: MakeScript) -> None:
     s = script(PLAIN)
     s.write(1500, sends=["1:1001"])
     s.close(sends=["F 1001:1501"])
-    s.inject(200, "ack 1502")
-    assert s.state == "FIN-WAIT-2"
+    s.inject(200, "ack 1502", state="FIN-WAIT-2")
     assert s.connection.bytes_acked == 1500
 
 
@@ -69,20 +58,17 @@ def test_a_fin_that_is_lost_is_sent_again(script: MakeScript) -> None:
     s.close(sends=["F 1:1"])
     s.expect(1100, "F 1:1")
     s.expect(3100, "F 1:1")
-    s.inject(3200, "ack 2")
-    assert s.state == "FIN-WAIT-2"
+    s.inject(3200, "ack 2", state="FIN-WAIT-2")
 
 
 def test_the_fin_waits_for_the_window_behind_the_data(script: MakeScript) -> None:
     s = script(replace(PLAIN, initial_window=2))
     s.write(4000)
     s.close(sends=["1:1001", "1001:2001"])
-    s.inject(200, "ack 2001")
-    assert s.state == "FIN-WAIT-1"
+    s.inject(200, "ack 2001", state="FIN-WAIT-1")
     assert "".join(s.skip()).startswith("2001:3001")
     s.inject(300, "ack 4001", sends=...)
-    s.inject(400, "ack 4002")
-    assert s.state == "FIN-WAIT-2"
+    s.inject(400, "ack 4002", state="FIN-WAIT-2")
 
 
 def test_data_that_comes_after_we_closed_is_received(script: MakeScript) -> None:
@@ -91,8 +77,7 @@ def test_data_that_comes_after_we_closed_is_received(script: MakeScript) -> None
     s.inject(200, "1:1001 ack 1", sends=["ack 1001"])
     s.inject(210, "1001:2001 ack 2", sends=["2:2 ack 2001"])
     assert s.discard() == 2000
-    s.inject(220, "F 2001:3001 ack 2", sends=["2:2 ack 3002"])
-    assert s.state == "TIME-WAIT"
+    s.inject(220, "F 2001:3001 ack 2", sends=["2:2 ack 3002"], state="TIME-WAIT")
     assert not s.connection.at_end
     assert s.discard() == 1000
     assert s.connection.at_end
@@ -101,10 +86,8 @@ def test_data_that_comes_after_we_closed_is_received(script: MakeScript) -> None
 @pytest.mark.parametrize("right", [1001, 2001])
 def test_a_fin_out_of_order_counts_when_its_turn_comes(script: MakeScript, right: int) -> None:
     s = script(PLAIN)
-    s.inject(200, f"F 1001:{right}", sends=["ack 1"])
-    assert s.state == "ESTABLISHED"
-    s.inject(210, "1:1001", sends=[f"ack {right + 1}"])
-    assert s.state == "CLOSE-WAIT"
+    s.inject(200, f"F 1001:{right}", sends=["ack 1"], state="ESTABLISHED")
+    s.inject(210, "1:1001", sends=[f"ack {right + 1}"], state="CLOSE-WAIT")
     assert s.connection.bytes_received == right - 1
 
 
@@ -114,17 +97,14 @@ def test_time_wait_answers_the_fin_and_waits_anew(script: MakeScript) -> None:
     s.inject(200, "F 1:1 ack 2", sends=...)
     s.inject(20_000, "F 1:1 ack 2", sends=["2:2 ack 2"])
     assert not s.connection.closed
-    s.expect(49_999)
-    assert s.state == "TIME-WAIT"
-    s.expect(50_000)
-    assert s.state == "CLOSED"
+    s.expect(49_999, state="TIME-WAIT")
+    s.expect(50_000, state="CLOSED")
 
 
 def test_closed_in_syn_sent(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.connect(sends=...)
-    s.close()
-    assert s.state == "CLOSED"
+    s.close(state="CLOSED")
     # who answers now is told
     s.inject(100, "S 0:0 ack 1 mss 1000", sends=["R 1:1"])
 
@@ -140,15 +120,13 @@ def test_closed_during_the_handshake_the_fin_follows_it(script: MakeScript, acti
     s.write(500)
     s.close()
     s.skip()
-    s.inject(100, "S 0:0 ack 1 mss 1000" if active else "ack 1", sends=["F 1:501 ack 1"])
-    assert s.state == "FIN-WAIT-1"
+    s.inject(100, "S 0:0 ack 1 mss 1000" if active else "ack 1", sends=["F 1:501 ack 1"], state="FIN-WAIT-1")
 
 
 def test_closed_in_listen(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.listen()
-    s.close()
-    assert s.state == "CLOSED"
+    s.close(state="CLOSED")
     assert s.connection.closed
 
 
@@ -215,8 +193,7 @@ def expected_seq(s: Script) -> int:
 @pytest.mark.parametrize("state", STATES)
 def test_a_reset_at_the_next_number_ends_it(script: MakeScript, state: str) -> None:
     s = in_state(script, state)
-    s.inject(300, f"R {expected_seq(s)}:{expected_seq(s)}", sends=[])
-    assert s.state == "CLOSED"
+    s.inject(300, f"R {expected_seq(s)}:{expected_seq(s)}", sends=[], state="CLOSED")
     assert s.connection.closed
 
 

@@ -56,8 +56,7 @@ def test_an_echo_halves_the_window_once_per_window_of_data(script: MakeScript) -
     # section 6.1.2
     s = connected(script)
     s.write(50_000, sends=...)
-    s.inject(200, "E ack 1001")
-    assert (s.cwnd, s.ssthresh) == (3500, 3500)
+    s.inject(200, "E ack 1001", cwnd=3500, ssthresh=3500)
     assert s.connection.counters.ecn_reductions == 1
     for ack in (2001, 3001, 4001, 5001, 6001, 7001):
         s.inject(200, f"E ack {ack}", sends=...)
@@ -81,8 +80,7 @@ def test_a_loss_is_told_of_by_cwr_and_is_not_answered_twice(script: MakeScript) 
     # section 6.1.2: a reduction for any reason; one per window, whether by loss or by mark
     s = connected(script, recovery="sack")
     s.write(50_000, sends=...)
-    s.inject(200, "E ack 1 sack 1001:4001", sends=["1:1001"])
-    assert (s.cwnd, s.ssthresh) == (4000, 4000)
+    s.inject(200, "E ack 1 sack 1001:4001", sends=["1:1001"], cwnd=4000, ssthresh=4000)
     s.inject(210, "E ack 1 sack 1001:7001", sends=["W 8001:9001 ECT0", "9001:10001 ECT0"])
     s.inject(300, "E ack 8001")
     assert s.connection.counters.ecn_reductions == 0
@@ -92,8 +90,7 @@ def test_a_loss_is_told_of_by_cwr_and_is_not_answered_twice(script: MakeScript) 
 def test_a_timeout_counts_as_a_reduction(script: MakeScript) -> None:
     s = connected(script)
     s.write(8000, sends=...)
-    s.expect(1100, "1:1001")
-    assert s.ssthresh == 4000
+    s.expect(1100, "1:1001", ssthresh=4000)
     s.inject(1200, "E ack 1001", sends=...)
     assert (s.ssthresh, s.connection.counters.ecn_reductions) == (4000, 0)
 

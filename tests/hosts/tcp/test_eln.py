@@ -52,8 +52,7 @@ def test_a_word_about_another_segment_does_not_count(script: MakeScript, config:
     s = window_of_8(script, config)
     s.inject(150, "ack 1 eln")
     s.inject(160, "ack 1001", sends=...)
-    s.inject(200, *(f"ack 1001 sack 2001:{n}001" for n in (3, 4, 5)), sends=...)
-    assert s.ssthresh == 4500
+    s.inject(200, *(f"ack 1001 sack 2001:{n}001" for n in (3, 4, 5)), sends=..., ssthresh=4500)
     assert s.connection.counters.eln_kept == 0
 
 
@@ -83,15 +82,13 @@ def test_with_sack_the_pipe_is_kept_full(script: MakeScript) -> None:
 def test_the_loss_is_repaired_by_the_timer_and_then_the_window_is_lost(script: MakeScript, config: TcpConfig) -> None:
     s = window_of_8(script, config)
     s.inject(200, "ack 1 sack 1001:2001 eln")
-    s.expect(1100, "1:1001")
-    assert (s.cwnd, s.ssthresh) == (1000, 4000)
+    s.expect(1100, "1:1001", cwnd=1000, ssthresh=4000)
 
 
 @NO_SACK
 def test_without_eln_in_the_configuration_the_option_is_ignored(script: MakeScript, config: TcpConfig) -> None:
     s = window_of_8(script, replace(config, eln="ignore"))
-    s.inject(200, *(f"{text} eln" for text in THREE))
-    assert s.ssthresh == 4000
+    s.inject(200, *(f"{text} eln" for text in THREE), ssthresh=4000)
 
 
 # -- several holes -------------------------------------------------------------------------------------------
@@ -180,8 +177,7 @@ def test_a_recovery_that_is_found_to_be_of_congestion_ends_where_it_would(
     s = window_of_8(script, config)
     s.inject(200, *TWO[:2], f"{TWO[2]} eln", sends=...)
     s.inject(300, "ack 3001 sack 4001:8001", sends=...)
-    s.inject(310, "ack 8001", sends=...)
-    assert s.ssthresh == 4000
+    s.inject(310, "ack 8001", sends=..., ssthresh=4000)
     s.inject(320, "ack 9001")
     assert not [text for text in s.skip() if text.startswith("9001:")]
 
@@ -203,8 +199,7 @@ def test_a_mark_of_congestion_counts_while_the_window_is_kept(script: MakeScript
     s.inject(150, "ack 1001", sends=...)
     s.inject(200, *["ack 1001 eln"] * 3, sends=...)
     assert s.ssthresh is None
-    s.inject(210, "E 1:1 ack 1001", sends=...)
-    assert s.ssthresh == 4500
+    s.inject(210, "E 1:1 ack 1001", sends=..., ssthresh=4500)
     assert s.connection.counters.ecn_reductions == 1
 
 

@@ -16,8 +16,7 @@ def timed_out(make: MakeScript, peer: str = "mss 1000", nbytes: int = 50_000) ->
     s = make(SACK, peer=peer)
     s.write(nbytes)
     assert len(s.skip()) == min(6, nbytes // 1000)
-    s.expect(1100, "1:1001")
-    assert (s.cwnd, s.ssthresh) == (1000, 3000)
+    s.expect(1100, "1:1001", cwnd=1000, ssthresh=3000)
     return s
 
 
@@ -51,8 +50,7 @@ def test_a_loss_is_a_loss(script: MakeScript, peer: str) -> None:
 def test_everything_acknowledged_proves_nothing(script: MakeScript, peer: str) -> None:
     # step 2a: only the first segment was lost, or all of it was late
     s = timed_out(script, peer)
-    s.inject(1200, "ack 6001", sends=["6001:7001", "7001:8001"])
-    assert s.cwnd == 2000
+    s.inject(1200, "ack 6001", sends=["6001:7001", "7001:8001"], cwnd=2000)
     assert s.connection.counters.spurious_timeouts == 0
 
 

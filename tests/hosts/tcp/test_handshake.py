@@ -11,11 +11,9 @@ from tests.hosts.tcp.script import FLOW, PLAIN, MakeScript
 
 def test_active(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
-    s.connect()
-    assert s.state == "SYN-SENT"
+    s.connect(state="SYN-SENT")
     s.expect(0, "S 0:0 win 65535 mss 1000")
-    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
-    assert s.state == "ESTABLISHED"
+    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"], state="ESTABLISHED")
     assert s.connection.connected
 
 
@@ -29,12 +27,9 @@ def test_what_was_written_before_leaves_with_the_acknowledgement(script: MakeScr
 
 def test_passive(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
-    s.listen()
-    assert s.state == "LISTEN"
-    s.inject(0, "S 0:0 mss 1000", sends=["S 0:0 ack 1 win 65535 mss 1000"])
-    assert s.state == "SYN-RECEIVED"
-    s.inject(100, "ack 1", sends=[])
-    assert s.state == "ESTABLISHED"
+    s.listen(state="LISTEN")
+    s.inject(0, "S 0:0 mss 1000", sends=["S 0:0 ack 1 win 65535 mss 1000"], state="SYN-RECEIVED")
+    s.inject(100, "ack 1", sends=[], state="ESTABLISHED")
 
 
 def test_passive_with_data_in_the_third_segment(script: MakeScript) -> None:
@@ -50,11 +45,9 @@ def test_passive_with_data_in_the_third_segment(script: MakeScript) -> None:
 def test_simultaneous(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.connect(sends=["S 0:0"])
-    s.inject(50, "S 0:0 mss 1000", sends=["S 0:0 ack 1"])
-    assert s.state == "SYN-RECEIVED"
+    s.inject(50, "S 0:0 mss 1000", sends=["S 0:0 ack 1"], state="SYN-RECEIVED")
     # figure 8
-    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
-    assert s.state == "ESTABLISHED"
+    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"], state="ESTABLISHED")
 
 
 def test_an_answer_that_gets_lost_is_given_again(script: MakeScript) -> None:
@@ -87,8 +80,7 @@ def test_a_lost_syn_makes_the_window_one_segment_and_the_timeout_three_seconds(
 
 def test_our_acknowledgement_was_lost(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.inject(1100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
-    assert s.state == "ESTABLISHED"
+    s.inject(1100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"], state="ESTABLISHED")
 
 
 def test_giving_up(script: MakeScript) -> None:
@@ -98,8 +90,7 @@ def test_giving_up(script: MakeScript) -> None:
         s.expect(at_ms, "S 0:0")
     s.run_to(6999)
     assert s.state == "SYN-SENT"
-    s.expect(7000)
-    assert s.state == "CLOSED"
+    s.expect(7000, state="CLOSED")
     assert s.connection.error is not None
     assert s.connection.closed
     assert s.connection.next_deadline() is None
@@ -108,8 +99,7 @@ def test_giving_up(script: MakeScript) -> None:
 def test_refused(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.connect(sends=["S 0:0"])
-    s.inject(100, "R 0:0 ack 1", sends=[])
-    assert s.state == "CLOSED"
+    s.inject(100, "R 0:0 ack 1", sends=[], state="CLOSED")
     assert s.connection.error is not None
 
 
@@ -117,16 +107,14 @@ def test_refused(script: MakeScript) -> None:
 def test_a_reset_of_something_else_refuses_nothing(script: MakeScript, stray: str) -> None:
     s = script(PLAIN, connected=False)
     s.connect(sends=["S 0:0"])
-    s.inject(100, stray, sends=[])
-    assert s.state == "SYN-SENT"
+    s.inject(100, stray, sends=[], state="SYN-SENT")
 
 
 def test_an_old_acknowledgement_is_reset(script: MakeScript) -> None:
     # section 3.5.1, half-open connections: <SEQ=SEG.ACK><CTL=RST>
     s = script(PLAIN, connected=False)
     s.connect(sends=["S 0:0"])
-    s.inject(100, "1:1 ack 501", sends=["R 501:501"])
-    assert s.state == "SYN-SENT"
+    s.inject(100, "1:1 ack 501", sends=["R 501:501"], state="SYN-SENT")
     s.inject(110, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
 
 
@@ -136,18 +124,15 @@ def test_in_syn_received_only_our_syn_is_acknowledged(script: MakeScript, ack: i
     s = script(PLAIN, connected=False)
     s.listen()
     s.inject(0, "S 0:0 mss 1000", sends=...)
-    s.inject(100, f"1:1 ack {ack}", sends=[f"R {ack}:{ack}"])
-    assert s.state == "SYN-RECEIVED"
-    s.inject(200, "1:1 ack 1")
-    assert s.state == "ESTABLISHED"
+    s.inject(100, f"1:1 ack {ack}", sends=[f"R {ack}:{ack}"], state="SYN-RECEIVED")
+    s.inject(200, "1:1 ack 1", state="ESTABLISHED")
 
 
 def test_in_listen_an_acknowledgement_is_reset_and_a_reset_ignored(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.listen()
     s.inject(0, "R 0:0", sends=[])
-    s.inject(0, "0:0 ack 77", sends=["R 77:77"])
-    assert s.state == "LISTEN"
+    s.inject(0, "0:0 ack 77", sends=["R 77:77"], state="LISTEN")
 
 
 def test_what_has_no_connection_is_reset() -> None:

@@ -28,16 +28,13 @@ def test_the_third_duplicate_sends_the_first_segment_again(script: MakeScript, c
 def test_each_further_duplicate_inflates_the_window(script: MakeScript, config: TcpConfig) -> None:
     s = window_of_8(script, config)
     s.inject(200, "ack 1", "ack 1", "ack 1", sends=...)
-    s.inject(200, "ack 1", sends=[])
-    assert s.cwnd == 8000
+    s.inject(200, "ack 1", sends=[], cwnd=8000)
     s.inject(200, "ack 1", sends=["8001:9001"])
     s.inject(200, "ack 1", "ack 1", sends=["9001:10001", "10001:11001"])
     # everything sent before the loss was found is acknowledged
-    s.inject(300, "ack 8001", sends=["11001:12001"])
-    assert s.cwnd == s.ssthresh == 4000
+    s.inject(300, "ack 8001", sends=["11001:12001"], cwnd=4000, ssthresh=4000)
     # congestion avoidance from there
-    s.inject(310, "ack 9001", sends=["12001:13001"])
-    assert s.cwnd == 4250
+    s.inject(310, "ack 9001", sends=["12001:13001"], cwnd=4250)
 
 
 @BOTH
@@ -75,8 +72,7 @@ def test_reno_leaves_recovery_at_the_first_new_ack(script: MakeScript) -> None:
     # 1 and 3 are lost: the second has to wait for the timer
     s = window_of_8(script, RENO, nbytes=8000)
     s.inject(200, *["ack 1"] * 6, sends=["1:1001"])
-    s.inject(300, "ack 2001", sends=[])
-    assert s.cwnd == 4000
+    s.inject(300, "ack 2001", sends=[], cwnd=4000)
     s.expect(1300, "2001:3001")
     assert s.connection.counters.timeouts == 1
 
@@ -84,33 +80,28 @@ def test_reno_leaves_recovery_at_the_first_new_ack(script: MakeScript) -> None:
 def test_newreno_sends_the_next_hole_at_each_partial_ack(script: MakeScript) -> None:
     # section 3.2, step 3: 1, 3 and 5 are lost
     s = window_of_8(script, NEWRENO)
-    s.inject(200, *["ack 1"] * 5, sends=["1:1001", "8001:9001"])
-    assert s.cwnd == 9000
+    s.inject(200, *["ack 1"] * 5, sends=["1:1001", "8001:9001"], cwnd=9000)
     s.inject(300, "ack 2001")
     # 2000 octets less, one segment more: room for one new segment
-    s.expect(300, "2001:3001", "9001:10001")
-    assert s.cwnd == 8000
+    s.expect(300, "2001:3001", "9001:10001", cwnd=8000)
     s.inject(310, "ack 2001", sends=["10001:11001"])
     s.inject(400, "ack 4001", sends=["4001:5001", "11001:12001"])
     assert s.connection.counters.fast_retransmits == 1
-    s.inject(500, "ack 11001", sends=["12001:13001"])
-    assert (s.cwnd, s.ssthresh) == (2000, 4000)
+    s.inject(500, "ack 11001", sends=["12001:13001"], cwnd=2000, ssthresh=4000)
 
 
 def test_newreno_deflates_by_what_is_acknowledged(script: MakeScript) -> None:
     # a partial ACK of less than a segment adds none
     s = window_of_8(script, NEWRENO, nbytes=8000)
     s.inject(200, *["ack 1"] * 3, sends=["1:1001"])
-    s.inject(300, "ack 501", sends=["501:1501"])
-    assert s.cwnd == 6500
+    s.inject(300, "ack 501", sends=["501:1501"], cwnd=6500)
 
 
 def test_newreno_ends_without_a_burst(script: MakeScript) -> None:
     # section 3.2, step 3, full acknowledgment, (1): min(ssthresh, max(FlightSize, SMSS) + SMSS)
     s = window_of_8(script, NEWRENO, nbytes=8000)
     s.inject(200, *["ack 1"] * 7, sends=["1:1001"])
-    s.inject(300, "ack 8001")
-    assert s.cwnd == 2000
+    s.inject(300, "ack 8001", cwnd=2000)
 
 
 def test_only_the_first_partial_ack_restarts_the_timer(script: MakeScript) -> None:
@@ -173,8 +164,7 @@ def test_limited_transmit(script: MakeScript, config: TcpConfig) -> None:
     # RFC 3042: one new segment for each of the first two duplicates, the window as it was
     s = window_of_8(script, replace(config, limited_transmit=True))
     s.inject(200, "ack 1", sends=["8001:9001"])
-    s.inject(210, "ack 1", sends=["9001:10001"])
-    assert s.cwnd == 8000
+    s.inject(210, "ack 1", sends=["9001:10001"], cwnd=8000)
     s.inject(220, "ack 1", sends=["1:1001"])
     # what limited transmit has sent is not counted (RFC 5681 section 3.2, step 2)
     assert (s.cwnd, s.ssthresh) == (7000, 4000)
@@ -185,8 +175,7 @@ def test_a_timeout_halves_the_flight_without_limited_transmit(script: MakeScript
     # RFC 5681 section 3.1, equation 4, and section 3.2, step 2
     s = window_of_8(script, replace(config, limited_transmit=True))
     s.inject(200, "ack 1", "ack 1", sends=["8001:9001", "9001:10001"])
-    s.expect(1100, "1:1001")
-    assert (s.cwnd, s.ssthresh) == (1000, 4000)
+    s.expect(1100, "1:1001", cwnd=1000, ssthresh=4000)
 
 
 @BOTH
@@ -212,11 +201,9 @@ def test_a_timeout_in_recovery_does_not_raise_the_threshold(script: MakeScript) 
     s = window_of_8(script, NEWRENO)
     s.inject(200, *["ack 1"] * 15, sends=["1:1001", ...])
     assert (s.connection.flight, s.ssthresh) == (19_000, 4000)
-    s.expect(1100, "1:1001")
-    assert (s.cwnd, s.ssthresh) == (1000, 4000)
+    s.expect(1100, "1:1001", cwnd=1000, ssthresh=4000)
     # and it ends recovery
-    s.inject(1200, "ack 1001", sends=["1001:2001", "2001:3001"])
-    assert s.cwnd == 2000
+    s.inject(1200, "ack 1001", sends=["1001:2001", "2001:3001"], cwnd=2000)
 
 
 def test_limited_transmit_heeds_the_peers_window(script: MakeScript) -> None:

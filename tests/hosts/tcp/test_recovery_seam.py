@@ -33,8 +33,7 @@ def test_a_recovery_without_more_leaves_losses_to_the_timer(script: MakeScript, 
     config = replace(PLAIN, recovery="patient", eln=eln, frto=True)  # type: ignore[arg-type]
     s = window_of(8, script, config, nbytes=8000)
     s.inject(200, *["ack 1 eln"] * 5, sends=[])
-    s.expect(1100, "1:1001")
-    assert (s.cwnd, s.ssthresh) == (1000, 4000)
+    s.expect(1100, "1:1001", cwnd=1000, ssthresh=4000)
     s.inject(1200, "ack 8001", sends=[])
     assert s.connection.drained
 

@@ -45,8 +45,7 @@ def test_one_loss(script: MakeScript) -> None:
     # section 5: what is sent follows from pipe, octet by octet
     s = window_of_10(script, SACK)
     s.inject(200, "ack 1 sack 1001:2001", "ack 1 sack 1001:3001", sends=[])
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-    assert s.cwnd == s.ssthresh == 5000
+    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"], cwnd=5000, ssthresh=5000)
     assert s.connection.counters.fast_retransmits == 1
     # pipe: the retransmission and 4001:10001 make 7000
     s.inject(201, "ack 1 sack 1001:5001", "ack 1 sack 1001:6001", sends=[])
@@ -54,8 +53,7 @@ def test_one_loss(script: MakeScript) -> None:
     s.inject(203, "ack 1 sack 1001:9001", sends=["11001:12001", "12001:13001"])
     s.inject(204, "ack 1 sack 1001:10001", sends=["13001:14001"])
     # beyond RecoveryPoint
-    s.inject(300, "ack 10001", sends=["14001:15001"])
-    assert s.cwnd == 5000
+    s.inject(300, "ack 10001", sends=["14001:15001"], cwnd=5000)
 
 
 def test_one_ack_can_tell_of_a_loss(script: MakeScript) -> None:
@@ -90,8 +88,7 @@ def test_a_partial_ack_goes_on_with_recovery(script: MakeScript) -> None:
     # pipe: 1:1001 again, 8001:10001; the second is the rescue
     s.expect(201, "1001:2001", "9001:10001")
     s.inject(300, "ack 1001 sack 2001:8001", sends=[])
-    s.inject(310, "ack 10001")
-    assert (s.cwnd, s.ssthresh) == (5000, 5000)
+    s.inject(310, "ack 10001", cwnd=5000, ssthresh=5000)
     assert s.connection.counters.fast_retransmits == 1
 
 
@@ -133,8 +130,7 @@ def test_limited_transmit(script: MakeScript) -> None:
     # section 5, step 3
     s = window_of_10(script, replace(SACK, limited_transmit=True))
     s.inject(200, "ack 1 sack 1001:2001", sends=["10001:11001"])
-    s.inject(210, "ack 1 sack 1001:3001", sends=["11001:12001"])
-    assert s.cwnd == 10_000
+    s.inject(210, "ack 1 sack 1001:3001", sends=["11001:12001"], cwnd=10_000)
     s.inject(220, "ack 1 sack 1001:4001", sends=["1:1001"])
 
 
@@ -143,8 +139,7 @@ def test_a_timeout_during_recovery(script: MakeScript) -> None:
     s = window_of_10(script, SACK, nbytes=10_000)
     s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
     s.inject(201, "ack 1 sack 5001:7001 1001:4001")
-    s.expect(1100, "1:1001")
-    assert s.cwnd == 1000
+    s.expect(1100, "1:1001", cwnd=1000)
     s.inject(1200, "ack 4001 sack 5001:7001", sends=["4001:5001", "7001:8001"])
     s.inject(1300, "ack 7001", sends=...)
     s.inject(1400, "ack 10001")

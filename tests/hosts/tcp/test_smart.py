@@ -57,8 +57,7 @@ def test_data_of_our_own_does_not_hide_a_gap(script: MakeScript) -> None:
 
 def test_the_first_duplicate_sends_the_gap(script: MakeScript) -> None:
     s = window_of_8(script, SMART)
-    s.inject(200, "ack 1 smart 1001:2001", sends=["1:1001"])
-    assert (s.cwnd, s.ssthresh) == (4000, 4000)
+    s.inject(200, "ack 1 smart 1001:2001", sends=["1:1001"], cwnd=4000, ssthresh=4000)
     assert s.connection.counters.fast_retransmits == 1
 
 
@@ -78,12 +77,10 @@ def test_the_window_is_reduced_once_and_the_pipe_says_when(script: MakeScript) -
     # 5001:8001 and 1:1001 are under way: no room for 3001 yet
     s.expect(202)
     s.inject(203, "ack 1 smart 6001:7001", sends=["3001:4001", "5001:6001"])
-    s.inject(204, "ack 1 smart 7001:8001", sends=["8001:9001"])
-    assert s.ssthresh == 4000
+    s.inject(204, "ack 1 smart 7001:8001", sends=["8001:9001"], ssthresh=4000)
     s.inject(300, "ack 3001 smart 1:1001", sends=["9001:10001"])
     s.inject(301, "ack 5001 smart 3001:4001", sends=["10001:11001"])
-    s.inject(302, "ack 8001 smart 5001:6001", sends=["11001:12001"])
-    assert (s.cwnd, s.ssthresh) == (4000, 4000)
+    s.inject(302, "ack 8001 smart 5001:6001", sends=["11001:12001"], cwnd=4000, ssthresh=4000)
     assert s.connection.counters.retransmits == 3
     assert s.connection.counters.timeouts == 0
 
@@ -135,8 +132,7 @@ def test_without_anything_newer_it_takes_the_timer(script: MakeScript) -> None:
 def test_plain_duplicates_are_newrenos_three(script: MakeScript) -> None:
     s = window_of_8(script, SMART, peer="mss 1000")
     s.inject(200, "ack 1", "ack 1", sends=[])
-    s.inject(200, "ack 1", sends=["1:1001"])
-    assert (s.cwnd, s.ssthresh) == (7000, 4000)
+    s.inject(200, "ack 1", sends=["1:1001"], cwnd=7000, ssthresh=4000)
     s.inject(210, "ack 3001", sends=["3001:4001"])
 
 

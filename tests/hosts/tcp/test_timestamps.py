@@ -54,14 +54,12 @@ def test_the_clock_may_wrap(script: MakeScript) -> None:
 def test_a_reset_counts_whatever_its_timestamp(script: MakeScript) -> None:
     # section 5.2
     s = connected(script)
-    s.inject(200, "R 1:1 ts 6000/100")
-    assert s.state == "CLOSED"
+    s.inject(200, "R 1:1 ts 6000/100", state="CLOSED")
 
 
 def test_a_reset_needs_no_timestamp(script: MakeScript) -> None:
     s = connected(script)
-    s.inject(200, "R 1:1")
-    assert s.state == "CLOSED"
+    s.inject(200, "R 1:1", state="CLOSED")
 
 
 def test_what_lacks_its_timestamp_is_dropped(script: MakeScript) -> None:

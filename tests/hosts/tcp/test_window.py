@@ -153,8 +153,7 @@ def test_the_fin_is_sent_into_a_zero_window_as_a_probe(script: MakeScript) -> No
     s.expect(1200, "F 1001:1001")
     s.inject(1300, "ack 1001 win 0")
     s.expect(3200, "F 1001:1001")
-    s.inject(3300, "ack 1002 win 0")
-    assert s.state == "FIN-WAIT-2"
+    s.inject(3300, "ack 1002 win 0", state="FIN-WAIT-2")
 
 
 def test_an_idle_connection_does_not_probe(script: MakeScript) -> None:
