@@ -9,7 +9,7 @@ sequence numbers relative to each side's SYN, times in ms since the script began
     s.expect(1200, "2001:3001")                                      # and this leaves at 1200 ms, by the timer
 
 `sends=...` takes whatever leaves, and so does `...` behind the segments of a list. What leaves without `sends` must be
-expected before the next segment comes. `state`, `cwnd` and `ssthresh` are what the connection has then:
+expected before the next segment comes. `state`, `cwnd`, `ssthresh` and counters are those of the connection then:
 
     s.close(sends=["F 4001:4001"], state="FIN-WAIT-1")
 
@@ -88,6 +88,14 @@ class After(TypedDict, total=False):
     state: str
     cwnd: int
     ssthresh: int
+    # counters
+    dupacks: int
+    ecn_reductions: int
+    eln_kept: int
+    fast_retransmits: int
+    retransmits: int
+    spurious_timeouts: int
+    timeouts: int
 
 
 class Script:
@@ -322,7 +330,8 @@ class Script:
             self.sent = []
         elif sends is not None:
             self.expect(self.now / MS, *sends)
-        found = {name: getattr(self, name) for name in after}
+        counters = self.connection.counters
+        found = {name: getattr(self if hasattr(self, name) else counters, name) for name in after}
         assert found == after, self._told(f"expected: {after}, found: {found}")
 
     def _poll(self, sends: Sends = None, after: After | None = None) -> None:

@@ -119,8 +119,7 @@ def test_a_second_hole_reduces_again(script: MakeScript) -> None:
     s.inject(300, "ack 3001")
     # ssthresh, and the segment that this ACK is worth
     assert s.cwnd == 5000
-    s.inject(310, *["ack 3001"] * 3, sends=["3001:4001"], ssthresh=2000)
-    assert s.connection.counters.fast_retransmits == 2
+    s.inject(310, *["ack 3001"] * 3, sends=["3001:4001"], ssthresh=2000, fast_retransmits=2)
 
 
 def test_the_lesser_of_both_windows_is_halved_in_whole_segments(script: MakeScript) -> None:
@@ -139,8 +138,7 @@ def test_duplicates_after_a_timeout_begin_a_fast_retransmit(script: MakeScript) 
     s = window_of(8, script, GROWING)
     s.expect(1500, "1:1001")
     s.inject(1600, "ack 1001", sends=["1001:2001", "2001:3001"])
-    s.inject(1610, *["ack 1001"] * 3, sends=["1001:2001", "3001:4001", "4001:5001", "5001:6001"])
-    assert s.connection.counters.fast_retransmits == 1
+    s.inject(1610, *["ack 1001"] * 3, sends=["1001:2001", "3001:4001", "4001:5001", "5001:6001"], fast_retransmits=1)
 
 
 def test_congestion_avoidance_adds_an_eighth_of_a_segment(script: MakeScript) -> None:

@@ -45,8 +45,7 @@ def test_one_loss(script: MakeScript) -> None:
     # section 5: what is sent follows from pipe, octet by octet
     s = window_of_10(script, SACK)
     s.inject(200, "ack 1 sack 1001:2001", "ack 1 sack 1001:3001", sends=[])
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"], cwnd=5000, ssthresh=5000)
-    assert s.connection.counters.fast_retransmits == 1
+    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"], cwnd=5000, ssthresh=5000, fast_retransmits=1)
     # pipe: the retransmission and 4001:10001 make 7000
     s.inject(201, "ack 1 sack 1001:5001", "ack 1 sack 1001:6001", sends=[])
     s.inject(202, "ack 1 sack 1001:7001", sends=["10001:11001"])
@@ -88,8 +87,7 @@ def test_a_partial_ack_goes_on_with_recovery(script: MakeScript) -> None:
     # pipe: 1:1001 again, 8001:10001; the second is the rescue
     s.expect(201, "1001:2001", "9001:10001")
     s.inject(300, "ack 1001 sack 2001:8001", sends=[])
-    s.inject(310, "ack 10001", cwnd=5000, ssthresh=5000)
-    assert s.connection.counters.fast_retransmits == 1
+    s.inject(310, "ack 10001", cwnd=5000, ssthresh=5000, fast_retransmits=1)
 
 
 def test_without_new_data_what_may_be_lost_is_sent(script: MakeScript) -> None:
@@ -150,8 +148,7 @@ def test_no_recovery_is_begun_below_the_recovery_point_after_a_timeout(script: M
     s = window_of_10(script, SACK, nbytes=10_000)
     s.expect(1100, "1:1001")
     s.inject(1200, "ack 1001", sends=...)
-    s.inject(1210, "ack 1001 sack 3001:7001", sends=...)
-    assert s.connection.counters.fast_retransmits == 0
+    s.inject(1210, "ack 1001 sack 3001:7001", sends=..., fast_retransmits=0)
     assert s.ssthresh == 5000
 
 
