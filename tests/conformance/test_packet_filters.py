@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from linklayer.filters import FILTERS
 from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, replace
 from random import Random
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.sequence import MASK
-from hosts.tcp.config import MS, SECOND, Eln, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import Eln, TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.growth import GROWTHS
 from hosts.tcp.recovery import RECOVERIES
@@ -23,7 +25,7 @@ from tests.testbed.model_runs import model
 PATIENT = TcpConfig(
     mss=1000, syn_retries=30, data_retries=40, max_rto_ns=4 * SECOND, timestamps=False, limited_transmit=False
 )
-ELNS = st.sampled_from(["ignore", "keep-window", "retransmit"])
+ELNS = st.sampled_from(get_args(Eln))
 SEEDS = st.integers(0, 2**32 - 1)
 #: what the window of `hostile` is at its beginning
 WINDOW = 20_000

@@ -60,4 +60,4 @@ def test_both_ways_across_a_lossy_link(runs: dict[tuple[str, float], Summary], t
 
 def test_a_tcp_that_nobody_has_is_one_line() -> None:
     outcome = fadelab("run", "scenarios/lossy-link.yaml", "--set", "tcp=user:vegas")
-    assert "tcp 'user:vegas' is no profile: choose from reference" in complaint(outcome)
+    assert "tcp 'user:vegas' is no profile: choose from reno" in complaint(outcome)

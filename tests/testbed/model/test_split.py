@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from channel.errors import ERASED, INTACT, ErrorModel, Verdict
 from channel.errors.bernoulli import Bernoulli
+from common.units import MS, SECOND
 from hosts.engine.context import Result
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.packets import Datagram
 from hosts.engine.probe import FlowCounter
 from hosts.engine.stack import Application, Socket, Stack
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from hosts.tcp.config import TcpConfig
 from tcpip.segment import SYN, Flow, Segment, SynOptions
 from testbed.model import split, transfers
 from testbed.model.clock import VirtualClock
