@@ -110,34 +110,25 @@ def test_a_list_shows_radios_and_paths(capfd: Capture) -> None:
     [
         (("create", "KEPT", "--seed", "5"), "has seed=4, not seed=5"),
         (("create", "KEPT", "--clock", "lockstep"), "has clock realtime, not lockstep"),
-        (("create", "a/b"), "'a/b' cannot be the name of an air"),
-        (("create", "x" * 32), "cannot be the name of an air: up to 31 letters"),
         (("create", "KEPT-new", "--clock", "sundial"), "'sundial' is not one of 'realtime', 'lockstep'"),
         (("create", "KEPT-new", "--seed", "-1"), "-1 is not in the range x>=0"),
         (("create", "KEPT-new", "--seed", "4294967296"), "must lie between 0 and 4294967295"),
         (("remove", "KEPT-not"), "there is no air 'KEPT-not'"),
-        (("remove", "a/b"), "'a/b' cannot be the name of an air"),
         (("set", "KEPT-not", "gain_db=-80"), "there is no air 'KEPT-not'"),
         (("set", "KEPT"), "Missing argument 'KEY=VALUE...'"),
         (("set", "KEPT", "gain_db"), "gain_db: must be KEY=VALUE, as in gain_db=-80"),
-        (("set", "KEPT", "gain_db="), "gain_db=: must be KEY=VALUE"),
         (("set", "KEPT", "gain=-80"), "gain: unknown; there are gain_db, delay_ns, cfo_hz"),
         (("set", "KEPT", "gain_db=low"), "gain_db=low: must be a number"),
         (("set", "KEPT", "gain_db=nan"), "gain_db must be a finite number"),
-        (("set", "KEPT", "cfo_hz=inf"), "cfo_hz must be a finite number"),
         (("set", "KEPT", "doppler_hz=5"), "doppler_hz belongs to a profile: add fading=NAME"),
         (("set", "KEPT", "fading=none", "k_db=5"), "k_db belongs to a profile: add fading=NAME"),
-        (("set", "KEPT", "fading=evening"), "there is no profile 'evening'; known are flat"),
-        (("set", "KEPT", "fading=eva", "doppler_hz=-1"), "doppler_hz is -1.0"),
         (("set", "KEPT", "fading=tdl-a"), "profile tdl-a needs delay_spread_ns"),
         (("set", "KEPT", "series=/no/such/file"), "/no/such/file: No such file or directory"),
         (("set", "KEPT", "interference=/no/such/file"), "/no/such/file: no such recording"),
         (("set", "KEPT", "level_dbm=-50"), "level_dbm belongs to a recording: add interference=RECORDING"),
-        (("set", "KEPT", "gain_db=-80", "--from", "V 1"), "'V 1' cannot be a serial number"),
         (("set", "KEPT", "gain_db=-80", "--to", "V1:7"), "port 'V1:7': its channel must be 0 or 1"),
         # what is good does not take effect when what comes after it is not
         (("set", "KEPT", "gain_db=-80", "noise_dbm_hz=3"), "noise density must be at most 0 dBm/Hz"),
-        (("set", "KEPT", "gain_db=-80", "clock_ppm=9999"), "within 1000 ppm"),
         (("set", "KEPT", "fading=epa", "delay_ns=-1"), "delay_ns"),
         (("set", "KEPT", "noise_dbm_hz=-150", "clock_ppm=nan"), "within 1000 ppm"),
     ],
@@ -155,7 +146,7 @@ def test_bad_input_is_one_line_and_changes_nothing(
         args = tuple(arg.replace("KEPT", kept) for arg in args)
         assert message.replace("KEPT", kept) in refused(capfd, "air", *args)
         assert state() == before
-    ours = [name for name in Air.names() if name.startswith((kept, "x" * 31, f"trial-{os.getpid()}"))]
+    ours = [name for name in Air.names() if name.startswith((kept, f"trial-{os.getpid()}"))]
     assert ours == [kept]
 
 
@@ -242,17 +233,11 @@ def short(tmp_path: Path) -> Path:
     ("args", "message"),
     [
         (("--freq", "2.4e9", "--rate", "1e9"), "has no sample rate of 1000000000, the nearest is "),
-        (("--freq", "2.4e9", "--rate", "nan"), "has no sample rate of nan"),
         (("--freq", "7e9"), "cannot be tuned to 7000 MHz: choose from 0 to 6080 MHz"),
-        (("--freq", "nan"), "cannot be tuned to nan MHz"),
-        (("--freq", "2.4e9", "--gain", "61"), "has no gain of 61 dB: choose from 0 to 60"),
         (("--freq", "2.4e9", "--seconds", "0"), "0.0 is not in the range x>=0.001"),
         (("--freq", "2.4e9", "--seconds", "nan"), "nan is not a finite number"),
-        (("--freq", "2.4e9", "--seconds", "inf"), "inf is not a finite number"),
-        (("--freq", "high"), "'high' is not a valid float"),
         ((), "Missing option '--freq'"),
         (("--freq", "2.4e9", "--device", "type=nonesuch"), "no USRP answers to 'type=nonesuch'"),
-        (("--freq", "2.4e9", "--device", "type=vusrp,serial=V 1"), "'V 1' cannot be a serial number"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -283,10 +268,8 @@ def test_a_place_that_cannot_be_recorded_to_is_one_line(tmp_path: Path, capfd: C
         (("--phy", "morse"), "'morse' is not one of 'ofdm', 'wifi'"),
         (("--trace", "/no/such/folder/lab.parquet"), "/no/such/folder/lab.parquet: "),
         (("--freq", "2.4e9"), "--freq is for transmitting: add --device"),
-        (("--gain", "0"), "--gain is for transmitting: add --device"),
         (("--device", "type=nonesuch"), "no USRP answers to 'type=nonesuch'"),
         (("--device", "DEVICE", "--freq", "7e9"), "cannot be tuned to 7000 MHz"),
-        (("--device", "DEVICE", "--gain", "99"), "has no gain of 99 dB"),
         (("--device", "DEVICE", "--json"), "--json is for decoding: drop --device"),
         (("--device", "DEVICE", "--phy", "ofdm"), "--phy is for decoding: drop --device"),
         (("--device", "DEVICE", "--set", "modulation=qpsk"), "--set is for decoding: drop --device"),
