@@ -21,13 +21,15 @@ from typing import Any
 
 import click
 
+from common.sides import SIDES
 from hosts import kernel_profiles
 from hosts.network import Network
-from hosts.workloads import Bulk, agent_config
+from hosts.workloads import agent_config
+from hosts.workloads.bulk import Bulk
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
 from testbed.running import run_once
-from testbed.scenario.schema import SIDES, Scenario
+from testbed.scenario.schema import Scenario
 from tests.hosts.harness import agents, go, run_name
 from tests.interop import Handshake, handshake, wrong
 

@@ -19,7 +19,8 @@ import pmt
 from gnuradio import blocks, gr
 
 from flowgraphs.phy import Samples
-from flowgraphs.wifi import ENCODINGS, WifiPhy
+from flowgraphs.phys.wifi import ENCODINGS
+from flowgraphs.phys.wifi.modem import WifiPhy
 from tests.flowgraphs.awgn import air
 from tests.flowgraphs.bursts import modulated
 
@@ -61,7 +62,7 @@ def main() -> None:
 
 def measure(encoding: str, frames: int, seed: int, lowest_db: float) -> dict[str, float]:
     """Return the figures of one encoding; below `lowest_db` nearly all frames are lost."""
-    phy = WifiPhy(RATE_SPS, encoding)
+    phy = WifiPhy(RATE_SPS, encoding=encoding)
     rng = np.random.default_rng(seed)
     payloads = [rng.bytes(FRAME_BYTES) for _ in range(frames)]
     began = time.process_time()

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from common.sides import Side
 from experiments.comparison import parameters
 from experiments.comparison.cells import Case
 from testbed.model.run import simulate
@@ -21,7 +22,7 @@ from testbed.papers import runs
 from testbed.papers.results import Job, Sample
 from testbed.papers.watching import SinceSyn
 from testbed.results.summary import Summary
-from testbed.scenario.schema import Scenario, Side
+from testbed.scenario.schema import Scenario
 
 #: data goes to the mobile host
 DATA: Side = "down"

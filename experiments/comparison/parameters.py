@@ -43,7 +43,7 @@ SETTINGS: Mapping[str, tuple[Parameter, ...]] = MappingProxyType(
     }
 )
 
-#: what the paper's schemes are here: link.scheme, the hosts' TCP (hosts/tcp/profiles.py), link.eln
+#: what the paper's schemes are here: link.scheme, the hosts' TCP (hosts/tcp/profiles/), link.eln
 SCHEMES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "ll": ("ll", "bsd", "none"),

@@ -11,16 +11,15 @@ Rules kept
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.sides import Side
 from experiments.comparison.cells import Case
 from experiments.comparison.jobs import DATA, scenario
-from testbed.model.clock import OBSERVER
 from testbed.model.network import LinkNetwork
 from testbed.model.run import simulate
 from testbed.model.traffic import Traffic
-from testbed.model.watch import Arrival, Connection, Segment, Watch
+from testbed.model.watch import OBSERVER, Arrival, Connection, Segment, Watch
 from testbed.papers.runs import seeded
 from testbed.papers.watching import octet
-from testbed.scenario.schema import Side
 
 SAMPLE_NS = 10_000_000
 

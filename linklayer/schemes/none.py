@@ -1,4 +1,4 @@
-"""Scheme `none`: the baseline every other scheme is held against (`linklayer/plain.py`)."""
+"""Scheme `none`: the baseline of all other schemes (`linklayer/plain.py`)."""
 
 from linklayer import plain
 from linklayer.link import Scheme

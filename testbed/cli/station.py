@@ -46,12 +46,12 @@ def station(
 
     from rich.console import Console
 
+    from common.sides import SIDES, STATIONS
     from linklayer.schemes import SCHEMES
     from testbed.live.standalone import folder_name, run_station
     from testbed.observers import database_or_none, open_influx
     from testbed.results.show import rate
     from testbed.scenario.file import load
-    from testbed.scenario.schema import SIDES, STATIONS
 
     loaded = load(scenario or options.DEMO_SCENARIOS["usrp"], settings, tier=tier_of(device))
     if SCHEMES[loaded.link.scheme].split is not None:

@@ -3,12 +3,13 @@
 from typing import Any
 
 from channel.hop import Arrival
+from common.sides import Side
+from hosts.engine.clock import OBSERVER
 from hosts.tcp.connection import Connection
 from tcpip.segment import Segment
-from testbed.scenario.schema import Side
 
 #: with the objects that a watch is given
-__all__ = ["Arrival", "Connection", "Segment", "Watch"]
+__all__ = ["OBSERVER", "Arrival", "Connection", "Segment", "Watch"]
 
 
 class Watch:

@@ -8,10 +8,11 @@ Rules kept
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from common.sides import SIDES, Side
 from testbed.papers.results import PaperError
 from testbed.results.summary import Summary
 from testbed.scenario.file import apply_setting, validate
-from testbed.scenario.schema import SIDES, Scenario, Side
+from testbed.scenario.schema import Scenario
 
 
 class Parameter(NamedTuple):

@@ -51,9 +51,7 @@ def medium_in_words(scenario: Scenario) -> str:
         words.append(errors_in_words(channel.errors))
     if scenario.tier in ("vusrp", "usrp"):
         radio = scenario.radio
-        mode = radio.encoding if radio.phy == "wifi" else radio.modulation
-        code = "" if radio.phy == "wifi" or radio.fec == "none" else f" {radio.fec}"
-        words.append(f"{radio.phy} {mode}{code} at {radio.rate_sps / 1e6:g} Msps")
+        words.append(f"{radio.phy} {radio.mode} at {radio.rate_sps / 1e6:g} Msps")
     if scenario.tier == "vusrp":
         words.append(f"SNR {channel.snr_db:g} dB")
         if channel.fading is not None:

@@ -17,7 +17,7 @@ class Hop(Protocol):
 
 
 class Queue(Protocol):
-    """Packets that wait (`linklayer/queues.py`)."""
+    """Packets that wait (`linklayer/queues/`)."""
 
     @property
     def nbytes(self) -> int:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from common.sides import SIDES, Side, other
 from hosts.split_counters import SplitCounters
-from hosts.workloads import Bulk, OnOffUdp, Short, Workload
+from hosts.workloads import EndReport, Workload
 from linklayer.schemes import SCHEMES
 from telemetry.records import LinkRecord
 from testbed.results.ground_truth import Confusion
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
-from testbed.scenario.schema import SIDES, Scenario, Side, other
+from testbed.scenario.schema import Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +111,6 @@ class Summary:
     folder: str | None = None
 
 
-#: an agent's report of one end of one connection (docs/hosts.md)
-EndReport = Mapping[str, Any]
-
-
 def summarize(
     scenario: Scenario,
     *,
@@ -179,52 +176,25 @@ def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s:
     """Join the reports of both ends of one flow; one that was cut short counts the octets that arrived by `until_s`."""
     senders = sorted((r for r in reports if r["role"] == "sender"), key=lambda report: int(report["index"]))
     receivers = sorted((r for r in reports if r["role"] == "receiver"), key=lambda report: int(report["index"]))
-    received = sum(r["bytes"] for r in receivers)
-    intact: bool | None = all(r.get("intact") for r in receivers)
-    times = tuple((s["finished_ns"] - s["started_ns"]) / 1e9 for s in senders if s["complete"] and "started_ns" in s)
-    limit_s: float | None = None
-    taken_s: float | None = None
-    if isinstance(work, OnOffUdp):
-        finished = bool(senders) and senders[0]["complete"]
-        limit_s, intact = work.duration_s, None
-    elif isinstance(work, Bulk) and work.duration_s is not None and not _ran_out(work, times):
-        received = receivers[0].get("bytes_at_duration", received) if receivers else 0
-        finished = until_s >= work.start_s + work.duration_s
-        limit_s = work.duration_s
-    else:
-        finished = len(times) == (work.count if isinstance(work, Short) else 1)
-        if finished:
-            taken_s = sum(times)
-            # complete and not merely unspoilt: both ends saw the same stream
-            intact = intact and [_stream(s) for s in senders] == [_stream(r) for r in receivers]
-    if taken_s is None:
-        end_s = until_s if limit_s is None else min(work.start_s + limit_s, until_s)
-        start_s, end_s = float(work.start_s), float(max(end_s, work.start_s))
-        taken_s = end_s - start_s
-    else:
-        start_s, end_s = senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9
+    outcome = work.outcome(senders, receivers, until_s)
+    start_s, end_s = outcome.span
+    duration_s = end_s - start_s if outcome.duration_s is None else outcome.duration_s
     return FlowSummary(
         flow=flow,
         kind=work.kind,
         direction=work.direction,
-        bytes=received,
-        duration_s=taken_s,
+        bytes=outcome.nbytes,
+        duration_s=duration_s,
         start_s=start_s,
         end_s=end_s,
-        goodput_bps=received * 8 / taken_s if taken_s > 0 else 0.0,
-        finished=finished,
-        intact=intact,
+        goodput_bps=outcome.nbytes * 8 / duration_s if duration_s > 0 else 0.0,
+        finished=outcome.finished,
+        intact=outcome.intact,
         retransmits=sum(s.get("retransmits", 0) for s in senders),
         timeouts=sum(s.get("timeouts", 0) for s in senders),
         bytes_sent=sum(s.get("bytes_sent", 0) for s in senders),
-        transfer_s=times if isinstance(work, Short) else (),
+        transfer_s=outcome.transfer_s,
     )
-
-
-def _ran_out(work: Bulk, times: Sequence[float]) -> bool:
-    """Whether a transfer with a duration ended earlier, by its size."""
-    assert work.duration_s is not None
-    return work.bytes is not None and bool(times) and times[0] < work.duration_s
 
 
 def summarize_link(sender: StationCounts, receiver: StationCounts, duration_s: float) -> LinkSummary:
@@ -286,9 +256,3 @@ def _value_at(points: Sequence[tuple[float, float]], time: float) -> float:
         return points[min(after, len(points) - 1)][1]
     (t0, v0), (t1, v1) = points[after - 1], points[after]
     return v0 + (v1 - v0) * (time - t0) / (t1 - t0)
-
-
-def _stream(report: EndReport) -> str | int:
-    """Return the hash of the octets that one end reports or, where octets have no content, their number."""
-    stream: str | int = report.get("sha256", report["bytes"])
-    return stream

@@ -10,8 +10,8 @@ import pytest
 from gnuradio import blocks, gr
 
 from flowgraphs import offline
-from flowgraphs.ofdm import Demodulator, Modulator, OfdmPhy
 from flowgraphs.phy import Received, Samples, frame_pdu, received_from_pdu
+from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.flowgraphs.awgn import air
 
 PHY = OfdmPhy(2e6)

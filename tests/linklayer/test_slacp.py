@@ -1,10 +1,12 @@
 """SLACP's rules, one by one, on a pair of endpoints in virtual time."""
 
+from typing import TypeVar
+
 import pytest
 
 from linklayer.slacp import FAST, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
-from tests.linklayer.pair import MS, A, B, Drop, Pair
+from tests.harness.slacp_pair import MS, A, B, Drop, Pair
 
 
 def packets(n: int, size: int = 40) -> list[bytes]:
@@ -16,11 +18,14 @@ def drop_transmissions(*tx: int) -> Drop:
     return lambda direction, frame: direction == A and getattr(frame, "tx", None) in tx
 
 
-def sent_by(pair: Pair, name: str, kind: type[Frame]) -> list[Frame]:
-    return [frame for _, sender, frame in pair.log if sender == name and type(frame) is kind]
+F = TypeVar("F", Data, Fec, Sync, Ack)
 
 
-def next_frame(end: Slacp, now: int, kind: type[Frame]) -> Frame:
+def sent_by(pair: Pair, name: str, kind: type[F]) -> list[F]:
+    return [frame for _, sender, frame in pair.log if sender == name and isinstance(frame, kind)]
+
+
+def next_frame(end: Slacp, now: int, kind: type[F]) -> F:
     """The next frame of `kind`, behind whatever else is due."""
     while True:
         frame = end.poll_frame(now)
@@ -240,7 +245,8 @@ def _data(end: Slacp, first: int, packets: list[bytes]) -> list[Data]:
 def _polled(end: Slacp) -> list[bytes]:
     got = []
     while (delivery := end.poll_packet()) is not None:
-        got.append(bytes(delivery[0]))  # type: ignore[arg-type]
+        assert isinstance(delivery[0], bytes)
+        got.append(delivery[0])
     return got
 
 
@@ -390,7 +396,13 @@ def test_a_restarted_peer_gets_a_new_session_and_no_old_frames() -> None:
 def test_a_delayed_hello_of_a_dead_incarnation_does_not_end_the_session() -> None:
     pair = Pair()
     hellos: list[Hello] = []
-    pair.drop = lambda d, f: d == B and isinstance(f, Hello) and (hellos.append(f) or False)
+
+    def drop(direction: str, frame: Frame) -> bool:
+        if direction == B and isinstance(frame, Hello):
+            hellos.append(frame)
+        return False
+
+    pair.drop = drop
     pair.establish()
     pair.restart(B)
     pair.run_until(lambda: pair.ends[A].sessions == 2)
@@ -504,8 +516,5 @@ def test_a_frame_that_arrives_twice_behind_a_gap_is_delivered_once(in_order: boo
         frames.append(next_frame(pair.ends[A], pair.now, Data))
     for frame in (frames[1], frames[1], frames[2], frames[1], frames[0], frames[0]):
         pair.ends[B].handle_frame(frame, pair.now)
-    got = []
-    while (delivery := pair.ends[B].poll_packet()) is not None:
-        got.append(delivery[0])
-    assert sorted(got) == packets(3)
+    assert sorted(_polled(pair.ends[B])) == packets(3)
     assert pair.ends[B].got.duplicates == 3

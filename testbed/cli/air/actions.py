@@ -11,13 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from channel.trace import read_trace
+from common.sides import SIDES
 from flowgraphs.air import Air, AirError
 from flowgraphs.recording import Recording
 from flowgraphs.series import gains_of, write_gains
 from testbed.errors import FadelabError
 from testbed.live.wiring import Shape
 from testbed.scenario.file import load
-from testbed.scenario.schema import SIDES
 
 #: received power of a recording's full scale
 DEFAULT_INTERFERENCE_DBM = -60.0

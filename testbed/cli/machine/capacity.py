@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from types import MappingProxyType
 
+from common.sides import SIDES
 from testbed.cli.machine.processors import Room
-from testbed.scenario.schema import SIDES, Scenario
+from testbed.scenario.schema import Scenario
 
 #: shares of its rates that a link may run at, the whole first
 SHARES = (Fraction(1), Fraction(1, 2), Fraction(1, 4))

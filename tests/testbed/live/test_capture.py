@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from channel.capacity import ConstantRate
-from channel.errors import ERASED, INTACT, Fate, Verdict
+from channel.capacity.cra import ConstantRate
+from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
 from channel.framing import raw
 from channel.hop import Hop
 from linklayer import plain
@@ -32,7 +32,7 @@ SYNC = wire.emit(Sync(1, 0, 2, 17))
 BARE = plain.emit(plain.PlainFrame(bytes(96)))
 
 
-class Script:
+class Script(ErrorModel):
     """An error model that says what it is told."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from common.sides import SIDES, Side, other
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
-from testbed.scenario.schema import SIDES, Side, other
 from tests.hosts.harness import needs_network
 from tests.testbed.live.test_steered_runs import Drive
 from tests.testbed.live_runs import ROOT, folder_of, left_behind, run_all

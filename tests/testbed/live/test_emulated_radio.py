@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from channel.capacity import ConstantRate
-from channel.errors import ERASED, INTACT, Fate, Verdict
+from channel.capacity.cra import ConstantRate
+from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
 from channel.framing import raw
 from channel.hop import Arrival, Hop
 from testbed.live.emulated_radio import EmulatedRadio
@@ -20,7 +20,7 @@ DELAY_NS = 5 * MS
 BOUND_NS = 10 * MS
 
 
-class Script:
+class Script(ErrorModel):
     """An error model that says what it is told."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:

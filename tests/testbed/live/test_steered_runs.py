@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from common.sides import SIDES
 from telemetry.parquet import read_records
 from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record
 from telemetry.views import PhyView
@@ -16,7 +17,7 @@ from testbed.live.steering import Steering
 from testbed.onlookers import Onlookers
 from testbed.results.summary import Summary
 from testbed.running import run_once
-from testbed.scenario.schema import SIDES, Scenario
+from testbed.scenario.schema import Scenario
 from tests.hosts.harness import needs_network
 from tests.radios import needs_vusrp
 from tests.testbed.live_runs import folder_of, left_behind, wait_for

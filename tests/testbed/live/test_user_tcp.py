@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from common.sides import SIDES
 from testbed.live.capture import capture_path
-from testbed.scenario.schema import SIDES
 from tests.hosts.harness import needs_network
 from tests.interop import Handshake, handshake, wrong
 from tests.testbed.live_runs import complaint, fadelab, folder_of, left_behind, run_all

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channel.capacity import ConstantRate
+from channel.capacity.cra import ConstantRate
 from channel.errors import ERASED, INTACT, Fate, Verdict
 from channel.framing import raw
 from channel.hop import Hop
@@ -376,7 +376,7 @@ def test_only_what_helps_is_advised() -> None:
 @pytest.fixture
 def wifi_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """PHY `wifi` says how long frames are, also where gr-ieee802-11 is missing."""
-    monkeypatch.setattr("flowgraphs.wifi._ieee802_11", lambda: None)
+    monkeypatch.setattr("flowgraphs.phys.wifi.modem._ieee802_11", lambda: None)
 
 
 @pytest.mark.usefixtures("wifi_anywhere")
