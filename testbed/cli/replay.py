@@ -1,6 +1,6 @@
 """`replay`: decode a SigMF recording, or transmit it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +13,15 @@ if TYPE_CHECKING:
     from flowgraphs.recording import Recording
 
 
+def _phys() -> Iterable[str]:
+    from flowgraphs.phys import PHYS
+
+    return PHYS
+
+
 @click.command()
 @click.argument("recording", type=options.PATH)
-@click.option("--phy", type=click.Choice(["ofdm", "wifi"]), help="Default: the recording's own, else ofdm.")
+@click.option("--phy", type=options.Names(_phys), help="Default: the recording's own, else ofdm.")
 @options.settings("Option of the PHY: modulation=qam16.")
 @click.option("--trace", type=options.FILE, help="Write the channel trace there.")
 @click.option("--device", metavar="ARGS", help="Transmit the recording with this radio instead of decoding it.")
