@@ -1,22 +1,19 @@
 """How many samples per second one core carries through the medium of the air: noise, and paths of several kinds.
 
-    .venv/bin/python -m benchmarks.air [--repetitions N] [--json]
+    .venv/bin/python -m benchmarks.air [--seed N] [--repetitions N] [--json]
 
-The medium is built afresh, then one receiver hears one transmitter that always sends, 2040 samples at a time as a UHD
+The medium is built, then one receiver hears one transmitter that always sends, 2040 samples at a time as a UHD
 program reads them, at 5 Msps and with 70 Hz of Doppler. What rings, clocks and conversions of a whole virtual USRP cost
 comes on top. Shown is the median, and the share of a core that a 5 Msps receiver takes.
 """
 
-import argparse
-import json
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.common import Column, Results, parser
 from channel.delay_profiles import profile
 from tests.vusrp.medium import Medium, Source, build
 
@@ -25,6 +22,12 @@ CHUNK = 2040
 DOPPLER_HZ = 70.0
 #: part of one core that fadelab wants a 5 Msps receiver to take at most
 TARGETS = {"flat + noise": 0.3, "two-tap Rayleigh + noise": 0.5}
+COLUMNS = {
+    "path": Column(""),
+    "samples_per_second": Column("Msps per core", ".1f", 1e-6),
+    "core_share": Column("core at 5 Msps", ".1%"),
+    "target": Column("target", ".0%"),
+}
 
 
 def works(medium: Medium, source: Source) -> dict[str, Callable[[int], None]]:
@@ -69,30 +72,17 @@ def measure(work: Callable[[int], None], samples: int) -> float:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--repetitions", type=int, default=7)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
-    if options.repetitions < 1:
-        parser.error("--repetitions must be 1 or more")
-
+    options = parser(__doc__, repetitions=7).parse_args()
     samples = 500 * CHUNK
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(options.seed)
     sent = (rng.standard_normal(samples + 4 * CHUNK) + 1j * rng.standard_normal(samples + 4 * CHUNK)) / np.sqrt(2)
-    with tempfile.TemporaryDirectory() as folder:
-        medium = Medium(build(Path(folder)))
-        source = medium.burst(sent.astype(np.complex64), -CHUNK)
-        rates = {
-            name: statistics.median(measure(work, samples) for _ in range(options.repetitions))
-            for name, work in works(medium, source).items()
-        }
-    if options.json:
-        print(json.dumps({"rate_sps": RATE_SPS, "targets": TARGETS, "samples_per_second": rates}))
-        return
-    print(f"{'':32} {'Msps per core':>13}  {'core at 5 Msps':>14}  {'target':>6}")
-    for name, rate in rates.items():
-        target = f"{TARGETS[name]:6.0%}" if name in TARGETS else ""
-        print(f"{name:32} {rate / 1e6:13.1f}  {RATE_SPS / rate:14.1%}  {target}".rstrip())
+    results = Results(options, "vusrp", "the medium alone, median samples/s of one core", COLUMNS)
+    medium = Medium(build())
+    source = medium.burst(sent.astype(np.complex64), -CHUNK)
+    for name, work in works(medium, source).items():
+        rate = statistics.median(measure(work, samples) for _ in range(options.repetitions))
+        results.add(path=name, samples_per_second=rate, core_share=RATE_SPS / rate, target=TARGETS.get(name))
+    results.finish()
 
 
 if __name__ == "__main__":

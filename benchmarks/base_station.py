@@ -9,9 +9,6 @@ on, and how many of these were for a segment the air had taken and that was not 
 A run that did not keep the clock does not count and is made again, three times at most.
 """
 
-import argparse
-import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -20,11 +17,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from hosts.errors import HostError
-from testbed.errors import FadelabError
+from benchmarks.common import Column, Results, parser, run_on_time
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
-from testbed.running import run_once
 from testbed.scenario.schema import Scenario
 from tests.harness.captures import Evidence, evidence, lan_capture
 
@@ -32,7 +27,17 @@ PORT = 5001
 TCPS = ("reno-nosack", "reno")
 SCHEMES = ("none", "ll", "ll-smart", "snoop", "snoop-smart")
 SPACINGS = (65_536, 16_384)
-_TRIES = 3
+COLUMNS = {
+    "case": Column(""),
+    "goodput_bps": Column("Mbit/s", ".2f", 1e-6),
+    "times_none": Column("x none", ".2f"),
+    "resent_by_tcp": Column("TCP resent"),
+    "timeouts": Column("timeouts"),
+    "lost": Column("lost"),
+    "dupacks_heard": Column("dupacks"),
+    "dupacks_passed": Column("passed"),
+    "passed_during_repair": Column("in repair"),
+}
 
 
 def scenario(scheme: str, tcp: str, spacing: int, seed: int, duration_s: float) -> Scenario:
@@ -61,14 +66,12 @@ def scenario(scheme: str, tcp: str, spacing: int, seed: int, duration_s: float) 
 
 def measure(wanted: Scenario) -> tuple[Summary, Evidence]:
     """Run once, on time; return the result and what the captures show."""
-    for _ in range(_TRIES):
-        with tempfile.TemporaryDirectory() as folder:
-            lan = Path(folder) / "lan.pcapng"
-            with lan_capture(lan):
-                summary = run_once(wanted, Path(folder), lambda progress: None)
-            if summary.on_time and summary.intact and summary.folder is not None:
-                return summary, evidence(capture_path(Path(summary.folder), "down"), lan, PORT)
-    sys.exit(f"{wanted.link.scheme}: late or not intact {_TRIES} times: free the machine")
+    with tempfile.TemporaryDirectory() as folder:
+        lan = Path(folder) / "lan.pcapng"
+        with lan_capture(lan):
+            summary = run_on_time(wanted, Path(folder))
+        assert summary.folder is not None
+        return summary, evidence(capture_path(Path(summary.folder), "down"), lan, PORT)
 
 
 def row(summaries: Sequence[tuple[Summary, Evidence]], bare_bps: float | None) -> dict[str, Any]:
@@ -88,37 +91,20 @@ def row(summaries: Sequence[tuple[Summary, Evidence]], bare_bps: float | None) -
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--schemes", nargs="+", choices=SCHEMES, default=list(SCHEMES), metavar="NAME")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
-    results: dict[str, dict[str, Any]] = {}
-    columns = ("Mbit/s", "x none", "TCP resent", "timeouts", "lost", "dupacks", "passed", "in repair")
-    if not options.json:
-        print(f"{'':36}" + "".join(f"{column:>11}" for column in columns))
+    options_of = parser(__doc__, repetitions=3)
+    options_of.add_argument("--seconds", type=float, default=20.0, help="of each run (default 20)")
+    options_of.add_argument("--schemes", nargs="+", choices=SCHEMES, default=list(SCHEMES), metavar="NAME")
+    options = options_of.parse_args()
+    seeds = range(options.seed, options.seed + options.repetitions)
+    results = Results(options, "emulated", "Mbit/s of goodput and numbers of segments, sums of all seeds", COLUMNS)
     for spacing, tcp in product(SPACINGS, TCPS):
         bare_bps: float | None = None
         for scheme in options.schemes:
-            try:
-                runs = [measure(scenario(scheme, tcp, spacing, seed, options.seconds)) for seed in options.seeds]
-            except (HostError, FadelabError) as error:
-                parser.exit(2, f"{error}\n")
-            found = row(runs, bare_bps)
+            runs = [measure(scenario(scheme, tcp, spacing, seed, options.seconds)) for seed in seeds]
+            found = results.add(case=f"1 error in {spacing // 1024} KB, {tcp}, {scheme}", **row(runs, bare_bps))
             if scheme == "none":
                 bare_bps = found["goodput_bps"]
-            results[f"{spacing}/{tcp}/{scheme}"] = found
-            if not options.json:
-                print(f"{f'1 error in {spacing // 1024} KB, {tcp}, {scheme}':36}{_line(found)}", flush=True)
-    if options.json:
-        print(json.dumps(results))
-
-
-def _line(found: dict[str, Any]) -> str:
-    times = "" if found["times_none"] is None else f"{found['times_none']:.2f}"
-    counts = ("resent_by_tcp", "timeouts", "lost", "dupacks_heard", "dupacks_passed", "passed_during_repair")
-    return f"{found['goodput_bps'] / 1e6:11.2f}{times:>11}" + "".join(f"{found[name]:11}" for name in counts)
+    results.finish()
 
 
 if __name__ == "__main__":

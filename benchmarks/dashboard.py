@@ -8,47 +8,34 @@ how soon PER reacts, by the records' own times. Processor shares are those of on
 import json
 import os
 import re
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import median, quantiles
-from typing import Any
 
-import click
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
+from benchmarks.common import parser, whole
 from telemetry.parquet import read_records
-
-_CHROMIUM = "/usr/bin/chromium"
-_FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking")
-
-
-@contextmanager
-def dashboard(runs: Path, *args: str) -> Iterator[tuple[str, int]]:
-    """The dashboard as a process of its own; its page with the token, and its process id."""
-    command = [sys.executable, "-m", "testbed", "dashboard", "--port", "0", "--influx-port", "0", "--out", str(runs)]
-    with subprocess.Popen([*command, *args], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        try:
-            yield process.stdout.readline().strip(), process.pid
-        finally:
-            process.terminate()
-            process.wait(60)
+from tests.dashboard.browser import chromium, until
+from tests.testbed.dashboards import FREE, Dashboard, running
 
 
 @contextmanager
-def browser(url: str) -> Iterator[Page]:
-    """A page of a headless browser."""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=_CHROMIUM, args=list(_FLAGS))
-        page = chromium.new_page(viewport={"width": 1920, "height": 1080})
-        page.goto(url)
+def shown(dashboard: Dashboard) -> Iterator[Page]:
+    """The dashboard's page in a headless browser; the page notes how late its points are drawn."""
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 1920, "height": 1080})
+        page.goto(dashboard.page)
         yield page
-        chromium.close()
+
+
+def settle(page: Page) -> None:
+    """Wait until points are drawn steadily, and forget how late the first ones were."""
+    until(lambda: page.evaluate("(window.fadelab?.latency?.length ?? 0) > 50"))
+    page.evaluate("window.fadelab.latency.length = 0")
 
 
 def family(pid: int) -> dict[int, str]:
@@ -103,69 +90,41 @@ def reaction_s(runs: Path) -> list[float]:
     ]
 
 
-@click.command()
-@click.option("--seconds", default=30.0, show_default=True, help="Length of the measurement.")
-@click.option("--steps", default=3, show_default=True, help="How often the SNR goes down and up again.")
-@click.option("--json", "json_", is_flag=True)
-def main(seconds: float, steps: int, json_: bool) -> None:
+def main() -> None:
     """Measure the dashboard with its demo and a page live."""
+    options_of = parser(__doc__, seed=None)
+    options_of.add_argument("--seconds", type=float, default=30.0, help="length of the measurement (default 30)")
+    options_of.add_argument("--steps", type=whole(1), default=3, help="how often the SNR goes down and up again")
+    options = options_of.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         runs = Path(folder)
-        with dashboard(runs, "--demo") as (url, pid), browser(url) as page:
-            wait_for(page, "(window.fadelab?.latency?.length ?? 0) > 50")
-            page.evaluate("window.fadelab.latency.length = 0")
-            run = next(run["name"] for run in ask(page, "/api/state")["live"] if run["live"])
+        with running(*FREE, "--out", runs, "--demo") as dashboard, shown(dashboard) as page:
+            settle(page)
+            pid = dashboard.process.pid
+            run = until(dashboard.live)["name"]
             before = {one: spent_s(one) for one in (*family(pid), *family(os.getpid()))}
             start = time.monotonic()
             latencies: list[float] = []
-            for step in range(2 * steps):
-                page.wait_for_timeout(seconds * 1000 / (2 * steps))
+            for step in range(2 * options.steps):
+                page.wait_for_timeout(options.seconds * 1000 / (2 * options.steps))
                 latencies += page.evaluate("window.fadelab.latency.splice(0)")
-                ask(page, f"/api/runs/{run}/controls", {"name": "snr_db", "value": 10 if step % 2 == 0 else 20})
+                dashboard.ask(f"/api/runs/{run}/controls", {"name": "snr_db", "value": 10 if step % 2 == 0 else 20})
             elapsed = time.monotonic() - start
-            commands = {**family(os.getpid()), **family(pid)}
             shares: dict[str, float] = {}
-            for one, command in commands.items():
+            for one, command in {**family(os.getpid()), **family(pid)}.items():
                 share = (spent_s(one) - before.get(one, 0.0)) / elapsed
                 shares[part(command)] = shares.get(part(command), 0.0) + share
         reactions = reaction_s(runs)
-    figures: dict[str, Any] = {
-        "points": len(latencies),
-        "latency_ms": {"median": median(latencies), "p95": quantiles(latencies, n=20)[-1], "worst": max(latencies)},
-        "reaction_s": reactions,
-        "core_shares": shares,
-    }
-    if json_:
-        print(json.dumps(figures))
+    latency = {"median": median(latencies), "p95": quantiles(latencies, n=20)[-1], "worst": max(latencies)}
+    if options.json:
+        figures = {"latency_ms": latency, "points": len(latencies), "reaction_s": reactions, "core_shares": shares}
+        print(json.dumps({"tier": "vusrp", **figures}))
         return
-    latency = figures["latency_ms"]
+    print(f"tier vusrp, the demo, {options.seconds:g} s")
     print(f"latency   median {latency['median']:.0f} ms, 95 % {latency['p95']:.0f} ms ({len(latencies)} points)")
     print(f"reaction  {', '.join(f'{s:.2f} s' for s in reactions)} from SNR lowered to PER risen")
     for name, share in sorted(shares.items(), key=lambda item: -item[1]):
         print(f"{share:8.0%} of a core  {name}")
-
-
-def wait_for(page: Page, expression: str) -> None:
-    """Wait until something holds on the page, whose policy forbids Playwright's own way."""
-    give_up_at = time.monotonic() + 60
-    while not page.evaluate(expression):
-        if time.monotonic() > give_up_at:
-            raise click.ClickException(f"nothing came of {expression}")
-        page.wait_for_timeout(100)
-
-
-def ask(page: Page, path: str, body: dict[str, Any] | None = None) -> Any:
-    """Ask the dashboard as its page does; with a body, to change something."""
-    return page.evaluate(
-        """async ([path, body]) => {
-            const headers = {'Content-Type': 'application/json'};
-            const asked = body ? {method: 'POST', headers, body: JSON.stringify(body)} : {};
-            const answer = await fetch(path, asked);
-            if (!answer.ok) throw new Error(await answer.text());
-            return answer.json();
-        }""",
-        [path, body],
-    )
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ rule, when a valid flow did not get its octets or less than 0.8 of what it gets 
 time per packet kept growing.
 """
 
-import argparse
 import json
 import sys
 import time
 from dataclasses import asdict
 from typing import Any
 
+from benchmarks.common import parser, whole
 from tcpip.access import Access, Objects, Octets
 from tests.harness.assault import TARGETS, Report, Target, assault
 from tests.harness.checked import RuleBrokenError
@@ -70,18 +70,16 @@ def attack(target: Target, access: Access, kind: str, packets: int, seed: int) -
 
 def main() -> None:
     """Attack and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--packets", type=int, default=1_000_000, help="hostile packets in all")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="filters with this word in their name")
-    parser.add_argument("--json", action="store_true", help="print one JSON object; progress goes to stderr")
-    options = parser.parse_args()
+    options_of = parser(__doc__)
+    options_of.add_argument("--packets", type=whole(1), default=1_000_000, help="hostile packets in all")
+    options_of.add_argument("--only", default="", help="filters with this word in their name")
+    options = options_of.parse_args()
     targets = [target for target in TARGETS if options.only in str(target)]
     if not targets:
-        parser.error(f"--only {options.only}: no such filter; there are {', '.join(map(str, TARGETS))}")
+        options_of.error(f"--only {options.only}: no such filter; there are {', '.join(map(str, TARGETS))}")
     share = options.packets // (2 * len(targets))
     if share < 1000:
-        parser.error(f"--packets {options.packets}: {2000 * len(targets)} at least")
+        options_of.error(f"--packets {options.packets}: {2000 * len(targets)} at least")
 
     begun = time.monotonic()
     runs = []
@@ -93,6 +91,7 @@ def main() -> None:
                 print(line(run, time.monotonic() - begun), file=sys.stderr, flush=True)
     wrong = [f"{run['target']}, {run['access']}, {run['kind']}: {what}" for run in runs for what in run["wrong"]]
     summary = {
+        "tier": "model",
         "seed": options.seed,
         "packets": sum(run.get("shots", 0) for run in runs),
         "wall_s": round(time.monotonic() - begun, 1),

@@ -10,7 +10,6 @@ the sink's thread. With `--page` (as root) an emulated run of the dashboard goes
 a headless browser shows it: latency is that of `benchmarks/dashboard.py`.
 """
 
-import argparse
 import json
 import os
 import resource
@@ -27,6 +26,7 @@ from statistics import median
 
 import pyarrow.parquet as pq
 
+from benchmarks.common import parser, whole
 from telemetry.influx import Influx, InfluxServer, InfluxSink
 from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
@@ -103,6 +103,7 @@ def record(number: int, time_ns: int) -> Record:
                 fec_frames=number // 50,
                 fec_repairs=number // 60,
                 residual_losses=4,
+                eln_marks=0,
                 queue_bytes=1500 * source,
                 congestion_losses=7,
                 corruption_losses=number // 19,
@@ -121,13 +122,13 @@ def record(number: int, time_ns: int) -> Record:
 @contextmanager
 def live_page(url: str, runs: Path, result: Result) -> Iterator[None]:
     """A run of the dashboard's and a page that shows it, both on the database at `url`."""
-    from benchmarks.dashboard import ask, browser, dashboard, wait_for
+    from benchmarks.dashboard import settle, shown
+    from tests.testbed.dashboards import running
 
     order = {"scenario": "lossy-link", "tier": "emulated", "schemes": ["slacp"], "seconds": 3600, "seed": 1}
-    with dashboard(runs, "--influx", url) as (address, _), browser(address) as page:
-        ask(page, "/api/lab/start", order)
-        wait_for(page, "(window.fadelab?.latency?.length ?? 0) > 50")
-        page.evaluate("window.fadelab.latency.length = 0")
+    with running("--port", "0", "--out", runs, "--influx", url) as dashboard, shown(dashboard) as page:
+        dashboard.ask("/api/lab/start", order)
+        settle(page)
         yield
         result.latencies_ms = page.evaluate("window.fadelab.latency")
 
@@ -211,16 +212,13 @@ def outage(server: InfluxServer, down_s: float, result: Result, start: float) ->
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--rate", type=int, default=20_000, help="records per second")
-    parser.add_argument("--kill-at", type=float, metavar="S", help="kill influxd at this second")
-    parser.add_argument("--down-s", type=float, default=30.0, metavar="S", help="and keep it away for so long")
-    parser.add_argument("--page", action="store_true", help="with a run of the dashboard's and a browser beside it")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
-    if options.seconds <= 0 or options.rate < 1:
-        parser.error("--seconds and --rate must be above 0")
+    options_of = parser(__doc__, seed=None)
+    options_of.add_argument("--seconds", type=whole(1), default=60, help="length of the feed (default 60)")
+    options_of.add_argument("--rate", type=whole(1), default=20_000, help="records per second")
+    options_of.add_argument("--kill-at", type=float, metavar="S", help="kill influxd at this second")
+    options_of.add_argument("--down-s", type=float, default=30.0, metavar="S", help="and keep it away for so long")
+    options_of.add_argument("--page", action="store_true", help="with a run of the dashboard's and a browser beside it")
+    options = options_of.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         result = measure(options.rate, options.seconds, options.kill_at, options.down_s, options.page, Path(folder))
     enqueue_ns = sum(result.enqueue_ns) / len(result.enqueue_ns)

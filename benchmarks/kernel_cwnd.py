@@ -14,8 +14,6 @@ the time from SYN to the last octet's ACK. Linux's cwnd and ssthresh are read fr
 nothing has come for a while; behind it stands how late its forwarder was at most.
 """
 
-import argparse
-import json
 import os
 import select
 import socket
@@ -30,6 +28,7 @@ from pathlib import Path
 from random import Random
 from types import MappingProxyType
 
+from benchmarks.common import Column, Results, parser
 from channel.capacity.cra import ConstantRate
 from channel.delay import ExcessDelay
 from channel.errors.none import NoErrors
@@ -94,6 +93,14 @@ PATTERNS: Mapping[str, Pattern] = MappingProxyType(
 SACK = {"SACK": True, "no SACK": False}
 #: of the plot: colour and line width
 COLOURS: Mapping[str, tuple[str, float]] = MappingProxyType({"Linux": ("0.65", 3.0), "ours": ("C3", 1.0)})
+COLUMNS = {
+    "pattern": Column("pattern"),
+    "tcp": Column("TCP"),
+    "sent_again": Column("sent again"),
+    "duration_s": Column("time (s)", ".3f"),
+    "late_s": Column("late (ms)", ".1f", 1e3),
+    "cuts": Column("reductions"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +111,9 @@ class Reduction:
     cwnd: float
     ssthresh: float
     timeout: bool
+
+    def __str__(self) -> str:
+        return f"{'R ' if self.timeout else ''}{self.cwnd:.1f} -> {self.ssthresh:.1f} at {self.time_s:.2f}"
 
 
 @dataclass(slots=True)
@@ -377,48 +387,32 @@ def draw(traces: Mapping[str, Mapping[str, Trace]], file: Path) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--patterns", nargs="+", choices=PATTERNS, default=[*PATTERNS], metavar="NAME")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
-
+    options_of = parser(__doc__, seed=None)
+    options_of.add_argument("--patterns", nargs="+", choices=PATTERNS, default=[*PATTERNS], metavar="NAME")
+    options_of.add_argument("--plot", type=Path, metavar="FILE.png")
+    options = options_of.parse_args()
+    results = Results(options, "emulated and model", f"a transfer of {SEGMENTS} segments of {MSS} octets", COLUMNS)
     traces: dict[str, dict[str, Trace]] = {}
-    if not options.json:
-        print(f"{'':30} {'':6} {'sent again':>10} {'time (s)':>9}  reductions")
     for name, (words, sack) in product(options.patterns, SACK.items()):
         title, pattern = f"{name}, {words}", PATTERNS[name]
         try:
             traces[title] = {"Linux": run_kernel(sack, pattern), "ours": run_ours(sack, pattern)}
         except HostError as error:
-            parser.exit(2, f"{error}\n")
-        if not options.json:
-            for who, trace in traces[title].items():
-                print(f"{title:30} {who:6} {_line(trace)}", flush=True)
+            options_of.exit(2, f"{error}\n")
+        for who, trace in traces[title].items():
+            results.add(
+                pattern=title,
+                tcp=who,
+                sent_again=sum(trace.retransmissions.values()),
+                duration_s=trace.duration_s,
+                late_s=max(trace.late_s, default=0.0),
+                cuts=", ".join(map(str, trace.reductions)),
+                reductions=[asdict(cut) for cut in trace.reductions],
+                retransmissions=trace.retransmissions,
+            )
     if options.plot:
         draw(traces, options.plot)
-    if options.json:
-        summaries = {title: {name: _summary(trace) for name, trace in pair.items()} for title, pair in traces.items()}
-        print(json.dumps(summaries))
-
-
-def _line(trace: Trace) -> str:
-    reductions = ", ".join(
-        f"{'R ' if cut.timeout else ''}{cut.cwnd:.1f} -> {cut.ssthresh:.1f} at {cut.time_s:.2f}"
-        for cut in trace.reductions
-    )
-    again = sum(trace.retransmissions.values())
-    late = f"  (late {max(trace.late_s) * 1000:.1f} ms)" if trace.late_s else ""
-    return f"{again:10} {trace.duration_s:9.3f}  {reductions}{late}"
-
-
-def _summary(trace: Trace) -> dict[str, object]:
-    return {
-        "reductions": [asdict(cut) for cut in trace.reductions],
-        "retransmissions": trace.retransmissions,
-        "duration_s": trace.duration_s,
-        "late_s": max(trace.late_s, default=0.0),
-    }
+    results.finish()
 
 
 if __name__ == "__main__":

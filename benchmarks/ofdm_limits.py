@@ -6,12 +6,12 @@ SNR is per sample. Frames have 500 bytes, 64 subcarriers, a cyclic prefix of 16,
 phase; noise is white.
 """
 
-import argparse
 import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from benchmarks.common import parser, whole
 from benchmarks.ofdm_waterfall import BATCH, Liquids
 from flowgraphs.phy import Received, Samples
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
@@ -114,12 +114,10 @@ def causes(frames: int, seed: int) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--frames", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
-    if options.frames < BATCH or options.frames % BATCH:
-        parser.error(f"--frames must be a multiple of {BATCH}")
+    options_of = parser(__doc__)
+    options_of.add_argument("--frames", type=whole(BATCH, BATCH), default=200, help="per point")
+    options = options_of.parse_args()
+    print(f"tiers vusrp and usrp, seed {options.seed}: PHY ofdm alone, {options.frames} frames per point\n")
     for table in (estimates, carrier, paths, causes):
         table(options.frames, options.seed)
 

@@ -9,8 +9,6 @@ time; `GNU Radio` is a flowgraph of the block and a vector source or a null sink
 median of samples per second of processor time.
 """
 
-import argparse
-import json
 import statistics
 import time
 from collections.abc import Callable
@@ -18,11 +16,12 @@ from collections.abc import Callable
 import numpy as np
 from gnuradio import blocks, gr
 
+from benchmarks.common import Column, Results, parser
 from benchmarks.ofdm_waterfall import Liquids
 from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.flowgraphs.awgn import air
-from tests.flowgraphs.test_ofdm_blocks import Mailbox
+from tests.flowgraphs.bursts import Mailbox
 
 FRAME_BYTES = 1500
 FRAMES = 200
@@ -39,8 +38,12 @@ BUSY_DB, DAMAGED_DB = 10.0, -3.0
 IDLE_SAMPLES = 4_000_000
 #: the least that a link of fadelab's runs at, each way
 RATE_SPS = 2e6
-#: kinds of what is measured, and their columns' widths
-COLUMNS = (("liquid", 8), ("Python", 8), ("GNU Radio", 10))
+KINDS = ("liquid", "Python", "GNU Radio")
+COLUMNS = {
+    "work": Column(""),
+    **{kind: Column(kind, ".1f", 1e-6) for kind in KINDS},
+    "core_share": Column("core at 2 Msps", ".1%"),
+}
 
 #: something that carries samples, and how many
 Work = tuple[Callable[[], object], int]
@@ -122,32 +125,21 @@ def idle() -> dict[str, Work]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
-    if options.repetitions < 1:
-        parser.error("--repetitions must be 1 or more")
-
+    options = parser(__doc__, seed=None, repetitions=5).parse_args()
     gr.logging().set_default_level(gr.log_levels.warn)
-    rates: dict[str, dict[str, float]] = {}
+    results = Results(options, "vusrp and usrp", "PHY ofdm alone, median Msps of one core", COLUMNS)
 
     def measure(name: str, kinds: dict[str, Work]) -> None:
-        rates[name] = {
+        rates = {
             kind: statistics.median(rate(work) for _ in range(options.repetitions)) for kind, work in kinds.items()
         }
+        results.add(work=name, core_share=RATE_SPS / rates["GNU Radio"], **rates)
 
     for modulation, fec, ten_percent_db in MODES:
         for side, kinds in works(modulation, fec, ten_percent_db).items():
             measure(f"{side}, {modulation}/{fec}", kinds)
     measure("receive idle", idle())
-    if options.json:
-        print(json.dumps({"samples_per_second": rates}))
-        return
-    print(f"{'Msps per core':32} {'liquid':>8} {'Python':>8} {'GNU Radio':>10}  core at 2 Msps")
-    for name, kinds in rates.items():
-        columns = " ".join(f"{kinds[kind] / 1e6:{width}.1f}" for kind, width in COLUMNS)
-        print(f"{name:32} {columns}  {RATE_SPS / kinds['GNU Radio']:14.1%}")
+    results.finish()
 
 
 if __name__ == "__main__":

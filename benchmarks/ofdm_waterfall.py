@@ -8,17 +8,16 @@ sample, over the whole sampled band. From where frames begin to get through it g
 where 10 % of the frames are lost, on a line between two points. `--plot` draws the modes named.
 """
 
-import argparse
-import json
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from itertools import count, pairwise
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
+from benchmarks.common import Column, Results, crossing, parser, whole
 from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm import FEC, MODULATIONS
 from flowgraphs.phys.ofdm.liquid import ffi, liquid, make
@@ -36,6 +35,12 @@ FINE_DB = 0.5
 LOSS = 0.1
 #: a curve ends below this
 DONE = 0.01
+COLUMNS = {
+    "mode": Column(""),
+    "ours_db": Column("ours", ".1f"),
+    "liquid_db": Column("liquid", ".1f"),
+    "difference_db": Column("difference", "+.2f"),
+}
 
 #: points: SNR (dB), share of the frames that are lost
 Curve = list[tuple[float, float]]
@@ -138,14 +143,6 @@ def waterfall(mode: str, frames: int, seed: int) -> dict[str, Curve]:
     return curves
 
 
-def snr_at(curve: Curve, loss: float) -> float:
-    """Return where the curve falls to `loss`, on straight lines between its points."""
-    for (snr0, per0), (snr1, per1) in pairwise(curve):
-        if per0 >= loss > per1:
-            return snr0 + (per0 - loss) / (per0 - per1) * (snr1 - snr0)
-    raise ValueError(f"no point at which {loss:.0%} are lost")
-
-
 def draw(curves: dict[str, dict[str, Curve]], file: Path) -> None:
     """Plot the curves: one colour per mode, ours with a line, liquid's with crosses."""
     import matplotlib as mpl
@@ -171,28 +168,20 @@ def draw(curves: dict[str, dict[str, Curve]], file: Path) -> None:
 def main() -> None:
     """Measure and print."""
     every = [f"{modulation}/{fec}" for modulation in MODULATIONS for fec in FEC]
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--frames", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--modes", nargs="+", choices=every, default=every, metavar="MODE")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
-    if options.frames < BATCH or options.frames % BATCH:
-        parser.error(f"--frames must be a multiple of {BATCH}")
-
+    options_of = parser(__doc__)
+    options_of.add_argument("--frames", type=whole(BATCH, BATCH), default=200, help="per point")
+    options_of.add_argument("--modes", nargs="+", choices=every, default=every, metavar="MODE")
+    options_of.add_argument("--plot", type=Path, metavar="FILE.png")
+    options = options_of.parse_args()
     curves: dict[str, dict[str, Curve]] = {}
-    if not options.json:
-        print(f"{'':20} SNR (dB) at which {LOSS:.0%} are lost\n{'':20} {'ours':>6}  {'liquid':>6}  difference")
+    results = Results(options, "vusrp and usrp", f"PHY ofdm alone, SNR (dB) at which {LOSS:.0%} are lost", COLUMNS)
     for mode in options.modes:
         curves[mode] = waterfall(mode, options.frames, options.seed)
-        ours, theirs = (snr_at(curves[mode][kind], LOSS) for kind in KINDS)
-        if not options.json:
-            print(f"{mode:20} {ours:6.1f}  {theirs:6.1f}  {ours - theirs:+.2f}", flush=True)
+        ours, theirs = (crossing(curves[mode][kind], LOSS) for kind in KINDS)
+        results.add(mode=mode, ours_db=ours, liquid_db=theirs, difference_db=ours - theirs, per=curves[mode])
     if options.plot:
         draw(curves, options.plot)
-    if options.json:
-        print(json.dumps({"frames": options.frames, "seed": options.seed, "per": curves}))
+    results.finish()
 
 
 if __name__ == "__main__":

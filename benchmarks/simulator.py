@@ -1,7 +1,7 @@
 """How many data packets per second the simulator delivers on one core, and how many ns-3 does.
 
-    .venv/bin/python -m benchmarks.simulator [--seconds S] [--queue drop-tail|red] [--per P] [--rounds N] [--seed N]
-                                             [--set OPTION=VALUE] [--ns3] [--json]
+    .venv/bin/python -m benchmarks.simulator [--seconds S] [--queue drop-tail|red] [--per P] [--repetitions N]
+                                             [--seed N] [--set OPTION=VALUE] [--ns3] [--json]
 
 The LT-TCP paper's bottleneck: ten bulk flows (Reno's windows, SACK, no timestamps, 500-byte segments) over 10 Mbit/s
 and 20 ms, a queue of 500 packets, drop-tail or RED with ECN (75 and 225), access wires of 100 Mbit/s, a last hop that
@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from benchmarks.common import Column, Results, parser, spread, whole
 from channel.errors.bernoulli import Bernoulli
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from linklayer.queues import Queue
@@ -44,6 +45,16 @@ SOURCE = Path(__file__).with_name("ns3_lt_tcp.cc")
 PROGRAM = Path(__file__).parent.parent / ".build" / "benchmarks" / "ns3_lt_tcp"
 HEADER = Path("/usr/include/ns3/core-module.h")
 LIBRARIES = ("applications", "internet", "point-to-point", "traffic-control", "network", "core")
+COLUMNS = {
+    "simulator": Column(""),
+    "median_packets_per_cpu_s": Column("median", ","),
+    "min_packets_per_cpu_s": Column("min", ","),
+    "max_packets_per_cpu_s": Column("max", ","),
+    "packets_per_wall_s": Column("on the wall", ","),
+    "ours_to_this": Column("ours to it", ".2f"),
+    "goodput_bps": Column("goodput Mbit/s", ".3f", 1e-6),
+    "events_per_packet": Column("events/packet", ".2f"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,15 +138,11 @@ def run_ns3(options: argparse.Namespace, tcp: str) -> Sample:
     return Sample(**json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
 
 
-def summary(name: str, runs: list[Sample]) -> dict[str, Any]:
+def figures(runs: list[Sample]) -> dict[str, Any]:
     """Return the row of one simulator."""
     first = runs[0]
-    rates = [run.packets / run.cpu_s for run in runs]
     return {
-        "simulator": name,
-        "packets_per_cpu_s": round(statistics.median(rates)),
-        "min_packets_per_cpu_s": round(min(rates)),
-        "max_packets_per_cpu_s": round(max(rates)),
+        **spread("packets_per_cpu_s", [run.packets / run.cpu_s for run in runs]),
         "packets_per_wall_s": round(statistics.median(run.packets / run.wall_s for run in runs)),
         "packets": first.packets,
         "goodput_bps": round(first.goodput_bps),
@@ -145,57 +152,40 @@ def summary(name: str, runs: list[Sample]) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=200, help="virtual time of a run")
-    parser.add_argument("--queue", choices=("drop-tail", "red"), default="drop-tail")
-    parser.add_argument("--per", type=float, default=0.0, help="losses of the last hop")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--set", action="append", default=[], metavar="OPTION=VALUE", help="of our TCP, as ack_every=1")
-    parser.add_argument("--ns3", action="store_true", help="compare with ns-3")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
-    if options.rounds < 1 or options.seconds <= 0 or not 0 <= options.per < 1 or options.seed < 1:
-        parser.error("--rounds and --seed must be 1 or more, --seconds more than 0, --per from 0 to less than 1")
+    options_of = parser(__doc__, repetitions=5)
+    options_of.add_argument("--seconds", type=whole(1), default=200, help="virtual time of a run")
+    options_of.add_argument("--queue", choices=("drop-tail", "red"), default="drop-tail")
+    options_of.add_argument("--per", type=float, default=0.0, help="losses of the last hop")
+    options_of.add_argument(
+        "--set", action="append", default=[], metavar="OPTION=VALUE", help="of our TCP, as ack_every=1"
+    )
+    options_of.add_argument("--ns3", action="store_true", help="compare with ns-3")
+    options = options_of.parse_args()
     try:
         make_tcp(options)
     except (ValueError, TypeError) as error:
-        parser.error(f"--set takes an option of hosts/tcp/config.py and its value in JSON: {error}")
+        options_of.error(f"--set takes an option of hosts/tcp/config.py and its value in JSON: {error}")
     if options.ns3:
         build_ns3()
-    cpu = max(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {cpu})
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
     samples: dict[str, list[Sample]] = {}
-    for _ in range(options.rounds):
+    for _ in range(options.repetitions):
         samples.setdefault("fadelab", []).append(simulate(options))
         if options.ns3:
             for tcp in ("same", "linux"):
                 samples.setdefault(f"ns-3 {tcp}", []).append(run_ns3(options, tcp))
 
-    results = [summary(name, runs) for name, runs in samples.items()]
-    for row in results:
-        row["ours_to_this"] = round(results[0]["packets_per_cpu_s"] / row["packets_per_cpu_s"], 2)
-    if options.json:
-        names = ("seconds", "queue", "per", "rounds", "seed", "set")
-        settings = {name: getattr(options, name) for name in names}
-        targets = {"target_packets_per_s": TARGET, "target_ratio": TARGET_RATIO}
-        print(json.dumps({**settings, **targets, "results": results}))
-        return
-    print(
-        f"delivered data packets per second on one core: {FLOWS} flows, {options.queue}, PER {options.per:g}, "
-        f"{options.seconds:g} s of virtual time, {options.rounds} rounds (wanted: {TARGET:,}; {TARGET_RATIO} x ns-3)"
+    unit = (
+        f"delivered data packets/s of one core, {FLOWS} flows, {options.queue}, PER {options.per:g}, "
+        f"{options.seconds} s of virtual time (wanted: {TARGET:,}, and {TARGET_RATIO} x ns-3)"
     )
-    print(
-        f"{'':<12}{'median':>9}{'min':>9}{'max':>9}{'on the wall':>13}{'ours to it':>12}{'goodput Mbit/s':>16}"
-        f"{'events/packet':>15}"
-    )
-    for row in results:
-        print(
-            f"{row['simulator']:<12}{row['packets_per_cpu_s']:>9,}{row['min_packets_per_cpu_s']:>9,}"
-            f"{row['max_packets_per_cpu_s']:>9,}{row['packets_per_wall_s']:>13,}{row['ours_to_this']:>12.2f}"
-            f"{row['goodput_bps'] / 1e6:>16.3f}{row['events_per_packet']:>15.2f}"
-        )
+    results = Results(options, "model", unit, COLUMNS)
+    rows = {name: figures(runs) for name, runs in samples.items()}
+    for name, row in rows.items():
+        ratio = rows["fadelab"]["median_packets_per_cpu_s"] / row["median_packets_per_cpu_s"]
+        results.add(simulator=name, **row, ours_to_this=round(ratio, 2))
+    results.finish(target_packets_per_s=TARGET, target_ratio=TARGET_RATIO)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How many frames per second one core carries through SLACP, sending and receiving side apart.
 
-    .venv/bin/python -m benchmarks.slacp_core [--frames N] [--repetitions N] [--in-flight N] [--json]
+    .venv/bin/python -m benchmarks.slacp_core [--frames N] [--repetitions N] [--in-flight N] [--seed N] [--json]
 
 Octets included: every frame is emitted, its checks computed, and parsed again; packets are 1400 octets. The clock is
 virtual, so nothing waits. The sending side takes packets, makes frames and reads acknowledgements; the receiving side
@@ -8,14 +8,12 @@ reads frames, decodes blocks, delivers packets and makes acknowledgements. `--in
 way at any time: a longer way makes longer acknowledgements.
 """
 
-import argparse
-import json
-import statistics
 import time
 from collections import deque
 from dataclasses import dataclass
 from random import Random
 
+from benchmarks.common import Column, Results, parser, spread, whole
 from linklayer.slacp import RELIABLE, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.wire import emit, parse
 
@@ -24,6 +22,11 @@ PACKET_BYTES = 1400
 FRAME_NS = 570_000
 #: frames per second per core that fadelab wants of its link layer (no loss, and 10 % loss with FEC)
 TARGETS = {0.0: 60_000, 0.1: 25_000}
+COLUMNS = {
+    "side": Column(""),
+    "per": Column("loss", ".0%"),
+    **{f"{name}_fps": Column(name, ",") for name in ("median", "min", "max", "target")},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,41 +109,20 @@ def measure(per: float, frames: int, in_flight: int, seed: int = 2) -> Sample:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--frames", type=int, default=40_000, help="frames per repetition")
-    parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--in-flight", type=int, default=32, help="frames under way in each direction")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
-    if min(options.repetitions, options.in_flight) < 1 or options.frames <= 2 * options.in_flight:
-        parser.error("--repetitions and --in-flight must be 1 or more, --frames more than twice --in-flight")
-
-    results = []
+    options_of = parser(__doc__, seed=2, repetitions=5)
+    options_of.add_argument("--frames", type=whole(1), default=40_000, help="per repetition")
+    options_of.add_argument("--in-flight", type=whole(1), default=32, help="frames under way in each direction")
+    options = options_of.parse_args()
+    if options.frames <= 2 * options.in_flight:
+        options_of.error("--frames must be more than twice --in-flight")
+    unit = f"frames/s of one core, {PACKET_BYTES}-octet packets, {options.in_flight} frames in flight each way"
+    results = Results(options, "model", unit, COLUMNS)
     for per, target in TARGETS.items():
-        samples = [measure(per, options.frames, options.in_flight) for _ in range(options.repetitions)]
+        samples = [measure(per, options.frames, options.in_flight, options.seed) for _ in range(options.repetitions)]
         for side in ("sending", "receiving"):
-            rates = [getattr(sample, side) for sample in samples]
-            results.append(
-                {
-                    "per": per,
-                    "side": side,
-                    "median_fps": round(statistics.median(rates)),
-                    "min_fps": round(min(rates)),
-                    "max_fps": round(max(rates)),
-                    "target_fps": target,
-                }
-            )
-    if options.json:
-        settings = {"frames": options.frames, "repetitions": options.repetitions, "in_flight": options.in_flight}
-        print(json.dumps({"packet_bytes": PACKET_BYTES, **settings, "results": results}))
-        return
-    print(f"frames/s on one core, {PACKET_BYTES}-octet packets, {options.in_flight} frames in flight each way")
-    print(f"{'loss':>5}  {'side':<10}{'median':>9}{'min':>9}{'max':>9}{'target':>9}")
-    for row in results:
-        print(
-            f"{row['per']:>5.0%}  {row['side']:<10}{row['median_fps']:>9,}{row['min_fps']:>9,}{row['max_fps']:>9,}"
-            f"{row['target_fps']:>9,}"
-        )
+            rates = spread("fps", [getattr(sample, side) for sample in samples])
+            results.add(side=side, per=per, **rates, target_fps=target)
+    results.finish(packet_bytes=PACKET_BYTES)
 
 
 if __name__ == "__main__":

@@ -5,17 +5,18 @@ are IP packets carried by the link per second, data and ACKs, the median of some
 cores: both stations, both hosts, the kernel. Target: 15,000 packets/s.
 """
 
-import json
 import tempfile
 from pathlib import Path
-from statistics import median
 
-import click
-
+from benchmarks.common import Column, Results, parser, spread, whole
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
 
 TARGET_PPS = 15_000
+COLUMNS = {
+    "scheme": Column("scheme"),
+    **{f"{name}_pps": Column(name) for name in ("median", "min", "max", "target")},
+}
 
 
 def scenario(scheme: str, seconds: float, rate_bps: int, seed: int) -> Scenario:
@@ -33,26 +34,23 @@ def scenario(scheme: str, seconds: float, rate_bps: int, seed: int) -> Scenario:
     )
 
 
-@click.command()
-@click.option("--seconds", default=5.0, show_default=True)
-@click.option("--runs", default=5, show_default=True)
-@click.option("--rate", "rate_bps", default=1_000_000_000, show_default=True, help="Rate of the medium, bit/s.")
-@click.option("--json", "json_", is_flag=True)
-def main(seconds: float, runs: int, rate_bps: int, json_: bool) -> None:
+def main() -> None:
     """Measure the path with SLACP and bare."""
-    figures: dict[str, list[float]] = {"slacp": [], "none": []}
+    options_of = parser(__doc__, repetitions=5)
+    options_of.add_argument("--seconds", type=float, default=5.0, help="of each run (default 5)")
+    options_of.add_argument("--rate", type=whole(1), default=1_000_000_000, help="of the medium, bit/s (default 10^9)")
+    options = options_of.parse_args()
+    rates: dict[str, list[float]] = {"slacp": [], "none": []}
     with tempfile.TemporaryDirectory() as folder:
-        for run in range(runs):
-            for scheme, rates in figures.items():
-                summary = run_once(scenario(scheme, seconds, rate_bps, run + 1), Path(folder), lambda progress: None)
-                packets = sum(link.packets for link in summary.link.values())
-                rates.append(packets / summary.duration_s)
-    if json_:
-        print(json.dumps({"target_pps": TARGET_PPS, **figures}))
-        return
-    for scheme, rates in figures.items():
-        print(f"{scheme:6} {median(rates):8.0f} packets/s  ({min(rates):.0f} to {max(rates):.0f}, {runs} runs)")
-    print(f"target {TARGET_PPS:8} packets/s with slacp")
+        for seed in range(options.seed, options.seed + options.repetitions):
+            for scheme, found in rates.items():
+                made = scenario(scheme, options.seconds, options.rate, seed)
+                summary = run_once(made, Path(folder), lambda progress: None)
+                found.append(sum(link.packets for link in summary.link.values()) / summary.duration_s)
+    results = Results(options, "emulated", "IP packets/s from TAP to TAP", COLUMNS)
+    for scheme, found in rates.items():
+        results.add(scheme=scheme, **spread("pps", found), target_pps=TARGET_PPS if scheme == "slacp" else None)
+    results.finish()
 
 
 if __name__ == "__main__":

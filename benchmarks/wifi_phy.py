@@ -8,21 +8,18 @@ sample, over the whole sampled band, and goes up in steps of 0.5 dB; shown is wh
 after the other, receive the same with short gaps at 10 dB more, idle is noise alone. Needs gr-ieee802-11.
 """
 
-import argparse
-import json
 import time
-from itertools import count, pairwise
-from typing import Any
+from itertools import count
 
 import numpy as np
-import pmt
 from gnuradio import blocks, gr
 
+from benchmarks.common import Column, Results, crossing, parser, whole
 from flowgraphs.phy import Samples
 from flowgraphs.phys.wifi import ENCODINGS
 from flowgraphs.phys.wifi.modem import WifiPhy
 from tests.flowgraphs.awgn import air
-from tests.flowgraphs.bursts import modulated
+from tests.flowgraphs.bursts import Mailbox, modulated
 
 FRAME_BYTES = 1400
 RATE_SPS = 2e6
@@ -30,34 +27,29 @@ CFO = 0.05 / 64
 STEP_DB = 0.5
 LOSS, DONE = 0.1, 0.02
 IDLE_SAMPLES = 8_000_000
+COLUMNS = {
+    "encoding": Column(""),
+    "bits_per_sample": Column("bits/sample", ".2f"),
+    "snr_db": Column("SNR (dB)", ".1f"),
+    "transmit_sps": Column("transmit", ".1f", 1e-6),
+    "receive_sps": Column("receive", ".1f", 1e-6),
+}
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--frames", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args()
-    if options.frames < 10:
-        parser.error("--frames must be 10 or more")
-
-    rows: dict[str, dict[str, float]] = {}
-    if not options.json:
-        print(f"{'':10} {'bits/sample':>11} {'SNR (dB)':>9} {'transmit':>9} {'receive':>8} (Msps)")
+    options_of = parser(__doc__)
+    options_of.add_argument("--frames", type=whole(10), default=200, help="per point")
+    options = options_of.parse_args()
+    results = Results(options, "vusrp and usrp", f"PHY wifi alone, SNR at {LOSS:.0%} loss, Msps of one core", COLUMNS)
     lowest_db = 1.0
     for encoding in ENCODINGS:
-        rows[encoding] = row = measure(encoding, options.frames, options.seed, lowest_db)
+        row = results.add(encoding=encoding, **measure(encoding, options.frames, options.seed, lowest_db))
         lowest_db = max(row["snr_db"] - 4, 1.0)
-        if not options.json:
-            speeds = f"{row['transmit_sps'] / 1e6:9.1f} {row['receive_sps'] / 1e6:8.1f}"
-            print(f"{encoding:10} {row['bits_per_sample']:11.2f} {row['snr_db']:9.1f} {speeds}", flush=True)
     noise = np.random.default_rng(options.seed).standard_normal(2 * IDLE_SAMPLES, np.float32).view(np.complex64)
     idle_sps = IDLE_SAMPLES / receive(WifiPhy(RATE_SPS), noise)[1]
-    if options.json:
-        print(json.dumps({"encodings": rows, "idle_sps": idle_sps, "frames": options.frames, "seed": options.seed}))
-    else:
-        print(f"receive idle: {idle_sps / 1e6:.1f} Msps")
+    results.say(f"receive idle: {idle_sps / 1e6:.1f} Msps")
+    results.finish(idle_sps=idle_sps)
 
 
 def measure(encoding: str, frames: int, seed: int, lowest_db: float) -> dict[str, float]:
@@ -74,7 +66,7 @@ def measure(encoding: str, frames: int, seed: int, lowest_db: float) -> dict[str
         curve.append((snr_db, 1 - heard / frames))
         if curve[-1][1] < DONE:
             break
-    snr_db = crossing(curve)
+    snr_db = crossing(curve, LOSS)
     good = air(bursts, rng, rms=phy.rms, snr_db=snr_db + 10, cfo=CFO).samples
     return {
         "bits_per_sample": 8 * FRAME_BYTES / phy.frame_samples(FRAME_BYTES),
@@ -84,36 +76,15 @@ def measure(encoding: str, frames: int, seed: int, lowest_db: float) -> dict[str
     }
 
 
-def crossing(curve: list[tuple[float, float]]) -> float:
-    """Return where the loss falls to a tenth for good."""
-    for (snr0, per0), (snr1, per1) in reversed(list(pairwise(curve))):
-        if per0 >= LOSS > per1:
-            return snr0 + (per0 - LOSS) / (per0 - per1) * (snr1 - snr0)
-    raise ValueError("the loss does not cross a tenth")
-
-
 def receive(phy: WifiPhy, samples: Samples) -> tuple[int, float]:
     """Return how many frames came through, and the processor time (s)."""
-    top, receiver, heard = gr.top_block(), phy.receiver(), Counter()
+    top, receiver, heard = gr.top_block(), phy.receiver(), Mailbox()
     source = blocks.vector_source_c(samples, False)
     top.connect(source, receiver)
-    top.msg_connect((receiver, "frames"), (heard, "frames"))
+    top.msg_connect((receiver, "frames"), (heard, "in"))
     began = time.process_time()
     top.run()
-    return heard.count, time.process_time() - began
-
-
-class Counter(gr.basic_block):
-    """Counts messages."""
-
-    def __init__(self) -> None:
-        gr.basic_block.__init__(self, "counter", in_sig=None, out_sig=None)
-        self.count = 0
-        self.message_port_register_in(pmt.intern("frames"))
-        self.set_msg_handler(pmt.intern("frames"), self._take)
-
-    def _take(self, message: Any) -> None:
-        self.count += 1
+    return len(heard.taken), time.process_time() - began
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from flask import Flask
-from waitress import wasyncore
 from waitress.server import create_server
 
 #: streams, and some more for all other requests
@@ -71,6 +70,8 @@ class Served:
             self._server.trigger.pull_trigger(self._hang_up)
             self._thread.join()
             self._server.task_dispatcher.shutdown()
+            # last, with its trigger: another thread may have woken the server, so that it ended before our own write
+            self._server.close()
 
     def __enter__(self) -> Self:
         return self
@@ -87,7 +88,8 @@ class Served:
     def _hang_up(self) -> None:
         for channel in list(self._server.active_channels.values()):
             channel.handle_close()
-        wasyncore.close_all(self._channels)
+        # the loop ends when there is nothing to watch
+        self._channels.clear()
 
 
 def serve(app: Flask, host: str, port: int) -> Served:

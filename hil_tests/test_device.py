@@ -19,7 +19,7 @@ pytestmark = pytest.mark.radio
 GIVEN_SAMPLES = 2_000
 
 
-class _Stutterer(gr.sync_block):  # type: ignore[misc]
+class _Stutterer(gr.sync_block):
     """Promises a burst and gives half of it."""
 
     def __init__(self) -> None:

@@ -1,33 +1,27 @@
 """What is asked on the command line is done or refused."""
 
-import os
-import subprocess
-import sys
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.testbed.live_runs import ROOT
-
-pytestmark = pytest.mark.slow
+from hil_tests.conftest import pytest_addoption, pytest_configure
 
 
-def collect(*args: str) -> tuple[int, str]:
-    """Status and complaints of a pytest that only collects."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", *args],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        env=os.environ,
-    )
-    return done.returncode, done.stderr
+def configured(*args: str) -> None:
+    """Let the tests' own options be read from a command line, and looked at."""
+    parser = pytest.Parser(_ispytest=True)
+    pytest_addoption(parser)
+    given = parser.parse(args)
+    config: Any = SimpleNamespace(getoption=lambda name, default: getattr(given, name[2:], default))
+    pytest_configure(config)
 
 
 @pytest.mark.parametrize(
     "args", [(), ("--radio", "vusrp"), ("--radio", "serial=1", "--radio", "serial=2", "--freq", "915e6")]
 )
 def test_radios_are_taken(args: tuple[str, ...]) -> None:
-    assert collect("hil_tests", *args) == (0, "")
+    configured(*args)
 
 
 @pytest.mark.parametrize(
@@ -40,7 +34,6 @@ def test_radios_are_taken(args: tuple[str, ...]) -> None:
     ],
 )
 def test_what_is_no_pair_of_radios_is_refused_in_one_line(args: tuple[str, ...], complaint: str) -> None:
-    status, said = collect("hil_tests", *args)
-    assert status == pytest.ExitCode.USAGE_ERROR
-    assert complaint in said
-    assert said.strip().count("\n") == 0
+    with pytest.raises(pytest.UsageError, match=complaint) as caught:
+        configured(*args)
+    assert "\n" not in str(caught.value)

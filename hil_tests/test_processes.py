@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from flowgraphs.air import Air
 from hil_tests.bench import Bench
 from hosts.network import TAP_NAME
 from tests.hosts.harness import needs_network
 from tests.testbed.live_runs import children_once_up, finish, left_behind, running, start, wait_for
+from tests.testbed.samples import written
 
 pytestmark = [*needs_network, pytest.mark.radio]
 
@@ -31,9 +31,7 @@ Run = tuple["subprocess.Popen[str]", list[int]]
 def transfer(bench: Bench, tmp_path: Path) -> Iterator[Run]:
     """A transfer that does not end by itself, under way, and the processes that take part."""
     scenario = bench.scenario(bench.at_snr(30.0), workloads=[{"kind": "bulk", "duration_s": 600}], limit_s=600)
-    path = tmp_path / "endless.yaml"
-    path.write_text(yaml.safe_dump(scenario.model_dump(mode="json", exclude_none=True)))
-    process = start("run", path, "--out", tmp_path / "runs")
+    process = start("run", written(tmp_path / "endless.yaml", scenario), "--out", tmp_path / "runs")
     try:
         children = children_once_up(process, CHILDREN)
         wait_for(lambda: min(map(crossed_bytes, stations(children))) > UNDER_WAY_BYTES)

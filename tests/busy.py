@@ -15,7 +15,7 @@ Rules kept
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from functools import partial
 from pathlib import Path
 
@@ -117,20 +117,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the chosen part, and allow real-time ones another attempt."""
-    kept = {
-        None: lambda item: True,
-        "quick": lambda item: not is_realtime(item) and not _marked(item, *_NOT_QUICK),
-        "parallel": lambda item: not is_realtime(item),
-        "light": lambda item: is_realtime(item) and _marked(item, "light"),
-        "realtime": lambda item: is_realtime(item) and not _marked(item, "light"),
-    }[config.getoption("--part")]
-    dropped = [item for item in items if not kept(item)]
-    if dropped:
-        config.hook.pytest_deselected(items=dropped)
-        items[:] = [item for item in items if kept(item)]
+    part = config.getoption("--part")
+    if part is not None:
+        config.hook.pytest_deselected(items=[item for item in items if not _is_of(item, part)])
+        items[:] = [item for item in items if _is_of(item, part)]
     for item in items:
         if is_realtime(item):
             item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, condition=partial(_excused, item)))
+
+
+def _is_of(item: pytest.Item, part: str) -> bool:
+    if is_realtime(item):
+        return part == ("light" if _marked(item, "light") else "realtime")
+    return part == "parallel" or (part == "quick" and not _marked(item, *_NOT_QUICK))
 
 
 def _marked(item: pytest.Item, *names: str) -> bool:
@@ -151,7 +150,7 @@ def _tell(item: pytest.Item, what: str) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtestloop(session: pytest.Session) -> Iterator[object]:
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
     """Keep a probe while there are real-time tests to run."""
     global _busy
     if not any(is_realtime(item) for item in getattr(session, "items", ())):
@@ -165,7 +164,7 @@ def pytest_runtestloop(session: pytest.Session) -> Iterator[object]:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_setup(item: pytest.Item) -> Iterator[object]:
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
     """Begin an attempt; a second one waits for quiet first, and makes anew what the tests of its file share."""
     if _busy is None or not is_realtime(item):
         return (yield)
@@ -173,7 +172,8 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[object]:
     if again:
         # pytest-rerunfailures has put aside how to end what is shared, so as to keep it
         rerunfailures._restore_suspended_finalizers(item)
-        item.session._setupstate.teardown_exact(item.session)
+        # all but the session itself: it is an item's last collector that may stay
+        item.session._setupstate.teardown_exact(item.session)  # type: ignore[arg-type]
         _tell(item, _busy.wait_for_quiet())
     _busy.begin(item.path, again=again)
     outcome = yield
@@ -184,7 +184,7 @@ def pytest_runtest_setup(item: pytest.Item) -> Iterator[object]:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which tests found the machine busy."""
     told = {
-        report.nodeid: "; ".join(value for name, value in report.user_properties if name == _PROPERTY)
+        report.nodeid: "; ".join(str(value) for name, value in report.user_properties if name == _PROPERTY)
         for reports in terminalreporter.stats.values()
         for report in reports
         if isinstance(report, pytest.TestReport) and report.when == "teardown"

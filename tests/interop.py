@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.tshark import rows
+from tests.tshark import Row, rows
 
 _CHECKSUMS = ("-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE")
 #: Linux writes a checksum of 0 as 0xffff, which is as good a zero but not the one Wireshark computes
@@ -40,19 +40,22 @@ def wrong(path: Path, ports: Iterable[int]) -> int:
     return len(rows(path, "frame.number", where=_WRONG, more=[*_CHECKSUMS, *more]))
 
 
-def handshake(path: Path, port: int) -> Handshake:
-    """The handshake of the connection to a port; both segments must be in the capture and have good checksums."""
-    where = f"tcp.port == {port} && tcp.flags.syn == 1"
-    found = rows(path, *_FIELDS, where=where, more=_CHECKSUMS)
-    asked = next(row for row in found if row["tcp.flags.ack"] == ["0"])
-    agreed = next(row for row in found if row["tcp.flags.ack"] == ["1"])
-    both = (asked, agreed)
-    assert all(row["tcp.checksum.status"] == ["1"] for row in both)
+def handshakes(path: Path) -> dict[int, Handshake]:
+    """The handshake of each connection in a capture, by its port; both segments must be there, their checksums good."""
+    found = rows(path, "tcp.dstport", "tcp.srcport", *_FIELDS, where="tcp.flags.syn == 1", more=_CHECKSUMS)
+    assert all(row["tcp.checksum.status"] == ["1"] for row in found)
+    # a SYN that is sent again says the same
+    asked = {int(row["tcp.dstport"][0]): row for row in found if row["tcp.flags.ack"] == ["0"]}
+    agreed = {int(row["tcp.srcport"][0]): row for row in found if row["tcp.flags.ack"] == ["1"]}
+    assert asked.keys() == agreed.keys()
+    return {port: _handshake(asked[port], agreed[port]) for port in asked}
 
+
+def _handshake(asked: Row, agreed: Row) -> Handshake:
     def have(field: str) -> bool:
-        return all(field in row for row in both)
+        return field in asked and field in agreed
 
-    flags = tuple((row["tcp.flags.ece"][0], row["tcp.flags.cwr"][0]) for row in both)
+    flags = tuple((row["tcp.flags.ece"][0], row["tcp.flags.cwr"][0]) for row in (asked, agreed))
     return Handshake(
         timestamps=have("tcp.options.timestamp.tsval"),
         sack=have("tcp.options.sack_perm"),

@@ -17,12 +17,14 @@ _FULL: Mapping[type, Any] = {
 
 def recorded(kind: type[R], **given: Any) -> R:
     """A record whose other fields are None where they may be, else 0, False or empty."""
-    return kind(**{name: None if optional else hint() for name, (hint, optional) in _hints(kind).items()} | given)
+    values: dict[str, Any] = {name: None if optional else hint() for name, (hint, optional) in _hints(kind).items()}
+    return kind(**values | given)
 
 
 def full(kind: type[R], **given: Any) -> R:
     """A record whose other fields have a value each, all different."""
-    return kind(**{name: _FULL[hint](n) for n, (name, (hint, _)) in enumerate(_hints(kind).items())} | given)
+    values: dict[str, Any] = {name: _FULL[hint](n) for n, (name, (hint, _)) in enumerate(_hints(kind).items())}
+    return kind(**values | given)
 
 
 def _hints(kind: type[R]) -> dict[str, tuple[type, bool]]:

@@ -4,9 +4,12 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from tests import busy
 from tests.lateness import Probe
 
 pytest_plugins = ["pytester"]
@@ -80,7 +83,7 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
 def test_only_a_busy_machine_gives_another_attempt(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     pytester.makepyfile(SUITE)
     # what the machine is like today does not count
-    pytester.makeconftest("import tests.busy\ntests.busy.LATE_S = float('inf')")
+    pytester.makeconftest("import tests.busy\ntests.busy.LATE_S = float('inf')\ntests.busy.QUIET_S = 0.1")
     result = pytester.runpytest_subprocess("-p", "tests.busy", *workers)
     assert result.parseoutcomes() == {"passed": 3, "failed": 3, "rerun": 4}
     result.stdout.fnmatch_lines(
@@ -105,7 +108,7 @@ def test_only_a_busy_machine_gives_another_attempt(pytester: pytest.Pytester, wo
     ],
 )
 def test_every_test_is_in_one_part(pytester: pytest.Pytester, part: str, chosen: set[str]) -> None:
-    marks = {
+    marks: dict[str, tuple[str, ...]] = {
         "pure": (),
         "slow": ("slow",),
         "patient": ("net", "patient"),
@@ -116,9 +119,13 @@ def test_every_test_is_in_one_part(pytester: pytest.Pytester, part: str, chosen:
     code = ["import pytest"]
     for name, its in marks.items():
         code += [*(f"@pytest.mark.{mark}" for mark in its), f"def test_{name}(): pass"]
-    pytester.makepyfile("\n".join(code))
-    listed = pytester.runpytest_subprocess("-p", "tests.busy", f"--part={part}", "--collect-only", "-q").outlines
-    assert {line.split("::test_")[1] for line in listed if "::test_" in line} == chosen
+    items: list[pytest.Item] = pytester.getitems("\n".join(code))
+    dropped: list[pytest.Item] = []
+    hook = SimpleNamespace(pytest_deselected=lambda items: dropped.extend(items))
+    config: Any = SimpleNamespace(getoption=lambda name: part, hook=hook)
+    busy.pytest_collection_modifyitems(config, items)
+    assert {item.name.removeprefix("test_") for item in items} == chosen
+    assert {item.name.removeprefix("test_") for item in dropped} == marks.keys() - chosen
 
 
 def test_the_probe_tells_how_long_it_could_not_run() -> None:

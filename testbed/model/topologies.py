@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from channel.errors import ErrorModel
-from hosts.engine.clock import Clock
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
 from hosts.engine.stack import Stack
 from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue
+from testbed.model.clock import VirtualClock
 from testbed.model.transfers import receive, send
 from testbed.model.wire import Router, Wire
 from testbed.scenario.channel_models import make_rng
@@ -44,7 +44,7 @@ class Dumbbell:
 
     def __init__(
         self,
-        clock: Clock,
+        clock: VirtualClock,
         config: DumbbellConfig,
         *,
         seed: int,

@@ -172,7 +172,7 @@ def summarize(
     )
 
 
-def summarize_flow(work: Workload, flow: str, reports: list[EndReport], until_s: float) -> FlowSummary:
+def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], until_s: float) -> FlowSummary:
     """Join the reports of both ends of one flow; one that was cut short counts the octets that arrived by `until_s`."""
     senders = sorted((r for r in reports if r["role"] == "sender"), key=lambda report: int(report["index"]))
     receivers = sorted((r for r in reports if r["role"] == "receiver"), key=lambda report: int(report["index"]))

@@ -11,7 +11,7 @@ def rows(kind: str) -> dict[str, str]:
     text = DOCUMENT.read_text()
     table = re.search(rf"^\| `?{kind}`? \| summary \|\n\|---\|---\|\n((?:\|.*\n)+)", text, re.MULTILINE)
     assert table is not None
-    found = {}
+    found: dict[str, str] = {}
     for row in table[1].splitlines():
         names, summary = row.strip("| ").split(" | ")
         found |= dict.fromkeys(re.findall(r"`([^`]+)`", names), summary)

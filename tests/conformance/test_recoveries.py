@@ -8,15 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.sequence import MASK
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from hosts.tcp.config import MS, SECOND, Eln, TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.growth import GROWTHS
 from hosts.tcp.recovery import RECOVERIES
 from tcpip.options import ELN, SMART_PERMITTED, smart_option
 from tcpip.segment import ACK, SYN, Segment, SynOptions
+from testbed.model.run import simulate
 from tests.conformance.tcp_documents import rows
 from tests.hosts.tcp.pair import FLOW, Chaos, Pair, Path, lose
-from tests.testbed.model_runs import model, simulate
+from tests.testbed.model_runs import model
 
 #: so patient that losses never end a connection
 PATIENT = TcpConfig(
@@ -33,7 +34,7 @@ WINDOW = 20_000
 @given(seed=SEEDS, loss=st.sampled_from([0.02, 0.1, 0.3]), eln=ELNS)
 @settings(max_examples=10, deadline=None)
 def test_a_transfer_among_losses_is_intact_and_repeats_with_its_seed(
-    name: str, growth: str, seed: int, loss: float, eln: str
+    name: str, growth: str, seed: int, loss: float, eln: Eln
 ) -> None:
     data = Random(seed).randbytes(40_000)
     logs = []
@@ -66,7 +67,7 @@ def test_a_loss_in_a_full_window_reduces_it_and_needs_no_timer(name: str) -> Non
     assert pair.client.ssthresh < 65_535
 
 
-def hostile(name: str, eln: str) -> Connection:
+def hostile(name: str, eln: Eln) -> Connection:
     """A sender with a window of twenty segments under way, 1000 octets each."""
     config = replace(PATIENT, recovery=name, eln=eln, initial_window=20)
     connection = Connection(config, FLOW, 1000)
@@ -82,7 +83,7 @@ def hostile(name: str, eln: str) -> Connection:
 
 def polled(connection: Connection, now: int) -> list[Segment]:
     """Everything the connection sends now, which the peer's window and its own buffer allow."""
-    found = []
+    found: list[Segment] = []
     while (segment := connection.poll_segment(now)) is not None:
         assert (segment.seq - 1001 & MASK) + segment.length <= 65_535
         assert len(found) < 200
@@ -128,7 +129,7 @@ DUPACKS = st.builds(
 @given(acks=st.lists(DUPACKS, min_size=1, max_size=20), eln=ELNS)
 @settings(max_examples=60, deadline=None)
 def test_acks_of_nothing_new_leave_no_larger_window_whatever_their_options_say(
-    name: str, acks: list[Dupack], eln: str
+    name: str, acks: list[Dupack], eln: Eln
 ) -> None:
     connection, now = hostile(name, eln), 100 * MS
     for ack in acks:

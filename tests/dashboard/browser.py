@@ -4,23 +4,19 @@ Read first: `dashboard/rehearsal.py`, whose runs these are. The page forbids `ev
 (Playwright's locators) or ask again and again (`until`), never with `wait_for_function`.
 """
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dashboard.app import DashboardConfig, Served, create_app, serve
 from dashboard.control import Order
 from dashboard.hub import Hub
 from dashboard.rehearsal import Rehearsal
-from telemetry.parquet import ParquetSink
-from telemetry.records import FlowRecord, LinkRecord, TcpRecord
-from tests.records import recorded
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
@@ -36,6 +32,14 @@ TOKEN = "a token of the tests"
 #: long enough for a machine with ten other things to do; what is waited for comes in a second
 PATIENCE_S = 60.0
 expect.set_options(timeout=1000 * PATIENCE_S)
+
+
+class Site(Protocol):
+    """Something that serves the page: a `Stage`, or a dashboard in a process of its own."""
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
 
 
 class Stage:
@@ -79,8 +83,17 @@ class Stage:
 
 
 @contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless browser."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield opened
+        opened.close()
+
+
+@contextmanager
 def visit(
-    browser: Browser, stage: Stage, address: str = "", *, token: bool = False, expect: str = "", **context: Any
+    browser: Browser, site: Site, address: str = "", *, token: bool = False, expect: str = "", **context: Any
 ) -> Iterator[Page]:
     """Open the page in a browser of its own, and complain at the end of all it complained about.
 
@@ -94,7 +107,7 @@ def visit(
         page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
         page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url} {request.failure}"))
         # the answer to a token leads to the page
-        page.goto(f"{stage.url}/?token={TOKEN}{address}" if token else f"{stage.url}/{address}")
+        page.goto(f"{site.url}/?token={TOKEN}{address}" if token else f"{site.url}/{address}")
         until(lambda: page.locator("html[data-ready]").count(), explain=lambda: f"the page is not ready: {complaints}")
         yield page
     # what was under way when the window closed is nobody's fault
@@ -129,63 +142,3 @@ def pictures(page: Page, *canvases: str) -> list[str]:
     expect(page.locator(f"#live {canvases[0]}").first).to_be_visible()
     script = "selectors => selectors.map((one) => document.querySelector(`#live ${one}`).toDataURL())"
     return list(page.evaluate(script, list(canvases)))
-
-
-def write_run(runs: Path, name: str, *, scheme: str, scenario: str = "sample", goodput_bps: float = 1e6) -> None:
-    """Put the folder of a run of eight seconds where the dashboard looks for runs."""
-    folder = runs / name
-    folder.mkdir(parents=True)
-    about = {"run": name, "scenario": scenario, "tier": "emulated", "seed": 1}
-    times = {"started": "2026-01-02T03:04:05+00:00", "epoch": "2026-01-02T03:04:06+00:00"}
-    (folder / "manifest.json").write_text(json.dumps({**about, **times, "command": ["fadelab"], "versions": {}}))
-    result = {"duration_s": 8.0, "goodput_bps": goodput_bps, "throughput_bps": 1.2 * goodput_bps, "capacity_bps": 2e6}
-    verdict = {"retransmissions": 3, "timeouts": 0, "on_time": True, "finished": True, "changes": 0}
-    (folder / "summary.json").write_text(json.dumps({**about, "scheme": scheme, "tcp": "cubic", **result, **verdict}))
-    (folder / "scenario.yaml").write_text(
-        f"name: {scenario}\ntier: emulated\ntcp: cubic\nseed: 1\nlink:\n  scheme: {scheme}\n"
-    )
-    with ParquetSink(folder, {"run": name}) as sink:
-        sink.begin(1_767_323_046_000_000_000)
-        for step in range(1, 81):
-            at, sent = step * 100_000_000, step * 10
-            for link in ("up", "down"):
-                sink.write(
-                    recorded(
-                        LinkRecord,
-                        time_ns=at,
-                        link=link,
-                        scheme=scheme,
-                        established=True,
-                        throughput_bps=1.2 * goodput_bps,
-                        goodput_bps=goodput_bps,
-                        packets=sent,
-                        frames=sent,
-                        retransmissions=step // 2,
-                        fec_repairs=0,
-                        residual_losses=step // 10,
-                        queue_bytes=1500,
-                        corruption_losses=step // 2,
-                    )
-                )
-            sink.write(
-                recorded(
-                    TcpRecord,
-                    time_ns=at,
-                    host="h1",
-                    flow="bulk",
-                    cwnd_bytes=14480 + 100 * step,
-                    srtt_ms=60.0,
-                    rto_ms=260.0,
-                    bytes_acked=sent * 1448,
-                )
-            )
-            sink.write(
-                recorded(
-                    FlowRecord,
-                    time_ns=at,
-                    host="h2",
-                    flow="bulk",
-                    bytes_received=int(goodput_bps * step / 80),
-                    goodput_bps=goodput_bps,
-                )
-            )

@@ -9,7 +9,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from dashboard import auth
 from dashboard.auth import Guard
 from dashboard.hub import Hub
 from tests.dashboard.samples import TCP, TOKEN, Bench, Hand, application, info, keep
@@ -231,7 +230,8 @@ def test_a_wrong_token_opens_none_and_is_not_repeated(stage: Stage) -> None:
     assert answer.mimetype == "text/plain"
     assert "script" not in answer.text
     assert "Set-Cookie" not in answer.headers
-    for body in ({"token": "wrong"}, {"token": None}, {"token": "\ud800"}, {}, [], "x"):
+    bodies: list[Any] = [{"token": "wrong"}, {"token": None}, {"token": "\ud800"}, {}, [], "x"]
+    for body in bodies:
         assert failed(stage.client.post("/api/login", json=body, headers=HERE), 403)
     assert "Set-Cookie" not in stage.client.post("/api/login", json={"token": "wrong"}, headers=HERE).headers
 
@@ -271,7 +271,7 @@ def test_sessions_cannot_be_made_up(stage: Stage) -> None:
 
 
 def test_sessions_end(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "SESSION_S", -1)
+    monkeypatch.setattr("dashboard.auth.SESSION_S", -1)
     assert not forged(stage, Guard(TOKEN, ()).make_session())
 
 
@@ -306,7 +306,7 @@ def test_guessing_closes_the_door_for_a_while(stage: Stage, monkeypatch: pytest.
     assert guess("wrong", "192.168.1.7") == 403
     assert session.post("/api/runs/live-run/stop", json={}, headers=HERE).status_code == 200
     now = time.monotonic()
-    monkeypatch.setattr(auth.time, "monotonic", lambda: now + 61)
+    monkeypatch.setattr(time, "monotonic", lambda: now + 61)
     assert guess(TOKEN) == 200
 
 

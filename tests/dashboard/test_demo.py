@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from dashboard.charts import CHARTS
 from telemetry.parquet import read_records
-from tests.dashboard.browser import CHROMIUM, FLAGS, pictures, shot, until, visit
+from tests.dashboard.browser import pictures, shot, until, visit
 from tests.hosts.harness import needs_network
 from tests.radios import needs_vusrp
 from tests.testbed.dashboards import FREE, Dashboard, running
@@ -22,14 +22,6 @@ pytestmark = [*needs_network, needs_vusrp]
 DEAF_DB = 5
 #: what the audience is promised, by the times of the records
 REACTION_S = 2.0
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture

@@ -237,6 +237,20 @@ def test_it_ends_with_its_streams_and_leaves_the_port(tmp_path: Path) -> None:
         assert again.served.port == stage.served.port
 
 
+def test_a_server_may_have_ended_before_it_is_woken_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread wakes it, it finds that it has to end, and then comes the one that has asked for the end."""
+    stage = Stage(tmp_path)
+    wake = stage.served._server.trigger._physical_pull
+
+    def wake_twice() -> None:
+        wake()
+        wait_until(lambda: not stage.served._thread.is_alive())
+        wake()
+
+    monkeypatch.setattr(stage.served._server.trigger, "_physical_pull", wake_twice)
+    stage.served.close()
+
+
 def test_two_dashboards_do_not_fit_on_one_port(stage: Stage, tmp_path: Path) -> None:
     threads = set(threading.enumerate())
     with pytest.raises(ServerError) as caught:

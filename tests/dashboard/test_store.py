@@ -134,24 +134,30 @@ def remove(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "problem"),
+    ("spoilt", "problem"),
     [
-        (lambda run: remove(run, "summary.json"), "no result: the run failed, was stopped or goes on"),
-        (lambda run: remove(run, "manifest.json"), "manifest.json is missing"),
-        (
-            lambda run: (run / "summary.json").write_text('{"run": "a'),
-            "summary.json is no JSON: half written, or damaged",
-        ),
-        (lambda run: (run / "summary.json").write_bytes(b"\xff\xfe\x00"), "summary.json is no JSON"),
-        (lambda run: (run / "summary.json").write_text("[]"), "summary.json holds no object"),
-        (lambda run: (run / "summary.json").write_text("[" * 100_000), "summary.json is no JSON"),
-        (lambda run: (run / "summary.json").write_text('{"goodput_bps": "much"}'), "goodput_bps is of the wrong kind"),
-        (lambda run: (run / "summary.json").write_text('{"finished": 1}'), "finished is of the wrong kind"),
-        (lambda run: (remove(run, "summary.json"), (run / "summary.json").mkdir()), "summary.json cannot be read"),
+        (None, "no result: the run failed, was stopped or goes on"),
+        (b'{"run": "a', "summary.json is no JSON: half written, or damaged"),
+        (b"\xff\xfe\x00", "summary.json is no JSON"),
+        (b"[]", "summary.json holds no object"),
+        (b"[" * 100_000, "summary.json is no JSON"),
+        (b'{"goodput_bps": "much"}', "goodput_bps is of the wrong kind"),
+        (b'{"finished": 1}', "finished is of the wrong kind"),
+        ("a folder", "summary.json cannot be read"),
+        ("without a manifest", "manifest.json is missing"),
     ],
+    ids=str,
 )
-def test_a_broken_run_is_listed_with_its_problem(runs: Path, spoil: Any, problem: str) -> None:
-    spoil(runs / "2-lossy")
+def test_a_broken_run_is_listed_with_its_problem(runs: Path, spoilt: bytes | str | None, problem: str) -> None:
+    summary = runs / "2-lossy" / "summary.json"
+    if spoilt == "without a manifest":
+        remove(runs / "2-lossy", "manifest.json")
+    elif isinstance(spoilt, bytes):
+        summary.write_bytes(spoilt)
+    else:
+        summary.unlink()
+        if spoilt is not None:
+            summary.mkdir()
     store = Store([runs])
     row = next(row for row in store.rows() if row.name == "2-lossy")
     assert problem in row.problem

@@ -1,9 +1,7 @@
 """Runs of other programs, through a real InfluxDB into the hub."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 
 import pytest
@@ -19,21 +17,6 @@ from tests.telemetry.influxd import wait_until
 pytestmark = pytest.mark.slow
 
 MS = 1_000_000
-_numbers = count(1)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InfluxServer]:
-    with InfluxServer(tmp_path_factory.mktemp("influxdb"), port=0) as opened:
-        yield opened
-
-
-@pytest.fixture
-def influx(server: InfluxServer) -> Influx:
-    """A database of one's own."""
-    database = Influx(server.url, database=f"tail{next(_numbers)}")
-    database.create_database(retention_days=30)
-    return database
 
 
 def found(hub: Hub, name: str = "elsewhere") -> Feed:

@@ -101,7 +101,7 @@ def test_a_cells_scenario_is_as_its_name_says_and_else_like_all_others() -> None
             errors = error_part("bursts", burst_frames=case.burst, mean_spacing_bytes=65_536)
         assert made.channel.direction("up").errors == made.channel.direction("down").errors == errors
         [workload] = made.make_workloads()
-        assert (workload.direction, made.workloads[0].bytes) == ("down", 8 * 2**20)  # type: ignore[union-attr]
+        assert (workload.direction, workload.payload_bytes) == ("down", 8 * 2**20)
         assert made.model_copy(update=varied) == first.model_copy(update=varied)
         assert made.link.model_copy(update=plain) == first.link.model_copy(update=plain)
         assert made.channel.model_copy(update={"errors": None}) == first.channel.model_copy(update={"errors": None})

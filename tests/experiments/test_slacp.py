@@ -5,6 +5,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -85,9 +86,11 @@ def test_each_table_has_its_measurement() -> None:
 def test_settings_change_all_cells() -> None:
     settings = ["link.slacp.block_frames=4", "channel.down.errors=none", "channel.up.assignment.drain_ms=900"]
     made = scenario(HIGH, settings)
-    assert made.link.slacp.block_frames == 4
+    link: Any = made.link
+    assert link.slacp.block_frames == 4
     assert made.channel.direction("down").errors == error_part("none")
-    assert made.channel.direction("up").assignment.drain_ms == 900
+    assignment: Any = made.channel.direction("up").assignment
+    assert assignment.drain_ms == 900
     assert made.channel.direction("up").errors == error_part("high")
 
 

@@ -1,47 +1,72 @@
-"""A PHY's transmitter block at work: frames in, bursts out."""
+"""GNU Radio's side of a PHY at work: messages to a flowgraph and from it, and a transmitter with its samples."""
 
-import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import pmt
 from gnuradio import blocks, gr
 
-from flowgraphs.phy import Phy, Samples, frame_pdu
+from flowgraphs.phy import Phy, Received, Samples, frame_pdu, received_from_pdu
+from tests.testbed.live_runs import wait_for
 
-PATIENCE_S = 60
 
-
-class Sender(gr.basic_block):
-    """Gives messages to a flowgraph."""
+class Mailbox(gr.basic_block):
+    """Gives frames to a flowgraph and takes messages from it."""
 
     def __init__(self) -> None:
-        gr.basic_block.__init__(self, "sender", in_sig=None, out_sig=None)
+        gr.basic_block.__init__(self, "mailbox", in_sig=None, out_sig=None)
+        self.taken: list[object] = []
         self.message_port_register_out(pmt.intern("out"))
+        self.message_port_register_in(pmt.intern("in"))
+        self.set_msg_handler(pmt.intern("in"), self._take)
 
-    def send(self, message: object) -> None:
-        self.message_port_pub(pmt.intern("out"), message)
+    def post(self, frame: bytes) -> None:
+        """Give a frame to the flowgraph."""
+        self.message_port_pub(pmt.intern("out"), frame_pdu(frame))
+
+    def _take(self, message: object) -> None:
+        self.taken.append(message)
+
+    @property
+    def heard(self) -> list[Received]:
+        """The received frames among the messages taken: all of them."""
+        return [received_from_pdu(message) for message in self.taken]
+
+
+class Sender:
+    """A transmitter, and what it has put out."""
+
+    def __init__(self, phy: Phy) -> None:
+        self.mailbox, self.sink = Mailbox(), blocks.vector_sink_c()
+        self.top, transmitter = gr.top_block(), phy.transmitter()
+        self.top.connect(transmitter, self.sink)
+        self.top.msg_connect((self.mailbox, "out"), (transmitter, "frames"))
+
+    def wait(self, samples: int) -> None:
+        """Wait until it has put out so many samples."""
+        wait_for(lambda: self.sink.nitems_read(0) >= samples)
+
+
+@contextmanager
+def sending(phy: Phy) -> Iterator[Sender]:
+    """A running transmitter."""
+    made = Sender(phy)
+    made.top.start()
+    try:
+        yield made
+    finally:
+        made.top.stop()
+        made.top.wait()
 
 
 def modulated(phy: Phy, frames: Sequence[bytes]) -> list[Samples]:
-    """Return the bursts of frames, as their tags part them. Raises TimeoutError when samples are missing."""
-    top, sender, transmitter, sink = gr.top_block(), Sender(), phy.transmitter(), blocks.vector_sink_c()
-    top.msg_connect(sender, "out", transmitter, "frames")
-    top.connect(transmitter, sink)
-    top.start()
-    try:
+    """The bursts of frames, as their tags part them."""
+    with sending(phy) as sender:
         for frame in frames:
-            sender.send(frame_pdu(frame))
-        wanted = sum(phy.frame_samples(len(frame)) for frame in frames)
-        end = time.monotonic() + PATIENCE_S
-        while sink.nitems_read(0) < wanted:
-            if time.monotonic() > end:
-                raise TimeoutError(f"{sink.nitems_read(0)} samples of {wanted} came")
-            time.sleep(0.01)
-    finally:
-        top.stop()
-        top.wait()
-    samples = np.array(sink.data(), np.complex64)
-    tags = sorted((tag.offset, pmt.to_long(tag.value)) for tag in sink.tags() if str(tag.key) == "packet_len")
+            sender.mailbox.post(frame)
+        sender.wait(sum(phy.frame_samples(len(frame)) for frame in frames))
+    samples = np.array(sender.sink.data(), np.complex64)
+    tags = sorted((tag.offset, pmt.to_long(tag.value)) for tag in sender.sink.tags() if str(tag.key) == "packet_len")
     assert sum(length for _, length in tags) == len(samples)
     return [samples[offset : offset + length] for offset, length in tags]

@@ -38,7 +38,7 @@ def test_a_weak_frame_is_brought_to_the_target_at_once() -> None:
 
 def test_without_frames_all_gains_are_tried() -> None:
     gain = control(25.0)
-    tried = []
+    tried: list[float] = []
     now = 0
     while len(tried) < 8:
         now += SETTLE_NS

@@ -1,8 +1,7 @@
 """PHY ofdm as GNU Radio blocks: frames as messages, bursts with tags, nothing lost or out of order."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import numpy as np
 import pmt
@@ -10,57 +9,13 @@ import pytest
 from gnuradio import blocks, gr
 
 from flowgraphs import offline
-from flowgraphs.phy import Received, Samples, frame_pdu, received_from_pdu
+from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.flowgraphs.awgn import air
+from tests.flowgraphs.bursts import Mailbox, sending
+from tests.testbed.live_runs import wait_for
 
 PHY = OfdmPhy(2e6)
-#: a flowgraph that takes longer than this hangs
-PATIENCE_S = 60.0
-
-
-class Mailbox(gr.basic_block):
-    """Gives frames to a flowgraph and takes them from it."""
-
-    def __init__(self) -> None:
-        gr.basic_block.__init__(self, "mailbox", in_sig=None, out_sig=None)
-        self.heard: list[Received] = []
-        self.message_port_register_out(pmt.intern("out"))
-        self.message_port_register_in(pmt.intern("in"))
-        self.set_msg_handler(pmt.intern("in"), self._take)
-
-    def post(self, frame: bytes) -> None:
-        self.message_port_pub(pmt.intern("out"), frame_pdu(frame))
-
-    def _take(self, pdu: object) -> None:
-        self.heard.append(received_from_pdu(pdu))
-
-
-class Sender:
-    """A running transmitter, and what it has put out."""
-
-    def __init__(self) -> None:
-        self.mailbox, self.block, self.sink = Mailbox(), PHY.transmitter(), blocks.vector_sink_c()
-        self.top = gr.top_block()
-        self.top.connect(self.block, self.sink)
-        self.top.msg_connect((self.mailbox, "out"), (self.block, "frames"))
-
-    def wait(self, samples: int) -> None:
-        deadline = time.monotonic() + PATIENCE_S
-        while self.sink.nitems_read(0) < samples:
-            assert time.monotonic() < deadline, "the transmitter gave nothing"
-            time.sleep(0.001)
-
-
-@contextmanager
-def sender() -> Iterator[Sender]:
-    made = Sender()
-    made.top.start()
-    try:
-        yield made
-    finally:
-        made.top.stop()
-        made.top.wait()
 
 
 def sizes(rng: np.random.Generator, count: int) -> list[bytes]:
@@ -75,7 +30,7 @@ def bursts(frames: Sequence[bytes]) -> list[Samples]:
 def test_frames_become_tagged_bursts_in_their_order() -> None:
     frames = sizes(np.random.default_rng(1), 50)
     wanted = bursts(frames)
-    with sender() as running:
+    with sending(PHY) as running:
         for frame in frames:
             running.mailbox.post(frame)
         running.wait(sum(map(len, wanted)))
@@ -87,14 +42,14 @@ def test_frames_become_tagged_bursts_in_their_order() -> None:
 
 
 def test_a_frame_that_comes_later_is_sent_too() -> None:
-    with sender() as running:
+    with sending(PHY) as running:
         for count in (1, 2, 3):
             running.mailbox.post(bytes(100))
             running.wait(count * PHY.frame_samples(100))
 
 
 def test_a_transmitter_without_frames_leaves_the_processor_alone() -> None:
-    with sender() as running:
+    with sending(PHY) as running:
         running.mailbox.post(bytes(100))
         running.wait(PHY.frame_samples(100))
         wall, busy = time.monotonic(), time.process_time()
@@ -144,12 +99,10 @@ def test_a_link_through_gnu_radio() -> None:
             mailbox.post(frame)
         # pushes the last ones through
         mailbox.post(bytes(1400))
-        deadline = time.monotonic() + PATIENCE_S
-        while len(mailbox.heard) < len(frames):
-            assert time.monotonic() < deadline, f"{len(mailbox.heard)} of {len(frames)} frames came"
-            time.sleep(0.01)
+        wait_for(lambda: len(mailbox.taken) >= len(frames))
     finally:
         top.stop()
         top.wait()
-    assert [frame.payload for frame in mailbox.heard[: len(frames)]] == frames
-    assert all(frame.crc_ok for frame in mailbox.heard)
+    heard = mailbox.heard
+    assert [frame.payload for frame in heard[: len(frames)]] == frames
+    assert all(frame.crc_ok for frame in heard)

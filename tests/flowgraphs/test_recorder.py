@@ -71,7 +71,7 @@ class Unplugged(Receiver):
         self.block = blocks.vector_source_c([1j] * self.samples)
 
 
-class _TakesNothing(gr.sync_block):  # type: ignore[misc]
+class _TakesNothing(gr.sync_block):
     def __init__(self) -> None:
         gr.sync_block.__init__(self, "takes nothing", in_sig=[np.complex64], out_sig=None)
 

@@ -21,7 +21,7 @@ from flowgraphs.phy import Received, Samples
 from flowgraphs.phys.ofdm.modem import Modulator, OfdmPhy
 from flowgraphs.recording import Recording, RecordingError, data_path, decode, finish, meta_path, write, write_trace
 from tests.flowgraphs.awgn import air
-from tests.flowgraphs.test_ofdm_blocks import Mailbox
+from tests.flowgraphs.bursts import Mailbox
 
 pytestmark = pytest.mark.slow
 
@@ -43,7 +43,7 @@ def some_samples(count: int = 1000) -> Samples:
     return (0.2 * rng.standard_normal(2 * count, np.float32)).view(np.complex64)
 
 
-def received(sequence: int, sample: int = 0, *, nbytes: int = 100, crc_ok: bool = True, **figures: float) -> Received:
+def received(sequence: int, sample: int = 0, *, nbytes: int = 100, crc_ok: bool = True, **figures: Any) -> Received:
     return Received(bytes(nbytes), crc_ok, sequence, sample, 800, **figures)
 
 

@@ -1,14 +1,17 @@
 """The spectrum: power is where it belongs, and all of it."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from flowgraphs.spectrum import FLOOR_DB, spectrum_db
 
 BINS = 64
 
 
-def power_db(spectrum: np.ndarray) -> float:
+def power_db(spectrum: NDArray[np.floating[Any]]) -> float:
     return float(10 * np.log10(np.sum(10 ** (spectrum / 10))))
 
 

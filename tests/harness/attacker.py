@@ -107,7 +107,7 @@ class Talk:
             self.plan = rng.choice(_PLANS)
             self.left = rng.randrange(*_LENGTHS.get(self.plan, (1, 12)))
         self.left -= 1
-        return getattr(self, f"_{self.plan}")(rng)  # type: ignore[no-any-return]
+        return getattr(self, f"_{self.plan}")(rng)
 
     def _down(self, rng: Random, seq: int, length: int, flags: int = ACK, extra: tuple[Option, ...] = ()) -> Shot:
         extra = (*self.signature, *extra)[:2]

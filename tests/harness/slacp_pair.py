@@ -5,7 +5,7 @@ decides what is lost. Frames cross as octets, so every test exercises the wire f
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from itertools import count
 from random import Random
 from typing import cast
@@ -23,6 +23,12 @@ Drop = Callable[[str, Frame], bool]
 def keep_all(direction: str, frame: Frame) -> bool:
     """The medium without errors."""
     return False
+
+
+def octets(packet: Sized) -> bytes:
+    """A packet as octets: SLACP also carries packets that have nothing but a size."""
+    assert isinstance(packet, bytes | bytearray | memoryview)
+    return bytes(packet)
 
 
 class Pair:

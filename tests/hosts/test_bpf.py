@@ -187,7 +187,7 @@ KEPT = [
 @pytest.mark.parametrize("profile", ["eln", "eln-nosack"])
 @pytest.mark.parametrize(("lost", "how"), KEPT)
 def test_marked_losses_leave_the_window(
-    net: Network, eln: Eln, profile: str, lost: set[int], how: dict[str, int]
+    net: Network, eln: Eln, profile: str, lost: set[int], how: dict[str, Any]
 ) -> None:
     cwnd, ssthresh = windows_after(net, eln, lambda: Marking(net, lost, lost, **how), profile)
     assert ssthresh is None
@@ -208,7 +208,7 @@ REDUCED = [
 @pytest.mark.parametrize("profile", ["eln", "eln-nosack"])
 @pytest.mark.parametrize(("lost", "marked", "how"), REDUCED)
 def test_a_loss_that_is_not_marked_halves_the_window(
-    net: Network, eln: Eln, profile: str, lost: set[int], marked: set[int], how: dict[str, Option]
+    net: Network, eln: Eln, profile: str, lost: set[int], marked: set[int], how: dict[str, Any]
 ) -> None:
     bridges: list[Marking] = []
 
@@ -333,9 +333,7 @@ def test_a_kernel_without_types_is_told_of_in_a_line(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize("program", ["bpftool", "clang"])
 def test_a_missing_program_is_told_of_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str) -> None:
     which = shutil.which
-    monkeypatch.setattr(
-        build.shutil, "which", lambda name, path=None: None if name == program else which(name, path=path)
-    )
+    monkeypatch.setattr(shutil, "which", lambda name, path=None: None if name == program else which(name, path=path))
     with pytest.raises(HostError, match=f"apt-get install {program}"):
         build.build("control", tmp_path)
     assert list(tmp_path.iterdir()) == []

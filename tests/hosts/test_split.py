@@ -192,7 +192,7 @@ def test_each_end_sees_the_other_ones_address_and_port(split: Split) -> None:
         with closing(connected(split.net, client)) as (near, far):
             assert near.getpeername() == far.getsockname()
             assert far.getpeername() == near.getsockname()
-            assert far.getpeername()[0] == split.net.address(client)  # type: ignore[arg-type]
+            assert far.getpeername()[0] == split.net.address(client)
     addresses = {split.net.address("h1"), split.net.address("h2")}
     assert all({dotted(packet[12:16]), dotted(packet[16:20])} == addresses for _, packet in split.bridge.passed)
     assert split.counters()["connections"] == 2

@@ -1,6 +1,7 @@
 """The command line: every command has help, and every error is one line with the right status."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ import pytest
 from flowgraphs.air import Air
 from testbed.cli import app
 from testbed.errors import FadelabError
+from testbed.paths import root
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -38,7 +40,7 @@ def test_help(path: tuple[str, ...], flag: str, capsys: pytest.CaptureFixture[st
 
 def test_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main(["--version"]) == 0
-    assert f'version = "{capsys.readouterr().out.split()[1]}"' in (app.root() / "pyproject.toml").read_text()
+    assert f'version = "{capsys.readouterr().out.split()[1]}"' in (root() / "pyproject.toml").read_text()
 
 
 def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,9 +105,14 @@ def test_clean_says_what_it_does(
     args: list[str], shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     network = pytest.importorskip("hosts.network")
-    called = []
+    called: list[str] = []
+
+    def removed(name: str) -> list[str]:
+        called.append(name)
+        return ["fl-one"]
+
     for name in ("clean", "leftovers"):
-        monkeypatch.setattr(network, name, lambda name=name: called.append(name) or ["fl-one"])
+        monkeypatch.setattr(network, name, partial(removed, name))
     # other tests' airs, and anybody's, are no business of this one
     monkeypatch.setattr(Air, "abandoned", classmethod(lambda cls: []))
     assert app.main(["clean", *args]) == 0

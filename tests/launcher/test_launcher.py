@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,10 +47,10 @@ def environment(**changes: str) -> dict[str, str]:
     return kept | {"FADELAB_ANY_OS": "1"} | changes
 
 
-def start(launcher: Path, *args: str, **options: object) -> subprocess.CompletedProcess[str]:
+def start(launcher: Path, *args: str, **options: Any) -> subprocess.CompletedProcess[str]:
     command = [str(launcher), *args]
-    options = {"env": environment()} | options
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, **options)
+    env = options.pop("env", environment())
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, env=env, **options)
 
 
 def test_first_start_interruption_second_start_and_failure(copy: Path, tmp_path: Path) -> None:

@@ -107,7 +107,8 @@ def gap_moments(p_b: float) -> tuple[float, float]:
 @pytest.mark.parametrize(("average", "p_b"), [(15.0, 0.025), (20.0, 0.05), (29.0, 0.095)])
 def test_red_notifies_in_uniform_gaps_between_the_thresholds(average: float, p_b: float) -> None:
     queue = red_holding(average, seed=7)
-    gaps, gap = [], 0
+    gaps: list[int] = []
+    gap = 0
     while len(gaps) < 4000:
         packet = Packet(ecn=ECT0)
         assert queue.push(packet, 0)
@@ -241,7 +242,8 @@ def test_codel_marks_what_can_be_marked_and_drops_the_rest() -> None:
             if queue.marks + queue.drops == 4:
                 break
         assert (queue.marks, queue.drops) == (marks, drops)
-        assert packet.ecn == (CE if ecn else NOT_ECT)  # type: ignore[attr-defined]
+        assert isinstance(packet, Packet)
+        assert packet.ecn == (CE if ecn else NOT_ECT)
 
 
 def test_codel_leaves_a_short_wait_alone() -> None:

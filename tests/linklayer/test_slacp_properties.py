@@ -142,9 +142,9 @@ class Adversary(RuleBasedStateMachine):
         probed = {A: False, B: False}
         while not all(probed.values()) or any(end.has_work for end in self.ends.values()):
             assert self.now < limit, "deadlock: work is left and nothing moves"
-            for name, end in self.ends.items():
+            for name, machine in self.ends.items():
                 # a probe may fall into a session whose other end has restarted: then another one is sent
-                if not probed[name] and not end.has_work:
+                if not probed[name] and not machine.has_work:
                     self.send(name, RELIABLE, 60)
                 self.transmit(name, 1000)
             for name in (A, B):
@@ -154,8 +154,8 @@ class Adversary(RuleBasedStateMachine):
             self.deliveries_are_true()
             if not any(self.flying.values()):
                 self.now = max(self.now, min(end.next_deadline() for end in self.ends.values()))
-                for end in self.ends.values():
-                    end.handle_deadline(self.now)
+                for machine in self.ends.values():
+                    machine.handle_deadline(self.now)
 
 
 class AdversaryImmediate(Adversary):

@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from random import Random
 
@@ -78,7 +78,7 @@ class Air:
         self._socket = end
         end.setblocking(False)
         self.room = True
-        self.hurt = lambda frame: frame
+        self.hurt: Callable[[bytes], bytes] = lambda frame: frame
         self.received = 0
         self.alarm: int | None = None
         self.alarms: list[int] = []

@@ -4,7 +4,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from telemetry.influx import Influx, InfluxError, InfluxServer, read_token
 from telemetry.influx.client import identifier
 from telemetry.influx.errors import AwayError, RefusedError, TooLargeError
 from tests.telemetry.influxd import count, free_port, influxd
+from tests.telemetry.web import Stub, serving
 
 NOW_NS = time.time_ns()
 
@@ -30,26 +30,6 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         Influx(url, "admin:se:cret").create_database(30)
         Influx(url, "admin:se:cret").query("CREATE USER reader WITH PASSWORD 'r'; GRANT READ ON fadelab TO reader")
         yield url
-
-
-@pytest.fixture
-def no_influx() -> Iterator[str]:
-    """The URL of a web server that is no InfluxDB."""
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *args: object) -> None:
-            pass
-
-    yield from serving(Quiet)
-
-
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    with HTTPServer(("127.0.0.1", 0), handler) as web:
-        thread = threading.Thread(target=web.serve_forever, args=(0.01,))
-        thread.start()
-        yield f"http://127.0.0.1:{web.server_port}"
-        web.shutdown()
-        thread.join()
 
 
 def complaint(influx: Influx) -> str:
@@ -124,13 +104,13 @@ def test_no_such_host() -> None:
     assert "http://fadelab.invalid:8086: " in complaint(Influx("http://fadelab.invalid:8086"))
 
 
-def test_no_influxdb(no_influx: str) -> None:
-    line = f"{no_influx}: what answers there is no InfluxDB; check the URL"
-    assert complaint(Influx(no_influx)) == line
-    for ask in (lambda influx: influx.write(b"m v=1\n"), lambda influx: influx.query("SHOW DATABASES")):
+def test_no_influxdb() -> None:
+    with serving(Stub(404)) as web:
+        line = f"{web.url}: what answers there is no InfluxDB; check the URL"
+        assert complaint(Influx(web.url)) == line
         with pytest.raises(AwayError) as caught:
-            ask(Influx(no_influx))
-        assert str(caught.value) == line
+            Influx(web.url).write(b"m v=1\n")
+    assert str(caught.value) == line
 
 
 def test_a_path_that_is_not_there(influx: Influx) -> None:
@@ -174,20 +154,10 @@ def test_tokens(guarded: str) -> None:
 
 
 def test_a_token_goes_as_2x_and_3x_want_it() -> None:
-    heard = []
-
-    class Listening(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            heard.append((self.path, self.headers["Authorization"], self.headers["Content-Encoding"]))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    for url in serving(Listening):
-        Influx(url, "abc==").write(b"m v=1\n")
-    assert heard == [("/write?db=fadelab&precision=ns", "Token abc==", "gzip")]
+    with serving(Stub()) as web:
+        Influx(web.url, "abc==").write(b"m v=1\n")
+    [request] = web.answered(204)
+    assert request[:3] == ("/write?db=fadelab&precision=ns", "Token abc==", "gzip")
 
 
 def test_too_much_at_once(guarded: str) -> None:
@@ -238,18 +208,9 @@ def test_retention(influx: Influx) -> None:
 
 
 def test_databases_of_later_versions_are_their_administrators() -> None:
-    class Later(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(204)
-            self.send_header("X-Influxdb-Version", "v2.7.1")
-            self.end_headers()
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    for url in serving(Later):
-        with pytest.raises(InfluxError, match=r"version v2\.7\.1, where the administrator makes databases"):
-            Influx(url).create_database(30)
+    refused = pytest.raises(InfluxError, match=r"version v2\.7\.1, where the administrator makes databases")
+    with serving(Stub(headers={"X-Influxdb-Version": "v2.7.1"})) as web, refused:
+        Influx(web.url).create_database(30)
 
 
 def test_token_files(tmp_path: Path) -> None:

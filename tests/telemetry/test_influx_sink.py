@@ -1,19 +1,17 @@
 """Records on their way into InfluxDB, and everything that can come between.
 
 Databases are real; only where a fault cannot be had from a real one, or the order of requests is looked at, a small
-HTTP server of the test's own answers.
+HTTP server (`web.py`) answers.
 """
 
 import gzip
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -26,6 +24,7 @@ from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, 
 from telemetry.sinks import Sinks
 from tests.records import full, recorded
 from tests.telemetry.influxd import answers, count, free_port, influxd, wait_until
+from tests.telemetry.web import Stub, serving
 
 pytestmark = pytest.mark.slow
 
@@ -34,34 +33,28 @@ EPOCH_NS = time.time_ns()
 #: a figure of each measurement that is always there
 FIGURES = {"tcp": "cwnd_bytes", "flow": "bytes_received", "link": "frames", "phy": "per", "control": "value"}
 
-LEAVER = """
-import sys, time
-from pathlib import Path
-from telemetry.influx import Influx, InfluxSink
-from telemetry.records import FlowRecord
-sink = InfluxSink(Influx(sys.argv[1]), {"run": "killed"}, Path(sys.argv[2]))
-sink.begin(int(sys.argv[3]))
-for n in range(700):
-    sink.write(FlowRecord(time_ns=n, host="h2", flow="bulk", bytes_received=n, goodput_bps=0.0))
-while sink._spool.points < 700:
-    time.sleep(0.01)
-print("ready", flush=True)
-sys.stdin.read()
-"""
-
 
 def records(number: int, start: int = 0) -> list[Record]:
     """So many records of all kinds, each with a time of its own."""
     kinds: list[Record] = [
         full(TcpRecord),
         recorded(FlowRecord, host="h2", flow="bulk", bytes_received=1 << 40, goodput_bps=1.5e6),
-        *(full(kind) for kind in (LinkRecord, PhyRecord, ControlRecord)),
+        full(LinkRecord),
+        full(PhyRecord),
+        full(ControlRecord),
     ]
     return [replace(kinds[n % len(kinds)], time_ns=n) for n in range(start, start + number)]
 
 
 def stored(influx: Influx) -> dict[str, int]:
     return {measurement: count(influx, measurement, field) for measurement, field in FIGURES.items()}
+
+
+def begun(influx: Influx, spool: Path, flush_s: float = 30) -> InfluxSink:
+    """A sink of a run that has begun; it waits so long in the end for a database that is away."""
+    sink = InfluxSink(influx, TAGS, spool, flush_s=flush_s)
+    sink.begin(EPOCH_NS)
+    return sink
 
 
 def feed(sink: InfluxSink, number: int, start: int = 0) -> None:
@@ -74,54 +67,19 @@ def embedded_at(influx: Influx, folder: Path) -> InfluxServer:
     return InfluxServer(folder / "db", port=int(influx.url.rpartition(":")[2]))
 
 
-class Stub:
-    """Answers as told, and remembers the lines it accepted."""
-
-    def __init__(self) -> None:
-        self.status = 204
-        self.lines: list[str] = []
-        self.refused = 0
-
-    def serve(self) -> Iterator["Stub"]:
-        stub = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = gzip.decompress(self.rfile.read(int(self.headers["Content-Length"])))
-                if stub.status == 204:
-                    stub.lines += body.decode().splitlines()
-                else:
-                    stub.refused += 1
-                self.send_response(stub.status)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        class Server(ThreadingHTTPServer):
-            # A connection that is kept alive would keep its thread.
-            daemon_threads = True
-            block_on_close = False
-
-        with Server(("127.0.0.1", 0), Handler) as web:
-            self.url = f"http://127.0.0.1:{web.server_port}"
-            thread = threading.Thread(target=web.serve_forever, args=(0.01,), daemon=True)
-            thread.start()
-            yield self
-            web.shutdown()
-
-
 @pytest.fixture
 def stub() -> Iterator[Stub]:
-    yield from Stub().serve()
+    with serving(Stub()) as made:
+        yield made
+
+
+def lines(stub: Stub) -> list[str]:
+    """The lines a stub has accepted."""
+    return [line for request in stub.answered(204) for line in gzip.decompress(request.body).decode().splitlines()]
 
 
 def test_records_arrive_with_their_tags_and_times(influx: Influx, tmp_path: Path) -> None:
-    sink = InfluxSink(influx, TAGS, tmp_path / "spool")
-    sink.begin(EPOCH_NS)
+    sink = begun(influx, tmp_path / "spool")
     feed(sink, 1000)
     wait_until(lambda: sink.status().written == 1000)
     assert sink.status() == sink_module.SinkStatus(1000, 0, 0, 0, "writing", "")
@@ -139,8 +97,7 @@ def test_records_arrive_with_their_tags_and_times(influx: Influx, tmp_path: Path
 
 
 def test_a_record_of_nothing_is_no_point(influx: Influx, tmp_path: Path) -> None:
-    sink = InfluxSink(influx, TAGS, tmp_path, flush_s=30)
-    sink.begin(EPOCH_NS)
+    sink = begun(influx, tmp_path)
     sink.write(recorded(PhyRecord, time_ns=1, link="down"))
     sink.write(recorded(PhyRecord, time_ns=2, link="down", per=0.5))
     sink.close()
@@ -164,7 +121,7 @@ def test_nothing_is_lost_while_the_database_is_killed_and_down(tmp_path: Path) -
     sinks = Sinks([influx_sink, parquet_sink])
     sinks.begin(EPOCH_NS)
     stopped = threading.Event()
-    sent = []
+    sent: list[int] = []
 
     def run() -> None:
         while not stopped.wait(0.005):
@@ -197,8 +154,7 @@ def test_nothing_is_lost_while_the_database_is_killed_and_down(tmp_path: Path) -
 def test_a_kill_is_mended_by_the_supervisor(tmp_path: Path) -> None:
     with InfluxServer(tmp_path / "db", port=0) as server:
         influx = Influx(server.url)
-        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
-        sink.begin(EPOCH_NS)
+        sink = begun(influx, tmp_path / "spool")
         for part in range(4):
             feed(sink, 500, start=500 * part)
             wait_until(lambda part=part: sink.status().written > 500 * part)  # type: ignore[misc]
@@ -214,8 +170,7 @@ def test_a_kill_is_mended_by_the_supervisor(tmp_path: Path) -> None:
 def test_a_server_that_hangs(tmp_path: Path) -> None:
     with InfluxServer(tmp_path / "db", port=0) as server:
         influx = Influx(server.url)
-        sink = InfluxSink(Influx(server.url, timeout_s=0.2), TAGS, tmp_path / "spool", flush_s=30)
-        sink.begin(EPOCH_NS)
+        sink = begun(Influx(server.url, timeout_s=0.2), tmp_path / "spool")
         pid = server.pid
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
@@ -231,13 +186,12 @@ def test_a_server_that_hangs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("status", [429, 503, 401, 301])
 def test_order_is_kept(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
     monkeypatch.setattr(sink_module, "_BATCH_POINTS", 7)
-    sink = InfluxSink(Influx(stub.url), TAGS, tmp_path)
-    sink.begin(EPOCH_NS)
+    sink = begun(Influx(stub.url), tmp_path)
     feed(sink, 100)
-    wait_until(lambda: len(stub.lines) == 100)
+    wait_until(lambda: len(lines(stub)) == 100)
     stub.status = status
     feed(sink, 100, start=100)
-    wait_until(lambda: stub.refused >= 2)
+    wait_until(lambda: len(stub.answered(status)) >= 2)
     feed(sink, 100, start=200)
     wait_until(lambda: sink._spool.points == 200)
     assert sink.status().state == "away"
@@ -246,23 +200,21 @@ def test_order_is_kept(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     wait_until(lambda: sink.status().written == 400)
     sink.close()
     expected = Encoder(TAGS, EPOCH_NS).lines(records(400))[0].decode().splitlines()
-    assert stub.lines == expected
+    assert lines(stub) == expected
 
 
 def test_what_a_closed_sink_left_is_sent_by_the_next(tmp_path: Path) -> None:
     influx = Influx(f"http://127.0.0.1:{free_port()}")
     spool = tmp_path / "spool" / influx.label
     for part in range(3):
-        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=0)
-        sink.begin(EPOCH_NS)
+        sink = begun(influx, tmp_path / "spool", flush_s=0)
         feed(sink, 50, start=50 * part)
         sink.close()
         status = sink.status()
         assert (status.written, status.waiting, status.dropped, status.state) == (0, 50 * (part + 1), 0, "closed")
         assert status.message.startswith(f"{status.waiting} records wait in {spool} for the next run; InfluxDB at")
     with embedded_at(influx, tmp_path):
-        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
-        sink.begin(EPOCH_NS)
+        sink = begun(influx, tmp_path / "spool")
         wait_until(lambda: sink.status().written == 150)
         sink.close()
         assert stored(influx) == dict.fromkeys(FIGURES, 30)
@@ -280,48 +232,8 @@ def test_what_waits_for_one_database_does_not_go_to_another(influx: Influx, tmp_
     assert stored(influx) == dict.fromkeys(FIGURES, 20)
 
 
-def test_what_a_killed_process_left_is_sent_by_the_next(tmp_path: Path) -> None:
-    influx = Influx(f"http://127.0.0.1:{free_port()}")
-    process = subprocess.Popen(
-        [sys.executable, "-c", LEAVER, influx.url, str(tmp_path / "spool"), str(EPOCH_NS)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        process.send_signal(signal.SIGKILL)
-    with embedded_at(influx, tmp_path):
-        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
-        sink.begin(EPOCH_NS)
-        feed(sink, 5)
-        sink.close()
-        assert sink.status().written == 705
-        (series,) = influx.query("SELECT count(bytes_received) FROM flow WHERE run = $run", {"run": "killed"})
-        assert series.values[0][1] == 700
-
-
-def test_two_sinks_share_a_spool(tmp_path: Path) -> None:
-    influx = Influx(f"http://127.0.0.1:{free_port()}")
-    sinks = [InfluxSink(influx, {"run": run}, tmp_path / "spool", flush_s=0) for run in ("one", "other")]
-    for sink in sinks:
-        sink.begin(EPOCH_NS)
-        feed(sink, 100)
-    wait_until(lambda: all(sink._spool.points == 100 for sink in sinks))
-    for sink in sinks:
-        sink.close()
-    with embedded_at(influx, tmp_path):
-        last = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
-        last.begin(EPOCH_NS)
-        last.close()
-        assert last.status().written == 200
-        assert stored(influx) == dict.fromkeys(FIGURES, 40)
-
-
 def test_a_database_dropped_in_mid_run(influx: Influx, tmp_path: Path) -> None:
-    sink = InfluxSink(influx, TAGS, tmp_path, flush_s=30)
-    sink.begin(EPOCH_NS)
+    sink = begun(influx, tmp_path)
     feed(sink, 100)
     wait_until(lambda: sink.status().written == 100)
     influx.query(f"DROP DATABASE {influx.database}")
@@ -340,22 +252,19 @@ def test_a_wrong_token_keeps_everything_for_the_right_one(tmp_path: Path) -> Non
         Influx(url).query("CREATE USER admin WITH PASSWORD 'secret' WITH ALL PRIVILEGES")
         influx = Influx(url, "admin:secret")
         influx.create_database(30)
-        sink = InfluxSink(Influx(url, "admin:other"), TAGS, tmp_path / "spool", flush_s=0)
-        sink.begin(EPOCH_NS)
+        sink = begun(Influx(url, "admin:other"), tmp_path / "spool", flush_s=0)
         feed(sink, 100)
         sink.close()
         assert sink.status().waiting == 100
         assert "the token is not accepted (authorization failed)" in sink.status().message
-        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
-        sink.begin(EPOCH_NS)
+        sink = begun(influx, tmp_path / "spool")
         sink.close()
         assert stored(influx) == dict.fromkeys(FIGURES, 20)
 
 
 def test_what_the_database_refuses_is_set_aside_and_holds_nothing_up(influx: Influx, tmp_path: Path) -> None:
     influx.write(f"control value=1.5 {EPOCH_NS}\n".encode())
-    sink = InfluxSink(influx, TAGS, tmp_path, flush_s=30)
-    sink.begin(EPOCH_NS)
+    sink = begun(influx, tmp_path)
     feed(sink, 100)
     wait_until(lambda: sink.status().written + sink.status().rejected == 100)
     sink.write(recorded(FlowRecord, time_ns=100, host="h2", flow="bulk", bytes_received=1, goodput_bps=1.0))
@@ -376,8 +285,7 @@ def test_requests_are_made_as_small_as_the_database_wants_them(tmp_path: Path) -
     with influxd(tmp_path / "db", free_port(), INFLUXDB_HTTP_MAX_BODY_SIZE="600") as url:
         influx = Influx(url)
         influx.create_database(30)
-        sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
-        sink.begin(EPOCH_NS)
+        sink = begun(influx, tmp_path / "spool")
         feed(sink, 500)
         sink.write(recorded(ControlRecord, time_ns=500, name="huge", value=os.urandom(2000).hex()))
         sink.close()
@@ -389,8 +297,7 @@ def test_requests_are_made_as_small_as_the_database_wants_them(tmp_path: Path) -
 def test_without_a_disk_records_wait_in_memory(stub: Stub, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     stub.status = 503
-    sink = InfluxSink(Influx(stub.url), TAGS, tmp_path / "file" / "spool")
-    sink.begin(EPOCH_NS)
+    sink = begun(Influx(stub.url), tmp_path / "file" / "spool")
     feed(sink, 100)
     wait_until(lambda: "Not a directory" in sink.status().message)
     assert sink.status().waiting == 100
@@ -398,7 +305,7 @@ def test_without_a_disk_records_wait_in_memory(stub: Stub, tmp_path: Path) -> No
     feed(sink, 100, start=100)
     wait_until(lambda: sink.status().written == 200)
     sink.close()
-    assert stub.lines == Encoder(TAGS, EPOCH_NS).lines(records(200))[0].decode().splitlines()
+    assert lines(stub) == Encoder(TAGS, EPOCH_NS).lines(records(200))[0].decode().splitlines()
 
 
 def test_what_neither_database_nor_disk_nor_memory_takes_is_told(
@@ -409,8 +316,7 @@ def test_what_neither_database_nor_disk_nor_memory_takes_is_told(
     monkeypatch.setattr(sink_module, "_BATCH_POINTS", 10)
     (tmp_path / "file").write_bytes(b"")
     stub.status = 503
-    sink = InfluxSink(Influx(stub.url), TAGS, tmp_path / "file" / "spool", flush_s=0)
-    sink.begin(EPOCH_NS)
+    sink = begun(Influx(stub.url), tmp_path / "file" / "spool", flush_s=0)
     given = 0
     while not sink.status().dropped:
         feed(sink, 10, start=given)
@@ -427,9 +333,8 @@ def test_what_neither_database_nor_disk_nor_memory_takes_is_told(
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_error_of_our_own_is_told(stub: Stub, tmp_path: Path) -> None:
-    sink = InfluxSink(Influx(stub.url), TAGS, tmp_path)
-    sink.begin(EPOCH_NS)
-    sink.write(recorded(FlowRecord, host="h2", flow="bulk", bytes_received=1, goodput_bps=None))  # type: ignore[arg-type]
+    sink = begun(Influx(stub.url), tmp_path)
+    sink.write(recorded(FlowRecord, host="h2", flow="bulk", bytes_received=1, goodput_bps=None))
     wait_until(lambda: "internal error of the sink: TypeError" in sink.status().message)
     feed(sink, 10)
     with pytest.raises(InfluxError, match="10 records will never be in InfluxDB: internal error of the sink"):
@@ -455,8 +360,7 @@ def test_a_database_whose_disk_is_full(tmp_path: Path) -> None:
             influx = Influx(server.url)
             ballast = disk / "ballast"
             ballast.write_bytes(bytes(1_900_000))
-            sink = InfluxSink(influx, TAGS, tmp_path / "spool", flush_s=30)
-            sink.begin(EPOCH_NS)
+            sink = begun(influx, tmp_path / "spool")
             given = 0
             while sink.status().state != "away":
                 feed(sink, 500, start=given)

@@ -1,7 +1,7 @@
 """Records in Parquet files."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -14,13 +14,14 @@ from telemetry.records import (
     FlowRecord,
     PhyRecord,
     Record,
+    TcpRecord,
 )
 from tests.records import full, recorded
 
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
 FULL: list[Record] = [full(kind) for kind in RECORD_TYPES]
 EMPTY: list[Record] = [
-    replace(FULL[0], ssthresh_bytes=None, srtt_ms=None, rto_ms=None),  # type: ignore[type-var]
+    full(TcpRecord, ssthresh_bytes=None, srtt_ms=None, rto_ms=None),
     FULL[1],
     FULL[2],
     recorded(PhyRecord, time_ns=5, link="down"),

@@ -22,6 +22,7 @@ from testbed.running import run_once
 from testbed.scenario.schema import Scenario
 from tests import lateness
 from tests.busy import late
+from tests.testbed.samples import scenario
 
 ROOT = Path(__file__).parents[2]
 #: what a scenario allows by default
@@ -36,6 +37,13 @@ def run_all(scenarios: Sequence[Scenario], runs: Path) -> list[Summary]:
     for summary in summaries:
         tell_lateness(summary)
     return summaries
+
+
+def run_schemes(schemes: Sequence[str], runs: Path, **changes: Any) -> dict[str, Summary]:
+    """The same scenario with each scheme, run at the same time."""
+    return dict(
+        zip(schemes, run_all([scenario(link={"scheme": scheme}, **changes) for scheme in schemes], runs), strict=True)
+    )
 
 
 def tell_lateness(summary: Summary) -> None:

@@ -1,7 +1,10 @@
 """Hand-made scenarios and results."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from testbed.results.summary import FlowSummary, LinkSummary, Summary
 from testbed.scenario.file import validate
@@ -18,6 +21,12 @@ def scenario(**changes: Any) -> Scenario:
     for key, value in changes.items():
         raw[key] = {**raw.get(key, {}), **value} if key in ("channel", "link") else value
     return validate(raw, "sample")
+
+
+def written(path: Path, made: Scenario) -> Path:
+    """The path of a scenario's file, which is written."""
+    path.write_text(yaml.safe_dump(made.model_dump(mode="json", exclude_none=True)))
+    return path
 
 
 FLOW = FlowSummary("bulk", "bulk", "up", 1_000_000, 4.0, 0.0, 4.0, 2e6, True, True, 12, 1)

@@ -5,6 +5,7 @@ Samples are numpy complex64 arrays. What the medium refuses raises ValueError wi
 
 import subprocess
 from collections.abc import Sequence
+from fcntl import LOCK_EX, flock
 from pathlib import Path as File
 from typing import Any
 
@@ -53,15 +54,19 @@ void medium_noise_free(void *noise);
 """
 
 
-def build(folder: File) -> File:
-    """Build the medium in `folder` and return the library; raise CalledProcessError when CMake or g++ fails."""
-    source = ROOT / "flowgraphs" / "vusrp" / "medium"
+def build() -> File:
+    """Build what has changed of the medium, and return the library; CalledProcessError when CMake or g++ fails."""
+    source, folder = ROOT / "flowgraphs" / "vusrp" / "medium", ROOT / ".build" / "medium-for-tests"
+    folder.mkdir(parents=True, exist_ok=True)
     options = ["-DCMAKE_BUILD_TYPE=Release", "-DFADELAB_TESTS=ON", "-DCMAKE_COMPILE_WARNING_AS_ERROR=ON"]
-    for command in (
-        ["cmake", "-S", str(source), "-B", str(folder), *options],
-        ["cmake", "--build", str(folder), "--parallel", "2"],
-    ):
-        subprocess.run(command, check=True, capture_output=True, text=True)
+    with (folder / "lock").open("w") as lock:
+        # other processes of the tests want it, too
+        flock(lock, LOCK_EX)
+        for command in (
+            ["cmake", "-S", str(source), "-B", str(folder), *options],
+            ["cmake", "--build", str(folder), "--parallel", "2"],
+        ):
+            subprocess.run(command, check=True, capture_output=True, text=True)
     return folder / "libfadelab-medium-test.so"
 
 

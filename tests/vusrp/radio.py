@@ -163,6 +163,11 @@ class Radio:
             left -= piece.n
         return np.concatenate(pieces, axis=1)
 
+    def listen(self, n: int, at: int | None = None, chunk: int = 4096) -> Samples:
+        """Receive n samples per channel, from a time on or from now; raise RuntimeError for anything but samples."""
+        self.start(n, at=at)
+        return self.collect(n, chunk)
+
     def drain(self) -> Samples:
         """Receive what is left of a stream that has been stopped; raise RuntimeError for anything but samples."""
         pieces: list[Samples] = []

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def test_links_follow_profiles_and_series(air_name: str, tmp_path: Path) -> None
 def test_what_cannot_be_is_refused_in_one_line(air_name: str, tmp_path: Path) -> None:
     with Air.create(air_name, seed=1) as air:
         (tmp_path / "odd").write_bytes(b"12345")
-        refused = [
+        refused: list[tuple[Callable[[], object], str]] = [
             (lambda: air.set_link("V1", "V2", gain_db=float("nan")), "link V1 -> V2: gain_db must be a finite number"),
             (lambda: air.set_link("V1:2", "V2"), "port 'V1:2': its channel must be 0 or 1"),
             (lambda: air.set_link("V 1", "V2"), "'V 1' cannot be a serial number"),

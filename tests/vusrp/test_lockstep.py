@@ -89,8 +89,7 @@ def test_time_stands_still_while_receivers_are_idle(lab: Lab) -> None:
     now_ns = lab.air.now_ns
     time.sleep(0.3)
     assert lab.air.now_ns == now_ns
-    rx.start(40_000)
-    heard = np.abs(rx.collect(40_000)[0])
+    heard = np.abs(rx.listen(40_000)[0])
     assert heard == pytest.approx(np.repeat([0.5, 0.0], [32_000, 8_000]), abs=1e-6)
 
 
@@ -113,8 +112,7 @@ def test_rates_from_end_to_end_run(lab: Lab, rate: float) -> None:
     tx, rx = lab.radio("V1", rate=rate), lab.radio("V2", rate=rate, rx_gain=50.0)
     start = int(rate)
     tx.send(np.full(5_000, 0.5, np.complex64), at=start + 1_000)
-    rx.start(8_000, at=start)
-    heard = np.abs(rx.collect(8_000)[0])
+    heard = np.abs(rx.listen(8_000, at=start)[0])
     assert heard == pytest.approx(np.repeat([0.0, 0.5, 0.0], [1_000, 5_000, 2_000]), abs=1e-6)
 
 

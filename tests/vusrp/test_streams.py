@@ -112,8 +112,7 @@ def test_a_finite_stream_ends_with_its_overflow(live_lab: Lab) -> None:
 
 def test_a_timed_burst_in_real_time_lands_on_its_sample_and_is_acknowledged(live_lab: Lab) -> None:
     live_lab.air.set_link("V1", "V2", gain_db=-50)
-    tx = live_lab.radio("V1")
-    rx = live_lab.radio("V2")
+    tx, rx = live_lab.radio("V1"), live_lab.radio("V2")
     rx.open("rx")
     tx.open("tx")
     start = rx.now() + LEAD
@@ -126,14 +125,12 @@ def test_a_timed_burst_in_real_time_lands_on_its_sample_and_is_acknowledged(live
 
 def test_bursts_far_ahead_are_all_sent_at_once(live_lab: Lab) -> None:
     live_lab.air.set_link("V1", "V2", gain_db=-50)
-    tx = live_lab.radio("V1")
-    rx = live_lab.radio("V2")
+    tx, rx = live_lab.radio("V1"), live_lab.radio("V2")
     rx.open("rx")
     tx.open("tx")
     start = rx.now() + LEAD
     sent = [tx.send(burst(1_000), at=start + k * 10_000) for k in range(20)]
-    rx.start(200_000, at=start)
-    heard = np.abs(rx.collect(200_000)[0]).reshape(20, 10_000)
+    heard = np.abs(rx.listen(200_000, at=start)[0]).reshape(20, 10_000)
     assert sent == [1_000] * 20
     assert heard == pytest.approx(np.tile(np.repeat([0.5, 0.0], [1_000, 9_000]), (20, 1)), abs=1e-6)
     assert [tx.message() for _ in range(20)] == [Message("burst_ack", start + k * 10_000 + 1_000, 0) for k in range(20)]

@@ -212,7 +212,7 @@ def log_of(config: TcpConfig, seed: int, loss: float, server: TcpConfig) -> list
 @settings(max_examples=80, deadline=None)
 @given(_CONFIGS, st.integers(0, 2**32), st.sampled_from([0.02, 0.1, 0.3]))
 def test_without_a_notification_eln_changes_nothing(config: TcpConfig, seed: int, loss: float) -> None:
-    logs = [log_of(replace(config, eln=eln), seed, loss, config) for eln in ("ignore", "keep-window", "retransmit")]  # type: ignore[arg-type]
+    logs = [log_of(replace(config, eln=eln), seed, loss, config) for eln in ("ignore", "keep-window", "retransmit")]
     assert logs[0] == logs[1] == logs[2]
 
 
@@ -220,5 +220,5 @@ def test_without_a_notification_eln_changes_nothing(config: TcpConfig, seed: int
 @given(_CONFIGS, st.integers(0, 2**32), st.sampled_from([0.02, 0.1, 0.3]))
 def test_smart_without_its_options_is_newreno(config: TcpConfig, seed: int, loss: float) -> None:
     peer = replace(config, recovery="newreno")
-    smart, newreno = (log_of(replace(config, recovery=name), seed, loss, peer) for name in ("smart", "newreno"))  # type: ignore[arg-type]
+    smart, newreno = (log_of(replace(config, recovery=name), seed, loss, peer) for name in ("smart", "newreno"))
     assert smart == newreno

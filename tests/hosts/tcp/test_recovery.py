@@ -144,7 +144,7 @@ def test_what_is_sent_again_restarts_a_careful_timer(
     script: MakeScript, recovery: str, careful: bool, expires_ms: float
 ) -> None:
     # RFC 6675 section 6: in recovery the timer may wait for the retransmission, not only for acknowledgements
-    config = replace(NEWRENO, recovery=recovery, careful_timer=careful)  # type: ignore[arg-type]
+    config = replace(NEWRENO, recovery=recovery, careful_timer=careful)
     s = script(config, peer="mss 1000 sackok")
     s.write(8000, sends=...)
     for count in (2, 3, 4):

@@ -5,6 +5,7 @@ import signal
 import socket
 import urllib.error
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,8 @@ def test_a_run_is_started_steered_stopped_and_found_again(tmp_path: Path) -> Non
         fields = {"tcp": "cwnd_bytes", "flow": "bytes_received", "link": "frames", "station": "memory_bytes"}
         for measurement, field in fields.items():
             rows = len(read_records(tmp_path / run, measurement))
-            wait_for(lambda what=f"SELECT COUNT({field}) FROM {measurement}", rows=rows: _count(influx, what) == rows)
+            counted = partial(_count, influx, f"SELECT COUNT({field}) FROM {measurement}")
+            wait_for(partial(lambda counted, rows: counted() == rows, counted, rows))
         wait_for(lambda: _count(influx, "SELECT COUNT(goodput_bps) FROM runs") == 1)
         [listed] = influx.query("SELECT run, scheme, seed, goodput_bps, begins, ends FROM runs")
         [changed] = influx.query("SELECT text FROM control")

@@ -115,7 +115,7 @@ def test_runs_start_side_by_side_and_end_with_the_lab(tmp_path: Path, company: C
         with pytest.raises(ControlError, match="nothing can be started: a run is going on"):
             lab.start(ORDER)
     assert complaints == []
-    assert {(s.seed, s.link.scheme, s.workloads[0].duration_s) for s in company.scenarios} == {  # type: ignore[union-attr]
+    assert {(s.seed, s.link.scheme, s.make_workloads()[0].ends_s) for s in company.scenarios} == {
         (3, "none", 600),
         (3, "slacp", 600),
     }

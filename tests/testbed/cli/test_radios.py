@@ -296,7 +296,7 @@ def test_frames_are_recorded_decoded_transmitted_and_recorded_again(tmp_path: Pa
 
     def record(air: Air, name: str, seconds: float) -> "subprocess.Popen[str]":
         device = on(air, "B").args
-        setup = ("--freq", CARRIER_HZ, "--rate", RATE_SPS, "--seconds", seconds)
+        setup = ("--freq", str(CARRIER_HZ), "--rate", str(RATE_SPS), "--seconds", str(seconds))
         return start("record", tmp_path / name, "--device", device, *setup)
 
     with Air.create(air_name(), seed=1) as air:

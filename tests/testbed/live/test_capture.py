@@ -7,10 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from channel.capacity.cra import ConstantRate
-from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
-from channel.framing import raw
-from channel.hop import Hop
+from channel.errors import ERASED, INTACT, Fate, Verdict
 from linklayer import plain
 from linklayer.schemes.none import NONE
 from linklayer.schemes.slacp import SLACP
@@ -18,13 +15,10 @@ from linklayer.slacp import wire
 from linklayer.slacp.frames import Data, Sync
 from testbed.live.capture import CapturedRadio, capture_path
 from testbed.live.emulated_radio import EmulatedRadio
+from tests.testbed.live.scripted import BOUND_NS, MS, scripted_hop
 from tests.tshark import column, needs_tshark, rows
 
 pytestmark = [needs_tshark, pytest.mark.slow]
-
-MS = 1_000_000
-#: a byte a microsecond
-RATE_BPS = 8_000_000
 
 SENT = wire.emit(Data(1, 0, 0, 17, 0, bytes(76)))
 RESENT = wire.emit(Data(1, 0, 1, 17, 0, bytes(72), True, 3, 0))
@@ -32,29 +26,13 @@ SYNC = wire.emit(Sync(1, 0, 2, 17))
 BARE = plain.emit(plain.PlainFrame(bytes(96)))
 
 
-class Script(ErrorModel):
-    """An error model that says what it is told."""
-
-    def __init__(self, verdicts: Sequence[Verdict]) -> None:
-        self._verdicts = iter(verdicts)
-
-    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
-        return next(self._verdicts, INTACT)
-
-
 @contextmanager
 def captured(folder: Path, verdicts: Sequence[Verdict] = ()) -> Iterator[tuple[CapturedRadio, socket.socket]]:
     """ST's radio, and the socket at which the other station would be. Its MAC buffer takes 300 octets."""
-    hop: Hop[bytes] = Hop(
-        capacity=ConstantRate(RATE_BPS),
-        framing=raw,
-        errors=Script(verdicts),
-        propagation_ns=5 * MS,
-        buffer_bytes=300,
-    )
+    hop = scripted_hop(verdicts, buffer=300)
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with closing(near), closing(far):
-        radio = EmulatedRadio(hop, near, max_frame_bytes=100, late_bound_ns=10 * MS)
+        radio = EmulatedRadio(hop, near, max_frame_bytes=100, late_bound_ns=BOUND_NS)
         with CapturedRadio(radio, folder, "up", SLACP) as made:
             yield made, far
 

@@ -2,7 +2,6 @@
 
 import functools
 import itertools
-import os
 import re
 import shlex
 import subprocess
@@ -16,7 +15,7 @@ from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
 from tests.hosts.harness import needs_network
 from tests.testbed.live.test_steered_runs import Drive
-from tests.testbed.live_runs import ROOT, folder_of, left_behind, run_all
+from tests.testbed.live_runs import ROOT, folder_of, run_schemes
 from tests.testbed.samples import scenario
 from tests.tshark import Row, needs_tshark, rows
 
@@ -37,12 +36,7 @@ def transfers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Summary]:
         "down": {"per": 0.05},
     }
     work = [{"kind": "bulk", "bytes": 300_000}]
-    scenarios = [
-        scenario(seed=4, capture=True, link={"scheme": scheme}, channel=channel, workloads=work) for scheme in SCHEMES
-    ]
-    found = dict(zip(SCHEMES, run_all(scenarios, tmp_path_factory.mktemp("runs")), strict=True))
-    assert left_behind(os.getpid()) == []
-    return found
+    return run_schemes(SCHEMES, tmp_path_factory.mktemp("runs"), seed=4, capture=True, channel=channel, workloads=work)
 
 
 @pytest.fixture(params=SCHEMES)
@@ -117,7 +111,8 @@ def test_a_capture_follows_a_change_of_scheme(tmp_path: Path) -> None:
         for slacp in (False, True):
             drive.grows(drive.eyes.received, 100_000)
             drive.steering.set("slacp", slacp)
-            drive.until(lambda slacp=slacp: (drive.eyes.links()[-1].scheme == "slacp") == slacp)
+            scheme = "slacp" if slacp else "none"
+            drive.until(functools.partial(lambda wanted: drive.eyes.links()[-1].scheme == wanted, scheme))
         drive.grows(drive.eyes.received, 100_000)
     finally:
         run = drive.end()

@@ -1,32 +1,26 @@
 """ELN marking on the live tiers: real runs with kernel TCP."""
 
-import os
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
 from tests.hosts.harness import needs_network
 from tests.radios import needs_vusrp
 from tests.testbed.live.test_steered_runs import ENDLESS, Drive
-from tests.testbed.live_runs import folder_of, left_behind, run_all
+from tests.testbed.live_runs import folder_of, run_all
 from tests.testbed.samples import scenario
 
 pytestmark = needs_network
 
 
-@pytest.fixture(autouse=True)
-def _nothing_left_behind() -> Iterator[None]:
-    yield
-    assert left_behind(os.getpid()) == []
-
-
-def rows_of(summary: Summary) -> dict[str, dict[str, int]]:
+def rows_of(summary: Summary) -> Mapping[Cause, Mapping[Cause, int]]:
     assert summary.confusion is not None
-    return {str(truth): dict(row) for truth, row in summary.confusion["eln"].items()}
+    return summary.confusion["eln"]
 
 
 @pytest.mark.light
@@ -112,7 +106,7 @@ def test_eln_can_be_switched_while_a_run_goes_on(tmp_path: Path) -> None:
         steer("slacp", False)
         drive.until(lambda: eyes.links()[-1].scheme == "none")
         marks = eyes.links()[-1].eln_marks
-        drive.grows(lambda: eyes.links()[-1].corruption_losses, 10)
+        drive.grows(eyes.corrupted, 10)
         assert eyes.links()[-1].eln_marks == marks
         assert eyes.links()[-1].packets > sent
 

@@ -3,31 +3,14 @@
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from random import Random
 
 import pytest
 
-from channel.capacity.cra import ConstantRate
-from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
-from channel.framing import raw
-from channel.hop import Arrival, Hop
+from channel.errors import ERASED, INTACT, Fate, Verdict
+from channel.hop import Arrival
 from testbed.live.emulated_radio import EmulatedRadio
 from testbed.live.hop_radio import damage
-
-MS = 1_000_000
-RATE_BPS = 8_000_000  # a byte a microsecond
-DELAY_NS = 5 * MS
-BOUND_NS = 10 * MS
-
-
-class Script(ErrorModel):
-    """An error model that says what it is told."""
-
-    def __init__(self, verdicts: Sequence[Verdict]) -> None:
-        self._verdicts = iter(verdicts)
-
-    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
-        return next(self._verdicts, INTACT)
+from tests.testbed.live.scripted import BOUND_NS, DELAY_NS, MS, frames_of, scripted_hop
 
 
 @contextmanager
@@ -39,13 +22,7 @@ def radio(
     judged: Callable[[Arrival[bytes]], None] | None = None,
 ) -> Iterator[tuple[EmulatedRadio, socket.socket]]:
     """A radio and the socket at which its frames arrive."""
-    hop: Hop[bytes] = Hop(
-        capacity=ConstantRate(RATE_BPS),
-        framing=raw,
-        errors=Script(verdicts),
-        propagation_ns=DELAY_NS,
-        buffer_bytes=buffer,
-    )
+    hop = scripted_hop(verdicts, buffer=buffer)
     near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     far.setblocking(False)
     if socket_bytes is not None:
@@ -70,11 +47,6 @@ def run_down(emulated: EmulatedRadio) -> int:
         now = at
         emulated.handle_deadline(now)
     return now
-
-
-def frames_of(sizes: Sequence[int]) -> list[bytes]:
-    rng = Random(7)
-    return [rng.randbytes(size) for size in sizes]
 
 
 def test_intact_frames_arrive_unchanged_in_order_and_on_time() -> None:

@@ -4,8 +4,7 @@ A loaded machine may be late, so `on_time` is not asked for here; what is decode
 """
 
 import math
-import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -13,15 +12,13 @@ import pytest
 
 from channel.replay import Outcome, Trace
 from channel.trace import read_trace
-from flowgraphs.air import Air
 from telemetry.parquet import read_records
 from testbed.paths import root
 from testbed.results.summary import Summary
 from testbed.scenario.file import load
 from tests.hosts.harness import needs_network
 from tests.radios import needs_vusrp, needs_wifi
-from tests.testbed.live_runs import folder_of, left_behind, run_all
-from tests.testbed.samples import scenario
+from tests.testbed.live_runs import folder_of, run_all, run_schemes
 
 pytestmark = [*needs_network, needs_vusrp]
 
@@ -32,32 +29,14 @@ CFO_HZ = {"up": 300.0, "down": -200.0}
 DURATION_S = 4.0
 
 
-@pytest.fixture(autouse=True)
-def _nothing_left_behind() -> Iterator[None]:
-    yield
-    assert left_behind(os.getpid()) == []
-    assert [name for name in Air.names() if name.startswith(f"run-{os.getpid()}-")] == []
-
-
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Summary]:
     """The same transfer at the same seed, without and with SLACP, each on an air of its own."""
-    scenarios = [
-        scenario(
-            tier="vusrp",
-            seed=3,
-            link={"scheme": scheme},
-            channel={
-                "rate_bps": 2_000_000,
-                "delay_ms": 15,
-                "snr_db": SNR_DB,
-                **{side: {"cfo_hz": cfo_hz} for side, cfo_hz in CFO_HZ.items()},
-            },
-            workloads=[{"kind": "bulk", "duration_s": DURATION_S}],
-        )
-        for scheme in SCHEMES
-    ]
-    return dict(zip(SCHEMES, run_all(scenarios, tmp_path_factory.mktemp("runs")), strict=True))
+    sides = {side: {"cfo_hz": cfo_hz} for side, cfo_hz in CFO_HZ.items()}
+    channel = {"rate_bps": 2_000_000, "delay_ms": 15, "snr_db": SNR_DB, **sides}
+    work = [{"kind": "bulk", "duration_s": DURATION_S}]
+    folder = tmp_path_factory.mktemp("runs")
+    return run_schemes(SCHEMES, folder, tier="vusrp", seed=3, channel=channel, workloads=work)
 
 
 @pytest.fixture(params=SCHEMES)

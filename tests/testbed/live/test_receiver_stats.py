@@ -57,24 +57,6 @@ def traced(path: Path, heard: list[tuple[Received, int]]) -> tuple[Hearing, Trac
     return hearing, read_trace(path)
 
 
-# -- counts --------------------------------------------------------------------------------------------------
-
-
-def test_damaged_and_missed_frames_are_counted() -> None:
-    hearing = Hearing("up", RATE_SPS, None)
-    # what was before the first one nobody knows
-    for sequence, crc_ok in [(3, True), (4, False), (7, True), (8, False), (9, True)]:
-        hearing.handle_frame(frame(sequence, crc_ok=crc_ok))
-    assert (hearing.corrupted, hearing.missed) == (2, 2)
-
-
-def test_a_transmitter_that_starts_again_has_lost_nothing() -> None:
-    hearing = Hearing("up", RATE_SPS, None)
-    for sequence in [5000, 5001, 0, 1, 3]:
-        hearing.handle_frame(frame(sequence))
-    assert hearing.missed == 1
-
-
 # -- records -------------------------------------------------------------------------------------------------
 
 

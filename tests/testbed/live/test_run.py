@@ -5,16 +5,13 @@ A loaded machine may be late, so `on_time` is not asked for here; verdicts and c
 
 import itertools
 import json
-import os
 import signal
 import statistics
-from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from channel.replay import Outcome, Trace
 from channel.trace import read_trace, write_trace
@@ -32,11 +29,12 @@ from tests.testbed.live_runs import (
     left_behind,
     records_of,
     run_all,
+    run_schemes,
     running,
     start,
     wait_for,
 )
-from tests.testbed.samples import scenario
+from tests.testbed.samples import scenario, written
 
 pytestmark = [*needs_network, pytest.mark.light]
 
@@ -48,20 +46,12 @@ AIR = {"rate_bps": 4_000_000, "delay_ms": 15}
 ENDLESS = [{"kind": "bulk", "duration_s": 600}]
 
 
-@pytest.fixture(autouse=True)
-def _nothing_left_behind() -> Iterator[None]:
-    yield
-    assert left_behind(os.getpid()) == []
-
-
 @pytest.fixture(scope="module")
 def transfers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Summary]:
     """The same transfer at the same seed, without and with SLACP."""
     work = [{"kind": "bulk", "bytes": BYTES}]
-    scenarios = [
-        scenario(seed=4, link={"scheme": scheme}, channel={**AIR, "per": PER}, workloads=work) for scheme in SCHEMES
-    ]
-    return dict(zip(SCHEMES, run_all(scenarios, tmp_path_factory.mktemp("runs")), strict=True))
+    folder = tmp_path_factory.mktemp("runs")
+    return run_schemes(SCHEMES, folder, seed=4, channel={**AIR, "per": PER}, workloads=work)
 
 
 @pytest.fixture(params=SCHEMES)
@@ -238,9 +228,7 @@ def test_a_child_that_fails_ends_the_run_with_what_it_said(make: Any, message: s
 
 @pytest.fixture
 def endless(tmp_path: Path) -> Path:
-    path = tmp_path / "endless.yaml"
-    path.write_text(yaml.safe_dump(scenario(workloads=ENDLESS).model_dump(mode="json", exclude_none=True)))
-    return path
+    return written(tmp_path / "endless.yaml", scenario(workloads=ENDLESS))
 
 
 @pytest.mark.parametrize("command", ["run", "demo"])
@@ -292,8 +280,7 @@ def test_a_late_run_fails_unless_that_is_allowed(
         timing={"late_bound_ms": 0.001, "late_fraction": 0},
         workloads=[{"kind": "short", "direction": "down", "bytes": 5000, "count": 2}],
     )
-    path = tmp_path / "hasty.yaml"
-    path.write_text(yaml.safe_dump(hasty.model_dump(mode="json", exclude_none=True)))
+    path = written(tmp_path / "hasty.yaml", hasty)
     assert app.main(["run", str(path), "--json", "--out", str(tmp_path / "runs"), *flags]) == status
     shown = capsys.readouterr()
     result = json.loads(shown.out)

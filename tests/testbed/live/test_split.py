@@ -1,20 +1,17 @@
 """Whole runs in real time with a base station that splits connections."""
 
-import os
-from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
 import pytest
-import yaml
 
 from hosts.network import AddressPlan
 from testbed.cli import app
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
 from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import folder_of, left_behind, run_all
-from tests.testbed.samples import scenario
+from tests.testbed.live_runs import folder_of, run_all
+from tests.testbed.samples import scenario, written
 from tests.tshark import column, needs_tshark, rows
 
 pytestmark = [*needs_network, pytest.mark.light]
@@ -25,12 +22,6 @@ DIRECTIONS = ("up", "down")
 H1, H2 = str(AddressPlan().h1.ip), str(AddressPlan().h2.ip)
 #: octets of the SMART option (RFC 6994) on an ACK: kind, length, ExID
 SMART_OPTION = "tcp.options contains fd:0a:fa:df"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left_behind() -> Iterator[None]:
-    yield
-    assert left_behind(os.getpid()) == []
 
 
 @pytest.fixture(scope="module")
@@ -103,9 +94,7 @@ def test_smart_options_let_the_base_station_send_again_what_was_lost_and_no_more
 
 
 def test_the_result_says_plainly_what_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "split.yaml"
-    sample = scenario(link={"scheme": "split"}, trace=False)
-    path.write_text(yaml.safe_dump(sample.model_dump(mode="json", exclude_none=True)))
+    path = written(tmp_path / "split.yaml", scenario(link={"scheme": "split"}, trace=False))
     assert app.main(["run", str(path), "--tier", "emulated", "--out", str(tmp_path / "runs"), "--allow-late"]) == 0
     words = " ".join(capsys.readouterr().out.split())
     assert "end-to-end ACK semantics are lost" in words
@@ -114,9 +103,7 @@ def test_the_result_says_plainly_what_is_lost(tmp_path: Path, capsys: pytest.Cap
 def test_without_nft_the_run_is_refused_before_there_is_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "split.yaml"
-    sample = scenario(link={"scheme": "split"})
-    path.write_text(yaml.safe_dump(sample.model_dump(mode="json", exclude_none=True)))
+    path = written(tmp_path / "split.yaml", scenario(link={"scheme": "split"}))
     monkeypatch.setattr("hosts.split_routes._PATH", "/nowhere")
     assert app.main(["run", str(path), "--tier", "emulated", "--out", str(tmp_path / "runs")]) == 2
     assert capsys.readouterr().err == "fadelab: nft is missing: apt-get install nftables\n"

@@ -12,10 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channel.capacity.cra import ConstantRate
 from channel.errors import ERASED, INTACT, Fate, Verdict
-from channel.framing import raw
-from channel.hop import Hop
 from flowgraphs.gain import SEARCH_NS, SETTLE_NS, STEP_DB, TARGET_DBFS
 from flowgraphs.phy import Received
 from flowgraphs.transceiver import DeviceCounters
@@ -27,14 +24,10 @@ from testbed.live.wiring import check_radios
 from testbed.paths import root
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
-from tests.testbed.live.test_emulated_radio import Script, frames_of
+from tests.testbed.live.scripted import BOUND_NS, DELAY_NS, MS, frames_of, scripted_hop
 from tests.testbed.live_runs import complaint
 from tests.testbed.samples import scenario
 
-MS = 1_000_000
-RATE_BPS = 8_000_000  # a byte a microsecond
-DELAY_NS = 5 * MS
-BOUND_NS = 10 * MS
 #: the radio is slower than the hop: a full frame takes 3 ms
 AIRTIME_NS_PER_BYTE = 2000
 START = 1_000 * MS
@@ -98,13 +91,7 @@ class Transceiver:
 def radio(
     verdicts: Sequence[Verdict] = (), *, buffer: int = 100_000, delay_ns: int = DELAY_NS, **options: Any
 ) -> tuple[OnAirRadio, Transceiver]:
-    hop: Hop[bytes] = Hop(
-        capacity=ConstantRate(RATE_BPS),
-        framing=raw,
-        errors=Script(verdicts),
-        propagation_ns=delay_ns,
-        buffer_bytes=buffer,
-    )
+    hop = scripted_hop(verdicts, buffer=buffer, delay_ns=delay_ns)
     transceiver: Any = Transceiver()
     return OnAirRadio(hop, transceiver, max_frame_bytes=1500, late_bound_ns=BOUND_NS, **options), transceiver
 
@@ -188,9 +175,7 @@ def test_there_is_no_room_while_a_frame_waits_for_the_radio() -> None:
 
 def test_there_is_no_room_in_a_full_mac_buffer() -> None:
     onair, _ = radio(buffer=4000)
-    onair.send(bytes(1500), START)
-    assert onair.has_room()
-    onair.send(bytes(1001), START)
+    onair.send(bytes(2501), START)
     assert not onair.has_room()
 
 

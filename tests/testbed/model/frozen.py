@@ -10,7 +10,6 @@ release of the library writes other bytes.
 
 import hashlib
 import json
-import sys
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -162,4 +161,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -19,6 +19,7 @@ from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.model.network import LAN_BPS
 from testbed.model.run import simulate
+from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
 from tests.testbed.model_runs import kept, memory_used, model
@@ -31,7 +32,7 @@ SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
 SECOND = 1_000_000_000
 
 
-class Log:
+class Log(Watch):
     """Keeps what a watch sees."""
 
     def __init__(self) -> None:

@@ -296,10 +296,16 @@ def test_half_closed_a_connection_still_carries_the_other_direction() -> None:
 
 def test_a_connection_that_ends_at_once_ends_at_the_other_side_too() -> None:
     path = Path()
-    there = Talker(lambda talker, now: talker.socket.connection.close(now) if talker.ended_at else None)  # type: ignore[union-attr]
-    here = Talker(
-        lambda talker, now: talker.socket.connection.close(now) if talker.socket.connection.connected else None
-    )  # type: ignore[union-attr]
+
+    def close_when_ended(talker: Talker, now: int) -> None:
+        if talker.socket is not None and talker.ended_at:
+            talker.socket.connection.close(now)
+
+    def close_when_connected(talker: Talker, now: int) -> None:
+        if talker.socket is not None and talker.socket.connection.connected:
+            talker.socket.connection.close(now)
+
+    there, here = Talker(close_when_ended), Talker(close_when_connected)
     talk(path, there, here)
     path.run()
     assert there.ended_at is not None

@@ -77,7 +77,8 @@ def test_a_loss_is_guessed_once_by_each() -> None:
 def test_a_loss_taken_for_late_can_be_guessed_yet() -> None:
     judge = Judge()
     judge.handle_loss(loss(1, 0, "corruption"))
-    for at, cause in enumerate(("late", "late", "corruption", "corruption"), start=2):
+    causes: tuple[Cause, ...] = ("late", "late", "corruption", "corruption")
+    for at, cause in enumerate(causes, start=2):
         judge.handle_guess(guess(at, 0, cause))
     assert counted(judge) == {
         ("eln", "corruption", "late"): 2,

@@ -198,7 +198,8 @@ def test_a_link_joins_its_sender_and_its_receiver() -> None:
     # the medium took 30 of 200, and the far radio did not hear 10 of the rest
     far = replace(COUNTS, fec_repairs=4, delivered=147, unheard=10)
     link = summarize_link(COUNTS, far, 4.0)
-    assert (link.throughput_bps, link.per, link.residual_per) == (500_000, 0.2, pytest.approx(0.02))
+    assert (link.throughput_bps, link.per) == (500_000, 0.2)
+    assert link.residual_per == pytest.approx(0.02)
     assert (link.frames, link.packets, link.retransmissions, link.fec_frames) == (200, 150, 20, 18)
     assert (link.fec_repairs, link.residual_losses, link.congestion_losses) == (4, 2, 5)
     assert (link.eln_marks, link.suppressed_dupacks) == (7, 8)

@@ -87,9 +87,9 @@ def test_buffer_sizes(channel: dict[str, Any], flow_control: bool, expected: int
 def test_the_seed_and_the_direction_fix_every_verdict(errors: dict[str, Any]) -> None:
     # huge's good state may last 7 s: there, enough frames to see it end
     frames = 400 if errors["model"] != "huge" else 6000
+    draws: list[tuple[Side, int]] = [("up", 5), ("up", 5), ("up", 6), ("down", 5)]
     first, again, other_seed, other_way = (
-        fates(make_hop(direction(errors=errors), side, seed, 10_000), frames)
-        for side, seed in (("up", 5), ("up", 5), ("up", 6), ("down", 5))
+        fates(make_hop(direction(errors=errors), side, seed, 10_000), frames) for side, seed in draws
     )
     assert first == again
     assert first != other_seed

@@ -17,7 +17,8 @@ from testbed.live.station_process import station_config
 from testbed.scenario import schema
 from testbed.scenario.channel_models import frame_ms
 from testbed.scenario.file import ScenarioError, load, validate
-from testbed.scenario.schema import Part, Scenario, error_part
+from testbed.scenario.plugin_options import Part
+from testbed.scenario.schema import Scenario, error_part
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
@@ -206,7 +207,7 @@ def test_a_relative_trace_starts_at_the_scenarios_folder(tmp_path: Path) -> None
         scenario = load(write(tmp_path, values))
         errors = scenario.channel.direction("up").errors
         assert errors.model == "trace"
-        assert errors.path == trace
+        assert errors.model_dump()["path"] == trace
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir(exist_ok=True)
         assert load(write(elsewhere, scenario.model_dump(mode="json", exclude_none=True))) == scenario
@@ -215,6 +216,8 @@ def test_a_relative_trace_starts_at_the_scenarios_folder(tmp_path: Path) -> None
 # -- what does not load --------------------------------------------------------------------------------------
 
 #: what is wrong: (the scenario, the key that must be named, a piece of the explanation)
+#: YAML has keys that are no words
+NO_WORD: dict[Any, Any] = {5: 5}
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown key": ({**MINIMAL, "chanel": {}}, "chanel", "did you mean channel?"),
     "unknown key inside": (with_channel(rate_bsp=1), "channel.rate_bsp", "did you mean rate_bps?"),
@@ -324,7 +327,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "channel.up",
         "none.parquet: no such trace",
     ),
-    "key that is no word": ({**MINIMAL, 5: 5}, "5", "Keys should be strings".lower()),
+    "key that is no word": ({**MINIMAL, **NO_WORD}, "5", "Keys should be strings".lower()),
 }
 
 
