@@ -40,7 +40,7 @@ class Comparison(Paper):
         return cells.read()
 
     def job(self, cell: Cell, settings: Sequence[str]) -> Job:
-        """Return what computes a replication of a cell."""
+        """Return the computation of a replication of a cell."""
         return jobs.job(cell.case, settings)
 
     def findings(self, results: Results) -> Sequence[Finding]:
@@ -56,7 +56,7 @@ class Comparison(Paper):
         return figures.draw(results)
 
     def choices(self) -> Iterator[str]:
-        """Yield the parameters, and what the paper's schemes are here."""
+        """Yield the parameters, and our names of the paper's schemes."""
         yield from super().choices()
         rows = ((scheme, *(f"`{name}`" for name in names)) for scheme, names in parameters.SCHEMES.items())
         yield from ("", *table(["scheme", "`link.scheme`", "`tcp`", "`link.eln`"], rows))

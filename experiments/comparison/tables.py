@@ -10,7 +10,7 @@ _HEADINGS = {2: "link-layer schemes", 3: "end-to-end schemes", 4: "split connect
 
 
 def tables(cases: Mapping[Case, CellResult]) -> Iterator[str]:
-    """Yield what was computed of tables 2 to 5 and figure 12."""
+    """Yield tables 2 to 5 and figure 12, as far as their cells were computed."""
     for table, schemes in FAMILIES.items():
         yield from section(
             f"Table {table}: {_HEADINGS[table]}",

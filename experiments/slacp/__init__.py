@@ -42,7 +42,7 @@ class Slacp(Paper):
         return cells.read()
 
     def job(self, cell: Cell, settings: Sequence[str]) -> Job:
-        """Return what computes a replication of a cell."""
+        """Return the computation of a replication of a cell."""
         return jobs.job(cell.case, settings)
 
     def findings(self, results: Results) -> Sequence[Finding]:

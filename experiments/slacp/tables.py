@@ -11,7 +11,7 @@ from testbed.papers.results import CellResult
 
 
 def tables(cases: Mapping[Case, CellResult]) -> Iterator[str]:
-    """Yield what was computed of tables 2, 3 and 4."""
+    """Yield tables 2, 3 and 4, as far as their cells were computed."""
     seconds = partial(entry, number=lambda value: f"{value:.1f}" if math.isfinite(value) else "never")
     yield from section(
         "Table 2",

@@ -56,7 +56,7 @@ COMMAND = replay
 
 
 def _decode(path: Path, name: str | None, settings: Sequence[str], *, trace: Path | None, json_: bool) -> None:
-    """Print the frames in a recording, and what they say of the channel."""
+    """Print the frames in a recording, and write the channel trace that they give."""
     import json
     from dataclasses import asdict
 

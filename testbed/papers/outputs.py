@@ -49,7 +49,7 @@ def _cell(result: CellResult, paper: Paper) -> dict[str, Any]:
 
 
 def _numbers(figure: Quartiles) -> dict[str, float | None]:
-    """JSON has no infinity: what could not be measured is null."""
+    """Return a figure for JSON, which has no infinity: a value that could not be measured is null."""
     return {
         name: value if value is not None and math.isfinite(value) else None for name, value in asdict(figure).items()
     }

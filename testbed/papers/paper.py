@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class Paper(ABC):
     """One paper."""
 
-    #: what the command line calls it
+    #: its name on the command line
     name: str
     #: authors, title and year, in one line
     title: str
@@ -42,7 +42,7 @@ class Paper(ABC):
 
     @abstractmethod
     def job(self, cell: Cell, settings: Sequence[str]) -> Job:
-        """Return what computes a replication, with the scenario changed by `key=value` settings.
+        """Return the computation of a replication, with the scenario changed by `key=value` settings.
 
         Raises FadelabError in one line for settings that are refused.
         """

@@ -106,7 +106,7 @@ def serve_dashboard(
 
 
 def _start_demo(lab: Lab, console: Console) -> None:
-    """Start the demo at the largest share of its rates that leaves the page and a browser what they need."""
+    """Start the demo at the largest share of its rates that leaves cores enough for the page and a browser."""
     path = DEMO_SCENARIOS["vusrp"]
     wanted = load(path, tier="vusrp")
     room = processors.look().beside(_AUDIENCE_CORES)
@@ -134,7 +134,7 @@ def _database(
 
 @contextmanager
 def _leftovers(influx: Influx, spool: Path) -> Iterator[InfluxSink]:
-    """A sink without records of its own: it sends what waits from runs that are over."""
+    """Yield a sink without records of its own, which sends those that earlier runs have left."""
     sink = InfluxSink(influx, {}, spool)
     sink.begin(0)
     try:
