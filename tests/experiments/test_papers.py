@@ -72,7 +72,7 @@ def test_equal_jobs_run_once_and_progress_ends_at_all() -> None:
     assert results["table1/again"].ratio == pytest.approx(results["table1/a"].ours.median / 20)
 
 
-def test_what_does_not_finish() -> None:
+def test_unfinished_replications_count_as_infinite() -> None:
     results = computed()
     half, never = results["table2/half"], results["table2/never"]
     assert 0 < half.unfinished < 5
@@ -85,7 +85,7 @@ def test_what_does_not_finish() -> None:
 # -- many processes ------------------------------------------------------------------------------------------
 
 
-def test_what_a_call_raises_comes_back_with_where() -> None:
+def test_error_of_worker_keeps_its_traceback() -> None:
     with pytest.raises(ZeroDivisionError) as raised:
         call_all(_inverse, [1, 2, 0, 4], workers=2)
     assert "_inverse" in raised.value.__notes__[0]
@@ -96,7 +96,7 @@ def _inverse(number: int) -> float:
     return 1 / number
 
 
-def test_a_killed_worker_is_said() -> None:
+def test_killed_worker_is_reported() -> None:
     with pytest.raises(WorkerError, match="was killed"):
         call_all(Die(), [1, 2, 3], workers=2)
 
@@ -152,7 +152,7 @@ def test_quantiles(values: list[float], share: float, expected: float) -> None:
     assert quantile(values, share) == expected
 
 
-def test_within_counts_both_sides_and_what_never_ends() -> None:
+def test_agreement_counts_both_sides_and_never() -> None:
     medians = {
         "a": (75.0, 100.0),
         "b": (125.0, 100.0),
@@ -263,7 +263,7 @@ def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -
         (("slacp", "--replications", "0"), "'--replications'"),
     ],
 )
-def test_what_cannot_be_computed_is_one_line(
+def test_wrong_papers_arguments_are_one_line(
     args: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert app.main(["papers", *args]) == 2
@@ -273,7 +273,9 @@ def test_what_cannot_be_computed_is_one_line(
     assert message in err
 
 
-def test_a_folder_that_cannot_be_made(made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_out_folder_that_cannot_be_made_is_one_line(
+    made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").touch()
     assert app.main(["papers", "made-up", "--out", str(tmp_path / "file" / "below")]) == 2
     assert "cannot be made: Not a directory" in capsys.readouterr().err

@@ -154,7 +154,7 @@ def test_bad_input_is_one_line_and_changes_nothing(
 
 
 @needs_vusrp
-def test_clean_removes_what_dead_programs_left_and_a_dry_run_does_not(
+def test_clean_removes_airs_of_dead_programs_but_not_in_dry_run(
     kept: str, capfd: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used, dead = air_name(), air_name()
@@ -241,7 +241,7 @@ def short(tmp_path: Path) -> Path:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_cannot_be_recorded_is_one_line(
+def test_wrong_record_arguments_are_one_line(
     args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
 ) -> None:
     device = f"type=vusrp,air={air_name()},serial=V1"
@@ -250,7 +250,7 @@ def test_what_cannot_be_recorded_is_one_line(
 
 
 @needs_vusrp
-def test_a_place_that_cannot_be_recorded_to_is_one_line(tmp_path: Path, capfd: Capture) -> None:
+def test_unwritable_recording_is_one_line(tmp_path: Path, capfd: Capture) -> None:
     device = f"type=vusrp,air={air_name()},serial=V1"
     said = refused(capfd, "record", tmp_path / "no" / "lab", "--device", device, "--freq", "2.4e9", "--seconds", "0.1")
     assert said == f"fadelab: {tmp_path}/no/lab.sigmf-data: No such file or directory; choose another place\n"
@@ -277,12 +277,12 @@ def test_a_place_that_cannot_be_recorded_to_is_one_line(tmp_path: Path, capfd: C
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_cannot_be_replayed_is_one_line(short: Path, args: tuple[str, ...], message: str, capfd: Capture) -> None:
+def test_wrong_replay_arguments_are_one_line(short: Path, args: tuple[str, ...], message: str, capfd: Capture) -> None:
     device = f"type=vusrp,air={air_name()},serial=V1"
     assert message in refused(capfd, "replay", short, *(arg.replace("DEVICE", device) for arg in args))
 
 
-def test_a_recording_that_is_not_there_is_one_line(tmp_path: Path, capfd: Capture) -> None:
+def test_missing_recording_is_one_line(tmp_path: Path, capfd: Capture) -> None:
     assert refused(capfd, "replay", tmp_path / "lab") == (
         f"fadelab: {tmp_path}/lab: no such recording; check the path\n"
     )
@@ -382,7 +382,7 @@ def decoded(capfd: Capture, recording: Path) -> list[dict[str, Any]]:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_run_on_radios_that_cannot_be_is_one_line_and_no_run(
+def test_impossible_radio_run_is_one_line_and_leaves_no_folder(
     args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
 ) -> None:
     assert message in refused(capfd, "run", LOSSY, "--out", tmp_path / "runs", *args)
@@ -426,13 +426,13 @@ def test_devices_come_in_pairs() -> None:
         ("vusrp", {"channel": {"snr_db": 12, "fading": "eva", "cfo_hz": 3}}, []),
     ],
 )
-def test_what_a_tier_has_no_use_for_is_said(tier: str, changes: dict[str, Any], lines: list[str]) -> None:
+def test_options_unused_by_tier_are_named(tier: str, changes: dict[str, Any], lines: list[str]) -> None:
     assert unused(scenario(tier=tier, **changes)) == lines
 
 
 @pytest.mark.net
 @needs_network[1]
-def test_it_is_a_warning_of_a_run(tmp_path: Path) -> None:
+def test_unused_options_are_a_warning_of_run(tmp_path: Path) -> None:
     small = ("--set", "channel.snr_db=12", "--set", "workloads.0.duration_s=0.3", "--set", "channel.delay_ms=2")
     status, out, err = fadelab("run", LOSSY, "--json", "--allow-late", "--out", tmp_path, *small)
     assert status == 0, err
@@ -457,9 +457,7 @@ def test_it_is_a_warning_of_a_run(tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_station_that_cannot_be_is_one_line(
-    args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
-) -> None:
+def test_impossible_station_is_one_line(args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture) -> None:
     device = f"type=vusrp,air={air_name()},serial=V1"
     args = tuple(arg.replace("DEVICE", device) for arg in args)
     assert message in refused(capfd, "station", "--tap", "flx0", "--out", tmp_path, *args)

@@ -157,7 +157,7 @@ def test_lateness_of_all_runs_is_one_line() -> None:
         (0.0, 0.0, "Neither run carried any data."),
     ],
 )
-def test_the_sentence_below_the_demos_table_is_true(bare_bps: float, slacp_bps: float, sentence: str) -> None:
+def test_demo_sentence_compares_goodputs(bare_bps: float, slacp_bps: float, sentence: str) -> None:
     assert show.comparison(bare_bps, slacp_bps) == sentence
 
 
@@ -252,6 +252,6 @@ def test_guesses_of_several_runs_are_added_up() -> None:
     assert len([line for line in lines if line and line[0] in ("eln", "snoop")]) == 2
 
 
-def test_where_nobody_knows_the_truth_that_is_said() -> None:
+def test_unknown_truth_is_reported() -> None:
     assert show.guesses([summary(), summary()]) is None
     assert show.guesses([summary(confusion=None)]) == show.TRUTH_UNKNOWN
