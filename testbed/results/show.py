@@ -136,6 +136,13 @@ def _extent(run: RunProgress) -> tuple[float | None, float]:
     return None, 0
 
 
+def grid(title: str, **options: Any) -> Table:
+    """Return a table without columns, in the style of all our tables."""
+    # lines between eleven columns, and blanks on both sides of each, take half of a terminal
+    style: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0, "show_edge": False, "caption_justify": "left"}
+    return Table(title=title, title_style="bold", header_style="bold", **style | options)
+
+
 _COLUMNS = ("goodput", "of rate", "time", "PER", "left", "ARQ", "FEC", "TCP", "RTO", "late")
 LEGEND = (
     "PER: frames lost on the air; left: packets the link did not repair; ARQ, TCP: retransmissions of the link and "
@@ -149,27 +156,17 @@ SPLIT_NOTE = (
 
 def table(summaries: Sequence[Summary], title: str) -> Table:
     """Return the results, a row each, and the medians of a scheme that ran more than once, in 80 columns."""
-    grid = Table(
-        title=title,
-        title_style="bold",
-        header_style="bold",
-        caption=LEGEND if all(s.end_to_end_acks for s in summaries) else f"{LEGEND}\n{SPLIT_NOTE}",
-        caption_justify="left",
-        # lines between eleven columns, and blanks on both sides of each, take half of a terminal
-        box=box.SIMPLE_HEAD,
-        padding=0,
-        show_edge=False,
-    )
-    grid.add_column("link")
+    rows = grid(title, caption=LEGEND if all(s.end_to_end_acks for s in summaries) else f"{LEGEND}\n{SPLIT_NOTE}")
+    rows.add_column("link")
     for heading in _COLUMNS:
-        grid.add_column(heading, justify="right", no_wrap=heading != "time")
+        rows.add_column(heading, justify="right", no_wrap=heading != "time")
     groups: dict[str, list[Summary]] = {}
     for s in summaries:
         groups.setdefault(s.scheme, []).append(s)
     repeated = any(len(group) > 1 for group in groups.values())
     for s in summaries:
         link = s.link[s.flows[0].direction]
-        grid.add_row(
+        rows.add_row(
             f"{s.scheme} seed {s.seed}" if repeated else s.scheme,
             *_speed(s.goodput_bps, s.capacity_bps, s.duration_s, s.finished),
             f"{100 * link.per:.1f} %",
@@ -181,12 +178,12 @@ def table(summaries: Sequence[Summary], title: str) -> Table:
             str(s.late_events) if s.on_time else f"[red]{s.late_events}[/]",
         )
     if repeated:
-        grid.add_section()
+        rows.add_section()
         for scheme, group in groups.items():
             goodput, time = median(s.goodput_bps for s in group), median(s.duration_s for s in group)
             speed = _speed(goodput, group[0].capacity_bps, time, finished=all(s.finished for s in group))
-            grid.add_row(f"{scheme} median", *speed, *[""] * (len(_COLUMNS) - len(speed)), style="bold")
-    return grid
+            rows.add_row(f"{scheme} median", *speed, *[""] * (len(_COLUMNS) - len(speed)), style="bold")
+    return rows
 
 
 #: instead of the table for a real air, which takes frames without a report
@@ -205,25 +202,17 @@ def guesses(summaries: Sequence[Summary]) -> Table | str | None:
                 counts[truth].update(row)
     if not total:
         return TRUTH_UNKNOWN if any(s.confusion is None for s in summaries) else None
-    grid = Table(
-        title="why segments were missing: guesses and causes",
-        title_style="bold",
-        header_style="bold",
-        caption="late: the link had lost nothing that was not guessed before",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1),
-        show_edge=False,
-    )
-    grid.add_column("filter")
-    grid.add_column("cause")
+    late = "late: the link had lost nothing that was not guessed before"
+    compared = grid("why segments were missing: guesses and causes", caption=late, padding=(0, 1))
+    compared.add_column("filter")
+    compared.add_column("cause")
     for cause in CAUSES:
-        grid.add_column(f"guess: {cause}", justify="right")
+        compared.add_column(f"guess: {cause}", justify="right")
     for name, counts in sorted(total.items()):
         for truth, row in counts.items():
             if any(row.values()):
-                grid.add_row(name, truth, *(str(row[cause]) for cause in CAUSES))
-    return grid
+                compared.add_row(name, truth, *(str(row[cause]) for cause in CAUSES))
+    return compared
 
 
 def _speed(goodput_bps: float, capacity_bps: int, duration_s: float, finished: bool) -> tuple[str, str, str]:
