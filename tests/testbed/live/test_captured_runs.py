@@ -14,7 +14,7 @@ from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
 from testbed.scenario.schema import SIDES, Side, other
 from tests.hosts.harness import needs_network
-from tests.testbed.live.test_steered_runs import Drive
+from tests.testbed.live.steered import Drive
 from tests.testbed.live_runs import ROOT, folder_of, run_schemes
 from tests.testbed.samples import scenario
 from tests.tshark import Row, needs_tshark, rows

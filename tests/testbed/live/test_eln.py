@@ -11,7 +11,7 @@ from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
 from tests.hosts.harness import needs_network
 from tests.radios import needs_vusrp
-from tests.testbed.live.test_steered_runs import ENDLESS, Drive
+from tests.testbed.live.steered import ENDLESS, Drive
 from tests.testbed.live_runs import folder_of, run_all
 from tests.testbed.samples import scenario
 

@@ -22,6 +22,7 @@ from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.file import load
 from tests.hosts.harness import needs_network
+from tests.testbed.live.steered import ENDLESS
 from tests.testbed.live_runs import (
     children_once_up,
     finish,
@@ -42,8 +43,6 @@ PER = 0.05
 BYTES = 500_000
 SCHEMES = ("none", "slacp")
 AIR = {"rate_bps": 4_000_000, "delay_ms": 15}
-#: long enough for every run to be stopped by a signal
-ENDLESS = [{"kind": "bulk", "duration_s": 600}]
 
 
 @pytest.fixture(scope="module")
