@@ -83,7 +83,7 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
 def test_only_a_busy_machine_gives_another_attempt(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     pytester.makepyfile(SUITE)
     # what the machine is like today does not count
-    pytester.makeconftest("import tests.busy\ntests.busy.LATE_S = float('inf')\ntests.busy.QUIET_S = 0.1")
+    pytester.makeconftest("import tests.busy as busy\nbusy.LATE_S = float('inf')\nbusy.QUIET_S = 0.1")
     result = pytester.runpytest_subprocess("-p", "tests.busy", *workers)
     assert result.parseoutcomes() == {"passed": 3, "failed": 3, "rerun": 4}
     result.stdout.fnmatch_lines(
