@@ -3,8 +3,8 @@
 A transfer from the fixed host to the mobile one across 2 Mbit/s, 5 ms each way, tier `emulated`, bit errors in both
 directions, windows of 32 KB; Linux's Reno with SACK off and on; without help and with each scheme. Printed per error
 spacing, TCP and scheme: median goodput over the seeds, its ratio to no help, what TCP itself sent again, and what two
-packet captures show (tests/base_station.py): how many dupacks came over the air, how many the base station passed on,
-and how many of these were for a segment the air had taken and that was not acknowledged yet.
+packet captures show (tests/harness/captures.py): how many dupacks came over the air, how many the base station passed
+on, and how many of these were for a segment the air had taken and that was not acknowledged yet.
 
 A run that did not keep the clock does not count and is made again, three times at most.
 """
@@ -21,7 +21,7 @@ from benchmarks.common import Column, Results, parser, run_on_time
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
-from tests.base_station import Evidence, evidence, lan_capture
+from tests.harness.captures import Evidence, evidence, lan_capture
 
 PORT = 5001
 TCPS = ("reno-nosack", "reno")

@@ -3,10 +3,10 @@
     .venv/bin/python -m benchmarks.fuzz_filters [--packets N] [--seed N] [--only WORD] [--json]
 
 The packets are shared between all filters, half of them as octets and half as objects; a part of each share are
-forgeries in valid flows. `tests/linklayer/fuzz.py` has what is sent and what is checked of each packet;
-`tests/linklayer/assault.py` the valid flows that must not feel it. It ends with 1 when a filter broke a rule, when a
-valid flow did not get its octets or less than 0.8 of what it gets without the attack, or when memory or time per packet
-kept growing.
+forgeries in valid flows. In `tests/harness/`, `attacker.py` draws the packets, `checked.py` checks each of them behind
+the filter, and `assault.py` has the valid flows that must not feel the attack. It ends with 1 when a filter broke a
+rule, when a valid flow did not get its octets or less than 0.8 of what it gets without the attack, or when memory or
+time per packet kept growing.
 """
 
 import json
@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmarks.common import parser, whole
 from tcpip.access import Access, Objects, Octets
-from tests.linklayer.assault import TARGETS, Report, Target, assault
-from tests.linklayer.fuzz import RuleBrokenError
+from tests.harness.assault import TARGETS, Report, Target, assault
+from tests.harness.checked import RuleBrokenError
 
 #: of an attack's packets: on other flows only; forged ACKs in valid flows, too; forged data, too
 SHARES = (("others", 0.8), ("forged ACKs", 0.1), ("forged data", 0.1))

@@ -70,10 +70,25 @@ def record(number: int, time_ns: int) -> Record:
     match number % 4:
         case 0:
             return TcpRecord(
-                time_ns, f"h{source}", "bulk", 14480 + number % 90, 7240, 51.2 + source, 251.0, number, 3, 1
+                time_ns=time_ns,
+                host=f"h{source}",
+                flow="bulk",
+                cwnd_bytes=14480 + number % 90,
+                ssthresh_bytes=7240,
+                srtt_ms=51.2 + source,
+                rto_ms=251.0,
+                bytes_acked=number,
+                retransmits=3,
+                timeouts=1,
             )
         case 1:
-            return FlowRecord(time_ns, f"h{source}", "bulk", number * 1448, 1.9e6 + number % 1000)
+            return FlowRecord(
+                time_ns=time_ns,
+                host=f"h{source}",
+                flow="bulk",
+                bytes_received=number * 1448,
+                goodput_bps=1.9e6 + number % 1000,
+            )
         case 2:
             return LinkRecord(
                 time_ns=time_ns,
@@ -94,7 +109,14 @@ def record(number: int, time_ns: int) -> Record:
                 corruption_losses=number // 19,
             )
         case _:
-            return PhyRecord(time_ns, f"down{source}", 12.5 + number % 64 / 10, -11.75, 12.5 + number % 100, 0.05)
+            return PhyRecord(
+                time_ns=time_ns,
+                link=f"down{source}",
+                snr_db=12.5 + number % 64 / 10,
+                evm_db=-11.75,
+                cfo_hz=12.5 + number % 100,
+                per=0.05,
+            )
 
 
 @contextmanager

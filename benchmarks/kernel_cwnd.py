@@ -29,11 +29,12 @@ from random import Random
 from types import MappingProxyType
 
 from benchmarks.common import Column, Results, parser
-from channel.capacity import ConstantRate
+from channel.capacity.cra import ConstantRate
 from channel.delay import ExcessDelay
 from channel.errors.none import NoErrors
 from channel.framing import raw
 from channel.hop import Hop
+from common.sequence import MASK
 from hosts import kernel_profiles
 from hosts.errors import HostError
 from hosts.namespaces import run_in
@@ -318,7 +319,7 @@ class Forwarder:
             self._iss, self._began_at = seq, now
         if not length:
             return self._trouble.loses(0)
-        number = segment_number(seq - self._iss & 0xFFFF_FFFF)
+        number = segment_number(seq - self._iss & MASK)
         self.trace.sent.append(((now - self._began_at) / SECOND, number))
         # an RTO changes the window without an ACK
         self._sample(now, sender)

@@ -13,8 +13,8 @@ import numpy as np
 
 from benchmarks.common import parser, whole
 from benchmarks.ofdm_waterfall import BATCH, Liquids
-from flowgraphs.ofdm import Demodulator, Modulator, OfdmPhy
 from flowgraphs.phy import Received, Samples
+from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.flowgraphs.awgn import air
 
 FRAME_BYTES = 500
@@ -66,7 +66,7 @@ def estimates(frames: int, seed: int) -> None:
     """Print how far the estimates are from what is true."""
     print("estimates: bias and standard deviation of SNR (dB), deviation of the carrier offset (subcarrier spacings)")
     for modulation, fec in (("bpsk", "golay2412"), ("qpsk", "none"), ("qam16", "none"), ("qam64", "none")):
-        phy = OfdmPhy(1e6, modulation, fec)
+        phy = OfdmPhy(1e6, modulation=modulation, fec=fec)
         for snr_db in (5, 10, 15, 20, 25, 30):
             got = heard(phy, noise(phy, snr_db), frames, seed)
             snr = np.array([frame.snr_db for frame in got], float) - snr_db
@@ -82,7 +82,7 @@ def carrier(frames: int, seed: int) -> None:
     print(f"\nloss over the carrier offset (subcarrier spacings), {HIGH_DB:g} dB")
     print(f"  {'':20}" + "".join(f"{spacing:7}" for spacing in spacings))
     for modulation in ("qpsk", "qam64"):
-        phy = OfdmPhy(1e6, modulation)
+        phy = OfdmPhy(1e6, modulation=modulation)
         results = (heard(phy, noise(phy, HIGH_DB), frames, seed, cfo=s / phy.subcarriers) for s in spacings)
         print(f"  {phy.describe():20}" + "".join(loss(got, frames) for got in results))
 
@@ -93,7 +93,7 @@ def paths(frames: int, seed: int) -> None:
     print(f"\nloss over the delay of a second path (samples), {HIGH_DB:g} dB")
     print(f"  {'':20}{'path':>8}" + "".join(f"{delay:7}" for delay in delays))
     for modulation, fec in (("qpsk", "none"), ("qam16", "none"), ("qam64", "golay2412")):
-        phy = OfdmPhy(1e6, modulation, fec)
+        phy = OfdmPhy(1e6, modulation=modulation, fec=fec)
         for echo_db in (-10, -3, 3):
             results = (heard(phy, two_paths(phy, HIGH_DB, late, echo_db), frames, seed) for late in delays)
             print(f"  {phy.describe():20}{echo_db:5} dB" + "".join(loss(got, frames) for got in results))

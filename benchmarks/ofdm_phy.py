@@ -18,8 +18,8 @@ from gnuradio import blocks, gr
 
 from benchmarks.common import Column, Results, parser
 from benchmarks.ofdm_waterfall import Liquids
-from flowgraphs.ofdm import Demodulator, Modulator, OfdmPhy
 from flowgraphs.phy import Samples
+from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.flowgraphs.awgn import air
 from tests.flowgraphs.bursts import Mailbox
 
@@ -96,7 +96,7 @@ def receiving(phy: OfdmPhy, liquids: Liquids, theirs: Samples, ours: Samples) ->
 def works(modulation: str, fec: str, ten_percent_db: float) -> dict[str, dict[str, Work]]:
     """Return what is measured of one mode."""
     rng = np.random.default_rng(1)
-    phy, liquids = OfdmPhy(2e6, modulation, fec), Liquids(modulation, fec)
+    phy, liquids = OfdmPhy(2e6, modulation=modulation, fec=fec), Liquids(modulation, fec)
     modulator = Modulator(phy)
     frames = [rng.bytes(FRAME_BYTES) for _ in range(FRAMES)]
     theirs, ours = ([link.modulate(frame) for frame in frames] for link in (liquids, modulator))

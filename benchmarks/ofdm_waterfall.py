@@ -18,10 +18,10 @@ from typing import Protocol
 import numpy as np
 
 from benchmarks.common import Column, Results, crossing, parser, whole
-from flowgraphs.liquid import ffi, liquid, make
-from flowgraphs.ofdm import Demodulator, Modulator, OfdmPhy
-from flowgraphs.ofdm_format import FEC, MODULATIONS
 from flowgraphs.phy import Samples
+from flowgraphs.phys.ofdm import FEC, MODULATIONS
+from flowgraphs.phys.ofdm.liquid import ffi, liquid, make
+from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.flowgraphs.awgn import air
 
 FRAME_BYTES = 1500
@@ -62,7 +62,7 @@ class Ours:
     """PHY ofdm."""
 
     def __init__(self, modulation: str, fec: str) -> None:
-        phy = OfdmPhy(1e6, modulation, fec)
+        phy = OfdmPhy(1e6, modulation=modulation, fec=fec)
         self.rms = phy.rms
         self.modulate = Modulator(phy).modulate
         self._demodulator = Demodulator(phy)

@@ -27,8 +27,10 @@ from typing import Any, NoReturn
 from benchmarks.common import Column, Results, parser, spread, whole
 from channel.errors.bernoulli import Bernoulli
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from linklayer.queues import DropTail, Queue, Red
-from testbed.model.clock import Clock
+from linklayer.queues import Queue
+from linklayer.queues.drop_tail import DropTail
+from linklayer.queues.red import Red
+from testbed.model.clock import VirtualClock
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.scenario.channel_models import make_rng
 
@@ -92,7 +94,7 @@ def make_tcp(options: argparse.Namespace) -> TcpConfig:
 
 def simulate(options: argparse.Namespace) -> Sample:
     """Run ours once."""
-    clock = Clock()
+    clock = VirtualClock()
     per, seed = options.per, options.seed
     network = Dumbbell(
         clock,

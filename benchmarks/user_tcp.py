@@ -18,12 +18,14 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.common import Column, Results, parser, run_on_time, spread, whole
+from common.sides import SIDES
 from hosts import kernel_profiles
 from hosts.network import Network
-from hosts.workloads import Bulk, agent_config
+from hosts.workloads import agent_config
+from hosts.workloads.bulk import Bulk
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
-from testbed.scenario.schema import SIDES, Scenario
+from testbed.scenario.schema import Scenario
 from tests.hosts.harness import agents, go, run_name
 from tests.interop import Handshake, handshakes, wrong
 

@@ -16,7 +16,8 @@ from gnuradio import blocks, gr
 
 from benchmarks.common import Column, Results, crossing, parser, whole
 from flowgraphs.phy import Samples
-from flowgraphs.wifi import ENCODINGS, WifiPhy
+from flowgraphs.phys.wifi import ENCODINGS
+from flowgraphs.phys.wifi.modem import WifiPhy
 from tests.flowgraphs.awgn import air
 from tests.flowgraphs.bursts import Mailbox, modulated
 
@@ -53,7 +54,7 @@ def main() -> None:
 
 def measure(encoding: str, frames: int, seed: int, lowest_db: float) -> dict[str, float]:
     """Return the figures of one encoding; below `lowest_db` nearly all frames are lost."""
-    phy = WifiPhy(RATE_SPS, encoding)
+    phy = WifiPhy(RATE_SPS, encoding=encoding)
     rng = np.random.default_rng(seed)
     payloads = [rng.bytes(FRAME_BYTES) for _ in range(frames)]
     began = time.process_time()

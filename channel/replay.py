@@ -18,7 +18,7 @@ from enum import Enum
 from itertools import pairwise
 from typing import Literal
 
-from channel.errors import ERASED, INTACT, Fate, Verdict
+from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
 
 #: Bytes at the start of a frame that survive a `payload` outcome: room for any link layer's header.
 HEADER_BYTES = 32
@@ -71,7 +71,7 @@ class Trace:
         return len(self.time_ns)
 
 
-class TraceReplay:
+class TraceReplay(ErrorModel):
     """An error model that repeats a trace.
 
     `by="index"`: the n-th frame gets the n-th outcome. `by="time"`: a frame gets the outcome in force at its

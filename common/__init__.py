@@ -1,1 +1,1 @@
-"""What every room may use and what uses none of them: the registry of plugins, the options they have, units."""
+"""What every room may use, and what uses no other room: registry, options, units, sequence numbers."""

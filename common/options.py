@@ -1,14 +1,17 @@
 """The options of plugins: dataclasses whose fields have a unit in their names and a range in their types.
 
 The scenario's schema is built from them (`testbed/scenario/plugin_options.py`), so a range stands in one place. What
-concerns several fields at once, the dataclass checks in `__post_init__` by a ValueError of one line. No float is
-infinite.
+concerns several fields at once, the dataclass checks in `__post_init__` by a ValueError of one line; `check_ranges`
+there holds a dataclass to its ranges that no scenario has checked. No float is infinite.
 """
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any
+from functools import cache
+from typing import Annotated, Any, get_args, get_type_hints
 
-from annotated_types import Ge, Gt, Le
+from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 Positive = Annotated[float, Gt(0)]
 NotNegative = Annotated[float, Ge(0)]
@@ -20,6 +23,18 @@ Count = Annotated[int, Ge(1)]
 @dataclass(frozen=True)
 class NoOptions:
     """Of a plugin that has none."""
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """A string that is one of `names`; pydantic asks what it is to check."""
+
+    names: tuple[str, ...]
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.literal_schema(list(self.names))
 
 
 @dataclass(frozen=True)
@@ -41,3 +56,65 @@ def in_order(ends: tuple[float, float]) -> tuple[float, float]:
 
 #: shortest and longest
 Span = Annotated[tuple[NotNegative, NotNegative], InOrder()]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """A text that a regular expression describes as a whole."""
+
+    pattern: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def check(self, text: str) -> str:
+        """Return the text as it is; raises ValueError when it is another."""
+        if re.fullmatch(self.pattern, text) is None:
+            raise ValueError(f"{text!r} does not match {self.pattern}")
+        return text
+
+
+def check_ranges(options: Any) -> None:
+    """Raise ValueError in one line when a field of a dataclass is out of the range that its type declares."""
+    for name, limits in _limits(type(options)):  # type: ignore[arg-type]
+        value = getattr(options, name)
+        if value is not None:
+            _check(name, value, limits)
+
+
+@cache
+def _limits(dataclass: type[Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    """The limits of each field that has any."""
+    hints = get_type_hints(dataclass, include_extras=True)
+    found = ((name, tuple(_metadata(hint))) for name, hint in hints.items())
+    return tuple((name, limits) for name, limits in found if limits)
+
+
+def _metadata(hint: Any) -> Iterator[Any]:
+    yield from getattr(hint, "__metadata__", ())
+    if not hasattr(hint, "__metadata__"):
+        for part in get_args(hint):
+            yield from getattr(part, "__metadata__", ())
+
+
+def _check(name: str, value: Any, limits: tuple[Any, ...]) -> None:
+    for limit in limits:
+        match limit:
+            case Gt(gt=least) if not value > least:
+                raise ValueError(f"{name} is {value}: must be above {least}")
+            case Ge(ge=least) if not value >= least:
+                raise ValueError(f"{name} is {value}: must be {least} or more")
+            case Le(le=most) if not value <= most:
+                raise ValueError(f"{name} is {value}: must be {most} or less")
+            case Lt(lt=end) if not value < end:
+                raise ValueError(f"{name} is {value}: must be below {end}")
+            case MinLen(min_length=least) if len(value) < least:
+                raise ValueError(f"{name} is {value!r}: must have {least} or more characters")
+            case InOrder():
+                in_order(value)
+            case Matches():
+                limit.check(value)
+            case _:
+                pass

@@ -22,6 +22,7 @@ from dashboard.runs import Runs
 from dashboard.serving import STREAMS
 from dashboard.store import FACETS, SORTABLE, Store, StoreError, Wanted
 from dashboard.thinning import thin, thin_marks
+from linklayer.schemes import SCHEMES
 from telemetry.records import RECORD_TYPES
 
 if TYPE_CHECKING:
@@ -97,12 +98,14 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             "lab": {"why_not": lab.why_not(), "offers": offers(lab)} if lab is not None and shown else None,
             "database": dict(config.database()) if config.database is not None and shown else None,
             "retention_s": RETENTION_S,
+            "schemes": {scheme.name: scheme.label or scheme.name for scheme in SCHEMES.values()},
         }
 
     @api.get("/charts")
     def charts() -> list[Answer]:
         return [
             {name: getattr(chart, name) for name in ("key", "title", "unit", "scale", "description")}
+            | {"lines": [{"suffix": line.suffix, "short": line.short} for line in chart.lines]}
             for chart in CHARTS
         ]
 

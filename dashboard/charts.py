@@ -154,6 +154,8 @@ class Line:
     #: follows the source in the line's label, as in "up before"; empty for the chart's main line
     suffix: str
     figure: Figure
+    #: what the page writes instead of the suffix, or where there is one source only; empty: suffix or source
+    short: str = ""
 
     def label(self, source: str) -> str:
         """Return what the line of a source is called."""
@@ -224,7 +226,7 @@ CHARTS: tuple[Chart, ...] = (
         "zero",
         "What each TCP sender may have under way, and its slow start threshold",
         (
-            Line(TcpRecord, "flow", "", Value("cwnd_bytes")),
+            Line(TcpRecord, "flow", "", Value("cwnd_bytes"), "cwnd"),
             Line(TcpRecord, "flow", "ssthresh", Value("ssthresh_bytes")),
         ),
     ),
@@ -235,7 +237,7 @@ CHARTS: tuple[Chart, ...] = (
         "zero",
         "Each TCP sender's smoothed round-trip time, and its retransmission timeout",
         (
-            Line(TcpRecord, "flow", "", Value("srtt_ms")),
+            Line(TcpRecord, "flow", "", Value("srtt_ms"), "SRTT"),
             Line(TcpRecord, "flow", "RTO", Value("rto_ms")),
         ),
     ),
@@ -257,8 +259,8 @@ CHARTS: tuple[Chart, ...] = (
         "zero",
         "Frames the medium took, and packets the link layer lost for good, over the last second",
         (
-            Line(LinkRecord, "link", "before", Share("corruption_losses", "frames")),
-            Line(LinkRecord, "link", "after", Share("residual_losses", "packets")),
+            Line(LinkRecord, "link", "before", Share("corruption_losses", "frames"), "on the air"),
+            Line(LinkRecord, "link", "after", Share("residual_losses", "packets"), "left for TCP"),
         ),
     ),
     Chart(
@@ -268,11 +270,11 @@ CHARTS: tuple[Chart, ...] = (
         "zero",
         "What the link layer and TCP spend on repair, and ACKs marked with ELN, mean of the last second",
         (
-            Line(LinkRecord, "link", "retransmissions", Rate("retransmissions")),
-            Line(LinkRecord, "link", "FEC frames", Rate("fec_frames")),
-            Line(LinkRecord, "link", "FEC repairs", Rate("fec_repairs")),
-            Line(LinkRecord, "link", "ELN marks", Rate("eln_marks")),
-            Line(TcpRecord, "flow", "TCP retransmits", Rate("retransmits")),
+            Line(LinkRecord, "link", "retransmissions", Rate("retransmissions"), "ARQ"),
+            Line(LinkRecord, "link", "FEC frames", Rate("fec_frames"), "FEC"),
+            Line(LinkRecord, "link", "FEC repairs", Rate("fec_repairs"), "rebuilt"),
+            Line(LinkRecord, "link", "ELN marks", Rate("eln_marks"), "ELN"),
+            Line(TcpRecord, "flow", "TCP retransmits", Rate("retransmits"), "TCP"),
         ),
     ),
     Chart(

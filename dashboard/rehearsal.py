@@ -125,7 +125,7 @@ class RehearsalRun:
         """Make one interval's records, ending at `time_s`."""
         time_ns = int(time_s * 1e9)
         for name, value in self.controls.take():
-            self.feed.write(ControlRecord(time_ns, name, json.dumps(value)))
+            self.feed.write(ControlRecord(time_ns=time_ns, name=name, value=json.dumps(value)))
         self._fade += 0.1 * (self._random.gauss(0, 4) - self._fade)
         snr_db = float(self.controls.value("snr_db")) + (self._fade if self.controls.value("fading") != "none" else 0.0)
         per = min(float(self.controls.value("per")) / 100 + 1 / (1 + math.exp(1.1 * (snr_db - 7))), 0.95)
@@ -135,7 +135,16 @@ class RehearsalRun:
         for link in ("up", "down"):
             measured = snr_db + self._random.gauss(0, 0.3)
             share = min(max(self._random.gauss(per, 0.02), 0.0), 1.0)
-            self.feed.write(PhyRecord(time_ns, link, measured, -measured + 0.5, self._random.gauss(120, 10), share))
+            self.feed.write(
+                PhyRecord(
+                    time_ns=time_ns,
+                    link=link,
+                    snr_db=measured,
+                    evm_db=-measured + 0.5,
+                    cfo_hz=self._random.gauss(120, 10),
+                    per=share,
+                )
+            )
             if self.feed.watched:
                 self.feed.show(self._view(time_ns, link, measured))
 
@@ -181,7 +190,6 @@ class RehearsalRun:
                 fec_frames=link.fec_frames,
                 fec_repairs=link.fec_repairs,
                 residual_losses=link.residual_losses,
-                eln_marks=0,
                 queue_bytes=int(max(load - 0.7, 0) * 64_000 * self._random.uniform(0.6, 1)),
                 congestion_losses=link.congestion_losses,
                 corruption_losses=link.corruption_losses,
@@ -217,7 +225,9 @@ class RehearsalRun:
                 timeouts=self._timeouts,
             )
         )
-        self.feed.write(FlowRecord(time_ns, "h2", "bulk", self._bytes, 0.0))
+        self.feed.write(
+            FlowRecord(time_ns=time_ns, host="h2", flow="bulk", bytes_received=self._bytes, goodput_bps=0.0)
+        )
 
     def _view(self, time_ns: int, link: str, snr_db: float) -> PhyView:
         sigma = 10 ** (-snr_db / 20) * math.sqrt(0.5)

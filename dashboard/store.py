@@ -12,7 +12,7 @@ import json
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from pathlib import Path
@@ -308,16 +308,25 @@ def _epoch_ns(manifest: Mapping[str, Any]) -> int | None:
 
 def _json(path: Path) -> dict[str, Any]:
     """Return the object in a file. Raises StoreError."""
+    return _mapping(path, json.loads, "JSON", "object")
+
+
+def _scenario(path: Path) -> dict[str, Any]:
+    """Return the scenario in a run's folder. Raises StoreError."""
+    return _mapping(path / "scenario.yaml", lambda text: yaml.load(text, Loader=_YAML), "YAML", "scenario")
+
+
+def _mapping(path: Path, parse: Callable[[str], Any], form: str, content: str) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text())
+        found = parse(path.read_text())
     except FileNotFoundError:
         raise StoreError(f"{path.name} is missing") from None
     except OSError as error:
         raise StoreError(f"{path.name} cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise StoreError(f"{path.name} is no JSON: half written, or damaged") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise StoreError(f"{path.name} is no {form}: half written, or damaged") from None
     if not isinstance(found, dict):
-        raise StoreError(f"{path.name} holds no object")
+        raise StoreError(f"{path.name} holds no {content}")
     return found
 
 
@@ -341,20 +350,6 @@ def _files(path: Path) -> list[dict[str, Any]]:
         return [{"name": part.name, "bytes": part.stat().st_size} for part in sorted(path.iterdir()) if part.is_file()]
     except OSError:
         return []
-
-
-def _scenario(path: Path) -> dict[str, Any]:
-    try:
-        found = yaml.load((path / "scenario.yaml").read_text(), Loader=_YAML)
-    except FileNotFoundError:
-        raise StoreError("scenario.yaml is missing") from None
-    except OSError as error:
-        raise StoreError(f"scenario.yaml cannot be read: {error.strerror}") from None
-    except (yaml.YAMLError, ValueError, RecursionError):
-        raise StoreError("scenario.yaml is no YAML: half written, or damaged") from None
-    if not isinstance(found, dict):
-        raise StoreError("scenario.yaml holds no scenario")
-    return found
 
 
 def _draw(path: Path) -> Picture:

@@ -12,12 +12,13 @@ A PHY offers two blocks, so that a station, GNU Radio Companion and the tests us
   names of its fields; a key is absent where the PHY does not know. Where the PHY has symbols to show, the block's
   attribute `constellation` holds those of the newest frame.
 
-Left out: any choice between PHYs. A PHY that cannot run raises PhyError and nothing takes its place.
+Left out: the choice of a PHY (`phys/`). One in plain Python needs no blocks of its own (`plain_phy.py`).
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import pmt
@@ -69,38 +70,47 @@ class Constellation:
     modulation: str
 
 
-class Phy(Protocol):
+class Phy(ABC):
     """One way to turn link frames into samples and back."""
 
-    @property
-    def name(self) -> str:
-        """What the PHY is called in a scenario."""
+    #: how scenarios call the PHY
+    name: ClassVar[str]
+    #: the longest frame it carries
+    max_frame_bytes: ClassVar[int]
+    #: complex samples per second
+    rate_sps: float
+    #: root mean square of the samples of a burst; full scale is 1
+    rms: float
 
-    @property
-    def max_frame_bytes(self) -> int:
-        """The longest frame it carries."""
+    @abstractmethod
+    def mode(self) -> str:
+        """Return modulation and code in a few words, as `Received.mode` has them."""
 
-    @property
-    def rms(self) -> float:
-        """Root mean square of the samples of a burst; full scale is 1."""
-
+    @abstractmethod
     def frame_samples(self, nbytes: int) -> int:
-        """Return how many samples a frame of `nbytes` takes on the air."""
+        """Return how many samples a frame of `nbytes` takes on the air; raises PhyError if it carries none so long."""
 
-    def denser(self) -> "Iterator[tuple[str, str, Phy]]":
-        """The same PHY in modes of more bits per symbol, sparsest first: the option of each, its value, the PHY."""
-
+    @abstractmethod
     def transmitter(self) -> Any:
         """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
 
+    @abstractmethod
     def receiver(self) -> Any:
         """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
 
+    def denser(self) -> "Iterator[tuple[str, str, Phy]]":
+        """The same PHY in modes of more bits per symbol, sparsest first: the option of each, its value, the PHY."""
+        return iter(())
+
     def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
         """Return the frames that a receiver would hear in samples (complex64) that are there already."""
+        from flowgraphs.offline import decode
+
+        return decode(self.receiver(), blocks)
 
     def describe(self) -> str:
-        """Return the PHY and its options in a few words."""
+        """Return the PHY and its mode in a few words."""
+        return f"{self.name} {self.mode()}".rstrip()
 
 
 def frame_pdu(frame: bytes) -> Any:

@@ -28,8 +28,8 @@ import pytest
 from flowgraphs.air import Air
 from flowgraphs.frontend import RadioSettings
 from flowgraphs.levels import MIDDLE_GAIN_DB, path_gain_db
-from flowgraphs.ofdm import OfdmPhy
 from flowgraphs.phy import Phy, Received
+from flowgraphs.phys.ofdm.modem import OfdmPhy
 from flowgraphs.transceiver import Transceiver
 from testbed.live.usrp_radio import LEAD_NS
 from testbed.results.summary import Summary

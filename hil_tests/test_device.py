@@ -8,7 +8,7 @@ import pmt
 import pytest
 from gnuradio import gr
 
-from flowgraphs.ofdm import OfdmPhy
+from flowgraphs.phys.ofdm.modem import OfdmPhy
 from hil_tests.bench import RATE_SPS, Bench, frames
 from tests.testbed.live_runs import wait_for
 

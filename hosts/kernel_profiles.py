@@ -34,7 +34,7 @@ What Linux can be told, and what it cannot
   receiver's window ends at 65535 octets, as it did for the papers.
 - ECN stays as Linux has it (answered, not asked for), except for `reference`: off.
 
-Left out: per-socket options of foreign programs, MPTCP; what a userspace TCP does (`hosts/tcp/profiles.py`).
+Left out: per-socket options of foreign programs, MPTCP; what a userspace TCP does (`hosts/tcp/profiles/`).
 """
 
 import errno
@@ -53,7 +53,7 @@ from hosts.tcp.profiles import USER_PROFILES, UserProfile
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
-#: what tells a userspace TCP (hosts/tcp/profiles.py) from one of the kernel's
+#: what tells a userspace TCP (hosts/tcp/profiles/) from one of the kernel's
 USER_PREFIX = "user:"
 
 #: the congestion control that hosts/bpf loads for a run

@@ -1,15 +1,17 @@
-"""The single thread an agent runs on: descriptors and deadlines, nothing else.
+"""Real time: the single thread on which a host's or a proxy's process runs, with descriptors and calls at a time.
 
-Rule kept: never wakes without a reason; the wait is as long as the nearest deadline allows. Time is
-CLOCK_MONOTONIC in ns, which all processes of a machine share. Left out: cancelling deadlines (a callback
-looks at its own state).
+Rules kept: never wakes without a reason; the wait is as long as the nearest call allows. `now` is CLOCK_MONOTONIC in
+ns, which all processes of a machine share, as it was before the present callback; who takes many packets in one
+callback says `refresh` before each.
 """
 
 import heapq
 import selectors
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
+
+from hosts.engine.clock import NETWORK, Clock
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 Callback = Callable[[], None]
@@ -21,24 +23,26 @@ class HasFileno(Protocol):
     def fileno(self) -> int: ...
 
 
-class Loop:
-    """Calls back when descriptors are ready and when deadlines have come."""
+class Loop(Clock):
+    """Calls back when descriptors are ready and at the times that were asked for."""
 
     def __init__(self) -> None:
+        self.now = time.monotonic_ns()
         self._selector = selectors.EpollSelector()
-        # (deadline, insertion) orders the heap, so that callbacks are never compared.
-        self._deadlines: list[tuple[int, int, Callback]] = []
+        # (time, priority, insertion) orders the heap, so that calls are never compared
+        self._calls: list[tuple[int, int, int, Callable[[Any], object], Any]] = []
         self._insertions = 0
         self._stopped = False
 
-    def now(self) -> int:
-        """CLOCK_MONOTONIC in ns."""
-        return time.monotonic_ns()
+    def refresh(self) -> int:
+        """Read the clock into `now`, and return it."""
+        self.now = now = time.monotonic_ns()
+        return now
 
-    def call_at(self, deadline_ns: int, callback: Callback) -> None:
-        """Call once at that time, or at the next turn when it has passed."""
+    def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = NETWORK) -> None:
+        """See Clock; a time that is over is the next turn."""
         self._insertions += 1
-        heapq.heappush(self._deadlines, (deadline_ns, self._insertions, callback))
+        heapq.heappush(self._calls, (time, priority, self._insertions, call, argument))
 
     def watch(self, source: HasFileno, events: int, callback: Callback) -> None:
         """Call whenever `source` is ready for `events`; replaces what was asked for it before."""
@@ -61,15 +65,18 @@ class Loop:
         """Serve until `stop`."""
         while not self._stopped:
             timeout_s = None
-            if self._deadlines:
-                timeout_s = max(0, self._deadlines[0][0] - self.now()) / 1e9
+            if self._calls:
+                timeout_s = max(0, self._calls[0][0] - self.refresh()) / 1e9
             ready = self._selector.select(timeout_s)
-            # Deadlines first: "received by then" must not count what is read after.
-            now = self.now()
-            while self._deadlines and self._deadlines[0][0] <= now and not self._stopped:
-                heapq.heappop(self._deadlines)[2]()
+            # Calls first: "received by then" must not count what is read after.
+            now = self.refresh()
+            while self._calls and self._calls[0][0] <= now and not self._stopped:
+                _, _, _, call, argument = heapq.heappop(self._calls)
+                call(argument)
+                self.refresh()
             for key, _ in ready:
                 # An earlier callback of this turn may have closed it.
                 if not self._stopped and self._selector.get_map().get(key.fd) is key:
                     key.data()
+                    self.refresh()
         self._selector.close()

@@ -14,15 +14,14 @@ Left out: IPv6 (switched off in our namespaces), UDP, receiving sides.
 import os
 import socket
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
+from hosts.engine.probe import Probe, TcpInfo
 from hosts.errors import HostError
 from hosts.namespaces import run_in
-from hosts.tcp_info import TcpInfo
+from hosts.tcp_info import SYN_SENT, parse
 from telemetry.records import TcpRecord
 
 _NETLINK_SOCK_DIAG = 4
@@ -38,55 +37,6 @@ _PORTS = struct.Struct(">HH")
 _ATTRIBUTE = struct.Struct("=HH")
 #: octets of struct inet_diag_msg
 _DIAG_MSG_BYTES = 72
-#: include/net/tcp_states.h
-_SYN_SENT = 2
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    bytes_acked: int = 0
-    retransmits: int = 0
-    timeouts: int = 0
-
-
-class Probe(ABC):
-    """Makes records of a host's TCP senders: what is common to the kernel's TCP and to ours."""
-
-    def __init__(self, host: str) -> None:
-        self._host = host
-        self._before: dict[str, _Counted] = {}
-        self._retired: set[int] = set()
-
-    @abstractmethod
-    def sample(self, time_ns: int) -> list[TcpRecord]:
-        """One record per flow that is connected now; `time_ns` is put into the records as it is."""
-
-    def record(self, time_ns: int, flow: str, info: TcpInfo) -> TcpRecord:
-        """The record of one connection's tcp_info under a flow name."""
-        before = self._before.get(flow, _Counted())
-        # Before Linux 6.7 only the namespace as a whole counts timeouts: true for a single flow, shared
-        # otherwise.
-        timeouts = info.timeouts if info.timeouts is not None else _namespace_timeouts()
-        return TcpRecord(
-            time_ns=time_ns,
-            host=self._host,
-            flow=flow,
-            cwnd_bytes=info.cwnd_bytes,
-            ssthresh_bytes=info.ssthresh_bytes,
-            srtt_ms=info.srtt_ms,
-            rto_ms=info.rto_ms,
-            bytes_acked=before.bytes_acked + info.bytes_acked,
-            retransmits=before.retransmits + info.retransmits,
-            timeouts=before.timeouts + timeouts,
-        )
-
-    def retire(self, time_ns: int, flow: str, local_port: int, info: TcpInfo) -> TcpRecord:
-        """The last record of a connection; the next one under the same name counts on from it."""
-        record = self.record(time_ns, flow, info)
-        timeouts = record.timeouts if info.timeouts is not None else 0
-        self._before[flow] = _Counted(record.bytes_acked, record.retransmits, timeouts)
-        self._retired.add(local_port)
-        return record
 
 
 class TcpProbe(Probe):
@@ -103,19 +53,29 @@ class TcpProbe(Probe):
         super().__init__(host)
         self._remote_ports = dict(remote_ports)
         self._local_ports = dict(local_ports or {})
+        self._retired: set[int] = set()
         try:
             self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
         except OSError as error:
             raise HostError(f"no socket diagnosis in this kernel: modprobe inet_diag ({error.strerror})") from None
 
     def sample(self, time_ns: int) -> list[TcpRecord]:
-        """One record per flow that is connected now; `time_ns` is put into the records as it is."""
+        """See Probe."""
         records: dict[str, TcpRecord] = {}
         for local, remote, info in self._dump():
             flow = self._remote_ports.get(remote) or self._local_ports.get(local)
-            if flow is not None and info.state != _SYN_SENT and local not in self._retired:
-                records[flow] = self.record(time_ns, flow, info)
+            if flow is not None and info[0] != SYN_SENT and local not in self._retired:
+                records[flow] = self.record(time_ns, flow, parse(info))
         return list(records.values())
+
+    def retire(self, time_ns: int, flow: str, local_port: int, info: TcpInfo) -> TcpRecord | None:
+        """See Probe."""
+        self._retired.add(local_port)
+        return super().retire(time_ns, flow, local_port, info)
+
+    def _all_timeouts(self) -> int:
+        """See Probe: before Linux 6.7 only the namespace as a whole counts them, which is exact for a single flow."""
+        return _snmp_pairs(Path("/proc/thread-self/net/netstat").read_text())["TCPTimeouts"]
 
     def close(self) -> None:
         """Let go of the netlink socket; idempotent."""
@@ -129,7 +89,7 @@ class TcpProbe(Probe):
     ) -> None:
         self.close()
 
-    def _dump(self) -> Iterator[tuple[int, int, TcpInfo]]:
+    def _dump(self) -> Iterator[tuple[int, int, bytes]]:
         body = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << _INET_DIAG_INFO - 1, _CONNECTED, bytes(48))
         flags = _NLM_F_REQUEST | _NLM_F_DUMP
         header = _NLMSG_HEADER.pack(_NLMSG_HEADER.size + len(body), _SOCK_DIAG_BY_FAMILY, flags, 1, 0)
@@ -148,7 +108,7 @@ class TcpProbe(Probe):
                 local, remote = _PORTS.unpack_from(message, 4)
                 info = _attribute(message, _INET_DIAG_INFO)
                 if info is not None:
-                    yield local, remote, TcpInfo.parse(info)
+                    yield local, remote, info
                 offset += length + 3 & ~3
 
 
@@ -160,10 +120,6 @@ def _attribute(message: bytes, wanted: int) -> bytes | None:
             return message[offset + _ATTRIBUTE.size : offset + length]
         offset += length + 3 & ~3
     return None
-
-
-def _namespace_timeouts() -> int:
-    return _snmp_pairs(Path("/proc/thread-self/net/netstat").read_text())["TCPTimeouts"]
 
 
 def tcp_counters(namespace: str) -> dict[str, int]:

@@ -29,6 +29,7 @@ from functools import partial
 from ipaddress import IPv4Address
 from typing import Any, Final
 
+from hosts.engine.stack import Socket
 from hosts.errors import HostError
 from hosts.jsonlines import Orders, run_child, say
 from hosts.kernel_profiles import apply_settings, profile
@@ -41,7 +42,7 @@ from hosts.split_routes import SplitRoutes
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tun import TransitTun
-from hosts.user_stack import UserSocket, UserStack
+from hosts.tun_stack import TunStack
 from tcpip.segment import HEADER_BYTES, Flow
 
 #: octets read at a time, which wait in the proxy until the other side takes them
@@ -95,7 +96,7 @@ class Proxy:
         else:
             tun = stack.enter_context(TransitTun(TAP_NAME))
             self._user = _UserSide(self.loop, tun, USER_PROFILES[wireless].config, self._options)
-            self._user.stack.listen_to_all(self._came_by_air, self._most)
+            self._user.listen(self._came_by_air, self._most)
         stack.enter_context(SplitRoutes(interfaces, port))
         self.loop.watch(self._listener, READ, self._accept)
 
@@ -105,15 +106,13 @@ class Proxy:
         for pair in self._pairs:
             pair.add_to(counters)
         if self._user is not None:
-            counters.refusals += self._user.stack.refusals
+            counters.refusals += self._user.driver.stack.refusals
         return counters
 
     def check(self) -> None:
         """Raise HostError when packets were lost between the kernel and us, which nobody must take for the link's."""
-        if self._user is not None and (lost := self._user.tun.lost):
-            raise HostError(
-                f"{lost} packets were lost at {self._user.tun.name}: this machine is too slow for our TCP at such rates"
-            )
+        if self._user is not None:
+            self._user.driver.check()
 
     def close(self) -> None:
         """Reset what is not over."""
@@ -141,13 +140,15 @@ class Proxy:
         connect = self._connect if onwards is None else onwards.connect
         self._pair(near, from_mobile, partial(connect, source, destination))
 
-    def _came_by_air(self, sock: UserSocket) -> None:
+    def _came_by_air(self, sock: Socket) -> UserEnd:
         assert self._user is not None
         # as its peer sends
         flow = sock.connection.flow.reversed()
         source = (_dotted(flow.source), flow.source_port)
         destination = (_dotted(flow.destination), flow.destination_port)
-        self._pair(self._user.end(sock), True, partial(self._connect, source, destination))
+        near = self._user.end(sock)
+        self._pair(near, True, partial(self._connect, source, destination))
+        return near
 
     def _pair(self, near: End, from_mobile: bool, connect: Callable[[], End]) -> None:
         """Connect onwards for a connection that was accepted."""
@@ -167,29 +168,28 @@ class Proxy:
         pair.look()
         if not self._looking:
             self._looking = True
-            self.loop.call_at(self.loop.now() + _LOOK_NS, self._look)
+            self.loop.at(self.loop.now + _LOOK_NS, self._look)
 
     def _connect(self, source: tuple[str, int], destination: tuple[str, int]) -> End:
         return KernelEnd.connecting(self.loop, source, destination, self._options)
 
-    def _look(self) -> None:
+    def _look(self, _: object) -> None:
         """See what nobody tells: failures where nothing is wanted, what is held, and that all was acknowledged."""
         for pair in list(self._pairs):
             pair.look()
         self._looking = bool(self._pairs)
         if self._looking:
-            self.loop.call_at(self.loop.now() + _LOOK_NS, self._look)
+            self.loop.at(self.loop.now + _LOOK_NS, self._look)
 
 
 class _UserSide:
     """Our own TCP on the wireless side."""
 
     def __init__(self, loop: Loop, tun: TransitTun, config: TcpConfig, options: Options) -> None:
-        self.tun = tun
         mss = tun.mtu - HEADER_BYTES
         receive = options.receive_buffer if config.window_scaling else min(options.receive_buffer, MAX_UNSCALED_WINDOW)
         self._send_buffer = max(options.send_buffer, mss)
-        made = replace(
+        self._config = replace(
             config,
             mss=mss,
             receive_buffer=receive,
@@ -198,18 +198,22 @@ class _UserSide:
             initial_window=_INITIAL_WINDOW,
             nagle=False,
         )
-        self.stack = UserStack(loop, tun, made)
+        self.driver = TunStack(loop, tun)
 
-    def end(self, sock: UserSocket) -> UserEnd:
+    def listen(self, came: Callable[[Socket], UserEnd], most: int) -> None:
+        """Call `came` with every connection, and make none beyond `most`."""
+        self.driver.stack.listen_to_all(self._config, came, most)
+
+    def end(self, sock: Socket) -> UserEnd:
         """Return the end of a connection."""
         return UserEnd(sock, self._send_buffer)
 
     def connect(self, source: tuple[str, int], destination: tuple[str, int]) -> End:
         """Begin to connect as somebody else. Raises OSError where that cannot be."""
         flow = Flow(_number(source[0]), source[1], _number(destination[0]), destination[1])
-        if self.stack.has(flow):
+        if self.driver.stack.has(flow):
             raise OSError(f"there is a connection from {source} to {destination}")
-        return self.end(self.stack.open(flow))
+        return self.end(self.driver.stack.open(self._config, flow))
 
 
 class _Pair:

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from hosts.engine.stack import Application, Socket
 from hosts.loop import READ, WRITE, Loop
 from hosts.tcp.connection import State
 from hosts.tcp_info import of_socket
-from hosts.user_stack import UserSocket, nothing
 
 #: linux/in.h, linux/sockios.h
 _IP_TRANSPARENT = 19
@@ -232,15 +232,19 @@ class KernelEnd:
         return info.retransmits, info.timeouts or 0
 
 
-class UserEnd:
+def nothing() -> None:
+    """Do nothing."""
+
+
+class UserEnd(Application):
     """A connection of our own TCP's, whose configuration has the buffers' sizes."""
 
-    def __init__(self, sock: UserSocket, send_buffer: int) -> None:
+    def __init__(self, sock: Socket, send_buffer: int) -> None:
         self.moved: Callable[[], None] = nothing
         self.error: str | None = None
         self._socket, self._connection = sock, sock.connection
         self._send_buffer = send_buffer
-        sock.changed = self._changed
+        sock.application = self
 
     @property
     def connected(self) -> bool:
@@ -286,7 +290,7 @@ class UserEnd:
 
     def want(self, read: bool, write: bool) -> None:
         """See End: it calls whenever something comes."""
-        self._socket.settle()
+        self._socket.pump()
 
     def look(self) -> None:
         """See End: it says so by itself."""
@@ -298,9 +302,10 @@ class UserEnd:
 
     def close(self) -> None:
         """See End."""
-        self._socket.changed = nothing
+        self._socket.application = None
 
-    def _changed(self) -> None:
+    def handle(self, now: int) -> None:
+        """See Application."""
         connection = self._connection
         if connection.state is State.CLOSED and connection.error is not None:
             self.error = connection.error

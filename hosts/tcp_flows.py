@@ -1,6 +1,6 @@
 """Transfers over the kernel's TCP.
 
-Read first: `hosts/stream_ends.py`, whose two ends these are.
+Read first: `hosts/engine/streams.py`, whose two ends these are.
 """
 
 import errno
@@ -10,69 +10,73 @@ import struct
 from collections.abc import Callable
 from functools import partial
 
+from hosts.engine.content import CHUNK, Incoming, Received
+from hosts.engine.context import Context
+from hosts.engine.probe import FlowCounter, TcpInfo
+from hosts.engine.streams import Done, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
 from hosts.errors import HostError
-from hosts.flows import CHUNK, Context, Counter, delay_acks, listen
-from hosts.loop import READ, WRITE
-from hosts.stream_ends import Done, Receive, ReceivingEnd, SendingEnd, Transfer
-from hosts.tcp_info import TcpInfo, of_socket
+from hosts.loop import READ, WRITE, Loop
+from hosts.sockets import delay_acks, listen
+from hosts.tcp_info import of_socket
 
 #: writes or reads before other flows get their turn
 _TURNS = 4
 
 
-class KernelTcp:
-    """The TCP of the namespace we are in."""
+class KernelTcp(Tcp):
+    """The TCP of the namespace we are in; with `delayed_ack` it is asked for delayed ACKs."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, context: Context, loop: Loop, *, delayed_ack: bool = False) -> None:
+        self._context, self._loop, self._delayed_ack = context, loop, delayed_ack
         self._listeners: dict[int, socket.socket] = {}
 
     def bind(self, port: int) -> None:
         """Take a port; connections wait until they are accepted. Raises HostError when it is taken."""
         listener = listen(self._context.host, port, socket.SOCK_STREAM)
-        if self._context.delayed_ack:
+        if self._delayed_ack:
             delay_acks(listener)
         self._listeners[port] = listener
 
-    def accept(self, port: int, came: Callable[[Receive], None]) -> None:
-        """From now on call `came` with every connection to the port."""
+    def accept(self, port: int, came: Callable[[Receive], ReceivingEnd]) -> None:
+        """See Tcp."""
         listener = self._listeners[port]
-        self._context.loop.watch(listener, READ, partial(self._accept, listener, came))
+        self._loop.watch(listener, READ, partial(self._accept, listener, came))
 
     def send(self, transfer: Transfer, paused: bool, done: Done) -> SendingEnd:
-        """Connect and send."""
-        return StreamSender(self._context, transfer, paused, done)
+        """See Tcp."""
+        return KernelSender(self._context, self._loop, transfer, paused, done)
 
     def check(self) -> None:
-        """Nothing is to be said: the kernel keeps up with itself."""
+        """See Tcp: the kernel keeps up with itself."""
 
     def close(self) -> None:
         """Let go of the ports; idempotent."""
         for listener in self._listeners.values():
             listener.close()
 
-    def _accept(self, listener: socket.socket, came: Callable[[Receive], None]) -> None:
+    def _accept(self, listener: socket.socket, came: Callable[[Receive], ReceivingEnd]) -> None:
         try:
             connection, _ = listener.accept()
         except OSError:
             return  # it was reset before we came
-        came(partial(StreamReceiver, self._context, connection))
+        came(partial(KernelReceiver, self._context, self._loop, connection, self._delayed_ack))
 
 
-class StreamSender(SendingEnd):
+class KernelSender(SendingEnd):
     """The sending end of a socket."""
 
-    def __init__(self, context: Context, transfer: Transfer, paused: bool, done: Done) -> None:
+    def __init__(self, context: Context, loop: Loop, transfer: Transfer, paused: bool, done: Done) -> None:
         super().__init__(context, transfer, paused, done)
+        self._loop = loop
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setblocking(False)
         if transfer.congestion_control is not None:
             _control_by(self._socket, transfer.congestion_control)
         error = self._socket.connect_ex(transfer.address)
         if error not in (0, errno.EINPROGRESS):
-            self._loop.call_at(0, lambda: self._finish(os.strerror(error)))
+            loop.at(0, self._finish, os.strerror(error))
             return
-        self._loop.watch(self._socket, WRITE, self._try_connected)
+        loop.watch(self._socket, WRITE, self._try_connected)
 
     def _try_connected(self) -> None:
         error = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
@@ -89,12 +93,12 @@ class StreamSender(SendingEnd):
 
     def _write(self) -> None:
         for _ in range(_TURNS):
-            data = self._more()
-            if not data:
-                self._stop_writing()
+            if not self._writing:
                 return
+            data = self._more()
+            assert not isinstance(data, int), "a kernel takes octets, not numbers"
             try:
-                self._stream.take(self._socket.send(data))
+                self._take(self._socket.send(data))
             except BlockingIOError:
                 return
             except OSError as error:
@@ -125,13 +129,22 @@ class StreamSender(SendingEnd):
         return local_port, info
 
 
-class StreamReceiver(ReceivingEnd):
+class KernelReceiver(ReceivingEnd):
     """The receiving end of a socket."""
 
     def __init__(
-        self, context: Context, connection: socket.socket, flow: str, index: int, counter: Counter, done: Done
+        self,
+        context: Context,
+        loop: Loop,
+        connection: socket.socket,
+        delayed_ack: bool,
+        content: Incoming,
+        counter: FlowCounter,
+        done: Done,
     ) -> None:
-        super().__init__(context, flow, index, counter, done)
+        super().__init__(context, content, counter, done)
+        assert isinstance(content, Received), "a kernel gives octets, not numbers"
+        self._octets, self._loop, self._delayed_ack = content, loop, delayed_ack
         self._socket = connection
         connection.setblocking(False)
         self._loop.watch(connection, READ, self._read)
@@ -139,7 +152,7 @@ class StreamReceiver(ReceivingEnd):
 
     def _read(self) -> None:
         for _ in range(_TURNS):
-            if self._context.delayed_ack:
+            if self._delayed_ack:
                 delay_acks(self._socket)
             try:
                 data = self._socket.recv(CHUNK)
@@ -151,7 +164,8 @@ class StreamReceiver(ReceivingEnd):
             if not data:
                 self._finish(None)
                 return
-            self._take(data)
+            self._octets.add(data)
+            self._count(len(data))
 
     def _reset(self) -> None:
         _reset_at_close(self._socket)

@@ -4,17 +4,18 @@ Read first: include/uapi/linux/tcp.h of the kernel (field order is the ABI; new 
 appended).
 
 Why not pyroute2's: 0.9 knows the structure up to tcpi_snd_wnd and so lacks tcpi_total_rto (Linux 6.7). Read
-by `hosts/probes.py` (through netlink) and `hosts/flows.py` (of its own sockets).
+by `hosts/probes.py` (through netlink) and `hosts/tcp_flows.py` (of its own sockets).
 """
 
 import socket
 import struct
-from dataclasses import dataclass
+
+from hosts.engine.probe import TcpInfo
 
 #: snd_ssthresh before the first loss (TCP_INFINITE_SSTHRESH in include/net/tcp.h)
 INFINITE_SSTHRESH = 0x7FFFFFFF
-# include/net/tcp_states.h; in FIN_WAIT2 our FIN has been acknowledged
-ESTABLISHED = 1
+#: include/net/tcp_states.h; in FIN_WAIT2 our FIN has been acknowledged
+SYN_SENT = 2
 _FIN_WAIT2 = 5
 #: More than any kernel's tcp_info; it tells how much of it was filled.
 _TCP_INFO_MAX = 512
@@ -28,47 +29,32 @@ _TOTAL_RTO = struct.Struct("=H")
 _AT_RTO, _AT_RTT, _AT_TOTAL_RETRANS, _AT_BYTES_ACKED, _AT_BYTES_SENT, _AT_TOTAL_RTO = 8, 68, 100, 120, 200, 240
 
 
-@dataclass(frozen=True, slots=True)
-class TcpInfo:
-    """One connection's sending side."""
+def parse(payload: bytes) -> TcpInfo:
+    """Read a tcp_info of any kernel since 4.1; raises ValueError when it is shorter."""
+    if len(payload) < _AT_BYTES_ACKED + 8:
+        raise ValueError(f"tcp_info of {len(payload)} octets")
+    rto_us, _, mss = _RTO_TO_MSS.unpack_from(payload, _AT_RTO)
+    rtt_us, _, ssthresh, cwnd = _RTT_TO_CWND.unpack_from(payload, _AT_RTT)
+    acked = _BYTES.unpack_from(payload, _AT_BYTES_ACKED)[0]
+    has_bytes_sent = len(payload) >= _AT_BYTES_SENT + 8
+    has_timeouts = len(payload) >= _AT_TOTAL_RTO + 2
+    return TcpInfo(
+        cwnd_bytes=cwnd * mss,
+        ssthresh_bytes=None if ssthresh >= INFINITE_SSTHRESH else ssthresh * mss,
+        srtt_ms=rtt_us / 1000 if rtt_us else None,
+        rto_ms=rto_us / 1000,
+        bytes_acked=max(0, acked - 1 - (payload[0] == _FIN_WAIT2)),
+        retransmits=_TOTAL_RETRANS.unpack_from(payload, _AT_TOTAL_RETRANS)[0],
+        timeouts=_TOTAL_RTO.unpack_from(payload, _AT_TOTAL_RTO)[0] if has_timeouts else None,
+        bytes_sent=_BYTES.unpack_from(payload, _AT_BYTES_SENT)[0] if has_bytes_sent else 0,
+    )
 
-    state: int
-    cwnd_bytes: int
-    ssthresh_bytes: int | None
-    #: None before the first sample
-    srtt_ms: float | None
-    rto_ms: float
-    #: without the SYN and, once the connection is half closed, the FIN, which the kernel counts too
-    bytes_acked: int
-    retransmits: int
-    #: RTO expiries; None before Linux 6.7
-    timeouts: int | None
-    #: payload, retransmissions included; 0 before Linux 4.19
-    bytes_sent: int = 0
 
-    @classmethod
-    def parse(cls, payload: bytes) -> "TcpInfo":
-        """Read a tcp_info of any kernel since 4.1; raises ValueError when it is shorter."""
-        if len(payload) < _AT_BYTES_ACKED + 8:
-            raise ValueError(f"tcp_info of {len(payload)} octets")
-        rto_us, _, mss = _RTO_TO_MSS.unpack_from(payload, _AT_RTO)
-        rtt_us, _, ssthresh, cwnd = _RTT_TO_CWND.unpack_from(payload, _AT_RTT)
-        acked = _BYTES.unpack_from(payload, _AT_BYTES_ACKED)[0]
-        has_bytes_sent = len(payload) >= _AT_BYTES_SENT + 8
-        has_timeouts = len(payload) >= _AT_TOTAL_RTO + 2
-        return cls(
-            state=payload[0],
-            cwnd_bytes=cwnd * mss,
-            ssthresh_bytes=None if ssthresh >= INFINITE_SSTHRESH else ssthresh * mss,
-            srtt_ms=rtt_us / 1000 if rtt_us else None,
-            rto_ms=rto_us / 1000,
-            bytes_acked=max(0, acked - 1 - (payload[0] == _FIN_WAIT2)),
-            retransmits=_TOTAL_RETRANS.unpack_from(payload, _AT_TOTAL_RETRANS)[0],
-            timeouts=_TOTAL_RTO.unpack_from(payload, _AT_TOTAL_RTO)[0] if has_timeouts else None,
-            bytes_sent=_BYTES.unpack_from(payload, _AT_BYTES_SENT)[0] if has_bytes_sent else 0,
-        )
+def state_of(sock: socket.socket) -> int:
+    """Return the state of one of our own sockets, a number of include/net/tcp_states.h."""
+    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_MAX)[0]
 
 
 def of_socket(sock: socket.socket) -> TcpInfo:
     """What the kernel says of one of our own sockets, also after its connection has ended."""
-    return TcpInfo.parse(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_MAX))
+    return parse(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_MAX))

@@ -1,8 +1,8 @@
 """Which logical channel a packet takes: by DSCP and by protocol.
 
-Read first: RFC 2474 (DSCP), RFC 3246 (EF), RFC 5865 (VOICE-ADMIT). What cannot wait for a retransmission goes without
-ARQ; everything else is reliable. Which flows those are is the scenario's to say: UDP and expedited forwarding by
-default, so QUIC users will want `protocols` empty.
+Read first: RFC 2474 (DSCP), RFC 3246 (EF), RFC 5865 (VOICE-ADMIT). Packets that cannot wait for a retransmission go
+without ARQ; all others are reliable. The scenario names the former: UDP and expedited forwarding by default, so QUIC
+needs `protocols` empty.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Classifier:
     fast_protocols: frozenset[int] = frozenset({UDP})
 
     def channel(self, packet: bytes) -> int:
-        """Return the channel for `packet` (IPv4 or IPv6 octets); what cannot be parsed is reliable."""
+        """Return the channel for `packet` (IPv4 or IPv6 octets); a packet that cannot be parsed is reliable."""
         if len(packet) < 20:
             return RELIABLE
         version = packet[0] >> 4

@@ -1,4 +1,4 @@
-"""What every link scheme offers to the station that drives it.
+"""The interface of every link scheme to the station that drives it.
 
 Order of calls, all sans-IO: `handle_frame` per frame that arrived; `handle_packet` while `wants_packet`; `poll_frame`
 until None while the radio has room; `poll_packet` and `poll_given_up` until None; `handle_deadline` at
@@ -7,13 +7,14 @@ until None while the radio has room; `poll_packet` and `poll_given_up` until Non
 A scheme is a `Scheme`: how to make an endpoint, and how its frames become octets. They are in `schemes/`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sized
 from dataclasses import dataclass, fields
 from random import Random
-from typing import Any, Protocol
+from typing import Any
 
 from common.options import NoOptions
-from linklayer.filters.filter import End, Filter
+from linklayer.filters.filter import End, FilterPlugin
 from tcpip.access import Access
 
 
@@ -23,13 +24,13 @@ class FrameError(ValueError):
 
 @dataclass(slots=True)
 class LinkCounters:
-    """What one endpoint has done so far: the sending side of one direction, the receiving side of the other."""
+    """Counters of one endpoint: the sending side of one direction, the receiving side of the other."""
 
     #: packets of the IP layer sent for the first time
     packets: int = 0
     retransmissions: int = 0
     fec_frames: int = 0
-    #: packet bytes the peer acknowledged; without ARQ, packet bytes sent
+    #: packet octets that the peer acknowledged; without ARQ, packet octets sent
     useful_bytes: int = 0
     #: packets given up or lost with their session
     residual_losses: int = 0
@@ -45,54 +46,63 @@ class LinkCounters:
     suppressed_dupacks: int = 0
 
     def __add__(self, other: "LinkCounters") -> "LinkCounters":
-        """Return what two endpoints have done together."""
+        """Return the counters of two endpoints together."""
         return LinkCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
-class Link(Protocol):
-    """One end of a link."""
+class Link(ABC):
+    """One end of a link. This class has no timers and reports no losses; a scheme's endpoint overrides that."""
 
     #: whether packets wait in the IP queue until the link wants them; without it they go straight to the radio
-    flow_control: bool
+    flow_control: bool = True
 
     @property
     def established(self) -> bool:
         """Whether packets can cross."""
+        return True
 
+    @abstractmethod
     def wants_packet(self, channel: int) -> bool:
         """Whether the next packet of `channel` may be handed over."""
 
+    @abstractmethod
     def handle_packet(self, packet: Sized, channel: int) -> None:
         """Take one packet from the IP layer."""
 
+    @abstractmethod
     def poll_frame(self, now: int) -> Any | None:
         """Return the next frame to transmit, or None."""
 
+    @abstractmethod
     def handle_frame(self, frame: Any, now: int) -> None:
         """Take one frame from the radio."""
 
+    @abstractmethod
     def poll_packet(self) -> tuple[Sized, int] | None:
         """Return the next packet for the IP layer and its channel, or None."""
 
     def poll_given_up(self) -> Sized | None:
-        """Return the next packet the link has lost for good and knows it, or None."""
+        """Return the next packet that the link has lost for good and reports, or None."""
+        return None
 
     def next_deadline(self) -> int | None:
         """When `handle_deadline` is due, or None."""
+        return None
 
-    def handle_deadline(self, now: int) -> None:
+    def handle_deadline(self, now: int) -> None:  # noqa: B027 (there are links without timers)
         """Expire what is due; a no-op when early."""
 
-    def end(self, now: int) -> None:
-        """Give up what is under way and release what is held, for `poll_packet`: the link's use ends here."""
+    def end(self, now: int) -> None:  # noqa: B027 (there are links that hold nothing)
+        """Give up packets under way and release those held, for `poll_packet`: the link's use ends here."""
 
+    @abstractmethod
     def counters(self) -> LinkCounters:
-        """Return what has happened so far."""
+        """Return the counters so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A frame in words, for people who look at a capture."""
+    """A frame in words, for the readers of a capture."""
 
     words: str
     #: whether its checks hold
@@ -101,7 +111,7 @@ class Description:
 
 @dataclass(frozen=True, kw_only=True)
 class LinkContext:
-    """What a scheme may need to make one end of a link."""
+    """The context in which a scheme or a packet filter makes one end of a link."""
 
     end: End
     #: how packets are looked into; `sized`: they have a size and no octets, as in virtual time
@@ -111,10 +121,8 @@ class LinkContext:
     now: int
     #: how long the peer's longest frame takes
     frame_ms: float
-
-
-def _no_filters(options: Any, context: LinkContext) -> tuple[Filter, ...]:
-    return ()
+    #: whether the link reports the packets it has given up
+    reports: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,21 +137,26 @@ class Scheme:
     repairs: bool
     #: makes the endpoint of one end of its options
     make: Callable[[Any, LinkContext], Link]
-    #: (frame, offsets of its wrong bits) -> what `parse` would make of its octets; None: FrameError
+    #: (frame, offsets of its wrong bits) -> the result of `parse` for its octets; None: FrameError
     damage: Callable[[Any, tuple[int, ...]], Any | None]
     emit: Callable[[Any], bytes]
     #: raises FrameError
     parse: Callable[[bytes], Any]
     #: takes any octets
     describe: Callable[[bytes], Description]
-    #: what captures call its frames: the number of a LINKTYPE_USER (wireshark/)
+    #: its frames in captures: the number of a LINKTYPE_USER (wireshark/)
     link_type: int
     #: the key of a scenario's `link` under which its options are, and their dataclass; schemes may share both
     options_key: str = ""
     options: type[Any] = NoOptions
-    #: the packet filters of an end, outermost first
-    filters: Callable[[Any, LinkContext], tuple[Filter, ...]] = _no_filters
-    #: whether they send packets again: then a lost frame is a lost packet only if no other one brings it across
-    resends: bool = False
+    #: the packet filters in front of the endpoints; of one position, the outermost first
+    filters: tuple[FilterPlugin, ...] = ()
     #: the userspace TCP of the wireless side, where the base station splits TCP connections in two
     split: str | None = None
+    #: the name in texts for people; empty: `name`
+    label: str = ""
+
+    @property
+    def resends(self) -> bool:
+        """Whether packet filters put packets on the link again."""
+        return any(each.resends for each in self.filters)

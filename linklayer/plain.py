@@ -1,7 +1,7 @@
-"""Scheme `none`: packets cross bare. No ARQ, no FEC, no flow control: the baseline every other scheme is held against.
+"""Scheme `none`: packets cross bare. No ARQ, no FEC, no flow control: the baseline of all other schemes.
 
 A frame is the packet and a CRC-32, so that a damaged one is dropped, as any link's frame check does. Packets go
-straight to the radio, whose MAC buffer drops what it has no room for (SLACP paper, section 4).
+straight to the radio. Its MAC buffer drops packets that it has no room for (SLACP paper, section 4).
 """
 
 import zlib
@@ -10,7 +10,7 @@ from collections.abc import Sized
 from dataclasses import dataclass
 from typing import cast
 
-from linklayer.link import Description, FrameError, LinkCounters
+from linklayer.link import Description, FrameError, Link, LinkCounters
 
 TRAILER_BYTES = 4
 
@@ -27,11 +27,10 @@ class PlainFrame:
         return len(self.payload) + TRAILER_BYTES
 
 
-class Plain:
+class Plain(Link):
     """One end of a link that does nothing about losses."""
 
     flow_control = False
-    established = True
 
     def __init__(self) -> None:
         self._counters = LinkCounters()
@@ -67,27 +66,13 @@ class Plain:
         """Return the next packet for the IP layer, or None."""
         return (self._delivered.popleft(), 0) if self._delivered else None
 
-    def poll_given_up(self) -> Sized | None:
-        """Return None: nobody tells this link what was lost."""
-        return None
-
-    def next_deadline(self) -> int | None:
-        """Return None: there are no timers."""
-        return None
-
-    def handle_deadline(self, now: int) -> None:
-        """Do nothing."""
-
-    def end(self, now: int) -> None:
-        """Do nothing: nothing is held."""
-
     def counters(self) -> LinkCounters:
-        """Return what has happened so far."""
+        """Return the counters so far."""
         return self._counters
 
 
 def emit(frame: PlainFrame) -> bytes:
-    """Return the octets of `frame`, whose payload must be octets."""
+    """Return the octets of `frame`. Its payload must be octets."""
     packet = cast(bytes, frame.payload)
     return packet + zlib.crc32(packet).to_bytes(TRAILER_BYTES, "big")
 
@@ -104,7 +89,7 @@ def parse(octets: bytes) -> PlainFrame:
 
 
 def describe(octets: bytes) -> Description:
-    """Say what a frame is."""
+    """Describe a frame."""
     try:
         frame = parse(octets)
     except FrameError as error:

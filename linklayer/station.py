@@ -116,6 +116,8 @@ class Station:
         self._emit, self._parse = scheme.emit, scheme.parse
         self._radio = radio
         self._queues = queues
+        for queue in queues:
+            queue.watch(self._tell_dropped)
         self._classifier = classifier
         self._report = report
         self._report_interval_ns = report_interval_ns
@@ -217,8 +219,8 @@ class Station:
             packet = read()
             if packet is None:
                 break
-            if not queues[channel_of(packet)].push(packet, now) and self.witness is not None:
-                self.witness.dropped(packet, now)
+            if not queues[channel_of(packet)].push(packet, now):
+                self._tell_dropped(packet, now)
 
     def _fill_radio(self, now: int) -> None:
         link, radio, queues = self._link, self._radio, self._queues
@@ -243,9 +245,13 @@ class Station:
     def _pass(self, packet: Sized, channel: int, now: int) -> None:
         self._link.handle_packet(packet, channel)
         while (frame := self._link.poll_frame(now)) is not None:
-            if not self._transmit(self._emit(frame), now) and self.witness is not None:
+            if not self._transmit(self._emit(frame), now):
                 # without flow control a frame is one packet
-                self.witness.dropped(packet, now)
+                self._tell_dropped(packet, now)
+
+    def _tell_dropped(self, packet: Sized, now: int) -> None:
+        if self.witness is not None:
+            self.witness.dropped(packet, now)
 
     def _transmit(self, octets: bytes, now: int) -> bool:
         if self._radio.send(octets, now):

@@ -1,41 +1,89 @@
-"""Reading and changing packets without knowing what they are: octets on the live tiers, objects in virtual time.
+"""One way to read and change packets of both kinds: octets on the live tiers, objects in virtual time.
 
 Rules kept
-- What is no TCP segment, damaged, fragmented, encrypted or of another protocol has no view: it is not ours to touch.
-- A changed packet differs in its options, its lengths and its checksums and in nothing else (DSCP, ECN, hops, urgent
-  pointer and reserved bits stay); the packet that was given is never changed itself.
-- A segment that is signed (TCP MD5, RFC 2385; TCP-AO, RFC 5925) cannot be changed: its receiver would drop it.
+- Packets that are no TCP segments, damaged, fragmented, encrypted or of another protocol have no view: filters leave
+  them alone.
+- A changed packet is a copy that differs in its options, its lengths and its checksums and in nothing else (DSCP, ECN,
+  hops, urgent pointer and reserved bits stay).
+- An object is marked with CE itself (`Segment.ecn` may change on the way), octets in a copy.
+- A signed segment (TCP MD5, RFC 2385; TCP-AO, RFC 5925) is not changed: its receiver would drop it.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from tcpip.segment import HEADER_BYTES, IP_HEADER_BYTES, MAX_OPTION_BYTES, Option, SackBlock, Segment, option_bytes
+from tcpip.segment import (
+    CE,
+    HEADER_BYTES,
+    IP_HEADER_BYTES,
+    MAX_OPTION_BYTES,
+    NOT_ECT,
+    Option,
+    SackBlock,
+    Segment,
+    option_bytes,
+)
 from tcpip.wire import PROTOCOL_TCP, SegmentError, emit_options, parse
 
 _MODULUS: Final = 0xFFFF
+_IPV6_HEADER_BYTES: Final = 40
 #: kinds of options: RFC 2018; RFC 2385 and RFC 5925
 _SACK: Final = 5
 _SIGNATURES: Final = frozenset({19, 29})
 
 
-class Access(Protocol):
+class Access(ABC):
     """How a filter looks at packets and changes their options."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def view(self, packet: Any) -> Segment | None:
         """Return the TCP segment in a packet, or None where there is none to be read."""
 
+    @abstractmethod
     def with_option(self, packet: Any, option: Option) -> Any | None:
-        """Return a copy with an option more, the packet itself where it is there, or None where it cannot be.
+        """Return a copy with one more option, the packet itself where it has that option, or None where it cannot.
 
-        Where the header is full the last SACK block goes, the oldest news: the next ACK says it again.
+        Where the header is full the last SACK block goes: its news is the oldest, and the next ACK repeats it.
         """
 
+    @abstractmethod
     def without_option(self, packet: Any, unwanted: Callable[[Option], bool]) -> Any:
         """Return a copy without the experimental or unknown options that are `unwanted`, or the packet itself."""
 
+    @abstractmethod
     def with_sack(self, packet: Any, sack: tuple[SackBlock, ...]) -> Any:
-        """Return a copy with these SACK blocks, of those it has, or the packet itself."""
+        """Return a copy with `sack` alone of its SACK blocks, or the packet itself."""
+
+
+def with_ce(packet: Any) -> Any | None:
+    """Return a packet with CE (RFC 3168 section 5), or None where its sender does not understand ECN.
+
+    Octets are IPv4 or IPv6, of any protocol; what is no IP header cannot be marked. Objects have an attribute `ecn`.
+    """
+    if isinstance(packet, bytes):
+        return _octets_with_ce(packet)
+    if getattr(packet, "ecn", NOT_ECT) == NOT_ECT:
+        return None
+    packet.ecn = CE
+    return packet
+
+
+def _octets_with_ce(packet: bytes) -> bytes | None:
+    version = packet[0] >> 4 if packet else 0
+    if version == 4 and len(packet) >= IP_HEADER_BYTES:
+        added = CE - (packet[1] & CE)
+        if added == CE:
+            return None
+        # RFC 1624: the checksum is adapted, so that a header that was wrong stays wrong
+        total = _MODULUS - int.from_bytes(packet[10:12], "big") + added
+        checksum = _MODULUS - (total % (_MODULUS + 1) + total // (_MODULUS + 1))
+        return packet[:1] + bytes((packet[1] | CE,)) + packet[2:10] + checksum.to_bytes(2, "big") + packet[12:]
+    if version == 6 and len(packet) >= _IPV6_HEADER_BYTES and packet[1] >> 4 & CE != NOT_ECT:
+        return packet[:1] + bytes((packet[1] | CE << 4,)) + packet[2:]
+    return None
 
 
 def _options_with(segment: Segment, option: Option) -> tuple[tuple[SackBlock, ...], tuple[Option, ...]] | None:
@@ -77,8 +125,10 @@ def _copy(segment: Segment, sack: tuple[SackBlock, ...], extra: tuple[Option, ..
     )
 
 
-class Objects:
-    """Packets of virtual time: segments are themselves, all else is not TCP."""
+class Objects(Access):
+    """Packets of virtual time: a `Segment` is its own view, other objects are not TCP."""
+
+    __slots__ = ()
 
     def view(self, packet: Any) -> Segment | None:
         """See Access."""
@@ -105,8 +155,10 @@ class Objects:
         return _copy(packet, sack, _extra_with(packet, sack))
 
 
-class Octets:
+class Octets(Access):
     """Packets of the live tiers: IPv4 octets."""
+
+    __slots__ = ()
 
     def view(self, packet: bytes) -> Segment | None:
         """See Access."""

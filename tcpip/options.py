@@ -1,7 +1,7 @@
 """The experimental TCP options of this testbed: explicit loss notification and SMART.
 
 Read first: RFC 6994 (kind 253, ExIDs); COMPARISON sections 2.3 and 3.1; RFC 9293 section 3.1: a TCP ignores the options
-it does not know, so a marked packet harms nobody.
+it does not know, so a marked packet does no harm.
 
 | option | octets | on | it says |
 |---|---|---|---|
@@ -14,8 +14,8 @@ The ExIDs are 16-bit ones of our own choice; they are not registered.
 
 from typing import Final
 
+from common.sequence import MASK
 from tcpip.segment import SYN, Option, Segment
-from tcpip.sequence import MASK
 
 #: RFC 6994 section 3: the experimental option kind
 EXPERIMENTAL: Final = 253
@@ -46,7 +46,7 @@ def smart_option(seq: int, length: int) -> Option:
 
 
 def smart_of(segment: Segment) -> tuple[int, int] | None:
-    """Return what caused an ACK, as 32-bit [left, right) like a SACK block; None where it does not say."""
+    """Return the cause of an ACK, as 32-bit [left, right) like a SACK block; None where the ACK does not name it."""
     for option in segment.extra:
         if is_smart(option):
             seq = int.from_bytes(option.data[2:6], "big")
@@ -55,5 +55,5 @@ def smart_of(segment: Segment) -> tuple[int, int] | None:
 
 
 def is_smart(option: Option) -> bool:
-    """Whether an option says what caused an ACK."""
+    """Whether an option names the cause of an ACK."""
     return option.kind == EXPERIMENTAL and len(option.data) == _SMART_BYTES and option.data.startswith(SMART_EXID)

@@ -3,14 +3,16 @@
 Read first: RFC 9293 section 3.1; RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECN).
 
 Numbers (`seq`, `ack`, SACK blocks, timestamps) are 32-bit and wrap, as on the wire; the machines unwrap them
-(`sequence.py`). A payload is octets on the live tiers; in virtual time a segment has only a size. Whatever carries
-segments counts them by `len()`, the octets of the whole IPv4 packet. Segments do not change once sent, but for `ecn`,
-which a queue may set to CE.
+(`common/sequence.py`). A payload is octets on the live tiers; in virtual time a segment has only a size. Whatever
+carries segments counts them by `len()`, the octets of the whole IPv4 packet. Segments do not change once sent, but for
+`ecn`, which a queue may set to CE.
 
 Left out: octets (`wire.py`), urgent data, IP options and fragments.
 """
 
 from typing import NamedTuple
+
+from common.sequence import MASK
 
 FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = 1, 2, 4, 8, 16, 32, 64, 128
 
@@ -25,7 +27,7 @@ MAX_OPTION_BYTES = 40
 
 
 class Flow(NamedTuple):
-    """Who sends to whom: IPv4 addresses as integers, and ports."""
+    """Source and destination: IPv4 addresses as integers, and ports."""
 
     source: int
     source_port: int
@@ -38,7 +40,7 @@ class Flow(NamedTuple):
 
 
 class SynOptions(NamedTuple):
-    """What only a SYN carries; None or False: the option is not there."""
+    """Options of a SYN; None or False: the option is not there."""
 
     mss: int | None = None
     window_scale: int | None = None
@@ -135,7 +137,7 @@ class Segment:
             )
             if self.flags & bit
         )  # fmt: skip
-        words = [f"{names or 'none'} {self.seq}:{(self.seq + self.length) & 0xFFFF_FFFF}({self.length})"]
+        words = [f"{names or 'none'} {self.seq}:{(self.seq + self.length) & MASK}({self.length})"]
         if self.flags & ACK:
             words.append(f"ack {self.ack}")
         words.append(f"win {self.window}")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TcpRecord:
     """One TCP sender at one instant."""
 
@@ -32,7 +32,7 @@ class TcpRecord:
     timeouts: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlowRecord:
     """What one application flow had received at one instant (payload bytes at the receiver)."""
 
@@ -46,7 +46,7 @@ class FlowRecord:
     goodput_bps: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRecord:
     """One direction of the link, as its sending station sees it."""
 
@@ -73,7 +73,8 @@ class LinkRecord:
     #: packets lost for good: given up by the link layer or, while a scheme repairs nothing, taken by the medium, which
     #: only the far side knows (None as above)
     residual_losses: int | None
-    eln_marks: int
+    #: ACKs marked with ELN; like every counter that few schemes have, 0 unless it is given
+    eln_marks: int = 0
     #: bytes waiting in the IP queue
     queue_bytes: int
     #: packets the IP queue or the MAC buffer refused
@@ -82,7 +83,7 @@ class LinkRecord:
     corruption_losses: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PhyRecord:
     """The physical layer of one receiver, averaged over the interval since its previous record."""
 
@@ -99,7 +100,7 @@ class PhyRecord:
     mode: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StationRecord:
     """What one station's process needs of its machine, over the interval since its previous record."""
 
@@ -115,7 +116,7 @@ class StationRecord:
     memory_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ControlRecord:
     """Something that a person changed while the run went on."""
 
@@ -134,7 +135,7 @@ Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord | StationRecord | Contr
 RECORD_TYPES: tuple[type[Record], ...] = (TcpRecord, FlowRecord, LinkRecord, PhyRecord, StationRecord, ControlRecord)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
     """One run, at its time 0, replaced when it ends.
 

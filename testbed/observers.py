@@ -62,7 +62,9 @@ class DatabaseSink:
         self._complain = complain
         self._lists = lists
         self._newest_ns = 0
-        self._record = RunRecord(0, scenario.link.scheme, scenario.seed, begins="", ends="now", goodput_bps=None)
+        self._record = RunRecord(
+            time_ns=0, scheme=scenario.link.scheme, seed=scenario.seed, begins="", ends="now", goodput_bps=None
+        )
         self._epoch_ns: int | None = None
         self._sink = InfluxSink(influx, self._tags, self._spool)
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from hosts.workloads import OnOffUdp, Short
 from telemetry.sinks import Sink
 from telemetry.views import PhyView
 from testbed.results.summary import Summary
@@ -66,9 +65,9 @@ def _expected_s(scenario: Scenario) -> float | None:
     """How long the run takes if only durations decide, or None."""
     end_s = 0.0
     for work in scenario.make_workloads():
-        if isinstance(work, Short) or work.duration_s is None:
+        if work.ends_s is None:
             return None
-        end_s = max(end_s, work.start_s + work.duration_s)
+        end_s = max(end_s, work.ends_s)
     return end_s
 
 
@@ -76,7 +75,7 @@ def _expected_bytes(scenario: Scenario) -> int | None:
     """How many payload bytes the run moves if only sizes decide, or None."""
     total = 0
     for work in scenario.make_workloads():
-        if isinstance(work, OnOffUdp) or work.bytes is None:
+        if work.payload_bytes is None:
             return None
-        total += work.bytes * (work.count if isinstance(work, Short) else work.flows)
+        total += work.payload_bytes
     return total

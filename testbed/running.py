@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from common.sides import SIDES
 from hosts import split_routes
 from hosts.network import check_machine
 from linklayer.schemes import SCHEMES
@@ -15,7 +16,7 @@ from testbed.observers import Audience, nobody
 from testbed.onlookers import Show
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
-from testbed.scenario.schema import SIDES, Direction, Scenario
+from testbed.scenario.schema import Direction, Scenario
 
 #: what joins the stations, by real-time tier
 _MEDIA: Mapping[str, Medium] = MappingProxyType({"emulated": sockets, "vusrp": virtual_air, "usrp": real_air})

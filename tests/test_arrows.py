@@ -24,14 +24,14 @@ BELOW_TESTBED = EVERYTHING - {"testbed", "experiments", "hil_tests", "tests", "b
 MAY_IMPORT = {
     "testbed": BELOW_TESTBED,
     "dashboard": frozenset({"linklayer", "telemetry"}),
-    "flowgraphs": frozenset({"linklayer", "channel", "telemetry"}),
+    "flowgraphs": frozenset({"common", "linklayer", "channel", "telemetry"}),
     "hosts": frozenset({"common", "linklayer", "tcpip", "telemetry"}),
     "linklayer": frozenset({"common", "tcpip", "telemetry"}),
     "channel": frozenset({"common"}),
+    "tcpip": frozenset({"common"}),
     "common": frozenset(),
-    "tcpip": frozenset(),
     "telemetry": frozenset(),
-    "experiments": frozenset({"testbed"}),
+    "experiments": frozenset({"common", "testbed"}),
     "benchmarks": EVERYTHING,
     "hil_tests": EVERYTHING,
     "tests": EVERYTHING,
@@ -42,12 +42,12 @@ ROOMS = {
     "cli": frozenset({"live", "model", "papers", "results", "scenario"}),
     "live": frozenset({"results", "scenario"}),
     "model": frozenset({"results", "scenario"}),
-    "papers": frozenset(),
+    "papers": frozenset({"model", "results", "scenario"}),
     "results": frozenset({"scenario"}),
     "scenario": frozenset(),
 }
 
-CORES = ("channel", "linklayer", "tcpip", "hosts/tcp")
+CORES = ("channel", "linklayer", "tcpip", "hosts/tcp", "hosts/engine", "hosts/workloads")
 #: the parts of `linklayer` that are the driver, not the core
 DRIVERS = frozenset({"linklayer/station.py", "linklayer/timerfd.py"})
 FORBIDDEN_IN_CORES = frozenset(

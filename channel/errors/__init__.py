@@ -16,10 +16,11 @@ Left out: soft information and anything below a frame's bits; that is what the r
 """
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from common.registry import Registry
 
@@ -46,9 +47,12 @@ INTACT = Verdict(Fate.INTACT)
 ERASED = Verdict(Fate.ERASED)
 
 
-class ErrorModel(Protocol):
+class ErrorModel(ABC):
     """Judges frames one after another."""
 
+    __slots__ = ()
+
+    @abstractmethod
     def judge(self, start: int, end: int, nbytes: int) -> Verdict:
         """Return the fate of a frame of `nbytes` whose first and last bit are on the air at `start` and `end`
         (ns).

@@ -3,12 +3,12 @@
 import random
 from dataclasses import dataclass
 
-from channel.errors import ERASED, INTACT, ErrorModelPlugin, Verdict
+from channel.errors import ERASED, INTACT, ErrorModel, ErrorModelPlugin, Verdict
 from channel.limits import probability
 from common.options import Probability
 
 
-class Bernoulli:
+class Bernoulli(ErrorModel):
     """Each frame is erased with probability `per`, independently of all others (COHERENCE, LT-TCP)."""
 
     __slots__ = ("_draw", "per")

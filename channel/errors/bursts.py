@@ -3,12 +3,12 @@
 import random
 from dataclasses import dataclass
 
-from channel.errors import ERASED, INTACT, ErrorModelPlugin, Verdict
+from channel.errors import ERASED, INTACT, ErrorModel, ErrorModelPlugin, Verdict
 from channel.limits import positive
 from common.options import Bytes, Count
 
 
-class FixedBursts:
+class FixedBursts(ErrorModel):
     """Bursts of exactly `burst_frames` consecutive frames are lost (COMPARISON table 5).
 
     Bursts are triggered at exponential distances along the bytes sent, with mean `mean_spacing_bytes`. One

@@ -3,12 +3,12 @@
 import random
 from dataclasses import dataclass
 
-from channel.errors import INTACT, ErrorModelPlugin, Fate, Verdict
+from channel.errors import INTACT, ErrorModel, ErrorModelPlugin, Fate, Verdict
 from channel.limits import positive
 from common.options import Bytes
 
 
-class ExponentialBitErrors:
+class ExponentialBitErrors(ErrorModel):
     """Bit errors at exponentially distributed distances along the bytes sent (COMPARISON).
 
     `mean_spacing_bytes` is the mean distance between two bit errors. A frame of n bytes is intact with

@@ -3,13 +3,13 @@
 import random
 from dataclasses import dataclass
 
-from channel.errors import ERASED, INTACT, ErrorModelPlugin, Verdict
+from channel.errors import ERASED, INTACT, ErrorModel, ErrorModelPlugin, Verdict
 from channel.limits import positive, probability
 from common.options import Positive, Probability
 from common.units import ns
 
 
-class GilbertElliott:
+class GilbertElliott(ErrorModel):
     """Two states with exponential sojourn times and an error rate in each.
 
     `good_ns` and `bad_ns` are the mean sojourns, `good_per` and `bad_per` the probabilities that a frame

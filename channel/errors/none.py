@@ -1,10 +1,10 @@
 """A clean channel."""
 
-from channel.errors import INTACT, ErrorModelPlugin, Verdict
+from channel.errors import INTACT, ErrorModel, ErrorModelPlugin, Verdict
 from common.options import NoOptions
 
 
-class NoErrors:
+class NoErrors(ErrorModel):
     """A clean channel."""
 
     __slots__ = ()

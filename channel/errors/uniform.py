@@ -3,13 +3,13 @@
 import random
 from dataclasses import dataclass
 
-from channel.errors import ERASED, INTACT, ErrorModelPlugin, Verdict
+from channel.errors import ERASED, INTACT, ErrorModel, ErrorModelPlugin, Verdict
 from channel.limits import span
 from common.options import Span
 from common.units import ns
 
 
-class UniformOnOff:
+class UniformOnOff(ErrorModel):
     """Good and bad states of uniformly distributed length; the bad state loses every frame it touches
     (SLACP).
 

@@ -76,7 +76,14 @@ export function times(ratio) {
   return Number.isFinite(ratio) ? `${digits(ratio)} ×` : NONE;
 }
 
+const SCHEMES = {};
+
+/** Take the labels of link schemes, {name: label}. */
+export function learnSchemes(labels) {
+  Object.assign(SCHEMES, labels);
+}
+
 /** A link scheme as people say it. */
 export function scheme(name) {
-  return { none: "no repair", slacp: "SLACP" }[name] ?? name;
+  return SCHEMES[name] ?? name;
 }

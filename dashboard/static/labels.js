@@ -1,31 +1,25 @@
-// What lines are called on the page. The server's labels are "SOURCE SUFFIX" (charts.py), as in "up FEC frames"; a
+// The names of lines on the page. The server's labels are "SOURCE SUFFIX" (charts.py), as in "up FEC frames"; a
 // chart says no more than tells its lines apart, and has the whole label at hand.
 
-/** suffix -> what the page says, in the order of lines */
-const SHORT = new Map([
-  ["retransmissions", "ARQ"],
-  ["FEC frames", "FEC"],
-  ["FEC repairs", "rebuilt"],
-  ["ELN marks", "ELN"],
-  ["TCP retransmits", "TCP"],
-  ["ssthresh", "ssthresh"],
-  ["RTO", "RTO"],
-  ["SNR", "SNR"],
-  ["EVM", "EVM"],
-  ["before", "on the air"],
-  ["after", "left for TCP"],
-]);
+/** suffix -> the page's words for it, in the order of lines */
+const SHORT = new Map();
+/** chart -> words for the line without a suffix, where there is only one source */
+const MAIN = new Map();
 
-const SUFFIXES = [...SHORT.keys()];
-
-/** what the line without a suffix shows, where there is only one source */
-const MAIN = { cwnd: "cwnd", srtt: "SRTT" };
+/** Take the words of all charts from what /api/charts says. */
+export function learn(specs) {
+  for (const { key, lines } of specs)
+    for (const { suffix, short } of lines) {
+      if (suffix) SHORT.set(suffix, short || suffix);
+      else if (short) MAIN.set(key, short);
+    }
+}
 
 const LINKS = ["up", "down"];
 
 /** Take a label apart: {source, suffix}. */
 export function parsed(label) {
-  for (const suffix of SUFFIXES) {
+  for (const suffix of SHORT.keys()) {
     if (label.endsWith(` ${suffix}`)) return { source: label.slice(0, -suffix.length - 1), suffix };
   }
   return { source: label, suffix: "" };
@@ -39,10 +33,11 @@ export function inDirection(label, direction) {
 
 /** Labels in the order of their lines: links before flows, up before down, suffixes as listed above. */
 export function ordered(labels) {
+  const suffixes = [...SHORT.keys()];
   const rank = (label) => {
     const { source, suffix } = parsed(label);
     const link = LINKS.indexOf(source);
-    return [link < 0 ? LINKS.length : link, source, suffix ? SUFFIXES.indexOf(suffix) : -1];
+    return [link < 0 ? LINKS.length : link, source, suffix ? suffixes.indexOf(suffix) : -1];
   };
   const ranks = new Map(labels.map((label) => [label, rank(label)]));
   return [...labels].sort((one, other) => {
@@ -58,7 +53,7 @@ export function shortened(chart, labels) {
     new Set(parts.map(({ source }) => source).filter((source) => LINKS.includes(source) === links)).size > 1;
   const [severalLinks, severalFlows] = [several(true), several(false)];
   return parts.map(({ source, suffix }) => {
-    const words = SHORT.get(suffix) ?? MAIN[chart] ?? source;
+    const words = SHORT.get(suffix) ?? MAIN.get(chart) ?? source;
     const alone = !(LINKS.includes(source) ? severalLinks : severalFlows);
     return alone || words === source ? words : `${source} ${words}`;
   });

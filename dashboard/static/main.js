@@ -2,8 +2,9 @@
 
 import { get } from "./api.js";
 import { el, mark, put } from "./dom.js";
-import { moment, scheme, text } from "./format.js";
+import { learnSchemes, moment, scheme, text } from "./format.js";
 import { History, remarks } from "./history.js";
+import { learn } from "./labels.js";
 import { Live } from "./live.js";
 import { Past } from "./past.js";
 import { Session } from "./session.js";
@@ -19,9 +20,11 @@ window.fadelab = { latency: [], ready: false };
 
 async function begin() {
   const session = new Session();
+  session.onchange(({ state }) => learnSchemes(state?.schemes));
   await session.refresh();
   if (session.state?.token_to_read && !session.authorised) return drawGate(session);
   const specs = await get("/api/charts");
+  learn(specs);
   const live = new Live(session, specs, window.fadelab.latency);
   const history = new History(document.getElementById("runs"));
   const past = new Past(document.getElementById("past"), specs);

@@ -6,16 +6,12 @@ BURST` and `figure12/SCHEME/SPACING`.
 Rule kept: the cells are the rows of the reference files, in the paper's order; none is made up, none left out.
 """
 
-import csv
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
 from experiments.comparison import parameters
-from testbed.papers.paper import Cell, CellResult, Quartiles
-
-REFERENCE = Path(__file__).parent / "reference"
+from testbed.papers.results import Cell, CellResult, Quartiles, reference
 
 #: the twelve schemes, under the paper's names, by the table that has them
 FAMILIES: Mapping[int, tuple[str, ...]] = MappingProxyType(
@@ -26,7 +22,8 @@ FAMILIES: Mapping[int, tuple[str, ...]] = MappingProxyType(
     }
 )
 SETTINGS = ("lan-8k", "lan-32k", "wan-32k")
-#: of a cell of tables 2 to 4: column of the reference, unit, and how near is near: a share or so much of the unit
+#: of a cell of tables 2 to 4: column of the reference, unit, and the difference at which medians agree: a share, or in
+#: the unit
 METRICS: Mapping[str, tuple[str, str, float, float | None]] = MappingProxyType(
     {
         "throughput": ("throughput_mbps", "Mbps", 0.20, None),
@@ -65,38 +62,31 @@ class Case(NamedTuple):
 Cases = Mapping[Case, CellResult]
 
 
-def read() -> dict[Case, Cell]:
-    """Return all cells by what they measure."""
-    return {case: _cell(case, figure) for case, figure in _rows()}
-
-
-def _cell(case: Case, figure: float) -> Cell:
-    _, unit, share, by = METRICS[case.metric]
-    return Cell(
-        case.name,
-        Quartiles(None, figure, None),
-        parameters.REPLICATIONS,
-        unit,
-        "" if case.metric == "throughput" else f"{case.metric}_goodput",
-        near_share=share,
-        near_by=by,
-    )
+def read() -> Iterator[Cell]:
+    """Yield all cells."""
+    for case, figure in _rows():
+        _, unit, share, by = METRICS[case.metric]
+        yield Cell(
+            case.name,
+            Quartiles(None, figure, None),
+            parameters.REPLICATIONS,
+            case=case,
+            unit=unit,
+            counter="" if case.metric == "throughput" else f"{case.metric}_goodput",
+            near_share=share,
+            near_by=by,
+        )
 
 
 def _rows() -> Iterator[tuple[Case, float]]:
     table_of = {scheme: table for table, schemes in FAMILIES.items() for scheme in schemes}
-    for row in _table("tables2-4"):
+    for row in reference(__file__, "tables2-4"):
         for metric, (column, *_) in METRICS.items():
             place = f"table{table_of[row['scheme']]}"
             yield Case(place, row["scheme"], row["setting"], metric), float(row[column])
-    for row in _table("table5"):
+    for row in reference(__file__, "table5"):
         case = Case("table5", row["scheme"], BURSTS_SETTING, burst=int(row["burst_packets"]))
         yield case, float(row["throughput_mbps"])
-    for row in _table("figure12"):
+    for row in reference(__file__, "figure12"):
         case = Case("figure12", row["scheme"], SWEEP_SETTING, spacing_kb=int(row["mean_error_spacing_kb"]))
         yield case, float(row["throughput_mbps"])
-
-
-def _table(name: str) -> list[dict[str, str]]:
-    with (REFERENCE / f"{name}.csv").open(newline="") as file:
-        return list(csv.DictReader(file))

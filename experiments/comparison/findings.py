@@ -1,16 +1,16 @@
-"""Ours against the paper's: what agrees, and where it does not.
+"""Ours against the paper's.
 
 Rules kept
-- A finding counts only what was computed, and says of how many.
+- A finding counts only cells that were computed, and says of how many.
 - Schemes are ranked within a setting, all twelve together; two that the paper has within 5 % of one another may be in
   any order, and so may two that we have so close.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from experiments.comparison.cells import FAMILIES, METRICS, SETTINGS, Case
-from testbed.papers.paper import CellResult, Finding, Results, Tally
+from testbed.papers.results import Finding, Results, Tally, agreement
 
 #: throughputs this close are no difference
 TIED = 0.05
@@ -22,36 +22,20 @@ _WORDS = {
 
 
 def findings(results: Results) -> list[Finding]:
-    """Return everything that can be said of these cells."""
-    found: list[Finding] = [*_agreement(results.cells)]
+    """Return the findings of the cells that were computed."""
+    found: list[Finding] = []
+    for table in FAMILIES:
+        for metric in METRICS:
+            part = results.below(f"table{table}/", f"/{metric}")
+            found += agreement(f"table{table}/{metric}", f"table {table}: {_WORDS[metric]}", part)
+    for place, label in (("table5", "table 5"), ("figure12", "figure 12")):
+        found += agreement(f"{place}/throughput", f"{label}: {_WORDS['throughput']}", results.below(f"{place}/"))
     found += _ranking(results.medians())
     return found
 
 
-def _agreement(cells: Sequence[CellResult]) -> Iterator[Tally]:
-    """How many medians are near the paper's, by table and metric."""
-    for table in FAMILIES:
-        for metric in METRICS:
-            part = [
-                result
-                for result in cells
-                if result.cell.name.startswith(f"table{table}/") and result.cell.name.endswith(f"/{metric}")
-            ]
-            if part:
-                yield _tally(f"table{table}/{metric}", f"table {table}: {_WORDS[metric]}", part)
-    for place, label in (("table5", "table 5"), ("figure12", "figure 12")):
-        part = [result for result in cells if result.cell.name.startswith(f"{place}/")]
-        if part:
-            yield _tally(f"{place}/throughput", f"{label}: {_WORDS['throughput']}", part)
-
-
-def _tally(name: str, label: str, part: Sequence[CellResult]) -> Tally:
-    misses = tuple(result.cell.name for result in part if not result.cell.agrees(result.ours.median))
-    return Tally(name, label, len(part) - len(misses), len(part), misses)
-
-
 def _ranking(medians: Mapping[str, tuple[float, float]]) -> Iterator[Tally]:
-    """How many pairs of schemes have the paper's order, by setting."""
+    """Count the pairs of schemes that have the paper's order, by setting."""
     for setting in SETTINGS:
         known = {
             scheme: medians[name]

@@ -14,7 +14,7 @@ Rules kept
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from testbed.papers.scenarios import Parameter
+from testbed.papers.runs import Parameter
 
 #: what the scenarios of all cells have in common
 SCENARIO: tuple[Parameter, ...] = (
@@ -43,7 +43,7 @@ SETTINGS: Mapping[str, tuple[Parameter, ...]] = MappingProxyType(
     }
 )
 
-#: what the paper's schemes are here: link.scheme, the hosts' TCP (hosts/tcp/profiles.py), link.eln
+#: what the paper's schemes are here: link.scheme, the hosts' TCP (hosts/tcp/profiles/), link.eln
 SCHEMES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "ll": ("ll", "bsd", "none"),

@@ -11,14 +11,15 @@ Rules kept
 from dataclasses import dataclass, field
 from typing import Any
 
+from common.sides import Side
 from experiments.comparison.cells import Case
 from experiments.comparison.jobs import DATA, scenario
-from testbed.model.clock import OBSERVER
 from testbed.model.network import LinkNetwork
 from testbed.model.run import simulate
 from testbed.model.traffic import Traffic
-from testbed.model.watch import Arrival, Connection, Segment
-from testbed.scenario.schema import Side
+from testbed.model.watch import OBSERVER, Arrival, Connection, Segment, Watch
+from testbed.papers.runs import seeded
+from testbed.papers.watching import octet
 
 SAMPLE_NS = 10_000_000
 
@@ -47,8 +48,8 @@ class Sender:
         self._counted = (counters.fast_retransmits, counters.timeouts)
 
 
-@dataclass(slots=True)
-class Trace:
+@dataclass
+class Trace(Watch):
     """One transfer; watches a run with one flow."""
 
     #: segments of the fixed host, and those on the air
@@ -63,22 +64,15 @@ class Trace:
     #: by octet: how often the fixed host has sent a segment, and the air has carried what it sent
     _sent: dict[int, int] = field(default_factory=dict)
     _carried: dict[int, int] = field(default_factory=dict)
-    _epoch: int = 0
 
     def sent(self, flow: str, segment: Segment, now: int) -> None:
         """A segment leaves the sender; the first is the SYN."""
         if segment.length:
-            octet = self._octet(segment, wired=True)
-            self.wired.append((now * 1e-9, octet))
-            self._sent[octet] = self._sent.get(octet, 0) + 1
+            first = self._octet(segment, wired=True)
+            self.wired.append((now * 1e-9, first))
+            self._sent[first] = self._sent.get(first, 0) + 1
         else:
             self._iss.setdefault(True, segment.seq)
-
-    def received(self, flow: str, segment: Segment, now: int) -> None:
-        """Nothing of ACKs is shown."""
-
-    def delivered(self, flow: str, nbytes: int, now: int) -> None:
-        """Nothing of the receiver is shown."""
 
     def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:
         """A frame has crossed the air, or was lost there."""
@@ -89,16 +83,16 @@ class Trace:
             # the SYN of a split connection is the base station's own
             self._iss.setdefault(False, segment.seq)
             return
-        octet = self._octet(segment, wired=False)
-        self.air.append((now * 1e-9, octet))
-        carried = self._carried.get(octet, 0)
-        if carried < self._sent.get(octet, 0):
-            self._carried[octet] = carried + 1
+        first = self._octet(segment, wired=False)
+        self.air.append((now * 1e-9, first))
+        carried = self._carried.get(first, 0)
+        if carried < self._sent.get(first, 0):
+            self._carried[first] = carried + 1
         else:
             self.local.append(now * 1e-9)
 
     def _octet(self, segment: Segment, *, wired: bool) -> int:
-        return (segment.seq - self._iss[wired] - 1) % 2**32
+        return octet(segment.seq, self._iss[wired])
 
     def begin(self, network: LinkNetwork, traffic: Traffic) -> None:
         """Look at the windows from now on."""
@@ -119,5 +113,5 @@ class Trace:
 def trace(case: Case, seed: int, settings: tuple[str, ...] = ()) -> Trace:
     """Run a cell once and return what was seen."""
     seen = Trace()
-    simulate(scenario(case, settings).model_copy(update={"seed": seed}), seen, seen.begin)
+    simulate(seeded(scenario(case, settings), seed), seen, seen.begin)
     return seen

@@ -5,21 +5,19 @@ Names: `table2/DAMA/ERRORS/TCP/WORKLOAD/LINK`, `table3/ERRORS/TCP/LINK`, `table4
 Rule kept: the cells are the rows of the reference files, in their order; none is made up, none left out.
 """
 
-import csv
 import math
 from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from experiments.slacp import parameters
-from testbed.papers.paper import Cell, Quartiles
-
-REFERENCE = Path(__file__).parent / "reference"
+from testbed.papers.results import Cell, Quartiles, reference
 
 #: in the paper's order, from the mildest to the worst
 ERRORS = ("none", "low", "med", "high", "vhigh", "huge")
 DAMA = ("cra", "rbdc", "vbdc")
 WORKLOADS = ("1x1MB", "4x250KB")
+#: and how tables and plots call them
+LINKS = {"none": "bare", "slacp": "SLACP"}
 #: TCP and link layer: the four columns that table 2 compares in a row
 COLUMNS = (("ref", "none"), ("ref", "slacp"), ("enh", "none"), ("enh", "slacp"))
 
@@ -45,30 +43,26 @@ class Case(NamedTuple):
         return "/".join((f"table{self.table}", *varied))
 
 
-def read() -> dict[Case, Cell]:
-    """Return all cells by what they measure."""
-    return {case: Cell(case.name, figure, replications) for case, figure, replications in _rows()}
+def read() -> Iterator[Cell]:
+    """Yield all cells."""
+    for case, figure, replications in _rows():
+        yield Cell(case.name, figure, replications, case=case)
 
 
 def _rows() -> Iterator[tuple[Case, Quartiles, int]]:
-    for row in _table(2):
+    for row in reference(__file__, "table2"):
         case = Case(2, row["dama"], row["error_model"], row["tcp"], row["workload"], row["link_layer"])
         figure = Quartiles(_seconds(row["p25_s"]), _median(row), _seconds(row["p75_s"]))
         # section 5: where it gives no quartiles it had five replications
         counted = parameters.REDUCED_REPLICATIONS if figure.p25 is None else parameters.REPLICATIONS
         yield case, figure, counted
-    for row in _table(3):
+    for row in reference(__file__, "table3"):
         case = Case(3, "vbdc", row["error_model"], row["tcp"], row["transfer"], row["link_layer"])
         yield case, Quartiles(None, _median(row), None), parameters.REPLICATIONS
-    for row in _table(4):
+    for row in reference(__file__, "table4"):
         case = Case(4, "vbdc", row["error_model"], row["tcp"], "1x1MB", "slacp")
         figure = Quartiles(_seconds(row["p25_s"]), _median(row), _seconds(row["p75_s"]))
         yield case, figure, parameters.REPLICATIONS
-
-
-def _table(number: int) -> list[dict[str, str]]:
-    with (REFERENCE / f"table{number}.csv").open(newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def _median(row: dict[str, str]) -> float:

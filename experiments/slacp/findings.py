@@ -1,7 +1,7 @@
-"""Ours against the paper's: what agrees, and where it does not.
+"""Ours against the paper's.
 
 Rules kept
-- A finding counts only what was computed, and says of how many.
+- A finding counts only cells that were computed, and says of how many.
 - A transfer that did not end within three hours is longer than one that did, on both sides.
 """
 
@@ -9,10 +9,8 @@ import math
 from collections.abc import Iterable, Mapping
 
 from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, WORKLOADS, Case
-from testbed.papers.paper import Finding, Headline, Tally, same_order, within
+from testbed.papers.results import Finding, Headline, Results, Tally, agreement, same_order
 
-#: medians this close count as agreeing
-NEAR = 0.25
 #: columns that are this close in the paper may be in any order in the lenient count
 TIED = 0.05
 
@@ -20,20 +18,19 @@ TIED = 0.05
 Medians = Mapping[str, tuple[float, float]]
 
 
-def findings(medians: Medians) -> list[Finding]:
-    """Return everything that can be said of these cells."""
+def findings(results: Results) -> list[Finding]:
+    """Return the findings of the cells that were computed."""
     found: list[Finding] = []
     for table in (2, 3, 4):
-        part = {name: pair for name, pair in medians.items() if name.startswith(f"table{table}/")}
-        if part:
-            found.append(within(f"table {table}: medians within 25 %", f"table{table}/within_25_percent", part, NEAR))
-    found += orders(medians)
-    found += headlines(medians)
+        label = f"table {table}: medians within 25 %"
+        found += agreement(f"table{table}/within_25_percent", label, results.below(f"table{table}/"))
+    found += orders(results.medians())
+    found += headlines(results.medians())
     return found
 
 
 def orders(medians: Medians) -> list[Tally]:
-    """In how many rows of table 2 the four columns (TCP, link layer) are in the paper's order."""
+    """Count the rows of table 2 whose four columns (TCP, link layer) are in the paper's order."""
     rows = {
         f"{dama}/{errors}/{workload}": [Case(2, dama, errors, tcp, workload, link).name for tcp, link in COLUMNS]
         for dama in DAMA
@@ -83,7 +80,7 @@ def headlines(medians: Medians) -> list[Headline]:
 
 
 def _reductions(before: tuple[float, float], after: tuple[float, float]) -> tuple[float | None, float | None]:
-    """By which share a time became shorter, ours and the paper's."""
+    """Return the share by which a time became shorter, ours and the paper's."""
     ours, theirs = (
         1 - new / old if math.isfinite(old) and math.isfinite(new) else None
         for old, new in zip(before, after, strict=True)

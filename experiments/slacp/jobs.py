@@ -1,9 +1,8 @@
-"""A cell's scenario, and what is measured in a run of it.
+"""A cell's scenario, and the measurement in a run of it.
 
 Rules kept
 - Times are virtual, in seconds: from the first SYN to the moment the last flow has ended (tables 2 and 4), or until the
   first 50 kbytes are there (table 3).
-- What `--set` changes must leave a cell what its name says.
 
 Left out: how a run works (`testbed/model`).
 """
@@ -11,15 +10,17 @@ Left out: how a run works (`testbed/model`).
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from experiments.slacp import parameters
 from experiments.slacp.cells import Case
 from testbed.model.run import simulate
-from testbed.papers.paper import Job, PaperError, Sample
-from testbed.papers.scenarios import put
+from testbed.model.watch import Segment
+from testbed.papers import runs
+from testbed.papers.results import Job, Sample
+from testbed.papers.runs import seeded
+from testbed.papers.watching import SinceSyn, octet
 from testbed.results.summary import Summary
-from testbed.scenario.file import apply_setting, validate
 from testbed.scenario.schema import Scenario
 
 NS = 1e-9
@@ -37,33 +38,16 @@ def job(case: Case, settings: Sequence[str]) -> Job:
 
 def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
     """Return the scenario of a cell; its seed is a replication's to give."""
-    raw: dict[str, Any] = {"name": "slacp", "tier": "model", "trace": False, "workloads": [_workload(case)]}
-    for parameter in parameters.SCENARIO:
-        put(raw, parameter.key, parameter.value)
-    cell = {
+    values = {
+        "name": "slacp",
+        "workloads": [_workload(case)],
         "tcp": parameters.TCP[case.tcp],
         "link.scheme": case.link,
         "channel.up.assignment.kind": case.dama,
         **{f"channel.{side}.errors": {"model": case.errors} for side in parameters.ERROR_DIRECTIONS},
     }
-    for key, value in cell.items():
-        put(raw, key, value)
-    for setting in settings:
-        apply_setting(raw, setting)
-    made = validate(raw, case.name)
-    up = made.channel.direction("up")
-    what = {
-        "seed": (made.seed, Scenario.model_fields["seed"].default),
-        "tier": (made.tier, "model"),
-        "tcp": (made.tcp, cell["tcp"]),
-        "link.scheme": (made.link.scheme, case.link),
-        "channel.up.assignment": (up.assignment.kind, case.dama),
-        "channel.up.errors": (up.errors.model, case.errors if "up" in parameters.ERROR_DIRECTIONS else "none"),
-    }
-    for key, (now, named) in what.items():
-        if now != named:
-            raise PaperError(f"--set makes {key} of {case.name} {now}: --only chooses cells, --seed seeds")
-    return made
+    fixed = ("tcp", "link.scheme", "channel.up.assignment.kind", "channel.up.errors")
+    return runs.scenario(case.name, values, parameters.SCENARIO, settings, fixed)
 
 
 def _workload(case: Case) -> dict[str, Any]:
@@ -123,60 +107,25 @@ class _Reached(Exception):  # noqa: N818 - no error: it ends a run that has show
         self.elapsed_ns = elapsed_ns
 
 
-class Numbers(Protocol):
-    """What a watch reads of a TCP segment."""
-
-    seq: int
-    ack: int
-    length: int
-
-
-class _FirstBytesClock:
+class _FirstBytesClock(SinceSyn):
     """Watches one flow and raises `_Reached`."""
 
     def __init__(self, enough: int, at_sender: bool) -> None:
+        super().__init__()
         self._enough, self._at_sender = enough, at_sender
-        self._started_at = 0
-        self._iss: int | None = None
 
-    def sent(self, flow: str, segment: Numbers, now: int) -> None:
-        """A segment leaves the sender; the first is the SYN."""
-        if self._iss is None:
-            self._iss, self._started_at = segment.seq, now
-
-    def received(self, flow: str, segment: Numbers, now: int) -> None:
+    def received(self, flow: str, segment: Segment, now: int) -> None:
         """A segment comes back to the sender."""
-        assert self._iss is not None
-        # the SYN takes one number
-        acked = (segment.ack - self._iss - 1) % 2**32
-        if self._at_sender and self._enough <= acked < 2**31:
-            raise _Reached(now - self._started_at)
+        if self._at_sender and self._enough <= octet(segment.ack, self.iss) < 2**31:
+            raise _Reached(now - self.started_at)
 
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
         """The receiver has so much in order."""
         if not self._at_sender and nbytes >= self._enough:
-            raise _Reached(now - self._started_at)
-
-    def carried(self, side: str, arrival: object, now: int) -> None:
-        """A frame on the air; nothing to this watch."""
-
-
-def seeded(scenario: Scenario, seed: int) -> Scenario:
-    """Return the scenario of one replication."""
-    return scenario.model_copy(update={"seed": seed})
+            raise _Reached(now - self.started_at)
 
 
 def counts(summary: Summary) -> Mapping[str, float]:
-    """What explains a time: the counters of TCP, and of the link in the direction of the data."""
-    up = summary.link["up"]
-    return {
-        "tcp_retransmissions": summary.retransmissions,
-        "tcp_timeouts": summary.timeouts,
-        "packets": up.packets,
-        "congestion_losses": up.congestion_losses,
-        "corruption_losses": up.corruption_losses,
-        "residual_losses": up.residual_losses,
-        "link_retransmissions": up.retransmissions,
-        "fec_frames": up.fec_frames,
-        "fec_repairs": up.fec_repairs,
-    }
+    """Return the counters that explain a time."""
+    names = ("packets", "congestion_losses", "corruption_losses", "residual_losses", "fec_frames", "fec_repairs")
+    return runs.counters(summary, "up", *names)

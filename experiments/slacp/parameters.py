@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from testbed.papers.scenarios import Parameter
+from testbed.papers.runs import Parameter
 
 #: what the scenarios of all cells have in common
 SCENARIO: tuple[Parameter, ...] = (
@@ -54,7 +54,7 @@ FIRST_BYTES = 51_200
 #: of a sender, too.
 FIRST_BYTES_AT: Literal["sender", "receiver"] = "sender"
 
-#: the paper's TCPs, as hosts/tcp/profiles.py has them
+#: the paper's TCPs, as hosts/tcp/profiles/ has them
 TCP: Mapping[str, str] = MappingProxyType(
     {
         "ref": "reference",

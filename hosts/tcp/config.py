@@ -1,6 +1,6 @@
 """What a connection may do: one value per question, under the RFCs' names.
 
-Times are in nanoseconds, sizes in octets. The defaults are the RFCs' (RFC 9293, 5681, 6298); `profiles.py` has the
+Times are in nanoseconds, sizes in octets. The defaults are the RFCs' (RFC 9293, 5681, 6298); `profiles/` has the
 papers' variants and Linux-like ones.
 """
 
@@ -10,8 +10,6 @@ from typing import Literal
 MS = 1_000_000
 SECOND = 1_000_000_000
 
-#: how lost segments are found and repaired: RFC 5681 section 3.2, RFC 6582, RFC 6675; `smart.py`
-Recovery = Literal["reno", "newreno", "sack", "smart"]
 #: what ACKs do that say a segment was lost by corruption (`tcpip/options.py`)
 Eln = Literal["ignore", "keep-window", "retransmit"]
 
@@ -27,8 +25,8 @@ class TcpConfig:
 
     #: largest segment's payload, sent and announced, before timestamps are taken off (RFC 9293 section 3.7.1)
     mss: int = 1460
-    #: `sack` needs the peer's consent, as every option does, and is `newreno` without it
-    recovery: Recovery = "sack"
+    #: how lost segments are found and repaired: a name in `hosts/tcp/recovery/`
+    recovery: str = "sack"
     #: how the window opens, and what a loss makes of it: a name in `hosts/tcp/growth/`
     growth: str = "standard"
     #: `keep-window`: a recovery from corruption leaves cwnd and ssthresh as they are (COMPARISON's E2E-ELN);
@@ -125,7 +123,9 @@ class TcpConfig:
     def __post_init__(self) -> None:
         # they need this module
         from hosts.tcp.growth import GROWTHS
+        from hosts.tcp.recovery import RECOVERIES
 
+        _require(self.recovery in RECOVERIES, "recovery", repr(self.recovery), f"one of {', '.join(RECOVERIES)}")
         _require(self.growth in GROWTHS, "growth", repr(self.growth), f"one of {', '.join(GROWTHS)}")
         _require(64 <= self.mss <= 65_495, "mss", self.mss, "64 to 65495")
         for name in ("initial_window", "ack_every", "initial_rto_ns", "min_rto_ns", "max_rto_ns", "receive_buffer"):

@@ -10,12 +10,12 @@ to the right only by a segment or half the buffer (silly window syndrome).
 Left out: D-SACK, receive buffers that grow by themselves.
 """
 
+from common.sequence import MASK
 from hosts.tcp.bsd import after_ticks
 from hosts.tcp.buffers import Reassembly
-from hosts.tcp.config import TcpConfig
+from hosts.tcp.config import MS, TcpConfig
 from hosts.tcp.shared import Shared
-from tcpip.segment import CE, CWR, FIN, SackBlock, Segment
-from tcpip.sequence import MASK
+from tcpip.segment import CE, CWR, FIN, SackBlock, Segment, Timestamps
 
 #: RFC 2018 section 3: what fits into 40 octets of options, and beside timestamps
 _BLOCKS, _BLOCKS_WITH_TIMESTAMPS = 4, 3
@@ -56,25 +56,16 @@ class Receiver:
         "window_shift",
     )
 
-    def __init__(self, config: TcpConfig, shared: Shared | None, first: int) -> None:
+    def __init__(self, config: TcpConfig, shared: Shared | None) -> None:
         self._config = config
         self._shared = shared
         self._buffer = config.receive_buffer
         self._ack_every = config.ack_every if config.delayed_ack_ns else 1
-        self.nxt = first
-        #: what was last acknowledged (Last.ACK.sent)
-        self.last_ack = first
-        #: the first octet of data
-        self._first = first
-        #: everything below was read by the application
-        self.read_up_to = first
         self._octets = bytearray()
         self._reassembly = Reassembly()
         #: number of the peer's FIN, once it has come
         self.fin: int | None = None
         self.window_shift = 0
-        #: the octet behind the window that was last offered
-        self._advertised = first
         #: the peer wants to know which segments cause our ACKs, and which has caused the one that is due
         self.smart = False
         self.cause: Segment | None = None
@@ -89,6 +80,21 @@ class Receiver:
         #: octets received since the last ACK, and the largest segment seen
         self._pending_bytes = 0
         self._full_bytes = 1
+        # until the peer's first number is known
+        self.open(0)
+
+    def open(self, first: int) -> None:
+        """Take the number of the peer's first octet of data."""
+        config = self._config
+        self.nxt = first
+        #: what was last acknowledged (Last.ACK.sent)
+        self.last_ack = first
+        #: the first octet of data
+        self._first = first
+        #: everything below was read by the application
+        self.read_up_to = first
+        #: the octet behind the window that was last offered
+        self._advertised = first
         #: DAASS ends when the data has come up to here
         self._daass_until = first + config.receive_buffer // 2 if config.daass else first
 
@@ -225,6 +231,10 @@ class Receiver:
             offered = shared.offered(offered)
         free = offered - self.nxt + self.read_up_to
         return free if free > 0 else 0
+
+    def stamps(self, now: int) -> Timestamps | None:
+        """Return the timestamps to put into a segment (RFC 7323 section 3.2), None where they are not agreed."""
+        return (now // MS & MASK, self.ts_recent) if self.timestamps else None
 
     def window(self) -> int:
         """Return the window to put into a segment, as the 16-bit field has it."""

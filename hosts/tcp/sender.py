@@ -1,11 +1,7 @@
 """The sending half of a connection: what may be sent next, and what an acknowledgement means.
 
 Read first: RFC 5681 (windows), RFC 6298 section 5 (timer), RFC 9293 sections 3.8.4 and 3.8.6 (windows, probes, silly
-window syndrome); `recovery.py` for what happens when something is lost.
-
-Rules: numbers are unwrapped (`sequence.py`). `una` <= `nxt` <= `max`: what is below `una` is acknowledged, `nxt` goes
-back to `una` when the timer expires and from there sends again what was sent, `max` is the octet behind the highest
-ever sent. The SYN is the octet before the data, the FIN the one behind it.
+window syndrome); `send_state.py` for the numbers, `recovery/__init__.py` for what happens when something is lost.
 
 Choices: the window grows only by ACKs for data that filled it (RFC 7661's reason; RFC 5681 leaves it open). A zero
 window is probed with one octet behind it, at the RTO with its backoff (RFC 9293 section 3.8.6.1).
@@ -13,24 +9,17 @@ window is probed with one octet behind it, at the RTO with its backoff (RFC 9293
 Left out: urgent data, pacing, D-SACK.
 """
 
-from collections import deque
-
-from hosts.tcp.bsd import BsdRto
-from hosts.tcp.buffers import SendBuffer
+from common.sequence import unwrap
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
-from hosts.tcp.frto import Frto
-from hosts.tcp.growth import GROWTHS, Growth
-from hosts.tcp.policies import make_recovery
-from hosts.tcp.recovery import LossRecovery
-from hosts.tcp.rto import RtoEstimator
-from hosts.tcp.scoreboard import Scoreboard
+from hosts.tcp.growth import GROWTHS
+from hosts.tcp.recovery import RECOVERIES
+from hosts.tcp.recovery.frto import Frto
+from hosts.tcp.send_state import INFINITE, SendState
+from hosts.tcp.timing import RoundTrips
 from tcpip.options import has_eln, smart_of
 from tcpip.segment import ECE, SackBlock, Segment
-from tcpip.sequence import MASK, unwrap
 
-#: an ssthresh as high as can be (RFC 5681 section 3.1)
-INFINITE = 1 << 62
 #: RFC 6298 section 5.7
 _RTO_AFTER_SYN_LOSS_NS = 3_000_000_000
 
@@ -38,7 +27,7 @@ _RTO_AFTER_SYN_LOSS_NS = 3_000_000_000
 Range = tuple[int, int, bool, bool]
 
 
-class Sender:
+class Sender(SendState):
     """Window, timer and retransmissions of one connection.
 
     Call `open` when the handshake is complete; then `handle_ack` for each segment with an acknowledgement, `poll` until
@@ -46,87 +35,44 @@ class Sender:
     """
 
     __slots__ = (
-        "_ambiguous",
         "_config",
-        "_ecn_recover",
         "_eln",
         "_max_window",
         "_nagle",
-        "_one_timed",
         "_persist_shift",
         "_probe_due",
         "_retries",
         "_sent_at",
         "_smart",
         "_timed_out_at",
-        "_times",
         "_wl1",
         "_wl2",
-        "board",
-        "buffer",
-        "closing",
-        "counters",
-        "cwnd",
-        "cwr_due",
         "ecn",
         "failed",
         "frto",
-        "growth",
-        "limited",
-        "max",
-        "nxt",
         "persist_at",
-        "recovery",
-        "resent",
-        "rto",
+        "round_trips",
         "rto_at",
-        "sack",
-        "smss",
-        "ssthresh",
-        "timestamps",
-        "una",
-        "window",
         "window_scale",
     )
 
     def __init__(self, config: TcpConfig, counters: Counters, first: int) -> None:
+        super().__init__(config, counters, first)
         self._config = config
-        self.counters = counters
-        self.rto = BsdRto(config) if config.tick_ns else RtoEstimator(config)
-        self.buffer = SendBuffer(first)
-        #: whether the FIN follows the buffer's end
-        self.closing = False
-        self.una = self.nxt = self.max = first
-        #: data octets of a full segment
-        self.smss = config.mss
-        self.cwnd = 0
-        self.ssthresh = INFINITE
-        #: octets the congestion window may be exceeded by (limited transmit)
-        self.limited = 0
-        #: the peer's window
-        self.window = 0
         self.window_scale = 0
         self._max_window = 0
         #: segment and acknowledgement of the last window update (SND.WL1, SND.WL2)
         self._wl1 = self._wl2 = 0
         #: agreed in the handshake
-        self.sack = self.timestamps = self.ecn = False
-        self.board = Scoreboard()
+        self.ecn = False
+        plugin = RECOVERIES[config.recovery]
         self._eln = config.eln != "ignore"
-        self._smart = config.recovery == "smart"
-        #: first octets of what was sent again and is not acknowledged: what `max` was then, and when; None: nobody asks
-        keeps_resent = self._eln or self._smart or config.lost_retransmissions
-        self.resent: dict[int, tuple[int, int]] | None = {} if keeps_resent else None
-        self.recovery: LossRecovery = make_recovery("newreno", self, config)
-        self.growth: Growth = GROWTHS[config.growth].make(self, config)
+        self._smart = plugin.asks_for == "smart"
+        self.recovery = plugin.make(self, config)
+        self.growth = GROWTHS[config.growth].make(self, config)
         self.frto: Frto | None = None
         self._nagle = config.nagle
-        #: 4.4BSD times one segment after the other, and none beside a retransmission
-        self._one_timed = config.tick_ns > 0
-        #: first transmissions not yet acknowledged: the octet behind each, and when it was sent
-        self._times: deque[tuple[int, int]] = deque()
-        #: what is below was sent again, or waited for what was: its acknowledgement tells no round-trip time (Karn)
-        self._ambiguous = first
+        self.round_trips = RoundTrips(config, self.rto, first)
         #: when anything was last sent
         self._sent_at = 0
         self.rto_at: int | None = None
@@ -137,36 +83,21 @@ class Sender:
         self.persist_at: int | None = None
         self._persist_shift = 0
         self._probe_due = False
-        #: no second reduction by ECN before this is acknowledged, and whether CWR is still to be sent
-        self._ecn_recover = first
-        self.cwr_due = False
         #: the peer has not answered `data_retries` retransmissions
         self.failed = False
 
-    def open(self, smss: int, ssthresh: int | None, lost_syns: int, now: int) -> None:
+    def open(self, ssthresh: int | None, lost_syns: int, now: int) -> None:
         """Begin to send: the handshake is complete, and what was agreed is set."""
-        config = self._config
-        self.smss = smss
+        config, smss = self._config, self.smss
         # RFC 5681 section 3.1: a lost SYN makes IW one segment
         careful = lost_syns > config.forgiven_syns
         self.cwnd = smss * (1 if careful else config.initial_window)
         self.ssthresh = INFINITE if ssthresh is None else max(ssthresh, 2 * smss)
-        wanted = config.recovery
-        self.recovery = make_recovery("newreno" if wanted == "sack" and not self.sack else wanted, self, config)
+        self.recovery = RECOVERIES[config.recovery].make(self, config)
         self.frto = Frto(self) if config.frto else None
         self._sent_at = now
         if careful and self.rto.srtt_ns is None:
             self.rto.restart(max(config.initial_rto_ns, _RTO_AFTER_SYN_LOSS_NS))
-
-    @property
-    def end(self) -> int:
-        """The number behind everything to be sent, FIN included."""
-        return self.buffer.end + self.closing
-
-    @property
-    def flight(self) -> int:
-        """FlightSize: octets sent and not acknowledged (RFC 5681 section 2)."""
-        return self.max - self.una
 
     # -- acknowledgements ------------------------------------------------------------------------------------
 
@@ -190,7 +121,7 @@ class Sender:
     def handle_ack(self, segment: Segment, seq: int, now: int) -> bool:
         """Take the acknowledgement in a segment whose first number is `seq`; False: it is of something never sent."""
         una = self.una
-        ack = una + ((segment.ack - una + 0x8000_0000) & MASK) - 0x8000_0000
+        ack = unwrap(segment.ack, una)
         if ack > self.max:
             return False
         fresh = 0
@@ -233,7 +164,7 @@ class Sender:
         buffer = self.buffer
         # the FIN is not in the buffer
         buffer.release(ack if ack <= buffer.end else buffer.end)
-        self._time(segment, una, ack, now)
+        self.round_trips.handle_ack(segment, una, ack, now)
         self._retries = 0
         if self.board.sacked:
             self.board.advance(ack)
@@ -250,7 +181,7 @@ class Sender:
         if ack == self.max:
             self.rto_at = None
         elif restarts:
-            self._start_timer(now)
+            self.rto_at = self.rto.expiry(now)
 
     def _handle_options(self, segment: Segment, ack: int) -> int:
         """Take ELN and SMART, as far as they matter here; return how many octets were not known to have arrived."""
@@ -269,23 +200,6 @@ class Sender:
                 fresh += self.board.add(max(start, una), end)
         return fresh
 
-    def _time(self, segment: Segment, una: int, ack: int, now: int) -> None:
-        """Take a round-trip time sample, if an acknowledgement of [una, ack) gives one."""
-        times = self._times
-        sent_at = -1
-        while times and times[0][0] <= ack:
-            _, at = times.popleft()
-            if sent_at < 0:
-                sent_at = at
-        if self.timestamps and segment.timestamps is not None:
-            echoed = segment.timestamps[1]
-            # RFC 7323 section 4.1; in ms, the unit of our timestamps
-            elapsed_ms = (now // 1_000_000 - echoed) & MASK
-            if elapsed_ms < 0x8000_0000:
-                self.rto.handle_sample(elapsed_ms * 1_000_000)
-        elif sent_at >= 0 and una >= self._ambiguous:
-            self.rto.handle_acked(sent_at, now)
-
     def _handle_ecn_echo(self) -> None:
         """RFC 3168 section 6.1.2: as for a loss, once per window of data."""
         # CWR goes behind `_ecn_recover`: until that is acknowledged the peer goes on to echo
@@ -296,15 +210,8 @@ class Sender:
                 self.counters.ecn_reductions += 1
                 self.recovery.reduce()
             return
-        self.ssthresh = self.growth.handle_loss(self.flight)
-        self.cwnd = min(self.cwnd, self.ssthresh)
         self.counters.ecn_reductions += 1
-        self.note_reduction()
-
-    def note_reduction(self) -> None:
-        """The window was reduced, for whatever reason: the next new data says so, and echoes until then are of it."""
-        self._ecn_recover = self.max
-        self.cwr_due = True
+        self.cwnd = min(self.cwnd, self.reduce(self.flight))
 
     # -- what to send ----------------------------------------------------------------------------------------
 
@@ -395,21 +302,18 @@ class Sender:
         if not fresh:
             self.counters.retransmits += 1
             self.counters.bytes_retransmitted += min(end, self.max) - seq
-            if end > self._ambiguous:
-                self._ambiguous = end
+            self.round_trips.handle_sent_again(end)
             if self.resent is not None:
                 self.resent[seq] = self.max, now
-            if self._one_timed:
-                self._times.clear()
-        elif not (self.timestamps or (self._one_timed and self._times)):
-            self._times.append((end, now))
+        else:
+            self.round_trips.handle_sent(end, now)
         if seq <= self.nxt < end:
             self.nxt = end
         if end > self.max:
             self.max = self.nxt = end
         self._sent_at = now
         if self.rto_at is None or (not fresh and self._config.careful_timer and self.recovery.active):
-            self._start_timer(now)
+            self.rto_at = self.rto.expiry(now)
         return seq, length, fin, fresh
 
     def _restart_after_idle(self) -> None:
@@ -462,9 +366,6 @@ class Sender:
         if self.frto is not None:
             self.frto.handle_timeout(may_begin=not was_recovering)
         self.rto.back_off()
-        self._start_timer(now)
-
-    def _start_timer(self, now: int) -> None:
         self.rto_at = self.rto.expiry(now)
 
     def _usable_window(self) -> bool:

@@ -1,14 +1,20 @@
-"""Packet filters: what a station does with TCP's packets between IP and the link.
+"""Packet filters stand between IP and the link and help TCP. A file declares its `FILTER`, or a tuple of them.
 
-| file | what it is |
+| file | content |
 |---|---|
-| `filter.py` | what every filter offers |
+| `filter.py` | `Filter`, the base class that lets all packets pass; `FilterPlugin`, the declaration |
 | `filtered.py` | a link with filters in front of it, which is a link again |
-| `snoop.py` | LL and Snoop, with and without SMART: the base station sends again what the link has lost |
+| `snoop.py` | LL and Snoop, with and without SMART: the base station retransmits what the link has lost |
 | `tagger.py` | the mobile end's part of SMART |
 | `eln.py` | marks ACKs for segments that the link has lost |
 | `ranges.py` | sets of numbers as ranges, with a limit |
 
-A filter keeps soft state only: without it, or with one that has forgotten everything, packets cross as they are.
-docs/filters.md explains them.
+docs/filters.md explains them, docs/how-to/packet-filter.md adds one.
 """
+
+from typing import Final
+
+from common.registry import Registry
+from linklayer.filters.filter import FilterPlugin
+
+FILTERS: Final = Registry("linklayer.filters", "FILTER", FilterPlugin)

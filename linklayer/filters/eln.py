@@ -1,59 +1,58 @@
-"""The ELN marker: dupacks for segments that the air took get the option that says so.
+"""The ELN marker: dupacks for segments that were lost on the air get the option that says so.
 
 Read first: COMPARISON sections 2.3 and 5.2; Balakrishnan and Katz, "Explicit loss notification and wireless web
 performance" (1998), for data from the mobile host; RFC 2018; `tcpip/options.py`.
 
-It stands next to the link, behind the IP queue and all other filters, so it sees every copy that is put on the link,
-in the link's order, and none that a queue has dropped. What it knows is one of these:
+The marker stands next to the link, behind the IP queue and all other filters. It sees every copy that is put on the
+link, in the link's order, and no packet that a queue has dropped. It uses one of three kinds of knowledge:
 
-| of data | where | a segment is lost to corruption when |
-|---|---|---|
-| for the link (`forwarded`) | a link without reports | its last copy was put on the link before one that has arrived |
-| for the link (`given up`) | a link with reports | the link has given up its last copy |
-| from the link (`holes`) | the base station | a later segment has come across and it has not |
+| kind | data | condition | a segment is lost to corruption when |
+|---|---|---|---|
+| `forwarded` | for the link | a link without reports | a copy put on the link after its last copy has arrived |
+| `given up` | for the link | a link with reports | the link has given up its last copy |
+| `holes` | from the link | the base station | a later segment has come across and the segment has not |
 
 Rules kept
-- `forwarded` needs a link that keeps the order. What has arrived is known from SACK blocks, from cumulative ACKs, and
-  from the number of dupacks, each of which another copy has caused, later than the one before. SMART is no proof: a
-  station that adds it knows what it has handed to the host, not what the host has answered. So a segment that came
-  out of order is no loss, a copy sent again is lost only when a later one has arrived, and every dupack of a lost
-  segment is marked, the first included, until a new copy is on its way. A segment behind the first hole of several may
-  be sent again before an ACK could say that it is lost: all ACKs at it are marked then.
+- `forwarded` needs a link that keeps the order. SACK blocks, cumulative ACKs and the number of dupacks say which copies
+  have arrived: another copy causes each dupack, and it is later than the one before. A SMART option proves nothing:
+  the station that adds it knows the segments it has handed to the host, not those the host has answered. So a segment
+  out of order is no loss, and a retransmission is lost only when a later copy has arrived.
+- Every dupack of a lost segment is marked, from the first one on, until a new copy is under way. Where several segments
+  are lost, all but the first may be sent again before an ACK could say that they are lost: ACKs at them are all marked.
 - Only ACKs without data are marked, where there is evidence of a hole: a dupack, a SACK block above the acknowledgement
-  number, or an ACK that covers a part of what was outstanding when the last hole was found.
-- One guess per hole, and one more whenever its segment is lost again: corruption with the first mark; with the first
-  dupack congestion, where no copy was put on the link or none before the hole had shown or three others had passed
-  (`holes`: where it has come across), and late, where all copies may still be under way.
-- A flow that is met midway counts from its first segment on or, where numbers are missing before anything of it is
-  acknowledged, from the segment behind them; so does one of which more is outstanding than is kept.
+  number, or an ACK that covers a part of the data outstanding when the last hole was found.
+- There is one guess per hole, and another one whenever its segment is lost again. The first mark makes it corruption.
+  Without a mark the first dupack decides. Congestion: no copy was put on the link, or none before the hole showed or
+  before more than three others had passed (`holes`: the segment has come across). Late: all copies may be under way.
+- A flow that is met midway counts from its first segment. It begins again behind missing numbers if nothing of it was
+  acknowledged yet, and when more of it is outstanding than is kept.
 
-Left out: IPv6 and fragments (`Access` has no view of them), and segments with data, which an option may make longer
+Left out: IPv6 and fragments (`Access` has no view of them), and segments with data: the option may make them longer
 than the MTU.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict, deque
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from linklayer.filters.filter import Cause, FilterCounters, Guess
+from common.sequence import MASK, unwrap
+from linklayer.filters.filter import ENDS, Cause, Filter, FilterPlugin, Guess
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access
 from tcpip.options import ELN
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tcpip.sequence import MASK, unwrap
 
-#: what it calls itself when it guesses
+#: name of the marker in its guesses
 NAME: Final = "eln"
-#: flows of each direction; segments outstanding of one flow and, two entries each, of all flows; open holes per flow;
-#: and guesses that wait to be fetched
+#: flows of each direction; segments outstanding of one flow and, two entries each, of all flows; open holes per flow
 MAX_FLOWS: Final = 128
 MAX_SEGMENTS: Final = 4096
 MAX_ENTRIES: Final = 65_536
 MAX_HOLES: Final = 1024
-MAX_GUESSES: Final = 4096
-#: how many pieces below the right edge of a SACK block are looked at: the newest are there, but for what was sent again
+#: pieces below the right edge of a SACK block that are looked at: the newest are there, retransmissions apart
 _LOOK_BACK: Final = 32
-#: how many copies may pass a segment that is only out of order (RFC 5681 section 3.2: three dupacks are a loss)
+#: copies that may pass a segment which is only out of order (RFC 5681 section 3.2: three dupacks are a loss)
 _REORDERING: Final = 3
 
 
@@ -63,36 +62,36 @@ def _end(segment: Segment, seq: int) -> int:
 
 
 class _Acks:
-    """What the receiver of one flow has acknowledged."""
+    """The acknowledgements of one flow's receiver."""
 
     __slots__ = ("ack", "dupack", "evidence", "guessed", "known", "recover", "seq", "top", "window")
 
     def __init__(self, seq: int, known: bool) -> None:
         #: behind the highest number of the flow
         self.top = seq
-        #: all below is acknowledged, or was before we came
+        #: everything below is acknowledged
         self.ack = seq
-        #: whether all that is outstanding has been seen: from the first SYN, or the first ACK of what was seen
+        #: whether all outstanding data has been seen: after a SYN, or after the first ACK of data seen here
         self.known = known
-        #: of the last ACK: its sequence number and its window
+        #: sequence number and window of the last ACK
         self.seq: int | None = None
         self.window = -1
-        #: what was outstanding when the last hole was found ends here
+        #: end of the data outstanding when the last hole was found
         self.recover = seq
-        #: whether the last ACK is a dupack, by repetition or by news of octets above it; or shows a hole at all
+        #: whether the last ACK is a dupack, by repetition or by SACK blocks; whether it shows a hole at all
         self.dupack = False
         self.evidence = False
-        #: what was guessed of the segment at `ack`
+        #: guess about the segment at `ack`
         self.guessed: Cause | None = None
 
     def outruns(self, segment: Segment) -> bool:
-        """Whether data is missing before `segment` and may have passed before we came."""
+        """Whether data is missing before `segment` that may have passed before the marker was there."""
         return not self.known and unwrap(segment.seq, self.top) > self.top
 
     def handle_ack(self, segment: Segment) -> tuple[tuple[int, int], ...] | None:
-        """Take an ACK without data; return the octets above it that have come, as it says.
+        """Take an ACK without data; return the blocks of octets above it that have arrived.
 
-        None: an old one, or of numbers that were never seen.
+        None: an old ACK, or one of numbers that were never seen.
         """
         number = unwrap(segment.ack, self.top)
         seq = segment.seq if self.seq is None else unwrap(segment.seq, self.seq)
@@ -115,28 +114,26 @@ class _Acks:
         return tuple(above)
 
 
+@dataclass(slots=True, eq=False)
 class _Piece:
     """Octets of a flow up to `end` that were always put on the link together."""
 
-    __slots__ = ("dropped", "earliest", "end", "given_up", "last", "token", "untold")
-
-    def __init__(self, end: int, earliest: int, last: int, token: int, dropped: bool) -> None:
-        self.end = end
-        #: it was sent before, and did not come here
-        self.dropped = dropped
-        #: place in the link's order of the last copy, and of the first that may have arrived
-        self.earliest = earliest
-        self.last = last
-        #: which packet the last copy is, and whether the link has given it up
-        self.token = token
-        self.given_up = False
-        #: a copy before the last was given up, and no ACK could say so
-        self.untold = False
+    end: int
+    #: place in the link's order of the last copy, and of the first that may have arrived
+    earliest: int
+    last: int
+    #: identity of the last copy's packet
+    token: int
+    #: its first copy did not come here: it was dropped before
+    dropped: bool
+    #: the link has given up the last copy
+    given_up: bool = False
+    #: a copy before the last was given up, and no ACK could say so
+    untold: bool = False
 
     def split(self, at: int) -> "_Piece":
-        """Keep what is below `at` and return the rest."""
-        rest = _Piece(self.end, self.earliest, self.last, self.token, self.dropped)
-        rest.given_up, rest.untold = self.given_up, self.untold
+        """Keep the octets below `at` and return the rest."""
+        rest = replace(self)
         self.end = at
         return rest
 
@@ -148,12 +145,12 @@ class _Sent(_Acks):
 
     def __init__(self, seq: int, known: bool, reports: bool) -> None:
         super().__init__(seq, known)
-        #: the link says what it has lost
+        #: whether the link reports lost packets
         self._reports = reports
-        #: what is outstanding, ascending
+        #: the outstanding data, ascending
         self._starts: list[int] = []
         self._pieces: list[_Piece] = []
-        #: how many copies were put on the link, and a place up to which none is under way any more
+        #: number of copies put on the link, and the place up to which no copy is under way any more
         self._order = 0
         self._arrived = 0
         #: the copies behind `_arrived`, oldest first: [first, behind the last)
@@ -161,7 +158,7 @@ class _Sent(_Acks):
 
     @property
     def entries(self) -> int:
-        """What it takes of the marker's memory."""
+        """Its share of the marker's memory."""
         return len(self._log) + len(self._pieces)
 
     @property
@@ -174,7 +171,7 @@ class _Sent(_Acks):
         seq = unwrap(segment.seq, self.top)
         end = _end(segment, seq)
         if seq == end and seq >= self.top:
-            # an ACK, which nobody acknowledges; a probe below would be
+            # an ACK, which takes no numbers; a keep-alive below `top` is acknowledged
             return
         self._order += 1
         self._log.append((seq, end))
@@ -199,11 +196,11 @@ class _Sent(_Acks):
                 if seq != self.ack:
                     piece.untold = piece.untold or piece.given_up
                 elif self._lost(piece):
-                    # what became of it was told; should this copy be lost it is another loss
+                    # that loss was marked; if this copy is lost, that is another loss
                     piece.earliest, piece.untold, self.guessed = order, False, "late"
                 piece.last, piece.token, piece.given_up = order, token, False
             else:
-                # in a gap: it was sent again where what is behind it has come, which showed, or went well before it
+                # in a gap: a retransmission, if a segment behind it has arrived or went long before it
                 behind = pieces[place] if place < len(starts) else None
                 until = end if behind is None else min(end, starts[place])
                 dropped = behind is not None and (
@@ -232,7 +229,7 @@ class _Sent(_Acks):
             piece.given_up = piece.given_up or piece.token == token
 
     def handle_ack(self, segment: Segment) -> tuple[tuple[int, int], ...] | None:
-        """See _Acks; notes what has arrived."""
+        """See _Acks; note which copies have arrived."""
         before = self.ack
         above = super().handle_ack(segment)
         if above is None:
@@ -260,18 +257,18 @@ class _Sent(_Acks):
             self._log.popleft()
 
     def _count(self) -> None:
-        """A dupack: one more copy has arrived, and none of the segment that is missing."""
+        """Take a dupack: one more copy has arrived, of another segment than the missing one."""
         for ahead, (seq, end) in enumerate(self._log, start=1):
             if not seq <= self.ack < end:
                 self._arrive(self._arrived + ahead)
                 return
 
     def _lost(self, piece: _Piece) -> bool:
-        """Whether the last copy is."""
+        """Whether the last copy is lost."""
         return piece.given_up if self._reports else piece.last < self._arrived
 
     def cause(self) -> Cause | None:
-        """Return why the segment at the acknowledgement number has not come; None: not known."""
+        """Return why the segment at the acknowledgement number is missing; None: not known."""
         if self.ack >= self.top:
             return None
         place = bisect_right(self._starts, self.ack) - 1
@@ -293,7 +290,7 @@ class _Seen(_Acks):
         self._holes = Ranges(MAX_HOLES)
 
     def handle_data(self, segment: Segment) -> None:
-        """Note what has come across."""
+        """Note octets that have come across."""
         seq = unwrap(segment.seq, self.top)
         end = _end(segment, seq)
         if seq > self.top:
@@ -302,26 +299,29 @@ class _Seen(_Acks):
         self.top = max(self.top, end)
 
     def handle_ack(self, segment: Segment) -> tuple[tuple[int, int], ...] | None:
-        """See _Acks; what is acknowledged is no hole, whichever way it came."""
+        """See _Acks; acknowledged octets are no hole, whichever way they came."""
         above = super().handle_ack(segment)
         self._holes.remove_below(self.ack)
         return above
 
     def cause(self) -> Cause | None:
-        """Return why the segment at the acknowledgement number has not come; None: not known."""
+        """Return why the segment at the acknowledgement number is missing; None: not known."""
         if self.ack >= self.top:
             return None
         return "corruption" if self.ack in self._holes else "congestion"
 
 
-class Marker:
-    """Marks ACKs of what it knows to be lost on the air.
+class Marker(Filter):
+    """Marks ACKs at segments that it knows to be lost on the air.
 
-    `sent`: of the data this end puts on the link; `reports`: by the link's word alone. `holes`: of the data that comes
-    from the link, by what is missing.
+    `sent`: segments that this end puts on the link; `reports`: those that the link reports as lost, and no others.
+    `holes`: segments that are missing in the data from the link.
     """
 
+    __slots__ = ("_access", "_entries", "_look_at_holes", "_look_at_sent", "_reports", "_seen", "_sent")
+
     def __init__(self, access: Access, *, sent: bool = True, reports: bool = False, holes: bool = False) -> None:
+        super().__init__()
         self._access = access
         self._look_at_sent, self._look_at_holes = sent, holes
         self._reports = reports
@@ -330,10 +330,6 @@ class Marker:
         self._seen: OrderedDict[Flow, _Seen] = OrderedDict()
         #: entries of all flows in `_sent`
         self._entries = 0
-        self._to_link: deque[tuple[Any, int]] = deque()
-        self._from_link: deque[tuple[Any, int]] = deque()
-        self._guesses: deque[Guess] = deque(maxlen=MAX_GUESSES)
-        self.counters = FilterCounters()
 
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
         """See Filter."""
@@ -366,25 +362,6 @@ class Marker:
         segment = self._access.view(packet)
         if segment is not None and (sent := self._sent.get(segment.flow)):
             sent.handle_given_up(segment, id(packet))
-
-    def poll_to_link(self) -> tuple[Any, int] | None:
-        """See Filter."""
-        return self._to_link.popleft() if self._to_link else None
-
-    def poll_from_link(self) -> tuple[Any, int] | None:
-        """See Filter."""
-        return self._from_link.popleft() if self._from_link else None
-
-    def poll_guess(self) -> Guess | None:
-        """See Filter."""
-        return self._guesses.popleft() if self._guesses else None
-
-    def next_deadline(self) -> int | None:
-        """Return None: there are no timers."""
-        return None
-
-    def handle_deadline(self, now: int) -> None:
-        """Do nothing."""
 
     def _note_sent(self, segment: Segment, token: int) -> None:
         flow = segment.flow
@@ -423,7 +400,7 @@ class Marker:
         seen.handle_data(segment)
 
     def _judge(self, packet: Any, segment: Segment, flow: _Acks, cause: Cause | None, now: int) -> Any:
-        """Note the guess, once; return the packet, marked where the air has taken the segment."""
+        """Note the guess, once; return the packet, marked where the segment was lost on the air."""
         if cause is None:
             return packet
         if (flow.guessed is None and flow.dupack) or (cause == "corruption" and flow.guessed != cause):
@@ -444,3 +421,23 @@ def _takes_numbers(segment: Segment) -> bool:
 
 def _is_ack(segment: Segment) -> bool:
     return segment.flags & (ACK | SYN | FIN | RST) == ACK and not segment.length
+
+
+FILTER = (
+    FilterPlugin(
+        name="eln-ends",
+        summary="marks ACKs for segments lost on the air, at each end for the data it sends",
+        make=lambda options, context: Marker(context.access, reports=context.reports),
+        ends=ENDS,
+        position=1,
+        guesses=True,
+    ),
+    FilterPlugin(
+        name="eln-base",
+        summary="marks ACKs for segments lost on the air, at the base station for both directions",
+        make=lambda options, context: Marker(context.access, reports=context.reports, holes=True),
+        ends=("base",),
+        position=1,
+        guesses=True,
+    ),
+)

@@ -3,9 +3,9 @@
         IP side  -- filters[0] -- filters[1] -- ... -- link
 
 Rules kept
-- With flow control, whatever the link has, while there are filters: packets wait in the IP queue, so that what a filter
-  sends again overtakes them and what the queue drops no filter has seen.
-- A packet handed over is looked at in the next `poll_frame`, which has the time; both stations ask at once.
+- While there are filters there is flow control, with any link. Packets wait in the IP queue: retransmissions of a
+  filter overtake them, and no filter has seen a packet that the queue drops.
+- The filters see a packet in the next `poll_frame`, which has the time; both stations poll at once.
 """
 
 from collections import deque
@@ -17,24 +17,24 @@ from linklayer.filters.filter import Filter, FilterCounters, Guess
 from linklayer.link import Link, LinkCounters
 
 
-class Filtered:
+class Filtered(Link):
     """One end of a link, behind its filters, the outermost (nearest to IP) first."""
 
     def __init__(self, link: Link, filters: Sequence[Filter]) -> None:
         self.link = link
         self.filters = tuple(filters)
         self.flow_control = link.flow_control or bool(filters)
-        #: what filters have done that are no longer here
+        #: counters of filters that are gone
         self._done_before = FilterCounters()
-        #: handed over and not looked at
+        #: packets that no filter has seen yet
         self._fresh: deque[tuple[Any, int]] = deque()
-        #: passed by all filters, for the link and for IP
+        #: packets that have passed all filters, for the link and for IP
         self._to_link: deque[tuple[Any, int]] = deque()
         self._from_link: deque[tuple[Any, int]] = deque()
         self._given_up: deque[Any] = deque()
 
     def refit(self, filters: Sequence[Filter]) -> None:
-        """Go on behind other filters, which may be some of those from before; what is under way stays so."""
+        """Go on behind other filters, some of which may stay; packets under way are not lost."""
         self._done_before = sum((each.counters for each in self.filters if each not in filters), self._done_before)
         self.filters = tuple(filters)
         self.flow_control = self.link.flow_control or bool(filters)
@@ -81,7 +81,7 @@ class Filtered:
         return self._given_up.popleft() if self._given_up else None
 
     def poll_guess(self) -> Guess | None:
-        """Return the next guess of a filter's, or None."""
+        """Return the next guess of any filter, or None."""
         for each in self.filters:
             guess = each.poll_guess()
             if guess is not None:
@@ -103,12 +103,12 @@ class Filtered:
             self._sink(now)
 
     def end(self, now: int) -> None:
-        """Give up what is under way and release what is held; what is still for the link is lost, as on the air."""
+        """Give up packets under way and release those held; packets still for the link are lost, as on the air."""
         self.link.end(now)
         self._rise(now)
 
     def counters(self) -> LinkCounters:
-        """Return what has happened so far: what a filter has sent again counts as the link's retransmissions."""
+        """Return the counters so far; retransmissions of filters count as the link's."""
         counters = self.link.counters()
         done = self.filter_counters()
         return replace(
@@ -121,11 +121,11 @@ class Filtered:
         )
 
     def filter_counters(self) -> FilterCounters:
-        """Return what the filters have done so far."""
+        """Return the counters of all filters, of those that are gone, too."""
         return sum((each.counters for each in self.filters), self._done_before)
 
     def _rise(self, now: int) -> None:
-        """Let what the link has for IP pass the filters, innermost first."""
+        """Let packets for IP pass the filters, innermost first."""
         self._note_given_up(now)
         if not self.filters:
             while (delivery := self.link.poll_packet()) is not None:
@@ -143,7 +143,7 @@ class Filtered:
             self._from_link.append(found)
 
     def _sink(self, now: int) -> None:
-        """Let what the filters have for the link pass the others, outermost first."""
+        """Let packets for the link pass the filters, outermost first."""
         above, *others = self.filters
         for below in others:
             while (found := above.poll_to_link()) is not None:

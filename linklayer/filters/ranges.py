@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 
 
 class Ranges:
-    """Numbers in at most `limit` disjoint ranges [left, right); where there are more, the lowest goes."""
+    """Numbers in at most `limit` disjoint ranges [left, right); of more, the lowest goes."""
 
     __slots__ = ("_lefts", "_limit", "_rights")
 
@@ -26,7 +26,7 @@ class Ranges:
         if left >= right:
             return
         lefts, rights = self._lefts, self._rights
-        # all ranges that touch the new one become one with it
+        # the new range and all ranges that touch it become one
         first, behind = bisect_left(rights, left), bisect_right(lefts, right)
         if first < behind:
             left, right = min(left, lefts[first]), max(right, rights[behind - 1])

@@ -1,56 +1,57 @@
-"""Snoop: the base station caches TCP data towards the mobile end and sends again what the hop has lost.
+"""Snoop: the base station caches TCP data towards the mobile end and retransmits what the hop has lost.
 
 Read first: Balakrishnan, Seshan, Katz, "Improving reliable transport and handoff performance in cellular wireless
-networks" (1995); COMPARISON sections 2.2 and 3.2. docs/filters.md has the parameters' reasons.
+networks" (1995); COMPARISON sections 2.2 and 3.2. docs/filters.md gives a reason for each parameter.
 
-One machine for four schemes: LL (local retransmission alone), LL-TCP-AWARE (it `suppresses` dupacks for what is being
-repaired), and both with SMART (`selective`).
+One machine serves four schemes: LL (local retransmission alone), LL-TCP-AWARE (it also `suppresses` dupacks for a
+segment under repair), and both with SMART (`selective`). To repair a segment is to retransmit it on the link.
 
 Rules kept
-- The hop keeps the order. So a segment is lost when one that was put on the link after it has arrived; where only
-  cumulative ACKs speak, when dupacks ask for it. An ACK's SACK blocks or SMART option say what has arrived.
-- A hole is repaired at once when it is seen, and again when its timer expires: dupacks in between are those of segments
-  behind it, which were expected.
-- A partial new ACK, after a repair, shows the next hole, which is repaired at once.
-- Where dupacks are suppressed, ACKs that pass go without the SACK blocks beyond what is being repaired: a sender would
-  take it for lost. They are advice (RFC 2018 section 8), and come again.
-- What passes whatever the state: packets towards the link, ACKs with data, SYN, FIN, RST, ACKs of a closed window,
-  window updates, dupacks for a segment that is not cached, that its sender has sent again or that was given up.
-- A retransmission is the very packet that was cached. Octets the sender cuts anew replace what they overlap.
+- The hop keeps the order. So a segment is lost when a segment that was put on the link after it has arrived; with
+  cumulative ACKs alone, when dupacks ask for it. SACK blocks and SMART options say which segments have arrived.
+- A hole is repaired at once when it shows, and again when its timer expires. Dupacks in between come from segments
+  behind the hole and were expected.
+- After a repair, a partial new ACK shows the next hole, which is repaired at once.
+- Where dupacks are suppressed, ACKs that pass lose the SACK blocks beyond a segment under repair: the sender would take
+  that segment for lost. SACK blocks are advice (RFC 2018 section 8), and later ACKs repeat them.
+- These pass in every state: packets towards the link, ACKs with data, SYN, FIN, RST, ACKs of a closed window, window
+  updates, and dupacks for a segment that is not cached, that its sender has retransmitted or that was given up.
+- A retransmission is the cached packet itself. Octets that the sender cuts into other segments replace those they
+  overlap.
 
-Left out: data from the mobile end (it passes; ELN is another filter).
+Left out: data from the mobile end, which passes (the ELN marker deals with it).
 """
 
 from bisect import bisect_left
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Final
 
-from linklayer.filters.filter import Cause, FilterCounters, Guess
+from common.options import Bytes, Count, NotNegative, Positive
+from common.sequence import MASK, unwrap
+from common.units import ns
+from linklayer.filters.filter import Cause, Filter, FilterPlugin, Guess
 from linklayer.slacp.rtt import RttEstimator
 from tcpip.access import Access
 from tcpip.options import is_smart, permits_smart, smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tcpip.sequence import MASK, unwrap
 
 _MS: Final = 1_000_000
-#: guesses nobody has asked for
-_MAX_GUESSES: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a base station spends on TCP, and how long it waits."""
+    """Memory and retransmissions that a base station spends on TCP, and its timeouts."""
 
-    #: dupacks that ask for a segment, where only cumulative ACKs speak: one may be the answer to a duplicate
+    #: dupacks that ask for a segment, with cumulative ACKs alone: a single one may answer a duplicate
     dupacks: int = 2
     #: COMPARISON section 2.2: the least local timeout
     min_timeout_ns: int = 200 * _MS
-    #: the clock of the local timers: one expires at the first tick when its time is up; 0: exact
+    #: clock of the local timers: a timer expires at the first tick after its time; 0: exactly at its time
     tick_ns: int = 0
-    #: expiries without a round-trip time after which the timeout doubles with each further one, and how often at most:
+    #: expiries without a round-trip time after which each further one doubles the timeout, and the number of doublings:
     #: five of 200 ms are the least timeout of a TCP (RFC 6298 section 2.4)
     steady_expiries: int = 5
     max_backoff: int = 3
@@ -61,7 +62,7 @@ class Limits:
     flow_bytes: int = 1 << 20
     total_bytes: int = 1 << 24
     packet_overhead_bytes: int = 640
-    #: a flow that has been silent so long may go
+    #: a flow that has been silent for so long may go
     idle_ns: int = 120_000 * _MS
     #: octets a flow may leap ahead
     leap_bytes: int = 1 << 20
@@ -69,130 +70,124 @@ class Limits:
     misfits: int = 32
 
 
+@dataclass(frozen=True, kw_only=True)
+class SnoopOptions:
+    """The base station's options, of `ll`, `snoop` and both with SMART."""
+
+    #: dupacks that ask for a segment, with cumulative ACKs alone
+    dupacks: Count = 2
+    #: the least local timeout
+    timeout_ms: Positive = 200
+    #: 0: the local timers are exact
+    tick_ms: NotNegative = 0
+    tries: Count = 10
+    #: per flow
+    cache_bytes: Bytes = 1 << 20
+
+    def limits(self) -> Limits:
+        """Return the filter's limits."""
+        return Limits(
+            dupacks=self.dupacks,
+            min_timeout_ns=ns(self.timeout_ms),
+            tick_ns=ns(self.tick_ms),
+            tries=self.tries,
+            flow_bytes=self.cache_bytes,
+        )
+
+
+@dataclass(slots=True, eq=False)
 class _Held:
     """One segment in the cache."""
 
-    __slots__ = (
-        "arrived",
-        "by_sender",
-        "channel",
-        "first_serial",
-        "guessed",
-        "left",
-        "packet",
-        "repairs",
-        "right",
-        "sent_at",
-        "serial",
-        "sure",
-    )
+    #: unwrapped numbers of its first octet and of the octet behind its last; a FIN has a number, too
+    left: int
+    right: int
+    packet: Any
+    channel: int
+    #: place of the latest copy among all packets put on the link, and its time
+    serial: int
+    sent_at: int
+    #: whether its sender had sent it, or something behind it, before
+    by_sender: bool
+    #: place of the first copy
+    first_serial: int = field(init=False)
+    #: whether a SACK block or SMART option has named it; its receiver may drop it again (RFC 2018 section 8)
+    arrived: bool = False
+    #: local retransmissions
+    repairs: int = 0
+    #: whether the copy before the latest one is known to be lost: with SMART alone, its ACK may be lost instead
+    sure: bool = True
+    guessed: bool = False
 
-    def __init__(
-        self, left: int, right: int, packet: Any, channel: int, serial: int, now: int, by_sender: bool
-    ) -> None:
-        #: unwrapped numbers of its first octet and of the one behind its last; a FIN has a number, too
-        self.left = left
-        self.right = right
-        self.packet = packet
-        self.channel = channel
-        #: place among all that was put on the link: of the first time
-        self.first_serial = serial
-        #: of the latest time, and when that was
-        self.serial = serial
-        self.sent_at = now
-        #: whether a SACK block or SMART option has named it; it may have been dropped since (RFC 2018 section 8)
-        self.arrived = False
-        #: local retransmissions
-        self.repairs = 0
-        #: whether the copy before the latest one is known to be lost: with SMART alone, the ACK that named it may be
-        self.sure = True
-        #: whether its sender had sent it, or something behind it, before
-        self.by_sender = by_sender
-        self.guessed = False
+    def __post_init__(self) -> None:
+        self.first_serial = self.serial
 
 
+@dataclass(slots=True, eq=False)
 class _Flow:
-    """What is known of the data of one TCP connection towards the mobile end; numbers are unwrapped."""
+    """The data of one TCP connection towards the mobile end; numbers are unwrapped."""
 
-    __slots__ = (
-        "arrived_serial",
-        "blamed",
-        "dupacks",
-        "expiries",
-        "fin",
-        "flow",
-        "held",
-        "high",
-        "least_rtt_ns",
-        "misfits",
-        "nbytes",
-        "permits_smart",
-        "progress_at",
-        "rtt",
-        "una",
-        "used_at",
-        "wakes_at",
-        "window",
-    )
-
-    def __init__(self, flow: Flow, high: int, now: int) -> None:
-        self.flow = flow
-        #: by `left`; no two overlap
-        self.held: list[_Held] = []
-        #: octets of them, with overhead
-        self.nbytes = 0
-        #: the latest acknowledgement; None: none seen
-        self.una: int | None = None
-        #: the octet behind the last one seen
-        self.high = high
-        #: the number behind its FIN
-        self.fin: int | None = None
-        #: window field of the latest ACK; None: none seen since the SYN
-        self.window: int | None = None
-        self.dupacks = 0
-        #: the hole the wired network was blamed for
-        self.blamed: int | None = None
-        #: the latest place on the link of anything that has arrived
-        self.arrived_serial = 0
-        self.rtt = RttEstimator()
-        #: the shortest round-trip time
-        self.least_rtt_ns: int | None = None
-        #: of the timer, since the last sample
-        self.expiries = 0
-        #: when an ACK last acknowledged something
-        self.progress_at = now
-        self.used_at = now
-        self.misfits = 0
-        #: when its timer is looked at
-        self.wakes_at: int | None = None
-        #: whether the fixed host has asked for SMART options
-        self.permits_smart = False
+    flow: Flow
+    #: the octet behind the last one seen
+    high: int
+    #: time of the last segment from the sender
+    used_at: int
+    #: when an ACK last acknowledged something
+    progress_at: int
+    #: segments in the cache, by `left`; no two overlap
+    held: list[_Held] = field(default_factory=list)
+    #: their octets, with overhead
+    nbytes: int = 0
+    #: the latest acknowledgement; None: none seen
+    una: int | None = None
+    #: the number behind its FIN
+    fin: int | None = None
+    #: window field of the latest ACK; None: none seen since the SYN
+    window: int | None = None
+    dupacks: int = 0
+    #: the hole that was guessed to be the wired network's loss
+    blamed: int | None = None
+    #: the latest place on the link of anything that has arrived
+    arrived_serial: int = 0
+    rtt: RttEstimator = field(default_factory=RttEstimator)
+    #: the shortest round-trip time
+    least_rtt_ns: int | None = None
+    #: expiries of the timer since the last round-trip time
+    expiries: int = 0
+    misfits: int = 0
+    #: when its timer is looked at
+    wakes_at: int | None = None
+    #: whether the fixed host has asked for SMART options
+    permits_smart: bool = False
 
     def head(self) -> _Held | None:
-        """The segment that is waited for, if it is here; while no ACK has come, the first."""
+        """Return the segment at the acknowledgement number, if it is cached; before any ACK, the first segment."""
         if not self.held:
             return None
         first = self.held[0]
         return first if self.una is None or first.left <= self.una else None
 
 
-class Snoop:
+class Snoop(Filter):
     """The base station's filter."""
 
+    __slots__ = (
+        "_access", "_again", "_flows", "_limits", "_nbytes", "_places", "_selective", "_serial", "_suppresses",
+        "_wakeups",
+    )  # fmt: skip
+
     def __init__(self, access: Access, *, suppresses: bool, selective: bool, limits: Limits | None = None) -> None:
+        super().__init__()
         self._access = access
         self._suppresses = suppresses
         self._selective = selective
         self._limits = limits or Limits()
-        self.counters = FilterCounters()
         #: the least recently used first
         self._flows: dict[Flow, _Flow] = {}
         self._nbytes = 0
         self._serial = 0
+        #: retransmissions for the link
         self._again: deque[tuple[Any, int]] = deque()
-        self._to_link: deque[tuple[Any, int]] = deque()
-        self._from_link: deque[tuple[Any, int]] = deque()
-        self._guesses: deque[Guess] = deque(maxlen=_MAX_GUESSES)
         #: (when, place, flow): when to look at a flow's timer, which may have moved on; a flow's latest entry counts
         self._wakeups: list[tuple[int, int, _Flow]] = []
         self._places = count()
@@ -205,7 +200,7 @@ class Snoop:
     # -- packets ---------------------------------------------------------------------------------------------
 
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        """Take a packet of the IP side: it passes, and data is kept."""
+        """Take a packet of the IP side: it passes, and data is cached."""
         segment = self._access.view(packet)
         if segment is not None:
             if segment.flags & (SYN | RST):
@@ -217,7 +212,7 @@ class Snoop:
         self._to_link.append((packet, channel))
 
     def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        """Take a packet of the mobile end: it passes, unless it is a dupack for what is being repaired."""
+        """Take a packet of the mobile end: it passes, unless it is a dupack for a segment under repair."""
         segment = self._access.view(packet)
         if segment is not None:
             key = segment.flow.reversed()
@@ -238,31 +233,20 @@ class Snoop:
                 packet = self._access.without_option(packet, is_smart)
         self._from_link.append((packet, channel))
 
-    def handle_given_up(self, packet: Any, now: int) -> None:
-        """Do nothing: timers and ACKs tell."""
-
     def poll_to_link(self) -> tuple[Any, int] | None:
         """Return the next packet for the link, retransmissions first, or None."""
         if self._again:
             return self._again.popleft()
         return self._to_link.popleft() if self._to_link else None
 
-    def poll_from_link(self) -> tuple[Any, int] | None:
-        """Return the next packet for the IP side, or None."""
-        return self._from_link.popleft() if self._from_link else None
-
-    def poll_guess(self) -> Guess | None:
-        """Return the next guess, oldest first, or None."""
-        return self._guesses.popleft() if self._guesses else None
-
     # -- time ------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int | None:
-        """When `handle_deadline` is due, or None; it may find that nothing is."""
+        """When `handle_deadline` is due, or None; nothing may turn out to be due then."""
         return self._wakeups[0][0] if self._wakeups else None
 
     def handle_deadline(self, now: int) -> None:
-        """Repair what has not been acknowledged in time; a no-op when early."""
+        """Repair the segments that were not acknowledged in time; a no-op when early."""
         while self._wakeups and self._wakeups[0][0] <= now:
             at, _, flow = heappop(self._wakeups)
             if at != flow.wakes_at:
@@ -278,11 +262,11 @@ class Snoop:
         return max(flow.rtt.bound_ns, limits.min_timeout_ns) << backoff
 
     def _expires_at(self, flow: _Flow) -> int | None:
-        """When the segment that is waited for has had its time; while the window is closed, never."""
+        """When the timer of the segment at the acknowledgement number expires; while the window is closed, never."""
         head = flow.head()
         if head is None or flow.window == 0:
             return None
-        # what came before a segment may have been slow to come; a repair goes before all else
+        # a segment waits for those before it; a repair goes before all else
         since = head.sent_at if head.repairs else max(head.sent_at, flow.progress_at)
         at = since + self._timeout_ns(flow)
         tick_ns = self._limits.tick_ns
@@ -291,7 +275,7 @@ class Snoop:
     def _expire(self, flow: _Flow, now: int) -> None:
         head = flow.held[0]
         if head.repairs >= self._limits.tries:
-            # its sender's, and so is all else where nobody answers; the wired network is not to blame
+            # leave it to its sender, and everything else where no ACK has ever come; the wired network is not to blame
             flow.blamed = flow.una
             self._drop(flow, 0, len(flow.held) if flow.una is None else 1)
             return
@@ -318,13 +302,13 @@ class Snoop:
     # -- data towards the mobile end -------------------------------------------------------------------------
 
     def _begin(self, syn: Segment, now: int) -> None:
-        """Take the start of a connection; where it begins is believed when the mobile end says so, too."""
+        """Take the start of a connection; the mobile end's ACK confirms its first number."""
         flow = self._use(syn.flow, syn.seq + 1, now)
         flow.high += syn.length
         flow.permits_smart = permits_smart(syn)
 
     def _keep(self, segment: Segment, packet: Any, channel: int, now: int) -> None:
-        """Put a segment into the cache as far as there is room."""
+        """Cache a segment where there is room."""
         limits = self._limits
         flow = self._use(segment.flow, segment.seq, now)
         fin = segment.flags & FIN
@@ -335,7 +319,7 @@ class Snoop:
             flow.misfits += 1
             if flow.misfits < limits.misfits:
                 return
-            # what was known is not of this flow, or no longer
+            # the numbers known so far belong to another flow of this name
             self._forget(segment.flow)
             flow = self._use(segment.flow, segment.seq, now)
             left = segment.seq
@@ -364,10 +348,10 @@ class Snoop:
         self._arm(flow)
 
     def _use(self, key: Flow, seq: int, now: int) -> _Flow:
-        """Return a flow, which is now the most recently used; a new one begins at `seq`."""
+        """Return a flow, now the most recently used; a new flow begins at `seq`."""
         flow = self._flows.pop(key, None)
         if flow is None:
-            flow = _Flow(key, seq, now)
+            flow = _Flow(key, seq, used_at=now, progress_at=now)
             while self._flows:
                 oldest = next(iter(self._flows.values()))
                 if len(self._flows) < self._limits.flows and now - oldest.used_at < self._limits.idle_ns:
@@ -393,7 +377,7 @@ class Snoop:
     def _cost(self, packet: Any) -> int:
         return len(packet) + self._limits.packet_overhead_bytes
 
-    # -- what the mobile end says ----------------------------------------------------------------------------
+    # -- ACKs of the mobile end ------------------------------------------------------------------------------
 
     def _take_ack(self, flow: _Flow, segment: Segment, now: int) -> bool:
         """Learn from an ACK; return whether it passes."""
@@ -402,7 +386,7 @@ class Snoop:
         # while no ACK has come, data may have crossed before this station knew of the flow
         known = flow.high + (self._limits.leap_bytes if una is None else 0)
         if ack > known or (una is not None and ack < una):
-            # of what was never sent, or late
+            # an ACK of octets never sent, or an overtaken one
             return True
         flow.high = max(flow.high, ack)
         moved = una is None or ack > una
@@ -416,7 +400,7 @@ class Snoop:
         passes = True
         if not moved and ack < flow.high and _repeats(segment, window, says_more):
             passes = self._take_dupack(flow, ack, _asks(segment, says_more), now)
-        # what precedes anything that has arrived is lost
+        # a segment is lost when a later one on the link has arrived
         head = flow.head()
         lost = head is not None and not head.arrived and head.serial < flow.arrived_serial
         if head is not None and moved and lost and head.repairs < self._limits.tries:
@@ -433,7 +417,7 @@ class Snoop:
         return passes
 
     def _advance(self, flow: _Flow, ack: int, now: int) -> None:
-        """Let what is acknowledged go; the segment that caused the ACK tells the round-trip time."""
+        """Drop the acknowledged segments; the last of them gives the round-trip time."""
         covered, once = 0, not flow.dupacks
         for held in flow.held:
             if held.right > ack:
@@ -453,12 +437,12 @@ class Snoop:
         flow.progress_at = now
 
     def _note_arrival(self, flow: _Flow, held: _Held, now: int) -> None:
-        """Learn how far the link has come. What is known too soon to be of the latest copy is of the first one."""
+        """Note how far the link has come. News too soon after the latest copy can only be of the first copy."""
         late_enough = flow.least_rtt_ns is not None and now - held.sent_at >= flow.least_rtt_ns
         flow.arrived_serial = max(flow.arrived_serial, held.serial if held.sure or late_enough else held.first_serial)
 
     def _selective_news(self, flow: _Flow, segment: Segment, ack: int, now: int) -> bool:
-        """Let go what has arrived beyond a hole; return whether the ACK tells of any."""
+        """Note the segments that have arrived beyond a hole; return whether the ACK names any."""
         smart = smart_of(segment)
         told = False
         for left32, right32 in segment.sack or ((smart,) if smart is not None else ()):
@@ -476,7 +460,7 @@ class Snoop:
         return told
 
     def _take_dupack(self, flow: _Flow, ack: int, asks: bool, now: int) -> bool:
-        """See to the segment a dupack `asks` for, or names without asking; return whether the dupack passes."""
+        """Repair the segment that a dupack `asks` for, if it is time; return whether the dupack passes."""
         flow.dupacks += asks
         head = flow.head()
         if head is None:
@@ -489,7 +473,7 @@ class Snoop:
         return not self._suppresses or head.by_sender or not (asks or head.repairs)
 
     def _without_holes(self, flow: _Flow, segment: Segment, packet: Any) -> Any:
-        """Return an ACK without the SACK blocks that would show its receiver what is being repaired here."""
+        """Return an ACK without the SACK blocks that would show a segment under repair to the sender."""
         una, high = flow.una, flow.high
         if una is None:
             return packet
@@ -510,7 +494,7 @@ class Snoop:
         return packet
 
     def _repair(self, flow: _Flow, held: _Held, now: int) -> None:
-        """Send a segment again, before all else."""
+        """Retransmit a segment, before all else."""
         if not held.guessed:
             held.guessed = True
             self._guess(flow, held.left, "corruption", now)
@@ -528,7 +512,7 @@ class Snoop:
 
 
 def _repeats(segment: Segment, window: int | None, says_more: bool) -> bool:
-    """Whether an ACK that acknowledges nothing new may count as a dupack; `window` is that of the ACK before.
+    """Whether an ACK that acknowledges nothing new may count as a dupack; `window` is that of the ACK before it.
 
     RFC 5681 section 2: it changes nothing. With SACK it may change the window (RFC 6675 section 2).
     """
@@ -538,5 +522,28 @@ def _repeats(segment: Segment, window: int | None, says_more: bool) -> bool:
 
 
 def _asks(segment: Segment, says_more: bool) -> bool:
-    """Whether a dupack says that something is missing: one that tells what caused it may answer a duplicate."""
+    """Whether a dupack says that a segment is missing: a dupack that names its cause may answer a duplicate instead."""
     return says_more or (not segment.sack and smart_of(segment) is None)
+
+
+def _plugin(name: str, summary: str, *, suppresses: bool, selective: bool) -> FilterPlugin:
+    return FilterPlugin(
+        name=name,
+        summary=summary,
+        make=lambda options, context: Snoop(
+            context.access, suppresses=suppresses, selective=selective, limits=options.limits()
+        ),
+        ends=("base",),
+        options_key="snoop",
+        options=SnoopOptions,
+        resends=True,
+        guesses=True,
+    )
+
+
+LL = _plugin("ll", "the base station sends TCP segments again", suppresses=False, selective=False)
+LL_SMART = _plugin("ll-smart", "ll, with selective ACKs", suppresses=False, selective=True)
+SNOOP = _plugin("snoop", "ll, and TCP is spared the dupacks", suppresses=True, selective=False)
+SNOOP_SMART = _plugin("snoop-smart", "snoop, with selective ACKs", suppresses=True, selective=True)
+
+FILTER = (LL, LL_SMART, SNOOP, SNOOP_SMART)

@@ -1,27 +1,26 @@
-"""The mobile end's part of SMART, for receivers that know nothing of it: ACKs get the option that names their cause.
+"""The mobile end's part of SMART, for receivers that do not know SMART: ACKs get the option that names their cause.
 
-Read first: COMPARISON section 2.1 (SMART); tcpip/options.py. The base end uses the option and takes it away again
-(`snoop.py`), or its userspace TCP does (split-smart).
+Read first: COMPARISON section 2.1 (SMART); tcpip/options.py. The base end uses the option and removes it (`snoop.py`),
+or its userspace TCP does (split-smart).
 
 Rules kept
-- The cause of an ACK is taken to be the latest data segment handed to the host, which may have come since: ACKs wait
-  for the link. Where the octet at the acknowledgement number has come, too, the ACK goes without: a later segment
-  named beside that number would call it lost.
-- An ACK that has a SMART option keeps it; one whose header is full goes without.
-- Pure ACKs alone are changed: no SYN, FIN or RST, and no data.
+- The cause of an ACK is taken to be the latest data segment handed to the host. ACKs wait for the link, so that segment
+  may be younger than the ACK. Where the octet at the acknowledgement number has come as well, the ACK gets no option:
+  a later segment named beside that number would declare the octet lost.
+- An ACK that has a SMART option keeps it. An ACK with a full header gets none.
+- Only pure ACKs are changed: no SYN, FIN or RST, and no data.
 """
 
-from collections import deque
 from typing import Any, Final
 
-from linklayer.filters.filter import FilterCounters, Guess
+from common.sequence import MASK, unwrap
+from linklayer.filters.filter import Filter, FilterPlugin
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access
 from tcpip.options import smart_of, smart_option
 from tcpip.segment import ACK, FIN, RST, SYN, Flow
-from tcpip.sequence import MASK, unwrap
 
-#: flows remembered, the least recently used goes; and ranges of what has come of each
+#: flows remembered, of which the least recently used goes; and ranges of received octets of each
 MAX_FLOWS: Final = 1024
 MAX_RANGES: Final = 32
 
@@ -38,16 +37,16 @@ class _Flow:
         self.latest = (seq, 0)
 
 
-class Tagger:
+class Tagger(Filter):
     """The mobile end's filter."""
 
+    __slots__ = ("_access", "_flows")
+
     def __init__(self, access: Access) -> None:
+        super().__init__()
         self._access = access
-        self.counters = FilterCounters()
         #: the least recently used first
         self._flows: dict[Flow, _Flow] = {}
-        self._to_link: deque[tuple[Any, int]] = deque()
-        self._from_link: deque[tuple[Any, int]] = deque()
 
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
         """Take a packet of the host's: a pure ACK gets the option."""
@@ -80,24 +79,12 @@ class Tagger:
                     del self._flows[next(iter(self._flows))]
         self._from_link.append((packet, channel))
 
-    def handle_given_up(self, packet: Any, now: int) -> None:
-        """Do nothing."""
 
-    def poll_to_link(self) -> tuple[Any, int] | None:
-        """Return the next packet for the link, or None."""
-        return self._to_link.popleft() if self._to_link else None
+TAGGER = FilterPlugin(
+    name="tagger",
+    summary="the mobile end adds SMART options to ACKs",
+    make=lambda options, context: Tagger(context.access),
+    ends=("mobile",),
+)
 
-    def poll_from_link(self) -> tuple[Any, int] | None:
-        """Return the next packet for the IP side, or None."""
-        return self._from_link.popleft() if self._from_link else None
-
-    def poll_guess(self) -> Guess | None:
-        """Return None: it guesses nothing."""
-        return None
-
-    def next_deadline(self) -> int | None:
-        """Return None: there are no timers."""
-        return None
-
-    def handle_deadline(self, now: int) -> None:
-        """Do nothing."""
+FILTER = TAGGER

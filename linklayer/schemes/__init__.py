@@ -1,11 +1,11 @@
-"""The link schemes: a file each (or for a family of them), which declares a `SCHEME` (`linklayer/link.py`)."""
+"""The link schemes. A file declares its `SCHEME` (`linklayer/link.py`), or a tuple of them."""
 
 from typing import Final
 
 from common.registry import Registry
 from linklayer.link import Scheme
 
-#: link types of captures, free for everybody (the registry of link-layer header types)
+#: link types of captures for private use (the registry of link-layer header types)
 LINKTYPE_USER0, LINKTYPE_USER1 = 147, 148
 
 SCHEMES: Final = Registry("linklayer.schemes", "SCHEME", Scheme)

@@ -1,4 +1,4 @@
-"""Scheme `none`: the baseline every other scheme is held against (`linklayer/plain.py`)."""
+"""Scheme `none`: the baseline of all other schemes (`linklayer/plain.py`)."""
 
 from linklayer import plain
 from linklayer.link import Scheme
@@ -15,6 +15,7 @@ NONE = Scheme(
     parse=plain.parse,
     describe=plain.describe,
     link_type=LINKTYPE_USER1,
+    label="no repair",
 )
 
 SCHEME = NONE

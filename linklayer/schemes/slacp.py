@@ -69,6 +69,7 @@ SLACP = Scheme(
     parse=wire.parse,
     describe=describe.describe,
     link_type=LINKTYPE_USER0,
+    label="SLACP",
 )
 
 SCHEME = SLACP

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from linklayer.filters.tagger import Tagger
+from linklayer.filters.tagger import TAGGER
 from linklayer.schemes.none import NONE
 
 SPLIT = replace(
@@ -16,7 +16,7 @@ SPLIT_SMART = replace(
     name="split-smart",
     summary="split, with SMART on the wireless side",
     split="smart",
-    filters=lambda options, context: () if context.end == "base" else (Tagger(context.access),),
+    filters=(TAGGER,),
 )
 
 SCHEME = (SPLIT, SPLIT_SMART)

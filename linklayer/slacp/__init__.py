@@ -2,7 +2,7 @@
 
 Read first: the SLACP paper, section 2; docs/slacp.md has the frame formats and every choice the paper leaves open.
 
-    endpoint.py   one end of the link: what to send next, when to acknowledge, timers
+    endpoint.py   one end of the link: the next frame, acknowledgements, timers
     session.py    the handshake that keeps sessions apart
     sender.py     one channel's sending half: outstanding packets, verdicts, blocks
     receiver.py   one channel's receiving half: order, duplicates, repair

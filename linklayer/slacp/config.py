@@ -20,7 +20,7 @@ MAX_WINDOW = 8192
 class ChannelOptions:
     """How one logical channel treats its packets.
 
-    `arq`: retransmit what the receiver reports lost. `in_order`: hold packets back until those before them have
+    `arq`: retransmit packets that the receiver reports lost. `in_order`: hold packets back until those before them have
     arrived or were given up; with False each packet is delivered the moment it arrives.
     """
 

@@ -1,4 +1,4 @@
-"""SLACP's frames in words, for people who look at a capture."""
+"""SLACP's frames in words, for the readers of a capture."""
 
 from linklayer.link import Description, FrameError
 from linklayer.slacp import wire
@@ -6,7 +6,7 @@ from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Sync
 
 
 def describe(octets: bytes) -> Description:
-    """Say what a frame is, as in `retransmission of packet 17, in block 3`; of a damaged one, what its header tells."""
+    """Describe a frame, as in `retransmission of packet 17, in block 3`; a damaged frame by its header."""
     try:
         frame = wire.parse(octets)
     except FrameError as error:
@@ -37,7 +37,7 @@ def _words(frame: Frame) -> str:
 
 
 def _remains(octets: bytes, frame: Damaged) -> str:
-    """What only the header tells."""
+    """The words of a damaged frame, from its header alone."""
     kind = octets[0] & 0xF
     if kind == wire.TYPE_DATA:
         again = "retransmission of " if octets[1] & wire.FLAG_RETRANSMISSION else ""

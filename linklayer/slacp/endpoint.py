@@ -1,26 +1,27 @@
-"""One end of a SLACP link: session, logical channels, and what to send next.
+"""One end of a SLACP link: the session, the logical channels, and the order of frames.
 
 Read first: SLACP paper section 2; docs/slacp.md.
 
 Rules: sans-IO (time is an int in ns, passed in; randomness is a generator, passed in). The radio pulls: `poll_frame`
 gives the next frame in this order: handshake, acknowledgements, retransmissions, redundancy of closed blocks, new
 packets (channels without ARQ first) and, when nothing else carries it, the sender's oldest number. All channels share
-one transmission numbering `tx`; a jump in it tells the receiver at once that something was lost, whatever it was.
+one transmission numbering `tx`; a jump in it tells the receiver at once that a frame of any channel was lost.
 
 The acknowledgement of a channel is due after `ack_every` new frames; at once after a jump, a damaged frame or a
 retransmission; and when the ACK timer expires, which starts with every new frame of a channel with ARQ and doubles
-while none comes. Frames of the other channels leave it alone: nothing else would be said while they stream one way,
-and a peer that hears nothing takes the link for dead.
+while none comes. Frames of the other channels do not restart it: while they stream one way, the repeated
+acknowledgements are all that the peer hears, and a peer that hears nothing takes the link for dead.
 """
 
 from collections import deque
 from collections.abc import Sized
 from random import Random
 
-from linklayer.link import LinkCounters
+from common.sequence import MASK, unwrap
+from linklayer.link import Link, LinkCounters
 from linklayer.slacp.config import MAX_WINDOW, SlacpConfig
 from linklayer.slacp.fec import ErasureCode
-from linklayer.slacp.frames import NUMBER_MASK, Ack, Damaged, Data, Fec, Frame, Hello, unwrap
+from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello
 from linklayer.slacp.receiver import ArqReceiver, Deliveries, FastReceiver
 from linklayer.slacp.rtt import RttEstimator
 from linklayer.slacp.sender import ArqSender, FastSender
@@ -31,7 +32,7 @@ from linklayer.slacp.stats import ReceiverStats, SenderStats
 BELIEVED_JUMP = 64
 
 
-class Slacp:
+class Slacp(Link):
     """A SLACP endpoint.
 
     Order of calls: `handle_frame` per frame from the radio; `handle_packet` while `wants_packet(channel)` and the IP
@@ -57,7 +58,7 @@ class Slacp:
         self._number_afresh(now)
 
     def _number_afresh(self, now: int) -> None:
-        """Begin the numbering of a session: nothing of an earlier one is left but the packets not yet sent."""
+        """Begin the numbering of a session; of an earlier session only the unsent packets stay."""
         config, stats = self._config, self.sent
         first, peer_first = self._session.first, self._session.peer_first
         unsent = [sender.take_unsent() for sender in self._senders]
@@ -75,19 +76,19 @@ class Slacp:
             for number, options in enumerate(config.channels)
         ]
         self._arq_senders = [sender for sender in self._senders if isinstance(sender, ArqSender)]
-        # channels without ARQ come first where order matters: they are there for what cannot wait
+        # channels without ARQ come first: their packets cannot wait
         self._by_urgency = sorted(self._senders, key=lambda sender: isinstance(sender, ArqSender))
         self._acked_channels = [n for n, options in enumerate(config.channels) if options.arq]
         self._rtt = RttEstimator()
         #: number of the next transmission
         self._tx = first
-        #: transmissions not known to have been seen, each with its time; the newest only, for the round-trip time
+        #: the newest transmissions not known to have been seen, each with its time, for the round-trip time
         self._transmitted: deque[tuple[int, int]] = deque(maxlen=MAX_WINDOW)
         #: highest transmission seen of the peer's
         self._tx_high = peer_first - 1
         #: new frames since the last acknowledgement, by channel
         self._unacked = [0] * len(config.channels)
-        # a sender whose window is full before that would wait for the ACK timer
+        # with a window that is full before that, the sender would wait for the ACK timer
         self._ack_every = min(config.ack_every, max(1, config.window // 2))
         self._acks_due: deque[int] = deque()
         self._ack_repeats = False
@@ -95,7 +96,7 @@ class Slacp:
         self._ack_at = now + self._ack_interval
 
     def counters(self) -> LinkCounters:
-        """Return what has happened so far."""
+        """Return the counters so far."""
         sent, got = self.sent, self.got
         fast_bytes = sent.packet_bytes - sent.arq_bytes
         return LinkCounters(
@@ -183,8 +184,8 @@ class Slacp:
         return Ack(
             self._session.tx_tag,
             channel,
-            self._tx_high & NUMBER_MASK,
-            receiver.cum & NUMBER_MASK,
+            self._tx_high & MASK,
+            receiver.cum & MASK,
             receiver.received,
             repeat,
         )
@@ -192,7 +193,7 @@ class Slacp:
     # -- from the radio --------------------------------------------------------------------------------------
 
     def handle_frame(self, frame: Frame | Damaged, now: int) -> None:
-        """Take one frame (or what is left of it) from the radio."""
+        """Take one frame, or the remains of a damaged one, from the radio."""
         if isinstance(frame, Hello):
             if self._session.handle_hello(frame, now):
                 self._end_session(now)
@@ -235,7 +236,7 @@ class Slacp:
             else:
                 receiver.handle_base(frame.base)
         if urgent:
-            # what was lost may belong to any channel
+            # the lost frame may belong to any channel
             for number in self._acked_channels:
                 self._make_ack_due(number)
             return
@@ -255,7 +256,7 @@ class Slacp:
         tx_high = unwrap(ack.tx_high, self._tx)
         cum = unwrap(ack.cum, sender.next_seq)
         if tx_high >= self._tx:
-            # the peer was misled by a damaged header; what it has is true all the same, and ends the wait
+            # a damaged header misled the peer; its list of frames is true all the same
             self.got.refused += 1
             tx_high = -1
         # one frame that was held up for long must not make every later tail loss wait as long
@@ -271,7 +272,7 @@ class Slacp:
             self._given_up.append(packet)
 
     def end(self, now: int) -> None:
-        """Give up what is under way and release what is held, for `poll_packet`: the link's use ends here."""
+        """Give up packets under way and release those held, for `poll_packet`: the link's use ends here."""
         self._end_session(now)
 
     # -- time ------------------------------------------------------------------------------------------------
@@ -288,7 +289,7 @@ class Slacp:
         return deadline
 
     def handle_deadline(self, now: int) -> None:
-        """Expire whatever timer is due."""
+        """Expire the timers that are due."""
         if self._session.handle_deadline(now):
             self._end_session(now)
         if not self._session.established:
@@ -306,7 +307,7 @@ class Slacp:
             sender.handle_deadline(now)
 
     def _end_session(self, now: int) -> None:
-        """Give up what was under way and number afresh."""
+        """Give up packets under way and number afresh."""
         for sender in self._arq_senders:
             lost = sender.unsettled()
             self.sent.session_losses += len(lost)

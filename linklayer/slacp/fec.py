@@ -9,10 +9,11 @@ members along and hands them out exactly when zfec could have computed them (tes
 """
 
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, cast
+from typing import cast
 
 import zfec
 
@@ -25,12 +26,14 @@ assert _PREFIX.size == SYMBOL_BYTES
 Member = tuple[int, Sized]
 
 
-class ErasureCode(Protocol):
+class ErasureCode(ABC):
     """Any `actual` of a block's symbols give all its members."""
 
+    @abstractmethod
     def encode(self, members: Sequence[Member], redundant: int) -> list[Sized]:
         """Return `redundant` shards for `members` (symbols len(members), len(members) + 1, ...)."""
 
+    @abstractmethod
     def decode(self, actual: int, known: dict[int, Member], shards: dict[int, Sized]) -> list[Member]:
         """Return the members missing from `known`; needs len(known) + len(shards) >= actual.
 
@@ -39,7 +42,7 @@ class ErasureCode(Protocol):
         """
 
 
-class ReedSolomon:
+class ReedSolomon(ErasureCode):
     """zfec over octet packets."""
 
     def encode(self, members: Sequence[Member], redundant: int) -> list[Sized]:
@@ -70,7 +73,7 @@ class ReedSolomon:
 
 @dataclass(frozen=True, slots=True)
 class CountedShard:
-    """Redundancy that has a size and remembers what it protects."""
+    """Redundancy that has a size and remembers the members it protects."""
 
     nbytes: int
     members: tuple[Member, ...]
@@ -79,7 +82,7 @@ class CountedShard:
         return self.nbytes
 
 
-class Counting:
+class Counting(ErasureCode):
     """The stand-in for size-only packets."""
 
     def encode(self, members: Sequence[Member], redundant: int) -> list[Sized]:

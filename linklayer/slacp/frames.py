@@ -1,8 +1,8 @@
-"""SLACP's frames as objects: what the protocol machines exchange.
+"""SLACP's frames as objects, which the protocol machines exchange.
 
 `wire.py` turns them into octets and back; in virtual time they travel as they are. A payload is anything with a
 length: octets on the live tiers, a size-only packet in virtual time. Numbers (`tx`, `seq`, `base`, `cum`) are 32-bit
-and wrap; the machines unwrap them with `unwrap`.
+and wrap; the machines unwrap them (`common/sequence.py`).
 """
 
 from collections.abc import Sized
@@ -19,21 +19,10 @@ BLOCK_BYTES = 4
 FEC_BYTES = 4
 #: length and sequence number in front of each packet of a FEC symbol
 SYMBOL_BYTES = 6
-#: what a packet gains at most, in a redundancy frame
+#: octets that a frame adds to a packet at most, in a redundancy frame
 MAX_OVERHEAD_BYTES = OVERHEAD_BYTES + FEC_BYTES + SYMBOL_BYTES
 #: the first number in a HELLO's body
 HELLO_BYTES = 4
-
-NUMBER_MASK = 0xFFFF_FFFF
-_HALF = 0x8000_0000
-
-
-def unwrap(number: int, near: int) -> int:
-    """Return the unbounded number congruent to the 32-bit `number` that is nearest to `near`.
-
-    Serial number arithmetic (RFC 1982), done once at the border so that the machines compare plain integers.
-    """
-    return near + ((number - near + _HALF) & NUMBER_MASK) - _HALF
 
 
 @dataclass(slots=True)
@@ -94,9 +83,9 @@ class Sync:
 
 @dataclass(slots=True)
 class Ack:
-    """What the receiver has: all below `cum`, and `cum + i` for every bit i of `received`.
+    """The packets that the receiver has: all below `cum`, and `cum + i` for every bit i of `received`.
 
-    `tx_high` is the highest transmission number seen: what was transmitted up to there and is not listed is lost.
+    `tx_high` is the highest transmission number seen: transmissions up to there that are not listed are lost.
     `repeat` marks an acknowledgement sent by the ACK timer.
     """
 
@@ -135,7 +124,7 @@ class Hello:
 
 @dataclass(slots=True)
 class Damaged:
-    """A data, redundancy or sync frame whose header survived and whose body did not: never payload, only news."""
+    """A data, redundancy or sync frame with an intact header and a damaged body: it has no payload, only news."""
 
     tag: int
     channel: int

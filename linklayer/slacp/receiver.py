@@ -4,7 +4,7 @@ Read first: SLACP paper section 2; docs/slacp.md.
 
 Rules: a packet is delivered once, and in order where that is asked for: a packet behind a gap is held until the gap
 is filled, the sender says (by the oldest number it may still send, on every frame) that it never will be, or the
-session ends. Any `actual` frames of a FEC block rebuild the block. What a frame outside the window claims is not
+session ends. Any `actual` frames of a FEC block rebuild the block. Claims of a frame outside the window are not
 believed. Memory is bounded by the window.
 
 Left out: the ACK timer and the decision when to acknowledge are the endpoint's, since all channels share one
@@ -14,9 +14,10 @@ transmission numbering.
 from collections import deque
 from collections.abc import Sized
 
+from common.sequence import unwrap
 from linklayer.slacp.config import SlacpConfig
 from linklayer.slacp.fec import ErasureCode
-from linklayer.slacp.frames import Data, Fec, unwrap
+from linklayer.slacp.frames import Data, Fec
 from linklayer.slacp.stats import ReceiverStats
 
 #: FEC blocks kept for decoding at least
@@ -40,7 +41,7 @@ class _Block:
 
 
 class ArqReceiver:
-    """Receives one ARQ channel: removes duplicates, restores order, repairs by FEC, says what has arrived.
+    """Receives one ARQ channel: removes duplicates, restores order, repairs by FEC, knows which packets have come.
 
     Call `handle_data`, `handle_fec` or `handle_base` per frame; packets for the IP layer are appended to `delivered`.
     """
@@ -99,7 +100,7 @@ class ArqReceiver:
         self._advance(unwrap(base, self.cum))
 
     def release_all(self) -> None:
-        """Deliver what was held: the session is over, and what it waited for will not come."""
+        """Deliver the packets held: the session is over, and those before them will not come."""
         for seq in sorted(self._held):
             self._deliver(self._held.pop(seq))
 
@@ -125,7 +126,7 @@ class ArqReceiver:
             self._deliver(packet)
 
     def _release(self) -> None:
-        """Deliver what no longer waits for anything."""
+        """Deliver packets that have no gap before them any more."""
         while self.received & 1:
             if self._in_order:
                 self._deliver(self._held.pop(self.cum))
@@ -138,7 +139,7 @@ class ArqReceiver:
         if ahead <= 0:
             return
         received = self.received
-        # no mask wider than what has arrived: the base may be far ahead of a receiver that was deaf for long
+        # no mask wider than `received`: the base may be far ahead of a receiver that was deaf for long
         passed = received if ahead >= received.bit_length() else received & ((1 << ahead) - 1)
         self._stats.abandoned += ahead - passed.bit_count()
         if self._in_order:

@@ -28,7 +28,7 @@ class RttEstimator:
 
     @property
     def bound_ns(self) -> int:
-        """What a round trip takes at most, as far as we know: srtt + max(4 variation, srtt / 4)."""
+        """Upper bound of a round trip by the samples so far: srtt + max(4 variation, srtt / 4)."""
         if not self._srtt:
             return INITIAL_NS
         return self._srtt + max(4 * self._variation, self._srtt // 4)

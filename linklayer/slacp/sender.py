@@ -20,9 +20,10 @@ from collections import deque
 from collections.abc import Sized
 from math import ceil
 
+from common.sequence import MASK
 from linklayer.slacp.config import SlacpConfig
 from linklayer.slacp.fec import ErasureCode
-from linklayer.slacp.frames import NUMBER_MASK, Data, Fec, Sync
+from linklayer.slacp.frames import Data, Fec, Sync
 from linklayer.slacp.stats import SenderStats
 
 _BLOCK_NUMBERS = 0x10000
@@ -56,12 +57,12 @@ class _Block:
         self.shards: deque[tuple[int, Sized]] = deque()
 
 
-#: what one verdict decides: the transmission it hangs on, when that was sent, and the frames it is about
+#: one verdict: the transmission that decides it, the time of that transmission, and the frames judged
 _Verdict = tuple[int, int, tuple[_Outstanding, ...]]
 
 
 class ArqSender:
-    """Sends packets of one channel, keeps them until settled, and resends what the receiver reports lost.
+    """Sends packets of one channel, keeps them until settled, and resends those that the receiver reports lost.
 
     Call `handle_packet` while `wants_packet()`; `poll_retransmission`, `poll_redundancy`, `poll_new` and `poll_sync`
     in that order, each until None, whenever the radio has room; `handle_ack` for every acknowledgement;
@@ -89,7 +90,7 @@ class ArqSender:
         self._next_block = 0
         #: the receiver must hear that the base has moved
         self._sync_due = False
-        #: the last frame sent was not followed by another: a loss of it would not show
+        #: no frame has followed the last one sent: its loss would not show
         self._guard_due = False
         self._given_up: deque[Sized] = deque()
 
@@ -99,7 +100,7 @@ class ArqSender:
         return bool(self._outstanding or self._verdicts) or self._unsent is not None or self._sync_due
 
     def unsettled(self) -> list[Sized]:
-        """The packets sent and not settled, oldest first: what is lost when the session ends now."""
+        """The packets sent and not settled, oldest first: they are lost when the session ends."""
         return [entry.packet for entry in self._outstanding.values()]
 
     def take_unsent(self) -> Sized | None:
@@ -121,11 +122,11 @@ class ArqSender:
 
     @property
     def next_seq(self) -> int:
-        """The number of the next new frame; what numbers on the wire are unwrapped against."""
+        """The number of the next new frame; numbers on the wire are unwrapped against it."""
         return self._next_seq
 
     def handle_ack(self, tx_high: int, cum: int, received: int, sent_before: int | None) -> None:
-        """Settle what arrived and judge what did not.
+        """Settle the packets that arrived and judge the others.
 
         `cum` and `tx_high` are unwrapped. With `sent_before` (a repeated acknowledgement) transmissions made at or
         before that time are judged, too.
@@ -207,8 +208,8 @@ class ArqSender:
             return Data(
                 tag,
                 self._channel,
-                tx & NUMBER_MASK,
-                entry.seq & NUMBER_MASK,
+                tx & MASK,
+                entry.seq & MASK,
                 entry.seq - self._base,
                 entry.packet,
                 True,
@@ -236,8 +237,8 @@ class ArqSender:
             return Fec(
                 tag,
                 self._channel,
-                tx & NUMBER_MASK,
-                self._base & NUMBER_MASK,
+                tx & MASK,
+                self._base & MASK,
                 block.number,
                 len(block.members),
                 index,
@@ -260,12 +261,12 @@ class ArqSender:
         self._stats.packets += 1
         self._stats.packet_bytes += len(packet)
         self._stats.arq_bytes += len(packet)
-        return Data(tag, self._channel, tx & NUMBER_MASK, seq & NUMBER_MASK, seq - self._base, packet)
+        return Data(tag, self._channel, tx & MASK, seq & MASK, seq - self._base, packet)
 
     def poll_sync(self, tag: int, tx: int, now: int) -> Sync | None:
-        """Return the frame that says where the receiver should be, when nothing else will, or None.
+        """Return a frame that tells the receiver the base, when no other frame will, or None.
 
-        It tells a new base, and it follows the last frame before the link falls idle: should that one be lost, the
+        It tells a new base, and it follows the last frame before the link falls idle: if that frame is lost, the
         receiver sees the jump in `tx` now and need not wait for its ACK timer.
         """
         if not (self._sync_due or (self._guard_due and self._outstanding)):
@@ -273,7 +274,7 @@ class ArqSender:
         self._sync_due = self._guard_due = False
         self._stats.syncs += 1
         self._verdicts.append((tx, now, ()))
-        return Sync(tag, self._channel, tx & NUMBER_MASK, self._base & NUMBER_MASK)
+        return Sync(tag, self._channel, tx & MASK, self._base & MASK)
 
     # -- blocks ----------------------------------------------------------------------------------------------
 
@@ -303,7 +304,7 @@ class ArqSender:
         if all(entry.settled for entry in block.members):
             return
         redundant = ceil(len(block.members) * self._config.redundancy)
-        members = [(entry.seq & NUMBER_MASK, entry.packet) for entry in block.members]
+        members = [(entry.seq & MASK, entry.packet) for entry in block.members]
         shards = self._code.encode(members, redundant)
         block.shards.extend(enumerate(shards, start=len(members)))
         self._closed.append(block)
@@ -347,4 +348,4 @@ class FastSender:
         self._next_seq = seq + 1
         self._stats.packets += 1
         self._stats.packet_bytes += len(packet)
-        return Data(tag, self._channel, tx & NUMBER_MASK, seq & NUMBER_MASK, 0, packet)
+        return Data(tag, self._channel, tx & MASK, seq & MASK, 0, packet)

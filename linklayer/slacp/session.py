@@ -143,7 +143,7 @@ class Session:
         return self._heard_at + self._config.dead_after_ns if self.established else self._hello_at
 
     def handle_deadline(self, now: int) -> bool:
-        """Repeat the HELLO, or end a session whose peer is gone; return whether it ended. No-op when early."""
+        """Repeat the HELLO, or end the session of a peer that is gone; return whether it ended. No-op when early."""
         if now < self.next_deadline():
             return False
         if self.established:

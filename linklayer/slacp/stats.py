@@ -1,4 +1,4 @@
-"""What an endpoint counts. Counters only grow; byte counts are payload octets unless they say otherwise."""
+"""Counters of an endpoint. They only grow; byte counts are payload octets unless they say otherwise."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class SenderStats:
     residual_losses: int = 0
     #: packets dropped because the session ended under them
     session_losses: int = 0
-    #: acknowledgements that do not fit what was sent
+    #: acknowledgements of frames never sent
     refused: int = 0
 
 
@@ -36,7 +36,7 @@ class ReceiverStats:
     fec_repairs: int = 0
     #: numbers the sender told us to pass over
     abandoned: int = 0
-    #: frames whose body was damaged and whose header was not
+    #: frames with a damaged body and an intact header
     damaged: int = 0
     acks: int = 0
     #: frames of another session, or with numbers that cannot be

@@ -10,13 +10,13 @@ import struct
 import zlib
 from typing import Final, cast
 
+from common.sequence import MASK
 from linklayer.link import FrameError
 from linklayer.slacp.frames import (
     BLOCK_BYTES,
     FEC_BYTES,
     HEADER_BYTES,
     HELLO_BYTES,
-    NUMBER_MASK,
     OVERHEAD_BYTES,
     Ack,
     Damaged,
@@ -120,11 +120,11 @@ def parse(octets: bytes) -> Frame | Damaged:
         return Sync(tag, channel, tx, seq)
     if length != HELLO_BYTES:
         raise FrameError("hello frame of the wrong length")
-    return Hello(tx, seq, tag, bool(flags & FLAG_ESTABLISHED), _NUMBER.unpack(body)[0] & NUMBER_MASK)
+    return Hello(tx, seq, tag, bool(flags & FLAG_ESTABLISHED), _NUMBER.unpack(body)[0] & MASK)
 
 
 def damage(frame: Frame, bit_errors: tuple[int, ...]) -> Damaged | None:
-    """Return what `parse` would make of the octets of `frame` with the bits at these offsets flipped.
+    """Return the result of `parse` for the octets of `frame` with the bits at these offsets flipped.
 
     None stands for FrameError. Takes frames of size-only packets, too.
     """

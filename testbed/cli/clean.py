@@ -1,23 +1,25 @@
-"""What killed runs have left behind: namespaces and processes (`hosts`), airs (`flowgraphs`)."""
+"""`clean`: remove what killed runs left behind, namespaces and processes (`hosts`) and airs (`flowgraphs`)."""
 
-from flowgraphs.air import Air
-from hosts import network
-
-
-def leftovers() -> list[str]:
-    """Name what there is, a line each; changes nothing."""
-    return [*map(str, network.leftovers()), *(_line(name) for name in Air.abandoned())]
+import click
 
 
-def clean() -> list[str]:
-    """Remove it; return what it was. Raises HostError."""
+@click.command()
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
+def clean(dry_run: bool) -> None:
+    """Remove what a killed run left: namespaces, interfaces, processes, airs."""
+    from flowgraphs.air import Air
+    from hosts import network
+
     # processes first: an air stays as long as one of its radios lives
-    removed = [str(leftover) for leftover in network.clean()]
+    leftovers = [str(leftover) for leftover in (network.leftovers() if dry_run else network.clean())]
     for name in Air.abandoned():
-        Air.remove(name)
-        removed.append(_line(name))
-    return removed
+        if not dry_run:
+            Air.remove(name)
+        leftovers.append(f"air {name}: nobody uses it")
+    for leftover in leftovers:
+        click.echo(f"{'would remove' if dry_run else 'removed'} {leftover}")
+    if not leftovers:
+        click.echo("nothing to clean")
 
 
-def _line(name: str) -> str:
-    return f"air {name}: nobody uses it"
+COMMAND = clean

@@ -1,26 +1,35 @@
-"""What other programs need to see fadelab: UHD's the virtual USRPs, GNU Radio Companion our blocks."""
+"""`env`: where UHD finds the virtual USRPs and GNU Radio Companion our blocks."""
 
 import shlex
 import site
 from pathlib import Path
 
+import click
+
 from testbed.paths import root
 
 
-def variables() -> dict[str, tuple[Path, ...]]:
-    """Search paths by the variable's name; ours go before what the variable holds already."""
+@click.command()
+def env() -> None:
+    """Print shell exports with which any UHD program and GNU Radio Companion see the virtual USRPs and our blocks.
+
+    \b
+    eval "$(./fadelab env)"
+    """
+    # ours go before the paths that a variable holds already
+    for name, paths in _variables().items():
+        ours = shlex.quote(":".join(map(str, paths)))
+        click.echo(f"export {name}={ours}${{{name}:+:${name}}}")
+
+
+COMMAND = env
+
+
+def _variables() -> dict[str, tuple[Path, ...]]:
+    """Search paths by the variable's name."""
     return {
         "UHD_MODULE_PATH": (root() / ".build" / "vusrp" / "uhd",),
         "GRC_BLOCKS_PATH": (root() / "flowgraphs" / "grc",),
-        # our blocks' own, and what they import that Debian's Python has not got
+        # our blocks' own, and the packages they import that Debian's Python does not have
         "PYTHONPATH": (root(), *(Path(path) for path in site.getsitepackages() if Path(path).is_relative_to(root()))),
     }
-
-
-def exports() -> str:
-    """The shell's lines that set them."""
-    lines = []
-    for name, paths in variables().items():
-        ours = shlex.quote(":".join(map(str, paths)))
-        lines.append(f"export {name}={ours}${{{name}:+:${name}}}")
-    return "\n".join(lines)

@@ -1,57 +1,75 @@
-"""What `host` does, behind the command line: one host on its own, a line of goodput every second."""
+"""`host`: one host behind a station, as a program of its own."""
 
-import ipaddress
 import time
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from rich.console import Console
+import click
 
-from hosts.workloads import Host
-from testbed.cli.run import DEMO_SCENARIOS
+from testbed.cli import options
 from testbed.errors import FadelabError
-from testbed.live.standalone import run_host
-from testbed.observers import database_or_none, open_influx
-from testbed.results.show import rate
-from testbed.scenario.file import load
-
-_HOSTS: Mapping[str, Host] = {"h1": "h1", "h2": "h2"}
 
 
+@click.command()
+@click.option(
+    "--as", "role", type=click.Choice(["h1", "h2"]), default="h1", show_default=True, help="Which host to be."
+)
+@click.option("--peer", required=True, metavar="ADDRESS", help="The other host.")
+@click.option("--scenario", type=options.PATH, help="Workloads and TCP; default: the demo's.")
+@options.settings("Change a value of the scenario.")
+@options.seconds
+@options.out
+@options.influx
+@options.run_name
 def host(
-    role: str,
+    role: Literal["h1", "h2"],
     peer: str,
-    path: Path | None,
-    settings: Sequence[str],
-    *,
+    scenario: Path | None,
+    settings: tuple[str, ...],
     seconds: float | None,
     out: Path,
-    influx: tuple[str | None, Path | None],
-    run: str | None,
+    influx: str | None,
+    token_file: Path | None,
+    run_name: str | None,
 ) -> None:
-    """Be one host until Ctrl-C; `influx` is a URL and a token's file."""
+    """Be one host behind a station: send and receive a scenario's workloads, with its TCP.
+
+    Start the other host, with the other --as, behind the other station. Workloads limited by time alone go on until
+    the host ends. While it runs, the TCP settings of this network namespace are the scenario's.
+    """
+    import ipaddress
+    from datetime import UTC, datetime
+
+    from rich.console import Console
+
+    from testbed.live.standalone import run_host
+    from testbed.observers import database_or_none, open_influx
+    from testbed.scenario.file import load
+
     try:
         ipaddress.IPv4Address(peer)
     except ValueError:
         raise FadelabError(f"--peer {peer}: must be the other host's IPv4 address, as in 10.77.2.2") from None
-    scenario = load(path or DEMO_SCENARIOS["vusrp"], settings)
+    loaded = load(scenario or options.DEMO_SCENARIOS["vusrp"], settings)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    name = run or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-host-{role}"
+    name = run_name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-host-{role}"
 
     def complain(line: str) -> None:
         console.print(line, markup=False)
 
     # the sender lists the run, for all four programs that make it
-    sink = database_or_none(open_influx(*influx), scenario, name, out, complain, lists=_HOSTS[role] == "h1")
-    console.print(f"host {role}: TCP {scenario.tcp_of(_HOSTS[role])}, peer {peer}; Ctrl-C ends it")
+    sink = database_or_none(open_influx(influx, token_file), loaded, name, out, complain, lists=role == "h1")
+    console.print(f"host {role}: TCP {loaded.tcp_of(role)}, peer {peer}; Ctrl-C ends it")
     meter = Meter()
-    run_host(scenario, _HOSTS[role], peer, seconds=seconds, sink=sink, report=meter.report, tick=meter.tick)
+    run_host(loaded, role, peer, seconds=seconds, sink=sink, report=meter.report, tick=meter.tick)
+
+
+COMMAND = host
 
 
 class Meter:
-    """Prints once a second what went through in that second, all flows together."""
+    """Prints once a second how much all flows together carried in that second."""
 
     def __init__(self) -> None:
         self._began_at = self._told_at = time.monotonic()
@@ -63,7 +81,7 @@ class Meter:
         self._broken = ""
 
     def report(self, kind: str, body: Mapping[str, Any]) -> None:
-        """Take what the host's agent says."""
+        """Take a report of the host's agent."""
         if kind == "tcp":
             self._sent[body["flow"]] = body["bytes_acked"]
             self._latest_tcp = body
@@ -78,6 +96,8 @@ class Meter:
         elapsed_s = now - self._told_at
         if elapsed_s < 1:
             return
+        from testbed.results.show import rate
+
         sent, received = sum(self._sent.values()), sum(self._received.values())
         notes = []
         if self._sent:

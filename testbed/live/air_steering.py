@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from common.sides import SIDES
 from dashboard.control import Control, ControlError, Value
 from flowgraphs.air import Air
 from testbed.live.steering import Steering
 from testbed.live.wiring import Shape
-from testbed.scenario.schema import SIDES, Scenario
+from testbed.scenario.schema import Scenario
 
 _OURS = ("snr_db", "fading", "doppler_hz")
 _WHY_NOT = "the stations are programs of their own: start them anew"

@@ -16,10 +16,10 @@ from typing import Self
 
 from channel.errors import Fate, Verdict
 from channel.hop import Arrival
+from common.sides import STATIONS, Side, other
 from linklayer.link import Scheme
 from telemetry.pcapng import Direction, PcapngWriter
 from testbed.live.hop_radio import HopRadio
-from testbed.scenario.schema import STATIONS, Side, other
 
 #: who transmits on a side
 

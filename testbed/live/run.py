@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from common.sides import HOSTS, SIDES, STATIONS, Host, Side, other
 from hosts.bpf.eln import Eln, needs_eln
 from hosts.kernel_profiles import PROFILES, apply, kernel_profile
 from hosts.network import Network
 from hosts.split import split_config
 from hosts.split_counters import SplitCounters
-from hosts.workloads import Host, agent_config
+from hosts.workloads import EndReport, agent_config
 from linklayer.filters.filter import Guess
 from linklayer.schemes import SCHEMES
 from tcpip.segment import Flow
@@ -39,19 +40,17 @@ from testbed.results.rates import RecentRate
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.results.store import RunFolder
 from testbed.results.summary import (
-    EndReport,
     Summary,
     joined_record,
     summarize,
 )
 from testbed.scenario.link_ends import has_guessers
-from testbed.scenario.schema import SIDES, STATIONS, Scenario, Side, other
+from testbed.scenario.schema import Scenario
 
 _READY_S = 30.0
 _FINAL_S = 10.0
 #: the run's epoch lies this far ahead when it is announced, so that everybody has heard
 _LEAD_NS = 200_000_000
-_HOSTS: tuple[Host, ...] = ("h1", "h2")
 
 
 def run_live(
@@ -125,13 +124,13 @@ class _LiveRun:
             family = stack.enter_context(Family())
             # the interpreters start while the network is made
             self._start_stations(family)
-            self._hosts = {host: family.add(Child(f"host {host}", "hosts.agent")) for host in _HOSTS}
+            self._hosts = {host: family.add(Child(f"host {host}", "hosts.agent")) for host in HOSTS}
             splits = SCHEMES[scenario.link.scheme].split
             proxy = None if splits is None else family.add(Child("split", "hosts.split"))
             network.up()
             for child in family.children:
                 network.add_child(child.pid)
-            for host in _HOSTS:
+            for host in HOSTS:
                 profile = kernel_profile(scenario.tcp_of(host), scenario.receive_buffer_bytes)
                 if needs_eln(profile):
                     eln.load(network.run)
@@ -171,7 +170,7 @@ class _LiveRun:
             child.tell(config)
 
     def _configure_hosts(self, network: Network) -> None:
-        for host, peer in zip(_HOSTS, reversed(_HOSTS), strict=True):
+        for host, peer in zip(HOSTS, reversed(HOSTS), strict=True):
             tcp = self._scenario.tcp_of(host)
             config = agent_config(
                 host,
@@ -203,7 +202,7 @@ class _LiveRun:
         self._folder.began(datetime.fromtimestamp(epoch_ns / 1e9, UTC))
         self._sinks.begin(epoch_ns)
         self._progress.phase = "running"
-        hosts = {f"host {host}" for host in _HOSTS}
+        hosts = {f"host {host}" for host in HOSTS}
         family.listen(
             self._hear,
             lambda: hosts <= self._heard.done or (self._steering is not None and self._steering.stopped),
@@ -254,7 +253,9 @@ class _LiveRun:
         for host in self._hosts.values():
             host.tell({"pause": change.paused})
         self._changes += 1
-        self._sinks.write(ControlRecord(time.monotonic_ns() - self._epoch, change.name, change.value))
+        self._sinks.write(
+            ControlRecord(time_ns=time.monotonic_ns() - self._epoch, name=change.name, value=change.value)
+        )
 
     # -- hearing ---------------------------------------------------------------------------------------------
 

@@ -12,15 +12,15 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from common.sides import STATIONS, Host, Side
 from hosts.bpf.eln import Eln, needs_eln
 from hosts.kernel_profiles import applied_here, kernel_profile, user_profile
 from hosts.tap import inherited_device
-from hosts.workloads import Bulk, Host, OnOffUdp, Workload, agent_config
+from hosts.workloads import agent_config
 from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink
 from testbed.errors import FadelabError
@@ -30,12 +30,10 @@ from testbed.live.station_process import station_config
 from testbed.paths import bpf_objects
 from testbed.results.station_counts import StationReport
 from testbed.results.summary import link_record
-from testbed.scenario.schema import STATIONS, Scenario, Side
+from testbed.scenario.schema import Scenario
 
 _READY_S = 30.0
 _FINAL_S = 10.0
-#: what a workload limited by time alone lasts: ten years
-_ENDLESS_S = 10 * 365 * 86400.0
 #: how long after its connection has broken a host tries again
 _AGAIN_S = 1.0
 _FOREVER_S = float("inf")
@@ -122,7 +120,7 @@ def run_host(
     eln = Eln(bpf_objects())
     config = agent_config(
         host,
-        [_lasting(work) for work in scenario.make_workloads()],
+        [work.lasting() for work in scenario.make_workloads()],
         peer=peer,
         seed=scenario.seed,
         probe_interval_ms=scenario.timing.probe_interval_ms,
@@ -176,13 +174,6 @@ def _heir(name: str, module: str, tun: int | None) -> Child:
         return Child(name, module, pass_fds=(tun,))
     finally:
         os.close(tun)
-
-
-def _lasting(work: Workload) -> Workload:
-    """A workload without the limit of its time, unless it has another."""
-    if isinstance(work, OnOffUdp) or (isinstance(work, Bulk) and work.bytes is None):
-        return replace(work, duration_s=_ENDLESS_S)
-    return work
 
 
 @contextmanager

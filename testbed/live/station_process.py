@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 from channel.errors import Fate
 from channel.hop import Arrival
+from common.sides import Side, other
 from common.units import MS
 from hosts.jsonlines import Orders, run_child, say
 from hosts.namespaces import enter
@@ -33,7 +34,6 @@ from hosts.tap import Tap
 from linklayer.classify import Classifier
 from linklayer.filters.filter import Guess
 from linklayer.link import FrameError, Link, LinkCounters
-from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
 from tcpip.access import Octets
@@ -47,15 +47,15 @@ from testbed.results.lost_packets import LostPackets
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.scenario.channel_models import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario.file import validate
+from testbed.scenario.ip_queues import make_queues
 from testbed.scenario.link_ends import has_guessers, make_link, refit
-from testbed.scenario.schema import Scenario, Side, other
+from testbed.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from testbed.live.receiver_stats import Hearing
     from testbed.live.receiver_view import Viewfinder
 
 _STDIN = 0
-_CHANNELS = 2
 #: real-time scheduling (sched(7)), so that frames leave on time whatever else runs; the kernel keeps 5 % for the rest
 _PRIORITY = 1
 
@@ -123,7 +123,7 @@ class StationProcess:
         self.link = self._make_link()
         #: what links before this one have done
         self._before = LinkCounters()
-        self._queues = [DropTail(scenario.link.ip_queue_bytes) for _ in range(_CHANNELS)]
+        self._queues = make_queues(scenario, side)
         #: what the station's own transmissions met, where the medium is modelled
         self._trace: FrameTrace | None = None
         #: what its receiver heard, where there is a radio

@@ -15,6 +15,7 @@ from pathlib import Path
 from gnuradio import gr
 
 from channel.hop import Hop
+from common.sides import SIDES, Side, other
 from flowgraphs.frontend import RadioSettings
 from flowgraphs.gain import GainControl
 from flowgraphs.phy import Phy, Received
@@ -23,7 +24,7 @@ from flowgraphs.transceiver import Transceiver
 from testbed.errors import FadelabError
 from testbed.live.hop_radio import HopRadio
 from testbed.scenario.channel_models import frame_ns
-from testbed.scenario.schema import MAX_RATE_SPS, SIDES, Scenario, Side, other
+from testbed.scenario.schema import MAX_RATE_SPS, Scenario
 
 #: frames between this station and the antenna: one on the air, one behind it
 _IN_RADIO = 2

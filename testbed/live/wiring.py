@@ -13,8 +13,9 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from common.sides import SIDES, Side, other
 from testbed.errors import FadelabError
-from testbed.scenario.schema import SIDES, Direction, RadioOptions, Scenario, Side, other
+from testbed.scenario.schema import Direction, RadioOptions, Scenario
 
 if TYPE_CHECKING:
     from flowgraphs.air import Air

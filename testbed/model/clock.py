@@ -6,17 +6,15 @@ often it is made. An event cannot be taken back: a timer that has moved finds ou
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import Any, Final
+from typing import Any
 
-#: priorities: what happens in the network, and what looks at it or counts it at an instant, after that instant's events
-NETWORK: Final = 0
-OBSERVER: Final = 1
+from hosts.engine.clock import NETWORK, Clock
 
 
-class Clock:
+class VirtualClock(Clock):
     """The time `now`, in ns since the clock was made, and the events that are to come."""
 
-    __slots__ = ("_count", "_events", "_stopped", "now")
+    __slots__ = ("_count", "_events", "_stopped")
 
     def __init__(self) -> None:
         self.now = 0
@@ -30,7 +28,7 @@ class Clock:
         return self._count
 
     def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = NETWORK) -> None:
-        """Call `call(argument)` at `time`. Raises ValueError for a time that is over."""
+        """See Clock. Raises ValueError for a time that is over."""
         if time < self.now:
             raise ValueError(f"time is {time}, now is {self.now}: an event cannot lie in the past")
         self._count = count = self._count + 1

@@ -8,26 +8,27 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from channel.hop import Arrival
+from common.sides import Host, Side
 from common.units import MS
+from hosts.engine.packets import Deliver
+from hosts.engine.stack import Stack
 from hosts.network import AddressPlan
-from hosts.workloads import Host as HostName
 from linklayer.classify import Classifier
 from linklayer.link import Scheme
-from linklayer.queues import DropTail
 from linklayer.schemes import SCHEMES
 from tcpip.access import Objects
 from testbed.errors import FadelabError
-from testbed.model.clock import Clock
-from testbed.model.host import Host
+from testbed.model.clock import VirtualClock
 from testbed.model.split import Splitter, split_configs
 from testbed.model.station import ModelStation, join
-from testbed.model.wire import Deliver, Wire
+from testbed.model.wire import Wire
 from testbed.results.ground_truth import Judge, Witness
 from testbed.results.lost_packets import LostPackets
 from testbed.results.station_counts import StationCounts
 from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
+from testbed.scenario.ip_queues import make_queues
 from testbed.scenario.link_ends import has_guessers, make_link
-from testbed.scenario.schema import Scenario, Side
+from testbed.scenario.schema import Scenario
 
 #: the LAN between h1 and its station, and what a scenario's `wired` begins with (SLACP section 4)
 LAN_BPS = 100_000_000
@@ -38,8 +39,6 @@ _READY_S = 30
 #: on the grid of a DAMA's superframes
 _LEAD_NS = 200 * MS
 _LEAD_SPREAD_NS = 1_000 * MS
-#: IP queues of a station: reliable and fast
-_CHANNELS = 2
 
 #: called with the side a frame was sent on and what came of it
 Judged = Callable[[Side, Arrival[Any]], None]
@@ -50,15 +49,15 @@ class LinkNetwork:
 
     def __init__(self, scenario: Scenario, judged: Judged | None = None) -> None:
         self._scenario = scenario
-        self.clock = clock = Clock()
+        self.clock = clock = VirtualClock()
         addresses = AddressPlan()
         to_st = Wire(clock, lambda packet: st.send(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
         wired = scenario.wired
         to_bas = Wire(
             clock, lambda packet: enter_bas(packet), rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS)
         )
-        h1 = Host(clock, int(addresses.h1.ip), to_st.send, make_rng(scenario.seed, "iss", "h1"))
-        h2 = Host(clock, int(addresses.h2.ip), to_bas.send, make_rng(scenario.seed, "iss", "h2"))
+        h1 = Stack(clock, int(addresses.h1.ip), to_st.send, make_rng(scenario.seed, "iss", "h1"))
+        h2 = Stack(clock, int(addresses.h2.ip), to_bas.send, make_rng(scenario.seed, "iss", "h2"))
         to_h1 = Wire(clock, h1.deliver, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
         to_h2 = Wire(clock, h2.deliver, rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS))
         #: of packet filters' guesses, where any makes some
@@ -68,7 +67,7 @@ class LinkNetwork:
         st = self._station("up", to_h1.send, judged)
         bas = self._station("down", to_h2.send if self.splitter is None else self.splitter.handle_wireless, judged)
         enter_bas = bas.send if self.splitter is None else self.splitter.handle_wired
-        self.hosts: Mapping[HostName, Host] = {"h1": h1, "h2": h2}
+        self.hosts: Mapping[Host, Stack] = {"h1": h1, "h2": h2}
         self.stations: Mapping[Side, ModelStation] = {"up": st, "down": bas}
         join(st, bas)
 
@@ -101,7 +100,7 @@ class LinkNetwork:
             hop=make_hop(
                 out, side, scenario.seed, buffer_bytes(out, max_frame_bytes, ip_queue_bytes, link.flow_control)
             ),
-            queues=tuple(DropTail(ip_queue_bytes) for _ in range(_CHANNELS)),
+            queues=make_queues(scenario, side),
             classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
             max_frame_bytes=max_frame_bytes,
             deliver=deliver,

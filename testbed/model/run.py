@@ -12,17 +12,19 @@ from dataclasses import replace
 from typing import Any
 
 from channel.hop import Arrival
+from common.sides import SIDES, Host, Side, other
 from common.units import MS
+from hosts.engine.agent import Report
+from hosts.engine.clock import OBSERVER
+from hosts.engine.context import nobody
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
-from hosts.workloads import Host, OnOffUdp
 from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, Record, TcpRecord
 from telemetry.sinks import Sinks
 from testbed.errors import FadelabError
-from testbed.model.clock import OBSERVER
 from testbed.model.network import LinkNetwork
-from testbed.model.traffic import Report, Traffic
+from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
 from testbed.onlookers import NOBODY, Onlookers, Progress, Show
 from testbed.results.frame_trace import FrameTrace, outcome_of
@@ -31,7 +33,7 @@ from testbed.results.station_counts import StationFinal, StationReport
 from testbed.results.store import RunFolder, run_stem
 from testbed.results.summary import Summary, joined_record, summarize
 from testbed.scenario.channel_models import frame_ns, make_rng
-from testbed.scenario.schema import SIDES, Scenario, Side, other, user_tcp
+from testbed.scenario.schema import Scenario, user_tcp
 
 #: how often progress is shown at most
 _SHOW_S = 0.05
@@ -85,9 +87,9 @@ def check_model(scenario: Scenario) -> None:
     if scenario.capture:
         raise FadelabError("capture: frames have no octets on tier model: set capture to false, or run --tier emulated")
     for work in scenario.make_workloads():
-        if isinstance(work, OnOffUdp) and work.packet_bytes > scenario.mtu:
+        if work.largest_packet_bytes is not None and work.largest_packet_bytes > scenario.mtu:
             raise FadelabError(
-                f"flow {work.flow}: packet_bytes {work.packet_bytes} is more than the mtu of {scenario.mtu}: "
+                f"flow {work.flow}: packet_bytes {work.largest_packet_bytes} is more than the mtu of {scenario.mtu}: "
                 "tier model has no IP fragments"
             )
 
@@ -140,7 +142,7 @@ class _Simulation:
             seed=scenario.seed,
             epoch=epoch,
             ended=self._ended,
-            emit=None if recorder is None else recorder.emit,
+            emit=nobody if recorder is None else recorder.emit,
             watch=self._watch,
         )
         self._traffic = traffic

@@ -22,16 +22,15 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from hosts.engine.clock import Clock
+from hosts.engine.packets import Datagram, Deliver
+from hosts.engine.stack import Application, Socket, Stack
 from hosts.split_counters import SplitCounters
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
 from hosts.tcp.connection import Connection, State
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.states import TO_BE_RESET
 from tcpip.segment import Segment
-from testbed.model.clock import Clock
-from testbed.model.host import Host, Socket
-from testbed.model.packets import Datagram
-from testbed.model.wire import Deliver
 from testbed.scenario.schema import Scenario, user_tcp
 
 #: connections BAS has at most towards one side, those in TIME-WAIT included; a SYN beyond them is not heard
@@ -79,7 +78,7 @@ class Splitter:
         #: those that are not over; a dictionary keeps the order of coming
         self._pairs: dict[_Pair, None] = {}
         #: each stands for all hosts of the other side
-        self._hosts = {"wired": Host(clock, 0, send_wired, rng), "wireless": Host(clock, 0, send_wireless, rng)}
+        self._hosts = {"wired": Stack(clock, 0, send_wired, rng), "wireless": Stack(clock, 0, send_wireless, rng)}
         for side, host in self._hosts.items():
             host.listen_to_all(self._configs[side], partial(self._accept, side), MAX_CONNECTIONS)
 
@@ -173,7 +172,7 @@ class _Pair:
             self._splitter.retire(self)
 
 
-class _End:
+class _End(Application):
     """One side of a pair: its connection, whose window is `receive_buffer` at most, and what was passed on of it."""
 
     __slots__ = ("_pair", "_passed_on", "_receive_buffer", "socket")

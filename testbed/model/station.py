@@ -15,13 +15,12 @@ from typing import Any, Final
 
 from channel.errors import INTACT, Fate
 from channel.hop import Arrival, Hop
+from hosts.engine.clock import Clock
+from hosts.engine.packets import TCP, UDP, Datagram, Deliver, Packet
 from linklayer.classify import Classifier
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, Scheme
 from linklayer.queues import Queue
-from testbed.model.clock import Clock
-from testbed.model.packets import TCP, UDP, Datagram, Packet
-from testbed.model.wire import Deliver
 from testbed.results.ground_truth import Witness
 from testbed.results.lost_packets import LostPackets
 
@@ -84,6 +83,9 @@ class ModelStation:
         self._deliver = deliver
         self._judged = judged
         self._witness = witness
+        if witness is not None:
+            for queue in queues:
+                queue.watch(witness.dropped)
         self._guesser = link if isinstance(link, Filtered) else None
         self._far: ModelStation | None = None
         #: when the earliest wakeup is due that counts

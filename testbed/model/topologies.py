@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from channel.errors import ErrorModel
+from hosts.engine.own_tcp import OwnSender
+from hosts.engine.probe import FlowCounter
+from hosts.engine.stack import Stack
 from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue
-from testbed.model.applications import Counter, StreamReceiver, StreamSender
-from testbed.model.clock import Clock
-from testbed.model.host import Host, Socket
+from testbed.model.clock import VirtualClock
+from testbed.model.transfers import receive, send
 from testbed.model.wire import Router, Wire
 from testbed.scenario.channel_models import make_rng
 
@@ -42,7 +44,7 @@ class Dumbbell:
 
     def __init__(
         self,
-        clock: Clock,
+        clock: VirtualClock,
         config: DumbbellConfig,
         *,
         seed: int,
@@ -54,35 +56,29 @@ class Dumbbell:
         rate, delay_ns = config.bottleneck_bps, config.bottleneck_delay_ns
         self.bottleneck = Wire(clock, to_sinks.deliver, rate_bps=rate, delay_ns=delay_ns, queue=queue)
         self.bottleneck_back = Wire(clock, to_sources.deliver, rate_bps=rate, delay_ns=delay_ns)
-        self.sources: list[Host] = []
-        self.sinks: list[Host] = []
+        self.sources: list[Stack] = []
+        self.sinks: list[Stack] = []
         access = partial(Wire, clock, rate_bps=config.access_bps, delay_ns=config.access_delay_ns)
         for i in range(config.pairs):
             up, down = access(self.bottleneck.send), access(self.bottleneck_back.send)
-            source = Host(clock, _SOURCES + i, up.send, make_rng(seed, "iss", "source", str(i)))
-            sink = Host(clock, _SINKS + i, down.send, make_rng(seed, "iss", "sink", str(i)))
+            source = Stack(clock, _SOURCES + i, up.send, make_rng(seed, "iss", "source", str(i)))
+            sink = Stack(clock, _SINKS + i, down.send, make_rng(seed, "iss", "sink", str(i)))
             errors = None if last_hop is None else last_hop(i)
             to_sources.routes[source.address] = access(source.deliver).send
             to_sinks.routes[sink.address] = access(sink.deliver, errors=errors).send
             self.sources.append(source)
             self.sinks.append(sink)
 
-    def send_bulk(self, config: TcpConfig, starts_ns: list[int]) -> tuple[list[StreamSender], list[Counter]]:
+    def send_bulk(self, config: TcpConfig, starts_ns: list[int]) -> tuple[list[OwnSender], list[FlowCounter]]:
         """Let each source send without end from its start (ns, not over yet) on; return senders and what is received.
 
         The senders are there once they have started.
         """
-        senders: list[StreamSender] = []
-        counters = [Counter() for _ in self.sinks]
+        senders: list[OwnSender] = []
 
         def start(i: int) -> None:
-            senders.append(StreamSender(self.sources[i], self.sinks[i].address, PORT, config))
+            senders.append(send(self.sources[i], self.sinks[i].address, PORT, config))
 
-        for i, (sink, counter) in enumerate(zip(self.sinks, counters, strict=True)):
-            sink.listen(config, PORT, partial(_accept, sink, counter))
-            self.clock.at(starts_ns[i], start, i)
-        return senders, counters
-
-
-def _accept(host: Host, counter: Counter, socket: Socket) -> StreamReceiver:
-    return StreamReceiver(host, socket, counter)
+        for i, start_ns in enumerate(starts_ns):
+            self.clock.at(start_ns, start, i)
+        return senders, [receive(sink, PORT, config) for sink in self.sinks]

@@ -1,18 +1,22 @@
 """Looking at a simulated run from the program that started it."""
 
-from typing import Any, Protocol
+from typing import Any
 
 from channel.hop import Arrival
+from common.sides import Side
+from hosts.engine.clock import OBSERVER
 from hosts.tcp.connection import Connection
 from tcpip.segment import Segment
-from testbed.scenario.schema import Side
 
-#: and what those who watch look at
-__all__ = ["Arrival", "Connection", "Segment", "Watch"]
+#: with the objects that a watch is given
+__all__ = ["OBSERVER", "Arrival", "Connection", "Segment", "Watch"]
 
 
-class Watch(Protocol):
-    """Sees what a run's TCP flows do, by the flow's name; times are ns since the run's start."""
+class Watch:
+    """Sees the segments of a run's TCP flows, by the flow's name; times are ns since the run's start.
+
+    A watch overrides the methods that it needs.
+    """
 
     def sent(self, flow: str, segment: Segment, now: int) -> None:
         """See a segment leave the data sender's host."""

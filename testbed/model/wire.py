@@ -9,19 +9,16 @@ Rules kept here:
 - Few events: one per packet that finds the wire free, two per packet that has to wait in a queue.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import gcd
-from typing import Any, Final
+from typing import Final
 
 from channel.errors import INTACT, ErrorModel, Fate
+from hosts.engine.clock import Clock
+from hosts.engine.packets import Deliver, Packet
 from linklayer.queues import Queue
-from testbed.model.clock import Clock
-from testbed.model.packets import Packet
 
 _SECOND_NS: Final = 1_000_000_000
-
-#: takes a packet: a wire's, a router's, a station's or a host's
-Deliver = Callable[[Any], object]
 
 
 class Wire:

@@ -9,6 +9,7 @@ Left out: other machines.
 """
 
 import os
+import pickle
 import signal
 import traceback
 from collections import deque
@@ -130,10 +131,10 @@ def _work(pipe: Connection, call: Callable[[Task], Answer]) -> None:
     """Answer until nobody asks any more."""
     with suppress(EOFError, OSError):
         while True:
-            task = pipe.recv()
+            task = pipe.recv_bytes()
             answer, failure = None, None
             try:
-                answer = call(task)
+                answer = call(pickle.loads(task))
             except Exception as error:
                 error.add_note("in a worker process:\n" + "".join(traceback.format_exception(error)))
                 failure = error

@@ -18,11 +18,11 @@ from copy import deepcopy
 from itertools import count
 from typing import Any, Final, NamedTuple, get_args
 
+from common.sequence import MASK, unwrap
 from linklayer.filters.filter import Cause, Guess
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access
 from tcpip.segment import FIN, RST, SYN, Flow
-from tcpip.sequence import MASK, unwrap
 
 MAX_FLOWS: Final = 128
 MAX_RANGES: Final = 256

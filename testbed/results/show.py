@@ -5,7 +5,7 @@ Progress goes to stderr, so that stdout holds the result alone.
 
 import textwrap
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean, median
@@ -15,7 +15,7 @@ from warnings import catch_warnings, filterwarnings
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -51,9 +51,7 @@ def medium_in_words(scenario: Scenario) -> str:
         words.append(errors_in_words(channel.errors))
     if scenario.tier in ("vusrp", "usrp"):
         radio = scenario.radio
-        mode = radio.encoding if radio.phy == "wifi" else radio.modulation
-        code = "" if radio.phy == "wifi" or radio.fec == "none" else f" {radio.fec}"
-        words.append(f"{radio.phy} {mode}{code} at {radio.rate_sps / 1e6:g} Msps")
+        words.append(f"{radio.phy} {radio.mode} at {radio.rate_sps / 1e6:g} Msps")
     if scenario.tier == "vusrp":
         words.append(f"SNR {channel.snr_db:g} dB")
         if channel.fading is not None:
@@ -78,6 +76,17 @@ class _State(ProgressColumn):
 
     def render(self, task: Any) -> Text:
         return Text(task.fields["state"], style="cyan")
+
+
+@contextmanager
+def share_bar(label: str) -> Iterator[Callable[[float], None]]:
+    """Show which share of one thing is done, on a terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    bars = Progress(*columns, console=console, transient=True)
+    task = bars.add_task(label, total=1.0)
+    with bars if console.is_terminal else nullcontext():
+        yield lambda share: bars.update(task, completed=share)
 
 
 @contextmanager
@@ -236,6 +245,13 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
         if s.changes:
             lines.append(f"{s.run}: was changed {s.changes} times while it ran; control.parquet has what and when")
     return lines
+
+
+def warn(*lines: str) -> None:
+    """Print warnings to stderr."""
+    console = Console(stderr=True)
+    for line in lines:
+        console.print(f"[yellow]warning:[/] {line}", highlight=False, soft_wrap=True)
 
 
 def lateness(labels: Sequence[str], summaries: Sequence[Summary]) -> list[str]:

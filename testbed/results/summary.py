@@ -1,4 +1,4 @@
-"""What a run has shown: flows, links, and one summary.
+"""The results of a run: flows, links, and one summary.
 
 `Summary` is what `--json` prints and `summary.json` keeps. Rates are bit/s of: application payload at the receiver
 (`goodput_bps`), all frame bytes sent on the link (`throughput_bps`), the medium (`capacity_bps`), each over
@@ -9,17 +9,18 @@ docs/runs.md defines every field.
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from common.sides import SIDES, Side, other
 from hosts.split_counters import SplitCounters
-from hosts.workloads import Bulk, OnOffUdp, Short, Workload
+from hosts.workloads import EndReport, Workload
 from linklayer.schemes import SCHEMES
 from telemetry.records import LinkRecord
 from testbed.results.ground_truth import Confusion
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
-from testbed.scenario.schema import SIDES, Scenario, Side, other
+from testbed.scenario.schema import Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class FlowSummary:
     goodput_bps: float
     #: whether the transfer came to its end (a flow with a duration: whether it ran that long)
     finished: bool
-    #: what arrived is what was sent (SHA-256, and byte by byte; in virtual time, as much); None for UDP, whose packets
-    #: may be lost
+    #: whether the receiver got the octets that were sent (SHA-256, and byte by byte; in virtual time, their number);
+    #: None for UDP, whose packets may be lost
     intact: bool | None
     retransmits: int = 0
     timeouts: int = 0
@@ -63,9 +64,9 @@ class LinkSummary:
     residual_losses: int
     congestion_losses: int
     corruption_losses: int
-    #: share of frames the medium took
+    #: share of frames that the medium took
     per: float
-    #: share of the link's packets that never came out at the far side
+    #: share of packets that never left the link at the far side
     residual_per: float
     #: by packet filters of the station that sends here: ACKs marked with ELN, and dupacks that TCP was spared
     eln_marks: int = 0
@@ -95,23 +96,19 @@ class Summary:
     max_late_ms: float
     #: whether the clock was kept: late events within the scenario's fraction
     on_time: bool
-    #: how often a person changed the run while it went on; above 0 its scenario does not tell all
+    #: changes that a person made while the run went on; above 0 its scenario does not tell all
     changes: int
     finished: bool
     intact: bool
-    #: whether what TCP has acknowledged to a sender has reached its receiver's host; not where connections are split
+    #: whether octets that TCP has acknowledged have reached the receiver's host; false for split connections
     end_to_end_acks: bool = True
     flows: tuple[FlowSummary, ...] = ()
     link: Mapping[str, LinkSummary] = field(default_factory=dict)
-    #: of the base station, where connections are split
+    #: counters of the base station that splits connections
     split: SplitCounters | None = None
-    #: how often packet filters guessed right why segments were missing (ground_truth.py); None where nobody knows
+    #: packet filters' guesses of why segments were missing beside the true causes (ground_truth.py); None: unknown
     confusion: Confusion | None = field(default_factory=dict)
     folder: str | None = None
-
-
-#: what an agent reports about one end of one connection (docs/hosts.md)
-EndReport = Mapping[str, Any]
 
 
 def summarize(
@@ -127,10 +124,11 @@ def summarize(
     split: SplitCounters | None = None,
     confusion: Confusion | None = MappingProxyType({}),
 ) -> Summary:
-    """Join all that was said in a run that went on until `until_s`.
+    """Join the reports of a run that went on until `until_s`.
 
-    `finals` are the stations' last words by the side they transmit on, `sent_bits` what they had sent over time (s),
-    `split` is what a base station counted that splits connections, `confusion` of whom guessed what.
+    `finals`: the stations' last reports, by the side they transmit on. `sent_bits`: the bits they had sent, over time
+    (s). `split`: counters of the splitting base station, or null. `confusion`: per filter, how its guesses compare with
+    the true cause of each loss.
     """
     workloads = scenario.make_workloads()
     by_flow: dict[str, list[EndReport]] = {flow: [] for work in workloads for flow in work.ports().values()}
@@ -175,125 +173,65 @@ def summarize(
 
 
 def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], until_s: float) -> FlowSummary:
-    """Join what both ends of one flow reported; a flow cut short counts what had arrived by `until_s`."""
-    senders = sorted((r for r in reports if r["role"] == "sender"), key=_index)
-    receivers = sorted((r for r in reports if r["role"] == "receiver"), key=_index)
-    retransmits = sum(r.get("retransmits", 0) for r in senders)
-    timeouts = sum(r.get("timeouts", 0) for r in senders)
-    bytes_sent = sum(r.get("bytes_sent", 0) for r in senders)
-    received = sum(r["bytes"] for r in receivers)
-
-    if isinstance(work, OnOffUdp):
-        finished = bool(senders) and senders[0]["complete"]
-        return _flow(work, flow, received, _span(work, work.duration_s, until_s), finished, None)
-
-    intact = all(r["intact"] for r in receivers)
-    times = tuple((s["finished_ns"] - s["started_ns"]) / 1e9 for s in senders if s["complete"])
-    if isinstance(work, Bulk) and work.duration_s is not None:
-        ran_out = work.bytes is not None and bool(times) and times[0] < work.duration_s
-        if not ran_out:
-            received = receivers[0].get("bytes_at_duration", received) if receivers else 0
-            finished = until_s >= work.start_s + work.duration_s
-            span = _span(work, work.duration_s, until_s)
-            return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, bytes_sent)
-
-    count = work.count if isinstance(work, Short) else 1
-    finished = len(times) == count
-    span, duration_s = _span(work, None, until_s), None
-    if finished:
-        span, duration_s = (senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9), sum(times)
-        # complete and not merely unspoilt: both ends saw the same stream
-        intact = intact and [_stream(s) for s in senders] == [_stream(r) for r in receivers]
-    transfers = times if isinstance(work, Short) else ()
-    return _flow(work, flow, received, span, finished, intact, retransmits, timeouts, bytes_sent, transfers, duration_s)
-
-
-def _span(work: Workload, duration_s: float | None, until_s: float) -> tuple[float, float]:
-    """When a flow that was to last `duration_s` started and ended, in a run that went on until `until_s`."""
-    end_s = until_s if duration_s is None else min(work.start_s + duration_s, until_s)
-    return float(work.start_s), float(max(end_s, work.start_s))
-
-
-def _flow(
-    work: Workload,
-    flow: str,
-    received: int,
-    span: tuple[float, float],
-    finished: bool,
-    intact: bool | None,
-    retransmits: int = 0,
-    timeouts: int = 0,
-    bytes_sent: int = 0,
-    transfer_s: tuple[float, ...] = (),
-    duration_s: float | None = None,
-) -> FlowSummary:
-    if duration_s is None:
-        duration_s = span[1] - span[0]
-    goodput_bps = received * 8 / duration_s if duration_s > 0 else 0.0
+    """Join the reports of both ends of one flow; one that was cut short counts the octets that arrived by `until_s`."""
+    senders = sorted((r for r in reports if r["role"] == "sender"), key=lambda report: int(report["index"]))
+    receivers = sorted((r for r in reports if r["role"] == "receiver"), key=lambda report: int(report["index"]))
+    outcome = work.outcome(senders, receivers, until_s)
+    start_s, end_s = outcome.span
+    duration_s = end_s - start_s if outcome.duration_s is None else outcome.duration_s
     return FlowSummary(
-        flow,
-        work.kind,
-        work.direction,
-        received,
-        duration_s,
-        *span,
-        goodput_bps,
-        finished,
-        intact,
-        retransmits,
-        timeouts,
-        bytes_sent,
-        transfer_s,
+        flow=flow,
+        kind=work.kind,
+        direction=work.direction,
+        bytes=outcome.nbytes,
+        duration_s=duration_s,
+        start_s=start_s,
+        end_s=end_s,
+        goodput_bps=outcome.nbytes * 8 / duration_s if duration_s > 0 else 0.0,
+        finished=outcome.finished,
+        intact=outcome.intact,
+        retransmits=sum(s.get("retransmits", 0) for s in senders),
+        timeouts=sum(s.get("timeouts", 0) for s in senders),
+        bytes_sent=sum(s.get("bytes_sent", 0) for s in senders),
+        transfer_s=outcome.transfer_s,
     )
 
 
 def summarize_link(sender: StationCounts, receiver: StationCounts, duration_s: float) -> LinkSummary:
-    """Join what the two stations of one direction counted."""
+    """Join the counts of the two stations of one direction."""
     frames, packets = sender.frames, sender.packets
     corrupted = sender.corruption_losses + receiver.unheard
+    joined: dict[str, Any] = _shared(sender, LinkSummary) | {
+        "fec_repairs": receiver.fec_repairs,
+        "residual_losses": residual_losses(sender, receiver),
+        "corruption_losses": corrupted,
+    }
     return LinkSummary(
         throughput_bps=sender.frame_bytes * 8 / duration_s if duration_s > 0 else 0.0,
-        frames=frames,
-        packets=packets,
-        retransmissions=sender.retransmissions,
-        fec_frames=sender.fec_frames,
-        fec_repairs=receiver.fec_repairs,
-        residual_losses=residual_losses(sender, receiver),
-        congestion_losses=sender.congestion_losses,
-        corruption_losses=corrupted,
         per=corrupted / frames if frames else 0.0,
         residual_per=max(0.0, 1 - (receiver.delivered - sender.repeats) / packets) if packets else 0.0,
-        eln_marks=sender.eln_marks,
-        suppressed_dupacks=sender.suppressed_dupacks,
+        **joined,
     )
 
 
 def link_record(side: str, report: StationReport) -> LinkRecord:
-    """The record of what one station says of the direction it sends on, with nothing known of the far side."""
-    counts = report.counts
-    return LinkRecord(
-        time_ns=report.time_ns,
-        link=side,
-        scheme=report.scheme,
-        established=report.established,
-        throughput_bps=report.throughput_bps,
-        goodput_bps=report.goodput_bps,
-        packets=counts.packets,
-        frames=counts.frames,
-        retransmissions=counts.retransmissions,
-        fec_frames=counts.fec_frames,
-        fec_repairs=None,
-        # what a repairing scheme gave up, it knows; what was lost without one, the far side would
-        residual_losses=counts.residual_losses if SCHEMES[report.scheme].repairs else None,
-        eln_marks=counts.eln_marks,
-        queue_bytes=counts.queue_bytes,
-        congestion_losses=counts.congestion_losses,
-        corruption_losses=None,
-    )
+    """Return the record of the direction that a station sends on, as far as that station alone knows it."""
+    known: dict[str, Any] = _shared(report, LinkRecord) | _shared(report.counts, LinkRecord)
+    # only the far side knows these; a scheme that repairs knows the packets it gave up
+    known |= {"fec_repairs": None, "corruption_losses": None}
+    if not SCHEMES[report.scheme].repairs:
+        known["residual_losses"] = None
+    return LinkRecord(link=side, **known)
+
+
+def _shared(source: StationCounts | StationReport, kind: type[LinkSummary | LinkRecord]) -> dict[str, Any]:
+    """Return the fields of `source` that `kind` has, too."""
+    names = {field.name for field in fields(kind)}
+    return {field.name: getattr(source, field.name) for field in fields(source) if field.name in names}
 
 
 def joined_record(side: str, report: StationReport, far: StationCounts) -> LinkRecord:
-    """The record of one direction, by what its sending station and, as far as it was heard, the far one say."""
+    """Return the record of one direction, as far as its sending station and the far one know it."""
     return replace(
         link_record(side, report),
         fec_repairs=far.fec_repairs,
@@ -303,12 +241,12 @@ def joined_record(side: str, report: StationReport, far: StationCounts) -> LinkR
 
 
 def residual_losses(sender: StationCounts, receiver: StationCounts) -> int:
-    """Packets of one direction lost for good, as far as its two stations have counted."""
+    """Return the packets of one direction lost for good, as far as its two stations have counted."""
     return sender.residual_losses + sender.unrepaired_taken + receiver.unrepaired_unheard
 
 
 def rise(points: Sequence[tuple[float, float]], start: float, end: float) -> float:
-    """How much a counter grew between two times, from its `points` (time, value), which are in order."""
+    """Return how much a counter grew between two times, from its `points` (time, value) in order."""
     return _value_at(points, end) - _value_at(points, start)
 
 
@@ -318,13 +256,3 @@ def _value_at(points: Sequence[tuple[float, float]], time: float) -> float:
         return points[min(after, len(points) - 1)][1]
     (t0, v0), (t1, v1) = points[after - 1], points[after]
     return v0 + (v1 - v0) * (time - t0) / (t1 - t0)
-
-
-def _stream(report: EndReport) -> str | int:
-    """What one end says of the octets that passed: their hash or, where octets have no content, how many."""
-    stream: str | int = report.get("sha256", report["bytes"])
-    return stream
-
-
-def _index(report: EndReport) -> int:
-    return int(report["index"])

@@ -7,15 +7,15 @@ be repeated.
 from random import Random
 from typing import Any
 
-from channel.capacity import Capacity, ConstantRate
-from channel.dama import SIGNALLING_NS, TIMEOUT_NS, Rbdc, Superframe, Vbdc
+from channel.capacity import CAPACITY_MODELS, Capacity
 from channel.delay import ExcessDelay
 from channel.errors import ERROR_MODELS, ErrorModel
 from channel.framing import Framing, aal5, aal5_llc, raw
 from channel.hop import Hop
+from common.sides import Side
 from common.units import MS
 from testbed.scenario.plugin_options import options_of
-from testbed.scenario.schema import Direction, ErrorsPart, Side
+from testbed.scenario.schema import Direction, ErrorsPart
 
 _FRAMINGS: dict[str, Framing] = {"raw": raw, "aal5": aal5, "aal5-llc": aal5_llc}
 
@@ -30,13 +30,19 @@ def make_hop(direction: Direction, side: Side, seed: int, mac_buffer_bytes: int)
     rng = make_rng(seed, "channel", side)
     excess = direction.excess_delay
     return Hop(
-        capacity=_capacity(direction, rng),
+        capacity=make_capacity(direction, rng),
         framing=_FRAMINGS[direction.framing],
         errors=make_errors(direction.errors, rng),
         propagation_ns=round(direction.delay_ms * MS),
         buffer_bytes=mac_buffer_bytes,
         excess_delay=None if excess is None else ExcessDelay(excess.probability, round(excess.hold_ms * MS), rng),
     )
+
+
+def make_capacity(direction: Direction, rng: Random) -> Capacity:
+    """Return the capacity of a direction. Raises ValueError in one line."""
+    model = CAPACITY_MODELS[direction.assignment.kind]
+    return model.make(options_of(direction.assignment, model.options), direction.rate_bps, rng)
 
 
 def make_errors(errors: ErrorsPart, rng: Random) -> ErrorModel:
@@ -70,32 +76,3 @@ def frame_ms(direction: Direction, frame_bytes: int) -> float:
 def frame_ns(direction: Direction, frame_bytes: int) -> int:
     """How long a frame takes to send, in whole nanoseconds."""
     return _FRAMINGS[direction.framing](frame_bytes) * 1_000_000_000 // direction.rate_bps
-
-
-def _capacity(direction: Direction, rng: Random) -> Capacity:
-    assignment = direction.assignment
-    if assignment.kind == "cra":
-        return ConstantRate(direction.rate_bps)
-    superframe = None if assignment.superframe_ms is None else Superframe(round(assignment.superframe_ms * MS))
-    signalling_ns = _ns(assignment.signalling_ms, SIGNALLING_NS)
-    if assignment.kind == "rbdc":
-        timeout_ns = _ns(assignment.timeout_ms, TIMEOUT_NS)
-        drain_ns = _ns(assignment.drain_ms, timeout_ns)
-        return Rbdc(
-            direction.rate_bps,
-            superframe=superframe,
-            signalling_ns=signalling_ns,
-            timeout_ns=timeout_ns,
-            drain_ns=drain_ns,
-        )
-    shortest, longest = assignment.wait_ms or (0, 0)
-    wait_ns = (round(shortest * MS), round(longest * MS))
-    return Vbdc(direction.rate_bps, rng, superframe=superframe, signalling_ns=signalling_ns, wait_ns=wait_ns)
-
-
-def _ns(value_ms: float | None, default_ns: int) -> int:
-    return default_ns if value_ms is None else round(value_ms * MS)
-
-
-def _span(ms: tuple[float, float]) -> tuple[int, int]:
-    return round(ms[0] * MS), round(ms[1] * MS)

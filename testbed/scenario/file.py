@@ -9,15 +9,20 @@ from typing import Any, get_args
 import yaml
 from pydantic import ValidationError
 
+from common.sides import SIDES
 from testbed.errors import FadelabError
 from testbed.scenario import schema
 from testbed.scenario.channel_models import check_medium
 from testbed.scenario.plugin_options import Part
-from testbed.scenario.schema import SIDES, DirectionError, Scenario
+from testbed.scenario.schema import DirectionError, Scenario
 
 
 class ScenarioError(FadelabError):
     """A scenario that cannot be run as it stands."""
+
+
+#: what has keys of its own by its name, and where the name stands
+_CHOICES = (["errors", "model"], ["queue", "kind"])
 
 
 class _Loader(yaml.SafeLoader):
@@ -114,8 +119,8 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
         _item(here, last, setting)
         here[int(last)] = value
     else:
-        if last == "model" and here.get(last) != value:
-            # another error model has other keys
+        if [*parents[-1:], last] in _CHOICES and here.get(last) != value:
+            # another error model or queue has other keys
             here.clear()
         here[last] = value
 
@@ -197,7 +202,7 @@ _KEYS = sorted({name for part in _PARTS for name in part.model_fields})
 _TAGS = {
     tag
     for part in _PARTS
-    for name in ("model", "kind")
+    for name in ("model", "kind", "phy")
     if name in part.model_fields
     for tag in get_args(part.model_fields[name].annotation)
 }

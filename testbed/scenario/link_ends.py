@@ -2,15 +2,14 @@
 
 from random import Random
 
-from linklayer.filters.eln import Marker
+from common.sides import Side, other
 from linklayer.filters.filter import End, Filter
 from linklayer.filters.filtered import Filtered
-from linklayer.filters.tagger import Tagger
 from linklayer.link import Link, LinkContext
 from linklayer.schemes import SCHEMES
-from tcpip.access import Access, Objects, Octets
+from tcpip.access import Objects, Octets
 from testbed.scenario.channel_models import frame_ms
-from testbed.scenario.schema import SIDES, Scenario, Side, other
+from testbed.scenario.schema import Scenario
 
 #: who transmits on a side
 ENDS: dict[Side, End] = {"up": "mobile", "down": "base"}
@@ -26,18 +25,19 @@ def make_link(scenario: Scenario, side: Side, rng: Random, now: int, *, sized: b
 
 
 def refit(link: Link, scenario: Scenario, side: Side) -> Link:
-    """Return the live end that transmits on `side` with the marker that the scenario asks for, else as it is."""
-    markers = _eln_filters(scenario, ENDS[side], Octets())
-    if not isinstance(link, Filtered):
-        return Filtered(link, markers) if markers else link
-    link.refit((*(each for each in link.filters if not isinstance(each, Marker)), *markers))
-    return link
+    """Return the live end that transmits on `side` behind the filters that the scenario asks for; those it has stay."""
+    there = {each.name: each for each in link.filters} if isinstance(link, Filtered) else {}
+    fresh = _filters(scenario, _context(scenario, side, Random(scenario.seed), 0, sized=False))
+    filters = tuple(there.get(each.name, each) for each in fresh)
+    if isinstance(link, Filtered):
+        link.refit(filters)
+        return link
+    return Filtered(link, filters) if filters else link
 
 
 def has_guessers(scenario: Scenario) -> bool:
-    """Whether a packet filter at any end guesses why segments are missing; taggers do not."""
-    contexts = (_context(scenario, side, Random(0), 0, sized=True) for side in SIDES)
-    return any(not isinstance(each, Tagger) for context in contexts for each in _filters(scenario, context))
+    """Whether a packet filter at any end guesses why segments are missing."""
+    return any(plugin.guesses for plugin in scenario.link.packet_filters())
 
 
 def _context(scenario: Scenario, side: Side, rng: Random, now: int, *, sized: bool) -> LinkContext:
@@ -49,23 +49,17 @@ def _context(scenario: Scenario, side: Side, rng: Random, now: int, *, sized: bo
         rng=rng,
         now=now,
         frame_ms=frame_ms(back, scenario.max_frame_bytes),
+        reports=SCHEMES[scenario.link.scheme].repairs,
     )
 
 
 def _filters(scenario: Scenario, context: LinkContext) -> tuple[Filter, ...]:
-    """The packet filters of an end, outermost first."""
-    scheme = SCHEMES[scenario.link.scheme]
-    # the marker is next to the link, where it sees all that others put there
-    return (
-        *scheme.filters(scenario.link.scheme_options(), context),
-        *_eln_filters(scenario, context.end, context.access),
-    )
-
-
-def _eln_filters(scenario: Scenario, end: End, access: Access) -> tuple[Filter, ...]:
-    """The marker of explicit loss notifications, where the scenario asks for one at this end."""
-    place = scenario.link.eln
-    if place == "none" or (place == "base" and end == "mobile"):
-        return ()
-    reports = SCHEMES[scenario.link.scheme].repairs
-    return (Marker(access, reports=reports, holes=place == "base"),)
+    """Make the packet filters of an end, outermost first."""
+    link = scenario.link
+    wanted = [plugin for plugin in link.packet_filters() if context.end in plugin.ends]
+    made = []
+    for plugin in sorted(wanted, key=lambda plugin: plugin.position):
+        filter_ = plugin.make(link.options_at(plugin.options_key, plugin.options), context)
+        filter_.name = plugin.name
+        made.append(filter_)
+    return tuple(made)

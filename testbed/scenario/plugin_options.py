@@ -1,18 +1,22 @@
 """The options of plugins as parts of a scenario: pydantic models made of the dataclasses that plugins declare."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import reduce
 from operator import or_
-from typing import Any, Literal, Protocol, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, create_model, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, create_model, model_validator
 
 
 class Part(BaseModel):
     """A piece of a scenario: unknown keys are errors, values do not change, and no number is infinite."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def option_values(self, names: Sequence[str]) -> dict[str, Any]:
+        """Return the values of a plugin's options by their names."""
+        return {name: getattr(self, name) for name in names}
 
 
 class Declared(Protocol):
@@ -35,15 +39,34 @@ def parts_of(plugins: Iterable[Declared], tag: str, base: type[P]) -> Mapping[st
     return {plugin.name: part_of(plugin.options, base, **{tag: plugin.name}) for plugin in plugins}
 
 
-def union_of(parts: Mapping[str, type[Part]]) -> Any:
-    """Return the type of whichever part is chosen."""
-    return reduce(or_, parts.values())
+def choice_of(parts: Mapping[str, type[Part]], tag: str, default: str | None = None, *, lenient: bool = False) -> Any:
+    """Return the type of whichever part is chosen: by its name under the key `tag`, or by its name alone.
+
+    A mapping without `tag` chooses `default`. A key that is null has its default. `lenient` passes over the keys that
+    only other parts have, so that one may change `tag` and leave the other keys as they are.
+    """
+    known = {key for part in parts.values() for key in part.model_fields}
+
+    def chosen(raw: Any) -> Any:
+        if isinstance(raw, str):
+            return {tag: raw}
+        if not isinstance(raw, dict):
+            return raw
+        given = {key: value for key, value in raw.items() if value is not None}
+        name = given.setdefault(tag, default)
+        if name is None:
+            del given[tag]
+        if lenient and isinstance(name, str) and name in parts:
+            foreign = known - parts[name].model_fields.keys()
+            given = {key: value for key, value in given.items() if key not in foreign}
+        return given
+
+    return Annotated[reduce(or_, parts.values()), Discriminator(tag), BeforeValidator(chosen)]
 
 
 def options_of(part: Part, options: type[Any]) -> Any:
     """Return the plugin's own options of a part."""
-    names = [field.name for field in fields(options)]
-    return options(**{name: getattr(part, name) for name in names})
+    return options(**part.option_values([field.name for field in fields(options)]))
 
 
 def part_of(options: type[Any], base: type[P], **tag: str) -> type[P]:
@@ -62,6 +85,8 @@ def _make(options: type[Any], base: type[Part], tag: Mapping[str, str]) -> type[
     hints = get_type_hints(options, include_extras=True)
     entries: dict[str, Any] = {key: (Literal[name], ...) for key, name in tag.items()}
     for field in fields(options):
+        if field.name in base.model_fields:
+            continue
         entries[field.name] = (hints[field.name], ... if field.default is MISSING else field.default)
 
     def check(part: Part) -> Part:

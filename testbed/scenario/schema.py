@@ -3,31 +3,30 @@
 Units are in the names (`rate_bps`, `delay_ms`). docs/scenarios.md describes every key. `file.py` reads them.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from channel.capacity import CAPACITY_MODELS
 from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
-from common.options import Bytes, NotNegative, Positive, Probability, Span
+from common.options import Bytes, NotNegative, Positive, Probability
+from common.sides import SIDES, Host, Side
+from flowgraphs.phys import PHYS, PhyOptions
 from hosts.kernel_profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
-from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, check_ports
+from hosts.workloads import WORKLOADS, Workload, check_ports, sender_of
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
+from linklayer.filters import FILTERS
+from linklayer.filters.filter import FilterPlugin
+from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
-from testbed.scenario.plugin_options import Part, options_of, part_of, parts_of, union_of, with_parts
+from testbed.scenario.plugin_options import Part, choice_of, options_of, part_of, parts_of, with_parts
 
 Tier = Literal["model", "emulated", "vusrp", "usrp"]
-Side = Literal["up", "down"]
-#: up is from ST to BAS (the papers' return link), down the other way
-SIDES: tuple[Side, ...] = ("up", "down")
-#: which station sends on a side
-STATIONS: Mapping[Side, Literal["st", "bas"]] = MappingProxyType({"up": "st", "down": "bas"})
-
 #: the TCP of tier `model` where a scenario names none: the nearest to what kernels do by default that has a name here
 MODEL_TCP = "sack"
 MAX_RATE_SPS = 50_000_000
@@ -52,11 +51,6 @@ def check_tcp(tier: Tier, tcp: str, key: str = "tcp") -> None:
         raise ValueError(f"{key} {tcp!r} is no profile: choose from {', '.join(PROFILES)}, or of our own TCPs {ours}")
 
 
-def other(side: Side) -> Side:
-    """The opposite direction."""
-    return "down" if side == "up" else "up"
-
-
 class DirectionError(ValueError):
     """What is wrong with `up` or `down` of a channel."""
 
@@ -77,40 +71,93 @@ class FastOptions(Part):
     protocols: frozenset[Annotated[int, Field(ge=0, le=255)]] = frozenset({UDP})
 
 
-#: the options of schemes, by their key
-SCHEME_PARTS: Mapping[str, type[Part]] = {
-    scheme.options_key: part_of(scheme.options, Part) for scheme in SCHEMES.values() if scheme.options_key
+#: the options of schemes and of packet filters, by their key
+LINK_PARTS: Mapping[str, type[Part]] = {
+    key: part_of(options, Part)
+    for key, options in (
+        *((scheme.options_key, scheme.options) for scheme in SCHEMES.values()),
+        *((filter_.options_key, filter_.options) for filter_ in FILTERS.values()),
+    )
+    if key
 }
 
 if TYPE_CHECKING:
-    SchemeParts = Part
+    LinkParts = Part
 else:
-    SchemeParts = with_parts("SchemeParts", SCHEME_PARTS)
+    LinkParts = with_parts("LinkParts", LINK_PARTS)
 
 
-class LinkOptions(SchemeParts):
+class QueuePart(Part):
+    """A station's IP queue and its options."""
+
+    kind: str
+
+
+#: by the queue's name
+QUEUE_PARTS: Mapping[str, type[QueuePart]] = parts_of(QUEUES.values(), "kind", QueuePart)
+
+if TYPE_CHECKING:
+    Queue = QueuePart
+else:
+    Queue = choice_of(QUEUE_PARTS, "kind", "drop-tail")
+
+_DROP_TAIL = QUEUE_PARTS["drop-tail"](kind="drop-tail")
+
+
+class LinkOptions(LinkParts):
     """What the two stations run between their IP interfaces."""
 
     scheme: str = "slacp"
     #: per station; with a scheme that has flow control
     ip_queue_bytes: Bytes = 64_000
+    queue: Queue = _DROP_TAIL
     fast: FastOptions = FastOptions()
-    #: who marks ACKs of segments lost by corruption (docs/filters.md): each end, for what it has sent itself; the base
-    #: station alone, for both directions
+    #: packet filters beside the scheme's own, by their names (docs/filters.md)
+    filters: tuple[str, ...] = ()
+    #: short for the filter `eln-ends` or `eln-base` (docs/eln.md)
     eln: Literal["none", "ends", "base"] = "none"
     #: schemes that split TCP connections: what the base station holds of one
     split_buffer_bytes: Bytes = 65_536
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expand(cls, raw: Any) -> Any:
+        """Let `filters: tail` stand for `filters: [tail]`."""
+        if isinstance(raw, dict) and isinstance(raw.get("filters"), str):
+            return {**raw, "filters": (raw["filters"],)}
+        return raw
 
     @model_validator(mode="after")
     def _check(self) -> "LinkOptions":
         if self.scheme not in SCHEMES:
             raise ValueError(f"scheme {self.scheme!r} is unknown: choose from {', '.join(SCHEMES)}")
+        for name in self.filters:
+            if name not in FILTERS:
+                raise ValueError(f"filters: {name!r} is unknown: choose from {', '.join(FILTERS)}")
+        names = [plugin.name for plugin in self.packet_filters()]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"filters: {name!r} is there twice, by filters, scheme or eln: name it once")
         return self
+
+    def packet_filters(self) -> tuple[FilterPlugin, ...]:
+        """Return the packet filters in front of the link, at whichever end: the scheme's, then the others."""
+        eln = () if self.eln == "none" else (f"eln-{self.eln}",)
+        return (*SCHEMES[self.scheme].filters, *(FILTERS[name] for name in (*self.filters, *eln)))
+
+    @property
+    def resends(self) -> bool:
+        """Whether packet filters put packets on the link again."""
+        return any(plugin.resends for plugin in self.packet_filters())
 
     def scheme_options(self) -> Any:
         """Return the options of the scheme, of its own dataclass."""
         scheme = SCHEMES[self.scheme]
-        return options_of(getattr(self, scheme.options_key), scheme.options) if scheme.options_key else scheme.options()
+        return self.options_at(scheme.options_key, scheme.options)
+
+    def options_at(self, key: str, options: type[Any]) -> Any:
+        """Return the options of a scheme or packet filter that stand at `key`, of their dataclass."""
+        return options_of(getattr(self, key), options) if key else options()
 
 
 # -- the medium ----------------------------------------------------------------------------------------------
@@ -128,7 +175,7 @@ ERROR_PARTS: Mapping[str, type[ErrorsPart]] = parts_of(ERROR_MODELS.values(), "m
 if TYPE_CHECKING:
     Errors = ErrorsPart
 else:
-    Errors = Annotated[union_of(ERROR_PARTS), Field(discriminator="model")]
+    Errors = choice_of(ERROR_PARTS, "model")
 
 
 def error_part(model: str, **options: Any) -> ErrorsPart:
@@ -136,17 +183,22 @@ def error_part(model: str, **options: Any) -> ErrorsPart:
     return ERROR_PARTS[model](model=model, **options)
 
 
-class Assignment(Part):
-    """How the transmitter gets capacity; docs/channel.md explains the DAMA parameters."""
+class AssignmentPart(Part):
+    """How the transmitter gets capacity: a capacity model and its options; docs/channel.md explains them."""
 
-    kind: Literal["cra", "rbdc", "vbdc"] = "cra"
-    superframe_ms: Positive | None = None
-    signalling_ms: Positive | None = None
-    #: RBDC
-    timeout_ms: Positive | None = None
-    drain_ms: Positive | None = None
-    #: VBDC: shortest and longest wait for other terminals' traffic
-    wait_ms: Span | None = None
+    kind: str
+
+
+#: by the model's name
+ASSIGNMENT_PARTS: Mapping[str, type[AssignmentPart]] = parts_of(CAPACITY_MODELS.values(), "kind", AssignmentPart)
+
+if TYPE_CHECKING:
+    Assignment = AssignmentPart
+else:
+    # lenient: the cells of a paper differ in `kind` alone
+    Assignment = choice_of(ASSIGNMENT_PARTS, "kind", "cra", lenient=True)
+
+_CONSTANT_RATE = ASSIGNMENT_PARTS["cra"](kind="cra")
 
 
 class ExcessDelayOptions(Part):
@@ -193,7 +245,7 @@ class Direction(Part):
     #: without flow control, where this is the only queue; default: the IP queue and the MAC buffer together
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
-    assignment: Assignment = Assignment()
+    assignment: Assignment = _CONSTANT_RATE
     errors: Errors = error_part("none")
     excess_delay: ExcessDelayOptions | None = None
     #: virtual radios: mean SNR per sample over the whole sampled band, at the receiver
@@ -210,7 +262,7 @@ class Channel(Part):
     mac_buffer_bytes: Bytes | None = None
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
-    assignment: Assignment = Assignment()
+    assignment: Assignment = _CONSTANT_RATE
     #: short for errors: {model: bernoulli, per: ...}; goes before a `per` given there, and before model none
     per: Probability | None = None
     errors: Errors = error_part("none")
@@ -225,7 +277,7 @@ class Channel(Part):
     @model_validator(mode="before")
     @classmethod
     def _expand(cls, raw: Any) -> Any:
-        """Let `errors: high` stand for `errors: {model: high}`, `assignment: vbdc` and `fading: eva` likewise."""
+        """Let `fading: eva` stand for `fading: {profile: eva}`."""
         return _expand_names(raw) if isinstance(raw, dict) else raw
 
     @model_validator(mode="after")
@@ -261,9 +313,8 @@ class Channel(Part):
 
 def _expand_names(raw: dict[str, Any]) -> dict[str, Any]:
     raw = {key: value for key, value in raw.items() if value is not None}
-    for key, inner in (("errors", "model"), ("assignment", "kind"), ("fading", "profile")):
-        if isinstance(raw.get(key), str):
-            raw[key] = {inner: raw[key]}
+    if isinstance(raw.get("fading"), str):
+        raw["fading"] = {"profile": raw["fading"]}
     return raw
 
 
@@ -278,14 +329,9 @@ class Wired(Part):
 
 
 class RadioOptions(Part):
-    """The two stations' radios, on the tiers that have any."""
+    """The two stations' radios, on the tiers that have any: a PHY and its options, and what all PHYs need."""
 
-    phy: Literal["ofdm", "wifi"] = "ofdm"
-    #: PHY ofdm
-    modulation: Literal["bpsk", "qpsk", "qam16", "qam64"] = "qpsk"
-    fec: str = "none"
-    #: PHY wifi: modulation and code rate, as in qpsk-1/2
-    encoding: str = "qpsk-1/2"
+    phy: str
     #: complex samples per second, of both radios
     rate_sps: Annotated[float, Field(ge=100_000, le=MAX_RATE_SPS)] = 2_500_000
     #: carrier per direction (FDD)
@@ -306,64 +352,59 @@ class RadioOptions(Part):
             raise ValueError(f"devices are both {self.devices[0]!r}: name one by serial or addr for each station")
         return self
 
-    def phy_options(self, hearing: Side) -> dict[str, str | float]:
-        """The options of the PHY that is chosen, at the station that hears what is sent on a side."""
-        if self.phy == "wifi":
-            return {"encoding": self.encoding, "carrier_hz": self.carrier_hz(hearing)}
-        return {"modulation": self.modulation, "fec": self.fec}
+    def phy_options(self, hearing: Side) -> dict[str, Any]:
+        """What `make_phy` takes at the station that hears what is sent on a side."""
+        return {**asdict(self._options()), "carrier_hz": self.carrier_hz(hearing)}
+
+    @property
+    def mode(self) -> str:
+        """The PHY's modulation and code in a few words."""
+        return self._options().mode()
+
+    def _options(self) -> PhyOptions:
+        options: PhyOptions = options_of(self, PHYS[self.phy].options)
+        return options
 
     def carrier_hz(self, side: Side) -> float:
         """The carrier of one direction."""
         return self.up_hz if side == "up" else self.down_hz
 
 
+#: by the PHY's name
+RADIO_PARTS: Mapping[str, type[RadioOptions]] = parts_of(PHYS.values(), "phy", RadioOptions)
+
+if TYPE_CHECKING:
+    Radio = RadioOptions
+else:
+    # lenient: one may change `phy` alone
+    Radio = choice_of(RADIO_PARTS, "phy", "ofdm", lenient=True)
+
+
 # -- the hosts -----------------------------------------------------------------------------------------------
 
 
-class FlowOptions(Part):
-    """What all workloads have."""
+class WorkloadPart(Part):
+    """A workload and its options; a flow's name and a port that are left open are given by `make_workloads`."""
 
-    flow: str | None = None
-    direction: Side = "up"
+    kind: str
+    flow: Annotated[str, Field(min_length=1)] | None = None
     port: Annotated[int, Field(gt=0, lt=65536)] | None = None
+    direction: Side = "up"
     start_s: NotNegative = 0
 
-
-class BulkOptions(FlowOptions):
-    """One transfer or `flows` parallel ones, each limited by `bytes`, by `duration_s` or by both."""
-
-    kind: Literal["bulk"]
-    bytes: Bytes | None = None
-    duration_s: Positive | None = None
-    flows: int = Field(default=1, ge=1, le=1000)
-    drain_s: NotNegative = 5
-    #: the kernel's, by its name there, in place of the one that comes with the host's TCP
-    congestion_control: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,15}$")] | None = None
+    def option_values(self, names: Sequence[str]) -> dict[str, Any]:
+        """See Part."""
+        values = super().option_values(names)
+        return {name: value for name, value in values.items() if value is not None or name not in ("flow", "port")}
 
 
-class ShortOptions(FlowOptions):
-    """`count` transfers of `bytes`, one after the other."""
+#: by the workload's name
+WORKLOAD_PARTS: Mapping[str, type[WorkloadPart]] = parts_of(WORKLOADS.values(), "kind", WorkloadPart)
 
-    kind: Literal["short"]
-    bytes: Bytes = 50_000
-    count: int = Field(default=1, ge=1)
-    gap_ms: NotNegative = 0
-
-
-class OnOffUdpOptions(FlowOptions):
-    """UDP with exponential on and off times."""
-
-    kind: Literal["onoff-udp"]
-    rate_bps: Positive = 500_000
-    on_ms: Positive = 100
-    off_ms: NotNegative = 100
-    packet_bytes: int = Field(default=1000, ge=44, le=65535)
-    duration_s: Positive = 10
-    drain_s: NotNegative = 1
-
-
-WorkloadOptions = Annotated[BulkOptions | ShortOptions | OnOffUdpOptions, Field(discriminator="kind")]
-_WORKLOADS: dict[str, type[Workload]] = {"bulk": Bulk, "short": Short, "onoff-udp": OnOffUdp}
+if TYPE_CHECKING:
+    WorkloadOptions = WorkloadPart
+else:
+    WorkloadOptions = choice_of(WORKLOAD_PARTS, "kind")
 
 
 class Timing(Part):
@@ -393,7 +434,7 @@ class Scenario(Part):
     link: LinkOptions = LinkOptions()
     channel: Channel
     wired: Wired = Wired()
-    radio: RadioOptions = RadioOptions()
+    radio: Radio = RADIO_PARTS["ofdm"](phy="ofdm")
     workloads: Annotated[tuple[WorkloadOptions, ...], Field(min_length=1)]
     timing: Timing = Timing()
     #: write every frame's fate to a channel trace, for replay
@@ -446,14 +487,12 @@ class Scenario(Part):
                     raise ValueError(f"receive_buffer_bytes: {tcp}: {error}") from None
 
     def _check_congestion_controls(self) -> None:
-        for index, work in enumerate(self.workloads):
-            if not isinstance(work, BulkOptions) or work.congestion_control is None:
-                continue
-            tcp = self.tcp_of("h1" if work.direction == "up" else "h2")
-            if self.tier == "model" or tcp.startswith(USER_PREFIX):
+        for index, work in enumerate(self.make_workloads()):
+            tcp = self.tcp_of(sender_of(work))
+            if work.kernels_option and (self.tier == "model" or tcp.startswith(USER_PREFIX)):
                 raise ValueError(
-                    f"workloads.{index}.congestion_control is the kernel's, and the sender's tcp {tcp!r} is our own: "
-                    "leave it out"
+                    f"workloads.{index}.{work.kernels_option} is the kernel's, and the sender's tcp {tcp!r} is our own:"
+                    " leave it out"
                 )
 
     def tcp_of(self, host: Host) -> str:
@@ -473,12 +512,11 @@ class Scenario(Part):
     def make_workloads(self) -> list[Workload]:
         """Return the workloads with ports and flow names given where the scenario leaves them open."""
         made: list[Workload] = []
-        for index, options in enumerate(self.workloads):
-            values = {k: v for k, v in options.model_dump(exclude={"kind"}).items() if v is not None}
-            values.setdefault("port", 5001 + 1000 * index)
-            values.setdefault("flow", options.kind if len(self.workloads) == 1 else f"{options.kind}{index + 1}")
+        for index, part in enumerate(self.workloads):
+            flow = part.kind if len(self.workloads) == 1 else f"{part.kind}{index + 1}"
+            named = part.model_copy(update={"flow": part.flow or flow, "port": part.port or 5001 + 1000 * index})
             try:
-                made.append(_WORKLOADS[options.kind](**values))
+                made.append(options_of(named, WORKLOADS[part.kind].options))
             except ValueError as error:
                 raise ValueError(f"workloads.{index}: {error}") from None
         return made

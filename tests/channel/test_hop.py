@@ -5,14 +5,16 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil
-from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel.capacity import Capacity, ConstantRate
-from channel.dama import Rbdc, Superframe, Vbdc
+from channel.capacity import Capacity
+from channel.capacity.cra import ConstantRate
+from channel.capacity.rbdc import Rbdc
+from channel.capacity.superframes import Superframe
+from channel.capacity.vbdc import Vbdc
 from channel.delay import ExcessDelay
 from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
 from channel.errors.bernoulli import Bernoulli
@@ -21,8 +23,8 @@ from channel.errors.none import NoErrors
 from channel.errors.uniform import UniformOnOff
 from channel.framing import aal5, raw
 from channel.hop import Arrival, Hop
-from tests.channel.driving import Traffic, drain, drive_late, drive_punctually, make_hop
-from tests.channel.stats import binomial_bound
+from tests.harness.hop_driving import Traffic, drain, drive_late, drive_punctually, make_hop
+from tests.harness.stats import binomial_bound
 
 MS = 1_000_000
 SECOND = 1_000_000_000
@@ -165,7 +167,7 @@ def test_the_buffer_counts_the_frame_being_sent_and_takes_any_frame_when_empty()
 def test_the_error_model_is_asked_in_order_with_the_frames_time_on_the_air() -> None:
     asked = []
 
-    class Witness:
+    class Witness(ErrorModel):
         def judge(self, start: int, end: int, nbytes: int) -> Verdict:
             asked.append((start, end, nbytes))
             return ERASED if nbytes == 2_000 else INTACT
@@ -183,7 +185,7 @@ def test_the_error_model_is_asked_in_order_with_the_frames_time_on_the_air() -> 
 def test_a_frame_starts_when_there_is_a_rate() -> None:
     starts = []
 
-    class Witness:
+    class Witness(ErrorModel):
         def judge(self, start: int, end: int, nbytes: int) -> Verdict:
             starts.append((start, end))
             return INTACT
@@ -196,10 +198,8 @@ def test_a_frame_starts_when_there_is_a_rate() -> None:
 def test_the_backlog_is_what_is_still_to_be_served() -> None:
     reports = []
 
-    class Steps:
+    class Steps(Capacity):
         """10 bit/s at first; other rates, and 0 for a while, later."""
-
-        constant: ClassVar[bool] = False
 
         def __init__(self) -> None:
             self.steps = [(150 * MS, 20), (350 * MS, 0), (500 * MS, 1_000)]

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from linklayer.link import FrameError, Link, LinkContext
@@ -15,7 +15,7 @@ from linklayer.schemes import SCHEMES
 from tcpip.access import Octets
 from testbed.model.run import simulate
 from testbed.scenario.file import ScenarioError, apply_setting
-from testbed.scenario.schema import SCHEME_PARTS, Scenario
+from testbed.scenario.schema import Scenario
 from tests.testbed.model_runs import model
 from tests.testbed.samples import scenario
 
@@ -60,6 +60,9 @@ def test_frames_are_what_their_octets_say(name: str) -> None:
 
 @pytest.mark.parametrize("name", SCHEMES)
 @given(octets=st.binary(max_size=200))
+@example(b"")
+@example(bytes(24))
+@example(b"\xff" * 60)
 @settings(max_examples=100)
 def test_any_octets_are_a_frame_or_a_frame_error(name: str, octets: bytes) -> None:
     scheme = SCHEMES[name]
@@ -98,9 +101,3 @@ def test_a_document_has_it_and_its_options(name: str) -> None:
     document = (DOCS / "scenarios.md").read_text()
     for word in (name, *(field.name for field in fields(SCHEMES[name].options))):
         assert f"`{word}`" in document
-
-
-def test_schemes_that_share_a_key_share_its_options() -> None:
-    assert {scheme.options_key for scheme in SCHEMES.values()} - {""} == set(SCHEME_PARTS)
-    for key in SCHEME_PARTS:
-        assert len({scheme.options for scheme in SCHEMES.values() if scheme.options_key == key}) == 1

@@ -14,6 +14,7 @@ from typing import Any
 from dashboard.grafana_boards.__main__ import files
 from telemetry.influx import Influx, InfluxServer, InfluxSink
 from telemetry.records import Record, RunRecord
+from tests.records import recorded
 
 BOARDS: dict[str, dict[str, Any]] = {
     Path(name).stem: json.loads(text) for name, text in files().items() if name.endswith(".json")
@@ -97,11 +98,20 @@ def keep(influx: Influx, run: str, epoch_ns: int, records: Iterable[Record], spo
     sink = InfluxSink(influx, {"run": run, "tier": "vusrp", "scenario": "sample"}, spool, flush_s=30)
     sink.begin(epoch_ns)
     begins, last_ns = str(epoch_ns // MS), 0
-    sink.write(RunRecord(0, "slacp", 1, begins, "now", None))
+    sink.write(recorded(RunRecord, scheme="slacp", seed=1, begins=begins, ends="now"))
     for record in records:
         sink.write(record)
         last_ns = max(last_ns, record.time_ns)
-    sink.write(RunRecord(0, "slacp", 1, begins, str((epoch_ns + last_ns) // MS + 1), 1.6e6))
+    sink.write(
+        recorded(
+            RunRecord,
+            scheme="slacp",
+            seed=1,
+            begins=begins,
+            ends=str((epoch_ns + last_ns) // MS + 1),
+            goodput_bps=1.6e6,
+        )
+    )
     sink.close()
     assert sink.status().waiting == 0
     return Filled(influx, run, epoch_ns // MS, (epoch_ns + last_ns) // MS + 1)

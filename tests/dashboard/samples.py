@@ -15,11 +15,22 @@ from dashboard.control import Control, ControlError, Offer, Order, Value
 from dashboard.hub import Hub, RunInfo
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, StationRecord, TcpRecord
+from tests.records import recorded
 
 TOKEN = "correct horse battery staple"
 EPOCH_NS = 1_790_000_000_000_000_000
-LINK = LinkRecord(0, "up", "slacp", True, 2e6, 1e6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-TCP = TcpRecord(0, "h1", "bulk", 14480, None, 51.0, 252.0, 0, 0, 0)
+LINK = recorded(
+    LinkRecord,
+    link="up",
+    scheme="slacp",
+    established=True,
+    throughput_bps=2e6,
+    goodput_bps=1e6,
+    fec_repairs=0,
+    residual_losses=0,
+    corruption_losses=0,
+)
+TCP = recorded(TcpRecord, host="h1", flow="bulk", cwnd_bytes=14480, srtt_ms=51.0, rto_ms=252.0)
 
 
 def info(name: str = "a-run", **changes: Any) -> RunInfo:
@@ -41,7 +52,8 @@ def records(seed: int, seconds: float, interval_s: float = 0.1) -> list[Record]:
         time_ns = int(step * interval_s * 1e9) + draw.randrange(1_000_000)
         for link in ("up", "down"):
             found.append(
-                LinkRecord(
+                recorded(
+                    LinkRecord,
                     time_ns=time_ns,
                     link=link,
                     scheme="slacp",
@@ -51,34 +63,46 @@ def records(seed: int, seconds: float, interval_s: float = 0.1) -> list[Record]:
                     **{name: more(link, name, 20) for name in ("packets", "frames", "retransmissions", "fec_frames")},
                     fec_repairs=None if draw.random() < 0.05 else more(link, "fec_repairs", 2),
                     residual_losses=None if draw.random() < 0.05 else more(link, "residual_losses", 1),
-                    eln_marks=0,
                     queue_bytes=draw.randrange(64_000),
                     congestion_losses=more(link, "congestion_losses", 1),
                     corruption_losses=more(link, "corruption_losses", 3),
                 )
             )
             snr_db = None if draw.random() < 0.1 else draw.uniform(5, 25)
-            found.append(PhyRecord(time_ns + 1, link, snr_db, None, 0.0, 0.1, "qpsk"))
-        found.append(StationRecord(time_ns, "st", draw.uniform(0, 90), draw.randrange(100_000_000)))
+            found.append(
+                recorded(PhyRecord, time_ns=time_ns + 1, link=link, snr_db=snr_db, cfo_hz=0.0, per=0.1, mode="qpsk")
+            )
+        found.append(
+            recorded(
+                StationRecord,
+                time_ns=time_ns,
+                station="st",
+                processor_percent=draw.uniform(0, 90),
+                memory_bytes=draw.randrange(100_000_000),
+            )
+        )
         for flow in ("bulk-1", "bulk-2"):
             ssthresh = None if step < 5 else draw.randrange(60_000)
             found.append(
-                TcpRecord(
-                    time_ns + draw.randrange(50_000),
-                    "h1",
-                    flow,
-                    draw.randrange(60_000),
-                    ssthresh,
-                    draw.uniform(50, 300),
-                    None,
-                    more(flow, "bytes_acked", 30_000),
-                    more(flow, "retransmits", 2),
-                    0,
+                recorded(
+                    TcpRecord,
+                    time_ns=time_ns + draw.randrange(50_000),
+                    host="h1",
+                    flow=flow,
+                    cwnd_bytes=draw.randrange(60_000),
+                    ssthresh_bytes=ssthresh,
+                    srtt_ms=draw.uniform(50, 300),
+                    bytes_acked=more(flow, "bytes_acked", 30_000),
+                    retransmits=more(flow, "retransmits", 2),
                 )
             )
             received = more(flow, "bytes_received", 30_000)
-            found.append(FlowRecord(time_ns + draw.randrange(50_000), "h2", flow, received, 0.0))
-    found.append(ControlRecord(int(seconds * 0.5e9), "snr_db", "12.5"))
+            found.append(
+                recorded(
+                    FlowRecord, time_ns=time_ns + draw.randrange(50_000), host="h2", flow=flow, bytes_received=received
+                )
+            )
+    found.append(recorded(ControlRecord, time_ns=int(seconds * 0.5e9), name="snr_db", value="12.5"))
     return found
 
 

@@ -88,7 +88,7 @@ def test_a_dashboard_that_only_watches(tmp_path: Path) -> None:
 def test_charts(stage: Stage) -> None:
     charts = stage.page.get("/api/charts")
     assert [chart["key"] for chart in charts] == [chart.key for chart in CHARTS]
-    assert all(set(chart) == {"key", "title", "unit", "scale", "description"} for chart in charts)
+    assert all(set(chart) == {"key", "title", "unit", "scale", "description", "lines"} for chart in charts)
 
 
 def test_the_list_of_runs(stage: Stage) -> None:

@@ -15,6 +15,7 @@ from dashboard.curves import ALL, SOURCES, Curves, Mark, Note
 from dashboard.store import Store
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, Record, TcpRecord
 from tests.dashboard.samples import LINK, TCP, keep, records
+from tests.records import recorded
 
 S = 1_000_000_000
 
@@ -112,9 +113,9 @@ def test_marks_are_the_growth_of_losses_by_cause() -> None:
 
 def test_changes_by_a_person_are_notes() -> None:
     told = [
-        ControlRecord(S, "snr_db", "12.5"),
-        ControlRecord(2 * S, "slacp", "false"),
-        ControlRecord(3 * S, "x", "no JSON"),
+        recorded(ControlRecord, time_ns=S, name="snr_db", value="12.5"),
+        recorded(ControlRecord, time_ns=2 * S, name="slacp", value="false"),
+        recorded(ControlRecord, time_ns=3 * S, name="x", value="no JSON"),
     ]
     assert drawn(list(told)).notes() == [Note(1, "snr_db", 12.5), Note(2, "slacp", False), Note(3, "x", "no JSON")]
 
@@ -128,7 +129,7 @@ def test_a_record_that_is_not_later_is_left_out() -> None:
 def test_many_flows_become_few_lines_and_their_sum() -> None:
     flows = [f"bulk-{n}" for n in range(100)]
     some: list[Record] = [
-        FlowRecord(step * S // 10 + n, "h2", flow, 1000 * step, 0.0)
+        recorded(FlowRecord, time_ns=step * S // 10 + n, host="h2", flow=flow, bytes_received=1000 * step)
         for step in range(30)
         for n, flow in enumerate(flows)
     ]
@@ -143,7 +144,7 @@ def test_many_flows_become_few_lines_and_their_sum() -> None:
 
 
 def test_one_flow_has_no_sum() -> None:
-    curves = drawn([FlowRecord(n * S, "h2", "bulk", n, 0.0) for n in range(5)])
+    curves = drawn([recorded(FlowRecord, time_ns=n * S, host="h2", flow="bulk", bytes_received=n) for n in range(5)])
     assert set(curves.curves) == {("goodput", "bulk")}
 
 

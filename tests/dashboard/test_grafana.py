@@ -31,6 +31,7 @@ from telemetry.records import (
 )
 from tests.dashboard.grafana import BOARDS, SECOND, Filled, asking, database, keep, targets
 from tests.dashboard.grafana_defects import GRAFANAS, defects, unreadable
+from tests.records import recorded
 
 ROOT = Path(__file__).parents[2]
 
@@ -225,10 +226,23 @@ def run_records(flow: str) -> Iterator[Record]:
     for tick in range(1, 61):
         at = tick * SECOND // 10
         for host, far in (("h1", "h2"), ("h2", "h1")):
-            yield TcpRecord(at, host, flow, 3000 * tick, 40_000, 52.5, 260.0, 20_000 * tick, tick // 5, tick // 20)
-            yield FlowRecord(at, far, flow, 20_000 * tick, 1.6e6)
+            yield recorded(
+                TcpRecord,
+                time_ns=at,
+                host=host,
+                flow=flow,
+                cwnd_bytes=3000 * tick,
+                ssthresh_bytes=40_000,
+                srtt_ms=52.5,
+                rto_ms=260.0,
+                bytes_acked=20_000 * tick,
+                retransmits=tick // 5,
+                timeouts=tick // 20,
+            )
+            yield recorded(FlowRecord, time_ns=at, host=far, flow=flow, bytes_received=20_000 * tick, goodput_bps=1.6e6)
         for link in ("up", "down"):
-            yield LinkRecord(
+            yield recorded(
+                LinkRecord,
                 time_ns=at,
                 link=link,
                 scheme="slacp" if tick < 40 else "none",
@@ -246,11 +260,20 @@ def run_records(flow: str) -> Iterator[Record]:
                 congestion_losses=tick // 10,
                 corruption_losses=tick,
             )
-            yield PhyRecord(at, link, 17.5 + tick % 3, -16.0, 120.0, 0.05, "qpsk")
+            yield recorded(
+                PhyRecord,
+                time_ns=at,
+                link=link,
+                snr_db=17.5 + tick % 3,
+                evm_db=-16.0,
+                cfo_hz=120.0,
+                per=0.05,
+                mode="qpsk",
+            )
         for station in ("st", "bas"):
-            yield StationRecord(at, station, 41.5, 88_000_000)
-    yield ControlRecord(2 * SECOND, "snr_db", "12.5")
-    yield ControlRecord(3 * SECOND, "scheme", '"none"')
+            yield recorded(StationRecord, time_ns=at, station=station, processor_percent=41.5, memory_bytes=88_000_000)
+    yield recorded(ControlRecord, time_ns=2 * SECOND, name="snr_db", value="12.5")
+    yield recorded(ControlRecord, time_ns=3 * SECOND, name="scheme", value='"none"')
 
 
 @pytest.fixture(scope="module")
@@ -417,7 +440,18 @@ def test_two_runs_are_compared_whenever_they_were(influx: Influx, tmp_path: Path
 
 def test_a_share_has_no_value_while_little_is_sent(influx: Influx, tmp_path: Path) -> None:
     idle = (
-        LinkRecord(tick * SECOND, "up", "slacp", True, 0.0, 0.0, 5, tick, 0, 0, 0, 0, 0, 0, 0, tick)
+        recorded(
+            LinkRecord,
+            time_ns=tick * SECOND,
+            link="up",
+            scheme="slacp",
+            established=True,
+            packets=5,
+            frames=tick,
+            fec_repairs=0,
+            residual_losses=0,
+            corruption_losses=tick,
+        )
         for tick in range(1, 6)
     )
     quiet = keep(influx, "idle", 1_790_001_000 * SECOND, idle, tmp_path)

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import ClassVar
 
 from testbed.errors import FadelabError
-from testbed.papers.paper import Cell, Finding, Job, Quartiles, Results, Sample, within
+from testbed.papers.paper import Paper
+from testbed.papers.results import Cell, Job, Quartiles, Sample
 
 
 @dataclass(frozen=True)
@@ -44,19 +46,24 @@ class Wait:
         raise AssertionError("nobody has ended it")
 
 
-class MadeUp:
+class MadeUp(Paper):
     """Five cells, two of which ask the same."""
 
+    name = "made-up"
     title = 'Nobody, "Numbers", 2000'
     unit = "s"
-    tier = "model"
-    cells = (
+    heading = "Made up"
+    parameters: ClassVar[dict[str, tuple[()]]] = {}
+    CELLS = (
         Cell("table1/a", Quartiles(9.0, 10.0, 11.0), 6),
         Cell("table1/b", Quartiles(None, 30.0, None), 6),
         Cell("table1/again", Quartiles(9.0, 20.0, 11.0), 6),
         Cell("table2/half", Quartiles(None, 40.0, None), 5),
         Cell("table2/never", Quartiles(None, math.inf, None), 5),
     )
+
+    def read(self) -> Sequence[Cell]:
+        return self.CELLS
 
     def job(self, cell: Cell, settings: Sequence[str]) -> Job:
         if settings:
@@ -68,10 +75,3 @@ class MadeUp:
             "table2/half": Draw(40, 40),
             "table2/never": Draw(50, 0),
         }[cell.name]
-
-    def findings(self, results: Results) -> Sequence[Finding]:
-        return [within("medians within 25 %", "within", results.medians(), 0.25)]
-
-    def write_report(self, results: Results, folder: Path) -> Sequence[Path]:
-        (folder / "report.md").write_text("made up\n")
-        return [folder / "report.md"]

@@ -1,8 +1,10 @@
-"""COMPARISON: its cells, their scenarios, and what is made of their figures. Seeds are stated where runs are."""
+"""COMPARISON: its cells, their scenarios, and what is made of their figures. Seeds are stated where runs are.
+
+`tests/conformance/test_papers.py` has the rules of all papers.
+"""
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,10 @@ import pytest
 
 from channel.errors import ERASED, INTACT
 from channel.hop import Arrival
-from experiments.comparison import PAPER, parameters
-from experiments.comparison import cells as tables
+from experiments.comparison import PAPER, cells, parameters
 from experiments.comparison.cells import FAMILIES, METRICS, Case
 from experiments.comparison.findings import findings
 from experiments.comparison.jobs import Meter, Transfer, job, scenario
-from experiments.comparison.report import markdown, parameters_markdown, schemes_markdown, write
 from experiments.comparison.traces import Trace, trace
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.plain import PlainFrame
@@ -23,7 +23,9 @@ from linklayer.schemes import SCHEMES
 from tcpip.segment import ACK, SYN, Flow, Segment
 from testbed.cli import app
 from testbed.errors import FadelabError
-from testbed.papers.paper import Cell, CellResult, Results, Sample, Tally, reproduce
+from testbed.papers import report
+from testbed.papers.computing import reproduce
+from testbed.papers.results import CellResult, Results, Sample, Tally, reference
 from testbed.scenario.schema import error_part
 
 pytestmark = pytest.mark.slow
@@ -40,23 +42,22 @@ def on_air(seq: int = 0, flags: int = ACK, length: int = 0) -> PlainFrame:
     return PlainFrame(segment(seq, flags, length))
 
 
-def reference(name: str) -> list[dict[str, str]]:
-    with (tables.REFERENCE / f"{name}.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
 # -- cells ---------------------------------------------------------------------------------------------------
 
 
 def test_every_figure_of_the_reference_is_a_cell_in_its_place() -> None:
     expected = [
         (row["scheme"], row["setting"], float(row[column]))
-        for row in reference("tables2-4")
+        for row in reference(cells.__file__, "tables2-4")
         for column in ("throughput_mbps", "wireless_goodput_pct", "wired_goodput_pct")
     ]
-    expected += [(row["scheme"], row["burst_packets"], float(row["throughput_mbps"])) for row in reference("table5")]
     expected += [
-        (row["scheme"], row["mean_error_spacing_kb"], float(row["throughput_mbps"])) for row in reference("figure12")
+        (row["scheme"], row["burst_packets"], float(row["throughput_mbps"]))
+        for row in reference(cells.__file__, "table5")
+    ]
+    expected += [
+        (row["scheme"], row["mean_error_spacing_kb"], float(row["throughput_mbps"]))
+        for row in reference(cells.__file__, "figure12")
     ]
     found = [(*cell.name.split("/")[1:3], cell.paper.median) for cell in PAPER.cells]
     assert found == expected
@@ -64,7 +65,7 @@ def test_every_figure_of_the_reference_is_a_cell_in_its_place() -> None:
 
 
 def test_all_twelve_schemes_are_there() -> None:
-    assert {row["scheme"] for row in reference("tables2-4")} == set(parameters.SCHEMES)
+    assert {row["scheme"] for row in reference(cells.__file__, "tables2-4")} == set(parameters.SCHEMES)
     assert {scheme for schemes in FAMILIES.values() for scheme in schemes} == set(parameters.SCHEMES)
     for link, tcp, _ in parameters.SCHEMES.values():
         assert link in SCHEMES
@@ -85,32 +86,25 @@ def test_units_and_what_agrees() -> None:
 # -- scenarios -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", tables.read(), ids=lambda case: case.name)
-def test_a_cells_scenario_is_what_its_name_says(case: Case) -> None:
-    made = scenario(case)
-    link, tcp, eln = parameters.SCHEMES[case.scheme]
-    assert (made.tier, made.link.scheme, made.tcp, made.link.eln) == ("model", link, tcp, eln)
-    assert made.receive_buffer_bytes == (8192 if case.setting == "lan-8k" else 32_768)
-    assert (made.wired.delay_ms > 50) == (case.setting == "wan-32k")
-    for side in ("up", "down"):
-        errors = made.channel.direction(side).errors
-        if case.burst is None:
-            assert errors == error_part("exponential", mean_spacing_bytes=1024 * case.spacing_kb)
-        else:
-            assert errors == error_part("bursts", burst_frames=case.burst, mean_spacing_bytes=65_536)
-    [workload] = made.make_workloads()
-    assert workload.direction == "down"
-    assert made.workloads[0].bytes == 8 * 2**20  # type: ignore[union-attr]
-
-
-def test_cells_differ_in_what_the_paper_varies_and_in_nothing_else() -> None:
-    varied: dict[str, Any] = {"tcp": "x", "receive_buffer_bytes": None, "wired": None, "channel": None}
-    first, *others = (scenario(case) for case in tables.read())
-    for other in others:
-        assert other.model_copy(update={**varied, "link": None}) == first.model_copy(update={**varied, "link": None})
-        plain = {"scheme": "", "eln": ""}
-        assert other.link.model_copy(update=plain) == first.link.model_copy(update=plain)
-        assert other.channel.model_copy(update={"errors": None}) == first.channel.model_copy(update={"errors": None})
+def test_a_cells_scenario_is_as_its_name_says_and_else_like_all_others() -> None:
+    varied: dict[str, Any] = {"tcp": "x", "receive_buffer_bytes": None, "wired": None, "channel": None, "link": None}
+    plain = {"scheme": "", "eln": ""}
+    first = scenario(E2E)
+    for case in (cell.case for cell in PAPER.cells):
+        made = scenario(case)
+        link, tcp, eln = parameters.SCHEMES[case.scheme]
+        assert (made.tier, made.link.scheme, made.tcp, made.link.eln) == ("model", link, tcp, eln)
+        assert made.receive_buffer_bytes == (8192 if case.setting == "lan-8k" else 32_768)
+        assert (made.wired.delay_ms > 50) == (case.setting == "wan-32k")
+        errors = error_part("exponential", mean_spacing_bytes=1024 * case.spacing_kb)
+        if case.burst is not None:
+            errors = error_part("bursts", burst_frames=case.burst, mean_spacing_bytes=65_536)
+        assert made.channel.direction("up").errors == made.channel.direction("down").errors == errors
+        [workload] = made.make_workloads()
+        assert (workload.direction, workload.payload_bytes) == ("down", 8 * 2**20)
+        assert made.model_copy(update=varied) == first.model_copy(update=varied)
+        assert made.link.model_copy(update=plain) == first.link.model_copy(update=plain)
+        assert made.channel.model_copy(update={"errors": None}) == first.channel.model_copy(update={"errors": None})
 
 
 def test_the_same_runs_make_the_three_metrics_and_figure_12() -> None:
@@ -186,13 +180,6 @@ def tally(found: object, name: str) -> Tally:
     return one
 
 
-def test_the_papers_own_figures_agree_with_themselves() -> None:
-    found = findings(results())
-    assert all(isinstance(finding, Tally) and finding.hits == finding.of > 0 for finding in found)
-    assert tally(found, "table3/throughput").of == 17
-    assert tally(found, "figure12/throughput").of == 30
-
-
 def test_what_is_off_is_named() -> None:
     found = findings(
         results(
@@ -221,9 +208,7 @@ def test_schemes_are_ranked_within_a_setting() -> None:
 
 def test_the_report_has_the_papers_tables() -> None:
     off = results({"table3/e2e/lan-32k/throughput": 2.0, "table2/ll/lan-8k/wired": 0.9})
-    by_name = {result.cell.name: result for result in off.cells}
-    cases = {case: by_name[cell.name] for case, cell in tables.read().items()}
-    text = markdown(cases, PAPER.findings(off), off)
+    text = report.markdown(PAPER, off)
     assert "| e2e | throughput (Mbps) | 0.55 / 0.55 | **1.40 / 0.70** | 0.31 / 0.31 |" in text
     assert "| ll | wired goodput (%) | **88.1 / 97.9** | 97.9 / 97.9 | 98.4 / 98.4 |" in text
     assert "| e2e-smart | throughput (Mbps) | 1.12 / 1.12 | 1.25 / 1.25 |  |" in text
@@ -231,43 +216,32 @@ def test_the_report_has_the_papers_tables() -> None:
     assert "| split-smart | 0.52 / 0.52 | 1.04 / 1.04 | 1.31 / 1.31 | 1.42 / 1.42 | 1.48 / 1.48 |" in text
 
 
-def test_a_part_has_a_part_of_the_report(tmp_path: Path) -> None:
-    all_of_it = results()
-    part = replace(all_of_it, cells=tuple(result for result in all_of_it.cells if "e2e/" in result.cell.name))
-    written = write(part, PAPER.findings(part), tmp_path)
+def test_plots_are_written_for_the_cells_that_were_computed(tmp_path: Path) -> None:
+    part = Results("comparison", tuple(result for result in results().cells if "e2e/" in result.cell.name))
+    written = report.write(PAPER, part, tmp_path)
     assert {path.name for path in written} == {"report.md", "throughput.png", "goodput.png", "figure12.png"}
     assert all(path.stat().st_size > 1000 for path in written)
-    assert "## Table 2" not in written[0].read_text()
-
-
-def test_the_documentation_has_every_parameter() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "experiments.md").read_text()
-    assert "\n".join(parameters_markdown()) in text
-    assert "\n".join(schemes_markdown()) in text
 
 
 # -- runs ----------------------------------------------------------------------------------------------------
 
 
-def cell(name: str) -> Cell:
-    return next(cell for cell in PAPER.cells if cell.name == name)
-
-
-def computed(*names: str, workers: int = 1, replications: int = 3) -> Results:
-    return reproduce("comparison", PAPER, [cell(name) for name in names], workers=workers, replications=replications)
+def computed(*names: str) -> list[float]:
+    """The medians of three replications."""
+    chosen = [cell for name in names for cell in PAPER.cells if cell.name == name]
+    return [result.ours.median for result in reproduce(PAPER, chosen, replications=3).cells]
 
 
 def test_snoop_is_faster_than_local_retransmission_alone_and_that_than_none() -> None:
     """Seeds 1 to 3, WAN."""
     names = [f"{place}/wan-32k/throughput" for place in ("table2/ll-tcp-aware", "table2/ll", "table3/e2e")]
-    snoop, ll, none = (result.ours.median for result in computed(*names).cells)
+    snoop, ll, none = computed(*names)
     assert snoop > 1.3 * ll > 1.3 * none
 
 
 def test_goodput_is_what_the_loss_rate_leaves() -> None:
     """Seeds 1 to 3: a packet of 1444 octets is lost with 2.2 %."""
-    results = computed("table2/ll-tcp-aware/lan-32k/wireless", "table2/ll-tcp-aware/lan-32k/wired")
-    wireless, wired = (result.ours.median for result in results.cells)
+    wireless, wired = computed("table2/ll-tcp-aware/lan-32k/wireless", "table2/ll-tcp-aware/lan-32k/wired")
     assert wireless == pytest.approx(97.8, abs=0.6)
     assert wired > 99.9
 
@@ -278,14 +252,6 @@ def test_without_errors_the_link_has_the_papers_peak() -> None:
         made = scenario(Case("table3", "e2e", setting))
         clean = made.channel.model_copy(update={"errors": error_part("exponential", mean_spacing_bytes=2**50)})
         assert Transfer(made.model_copy(update={"channel": clean}))(1).value == pytest.approx(peak, rel=0.01)
-
-
-def test_results_do_not_depend_on_the_number_of_workers() -> None:
-    """Seeds 1 to 5, which are two batches."""
-    names = ("table3/e2e-eln/lan-8k/throughput", "table4/split-smart/lan-8k/wireless")
-    one, two = (computed(*names, workers=workers, replications=5) for workers in (1, 2))
-    assert one == two
-    assert len({sample.value for sample in one.cells[0].samples}) > 1
 
 
 def test_the_command_line_has_units(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from gnuradio import blocks, gr
 
 from flowgraphs import offline
-from flowgraphs.ofdm import Demodulator, Modulator, OfdmPhy
 from flowgraphs.phy import Samples
+from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.flowgraphs.awgn import air
 from tests.flowgraphs.bursts import Mailbox, sending
 from tests.testbed.live_runs import wait_for

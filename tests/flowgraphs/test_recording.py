@@ -17,8 +17,8 @@ from hypothesis.extra.numpy import arrays
 
 from channel.replay import Outcome
 from channel.trace import read_trace
-from flowgraphs.ofdm import Modulator, OfdmPhy
 from flowgraphs.phy import Received, Samples
+from flowgraphs.phys.ofdm.modem import Modulator, OfdmPhy
 from flowgraphs.recording import Recording, RecordingError, data_path, decode, finish, meta_path, write, write_trace
 from tests.flowgraphs.awgn import air
 from tests.flowgraphs.bursts import Mailbox

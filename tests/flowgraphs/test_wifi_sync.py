@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from flowgraphs.wifi_sync import CARRIERS, GUARD, LONG_TRAINING, MAX_SYMBOLS, Preamble, Synchronizer
+from flowgraphs.phys.wifi.sync import CARRIERS, GUARD, LONG_TRAINING, MAX_SYMBOLS, Preamble, Synchronizer
 from tests.flowgraphs.awgn import Samples, air
 
 USED = np.flatnonzero(LONG_TRAINING)

@@ -13,7 +13,10 @@ from hosts.kernel_profiles import PROFILES
 from hosts.namespaces import run_in
 from hosts.network import Network
 from hosts.probes import tcp_counters
-from hosts.workloads import Bulk, OnOffUdp, Short, Workload, agent_config
+from hosts.workloads import Workload, agent_config
+from hosts.workloads.bulk import Bulk
+from hosts.workloads.onoff_udp import OnOffUdp
+from hosts.workloads.short import Short
 from tests.hosts.harness import (
     AgentProcess,
     Bridge,

@@ -22,7 +22,8 @@ from hosts.kernel_profiles import ELN_CONTROL, PROFILES
 from hosts.network import Network
 from hosts.ownership import Registry
 from hosts.tap import Tap
-from hosts.workloads import Bulk, agent_config
+from hosts.workloads import agent_config
+from hosts.workloads.bulk import Bulk
 from tcpip.access import Octets
 from tcpip.options import ELN, smart_option
 from tcpip.segment import Option

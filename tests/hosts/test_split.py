@@ -20,7 +20,7 @@ from hosts.namespaces import NETNS_DIR, run_in
 from hosts.network import Network
 from hosts.split import split_config
 from hosts.split_routes import SplitRoutes
-from hosts.tcp_info import of_socket
+from hosts.tcp_info import state_of
 from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, needs_network, run_name, wait_until
 
 pytestmark = [*needs_network, pytest.mark.patient]
@@ -273,7 +273,7 @@ def test_an_end_of_both_streams_is_no_reset_while_the_other_side_takes_nothing(s
         assert near.recv(1) == b""
         send(near, data)
         # then the base station has it all, and has acknowledged the FIN behind it
-        wait_until(lambda: of_socket(near).state == TCP_CLOSE)
+        wait_until(lambda: state_of(near) == TCP_CLOSE)
         # it looks at connections that it waits for ten times a second
         threading.Event().wait(0.5)
         assert receive(far) == hashlib.sha256(data).hexdigest()

@@ -13,13 +13,18 @@ from typing import Any, cast
 
 import pytest
 
+from common.sequence import MASK
+from common.sides import Host
 from hosts import kernel_profiles
 from hosts.kernel_profiles import kernel_profile
 from hosts.namespaces import run_in
 from hosts.network import Network
 from hosts.probes import interface_counters, tcp_counters
 from hosts.tap import Tap
-from hosts.workloads import Bulk, Host, OnOffUdp, Short, Workload, agent_config
+from hosts.workloads import Workload, agent_config
+from hosts.workloads.bulk import Bulk
+from hosts.workloads.onoff_udp import OnOffUdp
+from hosts.workloads.short import Short
 from tcpip.options import ELN, SMART_PERMITTED, smart_of
 from tcpip.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
@@ -89,7 +94,7 @@ def again(data: Sequence[Segment]) -> list[Segment]:
     """Those whose octets had all been sent before."""
     found, first, highest = [], data[0].seq, 0
     for segment in data:
-        end = (segment.seq - first & 0xFFFF_FFFF) + segment.length
+        end = (segment.seq - first & MASK) + segment.length
         if end <= highest:
             found.append(segment)
         highest = max(highest, end)
@@ -413,7 +418,7 @@ def test_a_host_that_did_not_keep_up_says_so(net: Network) -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"tcp": "user:cubic"}, "no userspace TCP 'user:cubic': choose from user:reference, user:enhanced"),
+        ({"tcp": "user:cubic"}, "no userspace TCP 'user:cubic': choose from user:bsd, user:bsd-newreno"),
         ({"peer": "10.77.1.2"}, "10.77.1.2 is an address of this host: the peer must be another one"),
     ],
 )

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 
 from testbed.cli import app, doctor
-from testbed.cli.doctor import Check
+from testbed.cli.doctor import network
+from testbed.cli.doctor.look import Check
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +48,8 @@ def test_rendering_names_the_remedies() -> None:
 
 
 def test_a_machine_without_rights_still_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_try_in_private_network", lambda: {"namespace": "Operation not permitted"})
+    network.tried.cache_clear()
+    monkeypatch.setattr(network, "try_here", lambda: {"namespace": "Operation not permitted"})
     found = {check.name: check for check in doctor.checks()}
     for name in ("network namespaces", "/dev/net/tun", "queueing disciplines", "transparent proxy"):
         assert not found[name].ok

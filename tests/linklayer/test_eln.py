@@ -5,127 +5,66 @@ from typing import Any
 
 import pytest
 
+from common.sequence import MASK
 from linklayer.filters.eln import MAX_ENTRIES, MAX_FLOWS, MAX_HOLES, MAX_SEGMENTS, Marker
 from linklayer.filters.filter import Cause
 from linklayer.filters.ranges import Ranges
-from tcpip.access import Access, Objects, Octets
-from tcpip.options import has_eln, smart_option
-from tcpip.segment import ACK, FIN, PSH, RST, SYN, Flow, Option, SackBlock, Segment, Timestamps
-from tcpip.sequence import MASK
-from tcpip.wire import emit
-
-FLOW = Flow(0x0A000001, 1000, 0x0A000002, 2000)
-MSS = 1000
+from tcpip.access import Access, Objects
+from tcpip.options import has_eln
+from tcpip.segment import ACK, FIN, RST, SYN, Flow
+from tests.harness.base_station import SIZE, BaseStation, by_access
 
 
-class End:
-    """The marker of one end; segments of MSS octets are named by their place in the flow, from `first` on."""
+class End(BaseStation):
+    """The marker of one end; segments are named by their place in the flow."""
 
-    def __init__(self, access: Access, *, first: int = 5000, flow: Flow = FLOW, **options: bool) -> None:
-        self.octets = isinstance(access, Octets)
-        self.marker = Marker(access, **options)
-        self.first, self.flow = first, flow
-        self.now = 0
-        self.packets: dict[int, Any] = {}
+    filter: Marker
 
-    def number(self, place: int) -> int:
-        return self.first + 1 + place * MSS & MASK
-
-    def packet(self, segment: Segment) -> Any:
-        return emit(segment) if self.octets else segment
-
-    def data(self, place: int, length: int = MSS, flags: int = ACK | PSH) -> Any:
-        payload = bytes(length) if self.octets else None
-        return self.packet(Segment(self.flow, self.number(place), 77, flags, 500, length, payload))
-
-    def ack(
-        self,
-        place: int,
-        *sack: tuple[int, int],
-        window: int = 600,
-        extra: tuple[Option, ...] = (),
-        timestamps: Timestamps | None = None,
-        seq: int = 77,
-        flags: int = ACK,
-    ) -> Any:
-        blocks: tuple[SackBlock, ...] = tuple((self.number(left), self.number(right)) for left, right in sack)
-        number = self.number(place)
-        return self.packet(
-            Segment(self.flow.reversed(), seq, number, flags, window, sack=blocks, extra=extra, timestamps=timestamps)
-        )
+    def __init__(self, access: Access, *, first: int = 5000, **options: bool) -> None:
+        super().__init__(access, lambda access: Marker(access, **options), first=first)
 
     def open(self) -> "End":
         """Let the handshake pass."""
-        syn = self.packet(Segment(self.flow, self.first & MASK, 0, SYN, 500))
-        assert self.to_link(syn) is syn
+        self.send(-1 / SIZE, size=0, flags=SYN)
         self.back(0)
         return self
 
-    def to_link(self, packet: Any) -> Any:
-        self.now += 1
-        self.marker.handle_to_link(packet, 0, self.now)
-        found = self.marker.poll_to_link()
-        assert found is not None
-        assert self.marker.poll_to_link() is None
-        return found[0]
+    def marked(self, packet: Any) -> bool:
+        """Whether an ACK has left with the mark."""
+        return has_eln(self.view(packet))
 
-    def from_link(self, packet: Any) -> Any:
-        self.now += 1
-        self.marker.handle_from_link(packet, 0, self.now)
-        found = self.marker.poll_from_link()
-        assert found is not None
-        assert self.marker.poll_from_link() is None
-        return found[0]
-
-    def send(self, *places: int) -> None:
-        """Put segments on the link."""
-        for place in places:
-            packet = self.packets[place] = self.data(place)
-            assert self.to_link(packet) is packet
-
-    def marked(self, before: Any, after: Any) -> bool:
-        """Whether a packet has got the mark, and nothing else."""
-        access: Access = Octets() if self.octets else Objects()
-        segment, other = access.view(after), access.view(before)
-        assert segment is not None
-        assert other is not None
-        if not has_eln(segment):
-            assert after is before
-            return False
-        assert (segment.ack, segment.seq, segment.window) == (other.ack, other.seq, other.window)
-        return True
-
-    def back(self, place: int, *sack: tuple[int, int], **others: Any) -> bool:
+    def back(self, place: float, *sack: tuple[int, int], **fields: Any) -> bool:
         """Let an ACK come back over the link; return whether it was marked."""
-        packet = self.ack(place, *sack, **others)
-        return self.marked(packet, self.from_link(packet))
+        return self.marked(self.from_link(self.acknowledgement(place, *sack, **fields)))
 
-    def guesses(self) -> list[tuple[int, Cause]]:
-        """What has been guessed, by the segment's place."""
-        found = []
-        while (guess := self.marker.poll_guess()) is not None:
-            assert guess.flow == self.flow
-            found.append((((guess.seq - self.first - 1) & MASK) // MSS, guess.cause))
-        return found
+    def give_up(self, packet: Any) -> None:
+        """Let the link report a packet as lost."""
+        self.filter.handle_given_up(packet, self.now)
 
+    def come(self, *places: float) -> None:
+        """Let segments of data come over the link."""
+        for place in places:
+            self.from_link(self.segment(place))
 
-@pytest.fixture(params=[Objects(), Octets()], ids=["objects", "octets"])
-def access(request: pytest.FixtureRequest) -> Any:
-    return request.param
+    def on(self, place: float, *sack: tuple[int, int], **fields: Any) -> bool:
+        """Let an ACK of the fixed host pass; return whether it was marked."""
+        return self.marked(self.from_ip(self.acknowledgement(place, *sack, **fields)))
 
 
 # -- what was put on the link ----------------------------------------------------------------------------------
 
 
+@by_access
 def test_every_dupack_of_a_lost_segment_is_marked(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3)
     assert not end.back(1)
     assert [end.back(1), end.back(1)] == [True, True]
     assert end.guesses() == [(1, "corruption")]
-    assert end.marker.counters.eln_marks == 2
+    assert end.filter.counters.eln_marks == 2
 
 
+@by_access
 def test_acks_that_repeat_nothing_are_not_marked(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3)
@@ -133,6 +72,7 @@ def test_acks_that_repeat_nothing_are_not_marked(access: Access) -> None:
     assert end.guesses() == []
 
 
+@by_access
 def test_a_segment_that_a_queue_has_dropped_is_not_marked(access: Access) -> None:
     end = End(access).open()
     end.send(0, 2, 3)
@@ -140,6 +80,7 @@ def test_a_segment_that_a_queue_has_dropped_is_not_marked(access: Access) -> Non
     assert end.guesses() == [(1, "congestion")]
 
 
+@by_access
 def test_a_segment_out_of_order_is_not_marked(access: Access) -> None:
     end = End(access).open()
     end.send(0, 2, 1, 3)
@@ -148,6 +89,7 @@ def test_a_segment_out_of_order_is_not_marked(access: Access) -> None:
     assert end.guesses() == [(1, "late")]
 
 
+@by_access
 @pytest.mark.parametrize(
     ("order", "cause"), [((0, 2, 3, 4, 1), "late"), ((0, 2, 3, 4, 5, 1), "congestion")], ids=["three", "four"]
 )
@@ -160,14 +102,16 @@ def test_a_segment_that_more_than_three_have_passed_is_a_retransmission(
     assert end.guesses() == [(1, cause)]
 
 
+@by_access
 def test_the_rest_of_a_segment_taken_in_part_is_not_lost(access: Access) -> None:
     end = End(access).open()
-    end.to_link(end.data(0, 2 * MSS))
+    end.send(0, size=2 * SIZE)
     # the receiver has room for the first half
     assert not any([end.back(1), end.back(1)])
     assert end.guesses() == [(1, "late")]
 
 
+@by_access
 @pytest.mark.parametrize("sack", [False, True], ids=["cumulative", "sack"])
 def test_a_retransmission_is_lost_only_when_a_later_copy_has_come(access: Access, sack: bool) -> None:
     end = End(access).open()
@@ -185,6 +129,7 @@ def test_a_retransmission_is_lost_only_when_a_later_copy_has_come(access: Access
     assert end.guesses() == [(1, "corruption"), (1, "corruption")]
 
 
+@by_access
 def test_after_the_hole_is_filled_nothing_is_marked(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3)
@@ -195,6 +140,7 @@ def test_after_the_hole_is_filled_nothing_is_marked(access: Access) -> None:
     assert not any([end.back(5), end.back(6)])
 
 
+@by_access
 def test_an_ack_that_fills_one_hole_of_two_is_marked(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3, 4)
@@ -205,6 +151,7 @@ def test_an_ack_that_fills_one_hole_of_two_is_marked(access: Access) -> None:
     assert end.guesses() == [(1, "corruption"), (3, "corruption")]
 
 
+@by_access
 def test_a_segment_sent_again_before_its_turn_is_marked_for_the_copy_that_was_lost(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3, 4, 5)
@@ -215,6 +162,7 @@ def test_a_segment_sent_again_before_its_turn_is_marked_for_the_copy_that_was_lo
     assert end.guesses() == [(1, "corruption"), (3, "corruption")]
 
 
+@by_access
 def test_an_ack_can_tell_that_a_segment_sent_again_was_lost(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3, 4)
@@ -225,6 +173,7 @@ def test_an_ack_can_tell_that_a_segment_sent_again_was_lost(access: Access) -> N
     assert end.guesses() == [(1, "corruption"), (4, "corruption")]
 
 
+@by_access
 def test_a_segment_dropped_and_sent_again_is_no_late_one(access: Access) -> None:
     end = End(access).open()
     end.send(0, 2, 4)
@@ -234,6 +183,7 @@ def test_a_segment_dropped_and_sent_again_is_no_late_one(access: Access) -> None
     assert end.guesses() == [(1, "congestion"), (3, "congestion")]
 
 
+@by_access
 def test_a_segment_dropped_and_then_lost_is_marked_for_the_loss(access: Access) -> None:
     end = End(access).open()
     end.send(0, 2, 3)
@@ -243,16 +193,18 @@ def test_a_segment_dropped_and_then_lost_is_marked_for_the_loss(access: Access) 
     assert end.guesses() == [(1, "congestion"), (1, "corruption")]
 
 
+@by_access
 def test_smart_options_prove_nothing(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3)
     # 2 and 3 are on their way from the station to the host, and so is 1
-    assert not end.back(1, extra=(smart_option(end.number(2), MSS),))
-    assert not end.back(1, window=700, extra=(smart_option(end.number(3), MSS),))
+    assert not end.back(1, smart=2)
+    assert not end.back(1, window=700, smart=3)
     assert end.guesses() == []
-    assert end.back(1, window=700, extra=(smart_option(end.number(3), MSS),))
+    assert end.back(1, window=700, smart=3)
 
 
+@by_access
 def test_dsack_is_no_evidence(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3)
@@ -260,25 +212,26 @@ def test_dsack_is_no_evidence(access: Access) -> None:
     assert end.guesses() == []
 
 
+@by_access
 def test_a_probe_of_the_receivers_is_no_dupack(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2)
     assert not any([end.back(1), end.back(1, seq=76), end.back(1, seq=76)])
 
 
+@by_access
 def test_a_full_header_gives_its_last_sack_block(access: Access) -> None:
     end = End(access).open()
     end.send(*range(10))
-    packet = end.ack(1, (8, 9), (6, 7), timestamps=(1, 2), extra=(smart_option(end.number(8), MSS),))
-    segment = access.view(end.from_link(packet))
-    assert segment is not None
+    segment = end.view(end.from_link(end.acknowledgement(1, (8, 9), (6, 7), timestamps=(1, 2), smart=8)))
     assert has_eln(segment)
     assert segment.sack == ((end.number(8), end.number(9)),)
     assert segment.timestamps == (1, 2)
 
 
+@by_access
 def test_numbers_wrap(access: Access) -> None:
-    end = End(access, first=MASK - 2 * MSS).open()
+    end = End(access, first=MASK - 2 * SIZE).open()
     end.send(0, 1, 2, 3, 4)
     assert [end.back(1), end.back(1), end.back(1)] == [False, True, True]
     end.send(1)
@@ -288,24 +241,37 @@ def test_numbers_wrap(access: Access) -> None:
     assert end.guesses() == [(1, "corruption"), (3, "corruption")]
 
 
-@pytest.mark.parametrize("flags", [SYN | ACK, FIN | ACK, RST | ACK])
-def test_only_plain_acks_are_marked(access: Access, flags: int) -> None:
+@by_access
+@pytest.mark.parametrize("fields", [{"flags": SYN | ACK}, {"flags": FIN | ACK}, {"flags": RST | ACK}, {"size": 1}])
+def test_only_plain_acks_are_marked(access: Access, fields: dict[str, int]) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3)
     end.back(1)
-    assert not end.back(1, flags=flags)
+    assert not end.back(1, **fields)
 
 
+@by_access
+def test_answers_to_keepalives_are_not_marked(access: Access) -> None:
+    end = End(access).open()
+    end.send(0)
+    end.back(1)
+    for _ in range(3):
+        end.send(1 - 1 / SIZE, size=1)
+        assert not end.back(1)
+
+
+@by_access
 def test_a_retransmission_of_other_size_is_followed_octet_by_octet(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2, 3)
     assert [end.back(1), end.back(1)] == [False, True]
-    end.to_link(end.data(1, MSS // 2))
+    end.send(1, size=SIZE // 2)
     assert not end.back(1)
     end.send(4)
     assert end.back(1, (2, 5))
 
 
+@by_access
 def test_what_passed_before_the_marker_came_is_not_its_business(access: Access) -> None:
     end = End(access)
     # a retransmission is the first it sees; 3 and 4 have passed before
@@ -317,6 +283,7 @@ def test_what_passed_before_the_marker_came_is_not_its_business(access: Access) 
     assert end.back(6)
 
 
+@by_access
 def test_a_new_connection_of_the_same_ports_begins_afresh(access: Access) -> None:
     end = End(access).open()
     end.send(0, 1, 2)
@@ -326,49 +293,41 @@ def test_a_new_connection_of_the_same_ports_begins_afresh(access: Access) -> Non
     assert [end.back(1), end.back(1)] == [False, True]
 
 
-def test_what_is_no_segment_passes(access: Access) -> None:
-    end = End(access).open()
-    others = [b"", b"\x45" * 60, bytes(1500)] if end.octets else [b"", object()]
-    for packet in others:
-        assert end.to_link(packet) is packet
-        assert end.from_link(packet) is packet
-        end.marker.handle_given_up(packet, end.now)
-    assert end.guesses() == []
-
-
 # -- what the link gave up -------------------------------------------------------------------------------------
 
 
+@by_access
 def test_with_reports_only_what_was_given_up_is_marked(access: Access) -> None:
     end = End(access, reports=True).open()
-    end.send(0, 1, 2, 3)
+    _, lost, *_ = end.send(0, 1, 2, 3)
     assert not any([end.back(1), end.back(1)])
-    end.marker.handle_given_up(end.packets[1], end.now)
+    end.give_up(lost)
     assert [end.back(1), end.back(1, window=1)] == [True, True]
-    end.send(1, 4)
+    lost, _ = end.send(1, 4)
     assert not any([end.back(1, window=1), end.back(1, window=1)])
-    end.marker.handle_given_up(end.packets[1], end.now)
+    end.give_up(lost)
     assert end.back(1, window=1)
     assert end.guesses() == [(1, "late"), (1, "corruption"), (1, "corruption")]
 
 
+@by_access
 def test_a_copy_given_up_while_another_is_under_way_is_no_loss(access: Access) -> None:
     end = End(access, reports=True).open()
-    end.send(0, 1, 2, 3)
-    earlier = end.packets[1]
-    end.send(1)
+    _, earlier, *_ = end.send(0, 1, 2, 3)
+    (later,) = end.send(1)
     end.back(1)
-    end.marker.handle_given_up(earlier, end.now)
+    end.give_up(earlier)
     assert not end.back(1)
-    end.marker.handle_given_up(end.packets[1], end.now)
+    end.give_up(later)
     assert end.back(1)
 
 
+@by_access
 def test_with_reports_an_ack_of_part_is_marked_where_the_next_is_given_up(access: Access) -> None:
     end = End(access, reports=True).open()
-    end.send(0, 1, 2, 3, 4)
-    for place in (1, 3):
-        end.marker.handle_given_up(end.packets[place], end.now)
+    packets = end.send(0, 1, 2, 3, 4)
+    end.give_up(packets[1])
+    end.give_up(packets[3])
     assert [end.back(1), end.back(1)] == [False, True]
     end.send(1)
     assert end.back(3)
@@ -377,57 +336,52 @@ def test_with_reports_an_ack_of_part_is_marked_where_the_next_is_given_up(access
 # -- what did not come across ----------------------------------------------------------------------------------
 
 
-def come(end: End, *places: int) -> None:
-    for place in places:
-        packet = end.data(place)
-        assert end.from_link(packet) is packet
-
-
-def on(end: End, place: int, *sack: tuple[int, int], window: int = 600) -> bool:
-    """Let an ACK of the fixed host pass; return whether it was marked."""
-    packet = end.ack(place, *sack, window=window)
-    return end.marked(packet, end.to_link(packet))
-
-
-@pytest.fixture
-def base(access: Access) -> End:
+def base_end(access: Access) -> End:
+    """The marker of the base station, for data from the mobile host."""
     end = End(access, sent=False, holes=True)
-    end.from_link(end.packet(Segment(end.flow, end.first, 0, SYN, 500)))
-    on(end, 0)
+    end.from_link(end.segment(-1 / SIZE, size=0, flags=SYN))
+    end.on(0)
     return end
 
 
-def test_dupacks_for_a_hole_are_marked(base: End) -> None:
-    come(base, 0, 2, 3)
-    assert [on(base, 1), on(base, 1), on(base, 1, (2, 4))] == [False, True, True]
-    come(base, 1)
-    assert not on(base, 1, (2, 4))
-    assert not on(base, 4)
+@by_access
+def test_dupacks_for_a_hole_are_marked(access: Access) -> None:
+    base = base_end(access)
+    base.come(0, 2, 3)
+    assert [base.on(1), base.on(1), base.on(1, (2, 4))] == [False, True, True]
+    base.come(1)
+    assert not base.on(1, (2, 4))
+    assert not base.on(4)
     assert base.guesses() == [(1, "corruption")]
-    assert base.marker.counters.eln_marks == 2
+    assert base.filter.counters.eln_marks == 2
 
 
-def test_dupacks_for_what_has_come_across_are_not(base: End) -> None:
-    come(base, 0, 1, 2, 3)
-    assert not any([on(base, 1), on(base, 1), on(base, 1, (2, 4))])
+@by_access
+def test_dupacks_for_what_has_come_across_are_not(access: Access) -> None:
+    base = base_end(access)
+    base.come(0, 1, 2, 3)
+    assert not any([base.on(1), base.on(1), base.on(1, (2, 4))])
     assert base.guesses() == [(1, "congestion")]
 
 
-def test_an_ack_up_to_the_next_hole_is_marked(base: End) -> None:
-    come(base, 0, 2, 4)
-    assert [on(base, 1), on(base, 1), on(base, 1)] == [False, True, True]
-    come(base, 1)
-    assert on(base, 3)
+@by_access
+def test_an_ack_up_to_the_next_hole_is_marked(access: Access) -> None:
+    base = base_end(access)
+    base.come(0, 2, 4)
+    assert [base.on(1), base.on(1), base.on(1)] == [False, True, True]
+    base.come(1)
+    assert base.on(3)
 
 
+@by_access
 def test_holes_of_a_flow_met_midway_wait_for_its_first_ack(access: Access) -> None:
     end = End(access, sent=False, holes=True)
     # the first is a retransmission; 3 and 4 have passed before
-    come(end, 2, 5, 6)
-    assert not any([on(end, 2), on(end, 2), on(end, 3), on(end, 6)])
-    come(end, 8, 9)
-    assert not on(end, 7)
-    assert on(end, 7)
+    end.come(2, 5, 6)
+    assert not any([end.on(2), end.on(2), end.on(3), end.on(6)])
+    end.come(8, 9)
+    assert not end.on(7)
+    assert end.on(7)
 
 
 # -- memory ----------------------------------------------------------------------------------------------------
@@ -439,14 +393,14 @@ def test_memory_is_bounded() -> None:
     for port in range(2 * MAX_FLOWS):
         end.flow = Flow(1, port, 2, 3)
         end.send(0, 1)
-        come(end, 0, 1)
-    assert len(end.marker._sent) == len(end.marker._seen) == MAX_FLOWS
+        end.come(0, 1)
+    assert len(end.filter._sent) == len(end.filter._seen) == MAX_FLOWS
     end.open()
     for _ in range(3 * MAX_SEGMENTS):
         place = rng.randrange(100_000)
         end.send(place)
-        come(end, place)
-    sent, seen = end.marker._sent[end.flow], end.marker._seen[end.flow]
+        end.come(place)
+    sent, seen = end.filter._sent[end.flow], end.filter._seen[end.flow]
     assert len(sent._pieces) <= len(sent._starts) <= MAX_SEGMENTS + 3
     assert len(sent._log) <= MAX_SEGMENTS + 1
     assert len(seen._holes) <= MAX_HOLES
@@ -458,14 +412,14 @@ def test_all_flows_together_have_a_limit() -> None:
     for port in range(40):
         end.flow = Flow(1, port, 2, 3)
         end.send(*range(MAX_SEGMENTS - 1))
-        held = sum(sent.entries for sent in end.marker._sent.values())
-        assert held == end.marker._entries <= MAX_ENTRIES
-    assert len(end.marker._sent) == MAX_ENTRIES // (2 * MAX_SEGMENTS - 2)
+        held = sum(sent.entries for sent in end.filter._sent.values())
+        assert held == end.filter._entries <= MAX_ENTRIES
+    assert len(end.filter._sent) == MAX_ENTRIES // (2 * MAX_SEGMENTS - 2)
     end.back(2)
-    for flow in list(end.marker._sent):
+    for flow in list(end.filter._sent):
         end.flow = flow
-        end.to_link(end.packet(Segment(flow, 1, 0, RST, 0)))
-    assert end.marker._entries == 0
+        end.send(0, size=0, flags=RST)
+    assert end.filter._entries == 0
 
 
 def test_ranges_are_the_set_they_stand_for() -> None:

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.sequence import MASK
 from linklayer.filters.eln import Marker
 from linklayer.filters.filter import Cause
 from tcpip.access import Objects, Octets
 from tcpip.options import has_eln
 from tcpip.segment import ACK, Flow, Segment
-from tcpip.sequence import MASK
 from tcpip.wire import emit
 
 FLOW = Flow(0x0A000001, 1000, 0x0A000002, 2000)

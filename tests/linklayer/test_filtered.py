@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Any
 
-from linklayer.filters.filter import FilterCounters, Guess
+from linklayer.filters.filter import Filter, FilterCounters
 from linklayer.filters.filtered import Filtered
 from linklayer.plain import Plain, PlainFrame
 
@@ -11,15 +11,12 @@ from linklayer.plain import Plain, PlainFrame
 Log = list[tuple[str, str, Any]]
 
 
-class Marker:
+class Marker(Filter):
     """Writes its name on every packet; repeats at its deadline what it has seen last."""
 
     def __init__(self, name: str, log: Log) -> None:
+        super().__init__()
         self.name, self.log = name, log
-        self.counters = FilterCounters()
-        self.down: deque[tuple[Any, int]] = deque()
-        self.up: deque[tuple[Any, int]] = deque()
-        self.guesses: deque[Guess] = deque()
         self.due: int | None = None
         self.last: tuple[Any, int] | None = None
         self.holds_back = False
@@ -27,24 +24,15 @@ class Marker:
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
         self.log.append((self.name, "down", packet))
         self.last = (packet + self.name, channel)
-        self.down.append(self.last)
+        self._to_link.append(self.last)
 
     def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
         self.log.append((self.name, "up", packet))
         if not self.holds_back:
-            self.up.append((packet + self.name, channel))
+            self._from_link.append((packet + self.name, channel))
 
     def handle_given_up(self, packet: Any, now: int) -> None:
         self.log.append((self.name, "given up", packet))
-
-    def poll_to_link(self) -> tuple[Any, int] | None:
-        return self.down.popleft() if self.down else None
-
-    def poll_from_link(self) -> tuple[Any, int] | None:
-        return self.up.popleft() if self.up else None
-
-    def poll_guess(self) -> Guess | None:
-        return self.guesses.popleft() if self.guesses else None
 
     def next_deadline(self) -> int | None:
         return self.due
@@ -55,7 +43,7 @@ class Marker:
             assert self.last is not None
             self.counters.retransmissions += 1
             self.counters.retransmitted_bytes += len(self.last[0])
-            self.down.appendleft(self.last)
+            self._to_link.appendleft(self.last)
 
 
 class Loser(Plain):

@@ -1,6 +1,5 @@
-"""Queues: drop-tail, RED and CoDel."""
+"""Drop-tail, RED and CoDel: what is each one's own. tests/conformance/test_queues.py has what all keep to."""
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -8,10 +7,11 @@ from math import isqrt, sqrt
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from linklayer.queues import MS, CoDel, DropTail, Queue, Red
+from common.units import MS
+from linklayer.queues.codel import CoDel
+from linklayer.queues.drop_tail import DropTail
+from linklayer.queues.red import Red
 
 NOT_ECT, ECT1, ECT0, CE = 0, 1, 2, 3
 
@@ -27,60 +27,7 @@ class Packet:
         return self.nbytes
 
 
-# -- what every queue keeps --------------------------------------------------------------------------------------
-
-LIMIT_BYTES, LIMIT_PACKETS = 9000, 7
-
-KINDS: dict[str, Callable[[], DropTail]] = {
-    "drop-tail": lambda: DropTail(LIMIT_BYTES, LIMIT_PACKETS),
-    "RED": lambda: Red(
-        Random(1), 2, 4, limit_bytes=LIMIT_BYTES, limit_packets=LIMIT_PACKETS, weight=0.3, packet_time_ns=MS
-    ),
-    "CoDel": lambda: CoDel(limit_bytes=LIMIT_BYTES, limit_packets=LIMIT_PACKETS, interval_ns=10 * MS),
-}
-
-#: milliseconds that pass, then a packet that comes, or None: one is taken
-STEPS = st.lists(
-    st.tuples(st.integers(0, 30), st.none() | st.builds(Packet, st.integers(1, 4000), st.sampled_from([0, 1, 2, 3]))),
-    max_size=200,
-)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@given(steps=STEPS)
-def test_limits_hold_order_stays_and_nothing_is_lost_uncounted(
-    kind: str, steps: list[tuple[int, Packet | None]]
-) -> None:
-    queue = KINDS[kind]()
-    now = pushed = popped = refused = 0
-    #: packets in the queue, oldest first
-    waiting: deque[Packet] = deque()
-    for passed, packet in steps:
-        now += passed * MS
-        if packet is None:
-            taken = queue.pop(now)
-            # CoDel may have dropped packets on the way, from the front
-            while waiting and (first := waiting.popleft()) is not taken:
-                assert kind == "CoDel", first
-            popped += taken is not None
-        else:
-            pushed += 1
-            if queue.push(packet, now):
-                waiting.append(packet)
-            else:
-                refused += 1
-        assert list(queue._packets) == list(waiting)
-        assert len(queue) == len(waiting) <= LIMIT_PACKETS
-        assert queue.nbytes == sum(map(len, waiting)) <= LIMIT_BYTES
-        assert pushed == popped + queue.drops + len(queue)
-        assert queue.drops == refused or kind == "CoDel"
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_there_is_nothing_in_an_empty_queue(kind: str) -> None:
-    queue: Queue = KINDS[kind]()
-    assert queue.pop(0) is None
-    assert (len(queue), queue.nbytes, queue.drops, queue.marks) == (0, 0, 0, 0)
+# -- limits -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("make", [DropTail, lambda *limits: CoDel(limit_bytes=limits[0], limit_packets=limits[1])])
@@ -216,12 +163,6 @@ def test_red_marks_what_can_be_marked_and_drops_the_rest(
     assert len(queue) == 201 - queue.drops
 
 
-def test_octets_cannot_be_marked() -> None:
-    queue = red_holding(35.0, seed=5, mark_above=True)
-    assert not queue.push(bytes(100), 0)
-    assert (queue.marks, queue.drops) == (0, 1)
-
-
 def test_weight_one_marks_exactly_what_finds_the_threshold_reached() -> None:
     queue = Red(Random(1), 3, 3, limit_packets=10, weight=1, mark_above=True)
     packets = [Packet(ecn=ECT0) for _ in range(12)]
@@ -232,17 +173,6 @@ def test_weight_one_marks_exactly_what_finds_the_threshold_reached() -> None:
         queue.pop(1)
     assert queue.push(late := Packet(ecn=ECT0), 1)
     assert late.ecn == ECT0
-
-
-def test_red_draws_from_its_generator_only() -> None:
-    def marks(seed: int) -> list[int]:
-        queue = red_holding(20.0, seed)
-        packets = [Packet(ecn=ECT0) for _ in range(500)]
-        for packet in packets:
-            queue.push(packet, 0)
-        return [number for number, packet in enumerate(packets) if packet.ecn == CE]
-
-    assert marks(1) == marks(1) != marks(2)
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,7 @@ import pytest
 
 from linklayer.slacp import FAST, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
-from tests.linklayer.pair import MS, A, B, Drop, Pair, octets
-
-#: a kind of frame
-FrameT = TypeVar("FrameT", Ack, Data, Fec, Hello, Sync)
+from tests.harness.slacp_pair import MS, A, B, Drop, Pair
 
 
 def packets(n: int, size: int = 40) -> list[bytes]:
@@ -21,11 +18,14 @@ def drop_transmissions(*tx: int) -> Drop:
     return lambda direction, frame: direction == A and getattr(frame, "tx", None) in tx
 
 
-def sent_by(pair: Pair, name: str, kind: type[FrameT]) -> list[FrameT]:
+F = TypeVar("F", Data, Fec, Sync, Ack)
+
+
+def sent_by(pair: Pair, name: str, kind: type[F]) -> list[F]:
     return [frame for _, sender, frame in pair.log if sender == name and isinstance(frame, kind)]
 
 
-def next_frame(end: Slacp, now: int, kind: type[FrameT]) -> FrameT:
+def next_frame(end: Slacp, now: int, kind: type[F]) -> F:
     """The next frame of `kind`, behind whatever else is due."""
     while True:
         frame = end.poll_frame(now)
@@ -245,7 +245,8 @@ def _data(end: Slacp, first: int, packets: list[bytes]) -> list[Data]:
 def _polled(end: Slacp) -> list[bytes]:
     got = []
     while (delivery := end.poll_packet()) is not None:
-        got.append(octets(delivery[0]))
+        assert isinstance(delivery[0], bytes)
+        got.append(delivery[0])
     return got
 
 
@@ -396,12 +397,12 @@ def test_a_delayed_hello_of_a_dead_incarnation_does_not_end_the_session() -> Non
     pair = Pair()
     hellos: list[Hello] = []
 
-    def keep(direction: str, frame: Frame) -> bool:
+    def drop(direction: str, frame: Frame) -> bool:
         if direction == B and isinstance(frame, Hello):
             hellos.append(frame)
         return False
 
-    pair.drop = keep
+    pair.drop = drop
     pair.establish()
     pair.restart(B)
     pair.run_until(lambda: pair.ends[A].sessions == 2)
@@ -515,6 +516,5 @@ def test_a_frame_that_arrives_twice_behind_a_gap_is_delivered_once(in_order: boo
         frames.append(next_frame(pair.ends[A], pair.now, Data))
     for frame in (frames[1], frames[1], frames[2], frames[1], frames[0], frames[0]):
         pair.ends[B].handle_frame(frame, pair.now)
-    got = _polled(pair.ends[B])
-    assert sorted(got) == packets(3)
+    assert sorted(_polled(pair.ends[B])) == packets(3)
     assert pair.ends[B].got.duplicates == 3

@@ -1,6 +1,7 @@
 """SLACP under an adversary: what must hold whatever the medium does to frames and acknowledgements."""
 
 from random import Random
+from typing import cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +11,7 @@ from linklayer.link import FrameError
 from linklayer.slacp import FAST, RELIABLE, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Data, Frame
 from linklayer.slacp.wire import emit, parse
-from tests.linklayer.pair import MS, A, B, Pair
+from tests.harness.slacp_pair import MS, A, B, Pair
 
 ENDS = st.sampled_from([A, B])
 #: numbers begin just below the wrap
@@ -40,9 +41,9 @@ class Adversary(RuleBasedStateMachine):
     @initialize(established=st.sampled_from([True, True, True, False]))
     def begin(self, established: bool) -> None:
         while established and not all(end.established for end in self.ends.values()):
-            for end in (A, B):
-                self.transmit(end, 1)
-                self.deliver_in_order(B if end == A else A, 1)
+            for name in (A, B):
+                self.transmit(name, 1)
+                self.deliver_in_order(B if name == A else A, 1)
 
     @rule(end=ENDS, channel=st.sampled_from([RELIABLE, FAST]), n=st.integers(2, 8))
     def burst(self, end: str, channel: int, n: int) -> None:
@@ -115,7 +116,7 @@ class Adversary(RuleBasedStateMachine):
 
     def take(self, end: str) -> None:
         while (delivery := self.ends[end].poll_packet()) is not None:
-            self.delivered[end].append((bytes(delivery[0]), delivery[1]))  # type: ignore[call-overload]
+            self.delivered[end].append((cast(bytes, delivery[0]), delivery[1]))
 
     @invariant()
     def deliveries_are_true(self) -> None:
@@ -135,8 +136,8 @@ class Adversary(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Once the medium behaves, everything is settled, and packets of 60 octets cross both ways."""
-        for end in (A, B):
-            self.deliver_in_order(end, len(self.flying[end]))
+        for name in (A, B):
+            self.deliver_in_order(name, len(self.flying[name]))
         limit = self.now + 120_000 * MS
         probed = {A: False, B: False}
         while not all(probed.values()) or any(end.has_work for end in self.ends.values()):

@@ -7,10 +7,15 @@ from random import Random
 
 import pytest
 
+from common.sequence import MASK
 from linklayer.slacp import RELIABLE, Counting, Slacp, SlacpConfig
 from linklayer.slacp.frames import Damaged, Data, Fec, Frame
 from linklayer.slacp.sender import ArqSender
-from tests.linklayer.pair import MS, A, B, Pair
+from tests.harness.slacp_pair import MS, A, B, Pair
+
+
+def is_later(pair: Pair, at: int) -> bool:
+    return pair.now > at
 
 
 def packets(n: int) -> list[bytes]:
@@ -44,7 +49,7 @@ def test_a_damaged_frame_that_lies_about_its_number_does_not_stop_the_link(ahead
     pair.run()
     b = pair.ends[B]
     tx = b._tx_high + ahead
-    b.handle_frame(Damaged(b._session.rx_tag, channel, tx & 0xFFFF_FFFF, 3), pair.now)
+    b.handle_frame(Damaged(b._session.rx_tag, channel, tx & MASK, 3), pair.now)
     pair.drop = lambda d, f: isinstance(f, Data) and not f.retransmission and f.seq in (9, 10)
     pair.send(A, *packets(11)[5:])
     pair.run()
@@ -60,8 +65,7 @@ def test_a_link_that_becomes_slower_is_learned(before: int, after: int) -> None:
     pair.run()
     pair.delay = after * MS
     for index in range(20):
-        later = pair.now + 4000 * MS + index * 137 * MS
-        pair.run_until(partial(lambda at: pair.now > at, later))
+        pair.run_until(partial(is_later, pair, pair.now + 4000 * MS + index * 137 * MS))
         pair.send(A, b"sparse")
         pair.run()
     assert pair.ends[A].sent.retransmissions <= 2

@@ -6,7 +6,7 @@ import pytest
 
 from linklayer.slacp import FAST, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Data, Hello
-from tests.linklayer.pair import MS, A, B, Pair
+from tests.harness.slacp_pair import MS, A, B, Pair
 
 
 def test_a_station_that_hears_itself_makes_no_session_with_itself() -> None:

@@ -1,4 +1,4 @@
-"""SLACP's numbers against theory, in virtual time (see docs/slacp.md, "What it should achieve")."""
+"""SLACP's numbers against theory, in virtual time (see docs/slacp.md, "Expected figures")."""
 
 from collections.abc import Callable
 from math import comb, sqrt
@@ -8,7 +8,7 @@ import pytest
 
 from linklayer.slacp import SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
-from tests.linklayer.pair import MS, A, B, Pair
+from tests.harness.slacp_pair import MS, A, B, Pair
 
 pytestmark = pytest.mark.slow
 

@@ -17,7 +17,7 @@ from linklayer.filters.eln import Marker
 from linklayer.filters.filter import Filter, Guess
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, LinkContext, Scheme
-from linklayer.queues import DropTail
+from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.schemes.none import NONE
 from linklayer.schemes.slacp import SLACP

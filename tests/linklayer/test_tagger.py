@@ -5,130 +5,96 @@ from typing import Any
 import pytest
 
 from linklayer.filters.tagger import MAX_FLOWS, Tagger
-from tcpip.access import Access, Objects, Octets
+from tcpip.access import Access, Objects
 from tcpip.options import smart_of, smart_option
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Option, Segment, SynOptions
-from tcpip.wire import emit
-from tests.linklayer.base_station import ACCESSES, DATA
-
-by_access = pytest.mark.parametrize("access", ACCESSES, ids=lambda access: type(access).__name__)
-#: a timestamp option and three SACK blocks: the header is full
-FULL: dict[str, Any] = {"timestamps": (1, 2), "sack": ((1000, 1020), (1030, 1040), (1050, 1060))}
+from tests.harness.base_station import SIZE, BaseStation, by_access, by_first
 
 
-def packet(access: Access, flow: Flow, seq: int, flags: int = ACK, length: int = 0, **fields: Any) -> Any:
-    octets = None if isinstance(access, Objects) else bytes(length)
-    segment = Segment(flow, seq, 9, flags, 500, length, octets, **fields)
-    return segment if isinstance(access, Objects) else emit(segment)
+class MobileEnd(BaseStation):
+    """Data comes over the link, ACKs from the host."""
 
+    filter: Tagger
 
-def to_host(tagger: Tagger, made: Any) -> None:
-    tagger.handle_from_link(made, 0, 0)
-    delivery = tagger.poll_from_link()
-    assert delivery is not None
-    assert delivery[0] is made
-    assert tagger.poll_from_link() is None
+    def __init__(self, access: Access, *, first: int = 1000) -> None:
+        super().__init__(access, Tagger, first=first)
 
+    def come(self, *places: float, **fields: Any) -> None:
+        """Let segments of data reach the host."""
+        for place in places:
+            self.from_link(self.segment(place, **fields))
 
-def to_link(tagger: Tagger, made: Any) -> Any:
-    tagger.handle_to_link(made, 0, 0)
-    delivery = tagger.poll_to_link()
-    assert delivery is not None
-    assert tagger.poll_to_link() is None
-    return delivery[0]
+    def tagged(self, place: float, *sack: tuple[float, float], **fields: Any) -> Segment:
+        """Let an ACK leave; return it as it leaves."""
+        return self.view(self.from_ip(self.acknowledgement(place, *sack, **fields)))
 
 
 @by_access
-def test_a_pure_ack_names_the_latest_data_segment(access: Access) -> None:
-    tagger = Tagger(access)
-    to_host(tagger, packet(access, DATA, 2**32 - 91, length=50))
-    to_host(tagger, packet(access, DATA, 2**32 - 41, length=50))
-    to_host(tagger, packet(access, DATA, 9, length=0))
-    tagged = access.view(to_link(tagger, packet(access, DATA.reversed(), 3)))
-    assert tagged is not None
-    assert smart_of(tagged) == (2**32 - 41, 9)
-    assert (tagged.seq, tagged.ack, tagged.window, tagged.length) == (3, 9, 500, 0)
+@by_first
+def test_pure_ack_names_the_latest_data_segment(access: Access, first: int) -> None:
+    end = MobileEnd(access, first=first)
+    end.come(0, 2)
+    end.come(3, size=0)
+    assert smart_of(end.tagged(1)) == (end.number(2), end.number(3))
 
 
 @by_access
-def test_an_ack_that_has_waited_while_more_came_names_nothing(access: Access) -> None:
-    tagger = Tagger(access)
-    to_host(tagger, packet(access, DATA, 4, length=5))
-    to_host(tagger, packet(access, DATA, 9, length=5))
-    ack = packet(access, DATA.reversed(), 3)
-    assert to_link(tagger, ack) is ack
+def test_ack_that_has_waited_while_its_segment_came_names_nothing(access: Access) -> None:
+    end = MobileEnd(access)
+    end.come(0, 1, 2)
+    assert [smart_of(end.tagged(place)) for place in (1, 2)] == [None, None]
+    assert smart_of(end.tagged(3)) == (end.number(2), end.number(3))
 
 
 @by_access
-def test_flows_are_told_apart_and_a_reset_is_forgotten(access: Access) -> None:
-    tagger = Tagger(access)
-    other = Flow(5, 6, 7, 8)
-    to_host(tagger, packet(access, DATA, 100, length=50))
-    ack = packet(access, other.reversed(), 3)
-    assert to_link(tagger, ack) is ack
-    to_host(tagger, packet(access, DATA, 150, flags=RST | ACK))
-    ack = packet(access, DATA.reversed(), 3)
-    assert to_link(tagger, ack) is ack
+def test_flows_are_kept_apart_and_a_reset_is_forgotten(access: Access) -> None:
+    end = MobileEnd(access)
+    end.come(0)
+    known, end.flow = end.flow, Flow(5, 6, 7, 8)
+    assert smart_of(end.tagged(1)) is None
+    end.flow = known
+    end.come(1, size=0, flags=RST | ACK)
+    assert smart_of(end.tagged(1)) is None
 
 
 @by_access
-@pytest.mark.parametrize("flags", [SYN, SYN | ACK, FIN | ACK, RST, RST | ACK, 0])
-def test_no_other_segment_is_changed(access: Access, flags: int) -> None:
-    tagger = Tagger(access)
-    to_host(tagger, packet(access, DATA, 100, length=50))
-    syn = SynOptions(1460) if flags & SYN else None
-    made = packet(access, DATA.reversed(), 3, flags=flags, syn=syn)
-    assert to_link(tagger, made) is made
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *({"flags": flags} for flags in (FIN | ACK, RST, RST | ACK, 0)),
+        *({"flags": flags, "syn": SynOptions(1460)} for flags in (SYN, SYN | ACK)),
+        {"size": 1},
+    ],
+    ids=str,
+)
+def test_only_pure_acks_are_changed(access: Access, fields: dict[str, Any]) -> None:
+    end = MobileEnd(access)
+    end.come(0)
+    assert smart_of(end.tagged(1, **fields)) is None
 
 
 @by_access
-def test_data_is_not_changed(access: Access) -> None:
-    tagger = Tagger(access)
-    to_host(tagger, packet(access, DATA, 100, length=50))
-    made = packet(access, DATA.reversed(), 3, length=1)
-    assert to_link(tagger, made) is made
+def test_ack_that_names_its_cause_keeps_it(access: Access) -> None:
+    end = MobileEnd(access)
+    end.come(2)
+    assert end.tagged(1, smart=5).extra == (smart_option(end.number(5), SIZE),)
 
 
 @by_access
-def test_an_ack_that_names_its_cause_keeps_it(access: Access) -> None:
-    tagger = Tagger(access)
-    to_host(tagger, packet(access, DATA, 100, length=50))
-    made = packet(access, DATA.reversed(), 3, extra=(smart_option(40, 10),))
-    assert to_link(tagger, made) is made
+def test_full_header_loses_its_oldest_block_and_one_without_blocks_stays(access: Access) -> None:
+    end = MobileEnd(access)
+    end.come(2)
+    tagged = end.tagged(1, (7, 8), (5, 6), (3, 4), timestamps=(1, 2))
+    assert smart_of(tagged) == (end.number(2), end.number(3))
+    assert tagged.sack == ((end.number(7), end.number(8)), (end.number(5), end.number(6)))
+    assert smart_of(end.tagged(1, extra=(Option(200, bytes(36)),))) is None
 
 
-@by_access
-def test_a_full_header_loses_its_oldest_block_and_one_without_blocks_goes_as_it_is(access: Access) -> None:
-    tagger = Tagger(access)
-    to_host(tagger, packet(access, DATA, 100, length=50))
-    tagged = access.view(to_link(tagger, packet(access, DATA.reversed(), 3, **FULL)))
-    assert tagged is not None
-    assert smart_of(tagged) == (100, 150)
-    assert tagged.sack == FULL["sack"][:2]
-    full = packet(access, DATA.reversed(), 3, extra=(Option(200, bytes(36)),))
-    assert to_link(tagger, full) is full
-
-
-def test_what_is_no_segment_passes() -> None:
-    for access, made in ((Octets(), b"nothing"), (Objects(), object())):
-        tagger = Tagger(access)
-        to_host(tagger, made)
-        assert to_link(tagger, made) is made
-        assert tagger.next_deadline() is None
-        tagger.handle_deadline(5)
-        tagger.handle_given_up(made, 5)
-        assert tagger.poll_guess() is None
-
-
-@by_access
-def test_the_least_recently_used_flow_goes(access: Access) -> None:
-    tagger = Tagger(access)
-    flows = [Flow(1, number, 2, 80) for number in range(MAX_FLOWS + 1)]
-    for flow in flows[:MAX_FLOWS]:
-        to_host(tagger, packet(access, flow, 100, length=50))
-    to_host(tagger, packet(access, flows[0], 150, length=50))
-    to_host(tagger, packet(access, flows[-1], 100, length=50))
-    assert len(tagger._flows) == MAX_FLOWS
-    for flow, known in ((flows[0], True), (flows[1], False), (flows[-1], True)):
-        made = packet(access, flow.reversed(), 3)
-        assert (to_link(tagger, made) is made) != known
+def test_least_recently_used_flow_goes() -> None:
+    end = MobileEnd(Objects())
+    flows = [Flow(1, port, 2, 80) for port in range(MAX_FLOWS + 1)]
+    for end.flow in (*flows[:-1], flows[0], flows[-1]):
+        end.come(0)
+    assert len(end.filter._flows) == MAX_FLOWS
+    for end.flow, known in ((flows[0], True), (flows[1], False), (flows[-1], True)):
+        assert (smart_of(end.tagged(1)) is not None) == known

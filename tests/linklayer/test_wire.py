@@ -8,12 +8,13 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
+from common.sequence import MASK, unwrap
 from linklayer.link import FrameError
 from linklayer.slacp import SlacpConfig, frames, wire
-from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello, Sync, unwrap
+from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello, Sync
 from linklayer.slacp.wire import emit, parse
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "slacp.md"
@@ -124,15 +125,6 @@ def test_bursts_over_the_header_never_give_a_frame(frame: Frame, data: st.DataOb
     assert outcome(bytes(a ^ b for a, b in zip(octets, burst, strict=True))) is None
 
 
-@given(st.binary(max_size=80))
-@example(b"")
-@example(bytes(24))
-@example(b"\xff" * 60)
-def test_arbitrary_octets_give_a_frame_or_a_frame_error(octets: bytes) -> None:
-    left = outcome(octets)
-    assert left is None or isinstance(left, Frame | Damaged)
-
-
 @given(st.integers(0, 255), st.integers(0, 255), st.integers(0, 99), NUMBERS, NUMBERS, NUMBERS, SHORTS, OCTETS)
 def test_arbitrary_fields_with_right_checks_are_a_frame_or_refused(
     kind: int, flags: int, length: int, tag: int, tx: int, seq: int, arg: int, body: bytes
@@ -185,7 +177,7 @@ def test_overhead_is_what_the_constants_say() -> None:
 @given(st.integers(0, 1 << 40), st.integers(-(1 << 31), (1 << 31) - 1))
 def test_a_number_is_unwrapped_to_the_nearest(near: int, distance: int) -> None:
     number = near + distance
-    assert unwrap(number & 0xFFFF_FFFF, near) == number
+    assert unwrap(number & MASK, near) == number
 
 
 # -- the document --------------------------------------------------------------------------------------------

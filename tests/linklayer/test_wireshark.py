@@ -343,3 +343,8 @@ def test_every_wire_format_has_a_link_type_and_words_of_its_own() -> None:
     assert len({scheme.emit for scheme in SCHEMES.values()}) == len(formats)
     for scheme in SCHEMES.values():
         assert not scheme.describe(b"").intact
+
+
+def test_the_dissector_knows_the_link_type_of_every_scheme() -> None:
+    known = {LINKTYPE_USER0 + int(number) for number in re.findall(r"wtap\.USER(\d+)", DISSECTOR.read_text())}
+    assert known == {scheme.link_type for scheme in SCHEMES.values()}

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tcpip.access import Access, Objects, Octets
+from tcpip.access import Access, Objects, Octets, with_ce
 from tcpip.options import ELN, smart_option
-from tcpip.segment import ACK, MAX_OPTION_BYTES, Flow, Option, Segment, option_bytes
+from tcpip.segment import ACK, CE, MAX_OPTION_BYTES, NOT_ECT, Flow, Option, Segment, option_bytes
 from tcpip.wire import emit, parse
+from tests.harness.octets import with_checksums
 from tests.tcpip.test_wire import fields, segments
 
 FLOW = Flow(0x0A4D0102, 40000, 0x0A4D0202, 5001)
@@ -97,10 +98,7 @@ def test_octets_keep_what_a_segment_has_no_field_for() -> None:
     octets[8] = 9
     octets[32] |= 0b0100
     octets[38:40] = struct.pack(">H", 77)
-    octets[10:12] = octets[36:38] = b"\0\0"
-    octets[10:12] = checksum(bytes(octets[:20]))
-    pseudo = bytes(octets[12:20]) + struct.pack(">HH", 6, len(octets) - 20)
-    octets[36:38] = checksum(pseudo + bytes(octets[20:]) + b"\0")
+    octets = bytearray(with_checksums(bytes(octets)))
     access = Octets()
     for changed in (
         access.with_option(bytes(octets), ELN),
@@ -115,11 +113,6 @@ def test_octets_keep_what_a_segment_has_no_field_for() -> None:
         assert changed[33:36] == octets[33:36]
         assert changed[38:40] == octets[38:40]
         assert changed[-3:] == b"abc"
-
-
-def checksum(octets: bytes) -> bytes:
-    words = sum(struct.unpack(f">{len(octets) // 2}H", octets))
-    return (-words % 0xFFFF).to_bytes(2, "big")
 
 
 def test_a_second_sack_option_does_not_take_the_place_of_the_first() -> None:
@@ -149,3 +142,44 @@ def test_octets_without_a_segment_have_no_view_and_are_not_changed(octets: bytes
 
 def test_objects_that_are_no_segment_have_no_view() -> None:
     assert Objects().view(object()) is None
+
+
+# -- ECN -----------------------------------------------------------------------------------------------------
+
+
+@given(segments(), st.integers(0, 3))
+def test_octets_and_objects_get_ce_alike_where_the_sender_understands_it(segment: Segment, ecn: int) -> None:
+    segment.ecn = ecn
+    octets = emit(segment)
+    marked = with_ce(octets)
+    assert (marked is None) == (with_ce(segment) is None) == (ecn == NOT_ECT)
+    if marked is not None:
+        assert segment.ecn == CE
+        # the parser checks both checksums
+        assert fields(parse(marked)) == fields(segment)
+        assert marked[12:] == octets[12:]
+
+
+def test_a_header_with_a_wrong_checksum_keeps_one() -> None:
+    segment = ack()
+    segment.ecn = 2
+    octets = bytearray(emit(segment))
+    octets[10] ^= 1
+    marked = with_ce(bytes(octets))
+    assert marked is not None
+    right = bytearray(marked)
+    right[10] ^= 1
+    assert parse(bytes(right)).ecn == CE
+
+
+def test_ipv6_has_ecn_in_its_traffic_class() -> None:
+    rest = bytes(38)
+    assert with_ce(b"\x6a\xe7" + rest) == b"\x6a\xf7" + rest
+    assert with_ce(b"\x6a\xc7" + rest) is None
+
+
+@pytest.mark.parametrize(
+    "octets", [b"", b"\x45\x02", b"\x45\x02" + bytes(17), b"\x60\x20" + bytes(37), b"\x70\x02" + bytes(60)]
+)
+def test_what_has_no_ip_header_is_not_marked(octets: bytes) -> None:
+    assert with_ce(octets) is None

@@ -23,6 +23,7 @@ from tcpip.segment import (
     option_bytes,
 )
 from tcpip.wire import Check, SegmentError, emit, parse
+from tests.harness.octets import with_checksums
 from tests.tshark import needs_tshark, rows
 
 FLOW = Flow(0x0A4D0102, 40000, 0x0A4D0202, 5001)
@@ -58,22 +59,6 @@ def segments(draw: st.DrawFn) -> Segment:
     )  # fmt: skip
 
 
-def checksums(octets: bytes) -> bytes:
-    """The packet with both checksums made right, as RFC 1071 says it: word by word."""
-
-    def ones_complement(data: bytes) -> int:
-        total: int = sum(struct.unpack(f">{(len(data) + 1) // 2}H", data + bytes(len(data) % 2)))
-        while total > 0xFFFF:
-            total = (total & 0xFFFF) + (total >> 16)
-        return ~total & 0xFFFF
-
-    header = octets[:10] + bytes(2) + octets[12:20]
-    header = header[:10] + ones_complement(header).to_bytes(2, "big") + header[12:]
-    tcp = octets[20:36] + bytes(2) + octets[38:]
-    pseudo = octets[12:20] + struct.pack(">HH", 6, len(tcp))
-    return header + tcp[:16] + ones_complement(pseudo + tcp).to_bytes(2, "big") + tcp[18:]
-
-
 def parsed(octets: bytes) -> tuple[Segment | None, Check | None]:
     """The segment, or the check the octets failed."""
     try:
@@ -87,14 +72,14 @@ def with_options(options: bytes, flags: int = ACK) -> Segment:
     octets = bytearray(emit(Segment(FLOW, 1, 2, flags, 3)))
     octets[2:4] = (40 + len(options)).to_bytes(2, "big")
     octets[32] = 5 + len(options) // 4 << 4
-    return parse(checksums(bytes(octets) + options))
+    return parse(with_checksums(bytes(octets) + options))
 
 
 @given(segments())
 def test_what_is_emitted_is_parsed_back(segment: Segment) -> None:
     octets = emit(segment)
     assert len(octets) == len(segment)
-    assert checksums(octets) == octets
+    assert with_checksums(octets) == octets
     assert fields(parse(octets)) == fields(segment)
 
 
@@ -132,7 +117,7 @@ def test_any_options_are_parsed_or_our_own_error(options: bytes, flags: int, pay
     octets = bytearray(emit(Segment(FLOW, 1, 2, flags, 3)))
     octets[2:4] = (40 + len(options) + len(payload)).to_bytes(2, "big")
     octets[32] = 5 + len(options) // 4 << 4
-    segment, refused = parsed(checksums(bytes(octets) + options + payload))
+    segment, refused = parsed(with_checksums(bytes(octets) + options + payload))
     if segment is None:
         assert refused == "options"
         return
@@ -159,7 +144,7 @@ def test_each_check_is_named(at: int, octets: bytes, check: Check) -> None:
     packet = bytearray(emit(Segment(FLOW, 1, 2, ACK, 3, 5, b"hello")))
     packet[at : at + len(octets)] = octets
     with pytest.raises(SegmentError, match=f"^{check}: ") as caught:
-        parse(checksums(bytes(packet)))
+        parse(with_checksums(bytes(packet)))
     assert caught.value.check == check
 
 

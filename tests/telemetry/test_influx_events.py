@@ -3,10 +3,11 @@
 from telemetry.influx.events import Events
 from telemetry.influx.line import Encoder
 from telemetry.records import ControlRecord, FlowRecord, RunRecord, TcpRecord
+from tests.records import recorded
 
 
 def tcp(timeouts: int, flow: str = "bulk", time_ns: int = 7) -> TcpRecord:
-    return TcpRecord(time_ns, "h1", flow, 14480, None, None, None, 0, 0, timeouts)
+    return recorded(TcpRecord, time_ns=time_ns, host="h1", flow=flow, cwnd_bytes=14480, timeouts=timeouts)
 
 
 def test_each_timeout_is_told_once() -> None:
@@ -23,12 +24,17 @@ def test_a_change_has_its_name_and_value_without_quotes() -> None:
     events = Events()
     as_they_are = ("12.5", "true", '{"a": 1}', "no JSON")
     for value, said in [('"none"', "none"), *zip(as_they_are, as_they_are, strict=True)]:
-        assert events.text(ControlRecord(1, "what", value)) == f"what: {said}"
+        assert events.text(recorded(ControlRecord, time_ns=1, name="what", value=value)) == f"what: {said}"
 
 
 def test_the_words_are_a_field_of_the_record_they_tell_of() -> None:
     lines, count = Encoder({"run": "r"}, 1000).lines(
-        [tcp(0), tcp(1, time_ns=8), ControlRecord(9, "snr_db", '"a \\"b\\""'), FlowRecord(9, "h2", "bulk", 1, 2.0)]
+        [
+            tcp(0),
+            tcp(1, time_ns=8),
+            recorded(ControlRecord, time_ns=9, name="snr_db", value='"a \\"b\\""'),
+            recorded(FlowRecord, time_ns=9, host="h2", flow="bulk", bytes_received=1, goodput_bps=2.0),
+        ]
     )
     assert count == 4
     first, second, third, fourth = lines.decode().splitlines()
@@ -38,6 +44,6 @@ def test_the_words_are_a_field_of_the_record_they_tell_of() -> None:
 
 
 def test_a_run_is_a_line_of_its_own() -> None:
-    record = RunRecord(0, "slacp", 7, "1790000000000", "now", None)
+    record = recorded(RunRecord, scheme="slacp", seed=7, begins="1790000000000", ends="now")
     line = Encoder({"run": "r", "tier": "model"}, 5).line(record)
     assert line == 'runs,run=r,tier=model scheme="slacp",seed=7i,begins="1790000000000",ends="now" 5\n'

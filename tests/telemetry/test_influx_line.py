@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from telemetry.influx import Influx
 from telemetry.influx.line import Encoder, halves
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+from tests.records import recorded
 
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
 EPOCH_NS = 1_700_000_000_000_000_000
-PHY = PhyRecord(7, "up", 20.5, None, -3.0, 0.25)
+PHY = recorded(PhyRecord, time_ns=7, link="up", snr_db=20.5, cfo_hz=-3.0, per=0.25)
 
 _times = count(time.time_ns())
 
@@ -24,24 +25,55 @@ _times = count(time.time_ns())
     ("record", "line"),
     [
         (
-            TcpRecord(1, "h1", "bulk", 14480, None, 51.25, None, 1 << 40, 3, 1),
+            recorded(
+                TcpRecord,
+                time_ns=1,
+                host="h1",
+                flow="bulk",
+                cwnd_bytes=14480,
+                srtt_ms=51.25,
+                bytes_acked=1 << 40,
+                retransmits=3,
+                timeouts=1,
+            ),
             "tcp,flow=bulk,host=h1,run=r cwnd_bytes=14480i,srtt_ms=51.25,bytes_acked=1099511627776i,"
             "retransmits=3i,timeouts=1i 1700000000000000001\n",
         ),
         (
-            FlowRecord(-2, "h2", "on off", 0, 1.5e-7),
+            recorded(FlowRecord, time_ns=-2, host="h2", flow="on off", goodput_bps=1.5e-7),
             "flow,flow=on\\ off,host=h2,run=r bytes_received=0i,goodput_bps=1.5e-07 1699999999999999998\n",
         ),
         (
-            LinkRecord(3, "up", "slacp", True, 2e6, 1e22, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8),
+            recorded(
+                LinkRecord,
+                time_ns=3,
+                link="up",
+                scheme="slacp",
+                established=True,
+                throughput_bps=2e6,
+                goodput_bps=1e22,
+                packets=9,
+                frames=10,
+                retransmissions=1,
+                fec_frames=2,
+                fec_repairs=3,
+                residual_losses=4,
+                eln_marks=5,
+                queue_bytes=6,
+                congestion_losses=7,
+                corruption_losses=8,
+            ),
             'link,link=up,run=r scheme="slacp",established=True,throughput_bps=2000000.0,goodput_bps=1e+22,packets=9i,'
             "frames=10i,retransmissions=1i,fec_frames=2i,fec_repairs=3i,residual_losses=4i,eln_marks=5i,"
             "queue_bytes=6i,congestion_losses=7i,corruption_losses=8i 1700000000000000003\n",
         ),
         (PHY, "phy,link=up,run=r snr_db=20.5,cfo_hz=-3.0,per=0.25 1700000000000000007\n"),
         (replace(PHY, snr_db=math.nan, cfo_hz=-math.inf), "phy,link=up,run=r per=0.25 1700000000000000007\n"),
-        (PhyRecord(7, "up", None, None, None, None), ""),
-        (ControlRecord(5, "snr_db", '"a\\'), 'control,name=snr_db,run=r value="\\"a\\\\" 1700000000000000005\n'),
+        (recorded(PhyRecord, time_ns=7, link="up"), ""),
+        (
+            recorded(ControlRecord, time_ns=5, name="snr_db", value='"a\\'),
+            'control,name=snr_db,run=r value="\\"a\\\\" 1700000000000000005\n',
+        ),
     ],
 )
 def test_lines(record: Record, line: str) -> None:
@@ -70,7 +102,7 @@ def test_a_tag_without_a_value_is_left_out(nothing: str) -> None:
 
 def test_lines_counts_what_it_wrote() -> None:
     encoder = Encoder(TAGS, EPOCH_NS)
-    empty = PhyRecord(7, "up", None, None, None, None)
+    empty = recorded(PhyRecord, time_ns=7, link="up")
     assert encoder.lines([PHY, empty, PHY]) == ((encoder.line(PHY) * 2).encode(), 2)
     assert encoder.lines([empty]) == (b"", 0)
 
@@ -78,7 +110,7 @@ def test_lines_counts_what_it_wrote() -> None:
 def test_names_without_end_do_not_fill_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("telemetry.influx.line._MAX_HEADS", 3)
     encoder = Encoder({}, 0)
-    written = [encoder.line(ControlRecord(0, str(n), "1")) for n in (*range(10), 0)]
+    written = [encoder.line(recorded(ControlRecord, name=str(n), value="1")) for n in (*range(10), 0)]
     assert written == [f'control,name={n} value="1" 0\n' for n in (*range(10), 0)]
 
 
@@ -89,7 +121,10 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.text(
 @given(values=st.lists(st.tuples(TEXT, TEXT), min_size=1, max_size=9))
 def test_halves_are_cut_between_points(values: list[tuple[str, str]]) -> None:
     encoder = Encoder({"run": values[0][1]}, EPOCH_NS)
-    lines = [encoder.line(ControlRecord(n, name, value)).encode() for n, (name, value) in enumerate(values)]
+    lines = [
+        encoder.line(recorded(ControlRecord, time_ns=n, name=name, value=value)).encode()
+        for n, (name, value) in enumerate(values)
+    ]
     first, second = halves(b"".join(lines))
     if len(values) == 1:
         assert (first, second) == (lines[0], b"")
@@ -102,7 +137,9 @@ def test_halves_are_cut_between_points(values: list[tuple[str, str]]) -> None:
 @given(tag=TEXT, name=TEXT, value=TEXT)
 def test_any_string_comes_back(influx: Influx, tag: str, name: str, value: str) -> None:
     time_ns = next(_times)
-    influx.write(Encoder({"run": tag}, 0).line(ControlRecord(time_ns, name, value)).encode())
+    influx.write(
+        Encoder({"run": tag}, 0).line(recorded(ControlRecord, time_ns=time_ns, name=name, value=value)).encode()
+    )
     (series,) = influx.query(f'SELECT value FROM "control" WHERE time = {time_ns} GROUP BY *')
     assert series.values == [[time_ns, value]]
     # "" where there is no such tag
@@ -123,7 +160,9 @@ def as_tag(text: str) -> str:
 )
 def test_any_number_comes_back(influx: Influx, number: int, real: float, flag: bool) -> None:
     time_ns = next(_times)
-    record = LinkRecord(time_ns, "up", "none", flag, real, 0.0, number, *(0,) * 9)
+    record = recorded(
+        LinkRecord, time_ns=time_ns, link="up", scheme="none", established=flag, throughput_bps=real, packets=number
+    )
     influx.write(Encoder({}, 0).line(record).encode())
     (series,) = influx.query(f'SELECT packets, throughput_bps, established FROM "link" WHERE time = {time_ns}')
     # JSON has one kind of number: 38361712241478410 may stand for 3.836171224147841e+16

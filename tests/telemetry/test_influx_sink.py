@@ -22,6 +22,7 @@ from telemetry.influx.line import Encoder
 from telemetry.parquet import ParquetSink, read_records
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
 from telemetry.sinks import Sinks
+from tests.records import full, recorded
 from tests.telemetry.influxd import answers, count, free_port, influxd, wait_until
 from tests.telemetry.web import Stub, serving
 
@@ -36,11 +37,11 @@ FIGURES = {"tcp": "cwnd_bytes", "flow": "bytes_received", "link": "frames", "phy
 def records(number: int, start: int = 0) -> list[Record]:
     """So many records of all kinds, each with a time of its own."""
     kinds: list[Record] = [
-        TcpRecord(0, "h1", "bulk", 14480, None, 51.25, 251.0, 1 << 40, 3, 1),
-        FlowRecord(0, "h2", "bulk", 1 << 40, 1.5e6),
-        LinkRecord(0, "up", "slacp", True, 2e6, 1.9e6, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8),
-        PhyRecord(0, "down", 20.5, -25.0, 12.5, 0.01),
-        ControlRecord(0, "snr_db", "12.5"),
+        full(TcpRecord),
+        recorded(FlowRecord, host="h2", flow="bulk", bytes_received=1 << 40, goodput_bps=1.5e6),
+        full(LinkRecord),
+        full(PhyRecord),
+        full(ControlRecord),
     ]
     return [replace(kinds[n % len(kinds)], time_ns=n) for n in range(start, start + number)]
 
@@ -97,8 +98,8 @@ def test_records_arrive_with_their_tags_and_times(influx: Influx, tmp_path: Path
 
 def test_a_record_of_nothing_is_no_point(influx: Influx, tmp_path: Path) -> None:
     sink = begun(influx, tmp_path)
-    sink.write(PhyRecord(1, "down", None, None, None, None))
-    sink.write(PhyRecord(2, "down", None, None, None, 0.5))
+    sink.write(recorded(PhyRecord, time_ns=1, link="down"))
+    sink.write(recorded(PhyRecord, time_ns=2, link="down", per=0.5))
     sink.close()
     assert sink.status().written == count(influx, "phy", "per") == 1
 
@@ -266,7 +267,7 @@ def test_what_the_database_refuses_is_set_aside_and_holds_nothing_up(influx: Inf
     sink = begun(influx, tmp_path)
     feed(sink, 100)
     wait_until(lambda: sink.status().written + sink.status().rejected == 100)
-    sink.write(FlowRecord(100, "h2", "bulk", 1, 1.0))
+    sink.write(recorded(FlowRecord, time_ns=100, host="h2", flow="bulk", bytes_received=1, goodput_bps=1.0))
     sink.close()
     status = sink.status()
     assert (status.written, status.rejected, status.waiting, status.dropped) == (81, 20, 0, 0)
@@ -286,7 +287,7 @@ def test_requests_are_made_as_small_as_the_database_wants_them(tmp_path: Path) -
         influx.create_database(30)
         sink = begun(influx, tmp_path / "spool")
         feed(sink, 500)
-        sink.write(ControlRecord(500, "huge", os.urandom(2000).hex()))
+        sink.write(recorded(ControlRecord, time_ns=500, name="huge", value=os.urandom(2000).hex()))
         sink.close()
         assert (sink.status().written, sink.status().rejected) == (500, 1)
         assert "Request Entity Too Large" in sink.status().message
@@ -333,7 +334,7 @@ def test_what_neither_database_nor_disk_nor_memory_takes_is_told(
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_an_error_of_our_own_is_told(stub: Stub, tmp_path: Path) -> None:
     sink = begun(Influx(stub.url), tmp_path)
-    sink.write(FlowRecord(0, "h2", "bulk", 1, None))  # type: ignore[arg-type]
+    sink.write(recorded(FlowRecord, host="h2", flow="bulk", bytes_received=1, goodput_bps=None))
     wait_until(lambda: "internal error of the sink: TypeError" in sink.status().message)
     feed(sink, 10)
     with pytest.raises(InfluxError, match="10 records will never be in InfluxDB: internal error of the sink"):

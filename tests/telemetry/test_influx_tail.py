@@ -10,18 +10,19 @@ from telemetry.influx import Influx, InfluxError, InfluxTail
 from telemetry.influx.line import Encoder
 from telemetry.influx.tail import Arrival
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
+from tests.records import full, recorded
 
 TAGS = {"run": "a run", "tier": "emulated", "scenario": "s"}
 NOW_NS = time.time_ns()
 S = 1_000_000_000
 
 RECORDS: list[Record] = [
-    TcpRecord(1, "h1", "bulk", 14480, 7240, 51.25, 251.0, 1 << 60, 3, 1),
-    TcpRecord(2, "h2", "bulk", 14480, None, None, None, 0, 0, 0),
-    FlowRecord(3, "h2", "bulk", 1 << 40, 2.0),
-    LinkRecord(4, "up", "slacp", False, 2e6, 1.9e6, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8),
-    PhyRecord(5, "down", 20.0, None, 12.5, None),
-    ControlRecord(6, "link.scheme", '"none"'),
+    full(TcpRecord, time_ns=1, bytes_acked=1 << 60),
+    recorded(TcpRecord, time_ns=2, host="h2", flow="bulk", cwnd_bytes=14480),
+    full(FlowRecord, time_ns=3, goodput_bps=2.0),
+    full(LinkRecord, time_ns=4, established=False),
+    full(PhyRecord, time_ns=5, snr_db=20.0, evm_db=None, mode=None),
+    recorded(ControlRecord, time_ns=6, name="link.scheme", value='"none"'),
 ]
 
 
@@ -31,7 +32,7 @@ def write(influx: Influx, *records: Record, tags: dict[str, str] | None = None) 
 
 
 def at(seconds: float, flow: str = "bulk") -> FlowRecord:
-    return FlowRecord(int(seconds * S), "h2", flow, 7, 8.0)
+    return recorded(FlowRecord, time_ns=int(seconds * S), host="h2", flow=flow, bytes_received=7, goodput_bps=8.0)
 
 
 def seconds(arrivals: list[Arrival]) -> list[float]:
@@ -89,7 +90,7 @@ def test_what_was_there_before_is_history(influx: Influx) -> None:
 def test_what_is_not_in_the_database(influx: Influx) -> None:
     """A rate that was not finite and a name that was empty were not written."""
     tail = InfluxTail(influx, since_ns=NOW_NS)
-    write(influx, FlowRecord(1, "", "bulk", 5, float("nan")))
+    write(influx, recorded(FlowRecord, time_ns=1, flow="bulk", bytes_received=5, goodput_bps=float("nan")))
     (arrival,) = tail.poll()
     assert isinstance(arrival.record, FlowRecord)
     assert (arrival.record.host, arrival.record.bytes_received) == ("", 5)
@@ -104,7 +105,11 @@ def test_rows_of_other_programs(influx: Influx) -> None:
         f"cpu load=1 {NOW_NS}\n".encode()
     )
     (arrival,) = tail.poll()
-    assert arrival == ({"extra": "tag"}, NOW_NS, FlowRecord(NOW_NS, "h2", "a", 2, 1.0))
+    assert arrival == (
+        {"extra": "tag"},
+        NOW_NS,
+        recorded(FlowRecord, time_ns=NOW_NS, host="h2", flow="a", bytes_received=2, goodput_bps=1.0),
+    )
 
 
 def test_a_database_that_is_gone(influx: Influx) -> None:

@@ -1,7 +1,7 @@
 """Records in Parquet files."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,30 +11,20 @@ from telemetry import parquet
 from telemetry.parquet import ParquetSink, read_records
 from telemetry.records import (
     RECORD_TYPES,
-    ControlRecord,
     FlowRecord,
-    LinkRecord,
     PhyRecord,
     Record,
-    StationRecord,
     TcpRecord,
 )
+from tests.records import full, recorded
 
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
-TCP = TcpRecord(1, "h1", "bulk", 14480, 7240, 51.25, 251.0, 1 << 40, 3, 1)
-FULL: list[Record] = [
-    TCP,
-    FlowRecord(2, "h2", "bulk", 1 << 40, 1.5e6),
-    LinkRecord(3, "up", "slacp", True, 2e6, 1.9e6, 9, 10, 1, 2, 3, 4, 5, 6, 7, 8),
-    PhyRecord(4, "down", 20.5, -25.0, 12.5, 0.01, "qpsk"),
-    StationRecord(5, "bas", 37.5, 90_000_000),
-    ControlRecord(5, "snr_db", "12.5"),
-]
+FULL: list[Record] = [full(kind) for kind in RECORD_TYPES]
 EMPTY: list[Record] = [
-    replace(TCP, ssthresh_bytes=None, srtt_ms=None, rto_ms=None),
+    full(TcpRecord, ssthresh_bytes=None, srtt_ms=None, rto_ms=None),
     FULL[1],
     FULL[2],
-    PhyRecord(5, "down", None, None, None, None),
+    recorded(PhyRecord, time_ns=5, link="down"),
     FULL[4],
     FULL[5],
 ]
@@ -103,7 +93,7 @@ def test_rows_stay_in_order_over_many_groups(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(parquet, "_ROWS_PER_GROUP", 10)
     with ParquetSink(tmp_path, TAGS) as sink:
         for n in range(95):
-            sink.write(FlowRecord(n, "h2", "bulk", n, 0.0))
+            sink.write(recorded(FlowRecord, time_ns=n, host="h2", flow="bulk", bytes_received=n))
         assert (tmp_path / "flow.parquet").exists()
     assert pq.ParquetFile(tmp_path / "flow.parquet").num_row_groups == 10
     assert [row["time_ns"] for row in read_records(tmp_path, "flow")] == list(range(95))

@@ -6,8 +6,9 @@ import pytest
 
 from telemetry.records import FlowRecord, Record
 from telemetry.sinks import Sinks
+from tests.records import recorded
 
-RECORD = FlowRecord(1, "h2", "bulk", 2, 3.0)
+RECORD = recorded(FlowRecord, time_ns=1, host="h2", flow="bulk", bytes_received=2, goodput_bps=3.0)
 
 
 class Listening:

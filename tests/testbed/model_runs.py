@@ -7,6 +7,7 @@ from typing import Any
 
 from tcpip.segment import Segment
 from testbed.model.run import simulate
+from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
@@ -35,7 +36,7 @@ def memory_used(run: Scenario, marks_s: tuple[float, ...]) -> list[int]:
     return memory.used
 
 
-class Memory:
+class Memory(Watch):
     """A watch that looks at the memory in use when so much virtual time has passed."""
 
     def __init__(self, marks_s: tuple[float, ...]) -> None:

@@ -1,19 +1,17 @@
 """Window growth: how ACKs open the congestion window, and what a loss makes of ssthresh. A file each, which declares a
 `GROWTH`; `TcpConfig.growth` is its name.
 
-Loss recovery is another seam (`recovery.py`): it says when there was a loss, and what happens until it is repaired.
+Loss recovery is another seam (`recovery/`): it says when there was a loss, and what is sent until it is repaired.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from common.registry import Registry
 from hosts.tcp.config import TcpConfig
-
-if TYPE_CHECKING:
-    from hosts.tcp.sender import Sender
+from hosts.tcp.send_state import SendState
 
 
 class Growth(ABC):
@@ -21,7 +19,7 @@ class Growth(ABC):
 
     __slots__ = ("_sender",)
 
-    def __init__(self, sender: "Sender") -> None:
+    def __init__(self, sender: SendState) -> None:
         self._sender = sender
 
     @abstractmethod
@@ -43,7 +41,7 @@ class GrowthPlugin:
 
     name: str
     summary: str
-    make: Callable[["Sender", TcpConfig], Growth]
+    make: Callable[[SendState, TcpConfig], Growth]
 
 
 GROWTHS: Final = Registry("hosts.tcp.growth", "GROWTH", GrowthPlugin)

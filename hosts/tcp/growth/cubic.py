@@ -6,13 +6,9 @@ standard one, by the ACK.
 Left out: HyStart++ (section 4.10), and undoing a reduction that a spurious loss caused (section 4.9).
 """
 
-from typing import TYPE_CHECKING
-
 from hosts.tcp.config import SECOND, TcpConfig
 from hosts.tcp.growth import Growth, GrowthPlugin
-
-if TYPE_CHECKING:
-    from hosts.tcp.sender import Sender
+from hosts.tcp.send_state import SendState
 
 #: sections 4.6 and 5: the multiplicative decrease, and how steep the cubic is (segments per second cubed)
 BETA = 0.7
@@ -26,7 +22,7 @@ class Cubic(Growth):
 
     __slots__ = ("_began_at", "_credit", "_k_s", "_prior", "_w_est", "_w_max")
 
-    def __init__(self, sender: "Sender", config: TcpConfig) -> None:
+    def __init__(self, sender: SendState, config: TcpConfig) -> None:
         super().__init__(sender)
         #: when the present stage of congestion avoidance began (ns); None: it is yet to begin
         self._began_at: int | None = None

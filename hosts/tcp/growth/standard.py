@@ -1,12 +1,8 @@
 """Slow start and congestion avoidance by the ACK (RFC 5681 section 3.1) or by the octet (RFC 3465), and 4.4BSD's."""
 
-from typing import TYPE_CHECKING
-
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import Growth, GrowthPlugin
-
-if TYPE_CHECKING:
-    from hosts.tcp.sender import Sender
+from hosts.tcp.send_state import SendState
 
 
 class PerAck(Growth):
@@ -14,7 +10,7 @@ class PerAck(Growth):
 
     __slots__ = ("_halve_window",)
 
-    def __init__(self, sender: "Sender", config: TcpConfig) -> None:
+    def __init__(self, sender: SendState, config: TcpConfig) -> None:
         super().__init__(sender)
         self._halve_window = config.halve_window
 
@@ -44,7 +40,7 @@ class PerOctet(PerAck):
 
     __slots__ = ("_counted",)
 
-    def __init__(self, sender: "Sender", config: TcpConfig) -> None:
+    def __init__(self, sender: SendState, config: TcpConfig) -> None:
         super().__init__(sender, config)
         #: octets acknowledged since the window last grew
         self._counted = 0
@@ -71,7 +67,7 @@ class Bsd(PerAck):
 
     __slots__ = ("_extra_increase", "_slow_start_at_ssthresh")
 
-    def __init__(self, sender: "Sender", config: TcpConfig) -> None:
+    def __init__(self, sender: SendState, config: TcpConfig) -> None:
         super().__init__(sender, config)
         self._extra_increase = config.extra_increase
         self._slow_start_at_ssthresh = config.slow_start_at_ssthresh
@@ -86,7 +82,7 @@ class Bsd(PerAck):
             sender.cwnd = cwnd + (smss * smss // cwnd or 1) + (smss // 8 if self._extra_increase else 0)
 
 
-def _make(sender: "Sender", config: TcpConfig) -> Growth:
+def _make(sender: SendState, config: TcpConfig) -> Growth:
     if config.byte_counting:
         return PerOctet(sender, config)
     if config.extra_increase or config.slow_start_at_ssthresh:

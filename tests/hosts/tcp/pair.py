@@ -11,7 +11,7 @@ from itertools import count
 from random import Random
 from typing import Protocol
 
-from channel.capacity import ConstantRate
+from channel.capacity.cra import ConstantRate
 from channel.delay import ExcessDelay
 from channel.errors.none import NoErrors
 from channel.framing import raw
@@ -30,6 +30,18 @@ Drop = Callable[[Segment], bool]
 def keep_all(segment: Segment) -> bool:
     """No losses."""
     return False
+
+
+def lose(*numbers: int) -> Drop:
+    """Lose segments with data, counted from 1 in the order they are sent."""
+    count = 0
+
+    def drop(segment: Segment) -> bool:
+        nonlocal count
+        count += segment.length > 0
+        return segment.length > 0 and count in numbers
+
+    return drop
 
 
 def with_options(segment: Segment, *options: Option) -> Segment:

@@ -3,11 +3,12 @@
 The script plays the peer and the application of one `Connection`. Both directions are written in the same words,
 sequence numbers relative to each side's SYN, times in ms since the script began:
 
-    s = script(NEWRENO)                      # connected, 100 ms of round trip
-    s.write(4000)
-    s.expect(100, "1:1001", "1001:2001")     # these leave at 100 ms, and nothing else since the line before
-    s.inject(200, "ack 2001")                # a segment comes; what is due until then happens first
-    s.expect(200, "2001:3001", "3001:4001")
+    s = script(NEWRENO)                                              # connected, 100 ms of round trip
+    s.write(4000, sends=["1:1001", "1001:2001"])                     # these leave at once, and nothing else
+    s.inject(200, "ack 2001", sends=["2001:3001", "3001:4001"])      # a segment comes, after what was due
+    s.expect(1200, "2001:3001")                                      # and this leaves at 1200 ms, by the timer
+
+`sends=...` takes whatever leaves. What leaves without `sends` must be expected before the next segment comes.
 
 A segment is `[SFREW] LEFT:RIGHT [ack N] [win N] [sack L:R ...] [ts VAL/ECR] [mss N] [wscale N] [sackok] [smart L:R]
 [smartok] [eln] [ECT0|CE]`: S, F and so on are flags; ACK is set wherever a number is given or, on injected segments,
@@ -16,8 +17,10 @@ ELN, ECN and what only a SYN carries (but for the MSS) are compared even when it
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import EllipsisType
 
+from common.sequence import MASK
 from hosts.tcp.config import MS, TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.shared import Shared
@@ -25,7 +28,6 @@ from tcpip.options import ELN, SMART_PERMITTED, has_eln, smart_of, smart_option
 from tcpip.segment import ACK, CE, CWR, ECE, ECT0, ECT1, FIN, RST, SYN, Flow, Option, Segment, SynOptions
 
 FLOW = Flow(0x0A000001, 40_000, 0x0A000002, 80)
-MASK = 0xFFFF_FFFF
 #: nothing optional: each test adds what it is about
 PLAIN = TcpConfig(
     mss=1000,
@@ -46,6 +48,8 @@ _WORD = re.compile(
 )
 
 Words = dict[str, str]
+#: what leaves at once: these segments; `...`: whatever it is; None: it is expected later
+Sends = Sequence[str] | EllipsisType | None
 #: makes a script: a configuration, and `Script`'s options
 MakeScript = Callable[..., "Script"]
 
@@ -100,20 +104,20 @@ class Script:
 
     # -- the application ----------------------------------------------------------------------------------------
 
-    def connect(self) -> None:
+    def connect(self, sends: Sends = None) -> None:
         self._note("connect")
         self.connection.connect(self.now)
-        self._poll()
+        self._poll(sends)
 
     def listen(self) -> None:
         self._note("listen")
         self.connection.listen()
         self._poll()
 
-    def write(self, data: int | bytes) -> int:
+    def write(self, data: int | bytes, sends: Sends = None) -> int:
         self._note(f"write {data if isinstance(data, int) else len(data)}")
         taken = self.connection.write(data)
-        self._poll()
+        self._poll(sends)
         return taken
 
     def read(self, most: int = 1 << 30) -> bytes:
@@ -122,25 +126,25 @@ class Script:
         self._poll()
         return data
 
-    def discard(self) -> int:
+    def discard(self, sends: Sends = None) -> int:
         self._note(f"discard {self.connection.readable}")
         count = self.connection.discard()
-        self._poll()
+        self._poll(sends)
         return count
 
-    def close(self) -> None:
+    def close(self, sends: Sends = None) -> None:
         self._note("close")
         self.connection.close(self.now)
-        self._poll()
+        self._poll(sends)
 
-    def abort(self) -> None:
+    def abort(self, sends: Sends = None) -> None:
         self._note("abort")
         self.connection.abort(self.now)
-        self._poll()
+        self._poll(sends)
 
     # -- the network --------------------------------------------------------------------------------------------
 
-    def inject(self, at_ms: float, *segments: str, octets: bool = False) -> None:
+    def inject(self, at_ms: float, *segments: str, sends: Sends = None, octets: bool = False) -> None:
         """Let segments come at `at_ms`, after whatever was due until then, which must have been expected.
 
         With `octets` they carry some, which `octets` tells; otherwise they have only a size.
@@ -155,6 +159,7 @@ class Script:
                 segment.payload = self.octets(left, left + segment.length)
             self.connection.handle_segment(segment, self.now)
             self._poll()
+        self._take(sends)
 
     def expect(self, at_ms: float, *segments: str) -> None:
         """Jump to `at_ms`; since the last expectation exactly these segments have left, and at that time."""
@@ -284,13 +289,20 @@ class Script:
         words["ecn"] = ("", "ECT1", "ECT0", "CE")[segment.ecn]
         return {name: value for name, value in words.items() if value}
 
-    def _poll(self) -> None:
+    def _take(self, sends: Sends) -> None:
+        if sends is ...:
+            self.sent = []
+        elif sends is not None:
+            self.expect(self.now / MS, *sends)
+
+    def _poll(self, sends: Sends = None) -> None:
         while (segment := self.connection.poll_segment(self.now)) is not None:
             assert segment.flow == self.flow
             words = self._words(segment)
             self.sent.append((self.now, words))
             self._note(f"> {_text(words)}")
         assert self.connection.poll_segment(self.now) is None, self._told("None was not the end")
+        self._take(sends)
 
     def _nothing_left(self) -> None:
         if self.sent:

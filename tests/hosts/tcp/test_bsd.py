@@ -19,8 +19,7 @@ def after_timing(s: Script, *spans_ms: tuple[float, float]) -> Script:
     """Have the connection time a segment from and to each of these instants."""
     for start_ms, end_ms in spans_ms:
         s.run_to(start_ms)
-        s.write(1000)
-        s.skip()
+        s.write(1000, sends=...)
         s.inject(end_ms, f"ack {s.connection.bytes_acked + 1001}")
     return s
 
@@ -32,31 +31,27 @@ def test_a_timer_of_three_ticks_expires_at_the_third(script: MakeScript) -> None
     # no tick within the handshake: the first sample counts as one, and varies by half of it
     s = script(TICKS, rtt_ms=100)
     assert s.rto_ms == 1500
-    s.write(1000)
-    s.expect(100, "1:1001")
+    s.write(1000, sends=["1:1001"])
     s.expect(1500, "1:1001")
 
 
 def test_a_timer_set_just_before_a_tick_is_the_shorter(script: MakeScript) -> None:
     s = script(TICKS, rtt_ms=100)
     s.run_to(499)
-    s.write(1000)
-    s.expect(499, "1:1001")
+    s.write(1000, sends=["1:1001"])
     s.expect(1500, "1:1001")
 
 
 def test_a_timer_set_at_a_tick_lasts_its_full_time(script: MakeScript) -> None:
     s = script(TICKS, rtt_ms=100)
     s.run_to(500)
-    s.write(1000)
-    s.expect(500, "1:1001")
+    s.write(1000, sends=["1:1001"])
     s.expect(2000, "1:1001")
 
 
 def test_the_phase_moves_the_ticks(script: MakeScript) -> None:
     s = script(replace(TICKS, clock_phase_ns=130 * MS), rtt_ms=100)
-    s.write(1000)
-    s.expect(100, "1:1001")
+    s.write(1000, sends=["1:1001"])
     # ticks at 130, 630 and 1130
     s.expect(1130, "1:1001")
 
@@ -81,8 +76,7 @@ def test_one_segment_is_timed_at_a_time(script: MakeScript) -> None:
     s.run_to(450)
     s.write(1000)
     s.run_to(510)
-    s.write(1000)
-    s.skip()
+    s.write(1000, sends=...)
     # the first took one tick; the second, which took none, is not looked at
     s.inject(520, "ack 1001")
     assert s.rto_ms == (1 + 2) * 500
@@ -92,8 +86,7 @@ def test_one_segment_is_timed_at_a_time(script: MakeScript) -> None:
 
 def test_nothing_is_timed_beside_a_retransmission(script: MakeScript) -> None:
     s = script(TICKS, rtt_ms=100)
-    s.write(1000)
-    s.expect(100, "1:1001")
+    s.write(1000, sends=["1:1001"])
     s.expect(1500, "1:1001")
     s.inject(1600, "ack 1001")
     # Karn: the backoff stays
@@ -102,16 +95,14 @@ def test_nothing_is_timed_beside_a_retransmission(script: MakeScript) -> None:
 
 def test_the_syn_waits_six_seconds_and_then_24(script: MakeScript) -> None:
     s = script(BSD, connected=False)
-    s.connect()
-    s.expect(0, "S 0:0")
+    s.connect(sends=["S 0:0"])
     s.expect(6000, "S 0:0")
     s.expect(30_000, "S 0:0")
 
 
 def test_backoff_ends_at_the_maximum(script: MakeScript) -> None:
     s = script(TICKS, rtt_ms=100)
-    s.write(1000)
-    s.expect(100, "1:1001")
+    s.write(1000, sends=["1:1001"])
     # three ticks, doubled each time; no more than 64 s
     for at_ms in (1500, 4500, 10_500, 22_500, 46_500, 94_500, 158_500, 222_500):
         s.expect(at_ms, "1:1001")
@@ -135,8 +126,7 @@ def test_a_delayed_ack_leaves_at_the_next_tick(script: MakeScript, comes_ms: flo
 
 def test_every_second_segment_is_acknowledged_at_once(script: MakeScript) -> None:
     s = script(BSD)
-    s.inject(110, "1:1001", "1001:2001", "2001:3001")
-    s.expect(110, "1:1 ack 2001")
+    s.inject(110, "1:1001", "1001:2001", "2001:3001", sends=["1:1 ack 2001"])
     s.expect(200, "1:1 ack 3001")
 
 
@@ -154,22 +144,19 @@ def bsd_window_of_8(make: MakeScript, **changes: object) -> Script:
 def test_a_second_hole_reduces_again(script: MakeScript) -> None:
     # no `recover`: 1 and 3001 are lost
     s = bsd_window_of_8(script)
-    s.inject(200, *["ack 1"] * 6)
-    s.expect(200, "1:1001", "8001:9001", "9001:10001")
+    s.inject(200, *["ack 1"] * 6, sends=["1:1001", "8001:9001", "9001:10001"])
     assert s.ssthresh == 4000
     s.inject(300, "ack 3001")
     # ssthresh, and the segment that this ACK is worth
     assert s.cwnd == 5000
-    s.inject(310, *["ack 3001"] * 3)
-    s.expect(310, "3001:4001")
+    s.inject(310, *["ack 3001"] * 3, sends=["3001:4001"])
     assert s.ssthresh == 2000
     assert s.connection.counters.fast_retransmits == 2
 
 
 def test_the_lesser_of_both_windows_is_halved_in_whole_segments(script: MakeScript) -> None:
     s = bsd_window_of_8(script)
-    s.inject(150, "ack 1001 win 7500")
-    s.skip()
+    s.inject(150, "ack 1001 win 7500", sends=...)
     s.inject(200, *["ack 1001 win 7500"] * 3)
     assert s.ssthresh == 3000
 
@@ -185,10 +172,8 @@ def test_every_timeout_halves(script: MakeScript) -> None:
 def test_duplicates_after_a_timeout_begin_a_fast_retransmit(script: MakeScript) -> None:
     s = bsd_window_of_8(script)
     s.expect(1500, "1:1001")
-    s.inject(1600, "ack 1001")
-    s.expect(1600, "1001:2001", "2001:3001")
-    s.inject(1610, *["ack 1001"] * 3)
-    s.expect(1610, "1001:2001", "3001:4001", "4001:5001", "5001:6001")
+    s.inject(1600, "ack 1001", sends=["1001:2001", "2001:3001"])
+    s.inject(1610, *["ack 1001"] * 3, sends=["1001:2001", "3001:4001", "4001:5001", "5001:6001"])
     assert s.connection.counters.fast_retransmits == 1
 
 
@@ -210,7 +195,6 @@ def test_a_window_of_ssthresh_is_slow_start(script: MakeScript) -> None:
 def test_a_retransmission_starts_the_timer_again(script: MakeScript) -> None:
     s = bsd_window_of_8(script)
     s.run_to(1200)
-    s.inject(1200, *["ack 1"] * 3)
-    s.expect(1200, "1:1001")
+    s.inject(1200, *["ack 1"] * 3, sends=["1:1001"])
     # the third tick from there
     s.expect(2500, "1:1001")

@@ -10,15 +10,12 @@ from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
 def test_we_close_first(script: MakeScript) -> None:
     s = script(replace(PLAIN, time_wait_ns=30 * SECOND))
-    s.close()
-    s.expect(100, "F 1:1 ack 1")
+    s.close(sends=["F 1:1 ack 1"])
     assert s.state == "FIN-WAIT-1"
-    s.inject(200, "ack 2")
-    s.expect(200)
+    s.inject(200, "ack 2", sends=[])
     assert s.state == "FIN-WAIT-2"
     assert s.connection.next_deadline() is None
-    s.inject(500, "F 1:1 ack 2")
-    s.expect(500, "2:2 ack 2")
+    s.inject(500, "F 1:1 ack 2", sends=["2:2 ack 2"])
     assert s.state == "TIME-WAIT"
     assert s.connection.at_end
     s.expect(30_500)
@@ -29,50 +26,39 @@ def test_we_close_first(script: MakeScript) -> None:
 
 def test_the_peer_closes_first(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.inject(200, "F 1:1")
-    s.expect(200, "1:1 ack 2")
+    s.inject(200, "F 1:1", sends=["1:1 ack 2"])
     assert s.state == "CLOSE-WAIT"
     assert s.connection.at_end
     # half-closed: our direction goes on
-    s.write(2000)
-    s.expect(200, "1:1001", "1001:2001")
+    s.write(2000, sends=["1:1001", "1001:2001"])
     s.inject(300, "ack 2001")
-    s.close()
-    s.expect(300, "F 2001:2001 ack 2")
+    s.close(sends=["F 2001:2001 ack 2"])
     assert s.state == "LAST-ACK"
-    s.inject(400, "ack 2002")
-    s.expect(400)
+    s.inject(400, "ack 2002", sends=[])
     assert s.state == "CLOSED"
     assert s.connection.closed
 
 
 def test_both_close_at_once(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.close()
-    s.expect(100, "F 1:1")
-    s.inject(150, "F 1:1 ack 1")
-    s.expect(150, "ack 2")
+    s.close(sends=["F 1:1"])
+    s.inject(150, "F 1:1 ack 1", sends=["ack 2"])
     assert s.state == "CLOSING"
-    s.inject(200, "ack 2")
-    s.expect(200)
+    s.inject(200, "ack 2", sends=[])
     assert s.state == "TIME-WAIT"
 
 
 def test_fin_and_its_acknowledgement_in_one(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.close()
-    s.skip()
-    s.inject(200, "F 1:1 ack 2")
-    s.expect(200, "2:2 ack 2")
+    s.close(sends=...)
+    s.inject(200, "F 1:1 ack 2", sends=["2:2 ack 2"])
     assert s.state == "TIME-WAIT"
 
 
 def test_the_fin_goes_with_the_last_octets(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.write(1500)
-    s.expect(100, "1:1001")
-    s.close()
-    s.expect(100, "F 1001:1501")
+    s.write(1500, sends=["1:1001"])
+    s.close(sends=["F 1001:1501"])
     s.inject(200, "ack 1502")
     assert s.state == "FIN-WAIT-2"
     assert s.connection.bytes_acked == 1500
@@ -80,8 +66,7 @@ def test_the_fin_goes_with_the_last_octets(script: MakeScript) -> None:
 
 def test_a_fin_that_is_lost_is_sent_again(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.close()
-    s.expect(100, "F 1:1")
+    s.close(sends=["F 1:1"])
     s.expect(1100, "F 1:1")
     s.expect(3100, "F 1:1")
     s.inject(3200, "ack 2")
@@ -91,28 +76,22 @@ def test_a_fin_that_is_lost_is_sent_again(script: MakeScript) -> None:
 def test_the_fin_waits_for_the_window_behind_the_data(script: MakeScript) -> None:
     s = script(replace(PLAIN, initial_window=2))
     s.write(4000)
-    s.close()
-    s.expect(100, "1:1001", "1001:2001")
+    s.close(sends=["1:1001", "1001:2001"])
     s.inject(200, "ack 2001")
     assert s.state == "FIN-WAIT-1"
     assert "".join(s.skip()).startswith("2001:3001")
-    s.inject(300, "ack 4001")
-    s.skip()
+    s.inject(300, "ack 4001", sends=...)
     s.inject(400, "ack 4002")
     assert s.state == "FIN-WAIT-2"
 
 
 def test_data_that_comes_after_we_closed_is_received(script: MakeScript) -> None:
     s = script(replace(PLAIN, ack_every=1))
-    s.close()
-    s.skip()
-    s.inject(200, "1:1001 ack 1")
-    s.expect(200, "ack 1001")
-    s.inject(210, "1001:2001 ack 2")
-    s.expect(210, "2:2 ack 2001")
+    s.close(sends=...)
+    s.inject(200, "1:1001 ack 1", sends=["ack 1001"])
+    s.inject(210, "1001:2001 ack 2", sends=["2:2 ack 2001"])
     assert s.discard() == 2000
-    s.inject(220, "F 2001:3001 ack 2")
-    s.expect(220, "2:2 ack 3002")
+    s.inject(220, "F 2001:3001 ack 2", sends=["2:2 ack 3002"])
     assert s.state == "TIME-WAIT"
     assert not s.connection.at_end
     assert s.discard() == 1000
@@ -121,34 +100,27 @@ def test_data_that_comes_after_we_closed_is_received(script: MakeScript) -> None
 
 def test_a_fin_out_of_order_counts_when_its_turn_comes(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.inject(200, "F 1001:2001")
-    s.expect(200, "ack 1")
+    s.inject(200, "F 1001:2001", sends=["ack 1"])
     assert s.state == "ESTABLISHED"
-    s.inject(210, "1:1001")
-    s.expect(210, "ack 2002")
+    s.inject(210, "1:1001", sends=["ack 2002"])
     assert s.state == "CLOSE-WAIT"
     assert s.connection.bytes_received == 2000
 
 
 def test_a_bare_fin_out_of_order(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.inject(200, "F 1001:1001")
-    s.expect(200, "ack 1")
+    s.inject(200, "F 1001:1001", sends=["ack 1"])
     assert s.state == "ESTABLISHED"
-    s.inject(210, "1:1001")
-    s.expect(210, "ack 1002")
+    s.inject(210, "1:1001", sends=["ack 1002"])
     assert s.state == "CLOSE-WAIT"
     assert s.connection.bytes_received == 1000
 
 
 def test_time_wait_answers_the_fin_and_waits_anew(script: MakeScript) -> None:
     s = script(replace(PLAIN, time_wait_ns=30 * SECOND))
-    s.close()
-    s.skip()
-    s.inject(200, "F 1:1 ack 2")
-    s.skip()
-    s.inject(20_000, "F 1:1 ack 2")
-    s.expect(20_000, "2:2 ack 2")
+    s.close(sends=...)
+    s.inject(200, "F 1:1 ack 2", sends=...)
+    s.inject(20_000, "F 1:1 ack 2", sends=["2:2 ack 2"])
     assert not s.connection.closed
     s.expect(49_999)
     assert s.state == "TIME-WAIT"
@@ -158,34 +130,28 @@ def test_time_wait_answers_the_fin_and_waits_anew(script: MakeScript) -> None:
 
 def test_closed_in_syn_sent(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
-    s.connect()
-    s.skip()
+    s.connect(sends=...)
     s.close()
     assert s.state == "CLOSED"
     # who answers now is told
-    s.inject(100, "S 0:0 ack 1 mss 1000")
-    s.expect(100, "R 1:1")
+    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["R 1:1"])
 
 
 def test_written_and_closed_in_syn_sent(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.connect()
     s.write(500)
-    s.close()
-    s.skip()
-    s.inject(100, "S 0:0 ack 1 mss 1000")
-    s.expect(100, "F 1:501 ack 1")
+    s.close(sends=...)
+    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["F 1:501 ack 1"])
     assert s.state == "FIN-WAIT-1"
 
 
 def test_closed_in_syn_received(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.listen()
-    s.inject(0, "S 0:0 mss 1000")
-    s.skip()
+    s.inject(0, "S 0:0 mss 1000", sends=...)
     s.close()
-    s.inject(100, "ack 1")
-    s.expect(100, "F 1:1 ack 1")
+    s.inject(100, "ack 1", sends=["F 1:1 ack 1"])
     assert s.state == "FIN-WAIT-1"
 
 
@@ -200,18 +166,15 @@ def test_closed_in_listen(script: MakeScript) -> None:
 def test_closing_twice_is_closing_once(script: MakeScript) -> None:
     s = script(PLAIN)
     s.close()
-    s.close()
-    s.expect(100, "F 1:1")
+    s.close(sends=["F 1:1"])
     with pytest.raises(RuntimeError, match="after close"):
         s.connection.write(1)
 
 
 def test_abort_resets(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.write(2000)
-    s.skip()
-    s.abort()
-    s.expect(100, "R 2001:2001 ack 1")
+    s.write(2000, sends=...)
+    s.abort(sends=["R 2001:2001 ack 1"])
     assert s.state == "CLOSED"
     assert s.connection.closed
     assert s.connection.error is not None
@@ -226,8 +189,7 @@ def test_abort_before_anybody_knows_of_us(script: MakeScript, listening: bool) -
     else:
         s.connect()
     s.skip()
-    s.abort()
-    s.expect(0)
+    s.abort(sends=[])
     assert s.connection.closed
 
 
@@ -272,8 +234,7 @@ def expected_seq(s: Script) -> int:
 @pytest.mark.parametrize("state", STATES)
 def test_a_reset_at_the_next_number_ends_it(script: MakeScript, state: str) -> None:
     s = in_state(script, state)
-    s.inject(300, f"R {expected_seq(s)}:{expected_seq(s)}")
-    s.expect(300)
+    s.inject(300, f"R {expected_seq(s)}:{expected_seq(s)}", sends=[])
     assert s.state == "CLOSED"
     assert s.connection.closed
 
@@ -291,8 +252,7 @@ def test_a_reset_elsewhere_in_the_window_is_challenged(script: MakeScript, state
 @pytest.mark.parametrize("state", STATES)
 def test_a_reset_outside_the_window_is_nothing(script: MakeScript, state: str) -> None:
     s = in_state(script, state)
-    s.inject(300, "R 0:0", "R 70000:70000")
-    s.expect(300)
+    s.inject(300, "R 0:0", "R 70000:70000", sends=[])
     assert s.state == state
 
 
@@ -309,8 +269,7 @@ def test_a_syn_is_challenged(script: MakeScript, state: str, seq: int) -> None:
 
 def test_a_reset_is_said_to_the_application(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.write(1000)
-    s.skip()
+    s.write(1000, sends=...)
     s.inject(200, "R 1:1")
     assert s.connection.error == "reset by the peer"
 
@@ -318,18 +277,15 @@ def test_a_reset_is_said_to_the_application(script: MakeScript) -> None:
 def test_an_acknowledgement_of_what_was_never_sent_is_answered(script: MakeScript) -> None:
     # RFC 9293 section 3.10.7.4; RFC 5961 section 5.2
     s = script(PLAIN)
-    s.write(1000)
-    s.skip()
-    s.inject(200, "ack 1002")
-    s.expect(200, "1001:1001 ack 1")
+    s.write(1000, sends=...)
+    s.inject(200, "ack 1002", sends=["1001:1001 ack 1"])
     assert s.connection.bytes_acked == 0
 
 
 @pytest.mark.parametrize("stray", ["70000:70100", "0:1"])
 def test_what_lies_outside_the_window_is_answered(script: MakeScript, stray: str) -> None:
     s = script(PLAIN)
-    s.inject(200, stray)
-    s.expect(200, "1:1 ack 1")
+    s.inject(200, stray, sends=["1:1 ack 1"])
     assert s.connection.bytes_received == 0
 
 

@@ -12,64 +12,51 @@ from tests.hosts.tcp.script import PLAIN, MakeScript
 @pytest.mark.parametrize("segments", [1, 3, 4, 10])
 def test_the_initial_window(script: MakeScript, segments: int) -> None:
     s = script(replace(PLAIN, initial_window=segments))
-    s.write(50_000)
-    s.expect(100, *(f"{1 + 1000 * i}:{1001 + 1000 * i}" for i in range(segments)))
+    s.write(50_000, sends=[*(f"{1 + 1000 * i}:{1001 + 1000 * i}" for i in range(segments))])
 
 
 def test_the_peers_mss_counts(script: MakeScript) -> None:
     s = script(replace(PLAIN, initial_window=2), peer="mss 536")
-    s.write(5000)
-    s.expect(100, "1:537", "537:1073")
+    s.write(5000, sends=["1:537", "537:1073"])
     assert s.cwnd == 2 * 536
 
 
 def test_without_an_mss_option_it_is_536(script: MakeScript) -> None:
     # RFC 9293 section 3.7.1
     s = script(replace(PLAIN, initial_window=2), peer="")
-    s.write(5000)
-    s.expect(100, "1:537", "537:1073")
+    s.write(5000, sends=["1:537", "537:1073"])
 
 
 def test_after_a_lost_syn_it_is_one_segment(script: MakeScript) -> None:
     # section 3.1
     s = script(replace(PLAIN, initial_window=10), connected=False)
-    s.connect()
-    s.expect(0, "S 0:0")
+    s.connect(sends=["S 0:0"])
     s.expect(1000, "S 0:0")
-    s.inject(1100, "S 0:0 ack 1 mss 1000")
-    s.expect(1100, "1:1 ack 1")
-    s.write(5000)
-    s.expect(1100, "1:1001")
+    s.inject(1100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
+    s.write(5000, sends=["1:1001"])
 
 
 def test_lost_syns_may_be_forgiven(script: MakeScript) -> None:
     s = script(replace(PLAIN, initial_window=2, forgiven_syns=1), connected=False)
-    s.connect()
-    s.expect(0, "S 0:0")
+    s.connect(sends=["S 0:0"])
     s.expect(1000, "S 0:0")
-    s.inject(1100, "S 0:0 ack 1 mss 1000")
-    s.expect(1100, "1:1 ack 1")
-    s.write(5000)
-    s.expect(1100, "1:1001", "1001:2001")
+    s.inject(1100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
+    s.write(5000, sends=["1:1001", "1001:2001"])
 
 
 def test_slow_start_adds_a_segment_per_ack(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.write(50_000)
-    s.expect(100, "1:1001", "1001:2001", "2001:3001")
-    s.inject(200, "ack 1001")
-    s.expect(200, "3001:4001", "4001:5001")
+    s.write(50_000, sends=["1:1001", "1001:2001", "2001:3001"])
+    s.inject(200, "ack 1001", sends=["3001:4001", "4001:5001"])
     assert s.cwnd == 4000
     # an ACK of two segments adds no more than one
-    s.inject(210, "ack 3001")
-    s.expect(210, "5001:6001", "6001:7001", "7001:8001")
+    s.inject(210, "ack 3001", sends=["5001:6001", "6001:7001", "7001:8001"])
     assert s.cwnd == 5000
 
 
 def test_slow_start_adds_no_more_than_was_acknowledged(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.write(50_000)
-    s.skip()
+    s.write(50_000, sends=...)
     s.inject(200, "ack 101")
     assert s.cwnd == 3100
 
@@ -77,10 +64,8 @@ def test_slow_start_adds_no_more_than_was_acknowledged(script: MakeScript) -> No
 def test_counting_bytes_adds_two_segments_at_most(script: MakeScript) -> None:
     # RFC 3465 section 2.2, L = 2
     s = script(replace(PLAIN, byte_counting=True, initial_window=4))
-    s.write(50_000)
-    s.skip()
-    s.inject(200, "ack 2001")
-    s.skip()
+    s.write(50_000, sends=...)
+    s.inject(200, "ack 2001", sends=...)
     assert s.cwnd == 6000
     s.inject(210, "ack 7001")
     assert s.cwnd == 8000
@@ -90,30 +75,24 @@ def test_counting_bytes_adds_two_segments_at_most(script: MakeScript) -> None:
 def test_congestion_avoidance_adds_one_segment_per_round_trip(script: MakeScript, byte_counting: bool) -> None:
     config = replace(PLAIN, initial_window=10, initial_ssthresh=10_000, byte_counting=byte_counting)
     s = script(config)
-    s.write(100_000)
-    s.skip()
+    s.write(100_000, sends=...)
     for segment in range(10):
-        s.inject(200, f"ack {1001 + 1000 * segment}")
-        s.skip()
+        s.inject(200, f"ack {1001 + 1000 * segment}", sends=...)
     assert 10_900 < s.cwnd <= 11_000
 
 
 def test_the_threshold_divides_the_two(script: MakeScript) -> None:
     s = script(replace(PLAIN, initial_window=3, initial_ssthresh=4000))
-    s.write(50_000)
-    s.skip()
-    s.inject(200, "ack 1001")
-    s.skip()
+    s.write(50_000, sends=...)
+    s.inject(200, "ack 1001", sends=...)
     assert s.cwnd == 4000
-    s.inject(200, "ack 2001")
-    s.skip()
+    s.inject(200, "ack 2001", sends=...)
     assert s.cwnd == 4250
 
 
 def test_a_window_that_was_not_filled_does_not_grow(script: MakeScript) -> None:
     s = script(replace(PLAIN, initial_window=10))
-    s.write(1000)
-    s.skip()
+    s.write(1000, sends=...)
     s.inject(200, "ack 1001")
     assert s.cwnd == 10_000
 
@@ -121,24 +100,21 @@ def test_a_window_that_was_not_filled_does_not_grow(script: MakeScript) -> None:
 def test_a_timeout_leaves_one_segment(script: MakeScript) -> None:
     # section 3.1, equation 4: half of what was in flight, not of the window
     s = script(replace(PLAIN, initial_window=8))
-    s.write(6000)
-    s.skip()
+    s.write(6000, sends=...)
     s.expect(1100, "1:1001")
     assert (s.cwnd, s.ssthresh) == (1000, 3000)
 
 
 def test_the_threshold_is_two_segments_at_least(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.write(1000)
-    s.skip()
+    s.write(1000, sends=...)
     s.expect(1100, "1:1001")
     assert s.ssthresh == 2000
 
 
 def test_a_second_timeout_of_the_same_segment_leaves_the_threshold(script: MakeScript) -> None:
     s = script(replace(PLAIN, initial_window=8))
-    s.write(8000)
-    s.skip()
+    s.write(8000, sends=...)
     s.expect(1100, "1:1001")
     s.expect(3100, "1:1001")
     assert (s.cwnd, s.ssthresh) == (1000, 4000)
@@ -146,52 +122,41 @@ def test_a_second_timeout_of_the_same_segment_leaves_the_threshold(script: MakeS
 
 def test_after_a_timeout_what_was_lost_is_sent_again_in_slow_start(script: MakeScript) -> None:
     s = script(replace(PLAIN, initial_window=8))
-    s.write(8000)
-    s.skip()
+    s.write(8000, sends=...)
     s.expect(1100, "1:1001")
-    s.inject(1200, "ack 1001")
-    s.expect(1200, "1001:2001", "2001:3001")
-    s.inject(1300, "ack 2001")
-    s.expect(1300, "3001:4001", "4001:5001")
-    s.inject(1300, "ack 3001")
-    s.expect(1300, "5001:6001", "6001:7001")
+    s.inject(1200, "ack 1001", sends=["1001:2001", "2001:3001"])
+    s.inject(1300, "ack 2001", sends=["3001:4001", "4001:5001"])
+    s.inject(1300, "ack 3001", sends=["5001:6001", "6001:7001"])
     assert s.cwnd == 4000
 
 
 def test_what_the_receiver_held_is_not_sent_again(script: MakeScript) -> None:
     # an ACK that jumps over what came out of order
     s = script(replace(PLAIN, initial_window=4))
-    s.write(6000)
-    s.skip()
+    s.write(6000, sends=...)
     s.expect(1100, "1:1001")
-    s.inject(1200, "ack 4001")
-    s.expect(1200, "4001:5001", "5001:6001")
+    s.inject(1200, "ack 4001", sends=["4001:5001", "5001:6001"])
 
 
 def test_idle_for_longer_than_the_timeout_it_starts_from_iw(script: MakeScript) -> None:
     # section 4.1
     s = script(PLAIN)
-    s.write(10_000)
-    s.skip()
+    s.write(10_000, sends=...)
     for ack in range(1001, 11_001, 1000):
-        s.inject(200, f"ack {ack}")
-        s.skip()
+        s.inject(200, f"ack {ack}", sends=...)
     assert s.cwnd > 5000
     ssthresh = s.ssthresh
     s.run_to(1300)
-    s.write(20_000)
-    s.expect(1300, "10001:11001", "11001:12001", "12001:13001")
+    s.write(20_000, sends=["10001:11001", "11001:12001", "12001:13001"])
     assert (s.cwnd, s.ssthresh) == (3000, ssthresh)
 
 
 @pytest.mark.parametrize(("restart", "idle_ms"), [(False, 5000), (True, 900)])
 def test_otherwise_the_window_stays(script: MakeScript, restart: bool, idle_ms: float) -> None:
     s = script(replace(PLAIN, restart_after_idle=restart))
-    s.write(10_000)
-    s.skip()
+    s.write(10_000, sends=...)
     for ack in range(1001, 11_001, 1000):
-        s.inject(200, f"ack {ack}")
-        s.skip()
+        s.inject(200, f"ack {ack}", sends=...)
     cwnd = s.cwnd
     s.run_to(200 + idle_ms)
     s.write(20_000)
@@ -200,8 +165,7 @@ def test_otherwise_the_window_stays(script: MakeScript, restart: bool, idle_ms: 
 
 def test_the_peers_window_limits_what_is_sent(script: MakeScript) -> None:
     s = script(replace(PLAIN, initial_window=10), window=4000)
-    s.write(20_000)
-    s.expect(100, "1:1001", "1001:2001", "2001:3001", "3001:4001")
+    s.write(20_000, sends=["1:1001", "1001:2001", "2001:3001", "3001:4001"])
 
 
 def test_ssthresh_of_the_connection_before(script: MakeScript) -> None:
@@ -210,15 +174,12 @@ def test_ssthresh_of_the_connection_before(script: MakeScript) -> None:
     config = replace(PLAIN, cbi=True, initial_window=8)
     s = script(config, shared=shared)
     assert s.ssthresh is None
-    s.write(8000)
-    s.skip()
+    s.write(8000, sends=...)
     s.expect(1100, "1:1001")
     s.inject(1200, "ack 8001")
-    s.close()
-    s.expect(1200, "F 8001:8001")
+    s.close(sends=["F 8001:8001"])
     s.inject(1300, "ack 8002")
-    s.inject(1300, "F 1:1 ack 8002")
-    s.expect(1300, "8002:8002 ack 2")
+    s.inject(1300, "F 1:1 ack 8002", sends=["8002:8002 ack 2"])
     assert script(config, shared=shared).ssthresh == 4000
     other = Flow(0x0A000001, 40_000, 0x0A000003, 80)
     assert script(config, shared=shared, flow=other).ssthresh is None

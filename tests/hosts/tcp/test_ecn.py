@@ -14,8 +14,7 @@ def connected(make: MakeScript, **changes: object) -> Script:
     s.connect()
     [syn] = s.skip()
     assert syn.startswith("SEW 0:0")
-    s.inject(100, "SE 0:0 ack 1 mss 1000 sackok")
-    s.expect(100, "1:1 ack 1")
+    s.inject(100, "SE 0:0 ack 1 mss 1000 sackok", sends=["1:1 ack 1"])
     return s
 
 
@@ -23,22 +22,17 @@ def test_it_is_asked_for_and_agreed_to(script: MakeScript) -> None:
     # the SYN-ACK says ECE alone; neither is ECN-capable itself
     s = script(ECN, connected=False)
     s.listen()
-    s.inject(0, "SEW 0:0 mss 1000")
-    s.expect(0, "SE 0:0 ack 1")
+    s.inject(0, "SEW 0:0 mss 1000", sends=["SE 0:0 ack 1"])
     s.inject(100, "ack 1")
-    s.write(1000)
-    s.expect(100, "1:1001 ECT0")
+    s.write(1000, sends=["1:1001 ECT0"])
 
 
 @pytest.mark.parametrize("answer", ["S", "SEW", "SW"])
 def test_any_other_answer_is_a_no(script: MakeScript, answer: str) -> None:
     s = script(ECN, connected=False)
-    s.connect()
-    s.expect(0, "SEW 0:0")
-    s.inject(100, f"{answer} 0:0 ack 1 mss 1000")
-    s.skip()
-    s.write(1000)
-    s.expect(100, "1:1001")
+    s.connect(sends=["SEW 0:0"])
+    s.inject(100, f"{answer} 0:0 ack 1 mss 1000", sends=...)
+    s.write(1000, sends=["1:1001"])
     assert not s.connection.ecn_agreed
 
 
@@ -46,78 +40,63 @@ def test_any_other_answer_is_a_no(script: MakeScript, answer: str) -> None:
 def test_any_other_question_is_not_agreed_to(script: MakeScript, asked: str) -> None:
     s = script(ECN, connected=False)
     s.listen()
-    s.inject(0, f"{asked} 0:0 mss 1000")
-    s.expect(0, "S 0:0 ack 1")
+    s.inject(0, f"{asked} 0:0 mss 1000", sends=["S 0:0 ack 1"])
 
 
 def test_who_does_not_want_it_does_not_agree(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.listen()
-    s.inject(0, "SEW 0:0 mss 1000")
-    s.expect(0, "S 0:0 ack 1")
+    s.inject(0, "SEW 0:0 mss 1000", sends=["S 0:0 ack 1"])
 
 
 def test_data_is_capable_once(script: MakeScript) -> None:
     # section 6.1.5: not what is sent again; section 6.1.4: not pure ACKs
     s = connected(script)
-    s.write(1000)
-    s.expect(100, "1:1001 ECT0")
+    s.write(1000, sends=["1:1001 ECT0"])
     s.expect(1100, "1:1001")
-    s.inject(1200, "2001:3001 ack 1001")
-    s.expect(1200, "ack 1")
+    s.inject(1200, "2001:3001 ack 1001", sends=["ack 1"])
 
 
 def test_after_a_timeout_only_what_is_new_is_capable(script: MakeScript) -> None:
     s = connected(script, initial_window=2)
-    s.write(4000)
-    s.expect(100, "1:1001 ECT0", "1001:2001 ECT0")
+    s.write(4000, sends=["1:1001 ECT0", "1001:2001 ECT0"])
     s.expect(1100, "1:1001")
-    s.inject(1200, "ack 1001")
-    s.expect(1200, "1001:2001", "W 2001:3001 ECT0")
+    s.inject(1200, "ack 1001", sends=["1001:2001", "W 2001:3001 ECT0"])
 
 
 def test_a_mark_is_told_of_until_cwr(script: MakeScript) -> None:
     # section 6.1.3
     s = connected(script, ack_every=1)
-    s.inject(200, "1:1001 CE")
-    s.expect(200, "E ack 1001")
-    s.inject(210, "1001:2001 ECT0")
-    s.expect(210, "E ack 2001")
-    s.inject(220, "W 2001:3001 ECT0")
-    s.expect(220, "ack 3001")
+    s.inject(200, "1:1001 CE", sends=["E ack 1001"])
+    s.inject(210, "1001:2001 ECT0", sends=["E ack 2001"])
+    s.inject(220, "W 2001:3001 ECT0", sends=["ack 3001"])
     # one that is marked itself begins anew
-    s.inject(230, "W 3001:4001 CE")
-    s.expect(230, "E ack 4001")
+    s.inject(230, "W 3001:4001 CE", sends=["E ack 4001"])
 
 
 def test_data_tells_of_it_as_well(script: MakeScript) -> None:
     s = connected(script)
     s.inject(200, "1:1001 CE")
-    s.write(1000)
-    s.expect(200, "E 1:1001 ack 1001 ECT0")
+    s.write(1000, sends=["E 1:1001 ack 1001 ECT0"])
 
 
 def test_without_ecn_a_mark_is_nothing(script: MakeScript) -> None:
     s = script(replace(PLAIN, ack_every=1))
-    s.inject(200, "1:1001 CE")
-    s.expect(200, "ack 1001")
+    s.inject(200, "1:1001 CE", sends=["ack 1001"])
 
 
 def test_an_echo_halves_the_window_once_per_window_of_data(script: MakeScript) -> None:
     # section 6.1.2
     s = connected(script)
-    s.write(50_000)
-    s.skip()
+    s.write(50_000, sends=...)
     s.inject(200, "E ack 1001")
     assert (s.cwnd, s.ssthresh) == (3500, 3500)
     assert s.connection.counters.ecn_reductions == 1
     for ack in (2001, 3001, 4001, 5001, 6001, 7001):
-        s.inject(200, f"E ack {ack}")
-        s.skip()
+        s.inject(200, f"E ack {ack}", sends=...)
     assert s.ssthresh == 3500
     # CWR, which went behind what was outstanding then, has not come yet
-    s.inject(210, "E ack 8001")
-    s.skip()
+    s.inject(210, "E ack 8001", sends=...)
     assert s.connection.counters.ecn_reductions == 1
     s.inject(300, "E ack 9001")
     assert s.connection.counters.ecn_reductions == 2
@@ -125,26 +104,19 @@ def test_an_echo_halves_the_window_once_per_window_of_data(script: MakeScript) -
 
 def test_cwr_goes_with_the_first_new_data(script: MakeScript) -> None:
     s = connected(script)
-    s.write(50_000)
-    s.skip()
-    s.inject(200, "E ack 1001", "ack 4001")
-    s.expect(200)
-    s.inject(200, "ack 6001")
-    s.expect(200, "W 8001:9001 ECT0", "9001:10001 ECT0")
-    s.inject(200, "ack 7001")
-    s.expect(200, "10001:11001 ECT0")
+    s.write(50_000, sends=...)
+    s.inject(200, "E ack 1001", "ack 4001", sends=[])
+    s.inject(200, "ack 6001", sends=["W 8001:9001 ECT0", "9001:10001 ECT0"])
+    s.inject(200, "ack 7001", sends=["10001:11001 ECT0"])
 
 
 def test_a_loss_is_told_of_by_cwr_and_is_not_answered_twice(script: MakeScript) -> None:
     # section 6.1.2: a reduction for any reason; one per window, whether by loss or by mark
     s = connected(script, recovery="sack")
-    s.write(50_000)
-    s.skip()
-    s.inject(200, "E ack 1 sack 1001:4001")
-    s.expect(200, "1:1001")
+    s.write(50_000, sends=...)
+    s.inject(200, "E ack 1 sack 1001:4001", sends=["1:1001"])
     assert (s.cwnd, s.ssthresh) == (4000, 4000)
-    s.inject(210, "E ack 1 sack 1001:7001")
-    s.expect(210, "W 8001:9001 ECT0", "9001:10001 ECT0")
+    s.inject(210, "E ack 1 sack 1001:7001", sends=["W 8001:9001 ECT0", "9001:10001 ECT0"])
     s.inject(300, "E ack 8001")
     assert s.connection.counters.ecn_reductions == 0
     assert s.ssthresh == 4000
@@ -152,20 +124,16 @@ def test_a_loss_is_told_of_by_cwr_and_is_not_answered_twice(script: MakeScript) 
 
 def test_a_timeout_counts_as_a_reduction(script: MakeScript) -> None:
     s = connected(script)
-    s.write(8000)
-    s.skip()
+    s.write(8000, sends=...)
     s.expect(1100, "1:1001")
     assert s.ssthresh == 4000
-    s.inject(1200, "E ack 1001")
-    s.skip()
+    s.inject(1200, "E ack 1001", sends=...)
     assert (s.ssthresh, s.connection.counters.ecn_reductions) == (4000, 0)
 
 
 def test_the_window_stays_at_one_segment_at_least(script: MakeScript) -> None:
     s = connected(script, initial_window=1)
-    s.write(50_000)
-    s.skip()
+    s.write(50_000, sends=...)
     for ack in range(1001, 20_001, 1000):
-        s.inject(200 + ack / 100, f"E ack {ack}")
-        s.skip()
+        s.inject(200 + ack / 100, f"E ack {ack}", sends=...)
         assert s.cwnd >= 1000

@@ -32,12 +32,10 @@ def window_of_8(make: MakeScript, config: TcpConfig, nbytes: int = 100_000) -> S
 @ALL
 def test_corruption_leaves_the_window_as_it_is(script: MakeScript, config: TcpConfig) -> None:
     s = window_of_8(script, config)
-    s.inject(200, *(f"{text} eln" for text in THREE[:2]))
-    s.expect(200)
+    s.inject(200, *(f"{text} eln" for text in THREE[:2]), sends=[])
     s.inject(200, f"{THREE[2]} eln")
     assert s.skip()[0].startswith("1:1001")
-    s.inject(300, "ack 8001")
-    s.skip()
+    s.inject(300, "ack 8001", sends=...)
     assert (s.cwnd, s.ssthresh) == (8000, None)
     counters = s.connection.counters
     assert (counters.fast_retransmits, counters.eln_kept, counters.timeouts) == (1, 1, 0)
@@ -46,10 +44,8 @@ def test_corruption_leaves_the_window_as_it_is(script: MakeScript, config: TcpCo
 @ALL
 def test_a_loss_that_nobody_calls_corruption_halves_it(script: MakeScript, config: TcpConfig) -> None:
     s = window_of_8(script, config)
-    s.inject(200, *THREE)
-    s.skip()
-    s.inject(300, "ack 8001")
-    s.skip()
+    s.inject(200, *THREE, sends=...)
+    s.inject(300, "ack 8001", sends=...)
     assert s.ssthresh == 4000
     assert s.connection.counters.eln_kept == 0
 
@@ -59,10 +55,8 @@ def test_a_word_about_another_segment_does_not_count(script: MakeScript, config:
     # it was about the first, which is acknowledged by now
     s = window_of_8(script, config)
     s.inject(150, "ack 1 eln")
-    s.inject(160, "ack 1001")
-    s.skip()
-    s.inject(200, *(f"ack 1001 sack 2001:{n}001" for n in (3, 4, 5)))
-    s.skip()
+    s.inject(160, "ack 1001", sends=...)
+    s.inject(200, *(f"ack 1001 sack 2001:{n}001" for n in (3, 4, 5)), sends=...)
     assert s.ssthresh == 4500
     assert s.connection.counters.eln_kept == 0
 
@@ -79,10 +73,8 @@ def test_one_duplicate_that_tells_is_enough(script: MakeScript, config: TcpConfi
 def test_the_kept_window_is_filled_while_the_loss_is_repaired(script: MakeScript, config: TcpConfig) -> None:
     # one segment leaves for each that has arrived
     s = window_of_8(script, config)
-    s.inject(200, "ack 1 eln", "ack 1 eln", "ack 1 eln")
-    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
-    s.inject(210, "ack 1 eln")
-    s.expect(210, "11001:12001")
+    s.inject(200, "ack 1 eln", "ack 1 eln", "ack 1 eln", sends=["1:1001", "8001:9001", "9001:10001", "10001:11001"])
+    s.inject(210, "ack 1 eln", sends=["11001:12001"])
 
 
 def test_with_sack_the_pipe_is_kept_full(script: MakeScript) -> None:
@@ -113,10 +105,8 @@ def test_without_eln_in_the_configuration_the_option_is_ignored(script: MakeScri
 def test_reno_recovers_from_the_next_hole_without_reducing(script: MakeScript) -> None:
     # `recover` is about windows that were reduced
     s = window_of_8(script, RENO)
-    s.inject(200, *["ack 1 eln"] * 3)
-    s.skip()
-    s.inject(300, "ack 3001")
-    s.skip()
+    s.inject(200, *["ack 1 eln"] * 3, sends=...)
+    s.inject(300, "ack 3001", sends=...)
     s.inject(310, *["ack 3001 eln"] * 3)
     assert s.skip()[0].startswith("3001:4001")
     assert (s.connection.counters.eln_kept, s.ssthresh) == (2, None)
@@ -124,10 +114,8 @@ def test_reno_recovers_from_the_next_hole_without_reducing(script: MakeScript) -
 
 def test_reno_reduces_at_the_next_hole_when_that_is_congestion(script: MakeScript) -> None:
     s = window_of_8(script, RENO)
-    s.inject(200, *["ack 1 eln"] * 3)
-    s.skip()
-    s.inject(300, "ack 3001")
-    s.skip()
+    s.inject(200, *["ack 1 eln"] * 3, sends=...)
+    s.inject(300, "ack 3001", sends=...)
     s.inject(310, *["ack 3001"] * 3)
     assert s.skip()[0].startswith("3001:4001")
     assert s.connection.counters.eln_kept == 1
@@ -137,10 +125,8 @@ def test_reno_reduces_at_the_next_hole_when_that_is_congestion(script: MakeScrip
 def test_a_corrupted_segment_of_a_reduced_window_is_sent_again_too(script: MakeScript) -> None:
     # without ELN Reno would wait for the timer
     s = window_of_8(script, RENO)
-    s.inject(200, *["ack 1"] * 3)
-    s.skip()
-    s.inject(300, "ack 3001")
-    s.skip()
+    s.inject(200, *["ack 1"] * 3, sends=...)
+    s.inject(300, "ack 3001", sends=...)
     s.inject(310, *["ack 3001 eln"] * 3)
     assert s.skip()[0].startswith("3001:4001")
     assert s.ssthresh == 4000
@@ -148,10 +134,8 @@ def test_a_corrupted_segment_of_a_reduced_window_is_sent_again_too(script: MakeS
 
 def test_where_eln_tells_of_one_hole_per_window_the_next_reduces_it(script: MakeScript) -> None:
     s = window_of_8(script, replace(RENO, eln_once_per_window=True))
-    s.inject(200, *["ack 1 eln"] * 3)
-    s.skip()
-    s.inject(300, "ack 3001")
-    s.skip()
+    s.inject(200, *["ack 1 eln"] * 3, sends=...)
+    s.inject(300, "ack 3001", sends=...)
     s.inject(310, *["ack 3001 eln"] * 3)
     assert s.skip()[0].startswith("3001:4001")
     assert s.connection.counters.eln_kept == 1
@@ -160,10 +144,8 @@ def test_where_eln_tells_of_one_hole_per_window_the_next_reduces_it(script: Make
 
 def test_where_eln_tells_of_one_hole_per_window_it_tells_of_the_next_windows(script: MakeScript) -> None:
     s = window_of_8(script, replace(RENO, eln_once_per_window=True))
-    s.inject(200, *["ack 1 eln"] * 3)
-    s.skip()
-    s.inject(300, "ack 8001")
-    s.skip()
+    s.inject(200, *["ack 1 eln"] * 3, sends=...)
+    s.inject(300, "ack 8001", sends=...)
     s.inject(400, "ack 11001", *["ack 11001 eln"] * 3)
     assert any(line.startswith("11001:12001") for line in s.skip())
     assert (s.connection.counters.eln_kept, s.ssthresh) == (2, None)
@@ -174,8 +156,7 @@ def test_the_one_hole_may_be_the_first_to_go_at_once(script: MakeScript) -> None
     s = window_of_8(script, config)
     s.inject(200, "ack 1 eln")
     assert s.skip()[0].startswith("1:1001")
-    s.inject(300, "ack 3001 eln", "ack 3001 eln")
-    s.skip()
+    s.inject(300, "ack 3001 eln", "ack 3001 eln", sends=...)
     assert s.connection.counters.fast_retransmits == 1
     s.inject(310, "ack 3001 eln", "ack 3001 eln")
     assert s.connection.counters.fast_retransmits == 2
@@ -183,27 +164,21 @@ def test_the_one_hole_may_be_the_first_to_go_at_once(script: MakeScript) -> None
 
 def test_newreno_keeps_it_when_the_partial_ack_tells(script: MakeScript) -> None:
     s = window_of_8(script, NEWRENO)
-    s.inject(200, *["ack 1 eln"] * 3)
-    s.skip()
+    s.inject(200, *["ack 1 eln"] * 3, sends=...)
     s.inject(300, "ack 3001 eln")
     assert s.skip()[0].startswith("3001:4001")
-    s.inject(400, "ack 11001")
-    s.skip()
+    s.inject(400, "ack 11001", sends=...)
     assert (s.cwnd, s.ssthresh) == (8000, None)
 
 
 def test_newreno_reduces_once_at_the_first_hole_that_nobody_calls_corruption(script: MakeScript) -> None:
     s = window_of_8(script, NEWRENO)
-    s.inject(200, *["ack 1 eln"] * 3)
-    s.skip()
-    s.inject(300, "ack 3001")
-    s.skip()
+    s.inject(200, *["ack 1 eln"] * 3, sends=...)
+    s.inject(300, "ack 3001", sends=...)
     assert s.ssthresh is None
-    s.inject(400, "ack 5001")
-    s.skip()
+    s.inject(400, "ack 5001", sends=...)
     assert s.ssthresh == 4000
-    s.inject(500, "ack 6001")
-    s.skip()
+    s.inject(500, "ack 6001", sends=...)
     assert s.ssthresh == 4000
     s.inject(600, "ack 20001")
     assert s.cwnd <= 4000
@@ -215,14 +190,10 @@ def test_a_recovery_that_is_found_to_be_of_congestion_ends_where_it_would(
 ) -> None:
     # 1 and 3001 are lost, the second by congestion
     s = window_of_8(script, config)
-    s.inject(200, "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:5001 1001:3001 eln")
-    s.skip()
-    s.inject(200, "ack 1 sack 4001:8001 1001:3001 eln")
-    s.skip()
-    s.inject(300, "ack 3001 sack 4001:8001")
-    s.skip()
-    s.inject(310, "ack 8001")
-    s.skip()
+    s.inject(200, "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:5001 1001:3001 eln", sends=...)
+    s.inject(200, "ack 1 sack 4001:8001 1001:3001 eln", sends=...)
+    s.inject(300, "ack 3001 sack 4001:8001", sends=...)
+    s.inject(310, "ack 8001", sends=...)
     assert s.ssthresh == 4000
     s.inject(320, "ack 9001")
     assert not [text for text in s.skip() if text.startswith("9001:")]
@@ -238,30 +209,22 @@ def test_sack_judges_each_hole_by_its_own_word(script: MakeScript) -> None:
     s.inject(300, "ack 3001 sack 6001:9001 4001:5001 eln")
     found += s.skip()
     assert {"1:1001", "3001:4001", "5001:6001"} <= {text.split()[0] for text in found}
-    s.inject(310, "ack 5001 sack 6001:9001 eln")
-    s.skip()
-    s.inject(320, "ack 9001")
-    s.skip()
+    s.inject(310, "ack 5001 sack 6001:9001 eln", sends=...)
+    s.inject(320, "ack 9001", sends=...)
     assert s.ssthresh is None
-    s.inject(400, "ack 12001")
-    s.skip()
+    s.inject(400, "ack 12001", sends=...)
     assert (s.ssthresh, s.connection.counters.eln_kept) == (None, 1)
 
 
 def test_sack_reduces_once_where_a_hole_has_no_word(script: MakeScript) -> None:
     s = window_of_8(script, SACK)
-    s.inject(200, "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:5001 1001:3001 eln")
-    s.skip()
-    s.inject(200, "ack 1 sack 6001:8001 4001:5001 1001:3001 eln")
-    s.skip()
-    s.inject(300, "ack 3001 sack 6001:8001 4001:5001")
-    s.skip()
+    s.inject(200, "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:5001 1001:3001 eln", sends=...)
+    s.inject(200, "ack 1 sack 6001:8001 4001:5001 1001:3001 eln", sends=...)
+    s.inject(300, "ack 3001 sack 6001:8001 4001:5001", sends=...)
     assert s.ssthresh is None
-    s.inject(310, "ack 5001 sack 6001:8001")
-    s.skip()
+    s.inject(310, "ack 5001 sack 6001:8001", sends=...)
     assert s.ssthresh == 4000
-    s.inject(320, "ack 8001")
-    s.skip()
+    s.inject(320, "ack 8001", sends=...)
     assert s.ssthresh == 4000
 
 
@@ -270,34 +233,27 @@ def test_an_ack_that_jumps_over_a_hole_has_said_nothing_of_it(script: MakeScript
     s = window_of_8(script, SACK)
     s.inject(200, "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:6001 1001:3001 eln", "ack 1 sack 4001:8001 1001:3001")
     s.skip()
-    s.inject(300, "ack 8001")
-    s.skip()
+    s.inject(300, "ack 8001", sends=...)
     assert s.ssthresh == 4000
 
 
 def test_a_rescue_retransmission_is_no_hole(script: MakeScript) -> None:
     # nothing new is left to send, and room in the window: RFC 6675 sends the last segment once more
     s = window_of_8(script, SACK, nbytes=8000)
-    s.inject(200, *(f"{text} eln" for text in THREE))
-    s.expect(200, "1:1001", "7001:8001")
+    s.inject(200, *(f"{text} eln" for text in THREE), sends=["1:1001", "7001:8001"])
     s.inject(300, "ack 8001")
     assert (s.cwnd, s.ssthresh) == (8000, None)
 
 
 def test_a_mark_of_congestion_counts_while_the_window_is_kept(script: MakeScript) -> None:
     s = script(replace(NEWRENO, ecn=True), connected=False)
-    s.connect()
-    s.skip()
+    s.connect(sends=...)
     s.inject(100, "SE 0:0 ack 1 mss 1000")
-    s.write(100_000)
-    s.skip()
-    s.inject(150, "ack 1001")
-    s.skip()
-    s.inject(200, *["ack 1001 eln"] * 3)
-    s.skip()
+    s.write(100_000, sends=...)
+    s.inject(150, "ack 1001", sends=...)
+    s.inject(200, *["ack 1001 eln"] * 3, sends=...)
     assert s.ssthresh is None
-    s.inject(210, "E 1:1 ack 1001")
-    s.skip()
+    s.inject(210, "E 1:1 ack 1001", sends=...)
     assert s.ssthresh == 4500
     assert s.connection.counters.ecn_reductions == 1
 
@@ -313,16 +269,14 @@ def test_the_first_duplicate_that_tells_is_enough_to_retransmit(script: MakeScri
     s.inject(210, *(f"{text} eln" for text in THREE[1:]))
     # not twice
     assert not [text for text in s.skip() if text.startswith("1:1001")]
-    s.inject(300, "ack 8001")
-    s.skip()
+    s.inject(300, "ack 8001", sends=...)
     assert (s.cwnd, s.ssthresh) == (8000, None)
 
 
 @ALL
 def test_without_a_word_it_takes_three(script: MakeScript, config: TcpConfig) -> None:
     s = window_of_8(script, replace(config, eln="retransmit"))
-    s.inject(200, *THREE[:2])
-    s.expect(200)
+    s.inject(200, *THREE[:2], sends=[])
     s.inject(200, THREE[2])
     assert s.skip()[0].startswith("1:1001")
     assert s.ssthresh == 4000
@@ -332,16 +286,13 @@ def test_without_a_word_it_takes_three(script: MakeScript, config: TcpConfig) ->
 def test_what_the_timer_has_sent_again_is_not_sent_a_third_time_at_once(script: MakeScript, config: TcpConfig) -> None:
     s = window_of_8(script, replace(config, eln="retransmit"))
     s.expect(1100, "1:1001")
-    s.inject(1150, "ack 1 eln")
-    s.expect(1150)
+    s.inject(1150, "ack 1 eln", sends=[])
 
 
 def test_the_next_hole_goes_at_its_first_duplicate(script: MakeScript) -> None:
     s = window_of_8(script, replace(RENO, eln="retransmit"))
-    s.inject(200, "ack 1 eln")
-    s.skip()
-    s.inject(300, "ack 3001 eln")
-    s.skip()
+    s.inject(200, "ack 1 eln", sends=...)
+    s.inject(300, "ack 3001 eln", sends=...)
     s.inject(310, "ack 3001 eln")
     assert s.skip()[0].startswith("3001:4001")
     assert (s.connection.counters.eln_kept, s.ssthresh) == (2, None)
@@ -354,8 +305,7 @@ def test_a_hole_no_ack_has_stood_at_may_go_with_the_others(script: MakeScript) -
     s = window_of_8(script, replace(SACK, jumped_is_congestion=False))
     s.inject(200, "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:6001 1001:3001 eln", "ack 1 sack 4001:8001 1001:3001")
     s.skip()
-    s.inject(300, "ack 8001")
-    s.skip()
+    s.inject(300, "ack 8001", sends=...)
     assert s.ssthresh is None
 
 
@@ -363,18 +313,15 @@ def test_a_hole_an_ack_has_stood_at_may_not(script: MakeScript) -> None:
     s = window_of_8(script, replace(SACK, jumped_is_congestion=False))
     s.inject(200, "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:6001 1001:3001 eln", "ack 1 sack 4001:8001 1001:3001")
     s.skip()
-    s.inject(300, "ack 3001 sack 4001:8001")
-    s.skip()
-    s.inject(310, "ack 8001")
-    s.skip()
+    s.inject(300, "ack 3001 sack 4001:8001", sends=...)
+    s.inject(310, "ack 8001", sends=...)
     assert s.ssthresh == 4000
 
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_lost_retransmission_shows_when_something_newer_has_come(script: MakeScript, seen: bool) -> None:
     s = window_of_8(script, replace(SACK, lost_retransmissions=seen))
-    s.inject(200, *(f"{text} eln" for text in THREE))
-    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
+    s.inject(200, *(f"{text} eln" for text in THREE), sends=["1:1001", "8001:9001", "9001:10001", "10001:11001"])
     # what was sent before it tells nothing
     s.inject(210, "ack 1 sack 1001:8001")
     assert not any(sent.startswith("1:1001") for sent in s.skip())
@@ -389,8 +336,7 @@ def test_a_lost_retransmission_shows_when_something_newer_has_come(script: MakeS
 def test_a_kept_window_may_be_filled_by_what_arrives_only(script: MakeScript, conserves: bool) -> None:
     s = window_of_8(script, replace(SACK, conserve_kept=conserves))
     # five of eight are lost, and nobody can say of what but the first
-    s.inject(200, *(f"ack 1 sack {blocks} eln" for blocks in ("3001:4001", "5001:6001 3001:4001")))
-    s.skip()
+    s.inject(200, *(f"ack 1 sack {blocks} eln" for blocks in ("3001:4001", "5001:6001 3001:4001")), sends=...)
     s.inject(200, "ack 1 sack 7001:8001 5001:6001 3001:4001 eln")
     sent = s.skip()
     assert sent[0].startswith("1:1001")

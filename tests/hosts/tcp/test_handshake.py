@@ -15,8 +15,7 @@ def test_active(script: MakeScript) -> None:
     s.connect()
     assert s.state == "SYN-SENT"
     s.expect(0, "S 0:0 win 65535 mss 1000")
-    s.inject(100, "S 0:0 ack 1 mss 1000")
-    s.expect(100, "1:1 ack 1")
+    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
     assert s.state == "ESTABLISHED"
     assert s.connection.connected
 
@@ -24,31 +23,25 @@ def test_active(script: MakeScript) -> None:
 def test_what_was_written_before_leaves_with_the_acknowledgement(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.connect()
-    s.write(1500)
-    s.expect(0, "S 0:0")
-    s.inject(100, "S 0:0 ack 1 mss 1000")
-    s.expect(100, "1:1001 ack 1")
-    s.inject(200, "ack 1001")
-    s.expect(200, "1001:1501 ack 1")
+    s.write(1500, sends=["S 0:0"])
+    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["1:1001 ack 1"])
+    s.inject(200, "ack 1001", sends=["1001:1501 ack 1"])
 
 
 def test_passive(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.listen()
     assert s.state == "LISTEN"
-    s.inject(0, "S 0:0 mss 1000")
-    s.expect(0, "S 0:0 ack 1 win 65535 mss 1000")
+    s.inject(0, "S 0:0 mss 1000", sends=["S 0:0 ack 1 win 65535 mss 1000"])
     assert s.state == "SYN-RECEIVED"
-    s.inject(100, "ack 1")
-    s.expect(100)
+    s.inject(100, "ack 1", sends=[])
     assert s.state == "ESTABLISHED"
 
 
 def test_passive_with_data_in_the_third_segment(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.listen()
-    s.inject(0, "S 0:0 mss 1000")
-    s.expect(0, "S 0:0 ack 1")
+    s.inject(0, "S 0:0 mss 1000", sends=["S 0:0 ack 1"])
     # the bare acknowledgement was lost
     s.inject(100, "1:1001 ack 1")
     s.expect(300, "1:1 ack 1001")
@@ -57,22 +50,18 @@ def test_passive_with_data_in_the_third_segment(script: MakeScript) -> None:
 
 def test_simultaneous(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
-    s.connect()
-    s.expect(0, "S 0:0")
-    s.inject(50, "S 0:0 mss 1000")
-    s.expect(50, "S 0:0 ack 1")
+    s.connect(sends=["S 0:0"])
+    s.inject(50, "S 0:0 mss 1000", sends=["S 0:0 ack 1"])
     assert s.state == "SYN-RECEIVED"
     # figure 8
-    s.inject(100, "S 0:0 ack 1 mss 1000")
-    s.expect(100, "1:1 ack 1")
+    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
     assert s.state == "ESTABLISHED"
 
 
 def test_an_answer_that_gets_lost_is_given_again(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.listen()
-    s.inject(0, "S 0:0 mss 1000")
-    s.expect(0, "S 0:0 ack 1")
+    s.inject(0, "S 0:0 mss 1000", sends=["S 0:0 ack 1"])
     s.expect(1000, "S 0:0 ack 1")
     s.inject(1500, "S 0:0 mss 1000")
     assert s.skip()[0].startswith("S 0:0 ack 1")
@@ -82,19 +71,16 @@ def test_after_a_lost_answer_the_window_is_one_segment_and_the_timeout_three_sec
     # RFC 5681 section 3.1, RFC 6298 (5.7): a SYN-ACK counts as a SYN does
     s = script(replace(PLAIN, initial_window=10), connected=False)
     s.listen()
-    s.inject(0, "S 0:0 mss 1000")
-    s.expect(0, "S 0:0 ack 1")
+    s.inject(0, "S 0:0 mss 1000", sends=["S 0:0 ack 1"])
     s.expect(1000, "S 0:0 ack 1")
     s.inject(1100, "ack 1")
-    s.write(5000)
-    s.expect(1100, "1:1001 ack 1")
+    s.write(5000, sends=["1:1001 ack 1"])
     assert s.rto_ms == 3000
 
 
 def test_our_acknowledgement_was_lost(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.inject(1100, "S 0:0 ack 1 mss 1000")
-    s.expect(1100, "1:1 ack 1")
+    s.inject(1100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
     assert s.state == "ESTABLISHED"
 
 
@@ -114,10 +100,8 @@ def test_giving_up(script: MakeScript) -> None:
 
 def test_refused(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
-    s.connect()
-    s.expect(0, "S 0:0")
-    s.inject(100, "R 0:0 ack 1")
-    s.expect(100)
+    s.connect(sends=["S 0:0"])
+    s.inject(100, "R 0:0 ack 1", sends=[])
     assert s.state == "CLOSED"
     assert s.connection.error is not None
 
@@ -125,23 +109,18 @@ def test_refused(script: MakeScript) -> None:
 @pytest.mark.parametrize("stray", ["R 0:0", "R 0:0 ack 0", "R 0:0 ack 2"])
 def test_a_reset_of_something_else_refuses_nothing(script: MakeScript, stray: str) -> None:
     s = script(PLAIN, connected=False)
-    s.connect()
-    s.expect(0, "S 0:0")
-    s.inject(100, stray)
-    s.expect(100)
+    s.connect(sends=["S 0:0"])
+    s.inject(100, stray, sends=[])
     assert s.state == "SYN-SENT"
 
 
 def test_an_old_acknowledgement_is_reset(script: MakeScript) -> None:
     # section 3.5.1, half-open connections: <SEQ=SEG.ACK><CTL=RST>
     s = script(PLAIN, connected=False)
-    s.connect()
-    s.expect(0, "S 0:0")
-    s.inject(100, "1:1 ack 501")
-    s.expect(100, "R 501:501")
+    s.connect(sends=["S 0:0"])
+    s.inject(100, "1:1 ack 501", sends=["R 501:501"])
     assert s.state == "SYN-SENT"
-    s.inject(110, "S 0:0 ack 1 mss 1000")
-    s.expect(110, "1:1 ack 1")
+    s.inject(110, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
 
 
 @pytest.mark.parametrize("ack", [0, 2, 500])
@@ -149,10 +128,8 @@ def test_in_syn_received_only_our_syn_is_acknowledged(script: MakeScript, ack: i
     # section 3.10.7.4, fifth
     s = script(PLAIN, connected=False)
     s.listen()
-    s.inject(0, "S 0:0 mss 1000")
-    s.skip()
-    s.inject(100, f"1:1 ack {ack}")
-    s.expect(100, f"R {ack}:{ack}")
+    s.inject(0, "S 0:0 mss 1000", sends=...)
+    s.inject(100, f"1:1 ack {ack}", sends=[f"R {ack}:{ack}"])
     assert s.state == "SYN-RECEIVED"
     s.inject(200, "1:1 ack 1")
     assert s.state == "ESTABLISHED"
@@ -161,10 +138,8 @@ def test_in_syn_received_only_our_syn_is_acknowledged(script: MakeScript, ack: i
 def test_in_listen_an_acknowledgement_is_reset_and_a_reset_ignored(script: MakeScript) -> None:
     s = script(PLAIN, connected=False)
     s.listen()
-    s.inject(0, "R 0:0")
-    s.expect(0)
-    s.inject(0, "0:0 ack 77")
-    s.expect(0, "R 77:77")
+    s.inject(0, "R 0:0", sends=[])
+    s.inject(0, "0:0 ack 77", sends=["R 77:77"])
     assert s.state == "LISTEN"
 
 
@@ -208,14 +183,12 @@ def test_the_scale_is_as_large_as_the_buffer_needs(script: MakeScript) -> None:
     s.connect()
     # the window of a SYN is never scaled
     s.expect(0, "S 0:0 win 65535 wscale 5")
-    s.inject(100, "S 0:0 ack 1 mss 1000 wscale 2 win 1000")
-    s.expect(100, "1:1 ack 1 win 32768")
+    s.inject(100, "S 0:0 ack 1 mss 1000 wscale 2 win 1000", sends=["1:1 ack 1 win 32768"])
 
 
 def test_the_peers_scale_holds_behind_the_handshake(script: MakeScript) -> None:
     s = script(replace(SCALED, initial_window=10), peer="mss 1000 wscale 2 win 1000")
-    s.write(20_000)
-    s.expect(100, "1:1001")
+    s.write(20_000, sends=["1:1001"])
     s.inject(200, "ack 1001 win 1000")
     assert s.skip() == [f"{left}:{left + 1000} ack 1 win 32768" for left in (1001, 2001, 3001, 4001)]
 
@@ -223,21 +196,17 @@ def test_the_peers_scale_holds_behind_the_handshake(script: MakeScript) -> None:
 @pytest.mark.parametrize("config", [SCALED, replace(SCALED, window_scaling=False, receive_buffer=65_535)])
 def test_both_sides_must_scale(script: MakeScript, config: TcpConfig) -> None:
     s = script(config, connected=False)
-    s.connect()
-    s.skip()
-    s.inject(100, "S 0:0 ack 1 mss 1000" + " wscale 7" * (config is not SCALED))
-    s.expect(100, "1:1 ack 1 win 65535")
+    s.connect(sends=...)
+    s.inject(100, "S 0:0 ack 1 mss 1000" + " wscale 7" * (config is not SCALED), sends=["1:1 ack 1 win 65535"])
     s.inject(110, "ack 1 win 3000")
-    s.write(50_000)
-    s.expect(110, "1:1001", "1001:2001", "2001:3001")
+    s.write(50_000, sends=["1:1001", "1001:2001", "2001:3001"])
 
 
 def test_a_listener_scales_only_where_it_was_asked(script: MakeScript) -> None:
     for options, answer in (("wscale 3", "wscale 5"), ("", "")):
         s = script(SCALED, connected=False)
         s.listen()
-        s.inject(0, f"S 0:0 mss 1000 {options}".strip())
-        s.expect(0, f"S 0:0 ack 1 win 65535 {answer}".strip())
+        s.inject(0, f"S 0:0 mss 1000 {options}".strip(), sends=[f"S 0:0 ack 1 win 65535 {answer}".strip()])
 
 
 def test_a_scale_above_fourteen_counts_as_fourteen(script: MakeScript) -> None:

@@ -5,29 +5,16 @@ from dataclasses import replace
 import pytest
 
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from hosts.tcp.connection import Connection, State
-from hosts.tcp.profiles import USER_PROFILES
+from hosts.tcp.connection import Connection
 from hosts.tcp.shared import Shared
 from tcpip.segment import CE, SYN, Segment
-from tests.hosts.tcp.pair import FLOW, Drop, Pair, Path
+from tests.hosts.tcp.pair import FLOW, Drop, Pair, Path, lose
 from tests.hosts.tcp.script import PLAIN
 
 #: a window too small to fill the path, so that times can be counted by hand
 SMALL = replace(PLAIN, initial_window=4, receive_buffer=4000, delayed_ack_ns=0, restart_after_idle=False)
 #: 1040, 40 and 44 octets at 10 Mbit/s
 SEGMENT_NS, ACK_NS, SYN_NS = 832_000, 32_000, 35_200
-
-
-def lose(*numbers: int) -> Drop:
-    """Lose segments with data, counted from 1 in the order they are sent."""
-    count = 0
-
-    def drop(segment: Segment) -> bool:
-        nonlocal count
-        count += segment.length > 0
-        return segment.length > 0 and count in numbers
-
-    return drop
 
 
 def test_a_clean_transfer_takes_the_time_it_must() -> None:
@@ -37,22 +24,6 @@ def test_a_clean_transfer_takes_the_time_it_must() -> None:
     # SYN and SYN-ACK; the first segment's ACK is back after a round trip more; then the eighth follows the fifth
     round_trip = SEGMENT_NS + ACK_NS + 100 * MS
     assert pair.now == 2 * SYN_NS + 100 * MS + round_trip + 4 * SEGMENT_NS + 50 * MS
-
-
-@pytest.mark.parametrize("name", USER_PROFILES)
-@pytest.mark.parametrize("losses", [(), (3,), (5, 6, 7), (1,), tuple(range(10, 20)), (400,)])
-def test_every_profile_delivers(name: str, losses: tuple[int, ...]) -> None:
-    config = replace(USER_PROFILES[name].config, mss=1000)
-    up = Path(rate_bps=2_000_000, buffer_bytes=50_000, drop=lose(*losses))
-    pair = Pair(config, up=up, octets=True)
-    data = bytes(range(256)) * 1600
-    pair.send(0, data)
-    pair.run()
-    assert pair.octets[1] == data
-    assert pair.client.bytes_acked == pair.server.bytes_received == len(data)
-    assert pair.client.error is pair.server.error is None
-    assert pair.client.state is State.TIME_WAIT
-    assert pair.server.state is State.CLOSED
 
 
 def test_size_alone_makes_the_same_segments() -> None:

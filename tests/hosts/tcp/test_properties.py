@@ -7,6 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from common.sequence import MASK
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from tcpip.segment import ACK, SYN, Segment
 from tests.hosts.tcp.pair import Chaos, Pair
@@ -76,11 +77,11 @@ class Rules:
     def check(self, number: int, segment: Segment) -> None:
         """Look at a segment as end `number` sends it."""
         end, other = self.pair.ends[number], 1 - number
-        seq = segment.seq - self.iss[number] & 0xFFFF_FFFF
+        seq = segment.seq - self.iss[number] & MASK
         if segment.syn is not None and segment.syn.window_scale is not None:
             self.shift[number] = segment.syn.window_scale
         if segment.flags & ACK:
-            acked = segment.ack - self.iss[other] & 0xFFFF_FFFF
+            acked = segment.ack - self.iss[other] & MASK
             window = segment.window << (0 if segment.flags & SYN else self.shift[number])
             # what was offered is never taken back, but for what scaling cuts off
             assert acked + window + (1 << self.shift[number]) > self.edge[other]
@@ -101,10 +102,7 @@ class Rules:
 
     def check_blocks(self, segment: Segment, acked: int, other: int) -> None:
         """SACK blocks are apart, above what is acknowledged, and of what was sent."""
-        blocks = sorted(
-            (left - self.iss[other] & 0xFFFF_FFFF, right - self.iss[other] & 0xFFFF_FFFF)
-            for left, right in segment.sack
-        )
+        blocks = sorted((left - self.iss[other] & MASK, right - self.iss[other] & MASK) for left, right in segment.sack)
         edges = [acked, *(edge for block in blocks for edge in block)]
         assert all(low < high for low, high in pairwise(edges))
         assert edges[-1] <= max(self.furthest[other], acked)

@@ -13,8 +13,7 @@ def after_rtts(s: Script, *rtts_ms: float) -> Script:
     """Have the connection measure these round-trip times, one segment after the other."""
     at_ms = s.now / MS
     for rtt_ms in rtts_ms:
-        s.write(1000)
-        s.skip()
+        s.write(1000, sends=...)
         at_ms += rtt_ms
         s.inject(at_ms, f"ack {s.connection.bytes_acked + 1001}")
     return s
@@ -64,19 +63,16 @@ def test_backoff_ends_at_the_maximum(script: MakeScript) -> None:
 def test_sending_more_does_not_restart_the_timer(script: MakeScript) -> None:
     # (5.1)
     s = script(PLAIN)
-    s.write(1000)
-    s.expect(100, "1:1001")
+    s.write(1000, sends=["1:1001"])
     s.run_to(500)
-    s.write(1000)
-    s.expect(500, "1001:2001")
+    s.write(1000, sends=["1001:2001"])
     s.expect(1100, "1:1001")
 
 
 def test_with_everything_acknowledged_the_timer_is_off(script: MakeScript) -> None:
     # (5.2)
     s = script(PLAIN)
-    s.write(1000)
-    s.expect(100, "1:1001")
+    s.write(1000, sends=["1:1001"])
     s.inject(200, "ack 1001")
     assert s.connection.next_deadline() is None
 
@@ -84,16 +80,14 @@ def test_with_everything_acknowledged_the_timer_is_off(script: MakeScript) -> No
 def test_an_ack_of_new_data_restarts_the_timer(script: MakeScript) -> None:
     # (5.3)
     s = script(PLAIN)
-    s.write(2000)
-    s.expect(100, "1:1001", "1001:2001")
+    s.write(2000, sends=["1:1001", "1001:2001"])
     s.inject(400, "ack 1001")
     s.expect(1400, "1001:2001")
 
 
 def test_a_duplicate_ack_does_not_restart_the_timer(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.write(2000)
-    s.expect(100, "1:1001", "1001:2001")
+    s.write(2000, sends=["1:1001", "1001:2001"])
     s.inject(400, "ack 1")
     s.expect(1100, "1:1001")
 
@@ -101,8 +95,7 @@ def test_a_duplicate_ack_does_not_restart_the_timer(script: MakeScript) -> None:
 def test_only_the_earliest_segment_is_sent_again_and_the_timeout_doubles(script: MakeScript) -> None:
     # (5.4) to (5.6)
     s = script(PLAIN)
-    s.write(3000)
-    s.expect(100, "1:1001", "1001:2001", "2001:3001")
+    s.write(3000, sends=["1:1001", "1001:2001", "2001:3001"])
     s.expect(1100, "1:1001")
     assert s.rto_ms == 2000
     s.expect(3100, "1:1001")
@@ -113,8 +106,7 @@ def test_only_the_earliest_segment_is_sent_again_and_the_timeout_doubles(script:
 def test_what_was_sent_twice_is_no_sample_and_the_backoff_stays(script: MakeScript) -> None:
     # section 3 (Karn), section 5 behind (5.7)
     s = script(EXACT)
-    s.write(1000)
-    s.expect(100, "1:1001")
+    s.write(1000, sends=["1:1001"])
     s.expect(400, "1:1001")
     s.inject(410, "ack 1001")
     assert s.connection.srtt_ns == 100 * MS
@@ -126,12 +118,9 @@ def test_what_was_sent_twice_is_no_sample_and_the_backoff_stays(script: MakeScri
 def test_with_timestamps_what_was_sent_twice_is_a_sample(script: MakeScript) -> None:
     # RFC 7323 section 4.1: the echo tells which transmission is acknowledged
     s = script(replace(EXACT, mss=1012, timestamps=True), connected=False)
-    s.connect()
-    s.expect(0, "S 0:0 mss 1012 ts 0/0")
-    s.inject(100, "S 0:0 ack 1 mss 1012 ts 7000/0")
-    s.expect(100, "1:1 ack 1 ts 100/7000")
-    s.write(1000)
-    s.expect(100, "1:1001 ts 100/7000")
+    s.connect(sends=["S 0:0 mss 1012 ts 0/0"])
+    s.inject(100, "S 0:0 ack 1 mss 1012 ts 7000/0", sends=["1:1 ack 1 ts 100/7000"])
+    s.write(1000, sends=["1:1001 ts 100/7000"])
     s.expect(400, "1:1001 ts 400/7000")
     s.inject(420, "ack 1001 ts 7100/400")
     # RTTVAR = 3/4 50 + 1/4 80, SRTT = 7/8 100 + 1/8 20
@@ -141,14 +130,11 @@ def test_with_timestamps_what_was_sent_twice_is_a_sample(script: MakeScript) -> 
 def test_after_a_lost_syn_it_starts_from_three_seconds(script: MakeScript) -> None:
     # (5.7)
     s = script(PLAIN, connected=False)
-    s.connect()
-    s.expect(0, "S 0:0")
+    s.connect(sends=["S 0:0"])
     s.expect(1000, "S 0:0")
-    s.inject(1100, "S 0:0 ack 1 mss 1000")
-    s.expect(1100, "1:1 ack 1")
+    s.inject(1100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
     assert s.rto_ms == 3000
-    s.write(1000)
-    s.expect(1100, "1:1001")
+    s.write(1000, sends=["1:1001"])
     s.expect(4100, "1:1001")
 
 
@@ -165,11 +151,9 @@ def test_it_gives_up(script: MakeScript) -> None:
 
 def test_an_answer_begins_the_count_of_retries_anew(script: MakeScript) -> None:
     s = script(TcpConfig(mss=1000, data_retries=2, timestamps=False))
-    s.write(2000)
-    s.expect(100, "1:1001", "1001:2001")
+    s.write(2000, sends=["1:1001", "1001:2001"])
     s.expect(1100, "1:1001")
     s.expect(3100, "1:1001")
-    s.inject(3200, "ack 1001")
-    s.skip()
+    s.inject(3200, "ack 1001", sends=...)
     s.run_to(8000)
     assert s.connection.error is None

@@ -12,39 +12,31 @@ from tests.hosts.tcp.script import PLAIN, MakeScript
 
 def test_a_small_segment_waits_while_data_is_on_its_way(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.write(100)
-    s.expect(100, "1:101")
+    s.write(100, sends=["1:101"])
     s.write(100)
     s.write(200)
     s.expect(150)
-    s.inject(200, "ack 101")
-    s.expect(200, "101:401")
+    s.inject(200, "ack 101", sends=["101:401"])
 
 
 def test_a_full_one_does_not(script: MakeScript) -> None:
     s = script(PLAIN)
-    s.write(100)
-    s.expect(100, "1:101")
-    s.write(1200)
-    s.expect(100, "101:1101")
-    s.inject(200, "ack 1101")
-    s.expect(200, "1101:1301")
+    s.write(100, sends=["1:101"])
+    s.write(1200, sends=["101:1101"])
+    s.inject(200, "ack 1101", sends=["1101:1301"])
 
 
 def test_nor_does_the_last(script: MakeScript) -> None:
     s = script(PLAIN)
+    s.write(100, sends=...)
     s.write(100)
-    s.skip()
-    s.write(100)
-    s.close()
-    s.expect(100, "F 101:201")
+    s.close(sends=["F 101:201"])
 
 
 def test_without_nagle_everything_leaves_at_once(script: MakeScript) -> None:
     s = script(replace(PLAIN, nagle=False))
     for left in (1, 101, 201):
-        s.write(100)
-        s.expect(100, f"{left}:{left + 100}")
+        s.write(100, sends=[f"{left}:{left + 100}"])
 
 
 # -- silly windows -----------------------------------------------------------------------------------------------------
@@ -53,21 +45,17 @@ def test_without_nagle_everything_leaves_at_once(script: MakeScript) -> None:
 def test_a_window_smaller_than_a_segment_is_waited_for(script: MakeScript) -> None:
     # section 3.8.6.2.1: less than a segment, less than half of the largest window
     s = script(PLAIN, window=8000)
-    s.write(3000)
-    s.skip()
+    s.write(3000, sends=...)
     s.write(5000)
     s.inject(200, "ack 3001 win 400")
     s.expect(300)
-    s.inject(300, "ack 3001 win 1000")
-    s.expect(300, "3001:4001")
+    s.inject(300, "ack 3001 win 1000", sends=["3001:4001"])
 
 
 def test_half_of_the_largest_window_is_enough(script: MakeScript) -> None:
     s = script(PLAIN, window=1200)
-    s.write(5000)
-    s.expect(100, "1:1001")
-    s.inject(200, "ack 1001 win 600")
-    s.expect(200, "1001:1601")
+    s.write(5000, sends=["1:1001"])
+    s.inject(200, "ack 1001 win 600", sends=["1001:1601"])
 
 
 def test_the_congestion_window_makes_no_small_segments(script: MakeScript) -> None:
@@ -82,22 +70,17 @@ def test_the_congestion_window_makes_no_small_segments(script: MakeScript) -> No
 def test_a_window_that_shrinks_is_obeyed(script: MakeScript) -> None:
     # section 3.8.6: it should not, but a sender must be prepared
     s = script(PLAIN, window=3000)
-    s.write(10_000)
-    s.expect(100, "1:1001", "1001:2001", "2001:3001")
-    s.inject(200, "ack 1001 win 1000")
-    s.expect(200)
-    s.inject(300, "ack 3001 win 1000")
-    s.expect(300, "3001:4001")
+    s.write(10_000, sends=["1:1001", "1001:2001", "2001:3001"])
+    s.inject(200, "ack 1001 win 1000", sends=[])
+    s.inject(300, "ack 3001 win 1000", sends=["3001:4001"])
 
 
 @pytest.mark.parametrize(("older", "taken"), [("1:1 ack 1001 win 9000", False), ("1001:1001 ack 1001 win 9000", True)])
 def test_an_older_segment_does_not_set_the_window(script: MakeScript, older: str, taken: bool) -> None:
     # section 3.10.7.4: SND.WL1, SND.WL2
     s = script(replace(PLAIN, initial_window=10), window=2000)
-    s.write(20_000)
-    s.skip()
-    s.inject(200, "1:1001 ack 1001 win 2000")
-    s.skip()
+    s.write(20_000, sends=...)
+    s.inject(200, "1:1001 ack 1001 win 2000", sends=...)
     s.inject(210, older)
     assert (len(s.skip()) > 1) is taken
 
@@ -108,10 +91,8 @@ def test_an_older_segment_does_not_set_the_window(script: MakeScript, older: str
 def test_a_zero_window_is_probed_with_backoff(script: MakeScript) -> None:
     # section 3.8.6.1: first after an RTO, then ever more slowly
     s = script(replace(PLAIN, max_rto_ns=5 * SECOND), window=2000)
-    s.write(5000)
-    s.expect(100, "1:1001", "1001:2001")
-    s.inject(200, "ack 2001 win 0")
-    s.expect(200)
+    s.write(5000, sends=["1:1001", "1001:2001"])
+    s.inject(200, "ack 2001 win 0", sends=[])
     for at_ms in (1200, 3200, 7200, 12_200, 17_200):
         s.expect(at_ms, "2001:2002")
         s.inject(at_ms + 100, "ack 2001 win 0")
@@ -123,23 +104,18 @@ def test_a_zero_window_is_probed_with_backoff(script: MakeScript) -> None:
 
 def test_what_a_probe_carries_may_be_taken(script: MakeScript) -> None:
     s = script(PLAIN, window=1000)
-    s.write(3000)
-    s.expect(100, "1:1001")
+    s.write(3000, sends=["1:1001"])
     s.inject(200, "ack 1001 win 0")
     s.expect(1200, "1001:1002")
-    s.inject(1300, "ack 1002 win 5000")
-    s.expect(1300, "1002:2002")
-    s.inject(1400, "ack 2002")
-    s.expect(1400, "2002:3001")
+    s.inject(1300, "ack 1002 win 5000", sends=["1002:2002"])
+    s.inject(1400, "ack 2002", sends=["2002:3001"])
 
 
 def test_an_opened_window_goes_on(script: MakeScript) -> None:
     s = script(PLAIN, window=1000)
-    s.write(3000)
-    s.expect(100, "1:1001")
+    s.write(3000, sends=["1:1001"])
     s.inject(200, "ack 1001 win 0")
-    s.inject(500, "ack 1001 win 4000")
-    s.expect(500, "1001:2001", "2001:3001")
+    s.inject(500, "ack 1001 win 4000", sends=["1001:2001", "2001:3001"])
     s.inject(600, "ack 3001 win 4000")
     assert s.connection.drained
     assert s.connection.next_deadline() is None
@@ -147,19 +123,16 @@ def test_an_opened_window_goes_on(script: MakeScript) -> None:
 
 def test_a_window_update_that_was_lost_comes_with_the_probe(script: MakeScript) -> None:
     s = script(PLAIN, window=1000)
-    s.write(3000)
-    s.expect(100, "1:1001")
+    s.write(3000, sends=["1:1001"])
     s.inject(200, "ack 1001 win 0")
     s.expect(1200, "1001:1002")
     # not taken, but the window is open by now
-    s.inject(1300, "ack 1001 win 4000")
-    s.expect(1300, "1001:2001", "2001:3001")
+    s.inject(1300, "ack 1001 win 4000", sends=["1001:2001", "2001:3001"])
 
 
 def test_duplicates_of_probes_are_no_losses(script: MakeScript) -> None:
     s = script(PLAIN, window=1000)
-    s.write(3000)
-    s.expect(100, "1:1001")
+    s.write(3000, sends=["1:1001"])
     s.inject(200, "ack 1001 win 0")
     for at_ms in (1200, 3200, 7200, 15_200):
         s.expect(at_ms, "1001:1002")
@@ -171,21 +144,17 @@ def test_duplicates_of_probes_are_no_losses(script: MakeScript) -> None:
 def test_a_window_that_shrinks_to_nothing_is_probed(script: MakeScript) -> None:
     # section 3.8.6: what it does not take any more is not sent again
     s = script(PLAIN, window=3000)
-    s.write(5000)
-    s.expect(100, "1:1001", "1001:2001", "2001:3001")
+    s.write(5000, sends=["1:1001", "1001:2001", "2001:3001"])
     s.inject(200, "ack 1001 win 0")
     # the timer of 1001:2001, doubled by its expiry at 1200
     s.expect(3200, "1001:1002")
-    s.inject(3300, "ack 1001 win 3000")
-    s.expect(3300, "1001:2001")
-    s.inject(3400, "ack 3001")
-    s.expect(3400, "3001:4001", "4001:5001")
+    s.inject(3300, "ack 1001 win 3000", sends=["1001:2001"])
+    s.inject(3400, "ack 3001", sends=["3001:4001", "4001:5001"])
 
 
 def test_the_fin_is_sent_into_a_zero_window_as_a_probe(script: MakeScript) -> None:
     s = script(PLAIN, window=1000)
-    s.write(1000)
-    s.expect(100, "1:1001")
+    s.write(1000, sends=["1:1001"])
     s.inject(200, "ack 1001 win 0")
     s.close()
     s.expect(1200, "F 1001:1001")
@@ -197,8 +166,7 @@ def test_the_fin_is_sent_into_a_zero_window_as_a_probe(script: MakeScript) -> No
 
 def test_an_idle_connection_does_not_probe(script: MakeScript) -> None:
     s = script(PLAIN, window=1000)
-    s.write(1000)
-    s.expect(100, "1:1001")
+    s.write(1000, sends=["1:1001"])
     s.inject(200, "ack 1001 win 0")
     assert s.connection.next_deadline() is None
     s.write(1000)

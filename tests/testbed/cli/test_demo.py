@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
-from testbed.cli import app, machine_capacity
-from testbed.cli import run as commands
-from testbed.cli.machine_capacity import Room
+from testbed import running
+from testbed.cli import app
+from testbed.cli.demo import plan_for
+from testbed.cli.machine import processors
+from testbed.cli.machine.capacity import Plan
+from testbed.cli.machine.processors import Room
+from testbed.cli.options import DEMO_SCENARIOS
 from testbed.results.summary import Summary
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
@@ -33,10 +37,10 @@ class Lab:
         self._lock = threading.Lock()
         self._met = threading.Barrier(2)
         monkeypatch.setenv("COLUMNS", "80")
-        monkeypatch.setattr(commands, "check_tier", lambda scenario: None)
-        monkeypatch.setattr(commands, "run_once", self._run_once)
-        monkeypatch.setattr(machine_capacity, "look", lambda: self.room)
-        monkeypatch.setattr(machine_capacity, "slowness", lambda: 1.0)
+        monkeypatch.setattr(running, "check_tier", lambda scenario: None)
+        monkeypatch.setattr(running, "run_once", self._run_once)
+        monkeypatch.setattr(processors, "look", lambda: self.room)
+        monkeypatch.setattr(processors, "slowness", lambda: 1.0)
 
     def demo(self, *args: str) -> int:
         return app.main(["demo", "--out", str(self.out), *args])
@@ -121,7 +125,7 @@ def test_a_rate_that_is_asked_for_stays(setting: str, lab: Lab, capsys: pytest.C
     lab.room = Room(free=0.2, claimable=0.2)
     assert lab.demo("--set", setting) == 0
     assert "it may be late" in " ".join(capsys.readouterr().out.split())
-    asked = load(commands.DEMO_SCENARIOS["vusrp"], (setting,))
+    asked = load(DEMO_SCENARIOS["vusrp"], (setting,))
     for scenario in lab.scenarios:
         assert (scenario.channel, scenario.radio) == (asked.channel, asked.radio)
 
@@ -130,4 +134,4 @@ def test_one_pair_of_real_radios_is_never_shared(lab: Lab, capsys: pytest.Captur
     lab.room = Room(free=64.0, claimable=60.0)
     assert lab.demo("--tier", "usrp", "--device", "a", "--device", "b") == 0
     assert lab.most_at_once == 1
-    assert commands._plan(lab.scenarios[0])[0] == machine_capacity.Plan(1, Fraction(1))
+    assert plan_for(lab.scenarios[0])[0] == Plan(1, Fraction(1))

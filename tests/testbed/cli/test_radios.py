@@ -28,7 +28,7 @@ from flowgraphs.transceiver import Transceiver
 from hosts import network
 from hosts.namespaces import run_in
 from testbed.cli import app
-from testbed.cli.run import device_settings
+from testbed.cli.options import device_settings
 from testbed.errors import FadelabError
 from testbed.running import unused
 from tests.hosts.harness import needs_network
@@ -276,9 +276,9 @@ def test_a_place_that_cannot_be_recorded_to_is_one_line(tmp_path: Path, capfd: C
     ("args", "message"),
     [
         (("--set", "modulation"), "--set modulation: must be KEY=VALUE"),
-        (("--set", "modulation=qam7"), "PHY ofdm: modulation is 'qam7': choose from bpsk, qpsk"),
+        (("--set", "modulation=qam7"), "PHY ofdm: modulation is 'qam7': input should be 'bpsk', 'qpsk'"),
         (("--set", "modulation=["), "--set modulation=[: the value is not valid YAML"),
-        (("--set", "colour=red"), "PHY ofdm has no option 'colour': choose from modulation, fec"),
+        (("--set", "colour=red"), "PHY ofdm has no option 'colour': choose from rms, network, modulation, fec"),
         (("--set", "rate_sps=1"), "--set rate_sps=1: the recording says its own rate"),
         (("--phy", "morse"), "'morse' is not one of 'ofdm', 'wifi'"),
         (("--trace", "/no/such/folder/lab.parquet"), "/no/such/folder/lab.parquet: "),
@@ -392,7 +392,7 @@ def decoded(capfd: Capture, recording: Path) -> list[dict[str, Any]]:
         (("--tier", "usrp", *2 * ("--device", "serial=1")), "radio: devices are both 'serial=1': name one by serial"),
         (("--tier", "vusrp", "--device", "serial=1", "--device", "serial=2"), "radio.devices name real USRPs"),
         (("--tier", "vusrp", "--set", "channel.rate_bps=2e7"), "radio: ofdm qpsk at 2.5 Msps carries 2"),
-        (("--tier", "vusrp", "--set", "radio.fec=turbo"), "PHY ofdm: fec is 'turbo': choose from none, "),
+        (("--tier", "vusrp", "--set", "radio.fec=turbo"), "radio.fec: input should be 'none', 'rep3', "),
         (("--tier", "vusrp", "--set", "radio.modulation=am"), "radio.modulation: input should be 'bpsk', 'qpsk'"),
         (("--tier", "vusrp", "--set", "radio.up_hz=2.401e9"), "up_hz and down_hz are closer than rate_sps"),
         (("--tier", "vusrp", "--set", "channel.fading=fog"), "there is no profile 'fog'"),

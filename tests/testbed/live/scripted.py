@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from random import Random
 
-from channel.capacity import ConstantRate
-from channel.errors import INTACT, Verdict
+from channel.capacity.cra import ConstantRate
+from channel.errors import INTACT, ErrorModel, Verdict
 from channel.framing import raw
 from channel.hop import Hop
 
@@ -15,7 +15,7 @@ DELAY_NS = 5 * MS
 BOUND_NS = 10 * MS
 
 
-class Script:
+class Script(ErrorModel):
     """An error model that says what it is told."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from common.sides import SIDES, Side, other
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
-from testbed.scenario.schema import SIDES, Side, other
 from tests.hosts.harness import needs_network
 from tests.testbed.live.steered import Drive
 from tests.testbed.live_runs import ROOT, folder_of, run_schemes

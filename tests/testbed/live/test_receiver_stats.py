@@ -12,6 +12,7 @@ from flowgraphs.phy import Received
 from telemetry.records import PhyRecord
 from testbed.live.receiver_stats import Hearing
 from testbed.results.frame_trace import FrameTrace
+from tests.records import recorded
 
 OK, PAYLOAD, MISSED = Outcome
 RATE_SPS = 1e6
@@ -64,18 +65,18 @@ def test_a_record_has_the_means_of_its_interval() -> None:
     hearing.handle_frame(frame(0, mode="bpsk", snr_db=10.0, evm_db=-20.0, cfo_hz=100.0))
     hearing.handle_frame(frame(1, snr_db=13.0, evm_db=-26.0, cfo_hz=-300.0, crc_ok=False))
     hearing.handle_frame(frame(4, snr_db=16.0, mode="qam16"))
-    assert hearing.take_record(7) == PhyRecord(
-        time_ns=7, link="down", snr_db=13.0, evm_db=-23.0, cfo_hz=-100.0, per=3 / 5, mode="qam16"
+    assert hearing.take_record(7) == recorded(
+        PhyRecord, time_ns=7, link="down", snr_db=13.0, evm_db=-23.0, cfo_hz=-100.0, per=3 / 5, mode="qam16"
     )
     # the gap to the frame before lies in the interval of the one after
     hearing.handle_frame(frame(6, snr_db=5.0))
-    assert hearing.take_record(8) == PhyRecord(time_ns=8, link="down", snr_db=5.0, evm_db=None, cfo_hz=None, per=0.5)
+    assert hearing.take_record(8) == recorded(PhyRecord, time_ns=8, link="down", snr_db=5.0, per=0.5)
     assert (hearing.corrupted, hearing.missed) == (1, 3)
 
 
 def test_an_interval_without_frames_knows_nothing() -> None:
     hearing = Hearing("up", RATE_SPS, None)
-    assert hearing.take_record(1) == PhyRecord(time_ns=1, link="up", snr_db=None, evm_db=None, cfo_hz=None, per=None)
+    assert hearing.take_record(1) == recorded(PhyRecord, time_ns=1, link="up")
 
 
 # -- the trace -----------------------------------------------------------------------------------------------

@@ -15,16 +15,16 @@ from typing import Any
 
 import pytest
 
+from common.sides import Host
 from flowgraphs.air import Air
 from flowgraphs.levels import path_gain_db
 from flowgraphs.phys import make_phy
 from hosts.kernel_profiles import read_back
 from hosts.namespaces import run_in
 from hosts.network import Network, Role
-from hosts.workloads import Host
 from telemetry.influx import Influx, InfluxServer
 from testbed.cli.host import Meter
-from testbed.cli.radio import tier_of
+from testbed.cli.station import tier_of
 from testbed.results.station_counts import StationCounts, StationReport
 from testbed.results.summary import link_record
 from testbed.scenario.file import load

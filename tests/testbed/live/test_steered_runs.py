@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from common.sides import SIDES
 from telemetry.parquet import read_records
 from telemetry.records import LinkRecord, PhyRecord
-from testbed.scenario.schema import SIDES
 from tests.hosts.harness import needs_network
 from tests.radios import needs_vusrp
 from tests.testbed.live.steered import ENDLESS, Drive

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from common.sides import SIDES
 from dashboard.control import Control, ControlError
 from testbed.live.steering import Steering
 from testbed.onlookers import Onlookers
 from testbed.running import run_once
-from testbed.scenario.schema import SIDES, Scenario, error_part
+from testbed.scenario.schema import Scenario, error_part
 from tests.testbed.samples import scenario
 
 FADING = {"profile": "rician", "k_db": 6, "doppler_hz": 12}

@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
+from common.sides import SIDES
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
-from testbed.scenario.schema import SIDES
 from tests.hosts.harness import needs_network
 from tests.interop import Handshake, handshakes, wrong
 from tests.testbed.live_runs import complaint, fadelab, folder_of, run_all

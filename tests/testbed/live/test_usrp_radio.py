@@ -361,7 +361,7 @@ def test_only_what_helps_is_advised() -> None:
 @pytest.fixture
 def wifi_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """PHY `wifi` says how long frames are, also where gr-ieee802-11 is missing."""
-    monkeypatch.setattr("flowgraphs.wifi._ieee802_11", lambda: None)
+    monkeypatch.setattr("flowgraphs.phys.wifi.modem._ieee802_11", lambda: None)
 
 
 @pytest.mark.usefixtures("wifi_anywhere")

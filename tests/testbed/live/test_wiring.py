@@ -113,9 +113,8 @@ def on_tier(tier: str, **changes: Any) -> Scenario:
         (on_tier("vusrp", radio={"devices": ["serial=1", "serial=2"]}), "radio.devices name real USRPs: run them with"),
         (on_tier("vusrp", channel={"rate_bps": 9_000_000}), "radio: ofdm qpsk at 2.5 Msps carries 2"),
         (on_tier("usrp", channel={"rate_bps": 9_000_000}, radio={"devices": ["a", "b"]}), "radio: ofdm qpsk at 2.5"),
-        (on_tier("vusrp", radio={"fec": "turbo"}), "PHY ofdm: fec is 'turbo': choose from none, "),
     ],
-    ids=["none", "real ones on a virtual air", "slow virtual ones", "slow real ones", "fec"],
+    ids=["none", "real ones on a virtual air", "slow virtual ones", "slow real ones"],
 )
 def test_radios_that_cannot_do_it_are_refused(told: Scenario, message: str) -> None:
     with pytest.raises(RuntimeError) as caught:
@@ -126,5 +125,5 @@ def test_radios_that_cannot_do_it_are_refused(told: Scenario, message: str) -> N
 
 @pytest.mark.parametrize("devices", [None, ["serial=1", "serial=2"]])
 def test_without_radios_nothing_is_asked_of_them(devices: list[str] | None) -> None:
-    slow = on_tier("emulated", channel={"rate_bps": 9_000_000}, radio={"devices": devices, "fec": "turbo"})
+    slow = on_tier("emulated", channel={"rate_bps": 9_000_000}, radio={"devices": devices})
     check_radios(slow)

@@ -2,11 +2,12 @@
 
 import pytest
 
-from testbed.model.clock import OBSERVER, Clock
+from hosts.engine.clock import OBSERVER
+from testbed.model.clock import VirtualClock
 
 
 def test_events_happen_by_time_then_priority_then_insertion() -> None:
-    clock = Clock()
+    clock = VirtualClock()
     seen: list[tuple[int, str]] = []
 
     def note(word: str) -> None:
@@ -23,7 +24,7 @@ def test_events_happen_by_time_then_priority_then_insertion() -> None:
 
 
 def test_what_an_event_causes_at_its_own_instant_comes_before_the_observers() -> None:
-    clock = Clock()
+    clock = VirtualClock()
     seen: list[str] = []
 
     def cause(word: str) -> None:
@@ -37,7 +38,7 @@ def test_what_an_event_causes_at_its_own_instant_comes_before_the_observers() ->
 
 
 def test_until_includes_its_instant_and_ends_there() -> None:
-    clock = Clock()
+    clock = VirtualClock()
     seen: list[int] = []
     for time in (1, 4, 5):
         clock.at(time, seen.append, time)
@@ -48,7 +49,7 @@ def test_until_includes_its_instant_and_ends_there() -> None:
 
 
 def test_a_stop_ends_the_run_at_the_present_event() -> None:
-    clock = Clock()
+    clock = VirtualClock()
     seen: list[str] = []
     clock.at(2, lambda _: clock.stop())
     clock.at(2, seen.append, "the same instant")
@@ -60,7 +61,7 @@ def test_a_stop_ends_the_run_at_the_present_event() -> None:
 
 
 def test_an_event_of_the_past_is_refused() -> None:
-    clock = Clock()
+    clock = VirtualClock()
     clock.run(until=5)
     with pytest.raises(ValueError, match="time is 4, now is 5"):
         clock.at(4, lambda _: None)

@@ -9,13 +9,13 @@ import pytest
 
 from channel.replay import Outcome
 from channel.trace import read_trace
+from common.sides import SIDES
 from telemetry.parquet import read_records
 from telemetry.records import Record
 from testbed.cli import app
 from testbed.model.run import run_model
 from testbed.onlookers import Onlookers, Progress
 from testbed.results.store import RunFolder
-from testbed.scenario.schema import SIDES
 from tests.testbed.live_runs import finish, start, wait_for
 from tests.testbed.model_runs import kept, model
 

@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 
 from channel.errors import ERASED, INTACT, ErrorModel, Verdict
 from channel.errors.bernoulli import Bernoulli
+from hosts.engine.context import Result
+from hosts.engine.own_tcp import OwnSender
+from hosts.engine.packets import Datagram
+from hosts.engine.probe import FlowCounter
+from hosts.engine.stack import Application, Socket, Stack
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from tcpip.segment import SYN, Flow, Segment, SynOptions
-from testbed.model import split
-from testbed.model.applications import Counter, Result, StreamReceiver, StreamSender
-from testbed.model.clock import Clock
-from testbed.model.host import Host, Socket
+from testbed.model import split, transfers
+from testbed.model.clock import VirtualClock
 from testbed.model.network import LinkNetwork
-from testbed.model.packets import Datagram
 from testbed.model.run import simulate
 from testbed.model.split import Splitter
 from testbed.model.wire import Wire
@@ -33,7 +35,7 @@ LIMIT = 20_000
 DELAY_NS = 10 * MS
 
 
-class Gap:
+class Gap(ErrorModel):
     """A link that loses everything from one time to another."""
 
     def __init__(self, start: int, end: int) -> None:
@@ -55,13 +57,13 @@ class Path:
         wireless_bps: int = 1_000_000,
         wired_bps: int = 10_000_000,
     ) -> None:
-        clock = self.clock = Clock()
+        clock = self.clock = VirtualClock()
         self.to_base = Wire(clock, self._into_base_by_wire, rate_bps=wired_bps, delay_ns=DELAY_NS)
         self.to_fixed = Wire(clock, self._to_fixed, rate_bps=wired_bps, delay_ns=DELAY_NS)
         self.down = Wire(clock, self._to_mobile, rate_bps=wireless_bps, delay_ns=DELAY_NS, errors=errors())
         self.up = Wire(clock, self._into_base_by_air, rate_bps=wireless_bps, delay_ns=DELAY_NS, errors=errors())
-        self.mobile = Host(clock, MOBILE, self.up.send, Random(1))
-        self.fixed = Host(clock, FIXED, self.to_base.send, Random(2))
+        self.mobile = Stack(clock, MOBILE, self.up.send, Random(1))
+        self.fixed = Stack(clock, FIXED, self.to_base.send, Random(2))
         at_base = replace(config, receive_buffer=min(limit, 65_535))
         self.splitter = Splitter(
             clock,
@@ -76,7 +78,7 @@ class Path:
         self.came_to_mobile: list[Any] = []
         self.sent: list[Result] = []
         self.received: list[Result] = []
-        self.counter = Counter()
+        self.counters: list[FlowCounter] = []
         self.config = config
 
     def _into_base_by_wire(self, packet: Any) -> None:
@@ -93,15 +95,17 @@ class Path:
         self.came_to_mobile.append(packet)
         self.mobile.deliver(packet)
 
-    def listen(self, host: Host, port: int = PORT) -> None:
-        def accept(socket: Socket) -> StreamReceiver:
-            return StreamReceiver(host, socket, self.counter, done=self.received.append)
+    @property
+    def nbytes(self) -> int:
+        """What applications have read."""
+        return sum(counter.nbytes for counter in self.counters)
 
-        host.listen(self.config, port, accept)
+    def listen(self, host: Stack, port: int = PORT) -> None:
+        self.counters.append(transfers.receive(host, port, self.config, self.received.append))
 
-    def send(self, host: Host, nbytes: int | None, port: int = PORT) -> StreamSender:
+    def send(self, host: Stack, nbytes: int | None, port: int = PORT) -> OwnSender:
         to = FIXED if host is self.mobile else MOBILE
-        return StreamSender(host, to, port, self.config, limit=nbytes, done=self.sent.append)
+        return transfers.send(host, to, port, self.config, limit=nbytes, done=self.sent.append)
 
     def run(self, until: int | None = None) -> None:
         self.clock.run(until=until)
@@ -113,7 +117,7 @@ class Path:
         assert self.splitter._pairs == {}
 
 
-class Talker:
+class Talker(Application):
     """An application that does as it is told when it is called, and keeps what it has seen."""
 
     def __init__(self, do: Callable[["Talker", int], None] = lambda talker, now: None) -> None:
@@ -236,7 +240,7 @@ def test_a_sender_waits_while_the_other_side_stalls(sender: str, limit: int) -> 
     path.listen(peer)
     stream = path.send(host, 5_000_000)
     path.run(until=end - 1)
-    held = stream.connection.bytes_acked - path.counter.nbytes
+    held = stream.connection.bytes_acked - path.nbytes
     # full to the last segment: one that does not fit is not sent
     assert limit - 1000 < held <= limit
     assert path.splitter.counters().peak_bytes == held
@@ -255,7 +259,7 @@ def test_the_buffer_counts_each_direction_and_connection_by_itself() -> None:
     path.listen(path.mobile, PORT + 1)
     one, other = path.send(path.fixed, 800_000, PORT), path.send(path.fixed, 800_000, PORT + 1)
     path.run(until=4 * SECOND - 1)
-    assert one.connection.bytes_acked + other.connection.bytes_acked - path.counter.nbytes > 2 * (LIMIT - 1000)
+    assert one.connection.bytes_acked + other.connection.bytes_acked - path.nbytes > 2 * (LIMIT - 1000)
     assert path.splitter.counters().peak_bytes <= LIMIT
     path.run()
     assert [result["bytes"] for result in path.received] == [800_000] * 2
@@ -416,9 +420,9 @@ def test_the_same_ports_again_while_the_last_connection_is_not_over_are_refused(
     # the base station has closed first towards the mobile host: TIME-WAIT there
     path.run(until=2 * SECOND)
     assert path.sent[0]["complete"]
-    again = Host(path.clock, FIXED, path.to_base.send, Random(4))
+    again = Stack(path.clock, FIXED, path.to_base.send, Random(4))
     path.fixed.deliver = again.deliver  # type: ignore[method-assign]
-    sender = StreamSender(again, MOBILE, PORT, PLAIN, limit=1000, done=path.sent.append)
+    sender = transfers.send(again, MOBILE, PORT, PLAIN, limit=1000, done=path.sent.append)
     path.run()
     assert sender.connected
     assert path.sent[1]["error"] == "reset by the peer"

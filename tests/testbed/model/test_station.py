@@ -13,18 +13,19 @@ from typing import Any
 import pytest
 
 from channel.hop import Hop
+from common.sides import SIDES, Side, other
+from hosts.engine.packets import UDP, Datagram
 from linklayer.classify import Classifier
-from linklayer.queues import DropTail
+from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station import Station
 from tcpip.segment import Flow
 from testbed.live.hop_radio import HopRadio
-from testbed.model.clock import Clock
-from testbed.model.packets import UDP, Datagram
+from testbed.model.clock import VirtualClock
 from testbed.model.station import ModelStation, join
 from testbed.scenario import link_ends
 from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
-from testbed.scenario.schema import SIDES, Scenario, Side, other
+from testbed.scenario.schema import Scenario
 from tests.testbed.samples import scenario
 
 pytestmark = pytest.mark.slow
@@ -162,7 +163,7 @@ def real_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
 
 def virtual_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
     """What two stations of virtual time deliver, and what they have counted."""
-    clock = Clock()
+    clock = VirtualClock()
     deliveries: list[Delivery] = []
 
     def station(side: Side) -> ModelStation:
@@ -230,7 +231,7 @@ def test_both_kinds_of_station_do_the_same(scheme: str, channel: dict[str, Any])
 
 def test_a_station_sleeps_while_nothing_happens() -> None:
     run = scenario(link={"scheme": "none"})
-    clock = Clock()
+    clock = VirtualClock()
     link = make_link(run, "up", sized=True)
     station = ModelStation(
         clock,

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 import pytest
 
 from channel.errors.bernoulli import Bernoulli
+from hosts.engine.own_tcp import OwnSender
+from hosts.engine.probe import FlowCounter
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from linklayer.queues import DropTail, Queue, Red
-from testbed.model.applications import Counter, StreamSender
-from testbed.model.clock import Clock
+from linklayer.queues import Queue
+from linklayer.queues.drop_tail import DropTail
+from linklayer.queues.red import Red
+from testbed.model.clock import VirtualClock
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.scenario.channel_models import make_rng
 
@@ -27,8 +30,8 @@ class Bench:
     """A dumbbell with its traffic."""
 
     network: Dumbbell
-    senders: list[StreamSender]
-    counters: list[Counter]
+    senders: list[OwnSender]
+    counters: list[FlowCounter]
 
     @property
     def received(self) -> list[int]:
@@ -46,7 +49,7 @@ def bench(
 ) -> Bench:
     last_hop = (lambda i: Bernoulli(per, make_rng(seed, "last hop", str(i)))) if per else None
     config = DumbbellConfig(pairs=pairs, bottleneck_bps=rate_bps)
-    network = Dumbbell(Clock(), config, seed=seed, queue=queue, last_hop=last_hop)
+    network = Dumbbell(VirtualClock(), config, seed=seed, queue=queue, last_hop=last_hop)
     return Bench(network, *network.send_bulk(tcp, [i * 10 * MS for i in range(pairs)]))
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from channel.errors import ERASED, INTACT, Fate, Verdict
-from linklayer.queues import CoDel, DropTail
+from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
+from hosts.engine.packets import Datagram
+from linklayer.queues.codel import CoDel
+from linklayer.queues.drop_tail import DropTail
 from tcpip.segment import Flow
-from testbed.model.clock import Clock
-from testbed.model.packets import Datagram
+from testbed.model.clock import VirtualClock
 from testbed.model.wire import Router, Wire
 
 FLOW = Flow(1, 10, 2, 20)
@@ -20,7 +21,7 @@ def packet(nbytes: int, sequence: int = 0, flow: Flow = FLOW) -> Datagram:
     return Datagram(flow, nbytes, sequence, 0)
 
 
-class Script:
+class Script(ErrorModel):
     """An error model that says what it is told, and keeps what it was asked."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:
@@ -36,7 +37,7 @@ class End:
     """The end of a wire."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock = VirtualClock()
         self.arrived: list[tuple[int, int]] = []
 
     def deliver(self, packet: Datagram) -> None:
@@ -138,7 +139,7 @@ def test_a_queue_that_drops_as_it_is_emptied_leaves_the_wire_usable() -> None:
 )
 def test_a_wire_that_cannot_be(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Wire(Clock(), lambda packet: None, **options)
+        Wire(VirtualClock(), lambda packet: None, **options)
 
 
 def test_a_router_goes_by_destination() -> None:

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
+from common.sequence import MASK
+from common.sides import SIDES
 from linklayer.filters.eln import Marker
 from linklayer.filters.filter import Cause, Guess
 from linklayer.filters.filtered import Filtered
 from linklayer.plain import Plain
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tcpip.sequence import MASK
 from tcpip.wire import emit
 from testbed.model.run import simulate
 from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, Join, Judge, Loss, Witness
 from testbed.results.summary import Summary
-from testbed.scenario.schema import SIDES
 from tests.testbed.model_runs import memory_used, model
 
 FLOW = Flow(1, 10, 2, 20)

@@ -15,6 +15,7 @@ from testbed.results import show
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
 from testbed.scenario.schema import error_part
+from tests.records import recorded
 from tests.testbed.samples import LINK, summary
 
 
@@ -29,8 +30,17 @@ def link_record(second: int, **values: Any) -> LinkRecord:
         "congestion_losses": 0,
         "corruption_losses": 2 * second,
     }
-    return LinkRecord(
-        second * 10**9, "up", "slacp", True, 2e6, 1.8e6, 100 * second, 100 * second, **{**counts, **values}
+    return recorded(
+        LinkRecord,
+        time_ns=second * 10**9,
+        link="up",
+        scheme="slacp",
+        established=True,
+        throughput_bps=2e6,
+        goodput_bps=1.8e6,
+        packets=100 * second,
+        frames=100 * second,
+        **{**counts, **values},
     )
 
 
@@ -39,8 +49,28 @@ def folder(tmp_path: Path) -> Path:
     """A run's folder with the records of ten seconds."""
     with ParquetSink(tmp_path, {"run": "r"}) as sink:
         for second in range(1, 11):
-            sink.write(TcpRecord(second * 10**9, "h1", "bulk", 14480, None, 50.0, 250.0, 1000, 0, 0))
-            sink.write(FlowRecord(second * 10**9, "h2", "bulk", second * 250_000, 2e6))
+            sink.write(
+                recorded(
+                    TcpRecord,
+                    time_ns=second * 10**9,
+                    host="h1",
+                    flow="bulk",
+                    cwnd_bytes=14480,
+                    srtt_ms=50.0,
+                    rto_ms=250.0,
+                    bytes_acked=1000,
+                )
+            )
+            sink.write(
+                recorded(
+                    FlowRecord,
+                    time_ns=second * 10**9,
+                    host="h2",
+                    flow="bulk",
+                    bytes_received=second * 250_000,
+                    goodput_bps=2e6,
+                )
+            )
             sink.write(link_record(second))
     return tmp_path
 
@@ -79,7 +109,7 @@ def test_mean_rate_of_a_steady_flow_is_its_rate() -> None:
 def test_flow_totals_add_up_over_flows(tmp_path: Path) -> None:
     with ParquetSink(tmp_path, {}) as sink:
         for time_ns, flow, received in ((1, "a", 10), (1, "b", 5), (2, "a", 20), (3, "b", 7)):
-            sink.write(FlowRecord(time_ns * 10**9, "h2", flow, received, 0.0))
+            sink.write(recorded(FlowRecord, time_ns=time_ns * 10**9, host="h2", flow=flow, bytes_received=received))
     assert show.flow_totals(tmp_path) == ([0, 1, 1, 2, 3], [0, 10, 15, 25, 27])
 
 

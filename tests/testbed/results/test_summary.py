@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from hosts.split_counters import SplitCounters
-from hosts.workloads import Bulk, OnOffUdp, Short
+from hosts.workloads.bulk import Bulk
+from hosts.workloads.onoff_udp import OnOffUdp
+from hosts.workloads.short import Short
 from telemetry.records import RECORD_TYPES
 from testbed.results.station_counts import StationCounts
 from testbed.results.summary import FlowSummary, LinkSummary, Summary, rise, summarize_flow, summarize_link

@@ -235,7 +235,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "endless rate": (with_channel(rate_bps=float("inf")), "channel.rate_bps", "finite"),
     "endless time": (with_workload(duration_s=float("inf")), "workloads.0.duration_s", "finite"),
     "unknown scheme": ({**MINIMAL, "link": {"scheme": "arq"}}, "link: scheme 'arq'", "choose from none, slacp"),
-    "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "bbr, or of our own TCPs user:reference"),
+    "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "bbr, or of our own TCPs user:bsd, "),
     "unknown tcp of ours": ({**MINIMAL, "tcp": "user:cubic"}, "tcp 'user:cubic'", "user:sack"),
     "a receive buffer above what a window can say": (
         {**MINIMAL, "tier": "model", "tcp": "reference", "receive_buffer_bytes": 65536},
@@ -291,7 +291,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     ),
     "a superframe of a fraction of a bit": (
         with_channel(assignment={"kind": "vbdc", "superframe_ms": 300}),
-        "channel.up",
+        "channel.assignment: superframe_ms is 300",
         "a slot of 424 bits in each superframe must make a whole number of bit/s",
     ),
     "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "ceiling_bps is 1000"),

@@ -1,0 +1,41 @@
+"""Constant-rate assignment: a rate that is always there, as on any link that is not shared."""
+
+from typing import ClassVar
+
+from channel.capacity import Capacity, CapacityModel
+from channel.limits import positive
+from common.options import NoOptions
+
+
+class ConstantRate(Capacity):
+    """A rate that is always there. Raises ValueError when it is not positive."""
+
+    __slots__ = ("_rate_bps",)
+
+    constant: ClassVar[bool] = True
+
+    def __init__(self, rate_bps: int) -> None:
+        self._rate_bps = positive("rate_bps", rate_bps)
+
+    def rate_bps(self) -> int:
+        """Return the rate."""
+        return self._rate_bps
+
+    def handle_backlog(self, backlog_bits: int, now: int) -> None:
+        """Do nothing: a constant rate takes no requests."""
+
+    def next_deadline(self) -> int | None:
+        """Return None: the rate never changes."""
+        return None
+
+    def handle_deadline(self, now: int) -> None:
+        """Do nothing."""
+
+
+CAPACITY_MODEL = CapacityModel(
+    name="cra",
+    summary="always there",
+    options=NoOptions,
+    make=lambda options, rate_bps, rng: ConstantRate(rate_bps),
+    example={},
+)

@@ -1,0 +1,135 @@
+"""DAMA: capacity that a satellite terminal asks for; `rbdc.py` asks for a rate, `vbdc.py` for a volume.
+
+Read first: SLACP section 4; ETSI EN 301 790 section 6.6 (capacity request categories).
+
+Rules kept here:
+
+- Time is cut into superframes; capacity is assigned in whole slots per superframe and served evenly across
+  it. Each assignment starts and ends with a superframe; volume assigned and not used in it is lost.
+- A terminal asks at the start of a superframe, for what is in its MAC buffer then. The answer can take effect
+  at the first superframe that starts `signalling_ns` or more after the request.
+- RBDC is guaranteed up to its ceiling, and the latest request in force holds until the next one or its
+  timeout.
+- VBDC is a queue of volumes at the scheduler. A volume is assigned once, as soon as there is room for it.
+- Slots and superframes are such that every rate is a whole number of bit/s, so no bit is gained or lost to
+  rounding.
+
+The paper gives neither superframe, slot, signalling delay nor timeout: all defaults here are ours
+(docs/channel.md gives the reasons), and all are parameters.
+
+Left out: requests lost on the air, several classes at once in one terminal, free capacity assignment, and the
+other terminals, of which VBDC shows only the wait they cause.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+from channel.capacity import Capacity
+from channel.limits import positive
+from common.options import Positive
+from common.units import ns
+
+SECOND_NS = 1_000_000_000
+
+#: Ours: terminal -> satellite -> scheduler and back, 250 ms each.
+SIGNALLING_NS = 500_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Superframe:
+    """The grid on which capacity is assigned.
+
+    `length_ns` is a superframe's length, `slot_bits` the least that can be assigned in one. Defaults (ours):
+    five frames of 53 ms, and a slot of one ATM cell, which makes one slot per superframe exactly 1.6 kbit/s
+    and 80 of them the paper's 128 kbit/s.
+
+    Raises ValueError unless slot_bits x 10^9 is a multiple of length_ns.
+    """
+
+    length_ns: int = 265_000_000
+    slot_bits: int = 424
+
+    def __post_init__(self) -> None:
+        positive("length_ns", self.length_ns)
+        positive("slot_bits", self.slot_bits)
+        if self.slot_bits * SECOND_NS % self.length_ns:
+            raise ValueError(
+                f"length_ns is {self.length_ns}; a slot of {self.slot_bits} bits in each superframe must make "
+                "a whole number of bit/s."
+            )
+
+    def at_or_after(self, at: int) -> int:
+        """Return the first start of a superframe that is not before `at` (superframes start at 0)."""
+        return -(-at // self.length_ns) * self.length_ns
+
+    def slots_for(self, bits: int) -> int:
+        """Return the slots that hold `bits`."""
+        return -(-bits // self.slot_bits)
+
+    def slots_within(self, rate_bps: int) -> int:
+        """Return the slots per superframe that stay within `rate_bps`; raise ValueError when that is none."""
+        slots = rate_bps * self.length_ns // (self.slot_bits * SECOND_NS)
+        if slots < 1:
+            raise ValueError(
+                f"ceiling_bps is {rate_bps}; one slot per superframe already takes {self.rate_bps(1)} bit/s."
+            )
+        return slots
+
+    def rate_bps(self, slots: int) -> int:
+        """Return the rate of `slots` per superframe."""
+        return slots * self.slot_bits * SECOND_NS // self.length_ns
+
+
+class Terminal(Capacity):
+    """A terminal that wakes at superframes while it has anything to do."""
+
+    __slots__ = ("_backlog_bits", "_boundary_at", "_slots", "superframe")
+
+    def __init__(self, superframe: Superframe | None) -> None:
+        self.superframe = superframe or Superframe()
+        self._backlog_bits = 0
+        #: start of the next superframe, while there is anything to do
+        self._boundary_at: int | None = None
+        #: slots of the present superframe
+        self._slots = 0
+
+    def rate_bps(self) -> int:
+        """Return the rate of the present superframe."""
+        return self.superframe.rate_bps(self._slots)
+
+    def handle_backlog(self, backlog_bits: int, now: int) -> None:
+        """Take note of the backlog; the first bits to wait wake the terminal at the next superframe."""
+        self._backlog_bits = backlog_bits
+        if backlog_bits and self._boundary_at is None:
+            self._boundary_at = self.superframe.at_or_after(now)
+
+    def next_deadline(self) -> int | None:
+        """Return the start of the next superframe unless the terminal is idle."""
+        return self._boundary_at
+
+    def handle_deadline(self, now: int) -> None:
+        """Start every superframe due by `now`."""
+        while self._boundary_at is not None and self._boundary_at <= now:
+            self._start_superframe(self._boundary_at)
+
+    @abstractmethod
+    def _start_superframe(self, at: int) -> None:
+        """Assign the slots of the superframe that starts at `at`, ask for others, and set `_boundary_at`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DamaOptions:
+    """The grid on which capacity is assigned, and how long a request takes to the scheduler and back."""
+
+    superframe_ms: Positive = 265
+    signalling_ms: Positive = 500
+
+    def __post_init__(self) -> None:
+        self.superframe()
+
+    def superframe(self) -> Superframe:
+        """Return the superframe. Raises ValueError when a slot in each does not make a whole number of bit/s."""
+        try:
+            return Superframe(ns(self.superframe_ms))
+        except ValueError as error:
+            raise ValueError(f"superframe_ms is {self.superframe_ms:g}: {error}") from None

@@ -1,0 +1,105 @@
+"""Volume-based dynamic capacity (SLACP section 4)."""
+
+import random
+from collections import deque
+from dataclasses import dataclass
+
+from channel.capacity import CapacityModel
+from channel.capacity.superframes import SIGNALLING_NS, DamaOptions, Superframe, Terminal
+from channel.limits import positive, span
+from common.options import Span
+from common.units import ns
+
+
+class Vbdc(Terminal):
+    """Volume-based dynamic capacity: requests for what waits in the MAC buffer, with no guarantee.
+
+    In each superframe the terminal asks for the volume that no earlier request covers, in whole slots. A
+    request reaches the head of the scheduler's queue `signalling_ns` after it was sent plus a wait for other
+    terminals' traffic drawn uniformly from `wait_ns` (shortest, longest), never before an earlier one; then
+    it gets up to `ceiling_bps` until it is served. Times in ns.
+
+    Raises ValueError when a parameter is not positive or the ceiling is below one slot per superframe.
+    """
+
+    __slots__ = (
+        "_coming_slots",
+        "_due_slots",
+        "_max_slots",
+        "_randint",
+        "_requests",
+        "granted_bits",
+        "requested_bits",
+        "signalling_ns",
+        "wait_ns",
+    )
+
+    def __init__(
+        self,
+        ceiling_bps: int,
+        rng: random.Random,
+        *,
+        superframe: Superframe | None = None,
+        signalling_ns: int = SIGNALLING_NS,
+        wait_ns: tuple[int, int] = (0, 0),
+    ) -> None:
+        super().__init__(superframe)
+        self.signalling_ns = positive("signalling_ns", signalling_ns)
+        self.wait_ns = span("wait_ns", wait_ns)
+        self._max_slots = self.superframe.slots_within(positive("ceiling_bps", ceiling_bps))
+        self._randint = rng.randint
+        #: requests not yet at the head of the scheduler's queue: (due there at, slots), and their slots in
+        #: all
+        self._requests: deque[tuple[int, int]] = deque()
+        self._coming_slots = 0
+        #: slots at the head of the queue that found no room yet
+        self._due_slots = 0
+        #: totals since the start, for who wants to know what was asked for and what was assigned
+        self.requested_bits = 0
+        self.granted_bits = 0
+
+    def _start_superframe(self, at: int) -> None:
+        """Assign what was asked for, ask for what is new."""
+        requests, slot_bits = self._requests, self.superframe.slot_bits
+        while requests and requests[0][0] <= at:
+            _, slots = requests.popleft()
+            self._coming_slots -= slots
+            self._due_slots += slots
+        self._slots = min(self._due_slots, self._max_slots)
+        self._due_slots -= self._slots
+        self.granted_bits += self._slots * slot_bits
+        covered_slots = self._slots + self._due_slots + self._coming_slots
+        wanted = self.superframe.slots_for(self._backlog_bits - covered_slots * slot_bits)
+        if wanted > 0:
+            self._request(wanted, at)
+        busy = self._backlog_bits or self._slots or self._due_slots or requests
+        self._boundary_at = at + self.superframe.length_ns if busy else None
+
+    def _request(self, slots: int, at: int) -> None:
+        due_at = at + self.signalling_ns + self._randint(*self.wait_ns)
+        self._requests.append((due_at, slots))
+        self._coming_slots += slots
+        self.requested_bits += slots * self.superframe.slot_bits
+
+
+@dataclass(frozen=True, kw_only=True)
+class VbdcOptions(DamaOptions):
+    """Requests for a volume."""
+
+    #: shortest and longest wait for other terminals' traffic
+    wait_ms: Span = (0, 0)
+
+
+CAPACITY_MODEL = CapacityModel(
+    name="vbdc",
+    summary="a volume, requested by backlog",
+    options=VbdcOptions,
+    make=lambda options, rate_bps, rng: Vbdc(
+        rate_bps,
+        rng,
+        superframe=options.superframe(),
+        signalling_ns=ns(options.signalling_ms),
+        wait_ns=(ns(options.wait_ms[0]), ns(options.wait_ms[1])),
+    ),
+    example={"superframe_ms": 53, "wait_ms": [0, 200]},
+)

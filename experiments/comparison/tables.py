@@ -1,0 +1,53 @@
+"""The tables in the paper's layout, as Markdown."""
+
+from collections.abc import Iterator, Mapping
+
+from experiments.comparison.cells import FAMILIES, METRICS, SETTINGS, SWEEP_SETTING, Case
+from testbed.papers.report import section
+from testbed.papers.results import CellResult
+
+_HEADINGS = {2: "link-layer schemes", 3: "end-to-end schemes", 4: "split connections"}
+
+
+def tables(cases: Mapping[Case, CellResult]) -> Iterator[str]:
+    """Yield what was computed of tables 2 to 5 and figure 12."""
+    for table, schemes in FAMILIES.items():
+        yield from section(
+            f"Table {table}: {_HEADINGS[table]}",
+            ["scheme", "metric", *SETTINGS],
+            (
+                (
+                    (scheme, "throughput (Mbps)" if metric == "throughput" else f"{metric} goodput (%)"),
+                    [cases.get(Case(f"table{table}", scheme, setting, metric)) for setting in SETTINGS],
+                )
+                for scheme in schemes
+                for metric in METRICS
+            ),
+            _entry,
+        )
+    bursts = {case: result for case, result in cases.items() if case.place == "table5"}
+    yield from section(
+        "Table 5: bursts, LAN 32 KB",
+        ["scheme", "packets", "throughput (Mbps)"],
+        (((case.scheme, f"{case.burst}"), [result]) for case, result in bursts.items()),
+        _entry,
+    )
+    sweep = [case for case in cases if case.place == "figure12"]
+    spacings = sorted({case.spacing_kb for case in sweep})
+    yield from section(
+        "Figure 12: throughput (Mbps), LAN 32 KB, by the mean distance of errors",
+        ["scheme", *(f"{spacing} KB" for spacing in spacings)],
+        (
+            ((scheme,), [cases.get(Case("figure12", scheme, SWEEP_SETTING, spacing_kb=each)) for each in spacings])
+            for scheme in dict.fromkeys(case.scheme for case in sweep)
+        ),
+        _entry,
+    )
+
+
+def _entry(result: CellResult) -> str:
+    """Ours / the paper's, bold where they do not agree."""
+    digits = 1 if result.cell.unit == "%" else 2
+    ours, theirs = result.ours.median, result.cell.paper.median
+    text = f"{ours:.{digits}f} / {theirs:.{digits}f}"
+    return text if result.cell.agrees(ours) else f"**{text}**"

@@ -1,0 +1,240 @@
+"""One host's part of a run: it sends and receives the workloads that concern the host, and reports.
+
+Read first: `hosts/workloads/` for what begins and ends when; `streams.py` and `datagrams.py` for the ends.
+
+Rules kept
+
+- Every end reports once; connections of one flow follow one another, so the order of accepting numbers them.
+- Every time in a record or report is ns since the run's start, `go`.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from hosts.engine.clock import Clock
+from hosts.engine.context import Context, Result
+from hosts.engine.datagrams import Datagrams, UdpReceiver, UdpSender
+from hosts.engine.probe import FlowCounter
+from hosts.engine.streams import Receive, ReceivingEnd, SendingEnd, Tcp, Transfer, never_connected
+
+if TYPE_CHECKING:
+    from hosts.workloads import Workload
+    from hosts.workloads.onoff_udp import OnOffUdp
+
+Report = dict[str, Any]
+
+
+class Agent:
+    """What one host sends and receives.
+
+    `ended(report)` is called at every end of a transfer, `broken(flow, error)` when a connection has broken that begins
+    again `again_ns` later (None: never). `see(flow)` makes what is told the payload octets of a flow and the time
+    whenever some have come.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        tcp: Tcp,
+        datagrams: Datagrams,
+        *,
+        peer: str,
+        send: Sequence["Workload"],
+        receive: Sequence["Workload"],
+        ended: Callable[[Report], None],
+        broken: Callable[[str, str], None] = lambda flow, error: None,
+        again_ns: int | None = None,
+        see: Callable[[str], Callable[[int, int], None]] | None = None,
+    ) -> None:
+        self.context = context
+        self.clock: Clock = context.clock
+        self.again_ns = again_ns
+        self.broken = broken
+        self._tcp, self._datagrams, self._peer = tcp, datagrams, peer
+        self._send, self._receive, self._ended = send, receive, ended
+        self._paused = False
+        self._missing = sum(work.transfers for work in (*send, *receive))
+        self._counters = {
+            flow: FlowCounter(context.host, flow, context.emit, None if see is None else see(flow))
+            for work in receive
+            for flow in work.ports().values()
+        }
+        self._senders: dict[tuple[str, int], SendingEnd | UdpSender] = {}
+        self._receivers: dict[tuple[str, int], ReceivingEnd | UdpReceiver] = {}
+        #: connections accepted, and octets received at the end of the duration, by flow
+        self._accepted: dict[str, int] = {}
+        self._marked: dict[str, int] = {}
+        for work in receive:
+            work.bind(self)
+
+    @property
+    def done(self) -> bool:
+        """Whether every end has reported."""
+        return self._missing == 0
+
+    @property
+    def nbytes(self) -> int:
+        """Payload octets received until now, all flows together."""
+        return sum(counter.nbytes for counter in self._counters.values())
+
+    def go(self, epoch: int) -> None:
+        """Start the run's clock: begin to accept, and send at the workloads' times."""
+        self.context.epoch = epoch
+        for work in self._receive:
+            work.expect(self)
+        for work in self._send:
+            self.clock.at(self.at(work.start_s), work.start, self)
+
+    def pause(self, paused: bool) -> None:
+        """Give senders no new data, or data again; what TCP has buffered still goes out, and time goes on."""
+        self._paused = paused
+        for sender in self._senders.values():
+            sender.pause(paused)
+
+    def stop(self) -> None:
+        """End what still runs; its ends report."""
+        for end in [*self._senders.values(), *self._receivers.values()]:
+            end.abort("stopped")
+
+    def sending(self) -> list[SendingEnd]:
+        """Return the ends of connections on which data is being sent."""
+        return [sender for sender in self._senders.values() if isinstance(sender, SendingEnd)]
+
+    def sample(self) -> None:
+        """Emit a record of every connected sender and of every flow that is being received."""
+        context = self.context
+        for record in context.probe.sample(context.time_ns) if self._send else ():
+            context.emit(record)
+        for counter in self._counters.values():
+            counter.report(context.time_ns)
+
+    # -- for workloads ---------------------------------------------------------------------------------------
+
+    def at(self, seconds: float) -> int:
+        """Return a time of the run on the clock."""
+        return self.context.epoch + int(seconds * 1e9)
+
+    def report(self, role: str, work: "Workload", flow: str, index: int, result: Result) -> None:
+        """Report an end."""
+        self._missing -= 1
+        head = {"role": role, "kind": work.kind, "host": self.context.host, "flow": flow, "index": index}
+        self._ended(head | result)
+
+    def end_counting(self, flow: str) -> None:
+        """Emit no more records about a flow that was received, until it begins again."""
+        self._counters[flow].active = False
+
+    def mark(self, flow: str) -> None:
+        """Keep how much of a flow has come until now."""
+        self._marked[flow] = self._counters[flow].nbytes
+
+    def marked(self, flow: str, default: int) -> int:
+        """Return how much of a flow had come when it was marked."""
+        return self._marked.get(flow, default)
+
+    # TCP
+
+    def bind(self, port: int, flow: str) -> None:
+        """Take a port for connections."""
+        self._tcp.bind(port)
+
+    def accept(self, work: "Workload", port: int, flow: str) -> None:
+        """Receive a flow from all connections to a port."""
+
+        def came(receive: Receive) -> ReceivingEnd:
+            index = self._accepted.get(flow, 0)
+            self._accepted[flow] = index + 1
+            content = self.context.contents.incoming(f"{flow}/{index}")
+            end = receive(content, self._counters[flow], partial(self._received, work, flow, index))
+            if not end.ended:
+                self._receivers[flow, index] = end
+            return end
+
+        self._tcp.accept(port, came)
+
+    def give_up(self, work: "Workload", flow: str) -> None:
+        """End a flow's only connection, whose sender must have given up by now."""
+        end = self._receivers.get((flow, 0))
+        if isinstance(end, ReceivingEnd):
+            end.abort("the sender's end was not heard")
+        elif flow not in self._accepted:
+            # no SYN has come through
+            self._accepted[flow] = 1
+            self._received(work, flow, 0, never_connected(self.context.contents.incoming(f"{flow}/0")))
+
+    def connect(
+        self,
+        work: "Workload",
+        port: int,
+        flow: str,
+        index: int,
+        *,
+        limit: int | None,
+        end_at: int | None = None,
+        drain_ns: int | None = None,
+        congestion_control: str | None = None,
+    ) -> None:
+        """Send a flow's transfer number `index`; see `Transfer`."""
+        transfer = Transfer(
+            flow=flow,
+            index=index,
+            address=(self._peer, port),
+            limit=limit,
+            end_at=end_at,
+            drain_ns=drain_ns,
+            congestion_control=congestion_control,
+        )
+        end = self._tcp.send(transfer, self._paused, partial(self._sent, work, port, flow, index))
+        if not end.ended:
+            self._senders[flow, index] = end
+
+    # UDP
+
+    def bind_datagrams(self, work: "OnOffUdp") -> None:
+        """Take a workload's port for datagrams."""
+        receiver = UdpReceiver(
+            self.context,
+            self._datagrams.receiver(work.port),
+            self._counters[work.flow],
+            partial(self._received, work, work.flow, 0),
+        )
+        self._receivers[work.flow, 0] = receiver
+
+    def receive_datagrams(self, work: "OnOffUdp", *, start_at: int, end_at: int) -> None:
+        """Receive a workload's datagrams until `end_at`; they are counted from `start_at` on."""
+        receiver = self._receivers[work.flow, 0]
+        assert isinstance(receiver, UdpReceiver)
+        receiver.start()
+        self.clock.at(start_at, self._start_counting, work.flow)
+        self.clock.at(end_at, receiver.abort, None)
+
+    def send_datagrams(
+        self, work: "Workload", *, rate_bps: float, on_ms: float, off_ms: float, packet_bytes: int, end_at: int
+    ) -> None:
+        """Send on/off UDP from now on; see `UdpSender`."""
+        end = UdpSender(
+            self.context,
+            self._datagrams.sender(self._peer, work.port, packet_bytes),
+            partial(self._sent, work, work.port, work.flow, 0),
+            flow=work.flow,
+            rate_bps=rate_bps,
+            on_ms=on_ms,
+            off_ms=off_ms,
+            packet_bytes=packet_bytes,
+            end_at=end_at,
+            paused=self._paused,
+        )
+        if not end.ended:
+            self._senders[work.flow, 0] = end
+
+    def _start_counting(self, flow: str) -> None:
+        self._counters[flow].start(self.context.time_ns)
+
+    def _received(self, work: "Workload", flow: str, index: int, result: Result) -> None:
+        self._receivers.pop((flow, index), None)
+        work.received(self, flow, index, result)
+
+    def _sent(self, work: "Workload", port: int, flow: str, index: int, result: Result) -> None:
+        self._senders.pop((flow, index), None)
+        work.sent(self, port, flow, index, result)

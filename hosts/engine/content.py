@@ -1,0 +1,196 @@
+"""The content of a transfer: pseudo-random octets that both ends can check, or only their number.
+
+Rule kept: the octets of a stream follow from the run's seed and the stream's name alone. Both ends hash the octets
+that pass, and the receiver also compares them with those that should come, so that a transfer cut short can be proved
+intact, too. Where only numbers pass, as in virtual time, the receiver must not have read more than was written.
+"""
+
+import hashlib
+import random
+from abc import ABC, abstractmethod
+from typing import Any, Final
+
+from hosts.tcp.connection import Connection
+
+#: octets made, offered or read at a time
+CHUNK: Final = 65536
+
+
+class Outgoing(ABC):
+    """What a sender writes. `taken` counts the octets until now."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    @abstractmethod
+    def peek(self, most: int) -> memoryview | int:
+        """Return some of the next octets, or how many: at least one, at most `most`."""
+
+    @abstractmethod
+    def take(self, count: int) -> None:
+        """Go on by `count` of the octets that `peek` showed."""
+
+    @abstractmethod
+    def digest(self) -> dict[str, Any]:
+        """Return what the result says of the content."""
+
+
+class Incoming(ABC):
+    """What a receiver reads."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def read(self, connection: Connection) -> int:
+        """Take all that a connection of ours has to read; return the octets."""
+
+    @abstractmethod
+    def verdict(self) -> dict[str, Any]:
+        """Return what the result says of the content, `intact` at least."""
+
+
+class Contents(ABC):
+    """The contents of all streams of a run, by their names."""
+
+    @abstractmethod
+    def outgoing(self, name: str) -> Outgoing:
+        """Return the content that the sender of a stream writes."""
+
+    @abstractmethod
+    def incoming(self, name: str) -> Incoming:
+        """Return the content that its receiver reads."""
+
+
+class Stream(Outgoing):
+    """The endless pseudo-random octets of one stream, with the hash of those taken."""
+
+    __slots__ = ("_hash", "_random", "_waiting")
+
+    def __init__(self, seed: int, name: str) -> None:
+        super().__init__()
+        self._random = random.Random(f"{seed}/{name}")
+        self._waiting = memoryview(b"")
+        self._hash = hashlib.sha256()
+
+    def peek(self, most: int) -> memoryview:
+        """See Outgoing."""
+        if not self._waiting:
+            self._waiting = memoryview(self._random.randbytes(CHUNK))
+        return self._waiting[:most]
+
+    def take(self, count: int) -> None:
+        """See Outgoing."""
+        self._hash.update(self._waiting[:count])
+        self._waiting = self._waiting[count:]
+        self.taken += count
+
+    def agrees(self, data: bytes) -> bool:
+        """Take as many octets as `data` has; whether they are the same."""
+        view = memoryview(data)
+        same = True
+        while view:
+            expected = self.peek(len(view))
+            same = same and view[: len(expected)] == expected
+            view = view[len(expected) :]
+            self.take(len(expected))
+        return same
+
+    def sha256(self) -> str:
+        """Return the hex digest of all octets taken."""
+        return self._hash.hexdigest()
+
+    def digest(self) -> dict[str, Any]:
+        """See Outgoing."""
+        return {"sha256": self.sha256()}
+
+
+class Received(Incoming):
+    """The octets that came of one stream, compared with those that should have."""
+
+    __slots__ = ("_expected", "_hash", "_intact")
+
+    def __init__(self, expected: Stream) -> None:
+        self._expected = expected
+        self._hash = hashlib.sha256()
+        self._intact = True
+
+    def read(self, connection: Connection) -> int:
+        """See Incoming."""
+        nbytes = 0
+        while connection.readable:
+            data = connection.read(CHUNK)
+            self.add(data)
+            nbytes += len(data)
+        return nbytes
+
+    def add(self, data: bytes) -> None:
+        """Take the next octets."""
+        self._hash.update(data)
+        self._intact = self._expected.agrees(data) and self._intact
+
+    def verdict(self) -> dict[str, Any]:
+        """See Incoming."""
+        return {"sha256": self._hash.hexdigest(), "intact": self._intact}
+
+
+class Octets(Contents):
+    """Real octets, made of the run's seed."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def outgoing(self, name: str) -> Stream:
+        """See Contents."""
+        return Stream(self._seed, name)
+
+    def incoming(self, name: str) -> Received:
+        """See Contents."""
+        return Received(Stream(self._seed, name))
+
+
+class _Written(Outgoing):
+    __slots__ = ()
+
+    def peek(self, most: int) -> int:
+        return most
+
+    def take(self, count: int) -> None:
+        self.taken += count
+
+    def digest(self) -> dict[str, Any]:
+        return {}
+
+
+class _Counted(Incoming):
+    __slots__ = ("_name", "_nbytes", "_written")
+
+    def __init__(self, written: dict[str, _Written], name: str) -> None:
+        self._written, self._name = written, name
+        self._nbytes = 0
+
+    def read(self, connection: Connection) -> int:
+        nbytes = connection.discard()
+        self._nbytes += nbytes
+        return nbytes
+
+    def verdict(self) -> dict[str, Any]:
+        written = self._written.get(self._name)
+        return {"intact": self._nbytes <= (0 if written is None else written.taken)}
+
+
+class Numbers(Contents):
+    """Numbers of octets; for virtual time, where both hosts share one object."""
+
+    def __init__(self) -> None:
+        self._written: dict[str, _Written] = {}
+
+    def outgoing(self, name: str) -> _Written:
+        """See Contents."""
+        written = self._written[name] = _Written()
+        return written
+
+    def incoming(self, name: str) -> _Counted:
+        """See Contents."""
+        return _Counted(self._written, name)

@@ -1,0 +1,33 @@
+"""What the ends of all workloads of one host share."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from hosts.engine.clock import Clock
+from hosts.engine.content import Contents
+from hosts.engine.probe import Emit, Probe
+
+#: what an end reports, by the names of docs/hosts.md
+Result = dict[str, Any]
+
+
+def nobody(record: object) -> None:
+    """Take a record or a result that is not kept."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Context:
+    """One host's part of a run: its clock, and who takes its records. `epoch` is the run's time 0 on that clock."""
+
+    clock: Clock
+    host: str
+    seed: int
+    contents: Contents
+    probe: Probe
+    emit: Emit = nobody
+    epoch: int = 0
+
+    @property
+    def time_ns(self) -> int:
+        """The time since the run's start."""
+        return self.clock.now - self.epoch

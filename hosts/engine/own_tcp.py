@@ -1,0 +1,185 @@
+"""Transfers over our own TCP.
+
+Read first: `streams.py`, whose two ends these are; `stack.py` for what drives the connections.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from ipaddress import IPv4Address
+
+from hosts.engine.content import Incoming
+from hosts.engine.context import Context
+from hosts.engine.probe import ConnectionProbe, FlowCounter, TcpInfo, info_of
+from hosts.engine.stack import Application, Socket, Stack, Tap
+from hosts.engine.streams import Done, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.connection import State
+
+#: makes what looks at the segments of a flow's connections
+TapFor = Callable[[str], Tap]
+
+
+class OwnTcp(Tcp):
+    """Our TCP on a stack. `config` is every connection's.
+
+    `ahead_bytes` is written ahead of the acknowledgements while two congestion windows are less, as Linux's own send
+    buffer grows; None: as much as the connection's send buffer holds.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        stack: Stack,
+        config: TcpConfig,
+        *,
+        ahead_bytes: int | None = None,
+        tap_for: TapFor | None = None,
+    ) -> None:
+        self.stack = stack
+        self._context, self._config, self._ahead_bytes, self._tap_for = context, config, ahead_bytes, tap_for
+        #: connections by port that were there before anybody accepted
+        self._waiting: dict[int, list[Socket]] = {}
+
+    def bind(self, port: int) -> None:
+        """Take a port; connections wait until they are accepted."""
+        waiting = self._waiting[port] = []
+
+        def wait(socket: Socket) -> None:
+            waiting.append(socket)
+
+        self.stack.listen(self._config, port, wait)
+
+    def accept(self, port: int, came: Callable[[Receive], ReceivingEnd]) -> None:
+        """See Tcp."""
+
+        def receive(socket: Socket) -> Application:
+            end = came(partial(OwnReceiver, self._context, socket))
+            assert isinstance(end, OwnReceiver)
+            return end
+
+        self.stack.listen(self._config, port, receive)
+        for socket in self._waiting.pop(port, []):
+            socket.application = receive(socket)
+            socket.application.handle(self._context.clock.now)
+            socket.pump()
+
+    def send(self, transfer: Transfer, paused: bool, done: Done) -> "OwnSender":
+        """See Tcp."""
+        tap = None if self._tap_for is None else self._tap_for(transfer.flow)
+        return OwnSender(
+            self._context,
+            transfer,
+            paused,
+            done,
+            stack=self.stack,
+            config=self._config,
+            ahead_bytes=self._ahead_bytes,
+            tap=tap,
+        )
+
+    def check(self) -> None:
+        """See Tcp: nothing is lost on the way to the stack, unless its driver says so."""
+
+    def close(self) -> None:
+        """See Tcp: the stack has nothing to let go of."""
+
+
+class OwnSender(SendingEnd, Application):
+    """The sending end of a connection of ours."""
+
+    def __init__(
+        self,
+        context: Context,
+        transfer: Transfer,
+        paused: bool,
+        done: Done,
+        *,
+        stack: Stack,
+        config: TcpConfig,
+        ahead_bytes: int | None = None,
+        tap: Tap | None = None,
+    ) -> None:
+        super().__init__(context, transfer, paused, done)
+        self._ahead_bytes = ahead_bytes
+        self._may_write = False
+        address, port = transfer.address
+        self._socket = stack.connect(config, int(IPv4Address(address)), port, self, tap)
+        self.connection = self._socket.connection
+        if isinstance(context.probe, ConnectionProbe):
+            context.probe.watch(transfer.flow, self.connection)
+
+    def handle(self, now: int) -> None:
+        """See Application."""
+        if self.ended:
+            return
+        connection = self.connection
+        if connection.error is not None:
+            self._finish(connection.error)
+        elif self._writing:
+            if self._connected_ns is None:
+                if connection.connected:
+                    self._has_connected()
+            elif self._may_write:
+                self._write()
+        elif connection.at_end:
+            self._finish(None)
+        elif connection.state is State.CLOSED:
+            self._finish("closed")
+
+    def _let_write(self, may: bool) -> None:
+        self._may_write = may
+        if may:
+            self._write()
+            self._socket.pump()
+
+    def _write(self) -> None:
+        room = self._room()
+        while room > 0 and self._writing:
+            data = self._more(room)
+            self._take(self.connection.write(data if isinstance(data, int) else bytes(data)))
+            room = self._room()
+
+    def _room(self) -> int:
+        connection = self.connection
+        room = connection.write_room
+        if self._ahead_bytes is None:
+            return room
+        ahead = max(2 * connection.cwnd, self._ahead_bytes) + connection.bytes_acked - self._content.taken
+        return min(room, ahead)
+
+    def _shut_down(self) -> None:
+        self._socket.close()
+
+    def _reset(self) -> None:
+        self._socket.abort()
+
+    def _let_go(self) -> tuple[int, TcpInfo]:
+        return self.connection.flow.source_port, info_of(self.connection)
+
+
+class OwnReceiver(ReceivingEnd, Application):
+    """The receiving end of a connection of ours."""
+
+    def __init__(self, context: Context, socket: Socket, content: Incoming, counter: FlowCounter, done: Done) -> None:
+        super().__init__(context, content, counter, done)
+        self._socket = socket
+        self._connection = socket.connection
+
+    def handle(self, now: int) -> None:
+        """See Application."""
+        if self.ended:
+            return
+        connection = self._connection
+        if connection.readable:
+            self._count(self._content.read(connection))
+        if connection.at_end:
+            connection.close(now)
+            self._finish(None)
+        elif connection.error is not None:
+            self._finish(connection.error)
+
+    def _reset(self) -> None:
+        self._socket.abort()
+
+    def _let_go(self) -> None:
+        """The connection ends by its own FIN or by the reset."""

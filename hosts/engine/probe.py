@@ -1,0 +1,175 @@
+"""Records about a host's TCP senders and about its flows."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hosts.tcp.connection import Connection
+from telemetry.records import FlowRecord, TcpRecord
+
+Record = TcpRecord | FlowRecord
+Emit = Callable[[Record], None]
+
+
+@dataclass(frozen=True, slots=True)
+class TcpInfo:
+    """The state of one connection's sending side, as in the kernel's `struct tcp_info`."""
+
+    cwnd_bytes: int
+    ssthresh_bytes: int | None
+    #: None before the first sample
+    srtt_ms: float | None
+    rto_ms: float
+    #: without the SYN and, once the connection is half closed, the FIN, which the kernel counts, too
+    bytes_acked: int
+    retransmits: int
+    #: RTO expiries; None before Linux 6.7
+    timeouts: int | None
+    #: payload, retransmissions included; 0 before Linux 4.19
+    bytes_sent: int = 0
+
+
+def info_of(connection: Connection) -> TcpInfo:
+    """Return the state of a connection of ours."""
+    srtt_ns = connection.srtt_ns
+    return TcpInfo(
+        cwnd_bytes=connection.cwnd,
+        ssthresh_bytes=connection.ssthresh,
+        srtt_ms=None if srtt_ns is None else srtt_ns / 1e6,
+        rto_ms=connection.rto_ns / 1e6,
+        bytes_acked=connection.bytes_acked,
+        retransmits=connection.counters.retransmits,
+        timeouts=connection.counters.timeouts,
+        bytes_sent=connection.counters.bytes_sent,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    bytes_acked: int = 0
+    retransmits: int = 0
+    timeouts: int = 0
+
+
+class Probe(ABC):
+    """Makes records of a host's TCP senders: what is common to the kernel's TCP and to ours.
+
+    Rule kept: the counters of a flow never run backwards. What a finished connection had counted is kept and added.
+    """
+
+    def __init__(self, host: str) -> None:
+        self._host = host
+        self._before: dict[str, _Counted] = {}
+
+    @abstractmethod
+    def sample(self, time_ns: int) -> list[TcpRecord]:
+        """Return a record for each flow that is connected now; `time_ns` is put into the records as it is."""
+
+    def record(self, time_ns: int, flow: str, info: TcpInfo) -> TcpRecord:
+        """Return the record of one connection's state under a flow's name."""
+        before = self._before.get(flow, _Counted())
+        timeouts = self._all_timeouts() if info.timeouts is None else info.timeouts
+        return TcpRecord(
+            time_ns=time_ns,
+            host=self._host,
+            flow=flow,
+            cwnd_bytes=info.cwnd_bytes,
+            ssthresh_bytes=info.ssthresh_bytes,
+            srtt_ms=info.srtt_ms,
+            rto_ms=info.rto_ms,
+            bytes_acked=before.bytes_acked + info.bytes_acked,
+            retransmits=before.retransmits + info.retransmits,
+            timeouts=before.timeouts + timeouts,
+        )
+
+    def retire(self, time_ns: int, flow: str, local_port: int, info: TcpInfo) -> TcpRecord | None:
+        """Return the last record of a connection, unless there is one of this time; the next under the same name counts
+        on from it.
+        """
+        record = self.record(time_ns, flow, info)
+        timeouts = 0 if info.timeouts is None else record.timeouts
+        self._before[flow] = _Counted(record.bytes_acked, record.retransmits, timeouts)
+        return record
+
+    def _all_timeouts(self) -> int:
+        """Return the timeouts of the whole host, where those of a connection are not known."""
+        raise NotImplementedError
+
+
+class ConnectionProbe(Probe):
+    """Samples the connections of ours that it was told to watch."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(host)
+        self._watched: dict[str, Connection] = {}
+        #: when each flow's latest record was
+        self._sampled_at: dict[str, int] = {}
+
+    def watch(self, flow: str, connection: Connection) -> None:
+        """Sample this connection under a flow's name from now on, in place of the one before."""
+        self._watched[flow] = connection
+
+    def sample(self, time_ns: int) -> list[TcpRecord]:
+        """See Probe."""
+        records = []
+        for flow, connection in self._watched.items():
+            if connection.connected and self._sampled_at.get(flow) != time_ns:
+                self._sampled_at[flow] = time_ns
+                records.append(self.record(time_ns, flow, info_of(connection)))
+        return records
+
+    def retire(self, time_ns: int, flow: str, local_port: int, info: TcpInfo) -> TcpRecord | None:
+        """See Probe."""
+        self._watched.pop(flow, None)
+        record = super().retire(time_ns, flow, local_port, info)
+        if self._sampled_at.get(flow) == time_ns:
+            return None
+        self._sampled_at[flow] = time_ns
+        return record
+
+
+class FlowCounter:
+    """The payload octets received under one flow's name, over all its connections, and the records about them."""
+
+    __slots__ = ("_before", "_emit", "_flow", "_host", "_see", "active", "nbytes")
+
+    def __init__(
+        self, host: str, flow: str, emit: Emit | None = None, see: Callable[[int, int], None] | None = None
+    ) -> None:
+        self._host, self._flow, self._emit = host, flow, emit
+        #: called with the octets until now and the time, whenever some have come
+        self._see = see
+        self.nbytes = 0
+        #: whether the flow is being received, so that there is something to report
+        self.active = False
+        #: time and octets of the latest record
+        self._before = (0, 0)
+
+    def start(self, time_ns: int) -> None:
+        """Begin to report; ignored while it does."""
+        if not self.active:
+            self.active = True
+            self._before = (time_ns, self.nbytes)
+
+    def add(self, nbytes: int, now: int) -> None:
+        """Count octets that have come."""
+        self.nbytes += nbytes
+        if self._see is not None:
+            self._see(self.nbytes, now)
+
+    def report(self, time_ns: int) -> None:
+        """Emit a record for the time since the one before; `time_ns` is since the run's start."""
+        before_ns, before = self._before
+        if not self.active or time_ns <= before_ns or self._emit is None:
+            return
+        goodput_bps = (self.nbytes - before) * 8e9 / (time_ns - before_ns)
+        self._before = (time_ns, self.nbytes)
+        self._emit(
+            FlowRecord(
+                time_ns=time_ns,
+                host=self._host,
+                flow=self._flow,
+                bytes_received=self.nbytes,
+                goodput_bps=goodput_bps,
+            )
+        )

@@ -1,0 +1,289 @@
+"""The connections of one host's own TCP: by flow, with listeners by port, and each with its timer and application.
+
+Read first: `hosts/tcp/connection.py` for the order of calls that is kept here.
+
+Rules kept
+
+- A segment goes to its connection, then the application hears of it, then what there is to send goes out: so ACKs are
+  clocked segment by segment.
+- A connection has one wakeup at most that counts; it is made earlier when the connection's deadline is, and finds out
+  when it wakes that the deadline has moved to later.
+- A segment for which there is no connection is answered with a RST.
+
+Left out: what is sent and read (`own_tcp.py`); processing takes no time; ICMP; IP options.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from random import Random
+from typing import Final
+
+from hosts.engine.clock import Clock
+from hosts.engine.packets import Datagram, Deliver
+from hosts.errors import HostError
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.connection import Connection, reset_for
+from hosts.tcp.shared import Shared
+from tcpip.segment import ACK, RST, SYN, Flow, Segment
+
+_NEVER: Final = 1 << 63
+#: Linux's ports for connections that ask for none
+_FIRST_PORT, _LAST_PORT = 32_768, 60_999
+
+
+class Application(ABC):
+    """What uses a connection."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def handle(self, now: int) -> None:
+        """Do what there is to do: something has come, something was acknowledged, a timer has expired."""
+
+
+class Tap(ABC):
+    """What looks at the segments of one connection."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def sent(self, segment: Segment, now: int) -> None:
+        """See a segment leave."""
+
+    @abstractmethod
+    def received(self, segment: Segment, now: int) -> None:
+        """See a segment come in."""
+
+
+MakeConnection = Callable[[TcpConfig, Flow, int, Shared], Connection]
+#: makes the application of a connection that has come; None: it gets one later
+Accept = Callable[["Socket"], Application | None]
+
+
+class Socket:
+    """A connection of a host and what drives it.
+
+    After calls of the application's own to `connection` it calls `pump`; in `handle` it need not.
+    """
+
+    __slots__ = ("_clock", "_flow", "_send", "_stack", "_wake_at", "application", "connection")
+
+    def __init__(self, stack: "Stack", connection: Connection, flow: Flow, send: Deliver) -> None:
+        self._stack, self._clock, self._send = stack, stack.clock, send
+        self._flow = flow
+        self._wake_at = _NEVER
+        self.connection = connection
+        self.application: Application | None = None
+
+    def pump(self) -> None:
+        """Send what the connection has to send, and wake when it is due."""
+        connection, send, now = self.connection, self._send, self._clock.now
+        poll = connection.poll_segment
+        segment = poll(now)
+        while segment is not None:
+            send(segment)
+            segment = poll(now)
+        self._arm(connection.next_deadline())
+
+    def receive(self, segment: Segment) -> None:
+        """Take a segment from the network."""
+        now = self._clock.now
+        self.connection.handle_segment(segment, now)
+        if self.application is not None:
+            self.application.handle(now)
+        self.pump()
+
+    def close(self) -> None:
+        """Send what was written, then FIN."""
+        self.connection.close(self._clock.now)
+        self.pump()
+
+    def abort(self) -> None:
+        """End the connection at once, with a RST where the peer must hear of it."""
+        self.connection.abort(self._clock.now)
+        self.pump()
+
+    def _arm(self, at: int | None) -> None:
+        if at is None:
+            if self.connection.closed:
+                self._stack.forget(self._flow)
+        elif at < self._wake_at:
+            self._wake_at = at
+            now = self._clock.now
+            self._clock.at(at if at > now else now, self._wake, at)
+
+    def _wake(self, at: int) -> None:
+        if at != self._wake_at:
+            # an earlier one has taken its place
+            return
+        self._wake_at = _NEVER
+        connection, now = self.connection, self._clock.now
+        due_at = connection.next_deadline()
+        if due_at is None or due_at > now:
+            self._arm(due_at)
+            return
+        connection.handle_deadline(now)
+        if self.application is not None:
+            self.application.handle(now)
+        self.pump()
+
+
+class _Accepting(Application):
+    """Stands in for the application of a connection that is being opened by the peer."""
+
+    __slots__ = ("_socket", "_stack")
+
+    def __init__(self, stack: "Stack", socket: Socket) -> None:
+        self._stack, self._socket = stack, socket
+
+    def handle(self, now: int) -> None:
+        socket = self._socket
+        if socket.connection.connected:
+            # who listens by the end of the handshake has the connection
+            listener = self._stack.listener_at(socket.connection.flow.source_port)
+            assert listener is not None, "a port that has had a listener keeps one"
+            socket.application = listener[1](socket)
+            if socket.application is not None:
+                socket.application.handle(now)
+
+
+class Stack:
+    """A host's TCP with one address, whose segments leave by `send`.
+
+    `rng` draws initial sequence numbers. Ports of connections that ask for none follow one another, or are drawn, too
+    (RFC 6056). `make` makes the connections, for TCPs that are more than a configuration.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        address: int,
+        send: Deliver,
+        rng: Random,
+        *,
+        random_ports: bool = False,
+        shared: Shared | None = None,
+        make: MakeConnection = Connection,
+    ) -> None:
+        self.clock = clock
+        self.address = address
+        self.send = send
+        self.shared = shared or Shared()
+        self._rng = rng
+        self._random_ports = random_ports
+        self._make = make
+        #: by the direction that comes in
+        self._receivers: dict[Flow, Deliver] = {}
+        self._listeners: dict[int, tuple[TcpConfig, Accept]] = {}
+        self._listener_to_all: tuple[TcpConfig, Accept] | None = None
+        self._most: int | None = None
+        #: SYNs that were not heard
+        self.refusals = 0
+        self._datagrams: dict[int, Callable[[Datagram], None]] = {}
+        self._next_port = _FIRST_PORT
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are, those in TIME-WAIT included."""
+        return len(self._receivers)
+
+    def connect(
+        self, config: TcpConfig, address: int, port: int, application: Application, tap: Tap | None = None
+    ) -> Socket:
+        """Open a connection to a port of another host. Raises HostError when no port is left."""
+        return self.open(config, self._free_flow(address, port), application, tap)
+
+    def open(
+        self, config: TcpConfig, flow: Flow, application: Application | None = None, tap: Tap | None = None
+    ) -> Socket:
+        """Open a connection from an address and a port of one's choice, which no connection has."""
+        socket = self._socket(config, flow, tap)
+        socket.application = application
+        socket.connection.connect(self.clock.now)
+        socket.pump()
+        return socket
+
+    def listen(self, config: TcpConfig, port: int, accept: Accept) -> None:
+        """Let others connect to a port; `accept` makes the application of each connection, once it is open."""
+        self._listeners[port] = (config, accept)
+
+    def listen_to_all(self, config: TcpConfig, accept: Accept, most: int) -> None:
+        """Let others connect to every address and port that comes along, but for ports that have listeners.
+
+        While there are `most` connections, those in TIME-WAIT included, a SYN that would make another is not heard.
+        """
+        self._listener_to_all = (config, accept)
+        self._most = most
+
+    def listener_at(self, port: int) -> tuple[TcpConfig, Accept] | None:
+        """Return what listens at a port."""
+        return self._listeners.get(port, self._listener_to_all)
+
+    def has(self, flow: Flow) -> bool:
+        """Whether there is a connection that sends in this direction."""
+        return flow.reversed() in self._receivers
+
+    def bind(self, port: int, receive: Callable[[Datagram], None]) -> None:
+        """Hand the datagrams that come to a port to `receive`."""
+        self._datagrams[port] = receive
+
+    def deliver(self, packet: Segment | Datagram) -> None:
+        """Take a packet from the network."""
+        receive = self._receivers.get(packet.flow)
+        if receive is not None:
+            receive(packet)
+        elif isinstance(packet, Datagram):
+            take = self._datagrams.get(packet.flow.destination_port)
+            if take is not None:
+                take(packet)
+        else:
+            self._handle_unknown(packet)
+
+    def forget(self, flow: Flow) -> None:
+        """Drop a connection that is closed; `flow` is the direction it sent in."""
+        self._receivers.pop(flow.reversed(), None)
+
+    def _handle_unknown(self, segment: Segment) -> None:
+        listener = self.listener_at(segment.flow.destination_port)
+        if listener is not None and segment.flags & (SYN | ACK | RST) == SYN:
+            if self._most is not None and len(self._receivers) >= self._most:
+                self.refusals += 1
+                return
+            socket = self._socket(listener[0], segment.flow.reversed())
+            socket.application = _Accepting(self, socket)
+            socket.connection.listen()
+            socket.receive(segment)
+            return
+        reset = reset_for(segment)
+        if reset is not None:
+            self.send(reset)
+
+    def _socket(self, config: TcpConfig, flow: Flow, tap: Tap | None = None) -> Socket:
+        connection = self._make(config, flow, self._rng.getrandbits(32), self.shared)
+        if tap is None:
+            socket = Socket(self, connection, flow, self.send)
+            self._receivers[flow.reversed()] = socket.receive
+        else:
+            socket = Socket(self, connection, flow, self._tapped(self.send, tap.sent))
+            self._receivers[flow.reversed()] = self._tapped(socket.receive, tap.received)
+        return socket
+
+    def _tapped(self, take: Callable[[Segment], object], see: Callable[[Segment, int], None]) -> Deliver:
+        clock = self.clock
+
+        def seen(segment: Segment) -> None:
+            see(segment, clock.now)
+            take(segment)
+
+        return seen
+
+    def _free_flow(self, address: int, port: int) -> Flow:
+        ports = _LAST_PORT - _FIRST_PORT + 1
+        if self._random_ports:
+            self._next_port = _FIRST_PORT + self._rng.randrange(ports)
+        for _ in range(ports):
+            flow = Flow(self.address, self._next_port, address, port)
+            self._next_port = _FIRST_PORT if self._next_port == _LAST_PORT else self._next_port + 1
+            if flow.reversed() not in self._receivers:
+                return flow
+        raise HostError(f"no port is left for a connection to port {port}: all have one")

@@ -1,0 +1,253 @@
+"""The two ends of one TCP transfer, whichever TCP carries it.
+
+Read first: `agent.py` for who drives them; `own_tcp.py` (our TCP) and `hosts/tcp_flows.py` (the kernel's) for what is
+below.
+
+Rules kept
+
+- A transfer lasts from before connecting (the first SYN) until the sender has seen the receiver's FIN, which the
+  receiver sends once it has read everything.
+- It ends by itself or by `abort`; what is still unsent then goes with a RST, so that nothing lingers.
+- Times in results are ns since the run's start.
+
+Left out: which transfers there are, and when (`hosts/workloads/`).
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from hosts.engine.content import CHUNK, Incoming
+from hosts.engine.context import Context, Result
+from hosts.engine.probe import FlowCounter, TcpInfo
+
+#: called with the result of an end, once
+Done = Callable[[Result], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer:
+    """What one connection is to carry: `limit` octets (None: without end), until `end_at` on the clock.
+
+    `drain_ns` after `end_at` what the far side has not read is thrown away.
+    """
+
+    flow: str
+    #: of the connection within its flow
+    index: int
+    #: IPv4 address and port
+    address: tuple[str, int]
+    limit: int | None = None
+    end_at: int | None = None
+    drain_ns: int | None = None
+    #: a kernel's, by its name there; None: the one that connections have by themselves
+    congestion_control: str | None = None
+
+
+class SendingEnd(ABC):
+    """One connection's sending end, which writes unless `paused`; `done` gets its result, once."""
+
+    def __init__(self, context: Context, transfer: Transfer, paused: bool, done: Done) -> None:
+        self._context, self._clock, self._transfer, self._done = context, context.clock, transfer, done
+        self._content = context.contents.outgoing(f"{transfer.flow}/{transfer.index}")
+        self._connected_ns: int | None = None
+        self._writing = True
+        self._paused = paused
+        #: whether `done` has been called
+        self.ended = False
+        self._started_ns = context.time_ns
+        if transfer.end_at is not None:
+            self._clock.at(transfer.end_at, self._handle_end)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the connection has been open."""
+        return self._connected_ns is not None
+
+    def pause(self, paused: bool) -> None:
+        """Write nothing more for now, or go on; the end of the flow's time comes all the same."""
+        self._paused = paused
+        if self._connected_ns is not None and self._writing and not self.ended:
+            self._let_write(not paused)
+
+    def abort(self, reason: str) -> None:
+        """End now with a RST; ignored when it has ended."""
+        if not self.ended:
+            self._reset()
+            self._finish(reason)
+
+    # -- for the TCP below -----------------------------------------------------------------------------------
+
+    def _has_connected(self) -> None:
+        self._connected_ns = self._context.time_ns
+        self._let_write(not self._paused)
+
+    def _more(self, most: int = CHUNK) -> memoryview | int:
+        """Return the octets to write next, or how many; none when all has been written."""
+        limit = self._transfer.limit
+        left = most if limit is None else min(most, limit - self._content.taken)
+        return self._content.peek(left) if left else 0
+
+    def _take(self, nbytes: int) -> None:
+        """Note that so many of those octets were written; behind the last one goes FIN."""
+        self._content.take(nbytes)
+        if self._content.taken == self._transfer.limit:
+            self._writing = False
+            self._shut_down()
+
+    def _handle_end(self, _: object) -> None:
+        """The flow's time is over."""
+        if self.ended:
+            return
+        if self._connected_ns is None:
+            self.abort("not connected within the duration")
+            return
+        if self._writing:
+            self._writing = False
+            self._shut_down()
+        if self._transfer.drain_ns is not None:
+            self._clock.at(self._clock.now + self._transfer.drain_ns, self.abort, "not drained in time")
+
+    def _finish(self, error: str | None) -> None:
+        if self.ended:
+            return
+        self.ended = True
+        context, content = self._context, self._content
+        local_port, info = self._let_go()
+        # The kernel counts our FIN as an octet, and the state of a closed connection does not tell whether it did.
+        info = replace(info, bytes_acked=min(info.bytes_acked, content.taken))
+        if self._connected_ns is not None:
+            record = context.probe.retire(context.time_ns, self._transfer.flow, local_port, info)
+            if record is not None:
+                context.emit(record)
+        self._done(
+            {
+                "bytes": content.taken,
+                **content.digest(),
+                "started_ns": self._started_ns,
+                "connected_ns": self._connected_ns,
+                "finished_ns": context.time_ns,
+                "bytes_acked": info.bytes_acked,
+                "bytes_sent": info.bytes_sent,
+                "retransmits": info.retransmits,
+                "timeouts": info.timeouts,
+                "complete": error is None,
+                "error": error,
+            }
+        )
+
+    @abstractmethod
+    def _let_write(self, may: bool) -> None:
+        """Write `_more` whenever there is room, or no longer; `_take` what was written."""
+
+    @abstractmethod
+    def _shut_down(self) -> None:
+        """Send FIN behind what was written; `_finish` at the peer's FIN."""
+
+    @abstractmethod
+    def _reset(self) -> None:
+        """Let the connection end with a RST."""
+
+    @abstractmethod
+    def _let_go(self) -> tuple[int, TcpInfo]:
+        """Be done with the connection; return its local port and its last state."""
+
+
+class ReceivingEnd(ABC):
+    """One accepted connection's receiving end; `done` gets its result, once."""
+
+    def __init__(self, context: Context, content: Incoming, counter: FlowCounter, done: Done) -> None:
+        self._context, self._content, self._counter, self._done = context, content, counter, done
+        self.nbytes = 0
+        self._accepted_ns = context.time_ns
+        self._first_ns: int | None = None
+        self._last_ns: int | None = None
+        #: whether `done` has been called
+        self.ended = False
+        counter.start(context.time_ns)
+
+    def abort(self, reason: str) -> None:
+        """End now; ignored when it has ended."""
+        if not self.ended:
+            self._reset()
+            self._finish(reason)
+
+    # -- for the TCP below -----------------------------------------------------------------------------------
+
+    def _count(self, nbytes: int) -> None:
+        """Note that so many octets were read."""
+        self._last_ns = now = self._context.time_ns
+        if self._first_ns is None:
+            self._first_ns = now
+        self.nbytes += nbytes
+        self._counter.add(nbytes, now)
+
+    def _finish(self, error: str | None) -> None:
+        if self.ended:
+            return
+        self.ended = True
+        self._let_go()
+        now = self._context.time_ns
+        self._counter.report(now)
+        self._done(
+            never_connected(self._content)
+            | {
+                "bytes": self.nbytes,
+                "accepted_ns": self._accepted_ns,
+                "first_byte_ns": self._first_ns,
+                "last_byte_ns": self._last_ns,
+                "finished_ns": now,
+                "complete": error is None,
+                "error": error,
+            }
+        )
+
+    @abstractmethod
+    def _reset(self) -> None:
+        """Let the connection end with a RST."""
+
+    @abstractmethod
+    def _let_go(self) -> None:
+        """Be done with the connection."""
+
+
+def never_connected(content: Incoming) -> Result:
+    """Return the result of a receiving end to which no connection has come."""
+    return {
+        "bytes": 0,
+        **content.verdict(),
+        "accepted_ns": None,
+        "first_byte_ns": None,
+        "last_byte_ns": None,
+        "finished_ns": None,
+        "complete": False,
+        "error": "never connected",
+    }
+
+
+#: makes the receiving end of a connection that has come, of this content
+Receive = Callable[[Incoming, FlowCounter, Done], ReceivingEnd]
+
+
+class Tcp(ABC):
+    """A host's TCP as its agent uses it."""
+
+    @abstractmethod
+    def bind(self, port: int) -> None:
+        """Take a port, and no connection yet. Raises HostError when it is taken."""
+
+    @abstractmethod
+    def accept(self, port: int, came: Callable[[Receive], ReceivingEnd]) -> None:
+        """From now on call `came` with every connection to the port."""
+
+    @abstractmethod
+    def send(self, transfer: Transfer, paused: bool, done: Done) -> SendingEnd:
+        """Connect and send."""
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise HostError when what was measured is not to be believed."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of everything; idempotent."""

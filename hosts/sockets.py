@@ -1,0 +1,32 @@
+"""Sockets of the kernel's, as the ends of workloads want them."""
+
+import errno
+import socket
+
+from hosts.errors import HostError
+
+
+def listen(host: str, port: int, kind: socket.SocketKind) -> socket.socket:
+    """A non-blocking socket bound to the port, listening where it is a stream.
+
+    Raises HostError when the port is taken.
+    """
+    listener = socket.socket(socket.AF_INET, kind)
+    try:
+        if kind == socket.SOCK_STREAM:
+            # Connections of an earlier run in TIME_WAIT are no reason to refuse the port.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("0.0.0.0", port))
+        if kind == socket.SOCK_STREAM:
+            listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        reason = "is already in use" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror})"
+        raise HostError(f"port {port} {reason} on host {host}") from None
+    listener.setblocking(False)
+    return listener
+
+
+def delay_acks(sock: socket.socket) -> None:
+    """Ask the kernel for delayed ACKs from now on; it falls back by itself, so ask again at every read."""
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)

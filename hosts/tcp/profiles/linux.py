@@ -1,0 +1,26 @@
+"""Values of Linux's Reno with SACK that ours has, too: beside them `eln` of the kernel is put (docs/kernel-eln.md)."""
+
+from hosts.tcp.config import MS, TcpConfig
+from hosts.tcp.profiles import UserProfile
+
+PROFILE = UserProfile(
+    name="sack-eln",
+    summary="Linux's values: sack that keeps its window for corruption, IW 10, RTO from 200 ms on, sees lost "
+    "retransmissions",
+    config=TcpConfig(
+        recovery="sack",
+        eln="keep-window",
+        lost_retransmissions=True,
+        conserve_kept=True,
+        jumped_is_congestion=False,
+        initial_window=10,
+        forgiven_syns=1,
+        byte_counting=True,
+        impatient=False,
+        careful_timer=True,
+        delayed_ack_ns=40 * MS,
+        min_rto_ns=200 * MS,
+        granularity_ns=200 * MS,
+        receive_buffer=1 << 20,
+    ),
+)

@@ -1,0 +1,35 @@
+"""The RFCs' TCP with a window that no path here fills: a profile for each loss recovery and each window growth.
+
+A recovery is a profile of its own name. A growth is the profile `sack-` and its name, with SACK recovery.
+"""
+
+from dataclasses import replace
+
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.growth import GROWTHS
+from hosts.tcp.profiles import UserProfile
+from hosts.tcp.recovery import RECOVERIES
+
+_RFC = TcpConfig(receive_buffer=1 << 20)
+_RENO = replace(_RFC, recovery="reno")
+
+PROFILE = (
+    *(
+        UserProfile(name=name, summary=recovery.summary, config=replace(_RFC, recovery=name))
+        for name, recovery in RECOVERIES.items()
+    ),
+    *(
+        UserProfile(name=f"sack-{name}", summary=f"sack, {growth.summary}", config=replace(_RFC, growth=name))
+        for name, growth in GROWTHS.items()
+        if name != _RFC.growth
+    ),
+    UserProfile(name="sack-ecn", summary="sack, ECN (RFC 3168)", config=replace(_RFC, ecn=True)),
+    UserProfile(
+        name="eln", summary="reno that keeps its window for corruption", config=replace(_RENO, eln="keep-window")
+    ),
+    UserProfile(
+        name="eln-rxmt",
+        summary="eln that retransmits at the first duplicate with ELN",
+        config=replace(_RENO, eln="retransmit"),
+    ),
+)

@@ -1,0 +1,113 @@
+"""Loss recovery: how a sender finds lost segments and repairs them. A file each, which declares a `RECOVERY`;
+`TcpConfig.recovery` is its name.
+
+Read first: RFC 5681 section 3.2 for the parts of the sender that a recovery decides about.
+
+The sender and its recovery say this to each other:
+
+| when | the sender calls |
+|---|---|
+| a duplicate ACK has come (RFC 5681 section 2, or RFC 6675's where SACK was agreed) | `handle_dupack` |
+| an ACK of new data has come | `handle_ack`; then ECN's echo is looked at |
+| an ACK says that a segment was lost by corruption | `handle_eln`, before the two above |
+| an ECN-Echo has come, and the recovery has kept the window | `reduce` |
+| the retransmission timer has expired | `flight_before_loss` and `recovering`, then `handle_timeout` |
+| F-RTO has found that timeout spurious | `end_timeout` |
+| something may be sent | `poll`, while `urgent` |
+
+| of `SendState` | the recovery |
+|---|---|
+| `una`, `nxt`, `max`, `end`, `flight`, `smss`, `window`, `board`, `resent`, `sack`, `rto` | reads |
+| `cwnd`, `limited` | sets |
+| `nxt` | may set to `una`: everything is sent again |
+| `counters.fast_retransmits`, `counters.eln_kept` | counts |
+| `reduce(flight)` | calls, once for each loss that means congestion |
+| `growth.handle_ack` | calls, for each ACK of new data that opens the window |
+| `track_resent` | calls, in its constructor, if it wants `resent` |
+
+Everything else is the sender's: the timer, go-back-N after a timeout, the peer's window, ECN. What makes ssthresh of a
+loss is window growth (`growth/`).
+
+Left out: proportional rate reduction (RFC 6937), RACK and TLP (RFC 8985).
+"""
+
+# ruff: noqa: B027 (methods that do nothing are the defaults)
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from common.registry import Registry
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.send_state import SendState
+from tcpip.segment import Segment
+
+
+class Recovery(ABC):
+    """The loss recovery of one connection. The base class finds no losses and leaves them to the timer."""
+
+    __slots__ = ("active", "governs", "kept", "sender", "urgent")
+
+    def __init__(self, sender: SendState) -> None:
+        self.sender = sender
+        #: whether `poll` must be asked before anything else is sent
+        self.urgent = False
+        #: whether nothing but what `poll` returns may be sent
+        self.governs = False
+        #: whether fast recovery is going on
+        self.active = False
+        #: whether it has left the window as it was, since all holes until now were corruption
+        self.kept = False
+
+    @abstractmethod
+    def handle_dupack(self, segment: Segment, now: int) -> None:
+        """Take a duplicate acknowledgement; the scoreboard is up to date."""
+
+    @abstractmethod
+    def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
+        """Take an acknowledgement of `acked` new octets, already off the sender's books; return whether the
+        retransmission timer starts again. `filled`: the congestion window was in use, so that the ACK may open it.
+        """
+
+    @abstractmethod
+    def handle_timeout(self) -> None:
+        """The retransmission timer has expired; windows are set, `nxt` goes back to `una` next."""
+
+    def handle_eln(self, number: int) -> None:
+        """Take an explicit loss notification: the segment at `number`, `una` or above, was lost by corruption."""
+
+    def reduce(self) -> None:
+        """Reduce the window of a recovery that has kept it."""
+
+    def end_timeout(self) -> None:
+        """The timeout was spurious: what was sent before it is not lost."""
+
+    @property
+    def recovering(self) -> bool:
+        """Whether a loss is still being repaired for which F-RTO must not begin (RFC 5682, step 1)."""
+        return self.active
+
+    def flight_before_loss(self) -> int:
+        """FlightSize without what limited transmit has sent (RFC 5681 section 3.2, step 2)."""
+        return self.sender.flight
+
+    def poll(self) -> tuple[int, int] | None:
+        """Return what to send next, [start, end), or None."""
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecoveryPlugin:
+    """A loss recovery by its name."""
+
+    name: str
+    #: for the table in docs/tcp.md
+    summary: str
+    #: called when the handshake is complete: `sack` of the sender says what was agreed
+    make: Callable[[SendState, TcpConfig], Recovery]
+    #: what the peer's ACKs shall carry beside their number: SACK blocks (RFC 2018) or SMART options
+    asks_for: Literal["nothing", "sack", "smart"] = "nothing"
+
+
+RECOVERIES: Final = Registry("hosts.tcp.recovery", "RECOVERY", RecoveryPlugin)

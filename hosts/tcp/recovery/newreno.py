@@ -1,0 +1,56 @@
+"""NewReno (RFC 6582): a partial acknowledgement means that the next segment is lost as well."""
+
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.recovery import Recovery, RecoveryPlugin
+from hosts.tcp.recovery.fast_recovery import FastRecovery, Repair
+from hosts.tcp.recovery.reno import resend_first
+from hosts.tcp.send_state import SendState
+
+
+class NewRenoRepair(Repair):
+    """The first segment, and the one at each partial acknowledgement."""
+
+    __slots__ = ("_impatient", "_partial")
+
+    def __init__(self, recovery: FastRecovery, config: TcpConfig) -> None:
+        super().__init__(recovery)
+        self._impatient = config.impatient
+        #: whether a partial acknowledgement has come in this recovery
+        self._partial = False
+
+    def begin(self, dupacks: int) -> None:
+        """See Repair."""
+        recovery, sender = self.recovery, self.sender
+        recovery.recover = sender.max
+        sender.cwnd = recovery.window + dupacks * sender.smss
+        self._partial = False
+
+    def handle_dupack(self) -> None:
+        """See Repair."""
+        self.sender.cwnd += self.sender.smss
+
+    def handle_ack(self, acked: int, now: int) -> bool:
+        """See Repair."""
+        recovery, sender = self.recovery, self.sender
+        smss = sender.smss
+        if sender.una >= recovery.recover:
+            # section 3.2, step 3, the first of the two choices: no burst; what ELN has kept is kept whole
+            recovery.end(recovery.window if recovery.kept else min(recovery.window, max(sender.flight, smss) + smss))
+            return True
+        recovery.urgent = True
+        sender.cwnd = max(sender.cwnd - acked + (smss if acked >= smss else 0), smss)
+        restarts = not (self._partial and self._impatient)
+        self._partial = True
+        return restarts
+
+    def poll(self) -> tuple[int, int] | None:
+        """See Repair."""
+        return resend_first(self.recovery)
+
+
+def make(sender: SendState, config: TcpConfig) -> Recovery:
+    """Return NewReno for a sender."""
+    return FastRecovery(sender, config, NewRenoRepair)
+
+
+RECOVERY = RecoveryPlugin(name="newreno", summary="NewReno (RFC 6582)", make=make)

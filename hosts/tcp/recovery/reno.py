@@ -1,0 +1,58 @@
+"""Reno (RFC 5681 section 3.2): the first segment is sent again, and any new acknowledgement ends the recovery."""
+
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.recovery import Recovery, RecoveryPlugin
+from hosts.tcp.recovery.fast_recovery import FastRecovery, Repair
+from hosts.tcp.send_state import SendState
+
+
+class RenoRepair(Repair):
+    """The oldest segment, once; the window is inflated by each duplicate."""
+
+    __slots__ = ("_grows_after",)
+
+    def __init__(self, recovery: FastRecovery, config: TcpConfig) -> None:
+        super().__init__(recovery)
+        self._grows_after = config.grow_after_recovery
+
+    def begin(self, dupacks: int) -> None:
+        """See Repair; steps 2 and 3."""
+        recovery, sender = self.recovery, self.sender
+        if not recovery.kept:
+            recovery.recover = sender.max
+        sender.cwnd = recovery.window + dupacks * sender.smss
+
+    def handle_dupack(self) -> None:
+        """See Repair; step 4."""
+        self.sender.cwnd += self.sender.smss
+
+    def handle_reduction(self) -> None:
+        """See Repair."""
+        self.recovery.recover = self.sender.max
+
+    def handle_ack(self, acked: int, now: int) -> bool:
+        """See Repair; step 6."""
+        self.recovery.end(self.recovery.window)
+        if self._grows_after:
+            self.sender.growth.handle_ack(acked, now)
+        return True
+
+    def poll(self) -> tuple[int, int] | None:
+        """See Repair."""
+        return resend_first(self.recovery)
+
+
+def resend_first(recovery: FastRecovery) -> tuple[int, int]:
+    """Return the oldest segment, to be sent now and not again until `urgent`."""
+    sender = recovery.sender
+    recovery.urgent = False
+    if recovery.kept:
+        recovery.holes.send_again(sender.una)
+    return sender.una, min(sender.una + sender.smss, sender.max)
+
+
+def _make(sender: SendState, config: TcpConfig) -> Recovery:
+    return FastRecovery(sender, config, RenoRepair)
+
+
+RECOVERY = RecoveryPlugin(name="reno", summary="Reno (RFC 5681)", make=_make)

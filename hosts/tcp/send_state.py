@@ -1,0 +1,110 @@
+"""The state of the sending half that its parts share: sequence numbers, windows, what has arrived.
+
+Read first: RFC 9293 section 3.3.1 (SND.UNA, SND.NXT), RFC 5681 section 2.
+
+Rules: numbers are unwrapped (`common/sequence.py`). `una` <= `nxt` <= `max`: what is below `una` is acknowledged, `nxt`
+goes back to `una` when the timer expires and from there sends again what was sent, `max` is the octet behind the
+highest ever sent. The SYN is the octet before the data, the FIN the one behind it.
+
+`Sender` drives it. Loss recovery (`recovery/`), window growth (`growth/`) and F-RTO see this and nothing else of the
+sender.
+"""
+
+from typing import TYPE_CHECKING
+
+from hosts.tcp.bsd import BsdRto
+from hosts.tcp.buffers import SendBuffer
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.counters import Counters
+from hosts.tcp.rto import RtoEstimator
+from hosts.tcp.scoreboard import Scoreboard
+
+if TYPE_CHECKING:
+    from hosts.tcp.growth import Growth
+    from hosts.tcp.recovery import Recovery
+
+#: an ssthresh as high as can be (RFC 5681 section 3.1)
+INFINITE = 1 << 62
+
+
+class SendState:
+    """Sequence numbers (octets, unwrapped) and windows (octets) of one connection's sending half."""
+
+    __slots__ = (
+        "_ecn_recover",
+        "board",
+        "buffer",
+        "closing",
+        "counters",
+        "cwnd",
+        "cwr_due",
+        "growth",
+        "limited",
+        "max",
+        "nxt",
+        "recovery",
+        "resent",
+        "rto",
+        "sack",
+        "smss",
+        "ssthresh",
+        "una",
+        "window",
+    )
+
+    growth: "Growth"
+    recovery: "Recovery"
+
+    def __init__(self, config: TcpConfig, counters: Counters, first: int) -> None:
+        self.counters = counters
+        self.rto = BsdRto(config) if config.tick_ns else RtoEstimator(config)
+        self.buffer = SendBuffer(first)
+        #: whether the FIN follows the buffer's end
+        self.closing = False
+        self.una = self.nxt = self.max = first
+        #: data octets of a full segment
+        self.smss = config.mss
+        self.cwnd = 0
+        self.ssthresh = INFINITE
+        #: octets the congestion window may be exceeded by (limited transmit)
+        self.limited = 0
+        #: the peer's window
+        self.window = 0
+        #: SACK was agreed in the handshake
+        self.sack = False
+        self.board = Scoreboard()
+        #: first octets of what was sent again and is not acknowledged: what `max` was then, and when; None: not kept
+        self.resent: dict[int, tuple[int, int]] | None = None
+        #: no second reduction by ECN before this is acknowledged, and whether CWR is still to be sent
+        self._ecn_recover = first
+        self.cwr_due = False
+
+    @property
+    def end(self) -> int:
+        """The number behind everything to be sent, FIN included."""
+        return self.buffer.end + self.closing
+
+    @property
+    def flight(self) -> int:
+        """FlightSize: octets sent and not acknowledged (RFC 5681 section 2)."""
+        return self.max - self.una
+
+    def new_segment(self) -> int:
+        """Return the octets of the next segment of new data by size and by the peer's window; 0 or less: none."""
+        return min(self.smss, self.end - self.max, self.una + self.window - self.max)
+
+    def track_resent(self) -> None:
+        """Keep `resent` from now on."""
+        if self.resent is None:
+            self.resent = {}
+
+    def reduce(self, flight: int) -> int:
+        """Take a loss, or a mark of ECN in its place, with `flight` octets under way; return the new ssthresh."""
+        self.ssthresh = ssthresh = self.growth.handle_loss(flight)
+        self.note_reduction()
+        return ssthresh
+
+    def note_reduction(self) -> None:
+        """The window was reduced, for whatever reason: the next new data says so, and echoes until then are of it."""
+        self._ecn_recover = self.max
+        self.cwr_due = True

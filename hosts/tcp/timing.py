@@ -1,0 +1,60 @@
+"""Round-trip times: which acknowledgements give a sample, and of which transmission.
+
+Read first: RFC 6298 section 3 (Karn's algorithm); RFC 7323 section 4 (timestamps).
+
+Rules: with timestamps every acknowledgement of new data gives a sample. Without, segments are timed from their first
+transmission; an acknowledgement of octets that were sent again, or that waited for such, gives none. 4.4BSD times one
+segment after the other, and none beside a retransmission.
+"""
+
+from collections import deque
+
+from common.sequence import unwrap
+from hosts.tcp.config import MS, TcpConfig
+from hosts.tcp.rto import RtoEstimator
+from tcpip.segment import Segment
+
+
+class RoundTrips:
+    """The samples of one connection."""
+
+    __slots__ = ("_ambiguous", "_one_timed", "_rto", "_times", "timestamps")
+
+    def __init__(self, config: TcpConfig, rto: RtoEstimator, first: int) -> None:
+        self._rto = rto
+        #: agreed in the handshake
+        self.timestamps = False
+        self._one_timed = config.tick_ns > 0
+        #: first transmissions not yet acknowledged: the octet behind each, and when it was sent
+        self._times: deque[tuple[int, int]] = deque()
+        #: what is below was sent again, or waited for what was: its acknowledgement gives no sample
+        self._ambiguous = first
+
+    def handle_sent(self, end: int, now: int) -> None:
+        """Take the first transmission of octets up to `end`."""
+        if not (self.timestamps or (self._one_timed and self._times)):
+            self._times.append((end, now))
+
+    def handle_sent_again(self, end: int) -> None:
+        """Take another transmission of octets up to `end`."""
+        if end > self._ambiguous:
+            self._ambiguous = end
+        if self._one_timed:
+            self._times.clear()
+
+    def handle_ack(self, segment: Segment, una: int, ack: int, now: int) -> None:
+        """Take an acknowledgement of [una, ack), and its sample if it gives one."""
+        times = self._times
+        sent_at = -1
+        while times and times[0][0] <= ack:
+            _, at = times.popleft()
+            if sent_at < 0:
+                sent_at = at
+        if self.timestamps and segment.timestamps is not None:
+            # RFC 7323 section 4.1; in ms, the unit of our timestamps
+            now_ms = now // MS
+            elapsed_ms = now_ms - unwrap(segment.timestamps[1], now_ms)
+            if elapsed_ms >= 0:
+                self._rto.handle_sample(elapsed_ms * MS)
+        elif sent_at >= 0 and una >= self._ambiguous:
+            self._rto.handle_acked(sent_at, now)

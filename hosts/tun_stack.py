@@ -1,0 +1,87 @@
+"""Our TCP in real time: a stack of connections whose segments cross a TUN.
+
+Read first: `hosts/engine/stack.py` for the stack, `hosts/tun.py` for whose segments come.
+
+Rules kept
+
+- Nothing waits: a packet that the TUN has no room for is lost, as in any queue, and counted.
+- Octets that are no segment, and segments for another host, are counted and dropped.
+- Initial sequence numbers and ports cannot be guessed (RFC 6528, RFC 6056) nor repeated by the next process, whose peer
+  may still know the one before.
+- A stack on a router's TUN (`TransitTun`) has everybody's address: it takes connections to all of them and connects as
+  anybody.
+"""
+
+from ipaddress import IPv4Address
+from random import SystemRandom
+from typing import Final
+
+from hosts.engine.context import Context
+from hosts.engine.own_tcp import OwnTcp
+from hosts.engine.stack import Stack
+from hosts.errors import HostError
+from hosts.loop import READ, Loop
+from hosts.tcp.config import TcpConfig
+from hosts.tun import Tun
+from tcpip.segment import Segment
+from tcpip.wire import SegmentError, emit, parse
+
+#: packets taken before others on the loop get their turn
+_TURN: Final = 64
+#: what is written ahead of the acknowledgements while two congestion windows are less: as Linux's own send buffer grows
+_AHEAD_BYTES: Final = 65_536
+
+
+class TunStack:
+    """All connections of one host whose segments cross `tun`, which the loop watches from now on."""
+
+    def __init__(self, loop: Loop, tun: Tun) -> None:
+        self.tun = tun
+        #: octets that were no segment, and segments for another host
+        self.rejected = 0
+        self._loop = loop
+        self._address = None if tun.address is None else int(IPv4Address(tun.address))
+        self.stack = Stack(loop, self._address or 0, self._send, SystemRandom(), random_ports=True)
+        loop.watch(tun, READ, self._receive)
+
+    def check(self) -> None:
+        """Raise HostError when packets were lost between the kernel and us, which nobody must take for the link's."""
+        if lost := self.tun.lost:
+            raise HostError(
+                f"{lost} packets were lost at {self.tun.name}: this machine is too slow for our TCP at such rates"
+            )
+
+    def _send(self, segment: Segment) -> None:
+        self.tun.write(emit(segment))
+
+    def _receive(self) -> None:
+        for _ in range(_TURN):
+            packet = self.tun.read()
+            if packet is None:
+                return
+            try:
+                segment = parse(packet)
+            except SegmentError:
+                self.rejected += 1
+                continue
+            if self._address is not None and segment.flow.destination != self._address:
+                self.rejected += 1
+                continue
+            self._loop.refresh()
+            self.stack.deliver(segment)
+
+
+class TunTcp(OwnTcp):
+    """Our TCP over a TUN, as an agent uses it; it closes the TUN."""
+
+    def __init__(self, context: Context, driver: TunStack, config: TcpConfig) -> None:
+        super().__init__(context, driver.stack, config, ahead_bytes=_AHEAD_BYTES)
+        self._driver = driver
+
+    def check(self) -> None:
+        """See Tcp."""
+        self._driver.check()
+
+    def close(self) -> None:
+        """See Tcp."""
+        self._driver.tun.close()

@@ -1,0 +1,176 @@
+"""Bulk transfers over TCP."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Self
+
+from annotated_types import Ge, Le
+
+from common.options import Bytes, Matches, NotNegative, Positive
+from hosts.engine.clock import OBSERVER
+from hosts.workloads import (
+    EndReport,
+    Outcome,
+    Port,
+    StreamWorkload,
+    WorkloadPlugin,
+    intact,
+    same_streams,
+    seconds_of,
+    without_end,
+)
+
+if TYPE_CHECKING:
+    from hosts.engine.agent import Agent
+    from hosts.engine.context import Result
+
+#: how long after its sender has given up a receiver waits to hear of it
+RST_GRACE_S: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bulk(StreamWorkload):
+    """One transfer, or `flows` parallel ones on consecutive ports, each limited by size, by time or by both.
+
+    With a duration the sender stops writing after it and then waits at most `drain_s` for the receiver to
+    have read everything; what is left after that is thrown away (RST).
+    """
+
+    kind: ClassVar[str] = "bulk"
+
+    flow: str = "bulk"
+    port: Port = 5001
+    #: payload octets of each flow
+    bytes: Bytes | None = None
+    duration_s: Positive | None = None
+    flows: Annotated[int, Ge(1), Le(1000)] = 1
+    drain_s: NotNegative = 5.0
+    #: the kernel's, by its name there; None: the one that comes with the host's TCP
+    congestion_control: Annotated[str, Matches(r"[a-z0-9_]{1,15}")] | None = None
+
+    def __post_init__(self) -> None:
+        super(Bulk, self).__post_init__()
+        if self.bytes is None and self.duration_s is None:
+            raise ValueError("a bulk needs bytes or duration_s")
+        if self.port + self.flows > 65536:
+            raise ValueError(f"{self.flows} flows from port {self.port} on end above 65535")
+
+    @property
+    def transfers(self) -> int:
+        """See Workload."""
+        return self.flows
+
+    @property
+    def ends_s(self) -> float | None:
+        """See Workload."""
+        return None if self.duration_s is None else self.start_s + self.duration_s
+
+    @property
+    def payload_bytes(self) -> int | None:
+        """See Workload."""
+        return None if self.bytes is None else self.bytes * self.flows
+
+    @property
+    def kernels_option(self) -> str | None:
+        """See Workload."""
+        return None if self.congestion_control is None else "congestion_control"
+
+    def ports(self) -> dict[int, str]:
+        """See Workload."""
+        if self.flows == 1:
+            return {self.port: self.flow}
+        return {self.port + i: f"{self.flow}-{i + 1}" for i in range(self.flows)}
+
+    def lasting(self) -> Self:
+        """See Workload."""
+        return without_end(self) if self.bytes is None else self
+
+    def expect(self, agent: "Agent") -> None:
+        """See Workload."""
+        super(Bulk, self).expect(agent)
+        if self.ends_s is None:
+            return
+        for flow in self.ports().values():
+            agent.clock.at(agent.at(self.ends_s), agent.mark, flow, OBSERVER)
+            # the sender has given up by then, and the RST that says so may be lost as any packet
+            given_up_at = agent.at(self.ends_s + self.drain_s + RST_GRACE_S)
+            agent.clock.at(given_up_at, partial(agent.give_up, self), flow)
+
+    def received(self, agent: "Agent", flow: str, index: int, result: "Result") -> None:
+        """See Workload."""
+        agent.end_counting(flow)
+        if self._goes_on(agent, result):
+            return
+        if self.duration_s is not None:
+            result["bytes_at_duration"] = agent.marked(flow, result["bytes"])
+        agent.report("receiver", self, flow, index, result)
+
+    def start(self, agent: "Agent") -> None:
+        """See Workload."""
+        for port, flow in self.ports().items():
+            self._connect(agent, port, flow, 0)
+
+    def sent(self, agent: "Agent", port: int, flow: str, index: int, result: "Result") -> None:
+        """See Workload."""
+        if self._goes_on(agent, result) or self._found_nobody(agent, result):
+            assert agent.again_ns is not None
+            agent.broken(flow, result["error"])
+            agent.clock.at(agent.clock.now + agent.again_ns, partial(self._connect, agent, port, flow), index + 1)
+        else:
+            agent.report("sender", self, flow, index, result)
+
+    def _connect(self, agent: "Agent", port: int, flow: str, index: int) -> None:
+        ends_s = self.ends_s
+        agent.connect(
+            self,
+            port,
+            flow,
+            index,
+            limit=self.bytes,
+            end_at=None if ends_s is None else agent.at(ends_s),
+            drain_ns=None if ends_s is None else int(self.drain_s * 1e9),
+            congestion_control=self.congestion_control,
+        )
+
+    def _goes_on(self, agent: "Agent", result: "Result") -> bool:
+        """Whether what has ended was but one connection of a bulk that begins again."""
+        if agent.again_ns is None or self.bytes is not None or self.ends_s is None:
+            return False
+        return result["error"] not in (None, "stopped") and agent.clock.now < agent.at(self.ends_s)
+
+    def _found_nobody(self, agent: "Agent", result: "Result") -> bool:
+        """Whether the peer of a transfer without a time limit was not there yet."""
+        if agent.again_ns is None or self.duration_s is not None or result["error"] == "stopped":
+            return False
+        return result["error"] is not None and result["connected_ns"] is None
+
+    def outcome(self, senders: Sequence[EndReport], receivers: Sequence[EndReport], until_s: float) -> Outcome:
+        """See Workload."""
+        times = seconds_of(senders)
+        nbytes = sum(report["bytes"] for report in receivers)
+        ran_out = self.bytes is not None and bool(times) and (self.duration_s is None or times[0] < self.duration_s)
+        if self.duration_s is not None and not ran_out:
+            return Outcome(
+                nbytes=receivers[0].get("bytes_at_duration", nbytes) if receivers else 0,
+                span=self.span(self.duration_s, until_s),
+                finished=until_s >= self.start_s + self.duration_s,
+                intact=intact(receivers),
+            )
+        if not times:
+            return Outcome(nbytes=nbytes, span=self.span(None, until_s), finished=False, intact=intact(receivers))
+        return Outcome(
+            nbytes=nbytes,
+            span=(senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9),
+            duration_s=sum(times),
+            finished=True,
+            intact=intact(receivers) and same_streams(senders, receivers),
+        )
+
+
+WORKLOAD = WorkloadPlugin(
+    name=Bulk.kind,
+    summary="one transfer, or several parallel ones, limited by size, by time or by both",
+    options=Bulk,
+    example={"bytes": 50_000, "flows": 2},
+)

@@ -1,0 +1,91 @@
+"""UDP with exponential on and off times."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+
+from annotated_types import Ge, Le
+
+from common.options import NotNegative, Positive
+from hosts.engine.datagrams import UDP_MIN_PACKET
+from hosts.workloads import EndReport, Outcome, Port, Workload, WorkloadPlugin, without_end
+
+if TYPE_CHECKING:
+    from hosts.engine.agent import Agent
+    from hosts.engine.context import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnOffUdp(Workload):
+    """UDP at a constant rate while on; the lengths of on and off periods are exponential, seeded by the run.
+
+    `rate_bps` counts whole IP packets of `packet_bytes`. With `off_ms` 0 it is always on.
+    """
+
+    kind: ClassVar[str] = "onoff-udp"
+
+    flow: str = "udp"
+    port: Port = 5801
+    rate_bps: Positive = 500_000.0
+    #: mean lengths
+    on_ms: Positive = 100.0
+    off_ms: NotNegative = 100.0
+    packet_bytes: Annotated[int, Ge(UDP_MIN_PACKET), Le(65535)] = 1000
+    duration_s: Positive = 10.0
+    #: how long after the end of sending the receiver still counts packets
+    drain_s: NotNegative = 1.0
+
+    @property
+    def ends_s(self) -> float:
+        """See Workload."""
+        return self.start_s + self.duration_s
+
+    @property
+    def largest_packet_bytes(self) -> int:
+        """See Workload."""
+        return self.packet_bytes
+
+    def lasting(self) -> Self:
+        """See Workload."""
+        return without_end(self)  # type: ignore[no-any-return]
+
+    def bind(self, agent: "Agent") -> None:
+        """See Workload."""
+        agent.bind_datagrams(self)
+
+    def expect(self, agent: "Agent") -> None:
+        """See Workload."""
+        agent.receive_datagrams(self, start_at=agent.at(self.start_s), end_at=agent.at(self.ends_s + self.drain_s))
+
+    def received(self, agent: "Agent", flow: str, index: int, result: "Result") -> None:
+        """See Workload."""
+        agent.end_counting(flow)
+        agent.report("receiver", self, flow, index, result)
+
+    def start(self, agent: "Agent") -> None:
+        """See Workload."""
+        agent.send_datagrams(
+            self,
+            rate_bps=self.rate_bps,
+            on_ms=self.on_ms,
+            off_ms=self.off_ms,
+            packet_bytes=self.packet_bytes,
+            end_at=agent.at(self.ends_s),
+        )
+
+    def outcome(self, senders: Sequence[EndReport], receivers: Sequence[EndReport], until_s: float) -> Outcome:
+        """See Workload."""
+        return Outcome(
+            nbytes=sum(report["bytes"] for report in receivers),
+            span=self.span(self.duration_s, until_s),
+            finished=bool(senders) and senders[0]["complete"],
+            intact=None,
+        )
+
+
+WORKLOAD = WorkloadPlugin(
+    name=OnOffUdp.kind,
+    summary="UDP at a constant rate while on; on and off periods are exponential",
+    options=OnOffUdp,
+    example={"rate_bps": 200_000, "duration_s": 1},
+)

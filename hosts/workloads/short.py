@@ -1,0 +1,88 @@
+"""Short transfers over TCP, each timed by itself."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from common.options import Bytes, Count, NotNegative
+from hosts.workloads import EndReport, Outcome, Port, StreamWorkload, WorkloadPlugin, intact, same_streams, seconds_of
+
+if TYPE_CHECKING:
+    from hosts.engine.agent import Agent
+    from hosts.engine.context import Result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Short(StreamWorkload):
+    """`count` transfers of `bytes` payload octets, each on a new connection and timed by itself.
+
+    The next one starts `gap_ms` after the one before has finished.
+    """
+
+    kind: ClassVar[str] = "short"
+
+    flow: str = "short"
+    port: Port = 5501
+    bytes: Bytes = 50_000
+    count: Count = 1
+    gap_ms: NotNegative = 0.0
+
+    @property
+    def transfers(self) -> int:
+        """See Workload."""
+        return self.count
+
+    @property
+    def payload_bytes(self) -> int:
+        """See Workload."""
+        return self.bytes * self.count
+
+    def received(self, agent: "Agent", flow: str, index: int, result: "Result") -> None:
+        """See Workload."""
+        if index + 1 == self.count:
+            agent.end_counting(flow)
+        agent.report("receiver", self, flow, index, result)
+
+    def start(self, agent: "Agent") -> None:
+        """See Workload."""
+        self._connect(agent, 0)
+
+    def sent(self, agent: "Agent", port: int, flow: str, index: int, result: "Result") -> None:
+        """See Workload."""
+        agent.report("sender", self, flow, index, result)
+        if index + 1 < self.count and result["error"] != "stopped":
+            next_at = agent.clock.now + int(self.gap_ms * 1e6)
+            agent.clock.at(next_at, partial(self._connect, agent), index + 1)
+
+    def _connect(self, agent: "Agent", index: int) -> None:
+        agent.connect(self, self.port, self.flow, index, limit=self.bytes)
+
+    def outcome(self, senders: Sequence[EndReport], receivers: Sequence[EndReport], until_s: float) -> Outcome:
+        """See Workload."""
+        times = seconds_of(senders)
+        nbytes = sum(report["bytes"] for report in receivers)
+        if len(times) < self.count:
+            return Outcome(
+                nbytes=nbytes,
+                span=self.span(None, until_s),
+                finished=False,
+                intact=intact(receivers),
+                transfer_s=times,
+            )
+        return Outcome(
+            nbytes=nbytes,
+            span=(senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9),
+            duration_s=sum(times),
+            finished=True,
+            intact=intact(receivers) and same_streams(senders, receivers),
+            transfer_s=times,
+        )
+
+
+WORKLOAD = WorkloadPlugin(
+    name=Short.kind,
+    summary="transfers one after the other, each on a new connection and timed by itself",
+    options=Short,
+    example={"bytes": 10_000, "count": 3},
+)

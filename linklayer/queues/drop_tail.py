@@ -1,0 +1,68 @@
+"""A FIFO with a limit."""
+
+from collections import deque
+from collections.abc import Sized
+from dataclasses import dataclass
+
+from common.options import Count
+from linklayer.queues import Queue, QueuePlugin
+
+_NO_LIMIT = 1 << 62
+
+
+class DropTail(Queue):
+    """A FIFO of at most `limit_bytes` and at most `limit_packets` (one of them may be None): what does not fit is lost.
+
+    Raises ValueError without any limit, or with one below 1.
+    """
+
+    __slots__ = ("_limit_bytes", "_limit_packets", "_packets")
+
+    def __init__(self, limit_bytes: int | None = None, limit_packets: int | None = None) -> None:
+        super().__init__()
+        if limit_bytes is None and limit_packets is None:
+            raise ValueError("a queue needs limit_bytes, limit_packets or both")
+        for name, limit in (("limit_bytes", limit_bytes), ("limit_packets", limit_packets)):
+            if limit is not None and limit < 1:
+                raise ValueError(f"{name} is {limit}: must be more than 0")
+        self._limit_bytes = _NO_LIMIT if limit_bytes is None else limit_bytes
+        self._limit_packets = _NO_LIMIT if limit_packets is None else limit_packets
+        self._packets: deque[Sized] = deque()
+
+    def __len__(self) -> int:
+        return len(self._packets)
+
+    def push(self, packet: Sized, now: int) -> bool:
+        """Queue one packet; return False, and count it, when there is no room."""
+        packets = self._packets
+        nbytes = self.nbytes + len(packet)
+        if nbytes > self._limit_bytes or len(packets) >= self._limit_packets:
+            self.drops += 1
+            return False
+        packets.append(packet)
+        self.nbytes = nbytes
+        return True
+
+    def pop(self, now: int) -> Sized | None:
+        """Take the oldest packet, or return None."""
+        if not self._packets:
+            return None
+        packet = self._packets.popleft()
+        self.nbytes -= len(packet)
+        return packet
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropTailOptions:
+    """A limit in packets beside that in octets, which `ip_queue_bytes` is."""
+
+    limit_packets: Count | None = None
+
+
+QUEUE = QueuePlugin(
+    name="drop-tail",
+    summary="lost when it does not fit",
+    options=DropTailOptions,
+    make=lambda options, context: DropTail(context.limit_bytes, options.limit_packets),
+    example={"limit_packets": 10},
+)

@@ -1,0 +1,164 @@
+"""The actions of `fadelab air`."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from channel.trace import read_trace
+from common.sides import SIDES
+from flowgraphs.air import Air, AirError
+from flowgraphs.recording import Recording
+from flowgraphs.series import gains_of, write_gains
+from testbed.errors import FadelabError
+from testbed.live.wiring import Shape
+from testbed.scenario.file import load
+
+#: received power of a recording's full scale
+DEFAULT_INTERFERENCE_DBM = -60.0
+_PATH_KEYS = ("gain_db", "delay_ns", "cfo_hz")
+_PROFILE_KEYS = ("doppler_hz", "k_db", "delay_spread_ns")
+_NAMED_KEYS = ("fading", "series", "interference")
+_OTHER_KEYS = ("noise_dbm_hz", "clock_ppm", "level_dbm")
+
+
+def show_all() -> None:
+    """Print every air of this machine with its radios, and each path between them."""
+    console = Console()
+    names = Air.names()
+    if not names:
+        console.print("there is no air: the first virtual USRP of one makes it, or `fadelab air create NAME`")
+    for name in names:
+        try:
+            air = Air.open(name)
+        except AirError:
+            # gone since it was named
+            if name in Air.names():
+                raise
+            continue
+        with air:
+            _show(air, console)
+
+
+def create(name: str, *, clock: str | None, seed: int | None, wait_streams: int | None, scenario: Path | None) -> None:
+    """Make an air that stays; with a scenario, its channel holds between the stations ST and BAS."""
+    wanted = None if scenario is None else load(scenario)
+    with Air.create(name, clock=clock, seed=seed, wait_streams=wait_streams, keep=True) as air:
+        if wanted is not None:
+            shape = Shape(air, wanted.radio)
+            for side in SIDES:
+                shape.apply(side, wanted.channel.direction(side))
+
+
+def remove(name: str) -> None:
+    """Remove an air."""
+    if not Air.remove(name):
+        raise FadelabError(f"there is no air {name!r}: `fadelab air list` names those there are")
+
+
+def change(name: str, tx: str, rx: str, settings: Sequence[str]) -> None:
+    """Apply `KEY=VALUE`s to the paths from `tx` to `rx`; nothing is changed when one of them cannot be."""
+    texts = dict(_split(setting) for setting in settings)
+    fading, series, interference = (texts.pop(key, None) for key in _NAMED_KEYS)
+    numbers = {key: _number(key, text) for key, text in texts.items()}
+    path: dict[str, Any] = {key: numbers[key] for key in _PATH_KEYS if key in numbers}
+    options = {key: numbers[key] for key in _PROFILE_KEYS if key in numbers}
+    if options and fading in (None, "none"):
+        raise FadelabError(f"{next(iter(options))} belongs to a profile: add fading=NAME")
+    if fading == "none":
+        path["taps"] = ()
+    if series is not None:
+        path["series"] = Path(series)
+    if "level_dbm" in numbers and interference in (None, "none"):
+        raise FadelabError("level_dbm belongs to a recording: add interference=RECORDING")
+    recording = None if interference in (None, "none") else _interference(Path(interference))
+    # tried on an air of our own first: a setting that is refused must not come after others that have taken effect
+    with Air.open(name) as air, Air.create(f"trial-{os.getpid()}") as trial:
+        for each in (trial, air):
+            if fading not in (None, "none"):
+                each.set_profile(tx, rx, fading, **{"doppler_hz": 0.0, **options})
+            if path:
+                each.set_link(tx, rx, **path)
+            if "noise_dbm_hz" in numbers:
+                each.set_receiver(rx, noise_dbm_hz=numbers["noise_dbm_hz"])
+            if "clock_ppm" in numbers:
+                each.set_clock_offset(tx, numbers["clock_ppm"])
+            if recording is not None:
+                each.set_interference(
+                    rx,
+                    recording.path,
+                    rate_sps=recording.rate_sps,
+                    freq_hz=recording.frequency_hz or 0.0,
+                    level_dbm=numbers.get("level_dbm", DEFAULT_INTERFERENCE_DBM),
+                )
+            elif interference == "none":
+                each.set_interference(rx, None)
+
+
+def make_series(trace: Path, target: Path, interval_ms: float) -> None:
+    """Turn the SNRs of a channel trace into a series of gains for a path to follow."""
+    interval_ns = interval_ms * 1e6
+    gains_db = gains_of(read_trace(trace), interval_ns)
+    write_gains(target, interval_ns, gains_db)
+    print(f"{target}  {len(gains_db) * interval_ms / 1e3:.1f} s, {gains_db.min():.1f} to {gains_db.max():.1f} dB")
+
+
+def _interference(path: Path) -> Recording:
+    recording = Recording.read(path)
+    if recording.datatype != "cf32_le" or recording.frequency_hz is None:
+        raise FadelabError(f"{path}: interference is a recording of cf32_le samples that says its frequency")
+    return recording
+
+
+def _split(setting: str) -> tuple[str, str]:
+    key, equals, text = setting.partition("=")
+    known = (*_PATH_KEYS, *_PROFILE_KEYS, *_NAMED_KEYS, *_OTHER_KEYS)
+    if not equals or not text:
+        raise click.UsageError(f"{setting}: must be KEY=VALUE, as in gain_db=-80")
+    if key not in known:
+        raise click.UsageError(f"{key}: unknown; there are {', '.join(known)}")
+    return key, text
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise click.UsageError(f"{key}={text}: must be a number") from None
+
+
+def _show(air: Air, console: Console) -> None:
+    devices = air.devices()
+    console.print(f"[bold]{air.name}[/]  clock {air.clock}, seed {air.seed}", highlight=False)
+    radios = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for heading in ("radio", "process", "sends at", "hears at", "noise", "clock"):
+        radios.add_column(heading)
+    for device in devices:
+        radios.add_row(
+            device.serial,
+            str(device.pid),
+            *(f"{tunings[0].freq_hz / 1e6:g} MHz" for tunings in (device.tx, device.rx)),
+            f"{air.noise_dbm_hz(device.serial):g} dBm/Hz",
+            f"{device.clock_offset_ppm:g} ppm",
+        )
+    paths = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
+    for heading in ("path", "gain", "delay", "offset", "taps"):
+        paths.add_column(heading)
+    serials = [device.serial for device in devices] or ["*"]
+    for tx in serials:
+        for rx in serials:
+            if tx == rx and len(serials) > 1:
+                continue
+            link = air.link(tx, rx)
+            taps = str(link.series) if link.series else f"{len(link.taps)} fading" if link.taps else "one, steady"
+            paths.add_row(
+                f"{tx} → {rx}", f"{link.gain_db:.1f} dB", f"{link.delay_ns:g} ns", f"{link.cfo_hz:g} Hz", taps
+            )
+    if devices:
+        console.print(radios)
+    console.print(paths)

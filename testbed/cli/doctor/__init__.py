@@ -1,0 +1,116 @@
+"""`doctor`: what works on this machine, what is missing, how to get it.
+
+The looks are declared by topic in the files of this folder, as `LOOKS`.
+
+Rules kept: nothing is changed (the namespace and the TAP made to see whether they can be made live in a child process
+and die with it). A capability is tried, not guessed from version numbers. A check that fails names its remedy. Slow
+looks (other programs, GNU Radio's imports) run side by side.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from testbed.cli import options
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from testbed.cli.doctor.look import Check
+
+#: takes the number of looks done, that of all, and the name of the newest
+Report = Callable[[int, int, str], None]
+
+
+@click.command()
+@options.json_
+def doctor(json_: bool) -> int:
+    """Look at this machine: what works, what is missing, how to get it.
+
+    Changes nothing. The exit status is 0 when everything `demo` needs is there, else 2.
+    """
+    with progress() as report:
+        found = checks(report)
+    if json_:
+        import json
+        from dataclasses import asdict
+
+        rows = [asdict(check) | {"required": check.required} for check in found]
+        click.echo(json.dumps({"ready": ready(found), "checks": rows}, indent=2))
+    else:
+        render(found)
+    return 0 if ready(found) else 2
+
+
+COMMAND = doctor
+
+
+def checks(report: Report | None = None) -> "list[Check]":
+    """Return all checks, those the demo needs first; takes seconds, `report` is called after each look."""
+    from concurrent.futures import ThreadPoolExecutor, as_completed
+
+    from common.registry import Registry
+    from testbed.cli.doctor.look import Look
+
+    looks = list(Registry("testbed.cli.doctor", "LOOKS", Look).values())
+    found = {look.name: look.check() for look in looks if look.forks}
+    with ThreadPoolExecutor(max_workers=4) as pool:
+        running = {pool.submit(look.check): look.name for look in looks if not look.forks}
+        for future in as_completed(running):
+            found[running[future]] = future.result()
+            if report is not None:
+                report(len(found), len(looks), running[future])
+    return sorted((found[look.name] for look in looks), key=lambda check: not check.required)
+
+
+def ready(found: "Sequence[Check]") -> bool:
+    """Whether everything the demo needs is there."""
+    return all(check.ok for check in found if check.required)
+
+
+def render(found: "Sequence[Check]", console: "Console | None" = None) -> None:
+    """Print a table, what to do about the gaps, and a closing line."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from testbed.cli.doctor.look import MAIN_JOB
+
+    if console is None:
+        # a file is wide: wrapped lines are hard to grep
+        console = Console() if sys.stdout.isatty() else Console(width=160)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in ("", "what", "seen", "needed for"):
+        table.add_column(column)
+    for check in found:
+        mark, style = ("ok", "green") if check.ok else ("--", "red" if check.required else "yellow")
+        # Text: the output of other programs may hold square brackets
+        table.add_row(Text(mark, style), check.name, Text(check.detail), Text(", ".join(check.needed_for), "dim"))
+    console.print(table)
+    missing = sorted((check for check in found if not check.ok), key=lambda check: not check.required)
+    if missing:
+        console.print("\n[bold]To get what is missing:[/bold]")
+        for check in missing:
+            note = "" if check.required else " (optional)"
+            console.print(Text(f"  {check.name}{note}: {check.remedy}"), soft_wrap=True)
+    needs = [check.name for check in missing if check.required]
+    verdict = f"is missing {', '.join(needs)}" if needs else "has everything it needs"
+    console.print(Text(f"\n{MAIN_JOB} {verdict}", "bold red" if needs else "bold green"), soft_wrap=True)
+
+
+@contextmanager
+def progress() -> Iterator[Report]:
+    """Show a progress line on stderr when that is a terminal."""
+
+    def line(done: int, of: int, name: str) -> None:
+        if sys.stderr.isatty():
+            print(f"\r\033[K{done}/{of} {name}", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield line
+    finally:
+        if sys.stderr.isatty():
+            print("\r\033[K", end="", file=sys.stderr, flush=True)

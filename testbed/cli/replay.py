@@ -1,0 +1,121 @@
+"""`replay`: decode a SigMF recording, or transmit it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from testbed.cli import options
+from testbed.errors import FadelabError
+
+if TYPE_CHECKING:
+    from flowgraphs.recording import Recording
+
+
+@click.command()
+@click.argument("recording", type=options.PATH)
+@click.option("--phy", type=click.Choice(["ofdm", "wifi"]), help="Default: the recording's own, else ofdm.")
+@options.settings("Option of the PHY: modulation=qam16.")
+@click.option("--trace", type=options.FILE, help="Write the channel trace there.")
+@click.option("--device", metavar="ARGS", help="Transmit the recording with this radio instead of decoding it.")
+@click.option("--freq", "hz", type=float, help="Carrier to transmit on; default: the recording's.")
+@click.option("--gain", "gain_db", type=float, help="Transmit gain, dB; default: the middle of its range.")
+@click.option("--json", "json_", is_flag=True, help="Print one JSON object per frame.")
+def replay(
+    recording: Path,
+    phy: str | None,
+    settings: tuple[str, ...],
+    trace: Path | None,
+    device: str | None,
+    hz: float | None,
+    gain_db: float | None,
+    json_: bool,
+) -> None:
+    """Decode RECORDING (SigMF) as a receiver would have, or transmit it."""
+    decoding = {"--phy": phy, "--set": settings, "--trace": trace, "--json": json_}
+    transmitting = {"--freq": hz, "--gain": gain_db}
+    for option, value in (transmitting if device is None else decoding).items():
+        if value is not None and value is not False and value != ():
+            raise click.UsageError(
+                f"{option} is for {'transmitting: add' if device is None else 'decoding: drop'} --device"
+            )
+    if device is None:
+        _decode(recording, phy, settings, trace=trace, json_=json_)
+    else:
+        _transmit(recording, device, hz, gain_db)
+
+
+COMMAND = replay
+
+
+def _decode(path: Path, name: str | None, settings: Sequence[str], *, trace: Path | None, json_: bool) -> None:
+    """Print the frames in a recording, and what they say of the channel."""
+    import json
+    from dataclasses import asdict
+
+    from flowgraphs.phy import Received, SequenceGaps
+    from flowgraphs.phys import make_phy
+    from flowgraphs.recording import Recording, write_trace
+    from testbed.results.show import share_bar
+
+    recording = Recording.read(path)
+    options = dict(recording.phy_options if name in (None, recording.phy) else {})
+    options |= dict(_option(setting) for setting in settings)
+    phy = make_phy(name or recording.phy or "ofdm", rate_sps=recording.rate_sps, **options)
+    gaps = SequenceGaps()
+    frames: list[Received] = []
+    with share_bar(f"decoding {recording.path.name}") as progress:
+        for frame in phy.decode(_watched(recording, progress)):
+            gaps.handle(frame.sequence)
+            frames.append(frame)
+            if json_:
+                print(json.dumps({**asdict(frame), "payload": frame.payload.hex()}))
+    if trace is not None:
+        try:
+            write_trace(trace, frames, rate_sps=recording.rate_sps, link=recording.path.stem, producer="fadelab replay")
+        except OSError as error:
+            raise FadelabError(f"{trace}: {error.strerror or error}; choose another place") from None
+    if not json_:
+        damaged = sum(not frame.crc_ok for frame in frames)
+        print(f"{phy.describe()}: {len(frames)} frames heard, {damaged} of them damaged, {gaps.missed} missed")
+
+
+def _transmit(path: Path, device: str, hz: float | None, gain_db: float | None) -> None:
+    """Transmit a recording."""
+    from flowgraphs.frontend import RadioSettings
+    from flowgraphs.recording import Recording
+    from flowgraphs.replayer import transmit
+    from testbed.results.show import share_bar
+
+    recording = Recording.read(path)
+    hz = recording.frequency_hz if hz is None else hz
+    if hz is None:
+        raise FadelabError(f"{path}: does not say its carrier: give --freq")
+    settings = RadioSettings(device, recording.rate_sps, tx_hz=hz, rx_hz=hz, tx_gain_db=gain_db)
+    with share_bar(f"transmitting {recording.path.name} on {hz / 1e6:g} MHz") as progress:
+        transmit(recording, settings, progress)
+    print(f"transmitted {recording.duration_s:.3f} s")
+
+
+def _option(setting: str) -> tuple[str, Any]:
+    import yaml
+
+    key, equals, text = setting.partition("=")
+    if not equals:
+        raise FadelabError(f"--set {setting}: must be KEY=VALUE, as in modulation=qam16")
+    if key == "rate_sps":
+        raise FadelabError(f"--set {setting}: the recording says its own rate")
+    try:
+        return key, yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise FadelabError(f"--set {setting}: the value is not valid YAML") from None
+
+
+def _watched(recording: "Recording", progress: Callable[[float], None]) -> Iterator[Any]:
+    """Yield the recording's blocks, and call `progress` with the share that is done."""
+    done = 0
+    for block in recording.blocks():
+        yield block
+        done += len(block)
+        progress(done / len(recording))

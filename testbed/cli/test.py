@@ -1,0 +1,169 @@
+"""`test`: every check and test of this repository in one go.
+
+Rules kept: a failing step never hides a later one; output streams as it comes; the tests run last, those that need the
+machine for themselves after the others; at the end stand the slowest tests and the totals.
+"""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from xml.etree import ElementTree
+
+import click
+
+from testbed.paths import root
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("--quick", is_flag=True, help="Only what needs no root, no radio and no browser: about a minute.")
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+def test(pytest_args: tuple[str, ...], quick: bool) -> int:
+    """Run every check and test: ruff, mypy, shellcheck, pytest.
+
+    PYTEST_ARGS go to pytest: `fadelab test -- -k slacp`.
+    """
+    return run(pytest_args, quick=quick)
+
+
+COMMAND = test
+
+_DOCKER = ("air", "healthy", "influxdb", "secrets", "service")
+_SCRIPTS = ("fadelab", ".ci/run", "tests/fresh.sh", *(f"docker/{name}" for name in _DOCKER))
+#: pytest's status when all tests were deselected
+_NO_TESTS = 5
+_SLOWEST = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One tool to run; `command` is None when the tool is not installed. `report`: where pytest writes its results."""
+
+    name: str
+    command: tuple[str, ...] | None
+    report: Path | None = None
+
+
+def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> list[Step]:
+    """The steps in their order; `pytest_args` go to pytest as they are, results into the folder `reports`."""
+    python = sys.executable
+
+    def tests(part: str, *options: str) -> Step:
+        report = reports / f"{part}.xml"
+        command = (python, "-m", "pytest", f"--part={part}", *options, f"--junitxml={report}", *pytest_args)
+        return Step(f"pytest, {part}", command, report)
+
+    def workers(count: int) -> tuple[str, ...]:
+        return f"--numprocesses={count}", "--dist=loadfile"
+
+    # one more than there are cores, for some tests wait for processes and for time
+    many = workers(len(os.sched_getaffinity(0)) + 1)
+    parts = {"quick": many} if quick else {"parallel": many, "light": workers(2), "realtime": ()}
+    return [
+        Step("ruff check", (python, "-m", "ruff", "check", ".")),
+        Step("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
+        Step("mypy", (python, "-m", "mypy")),
+        Step("shellcheck", ("shellcheck", *_SCRIPTS) if shutil.which("shellcheck") else None),
+        *(tests(part, *options) for part, options in parts.items()),
+    ]
+
+
+def run(pytest_args: Sequence[str], *, quick: bool = False) -> int:
+    """Run all steps, show them and a summary; returns 0 when none failed, else 1."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell without job control starts what it puts into the background so, and tests of Ctrl-C would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    began = time.monotonic()
+    failed, unchosen, results = [], 0, Results()
+    with TemporaryDirectory(prefix="fadelab-test-") as folder:
+        chosen = steps(pytest_args, Path(folder), quick=quick)
+        for step in chosen:
+            if step.command is None:
+                _say(f"{step.name}: skipped, {step.name} is not installed (apt-get install {step.name})")
+                continue
+            _say(step.name)
+            step_began = time.monotonic()
+            status = _stream(step.command)
+            unchosen += step.report is not None and status == _NO_TESTS
+            fine = status == 0 or (step.report is not None and status == _NO_TESTS)
+            verdict = "ok" if fine else f"FAILED (status {status})"
+            _say(f"{step.name}: {verdict} in {time.monotonic() - step_began:.1f} s")
+            if not fine:
+                failed.append(step.name)
+            if step.report is not None and step.report.exists():
+                results.add(step.report)
+    if unchosen == sum(step.report is not None for step in chosen):
+        failed.append("pytest: no test was chosen")
+    print(results.slowest(_SLOWEST))
+    outcome = f"failed: {', '.join(failed)}" if failed else "all steps passed"
+    _say(f"{outcome} ({time.monotonic() - began:.1f} s)")
+    print(results.totals(), flush=True)
+    return 1 if failed else 0
+
+
+class Results:
+    """The outcomes of tests, as pytest's JUnit files give them."""
+
+    def __init__(self) -> None:
+        self._seconds: list[tuple[float, str]] = []
+        self._outcomes = Counter[str]()
+
+    def add(self, report: Path) -> None:
+        """Take the tests of one file."""
+        for case in ElementTree.parse(report).iter("testcase"):
+            self._seconds.append((float(case.get("time", 0)), f"{case.get('classname')}::{case.get('name')}"))
+            kinds = {child.tag for child in case}
+            if kinds & {"failure", "error"}:
+                self._outcomes["failed"] += 1
+            else:
+                self._outcomes["skipped" if "skipped" in kinds else "passed"] += 1
+
+    def slowest(self, count: int) -> str:
+        """The slowest tests with their fixtures, a line each."""
+        slowest = sorted(self._seconds, reverse=True)[:count]
+        lines = [f"{seconds:7.2f} s  {_printable(name)}" for seconds, name in slowest]
+        return "\n".join([f"== the slowest {len(lines)} of {len(self._seconds)} tests", *lines])
+
+    def totals(self) -> str:
+        """How many tests passed, failed and were skipped, in one line."""
+        return ", ".join(f"{self._outcomes[kind]} {kind}" for kind in ("passed", "failed", "skipped"))
+
+
+def _printable(name: str) -> str:
+    return re.sub(r"[^\x20-\x7e]", "?", name)
+
+
+def environment() -> dict[str, str]:
+    """Ours, with a place for bytecode: without it every worker and every process of a test compiles all it imports.
+
+    The place is not beside the sources, for whoever runs the tests as root would leave files of root there.
+    """
+    ours = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {"PYTHONPYCACHEPREFIX": str(root() / ".build" / "pycache")} | ours
+
+
+def _stream(command: Sequence[str]) -> int:
+    """Run one tool on our own terminal; when we are stopped, it gets the time to tidy up after itself."""
+    with subprocess.Popen(command, cwd=root(), env=environment()) as child:
+        try:
+            return child.wait()
+        except KeyboardInterrupt:
+            # The terminal's Ctrl-C has reached the child as well.
+            child.wait()
+            raise
+        except BaseException:
+            child.send_signal(signal.SIGINT)
+            child.wait()
+            raise
+
+
+def _say(text: str) -> None:
+    print(f"== {text}", flush=True)

@@ -1,0 +1,146 @@
+"""The results of a paper as JSON, as CSV and as a table on the terminal: ours beside the paper's."""
+
+import csv
+import json
+import math
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from testbed.papers.paper import Paper
+from testbed.papers.report import percent
+from testbed.papers.results import CellResult, Finding, Quartiles, Results, Tally
+
+# -- for programs --------------------------------------------------------------------------------------------
+
+
+def document(results: Results, paper: Paper) -> dict[str, Any]:
+    """Return all that was computed as one JSON document (docs/experiments.md); it has nothing of when or where."""
+    return {
+        "paper": results.paper,
+        "title": paper.title,
+        "tier": paper.tier,
+        "unit": paper.unit,
+        "settings": list(results.settings),
+        "cells": [_cell(result, paper) for result in results.cells],
+        "summary": {finding.name: asdict(finding) for finding in paper.findings(results)},
+    }
+
+
+def _cell(result: CellResult, paper: Paper) -> dict[str, Any]:
+    replications = len(result.samples)
+    return {
+        "cell": result.cell.name,
+        "tier": paper.tier,
+        "unit": result.cell.unit or paper.unit,
+        "ours": _numbers(result.ours),
+        "paper": _numbers(result.cell.paper),
+        "ratio": result.ratio,
+        "replications": replications,
+        "seeds": [result.first_seed, result.first_seed + replications - 1],
+        "not_finished": result.unfinished,
+        "paper_not_finished": math.isinf(result.cell.paper.median),
+        "means": result.means(),
+    }
+
+
+def _numbers(figure: Quartiles) -> dict[str, float | None]:
+    """JSON has no infinity: what could not be measured is null."""
+    return {
+        name: value if value is not None and math.isfinite(value) else None for name, value in asdict(figure).items()
+    }
+
+
+def write(results: Results, paper: Paper, folder: Path) -> list[Path]:
+    """Write the document, one row per cell, and one row per replication; return the files."""
+    files = [folder / name for name in ("results.json", "cells.csv", "replications.csv")]
+    # a unit that all cells have is in the headings, others are beside the cells
+    suffix, own = (f"_{paper.unit}", ()) if paper.unit else ("", ("unit",))
+    files[0].write_text(json.dumps(document(results, paper), indent=1) + "\n")
+    with files[1].open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(
+            [
+                *("cell", *own, "replications", "not_finished", "ratio"),
+                *(f"{side}_{name}{suffix}" for side in ("ours", "paper") for name in ("p25", "median", "p75")),
+            ]
+        )
+        for result in results.cells:
+            figures = [*asdict(result.ours).values(), *asdict(result.cell.paper).values()]
+            what = [result.cell.name, *([result.cell.unit] if own else [])]
+            rows.writerow([*what, len(result.samples), result.unfinished, _short(result.ratio), *map(_short, figures)])
+    with files[2].open("w", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        names = sorted({name for result in results.cells for sample in result.samples for name in sample.counts})
+        rows.writerow(["cell", *own, "seed", f"value{suffix}", *names])
+        for result in results.cells:
+            for seed, sample in enumerate(result.samples, result.first_seed):
+                counters = [sample.counts.get(name, "") for name in names]
+                what = [result.cell.name, *([result.cell.unit] if own else [])]
+                rows.writerow([*what, seed, repr(sample.value), *counters])
+    return files
+
+
+def _short(value: float | None) -> str:
+    return "" if value is None else f"{value:.4g}" if value < 1 else f"{value:.2f}"
+
+
+# -- for people ----------------------------------------------------------------------------------------------
+
+
+def table(results: Results, paper: Paper) -> Table:
+    """A row per cell: ours, the paper's, and how they compare."""
+    grid = Table(
+        title=f"{results.paper}, tier {paper.tier}: medians{paper.unit and f', {paper.unit}'}",
+        title_style="bold",
+        header_style="bold",
+        box=box.SIMPLE_HEAD,
+        padding=0,
+        show_edge=False,
+    )
+    cut = any(result.unfinished for result in results.cells)
+    grid.add_column("cell", no_wrap=True)
+    own = () if paper.unit else ("unit",)
+    for heading in (*own, "ours", "quartiles", "paper", "ratio", "runs", *(("cut",) if cut else ())):
+        grid.add_column(heading, justify="right", no_wrap=True)
+    for result in results.cells:
+        ours = result.ours
+        grid.add_row(
+            result.cell.name,
+            *([result.cell.unit] if own else []),
+            _number(ours.median),
+            _spread(ours),
+            _number(result.cell.paper.median),
+            _ratio(result),
+            str(len(result.samples)),
+            *((str(result.unfinished or ""),) if cut else ()),
+        )
+    return grid
+
+
+def _spread(figure: Quartiles) -> str:
+    if figure.p25 is None or figure.p75 is None or math.isinf(figure.p25):
+        return ""
+    return f"{_number(figure.p25)}–{_number(figure.p75)}"
+
+
+def _number(value: float) -> str:
+    if math.isinf(value):
+        return "never"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
+
+
+def _ratio(result: CellResult) -> Text:
+    style = "green" if result.cell.agrees(result.ours.median) else "red"
+    return Text("" if result.ratio is None else f"{result.ratio:.2f}", style=style)
+
+
+def in_words(finding: Finding) -> str:
+    """Return a finding as a line with Rich's markup."""
+    if isinstance(finding, Tally):
+        return f"{finding.label}: [bold]{finding.hits} of {finding.of}[/]"
+    return f"{finding.label}: [bold]{percent(finding.ours)}[/] (paper {percent(finding.paper)})"

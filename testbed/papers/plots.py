@@ -1,0 +1,53 @@
+"""Help for a paper's plots: the frame that all share, and ours beside the paper's."""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from testbed.papers.results import Quartiles
+from testbed.results.show import COLOURS, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["COLOURS", "dress", "save", "spreads", "subplots", "title"]
+
+
+def subplots(rows: int = 1, columns: int = 1, **options: Any) -> "tuple[Figure, Any]":
+    """Return a figure and its axes (an array, if there are several)."""
+    figure, axes = pyplot().subplots(rows, columns, layout="constrained", **options)
+    return figure, axes
+
+
+def save(figure: "Figure", target: Path) -> Path:
+    """Write a figure that is complete, and return its file."""
+    figure.savefig(target, dpi=130)
+    pyplot().close(figure)
+    return target
+
+
+def title(figure: "Figure", text: str) -> None:
+    """Give a figure its title."""
+    figure.suptitle(text, fontweight="bold", fontsize=11)
+
+
+def dress(axis: "Axes", grid: str = "both") -> None:
+    """Draw the grid along an axis (x, y or both), and leave out the frame above and at the right."""
+    axis.grid(axis=grid, alpha=0.3)  # type: ignore[arg-type]
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def spreads(figures: Iterable[Quartiles], limit: float = math.inf) -> tuple[list[float], list[float]]:
+    """Return the distances of the quartiles below and above the medians, as error bars take them.
+
+    Zero where there are none; nothing above `limit` is shown.
+    """
+    known = [
+        (0.0, 0.0)
+        if figure.p25 is None or figure.p75 is None or math.isinf(figure.median)
+        else (figure.median - figure.p25, min(figure.p75, limit) - figure.median)
+        for figure in figures
+    ]
+    return [below for below, _ in known], [above for _, above in known]

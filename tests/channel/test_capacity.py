@@ -1,0 +1,233 @@
+"""DAMA invariants: ceilings, volumes, timeouts, and nothing left behind."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channel.capacity import Capacity
+from channel.capacity.rbdc import Rbdc
+from channel.capacity.superframes import Superframe
+from channel.capacity.vbdc import Vbdc
+from channel.errors.none import NoErrors
+from channel.framing import aal5
+from channel.hop import Hop
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+CEILING = 128_000
+FULL_PACKET = 1_450
+
+superframes = st.sampled_from([Superframe(53 * MS), Superframe(), Superframe(530 * MS), Superframe(100 * MS)])
+traffic = st.lists(
+    st.tuples(st.one_of(st.just(0), st.integers(0, 3 * SECOND)), st.integers(1, 1_450)), min_size=1, max_size=40
+)
+
+
+def make_hop(capacity: Capacity, buffer_bytes: int = 28_800) -> Hop[int]:
+    return Hop(capacity=capacity, framing=aal5, errors=NoErrors(), propagation_ns=0, buffer_bytes=buffer_bytes)
+
+
+def run(hop: Hop[int], frames: list[tuple[int, int]], check: Callable[[int], None]) -> int:
+    """Send the frames at their instants, calling `check` at each wakeup; return the bits on the wire accepted."""
+    now = accepted = 0
+
+    def run_until(limit: int | None) -> None:
+        while (at := hop.next_deadline()) is not None and (limit is None or at <= limit):
+            hop.handle_deadline(at)
+            while hop.poll_arrival(at) is not None:
+                pass
+            check(at)
+
+    for gap, nbytes in frames:
+        now += gap
+        run_until(now)
+        if hop.handle_frame(0, nbytes, now):
+            accepted += aal5(nbytes)
+    run_until(None)
+    return accepted
+
+
+def saturate(hop: Hop[int], until: int) -> None:
+    """Keep the MAC buffer as full as whole packets make it."""
+    now = 0
+    while now < until:
+        while hop.room() >= FULL_PACKET:
+            hop.handle_frame(0, FULL_PACKET, now)
+        deadline = hop.next_deadline()
+        assert deadline is not None
+        now = deadline
+        hop.handle_deadline(now)
+        while hop.poll_arrival(now) is not None:
+            pass
+
+
+@given(traffic, superframes, st.integers(20_000, 300_000), st.integers(0, 2**32), st.integers(0, 800))
+@settings(max_examples=80, deadline=None)
+def test_vbdc_serves_all_and_never_more_than_was_asked_for(
+    frames: list[tuple[int, int]], superframe: Superframe, ceiling: int, seed: int, wait_ms: int
+) -> None:
+    capacity = Vbdc(ceiling, random.Random(seed), superframe=superframe, wait_ns=(0, wait_ms * MS))
+    hop = make_hop(capacity)
+
+    def check(now: int) -> None:
+        assert hop.wire_bits <= capacity.granted_bits <= capacity.requested_bits
+        assert hop.wire_bits * SECOND <= ceiling * now
+        assert capacity.rate_bps() <= ceiling
+
+    accepted = run(hop, frames, check)
+    assert hop.wire_bits == accepted
+    # What was asked for beyond the traffic is at most the rounding of each request to whole slots.
+    assert capacity.granted_bits == capacity.requested_bits
+    assert hop.next_deadline() is None
+
+
+@given(traffic, superframes, st.integers(20_000, 300_000), st.integers(1, 3_000), st.integers(1, 3_000))
+@settings(max_examples=80, deadline=None)
+def test_rbdc_serves_all_within_its_ceiling(
+    frames: list[tuple[int, int]], superframe: Superframe, ceiling: int, timeout_ms: int, drain_ms: int
+) -> None:
+    capacity = Rbdc(ceiling, superframe=superframe, timeout_ns=timeout_ms * MS, drain_ns=drain_ms * MS)
+    hop = make_hop(capacity)
+
+    def check(now: int) -> None:
+        assert hop.wire_bits * SECOND <= ceiling * now
+        assert capacity.rate_bps() <= ceiling
+
+    assert run(hop, frames, check) == hop.wire_bits
+    assert hop.next_deadline() is None
+
+
+@given(superframes, st.integers(1, 10**6), st.integers(1, 10**12))
+def test_superframe_arithmetic_is_exact(superframe: Superframe, slots: int, at: int) -> None:
+    rate = superframe.rate_bps(slots)
+    assert rate * superframe.length_ns == slots * superframe.slot_bits * SECOND
+    assert superframe.slots_within(rate) == slots
+    start = superframe.at_or_after(at)
+    assert start % superframe.length_ns == 0
+    assert at <= start < at + superframe.length_ns
+
+
+def test_defaults_make_the_papers_rate_exactly() -> None:
+    assert Superframe().rate_bps(Superframe().slots_within(CEILING)) == CEILING
+
+
+def test_a_lone_packet_takes_one_vbdc_cycle() -> None:
+    """Round trips of such packets, with 250 ms each way, are what the paper calls typical: 1.3 to 2 s."""
+    for phase, sent_at in ((0, 795 * MS), (1, 1_060 * MS), (265 * MS, 1_060 * MS)):
+        hop = make_hop(Vbdc(CEILING, random.Random(0)))
+        assert hop.handle_frame(0, FULL_PACKET, phase)
+        hop.handle_deadline(sent_at - 1)
+        assert hop.frames == 0
+        hop.handle_deadline(sent_at)
+        assert hop.frames == 1
+
+
+def test_vbdc_waits_for_other_terminals() -> None:
+    capacity = Vbdc(CEILING, random.Random(0), wait_ns=(SECOND, SECOND))
+    capacity.handle_backlog(424, 0)
+    while capacity.rate_bps() == 0:
+        deadline = capacity.next_deadline()
+        assert deadline is not None
+        capacity.handle_deadline(deadline)
+    # 0.5 s of signalling and 1 s of waiting end in the sixth superframe of 265 ms.
+    assert deadline == 6 * 265 * MS
+
+
+def test_vbdc_requests_stay_in_order() -> None:
+    class Waits(random.Random):
+        def __init__(self) -> None:
+            super().__init__(0)
+            self.waits = [5 * SECOND, 0]
+
+        def randint(self, a: int, b: int) -> int:
+            return self.waits.pop(0)
+
+    capacity = Vbdc(CEILING, Waits(), wait_ns=(0, 5 * SECOND))
+    for n, slots in enumerate((10, 30)):
+        capacity.handle_backlog(slots * 424, n * 265 * MS)
+        capacity.handle_deadline(n * 265 * MS)
+    rates = {}
+    for n in range(2, 25):
+        capacity.handle_deadline(n * 265 * MS)
+        rates[n] = capacity.rate_bps()
+        if rates[n]:
+            capacity.handle_backlog(0, n * 265 * MS + 1)
+    # The first is due at 5.5 s, in superframe 21; the second, sent without a wait, comes with it.
+    assert {n: rate for n, rate in rates.items() if rate} == {21: 30 * 1_600}
+
+
+@pytest.mark.parametrize("packets", [1, 2, 7])
+def test_vbdc_asks_once_for_what_waits(packets: int) -> None:
+    capacity = Vbdc(CEILING, random.Random(0))
+    run(make_hop(capacity), [(0, FULL_PACKET)] * packets, lambda now: None)
+    # The first packet wakes the terminal; the others are new at the next superframe.
+    assert capacity.requested_bits == packets * aal5(FULL_PACKET)
+
+
+def test_the_papers_mac_buffer_lets_vbdc_fill_the_link() -> None:
+    """SLACP section 4 found 14400 bytes enough; a third of it must not be."""
+    until = 60 * SECOND
+    shares = {}
+    for buffer_bytes in (14_400, 4_800):
+        hop = make_hop(Vbdc(CEILING, random.Random(0)), buffer_bytes)
+        saturate(hop, until)
+        shares[buffer_bytes] = hop.wire_bits * SECOND / (CEILING * until)
+    assert shares[14_400] > 0.95
+    assert shares[4_800] < 0.5
+
+
+def test_rbdc_reaches_its_ceiling_and_keeps_it() -> None:
+    capacity = Rbdc(CEILING)
+    rates = []
+    capacity.handle_backlog(10**9, 0)
+    for n in range(50):
+        capacity.handle_deadline(n * 265 * MS)
+        rates.append(capacity.rate_bps())
+    assert rates == [0, 0] + [CEILING] * 48
+
+
+@pytest.mark.parametrize("timeout_ms", [796, 1_000, 1_060])
+def test_rbdc_rate_outlives_its_backlog_until_the_timeout(timeout_ms: int) -> None:
+    capacity = Rbdc(CEILING, timeout_ns=timeout_ms * MS, drain_ns=265 * MS)
+    capacity.handle_backlog(31 * 424, 0)
+    capacity.handle_deadline(0)
+    capacity.handle_backlog(0, 1)
+    rates = {}
+    while (at := capacity.next_deadline()) is not None:
+        capacity.handle_deadline(at)
+        rates[at // MS] = capacity.rate_bps()
+    # In force from 530 ms; timed out by 1590 ms and not by 1325 ms, so the superframe at 1590 ms is without it.
+    assert rates == {265: 0, 530: 49_600, 795: 49_600, 1060: 49_600, 1325: 49_600, 1590: 0}
+
+
+def test_rbdc_updates_replace_earlier_requests() -> None:
+    capacity = Rbdc(CEILING, drain_ns=265 * MS)
+    for n, slots in enumerate((10, 80, 3, 200)):
+        capacity.handle_backlog(slots * 424, n * 265 * MS)
+        capacity.handle_deadline(n * 265 * MS)
+    rates = []
+    for n in (4, 5):
+        capacity.handle_deadline(n * 265 * MS)
+        rates.append(capacity.rate_bps())
+    assert rates == [3 * 1_600, CEILING]
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Superframe(0), "length_ns is 0"),
+        (lambda: Superframe(7), "whole number of bit/s"),
+        (lambda: Rbdc(1_599), "ceiling_bps is 1599; one slot per superframe already takes 1600 bit/s"),
+        (lambda: Rbdc(CEILING, timeout_ns=0), "timeout_ns is 0"),
+        (lambda: Rbdc(CEILING, drain_ns=0), "drain_ns is 0"),
+        (lambda: Vbdc(0, random.Random(0)), "ceiling_bps is 0"),
+        (lambda: Vbdc(CEILING, random.Random(0), signalling_ns=-1), "signalling_ns is -1"),
+        (lambda: Vbdc(CEILING, random.Random(0), wait_ns=(2, 1)), "wait_ns is 2 to 1"),
+    ],
+)
+def test_a_wrong_parameter_is_named(make: Callable[[], object], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()

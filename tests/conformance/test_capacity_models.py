@@ -1,0 +1,124 @@
+"""What every capacity model keeps to; a new one is covered as soon as its file is there."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from channel.capacity import CAPACITY_MODELS, Capacity
+from channel.errors.none import NoErrors
+from channel.framing import raw
+from channel.hop import Arrival, Hop
+from testbed.scenario.channel_models import make_capacity
+from tests.conformance.options import Kind
+from tests.harness.hop_driving import Traffic, drive_punctually
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+RATE_BPS = 128_000
+KIND = Kind(registry=CAPACITY_MODELS, place="channel.assignment", tag="kind")
+
+#: (gap before the frame in ns, bytes of the frame)
+TRAFFIC = st.lists(
+    st.tuples(st.one_of(st.just(0), st.integers(0, 3 * SECOND)), st.integers(1, 1_450)), min_size=1, max_size=30
+)
+
+
+def made(name: str, seed: int = 1) -> Capacity:
+    """The model's example, for a link of RATE_BPS."""
+    direction = KIND.example(name).channel.direction("up").model_copy(update={"rate_bps": RATE_BPS})
+    return make_capacity(direction, random.Random(seed))
+
+
+class Watched(Capacity):
+    """A capacity that holds another to its contract."""
+
+    def __init__(self, inner: Capacity) -> None:
+        self.inner = inner
+        self.waiting = 0
+
+    def rate_bps(self) -> int:
+        rate = self.inner.rate_bps()
+        assert 0 <= rate <= RATE_BPS
+        return rate
+
+    def handle_backlog(self, backlog_bits: int, now: int) -> None:
+        before = self.rate_bps()
+        self.inner.handle_backlog(backlog_bits, now)
+        self.waiting = backlog_bits
+        assert self.rate_bps() == before
+        assert before or not backlog_bits or self.inner.next_deadline() is not None
+
+    def next_deadline(self) -> int | None:
+        return self.inner.next_deadline()
+
+    def handle_deadline(self, now: int) -> None:
+        at = self.inner.next_deadline()
+        if at is not None and at > 0:
+            before = self.rate_bps(), at
+            self.inner.handle_deadline(min(at - 1, now))
+            assert (self.rate_bps(), self.inner.next_deadline()) == before or at <= now
+        for _ in range(2):
+            self.inner.handle_deadline(now)
+            after = self.inner.next_deadline()
+            assert after is None or after > now
+        assert self.rate_bps() or not self.waiting or after is not None
+
+
+def carry(capacity: Capacity, frames: Traffic) -> tuple[list[Arrival[int]], int]:
+    """Send frames through a hop of this capacity; return what arrived, and how many were accepted."""
+    hop: Hop[int] = Hop(capacity=capacity, framing=raw, errors=NoErrors(), propagation_ns=0, buffer_bytes=14_400)
+    arrivals, accepted = drive_punctually(hop, frames)
+    return arrivals, sum(accepted)
+
+
+@pytest.mark.parametrize("name", CAPACITY_MODELS)
+@given(frames=TRAFFIC, seed=st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_all_that_is_accepted_is_served_in_bounds_and_then_it_rests(name: str, frames: Traffic, seed: int) -> None:
+    arrivals, accepted = carry(Watched(made(name, seed)), frames)
+    assert len(arrivals) == accepted
+    bits = 0
+    for arrival in arrivals:
+        bits += 8 * frames[arrival.frame][1]
+        assert bits * SECOND <= RATE_BPS * arrival.sent_at
+
+
+@pytest.mark.parametrize("name", CAPACITY_MODELS)
+@given(frames=TRAFFIC, seed=st.integers(0, 2**32))
+@settings(max_examples=20, deadline=None)
+def test_a_seed_fixes_every_arrival(name: str, frames: Traffic, seed: int) -> None:
+    assert carry(made(name, seed), frames) == carry(made(name, seed), frames)
+
+
+@pytest.mark.parametrize("name", [name for name in CAPACITY_MODELS if made(name).constant])
+def test_a_constant_one_has_its_rate_at_once_and_no_deadlines(name: str) -> None:
+    capacity = made(name)
+    capacity.handle_backlog(10**6, 0)
+    assert (capacity.rate_bps(), capacity.next_deadline()) == (RATE_BPS, None)
+
+
+@pytest.mark.parametrize("name", CAPACITY_MODELS)
+def test_what_a_scenario_stores_is_what_it_says(name: str) -> None:
+    KIND.check_round_trip(name)
+
+
+@pytest.mark.parametrize("name", CAPACITY_MODELS)
+def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
+    KIND.check_refusals(name)
+
+
+@pytest.mark.parametrize("name", CAPACITY_MODELS)
+def test_settings_reach_its_options_and_its_name_is_enough(name: str) -> None:
+    KIND.check_settings(name)
+
+
+@pytest.mark.parametrize("name", CAPACITY_MODELS)
+def test_options_of_another_may_stand_beside_it(name: str) -> None:
+    KIND.check_others(name)
+
+
+@pytest.mark.parametrize("name", CAPACITY_MODELS)
+def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
+    KIND.check_document(name)

@@ -1,0 +1,146 @@
+"""What every paper keeps to; a new one is covered as soon as its file is there."""
+
+import json
+import math
+import pickle
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from testbed.errors import FadelabError
+from testbed.papers import outputs, report
+from testbed.papers.computing import reproduce
+from testbed.papers.paper import PAPERS, Paper, chosen
+from testbed.papers.results import CellResult, Headline, Results, Sample, Tally
+
+pytestmark = pytest.mark.slow
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "experiments.md"
+
+every_paper = pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+
+
+def made_up(paper: Paper, factor: float = 1.0) -> Results:
+    """All cells, with the paper's figures times a factor."""
+    return Results(
+        paper.name,
+        tuple(CellResult(cell, 1, (Sample(factor * cell.paper.median, {"frames": 3}),)) for cell in paper.cells),
+    )
+
+
+@every_paper
+def test_a_paper_is_found_by_the_name_of_its_module(paper: Paper) -> None:
+    assert type(paper).__module__ == f"experiments.{paper.name}"
+    assert paper.title
+    assert paper.heading
+
+
+@every_paper
+def test_cells_have_names_and_cases_of_their_own_and_a_figure(paper: Paper) -> None:
+    assert len({cell.name for cell in paper.cells}) == len({cell.case for cell in paper.cells}) == len(paper.cells) > 0
+    for cell in paper.cells:
+        assert cell.name.count("/") >= 1
+        assert cell.replications > 0
+        assert cell.paper.median > 0
+        assert (cell.paper.p25 or 0) <= cell.paper.median <= (cell.paper.p75 or math.inf)
+        assert cell.unit or paper.unit
+
+
+@every_paper
+def test_patterns_choose_cells_in_the_papers_order(paper: Paper) -> None:
+    place = paper.cells[0].name.split("/")[0]
+    assert chosen(paper, [f"{place}/*"]) == [cell for cell in paper.cells if cell.name.startswith(f"{place}/")]
+    assert chosen(paper, []) == list(paper.cells)
+    with pytest.raises(FadelabError, match="no cell matches 'nowhere/"):
+        chosen(paper, [paper.cells[0].name, "nowhere/*"])
+
+
+@every_paper
+def test_every_cell_has_a_job_that_goes_to_other_processes(paper: Paper) -> None:
+    for cell in paper.cells:
+        job = paper.job(cell, ())
+        assert job == paper.job(cell, ()) == pickle.loads(pickle.dumps(job))
+
+
+@every_paper
+@pytest.mark.parametrize("setting", ["seed=9", "tier=emulated", "tcp=bsd-eln", "no.such.key=1", "mtu"])
+def test_settings_that_make_a_cell_another_one_are_refused_in_one_line(paper: Paper, setting: str) -> None:
+    with pytest.raises(FadelabError) as error:
+        paper.job(paper.cells[0], [setting])
+    assert "\n" not in str(error.value)
+
+
+@every_paper
+def test_replication_n_has_seed_n(paper: Paper) -> None:
+    cell = min(paper.cells, key=lambda cell: cell.paper.median)
+    job = paper.job(cell, ())
+    five, four = (reproduce(paper, [cell], replications=n, first_seed=s).cells[0].samples for n, s in ((5, 3), (4, 4)))
+    assert five[1:] == four
+    assert five[0] == cell.sample(job(3)) != cell.sample(job(4))
+
+
+@every_paper
+def test_the_papers_own_figures_agree_with_themselves(paper: Paper) -> None:
+    found = paper.findings(made_up(paper))
+    assert len({finding.name for finding in found}) == len(found) > 0
+    for finding in found:
+        if isinstance(finding, Tally):
+            assert finding.hits == finding.of > 0
+            assert finding.misses == ()
+        else:
+            assert finding.ours == pytest.approx(finding.paper)
+
+
+@every_paper
+def test_findings_name_the_cells_that_are_off(paper: Paper) -> None:
+    off = next(cell for cell in paper.cells if math.isfinite(cell.paper.median))
+    results = made_up(paper)
+    wrong = replace(
+        results, cells=tuple(r if r.cell != off else replace(r, samples=(Sample(0.1),)) for r in results.cells)
+    )
+    tallies = [finding for finding in paper.findings(wrong) if isinstance(finding, Tally)]
+    assert [off.name] in [list(tally.misses) for tally in tallies]
+
+
+@every_paper
+def test_findings_count_only_cells_that_were_computed(paper: Paper) -> None:
+    assert paper.findings(Results(paper.name, ())) == []
+    whole = made_up(paper)
+    part = replace(whole, cells=whole.cells[:1])
+    names = {finding.name for finding in paper.findings(whole)}
+    assert {finding.name for finding in paper.findings(part)} <= names
+    assert sum(finding.of for finding in paper.findings(part) if isinstance(finding, Tally)) >= 1
+
+
+@every_paper
+def test_the_report_has_every_figure_and_a_part_has_a_part(paper: Paper) -> None:
+    whole, half = (report.markdown(paper, made_up(paper, factor)) for factor in (1.0, 0.5))
+    assert "**" not in whole
+    assert half.count("**") > 0
+    headings = [line for line in whole.splitlines() if line.startswith("## ")]
+    part = replace(made_up(paper), cells=made_up(paper).cells[:1])
+    assert len([line for line in report.markdown(paper, part).splitlines() if line.startswith("## ")]) == 2
+    assert headings[-1] == "## Parameters"
+    for line in (line for line in whole.splitlines() if line.startswith("|")):
+        assert line.endswith("|")
+
+
+@every_paper
+def test_json_has_every_cell_and_no_infinity(paper: Paper) -> None:
+    document = outputs.document(made_up(paper), paper)
+    text = json.dumps(document, allow_nan=False)
+    assert [cell["cell"] for cell in json.loads(text)["cells"]] == [cell.name for cell in paper.cells]
+
+
+@every_paper
+def test_the_document_has_its_parameters_and_places(paper: Paper) -> None:
+    text = DOCUMENT.read_text()
+    assert "\n".join(paper.choices()) in text
+    for place in {cell.name.split("/")[0] for cell in paper.cells}:
+        assert f"| `{place}/" in text
+
+
+def test_headlines_are_shares_of_both() -> None:
+    found = [finding for paper in PAPERS.values() for finding in paper.findings(made_up(paper))]
+    assert {type(finding) for finding in found} == {Tally, Headline}

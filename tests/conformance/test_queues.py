@@ -1,0 +1,186 @@
+"""What every queue keeps to; a new one is covered as soon as its file is there."""
+
+from collections import deque
+from collections.abc import Sized
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linklayer.queues import QUEUES, Queue, QueueContext
+from tcpip.segment import ACK, CE, ECT0, NOT_ECT, Flow, Segment
+from tcpip.wire import emit, parse
+from testbed.scenario.file import apply_setting
+from testbed.scenario.ip_queues import make_queues
+from tests.conformance.options import Kind
+
+MS = 1_000_000
+LIMIT_BYTES = 9000
+KIND = Kind(registry=QUEUES, place="link.queue", tag="kind")
+
+
+@dataclass(slots=True, eq=False)
+class Packet:
+    """A packet of virtual time: a size, and the ECN field of its IP header."""
+
+    nbytes: int = 1500
+    ecn: int = NOT_ECT
+
+    def __len__(self) -> int:
+        return self.nbytes
+
+
+def made(name: str, *, seed: int = 1, limit_bytes: int = LIMIT_BYTES) -> Queue:
+    plugin = QUEUES[name]
+    options = {key: tuple(value) if isinstance(value, list) else value for key, value in plugin.example.items()}
+    context = QueueContext(limit_bytes=limit_bytes, mtu_bytes=1500, packet_time_ns=6 * MS, rng=Random(seed))
+    return plugin.make(plugin.options(**options), context)
+
+
+def segment(number: int, ecn: int) -> Segment:
+    return Segment(Flow(0x0A4D0102, 40_000, 0x0A4D0202, 5001), number, 1, ACK, 700, 1000, bytes(1000), ecn=ecn)
+
+
+PACKETS = st.one_of(
+    st.builds(Packet, st.integers(1, 4000), st.integers(0, 3)),
+    st.builds(lambda number, ecn: emit(segment(number, ecn)), st.integers(0, 2**32 - 1), st.integers(0, 3)),
+    # anything at all, with the beginning of an IP header or not
+    st.builds(
+        bytes.__add__, st.sampled_from([b"", b"\x45", b"\x45\x02", b"\x60\x20"]), st.binary(min_size=1, max_size=60)
+    ),
+)
+#: milliseconds that pass, then a packet that comes, or None: one is taken
+STEPS = st.lists(st.tuples(st.integers(0, 30), st.none() | PACKETS), max_size=200)
+
+
+def came_as(before: Sized, after: Sized | None) -> bool:
+    """Whether one packet is the other, but for CE where it may be."""
+    if not isinstance(before, bytes) or not isinstance(after, bytes):
+        return before is after
+    if before == after:
+        return True
+    ecn = before[1] >> 4 if before[0] >> 4 == 6 else before[1]
+    return ecn & CE != NOT_ECT and unmarked(before) == unmarked(after)
+
+
+def unmarked(octets: bytes) -> bytes:
+    """A packet without the octets that a mark may change: of IPv4 the ECN field and the checksum."""
+    if octets[0] >> 4 == 6:
+        return octets[:1] + bytes((octets[1] & 0xCF,)) + octets[2:]
+    return octets[:1] + bytes((octets[1] & 0xFC,)) + octets[2:10] + octets[12:]
+
+
+@pytest.mark.parametrize("name", QUEUES)
+@given(steps=STEPS)
+def test_the_limit_holds_order_stays_and_every_loss_is_told(name: str, steps: list[tuple[int, Sized | None]]) -> None:
+    queue = made(name)
+    told: list[Sized] = []
+    queue.watch(lambda packet, now: told.append(packet))
+    waiting: deque[Sized] = deque()
+    now = pushed = popped = refused = 0
+    for passed, packet in steps:
+        now += passed * MS
+        if packet is None:
+            taken = queue.pop(now)
+            while told:
+                assert came_as(waiting.popleft(), told.pop(0))
+            if taken is None:
+                assert not waiting
+            else:
+                assert came_as(waiting.popleft(), taken)
+                popped += 1
+        else:
+            pushed += 1
+            taken_in = queue.push(packet, now)
+            while told:
+                assert came_as(waiting.popleft(), told.pop(0))
+            if taken_in:
+                waiting.append(packet)
+            else:
+                refused += 1
+        assert len(queue) == len(waiting)
+        assert queue.nbytes == sum(map(len, waiting)) <= LIMIT_BYTES
+        assert pushed == popped + queue.drops + len(queue)
+        assert queue.drops >= refused
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_an_empty_queue_gives_nothing_and_takes_a_packet(name: str) -> None:
+    queue = made(name)
+    assert (queue.pop(0), len(queue), queue.nbytes, queue.drops, queue.marks) == (None, 0, 0, 0, 0)
+    packet = Packet()
+    assert queue.push(packet, 1)
+    assert queue.pop(2) is packet
+
+
+def standing(name: str, packets: list[Any], seed: int = 1) -> tuple[Queue, list[Any]]:
+    """Keep some twenty packets in a queue, one coming and one leaving a ms; return it and those that left."""
+    queue = made(name, seed=seed, limit_bytes=30_000)
+    left = []
+    for now, packet in enumerate(packets):
+        queue.push(packet, now * MS)
+        if now > 20:
+            left.append(queue.pop(now * MS))
+    return queue, [packet for packet in left if packet is not None]
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_seed_fixes_what_is_lost(name: str) -> None:
+    def sizes(seed: int) -> list[int]:
+        return [len(packet) for packet in standing(name, [Packet(1000 + number) for number in range(400)], seed)[1]]
+
+    assert sizes(1) == sizes(1)
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_queue_that_stands_loses_packets_or_marks_those_that_can_be(name: str) -> None:
+    queue, _ = standing(name, [Packet() for _ in range(400)])
+    assert queue.drops > 0
+    assert queue.marks == 0
+    marking, left = standing(name, [Packet(ecn=ECT0) for _ in range(400)])
+    assert marking.drops <= queue.drops
+    assert sum(packet.ecn == CE for packet in left) <= marking.marks
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_octets_are_marked_as_objects_are_and_stay_whole(name: str) -> None:
+    queue, left = standing(name, [emit(segment(number, ECT0)) for number in range(400)])
+    objects, expected = standing(name, [segment(number, ECT0) for number in range(400)])
+    assert (queue.drops, queue.marks) == (objects.drops, objects.marks)
+    # both checksums are among the parser's checks
+    assert [(parse(octets).seq, parse(octets).ecn) for octets in left] == [(each.seq, each.ecn) for each in expected]
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_scenario_makes_a_queue_per_channel(name: str) -> None:
+    assert [type(queue) for queue in make_queues(KIND.example(name), "up")] == [type(made(name))] * 2
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_another_queues_options_go_with_its_name(name: str) -> None:
+    raw: dict[str, Any] = {"link": {"queue": {"kind": "other", "nonsense": 1}}}
+    apply_setting(raw, f"link.queue.kind={name}")
+    assert raw == {"link": {"queue": {"kind": name}}}
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_what_a_scenario_stores_is_what_it_says(name: str) -> None:
+    KIND.check_round_trip(name)
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
+    KIND.check_refusals(name)
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_settings_reach_its_options_and_its_name_is_enough(name: str) -> None:
+    KIND.check_settings(name)
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
+    KIND.check_document(name)

@@ -1,0 +1,166 @@
+"""What every loss recovery keeps to; a new one is covered as soon as its file is there."""
+
+from dataclasses import dataclass, replace
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.sequence import MASK
+from hosts.tcp.config import MS, SECOND, Eln, TcpConfig
+from hosts.tcp.connection import Connection
+from hosts.tcp.growth import GROWTHS
+from hosts.tcp.recovery import RECOVERIES
+from tcpip.options import ELN, SMART_PERMITTED, smart_option
+from tcpip.segment import ACK, SYN, Segment, SynOptions
+from testbed.model.run import simulate
+from tests.conformance.tcp_documents import rows
+from tests.hosts.tcp.pair import FLOW, Chaos, Pair, Path, lose
+from tests.testbed.model_runs import model
+
+#: so patient that losses never end a connection
+PATIENT = TcpConfig(
+    mss=1000, syn_retries=30, data_retries=40, max_rto_ns=4 * SECOND, timestamps=False, limited_transmit=False
+)
+ELNS = st.sampled_from(["ignore", "keep-window", "retransmit"])
+SEEDS = st.integers(0, 2**32 - 1)
+#: what the window of `hostile` is at its beginning
+WINDOW = 20_000
+
+
+@pytest.mark.parametrize("growth", GROWTHS)
+@pytest.mark.parametrize("name", RECOVERIES)
+@given(seed=SEEDS, loss=st.sampled_from([0.02, 0.1, 0.3]), eln=ELNS)
+@settings(max_examples=10, deadline=None)
+def test_a_transfer_among_losses_is_intact_and_repeats_with_its_seed(
+    name: str, growth: str, seed: int, loss: float, eln: Eln
+) -> None:
+    data = Random(seed).randbytes(40_000)
+    logs = []
+    for _ in range(2):
+        ways = [Chaos(Random(seed + way), loss=loss, repeat=loss / 2, jitter_ns=10 * MS) for way in range(2)]
+        config = replace(PATIENT, recovery=name, growth=growth, eln=eln)
+        pair = Pair(config, up=ways[0], down=ways[1], iss=(seed, 7), octets=True)
+        pair.send(0, data)
+
+        def check(pair: Pair = pair) -> None:
+            client = pair.client
+            assert client.cwnd >= client.smss * client.connected
+            assert client.ssthresh is None or client.ssthresh >= 2 * client.smss
+
+        pair.watch = check
+        pair.run()
+        assert pair.octets[1] == data
+        logs.append([(at, repr(segment)) for way in ways for at, segment in way.log])
+    assert logs[0] == logs[1]
+
+
+@pytest.mark.parametrize("name", RECOVERIES)
+def test_a_loss_in_a_full_window_reduces_it_and_needs_no_timer(name: str) -> None:
+    pair = Pair(replace(PATIENT, recovery=name), up=Path(rate_bps=4_000_000, drop=lose(60)))
+    pair.send(0, 200_000)
+    pair.run()
+    counters = pair.client.counters
+    assert (counters.fast_retransmits, counters.timeouts) == (1, 0)
+    assert pair.client.ssthresh is not None
+    assert pair.client.ssthresh < 65_535
+
+
+def hostile(name: str, eln: Eln) -> Connection:
+    """A sender with a window of twenty segments under way, 1000 octets each."""
+    config = replace(PATIENT, recovery=name, eln=eln, initial_window=20)
+    connection = Connection(config, FLOW, 1000)
+    connection.connect(0)
+    connection.poll_segment(0)
+    options = SynOptions(mss=1000, sack_permitted=True)
+    syn = Segment(FLOW.reversed(), 5000, 1001, SYN | ACK, 65_535, syn=options, extra=(SMART_PERMITTED,))
+    connection.handle_segment(syn, 100 * MS)
+    connection.write(1_000_000)
+    assert len(polled(connection, 100 * MS)) == 20
+    return connection
+
+
+def polled(connection: Connection, now: int) -> list[Segment]:
+    """Everything the connection sends now, which the peer's window and its own buffer allow."""
+    found: list[Segment] = []
+    while (segment := connection.poll_segment(now)) is not None:
+        assert (segment.seq - 1001 & MASK) + segment.length <= 65_535
+        assert len(found) < 200
+        found.append(segment)
+    return found
+
+
+#: octets from the first one that is not acknowledged: mostly edges of segments, and any others
+EDGES = st.one_of(st.integers(-3, 70).map(lambda segment: 1000 * segment), st.integers(-(2**31), 2**31 - 1))
+
+
+@dataclass
+class Dupack:
+    """Duplicate ACKs of the first octet, and what their options say; numbers relative to that octet."""
+
+    sack: list[tuple[int, int]]
+    smart: tuple[int, int] | None
+    eln: bool
+    window: int
+    wait_ms: int
+    times: int
+
+    def segment(self) -> Segment:
+        extra = [ELN] * self.eln
+        if self.smart is not None:
+            extra.append(smart_option(1001 + self.smart[0] & MASK, self.smart[1]))
+        blocks = tuple((1001 + left & MASK, 1001 + right & MASK) for left, right in self.sack)
+        return Segment(FLOW.reversed(), 5001, 1001, ACK, self.window, sack=blocks, extra=tuple(extra))
+
+
+DUPACKS = st.builds(
+    Dupack,
+    sack=st.lists(st.tuples(EDGES, EDGES), max_size=3),
+    smart=st.none() | st.tuples(EDGES, st.integers(0, 65_535)),
+    eln=st.booleans(),
+    window=st.sampled_from([65_535, 65_535, 30_000]),
+    wait_ms=st.sampled_from([0, 0, 1, 40]),
+    times=st.sampled_from([1, 1, 3, 30]),
+)
+
+
+@pytest.mark.parametrize("name", RECOVERIES)
+@given(acks=st.lists(DUPACKS, min_size=1, max_size=20), eln=ELNS)
+@settings(max_examples=60, deadline=None)
+def test_acks_of_nothing_new_leave_no_larger_window_whatever_their_options_say(
+    name: str, acks: list[Dupack], eln: Eln
+) -> None:
+    connection, now = hostile(name, eln), 100 * MS
+    for ack in acks:
+        now += ack.wait_ms * MS
+        for _ in range(ack.times):
+            connection.handle_segment(ack.segment(), now)
+            polled(connection, now)
+    # an ACK of everything ends each recovery; it is worth one segment
+    last = Segment(FLOW.reversed(), 5001, 1001 + connection.flight & MASK, ACK, 65_535)
+    connection.handle_segment(last, now)
+    assert connection.flight == 0
+    assert connection.cwnd <= WINDOW + 1000
+    if connection.counters.fast_retransmits > connection.counters.eln_kept:
+        assert connection.ssthresh is not None
+        assert connection.ssthresh <= WINDOW
+
+
+@pytest.mark.parametrize("name", RECOVERIES)
+def test_an_ack_of_what_was_never_sent_changes_nothing(name: str) -> None:
+    connection = hostile(name, "ignore")
+    connection.handle_segment(Segment(FLOW.reversed(), 5001, 1001 + WINDOW + 1, ACK, 65_535), 200 * MS)
+    assert (connection.bytes_acked, connection.cwnd, connection.ssthresh) == (0, WINDOW, None)
+
+
+@pytest.mark.parametrize("name", RECOVERIES)
+def test_it_is_a_profile_of_scenarios(name: str) -> None:
+    run = model(tcp=name, channel={"per": 0.03}, workloads=[{"kind": "bulk", "bytes": 60_000}], seed=5)
+    summary = simulate(run)
+    assert (summary.finished, summary.intact) == (True, True)
+
+
+@pytest.mark.parametrize("name", RECOVERIES)
+def test_the_document_has_it(name: str) -> None:
+    assert rows("recovery")[name] == RECOVERIES[name].summary

@@ -1,0 +1,80 @@
+"""What every window growth keeps to; a new one is covered as soon as its file is there."""
+
+import pytest
+
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.growth import GROWTHS
+from hosts.tcp.profiles import USER_PROFILES
+from testbed.model.run import simulate
+from tests.conformance.tcp_documents import rows
+from tests.hosts.tcp.growing import SMSS, Sender, avoid, grown, lose
+from tests.testbed.model_runs import model
+
+#: the profiles in which a growth appears by itself
+PROFILES = {name: f"sack-{name}" for name in GROWTHS} | {TcpConfig().growth: "sack"}
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_slow_start_doubles_the_window_in_a_round_trip(name: str) -> None:
+    sender = Sender()
+    growth = grown(name, sender)
+    for _ in range(10):
+        growth.handle_ack(SMSS, 0)
+    assert sender.cwnd == 20 * SMSS
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_slow_start_adds_no_more_than_was_acknowledged(name: str) -> None:
+    sender = Sender()
+    grown(name, sender).handle_ack(1, 0)
+    assert sender.cwnd == 10 * SMSS + 1
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_a_loss_leaves_two_segments_and_takes_some(name: str) -> None:
+    sender = Sender()
+    growth = grown(name, sender)
+    assert growth.handle_loss(2 * SMSS) == 2 * SMSS
+    sender.cwnd = 100 * SMSS
+    assert 2 * SMSS < growth.handle_loss(100 * SMSS) < 100 * SMSS
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_congestion_avoidance_never_closes_the_window_nor_doubles_it(name: str) -> None:
+    sender = Sender(cwnd=60 * SMSS)
+    growth = grown(name, sender)
+    lose(growth, sender)
+    before = first = sender.cwnd / SMSS
+    for _, window in avoid(growth, sender, 20):
+        assert before <= window <= 1.6 * before
+        before = window
+    assert before > first
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_a_timeout_forgets_no_threshold_and_the_window_opens_again(name: str) -> None:
+    sender = Sender(cwnd=40 * SMSS)
+    growth = grown(name, sender)
+    sender.ssthresh = growth.handle_loss(sender.cwnd)
+    threshold, sender.cwnd = sender.ssthresh, SMSS
+    growth.handle_timeout()
+    assert (sender.cwnd, sender.ssthresh) == (SMSS, threshold)
+    assert avoid(growth, sender, 3)[-1][1] > threshold / SMSS
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_a_transfer_among_losses_repeats_with_its_seed(name: str) -> None:
+    run = model(tcp=PROFILES[name], channel={"per": 0.03}, workloads=[{"kind": "bulk", "bytes": 200_000}], seed=5)
+    first = simulate(run)
+    assert first == simulate(run)
+    assert (first.finished, first.intact) == (True, True)
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_it_is_a_profile_of_scenarios(name: str) -> None:
+    assert USER_PROFILES[PROFILES[name]].config.growth == name
+
+
+@pytest.mark.parametrize("name", GROWTHS)
+def test_the_document_has_it(name: str) -> None:
+    assert rows("growth")[name] == GROWTHS[name].summary

@@ -1,0 +1,142 @@
+"""A packet filter with both of its sides in the test's hands; packets are octets or objects.
+
+Places stand for sequence numbers: the segment at place n has the octets from n * SIZE on, behind `first`. All packets
+go through `Checked`, so each script holds its filter to the general rules, too.
+"""
+
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+
+from common.sequence import MASK
+from linklayer.filters import FILTERS
+from linklayer.filters.filter import Cause, Filter, Guess
+from linklayer.filters.filtered import Filtered
+from linklayer.link import LinkContext
+from linklayer.plain import Plain
+from tcpip.access import Access, Objects, Octets
+from tcpip.options import smart_option
+from tcpip.segment import ACK, ECT0, Flow, Option, Segment
+from tcpip.wire import emit
+from tests.harness.checked import Checked, Passed, Side, tagged
+
+MS = 1_000_000
+SECOND = 1000 * MS
+SIZE = 1000
+#: from the fixed host to the mobile one
+DATA = Flow(0x0A000002, 80, 0x0A000001, 40_000)
+ACCESSES: tuple[Access, ...] = (Objects(), Octets())
+by_access = pytest.mark.parametrize("access", ACCESSES, ids=lambda access: type(access).__name__)
+#: where numbers begin: in the middle, before the wrap, before the sign changes
+by_first = pytest.mark.parametrize("first", [1000, 2**32 - 2500, 2**31 - 2500], ids=["middle", "wrap", "sign"])
+
+Places = tuple[float, float]
+
+
+def make_filter(name: str, access: Access) -> Filter:
+    """Return a registered filter with its defaults."""
+    plugin = FILTERS[name]
+    sized = isinstance(access, Objects)
+    context = LinkContext(end=plugin.ends[0], access=access, sized=sized, rng=Random(1), now=0, frame_ms=5.0)
+    return plugin.make(plugin.options(), context)
+
+
+class BaseStation:
+    """One filter before a link of bare frames. Time stands still unless the test moves it."""
+
+    def __init__(
+        self, access: Access, make: Callable[[Access], Filter], *, first: int = 1000, flow: Flow = DATA
+    ) -> None:
+        self.access, self._make = access, make
+        self.first, self.flow, self.now = first, flow, 0
+        #: places of the segments that were put on the link again
+        self.repaired: list[float] = []
+        self._guesses: list[Guess] = []
+        self.filter = make(access)
+        self.checked = Checked(Filtered(Plain(), (self.filter,)), access, probe=1)
+
+    def restart(self) -> None:
+        """Forget everything."""
+        self.filter = self._make(self.access)
+        self.checked.link = Filtered(Plain(), (self.filter,))
+
+    def number(self, place: float) -> int:
+        """The sequence number of a place."""
+        return self.first + round(place * SIZE) & MASK
+
+    def place(self, number: int) -> float:
+        """The place of a sequence number."""
+        return (((number - self.first & MASK) ^ 1 << 31) - (1 << 31)) / SIZE
+
+    def segment(self, place: float, size: int = SIZE, flags: int = ACK, **fields: Any) -> Segment:
+        """A segment of data of this flow."""
+        payload = bytes(size) if size and isinstance(self.access, Octets) else None
+        return Segment(self.flow, self.number(place), 77, flags, 500, size, payload, ecn=ECT0, **fields)
+
+    def acknowledgement(
+        self, place: float, *sack: Places, smart: float | None = None, size: int = 0, **fields: Any
+    ) -> Segment:
+        """A segment of the flow's receiver; `smart`: the place its SMART option names."""
+        payload = bytes(size) if size and isinstance(self.access, Octets) else None
+        blocks = tuple((self.number(left), self.number(right)) for left, right in sack)
+        extra: tuple[Option, ...] = fields.pop("extra", ())
+        if smart is not None:
+            extra = (*extra, smart_option(self.number(smart), SIZE))
+        fields = {"flags": ACK, "window": 500, "seq": 77, **fields}
+        return Segment(
+            self.flow.reversed(), fields.pop("seq"), self.number(place), fields.pop("flags"), fields.pop("window"),
+            size, payload, blocks, extra=extra, **fields,
+        )  # fmt: skip
+
+    def send(self, *places: float, **fields: Any) -> list[Any]:
+        """Let segments of data come from the IP side; return their packets, which have passed."""
+        return [self.from_ip(self.segment(place, **fields)) for place in places]
+
+    def ack(self, place: float, *sack: Places, times: int = 1, **fields: Any) -> list[bool]:
+        """Let ACKs come over the link; return which of them have passed."""
+        return [self.from_link(self.acknowledgement(place, *sack, **fields)) is not None for _ in range(times)]
+
+    def from_ip(self, segment: Any) -> Any:
+        """Let a packet come from the IP side; return it as it leaves for the link."""
+        packet = self._packet(segment, "ip")
+        passed = self.checked.from_ip(packet, self.now)
+        own = passed.to_link[-1]
+        self._note(passed, own)
+        return own
+
+    def from_link(self, segment: Any) -> Any | None:
+        """Let a packet come over the link; return it as it leaves for the IP side, or None."""
+        passed = self.checked.from_link(self._packet(segment, "link"), self.now)
+        self._note(passed, None)
+        return passed.to_ip[0] if passed.to_ip else None
+
+    def wait(self, ns: int) -> list[float]:
+        """Let time pass, with all deadlines; return the places that were put on the link again."""
+        before, end = len(self.repaired), self.now + ns
+        while (at := self.filter.next_deadline()) is not None and at <= end:
+            self.now = max(self.now, at)
+            self._note(self.checked.expire(self.now), None)
+        self.now = end
+        return self.repaired[before:]
+
+    def guesses(self) -> list[tuple[float, Cause]]:
+        """What was guessed of which place, since the last call."""
+        found, self._guesses = self._guesses, []
+        assert all(guess.flow == self.flow for guess in found)
+        return [(self.place(guess.seq), guess.cause) for guess in found]
+
+    def view(self, packet: Any) -> Segment:
+        """The segment in a packet."""
+        segment = self.access.view(packet)
+        assert segment is not None
+        return segment
+
+    def _packet(self, segment: Any, side: Side) -> Any:
+        octets = isinstance(segment, Segment) and isinstance(self.access, Octets)
+        return tagged(emit(segment) if octets else segment, side)
+
+    def _note(self, passed: Passed, own: Any) -> None:
+        self.repaired += [self.place(self.view(packet).seq) for packet in passed.to_link if packet is not own]
+        self._guesses += passed.guesses

@@ -1,0 +1,87 @@
+"""Two drivers of a hop: one that wakes it at every deadline, one that is always late."""
+
+import random
+
+from channel.capacity import Capacity
+from channel.capacity.cra import ConstantRate
+from channel.delay import ExcessDelay
+from channel.errors import ErrorModel
+from channel.errors.none import NoErrors
+from channel.framing import Framing, raw
+from channel.hop import Arrival, Hop
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+
+#: (gap before the frame in ns, bytes of the frame)
+Traffic = list[tuple[int, int]]
+
+
+def make_hop(
+    capacity: Capacity | None = None,
+    framing: Framing = raw,
+    error_model: ErrorModel | None = None,
+    propagation_ns: int = 250 * MS,
+    buffer_bytes: int = 6_000,
+    excess_delay: ExcessDelay | None = None,
+) -> Hop[int]:
+    return Hop(
+        capacity=capacity or ConstantRate(1_000_000),
+        framing=framing,
+        errors=error_model or NoErrors(),
+        propagation_ns=propagation_ns,
+        buffer_bytes=buffer_bytes,
+        excess_delay=excess_delay,
+    )
+
+
+def drain(hop: Hop[int], now: int) -> list[Arrival[int]]:
+    arrivals = []
+    while (arrival := hop.poll_arrival(now)) is not None:
+        assert arrival.arrived_at <= now
+        arrivals.append(arrival)
+    return arrivals
+
+
+def drive_punctually(hop: Hop[int], frames: Traffic) -> tuple[list[Arrival[int]], list[bool]]:
+    """Wake the hop at each of its deadlines."""
+    arrivals: list[Arrival[int]] = []
+    accepted = []
+    now = 0
+
+    def run_until(limit: int | None) -> None:
+        while (at := hop.next_deadline()) is not None and (limit is None or at <= limit):
+            hop.handle_deadline(at)
+            got = drain(hop, at)
+            # Punctual driving hears every frame at the instant it is due.
+            assert all(a.arrived_at == at for a in got)
+            arrivals.extend(got)
+            follower = hop.next_deadline()
+            assert follower is None or follower > at
+
+    for number, (gap, nbytes) in enumerate(frames):
+        now += gap
+        run_until(now)
+        accepted.append(hop.handle_frame(number, nbytes, now))
+    run_until(None)
+    return arrivals, accepted
+
+
+def drive_late(hop: Hop[int], frames: Traffic, pokes: random.Random) -> tuple[list[Arrival[int]], list[bool]]:
+    """Wake the hop only when a frame comes, and at instants that have nothing to do with its deadlines."""
+    arrivals: list[Arrival[int]] = []
+    accepted = []
+    now = 0
+    for number, (gap, nbytes) in enumerate(frames):
+        if pokes.random() < 0.5:
+            hop.handle_deadline(now + pokes.randint(0, gap))
+        now += gap
+        accepted.append(hop.handle_frame(number, nbytes, now))
+        if pokes.random() < 0.5:
+            arrivals.extend(drain(hop, now))
+    while (at := hop.next_deadline()) is not None:
+        now = max(now, at) + pokes.randint(0, 2 * SECOND)
+        if pokes.random() < 0.5:
+            hop.handle_deadline(now)
+        arrivals.extend(drain(hop, now))
+    return arrivals, accepted

@@ -1,0 +1,267 @@
+"""Hosts of virtual time and what runs on them, joined by plain wires."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from random import Random
+from statistics import median
+from typing import Any
+
+from channel.errors import ERASED, INTACT, ErrorModel, Verdict
+from hosts.engine.context import Result
+from hosts.engine.datagrams import UdpReceiver, UdpSender
+from hosts.engine.own_tcp import OwnSender
+from hosts.engine.packets import Datagram
+from hosts.engine.probe import FlowCounter
+from hosts.engine.stack import Stack, Tap
+from hosts.tcp.config import SECOND, TcpConfig
+from hosts.workloads.onoff_udp import OnOffUdp
+from tcpip.segment import ACK, RST, Flow, Segment
+from testbed.model import transfers
+from testbed.model.clock import VirtualClock
+from testbed.model.traffic import StackDatagrams
+from testbed.model.wire import Wire
+
+MS = 1_000_000
+#: an octet a microsecond
+RATE_BPS = 8_000_000
+DELAY_NS = 10 * MS
+#: nothing that would make a time hard to compute
+PLAIN = TcpConfig(
+    mss=1000, initial_window=10, delayed_ack_ns=0, window_scaling=False, timestamps=False, recovery="newreno"
+)
+PORT = 80
+
+
+class Losing(ErrorModel):
+    """Loses the packets with these numbers."""
+
+    def __init__(self, lost: Sequence[int]) -> None:
+        self._lost = set(lost)
+        self._number = 0
+
+    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
+        self._number += 1
+        return ERASED if self._number - 1 in self._lost else INTACT
+
+
+class Two:
+    """Two hosts, 1 and 2, and the wires between them."""
+
+    def __init__(self, lost: Sequence[int] = ()) -> None:
+        self.clock = VirtualClock()
+        self.there = Wire(self.clock, self._to_h2, rate_bps=RATE_BPS, delay_ns=DELAY_NS, errors=Losing(lost))
+        self.back = Wire(self.clock, self._to_h1, rate_bps=RATE_BPS, delay_ns=DELAY_NS)
+        self.h1 = Stack(self.clock, 1, self.there.send, Random(1))
+        self.h2 = Stack(self.clock, 2, self.back.send, Random(2))
+        self.received: list[Result] = []
+        self.sent: list[Result] = []
+        self.came_to_h1: list[Any] = []
+
+    def _to_h1(self, packet: Any) -> None:
+        self.came_to_h1.append(packet)
+        self.h1.deliver(packet)
+
+    def _to_h2(self, packet: Any) -> None:
+        self.h2.deliver(packet)
+
+    def listen(self, config: TcpConfig = PLAIN) -> None:
+        self.counter = transfers.receive(self.h2, PORT, config, self.received.append)
+
+    def send(self, config: TcpConfig = PLAIN, **options: Any) -> OwnSender:
+        return transfers.send(self.h1, 2, PORT, config, done=self.sent.append, **options)
+
+
+def test_a_transfer_on_a_clean_path_takes_the_time_it_must() -> None:
+    two = Two()
+    two.listen()
+    two.send(limit=10_000)
+    two.clock.run()
+    # SYN and SYN-ACK with the MSS option, ten segments back to back, FIN, and the FIN that answers it
+    octets = 44 + 44 + 10 * 1040 + 40 + 40
+    [sent], [received] = two.sent, two.received
+    assert sent["finished_ns"] == octets * 1000 + 4 * DELAY_NS
+    assert sent["connected_ns"] == 2 * (44 * 1000 + DELAY_NS)
+    assert received["first_byte_ns"] == (44 + 44 + 1040) * 1000 + 3 * DELAY_NS
+    assert (sent["complete"], received["complete"]) == (True, True)
+    assert (sent["bytes"], received["bytes"], two.counter.nbytes) == (10_000, 10_000, 10_000)
+
+
+def test_a_lost_segment_is_repaired_and_counted() -> None:
+    two = Two(lost=[3])
+    two.listen()
+    two.send(limit=10_000)
+    two.clock.run()
+    [sent] = two.sent
+    assert (sent["complete"], sent["retransmits"], sent["timeouts"]) == (True, 1, 0)
+    assert two.received[0]["bytes"] == 10_000
+
+
+def test_connections_are_forgotten_once_they_are_over() -> None:
+    two = Two()
+    two.listen()
+    for _ in range(3):
+        two.send(limit=1000)
+        two.clock.run()
+    assert len(two.sent) == 3
+    # TIME-WAIT is over, too
+    assert two.clock.now > 60 * SECOND
+    assert two.h1._receivers == two.h2._receivers == {}
+
+
+def test_a_port_where_nobody_listens_refuses() -> None:
+    two = Two()
+    two.send(limit=1000)
+    two.clock.run(until=SECOND)
+    [sent] = two.sent
+    assert sent["complete"] is False
+    assert sent["error"]
+    assert two.came_to_h1[0].flags & RST
+    assert sent["finished_ns"] == 44_000 + 40_000 + 2 * DELAY_NS
+
+
+def test_a_segment_of_no_connection_is_reset() -> None:
+    two = Two()
+    flow = Flow(1, 5, 2, PORT)
+    two.listen()
+    two.h2.deliver(Segment(flow, 7, 9, ACK, 100))
+    two.clock.run(until=SECOND)
+    [answer] = two.came_to_h1
+    assert (answer.flow, answer.flags & RST, answer.seq) == (flow.reversed(), RST, 9)
+
+
+def test_a_peer_that_never_answers_is_given_up() -> None:
+    two = Two(lost=range(1000))
+    two.send(limit=1000)
+    two.clock.run()
+    [sent] = two.sent
+    assert (sent["complete"], sent["connected_ns"]) == (False, None)
+    assert two.h1._receivers == {}
+
+
+# -- flows with a duration -----------------------------------------------------------------------------------
+
+
+def test_a_sender_stops_when_its_time_is_over_and_drains() -> None:
+    two = Two()
+    two.listen()
+    two.send(end_at=2 * SECOND, drain_ns=10 * SECOND)
+    two.clock.run()
+    [sent], [received] = two.sent, two.received
+    assert (sent["complete"], sent["bytes"]) == (True, received["bytes"])
+    assert 2 * SECOND < sent["finished_ns"] < 5 * SECOND
+    assert received["bytes"] > 1_000_000
+
+
+def test_what_is_not_drained_in_time_is_thrown_away() -> None:
+    two = Two()
+    two.listen()
+    two.send(end_at=2 * SECOND, drain_ns=100 * MS)
+    two.clock.run(until=10 * SECOND)
+    [sent], [received] = two.sent, two.received
+    assert (sent["error"], sent["finished_ns"]) == ("not drained in time", 2_100 * MS)
+    assert received["complete"] is False
+    assert received["error"]
+    assert received["bytes"] < sent["bytes"]
+
+
+def test_a_sender_that_never_connected_says_so() -> None:
+    two = Two(lost=range(1000))
+    two.send(end_at=2 * SECOND, drain_ns=0)
+    two.clock.run(until=10 * SECOND)
+    [sent] = two.sent
+    assert (sent["error"], sent["finished_ns"]) == ("not connected within the duration", 2 * SECOND)
+
+
+# -- looking on ----------------------------------------------------------------------------------------------
+
+
+class Log(Tap):
+    """Keeps what a tap sees."""
+
+    def __init__(self) -> None:
+        self.out: list[tuple[int, int]] = []
+        self.back: list[tuple[int, int]] = []
+
+    def sent(self, segment: Segment, now: int) -> None:
+        self.out.append((now, segment.length))
+
+    def received(self, segment: Segment, now: int) -> None:
+        self.back.append((now, segment.flags))
+
+
+def test_a_tap_sees_every_segment_and_changes_nothing() -> None:
+    bare, tapped, log = Two(), Two(), Log()
+    for two in (bare, tapped):
+        two.listen()
+    bare.send(limit=50_000)
+    tapped.send(limit=50_000, tap=log)
+    for two in (bare, tapped):
+        two.clock.run()
+    assert bare.sent == tapped.sent
+    assert len(log.out) == tapped.there.packets
+    assert sum(length for _, length in log.out) == 50_000
+    assert len(log.back) == tapped.back.packets
+
+
+# -- UDP -----------------------------------------------------------------------------------------------------
+
+
+def udp(work: OnOffUdp, until: int) -> tuple[list[Result], list[Result], list[int]]:
+    two = Two()
+    times: list[int] = []
+    here, there = transfers._context(two.h1), transfers._context(two.h2)
+    receiver = UdpReceiver(
+        there, StackDatagrams(two.h2).receiver(work.port), FlowCounter("h2", "udp"), two.received.append
+    )
+    receiver.start()
+    take = two.h2._datagrams[work.port]
+
+    def see(packet: Datagram) -> None:
+        times.append(packet.sent_at)
+        take(packet)
+
+    two.h2.bind(work.port, see)
+    UdpSender(
+        here,
+        StackDatagrams(two.h1).sender("0.0.0.2", work.port, work.packet_bytes),
+        two.sent.append,
+        flow=work.flow,
+        rate_bps=work.rate_bps,
+        on_ms=work.on_ms,
+        off_ms=work.off_ms,
+        packet_bytes=work.packet_bytes,
+        end_at=int(work.duration_s * 1e9),
+    )
+    two.clock.at(until, receiver.abort, None)
+    two.clock.run(until=until)
+    return two.sent, two.received, times
+
+
+def test_udp_always_on_is_a_packet_per_interval() -> None:
+    work = OnOffUdp(rate_bps=80_000, packet_bytes=1000, off_ms=0, duration_s=1.0)
+    [sent], [received], times = udp(work, 2 * SECOND)
+    assert times == [100 * MS * n for n in range(10)]
+    assert (sent["packets"], received["packets"], received["highest_sequence"]) == (10, 10, 9)
+    assert (sent["complete"], sent["finished_ns"], received["complete"]) == (True, SECOND, True)
+    assert received["bytes"] == 10 * 972
+    assert received["delay_ms_mean"] == received["delay_ms_max"] == 1 + DELAY_NS / MS
+
+
+def test_udp_on_and_off_follows_the_seed() -> None:
+    work = OnOffUdp(rate_bps=1_000_000, packet_bytes=500, on_ms=100, off_ms=100, duration_s=30.0)
+    sent, _, times = udp(work, 31 * SECOND)
+    assert median(after - before for before, after in pairwise(times)) == 4 * MS
+    # half of the time on, within four standard deviations: 150 pairs of exponential periods
+    assert abs(sent[0]["packets"] / 7500 - 0.5) < 4 * 0.25 * (2 / 150) ** 0.5
+    assert udp(work, 31 * SECOND)[2] == times
+
+
+def test_an_end_that_has_ended_reports_once() -> None:
+    two = Two()
+    two.listen()
+    sender = two.send(limit=1000)
+    two.clock.run()
+    sender.abort("stopped")
+    two.clock.run()
+    assert len(two.sent) == 1
+    assert two.sent[0]["error"] is None

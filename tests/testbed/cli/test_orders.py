@@ -1,0 +1,141 @@
+"""The lab: what it offers, what it refuses, and runs that it starts and ends."""
+
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dashboard.control import ControlError, Order
+from flowgraphs.air import LIBRARY
+from linklayer.schemes import SCHEMES
+from testbed.cli.dashboard.orders import Lab
+from testbed.live.steering import Steering
+from testbed.observers import nobody
+from testbed.onlookers import Onlookers
+from testbed.results.store import RunFolder
+from testbed.results.summary import Summary
+from testbed.scenario.schema import Scenario
+from tests.hosts.harness import needs_network
+from tests.testbed.live_runs import left_behind, wait_for
+
+SCENARIOS = Path(__file__).parents[3] / "scenarios"
+ORDER = Order("lossy-link", "emulated", ("none", "slacp"), 600, 3)
+
+
+class Company:
+    """An audience that notes what it saw of each run."""
+
+    def __init__(self) -> None:
+        self.scenarios: list[Scenario] = []
+        self.records: list[Any] = []
+        self.outcomes: list[tuple[Summary | None, str | None]] = []
+        self.lock = threading.Lock()
+
+    def join(self, scenario: Scenario, folder: RunFolder) -> Onlookers:
+        self.scenarios.append(scenario)
+        return Onlookers([self], None, Steering(scenario), lambda *outcome: self.outcomes.append(outcome))
+
+    def begin(self, epoch_ns: int) -> None: ...
+
+    def write(self, record: Any) -> None:
+        with self.lock:
+            self.records.append(record)
+
+    def close(self) -> None: ...
+
+
+@pytest.fixture
+def company() -> Company:
+    return Company()
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def lab(tmp_path: Path, company: Company, complaints: list[str]) -> Iterator[Lab]:
+    with Lab(SCENARIOS, tmp_path, company.join, complaints.append) as opened:
+        yield opened
+
+
+def test_it_offers_every_scenario_with_its_own_tier_first(lab: Lab) -> None:
+    offers = {offer.name: offer for offer in lab.offers()}
+    assert set(offers) == {path.stem for path in SCENARIOS.glob("*.yaml")}
+    assert offers["lossy-link"].tiers[0] == "emulated"
+    if LIBRARY.exists():
+        assert offers["fading-link"].tiers == ("vusrp", "emulated")
+    assert offers["lossy-link"].schemes == tuple(SCHEMES)
+    assert offers["fading-link"].description
+
+
+def test_a_scenario_that_cannot_be_read_is_no_offer(tmp_path: Path, complaints: list[str]) -> None:
+    (tmp_path / "good.yaml").write_text((SCENARIOS / "lossy-link.yaml").read_text())
+    (tmp_path / "bad.yaml").write_text("name: [")
+    lab = Lab(tmp_path, tmp_path / "runs", nobody, complaints.append)
+    assert [offer.name for offer in lab.offers()] == ["good"]
+    assert [str(tmp_path / "bad.yaml") in line for line in complaints] == [True]
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"scenario": "../lossy-link"}, r"no scenario of the name '\.\./lossy-link'"),
+        ({"scenario": "nothing"}, "no scenario of the name 'nothing'"),
+        ({"tier": "usrp"}, "tier is 'usrp': must be one of vusrp, emulated"),
+        ({"seconds": 1.0}, "1 seconds: must be 2 to 86400"),
+        ({"seconds": float("nan")}, "nan seconds: must be"),
+        ({"schemes": ("magic",)}, "scheme 'magic' is unknown"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_what_cannot_be_started_is_refused(
+    lab: Lab, company: Company, tmp_path: Path, change: dict[str, Any], complaint: str
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("needs root: without, the refusal says that and nothing else")
+    with pytest.raises(ControlError, match=complaint):
+        lab.start(replace(ORDER, **change))
+    assert (company.scenarios, list(tmp_path.iterdir())) == ([], [])
+
+
+@pytest.mark.net
+@needs_network[1]
+def test_runs_start_side_by_side_and_end_with_the_lab(tmp_path: Path, company: Company, complaints: list[str]) -> None:
+    with Lab(SCENARIOS, tmp_path, company.join, complaints.append) as lab:
+        lab.start(ORDER, ["channel.rate_bps=1e6"])
+        wait_for(lambda: {r.scheme for r in company.records if r.measurement == "link"} == {"none", "slacp"})
+        assert {s.channel.rate_bps for s in company.scenarios} == {1_000_000}
+        assert lab.why_not() == "a run is going on: stop it first"
+        with pytest.raises(ControlError, match="nothing can be started: a run is going on"):
+            lab.start(ORDER)
+    assert complaints == []
+    assert {(s.seed, s.link.scheme, s.make_workloads()[0].ends_s) for s in company.scenarios} == {
+        (3, "none", 600),
+        (3, "slacp", 600),
+    }
+    assert [(summary is not None, error) for summary, error in company.outcomes] == [(True, None)] * 2
+    assert len(list(tmp_path.glob("*/summary.json"))) == 2
+    assert left_behind(os.getpid()) == []
+    with pytest.raises(ControlError, match="the dashboard is closing"):
+        lab.start(ORDER)
+
+
+@pytest.mark.net
+@needs_network[1]
+def test_a_run_that_fails_is_a_complaint(
+    lab: Lab, company: Company, complaints: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object) -> None:
+        raise RuntimeError("the air\nis out")
+
+    monkeypatch.setattr("testbed.running.run_live", broken)
+    lab.start(replace(ORDER, schemes=("slacp",)))
+    wait_for(lambda: complaints)
+    assert (complaints, company.outcomes) == (["the air is out"], [(None, "the air is out")])
+    wait_for(lambda: lab.why_not() == "")

@@ -1,0 +1,61 @@
+"""What `fadelab test` runs, and what it says at the end."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.cli.test import Results, environment, steps
+from testbed.paths import root
+
+REPORT = """<?xml version="1.0" encoding="utf-8"?>
+<testsuites><testsuite name="pytest">
+<testcase classname="tests.a" name="test_fast" time="0.010"/>
+<testcase classname="tests.a" name="test_slow[\u20ac]" time="2.500"/>
+<testcase classname="tests.a" name="test_broken" time="1.000"><failure message="no"/></testcase>
+<testcase classname="tests.b" name="test_absent" time="0.000"><skipped message="no radio"/></testcase>
+<testcase classname="tests.b" name="test_unready" time="0.000"><error message="no"/></testcase>
+</testsuite></testsuites>
+"""
+
+
+def test_totals_and_the_slowest_come_from_all_reports(tmp_path: Path) -> None:
+    results = Results()
+    for name in ("one.xml", "two.xml"):
+        (tmp_path / name).write_text(REPORT, encoding="utf-8")
+        results.add(tmp_path / name)
+    assert results.totals() == "4 passed, 4 failed, 2 skipped"
+    assert results.slowest(3).splitlines() == [
+        "== the slowest 3 of 10 tests",
+        "   2.50 s  tests.a::test_slow[?]",
+        "   2.50 s  tests.a::test_slow[?]",
+        "   1.00 s  tests.a::test_broken",
+    ]
+
+
+def test_quick_runs_one_part_of_pytest_and_the_whole_three(tmp_path: Path) -> None:
+    def parts(*, quick: bool) -> list[str]:
+        commands = [step.command for step in steps(("-k", "slacp"), tmp_path, quick=quick) if step.report is not None]
+        assert all(command is not None and command[-2:] == ("-k", "slacp") for command in commands)
+        return [word.removeprefix("--part=") for command in commands for word in command or () if "--part" in word]
+
+    assert parts(quick=True) == ["quick"]
+    assert parts(quick=False) == ["parallel", "light", "realtime"]
+
+
+def test_only_real_time_tests_that_need_the_machine_run_without_others(tmp_path: Path) -> None:
+    alone = [
+        step.name
+        for step in steps((), tmp_path)
+        if step.report is not None and not any("numprocesses" in word for word in step.command or ())
+    ]
+    assert alone == ["pytest, realtime"]
+
+
+def test_bytecode_is_kept_apart_from_the_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    given = environment()
+    assert "PYTHONDONTWRITEBYTECODE" not in given
+    assert given["PYTHONPYCACHEPREFIX"] == str(root() / ".build" / "pycache")
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "/elsewhere")
+    assert environment()["PYTHONPYCACHEPREFIX"] == "/elsewhere"
