@@ -27,9 +27,9 @@ from typing import Any, NoReturn
 from benchmarks.common import Column, Results, parser, spread, whole
 from channel.errors.bernoulli import Bernoulli
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from linklayer.queues import Queue
+from linklayer.queues import Queue, QueueContext
 from linklayer.queues.drop_tail import DropTail
-from linklayer.queues.red import Red
+from linklayer.queues.red import Red, RedOptions
 from testbed.model.clock import VirtualClock
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.scenario.channel_models import make_rng
@@ -74,7 +74,8 @@ def make_queue(name: str, seed: int) -> Queue:
         return DropTail(limit_packets=500)
     packet_ns = 8 * (SEGMENT_BYTES + 40) * SECOND // DumbbellConfig().bottleneck_bps
     rng = make_rng(seed, "red")
-    return Red(rng, 75, 225, limit_packets=500, mark_above=True, packet_time_ns=packet_ns)
+    options = RedOptions(min_packets=75, max_packets=225, limit_packets=500, mark_above=True)
+    return Red(options, QueueContext(rng=rng, packet_time_ns=packet_ns))
 
 
 def make_tcp(options: argparse.Namespace) -> TcpConfig:

@@ -16,6 +16,8 @@ from testbed.observers import Audience, nobody
 from testbed.onlookers import Show
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
+from testbed.scenario.channel_models import make_rng
+from testbed.scenario.link_ends import make_link
 from testbed.scenario.schema import Direction, Scenario
 
 #: what joins the stations, by real-time tier
@@ -38,7 +40,19 @@ def check_tier(scenario: Scenario) -> None:
 
 
 def unused(scenario: Scenario) -> list[str]:
-    """What the scenario says of radios and the air that its tier has no use for, a line each."""
+    """What the scenario says of queues, radios and the air that has no effect, a line each."""
+    return [*_unused_queue(scenario), *_unused_air(scenario)]
+
+
+def _unused_queue(scenario: Scenario) -> list[str]:
+    link = scenario.link
+    ends = (make_link(scenario, side, make_rng(scenario.seed), 0, sized=True) for side in SIDES)
+    if link.queue == type(link).model_fields["queue"].default or any(end.flow_control for end in ends):
+        return []
+    return [f"scheme {link.scheme} has no use for link.queue: its packets wait in the transmitter's buffer"]
+
+
+def _unused_air(scenario: Scenario) -> list[str]:
     if scenario.tier == "vusrp":
         return []
     # by value: a stored scenario says all the defaults, too

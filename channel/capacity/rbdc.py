@@ -4,49 +4,36 @@ from collections import deque
 from dataclasses import dataclass
 
 from channel.capacity import CapacityModel
-from channel.capacity.superframes import SIGNALLING_NS, DamaOptions, Superframe, Terminal
+from channel.capacity.superframes import DamaOptions, Terminal
 from channel.limits import positive
 from common.options import Positive
 from common.units import ns
 
-#: Ours: four superframes, since new data can wait up to three for the request it causes.
-TIMEOUT_NS = 1_060_000_000
+
+@dataclass(frozen=True, kw_only=True)
+class RbdcOptions(DamaOptions):
+    """Requests for a rate."""
+
+    #: four superframes, since new data can wait up to three for the request it causes
+    timeout_ms: Positive = 1060
+    #: None: the timeout, a request's own lifetime
+    drain_ms: Positive | None = None
 
 
 class Rbdc(Terminal):
     """Rate-based dynamic capacity: rate requests up to a guaranteed ceiling.
 
     While anything waits, the terminal asks in each superframe for the rate that empties its MAC buffer in
-    `drain_ns` (ours: a request's own lifetime). With an empty buffer it asks for nothing and keeps its rate
-    until the timeout, which runs from the start of the first superframe the request can take effect in. Times
-    in ns.
-
-    Raises ValueError when a parameter is not positive or the ceiling is below one slot per superframe.
+    `drain_ms`. With an empty buffer it asks for nothing and keeps its rate until the timeout, which runs from the
+    start of the first superframe the request can take effect in.
     """
 
-    __slots__ = (
-        "_max_slots",
-        "_requests",
-        "_valid_until",
-        "drain_ns",
-        "signalling_ns",
-        "timeout_ns",
-    )
+    __slots__ = ("_drain_ns", "_requests", "_timeout_ns", "_valid_until")
 
-    def __init__(
-        self,
-        ceiling_bps: int,
-        *,
-        superframe: Superframe | None = None,
-        signalling_ns: int = SIGNALLING_NS,
-        timeout_ns: int = TIMEOUT_NS,
-        drain_ns: int | None = None,
-    ) -> None:
-        super().__init__(superframe)
-        self.signalling_ns = positive("signalling_ns", signalling_ns)
-        self.timeout_ns = positive("timeout_ns", timeout_ns)
-        self.drain_ns = positive("drain_ns", timeout_ns if drain_ns is None else drain_ns)
-        self._max_slots = self.superframe.slots_within(positive("ceiling_bps", ceiling_bps))
+    def __init__(self, ceiling_bps: int, options: RbdcOptions) -> None:
+        super().__init__(ceiling_bps, options)
+        self._timeout_ns = positive("timeout_ms", ns(options.timeout_ms))
+        self._drain_ns = positive("drain_ms", ns(options.drain_ms or options.timeout_ms))
         #: requests on their way: (takes effect at, slots per superframe)
         self._requests: deque[tuple[int, int]] = deque()
         #: the instant the request behind the present slots times out
@@ -57,39 +44,24 @@ class Rbdc(Terminal):
         requests = self._requests
         while requests and requests[0][0] <= at:
             effective_at, self._slots = requests.popleft()
-            self._valid_until = effective_at + self.timeout_ns
+            self._valid_until = effective_at + self._timeout_ns
         if at >= self._valid_until:
             self._slots = 0
         if self._backlog_bits:
-            requests.append((self.superframe.at_or_after(at + self.signalling_ns), self._wanted_slots()))
+            requests.append((self.superframe.at_or_after(at + self._signalling_ns), self._wanted_slots()))
         busy = self._backlog_bits or self._slots or requests
         self._boundary_at = at + self.superframe.length_ns if busy else None
 
     def _wanted_slots(self) -> int:
         superframe = self.superframe
-        slots = -(-self._backlog_bits * superframe.length_ns // (self.drain_ns * superframe.slot_bits))
+        slots = -(-self._backlog_bits * superframe.length_ns // (self._drain_ns * superframe.slot_bits))
         return min(slots, self._max_slots)
-
-
-@dataclass(frozen=True, kw_only=True)
-class RbdcOptions(DamaOptions):
-    """Requests for a rate."""
-
-    timeout_ms: Positive = 1060
-    #: None: the timeout
-    drain_ms: Positive | None = None
 
 
 CAPACITY_MODEL = CapacityModel(
     name="rbdc",
     summary="a rate, requested by backlog",
     options=RbdcOptions,
-    make=lambda options, rate_bps, rng: Rbdc(
-        rate_bps,
-        superframe=options.superframe(),
-        signalling_ns=ns(options.signalling_ms),
-        timeout_ns=ns(options.timeout_ms),
-        drain_ns=None if options.drain_ms is None else ns(options.drain_ms),
-    ),
+    make=lambda options, rate_bps, rng: Rbdc(rate_bps, options),
     example={"superframe_ms": 53, "drain_ms": 550},
 )

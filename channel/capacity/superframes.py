@@ -7,7 +7,7 @@ Rules kept here:
 - Time is cut into superframes; capacity is assigned in whole slots per superframe and served evenly across
   it. Each assignment starts and ends with a superframe; volume assigned and not used in it is lost.
 - A terminal asks at the start of a superframe, for what is in its MAC buffer then. The answer can take effect
-  at the first superframe that starts `signalling_ns` or more after the request.
+  at the first superframe that starts `signalling_ms` or more after the request.
 - RBDC is guaranteed up to its ceiling, and the latest request in force holds until the next one or its
   timeout.
 - VBDC is a queue of volumes at the scheduler. A volume is assigned once, as soon as there is room for it.
@@ -30,9 +30,6 @@ from common.options import Positive
 from common.units import ns
 
 SECOND_NS = 1_000_000_000
-
-#: Ours: terminal -> satellite -> scheduler and back, 250 ms each.
-SIGNALLING_NS = 500_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +67,7 @@ class Superframe:
         """Return the slots per superframe that stay within `rate_bps`; raise ValueError when that is none."""
         slots = rate_bps * self.length_ns // (self.slot_bits * SECOND_NS)
         if slots < 1:
-            raise ValueError(
-                f"ceiling_bps is {rate_bps}; one slot per superframe already takes {self.rate_bps(1)} bit/s."
-            )
+            raise ValueError(f"rate_bps is {rate_bps}; one slot per superframe already takes {self.rate_bps(1)} bit/s.")
         return slots
 
     def rate_bps(self, slots: int) -> int:
@@ -80,13 +75,37 @@ class Superframe:
         return slots * self.slot_bits * SECOND_NS // self.length_ns
 
 
+@dataclass(frozen=True, kw_only=True)
+class DamaOptions:
+    """The grid on which capacity is assigned, and how long a request takes to the scheduler and back."""
+
+    superframe_ms: Positive = 265
+    #: terminal -> satellite -> scheduler and back, 250 ms each
+    signalling_ms: Positive = 500
+
+    def __post_init__(self) -> None:
+        self.superframe()
+
+    def superframe(self) -> Superframe:
+        """Return the superframe. Raises ValueError when a slot in each does not make a whole number of bit/s."""
+        try:
+            return Superframe(ns(self.superframe_ms))
+        except ValueError as error:
+            raise ValueError(f"superframe_ms is {self.superframe_ms:g}: {error}") from None
+
+
 class Terminal(Capacity):
-    """A terminal that wakes at superframes while it has anything to do."""
+    """A terminal that wakes at superframes while it has anything to do. It gets up to `ceiling_bps`.
 
-    __slots__ = ("_backlog_bits", "_boundary_at", "_slots", "superframe")
+    Raises ValueError when the ceiling is below one slot per superframe, or a time is 0 in whole ns.
+    """
 
-    def __init__(self, superframe: Superframe | None) -> None:
-        self.superframe = superframe or Superframe()
+    __slots__ = ("_backlog_bits", "_boundary_at", "_max_slots", "_signalling_ns", "_slots", "superframe")
+
+    def __init__(self, ceiling_bps: int, options: DamaOptions) -> None:
+        self.superframe = options.superframe()
+        self._signalling_ns = positive("signalling_ms", ns(options.signalling_ms))
+        self._max_slots = self.superframe.slots_within(positive("rate_bps", ceiling_bps))
         self._backlog_bits = 0
         #: start of the next superframe, while there is anything to do
         self._boundary_at: int | None = None
@@ -115,21 +134,3 @@ class Terminal(Capacity):
     @abstractmethod
     def _start_superframe(self, at: int) -> None:
         """Assign the slots of the superframe that starts at `at`, ask for others, and set `_boundary_at`."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DamaOptions:
-    """The grid on which capacity is assigned, and how long a request takes to the scheduler and back."""
-
-    superframe_ms: Positive = 265
-    signalling_ms: Positive = 500
-
-    def __post_init__(self) -> None:
-        self.superframe()
-
-    def superframe(self) -> Superframe:
-        """Return the superframe. Raises ValueError when a slot in each does not make a whole number of bit/s."""
-        try:
-            return Superframe(ns(self.superframe_ms))
-        except ValueError as error:
-            raise ValueError(f"superframe_ms is {self.superframe_ms:g}: {error}") from None

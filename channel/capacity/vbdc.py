@@ -5,48 +5,42 @@ from collections import deque
 from dataclasses import dataclass
 
 from channel.capacity import CapacityModel
-from channel.capacity.superframes import SIGNALLING_NS, DamaOptions, Superframe, Terminal
-from channel.limits import positive, span
+from channel.capacity.superframes import DamaOptions, Terminal
 from common.options import Span
 from common.units import ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class VbdcOptions(DamaOptions):
+    """Requests for a volume."""
+
+    #: shortest and longest wait for other terminals' traffic
+    wait_ms: Span = (0, 0)
 
 
 class Vbdc(Terminal):
     """Volume-based dynamic capacity: requests for what waits in the MAC buffer, with no guarantee.
 
     In each superframe the terminal asks for the volume that no earlier request covers, in whole slots. A
-    request reaches the head of the scheduler's queue `signalling_ns` after it was sent plus a wait for other
-    terminals' traffic drawn uniformly from `wait_ns` (shortest, longest), never before an earlier one; then
-    it gets up to `ceiling_bps` until it is served. Times in ns.
-
-    Raises ValueError when a parameter is not positive or the ceiling is below one slot per superframe.
+    request reaches the head of the scheduler's queue `signalling_ms` after it was sent plus a wait for other
+    terminals' traffic drawn uniformly from `wait_ms` (shortest, longest), never before an earlier one; then
+    it gets up to the ceiling until it is served.
     """
 
     __slots__ = (
         "_coming_slots",
         "_due_slots",
-        "_max_slots",
         "_randint",
         "_requests",
+        "_wait_ns",
         "granted_bits",
         "requested_bits",
-        "signalling_ns",
-        "wait_ns",
     )
 
-    def __init__(
-        self,
-        ceiling_bps: int,
-        rng: random.Random,
-        *,
-        superframe: Superframe | None = None,
-        signalling_ns: int = SIGNALLING_NS,
-        wait_ns: tuple[int, int] = (0, 0),
-    ) -> None:
-        super().__init__(superframe)
-        self.signalling_ns = positive("signalling_ns", signalling_ns)
-        self.wait_ns = span("wait_ns", wait_ns)
-        self._max_slots = self.superframe.slots_within(positive("ceiling_bps", ceiling_bps))
+    def __init__(self, ceiling_bps: int, options: VbdcOptions, rng: random.Random) -> None:
+        super().__init__(ceiling_bps, options)
+        shortest, longest = options.wait_ms
+        self._wait_ns = ns(shortest), ns(longest)
         self._randint = rng.randint
         #: requests not yet at the head of the scheduler's queue: (due there at, slots), and their slots in
         #: all
@@ -76,30 +70,16 @@ class Vbdc(Terminal):
         self._boundary_at = at + self.superframe.length_ns if busy else None
 
     def _request(self, slots: int, at: int) -> None:
-        due_at = at + self.signalling_ns + self._randint(*self.wait_ns)
+        due_at = at + self._signalling_ns + self._randint(*self._wait_ns)
         self._requests.append((due_at, slots))
         self._coming_slots += slots
         self.requested_bits += slots * self.superframe.slot_bits
-
-
-@dataclass(frozen=True, kw_only=True)
-class VbdcOptions(DamaOptions):
-    """Requests for a volume."""
-
-    #: shortest and longest wait for other terminals' traffic
-    wait_ms: Span = (0, 0)
 
 
 CAPACITY_MODEL = CapacityModel(
     name="vbdc",
     summary="a volume, requested by backlog",
     options=VbdcOptions,
-    make=lambda options, rate_bps, rng: Vbdc(
-        rate_bps,
-        rng,
-        superframe=options.superframe(),
-        signalling_ns=ns(options.signalling_ms),
-        wait_ns=(ns(options.wait_ms[0]), ns(options.wait_ms[1])),
-    ),
+    make=lambda options, rate_bps, rng: Vbdc(rate_bps, options, rng),
     example={"superframe_ms": 53, "wait_ms": [0, 200]},
 )

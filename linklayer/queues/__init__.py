@@ -71,13 +71,13 @@ class Queue(ABC):
 class QueueContext:
     """What a queue may know of its place."""
 
-    #: octets it may hold
-    limit_bytes: int
-    #: octets of the largest packet
-    mtu_bytes: int
+    rng: Random
     #: how long the largest packet takes on the link
     packet_time_ns: int
-    rng: Random
+    #: octets of the largest packet
+    mtu_bytes: int = 1500
+    #: octets that the queue may hold; None: the queue's own limit in packets is the only one
+    limit_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,17 +6,27 @@ from dataclasses import dataclass
 from math import isqrt
 
 from common.options import Positive
-from common.units import MS, ns
+from common.units import ns
 from linklayer.queues import QueueContext, QueuePlugin
 from linklayer.queues.drop_tail import DropTail, DropTailOptions
 
 
+@dataclass(frozen=True, kw_only=True)
+class CoDelOptions(DropTailOptions):
+    """Controlled delay; RFC 8289 has the reasons for the defaults."""
+
+    #: a wait that is short enough
+    target_ms: Positive = 5
+    #: about the longest round-trip time
+    interval_ms: Positive = 100
+
+
 class CoDel(DropTail):
-    """Controlled delay: once packets have waited longer than `target_ns` for a whole `interval_ns`, notify one, and
+    """Controlled delay: once packets have waited longer than `target_ms` for a whole `interval_ms`, notify one, and
     sooner and sooner further ones, until they do not.
 
     Notified means marked CE if the packet can be, otherwise dropped. No packet is while `mtu_bytes` or less are left
-    behind it. Raises ValueError when an option is out of range.
+    behind it.
     """
 
     __slots__ = (
@@ -31,22 +41,11 @@ class CoDel(DropTail):
         "_target_ns",
     )
 
-    def __init__(
-        self,
-        *,
-        limit_bytes: int | None = None,
-        limit_packets: int | None = None,
-        target_ns: int = 5 * MS,
-        interval_ns: int = 100 * MS,
-        mtu_bytes: int = 1500,
-    ) -> None:
-        super().__init__(limit_bytes, limit_packets)
-        for name, value in (("target_ns", target_ns), ("interval_ns", interval_ns), ("mtu_bytes", mtu_bytes)):
-            if value < 1:
-                raise ValueError(f"{name} is {value}: must be more than 0")
-        self._target_ns = target_ns
-        self._interval_ns = interval_ns
-        self._mtu_bytes = mtu_bytes
+    def __init__(self, options: CoDelOptions, context: QueueContext) -> None:
+        super().__init__(context.limit_bytes, options.limit_packets)
+        self._target_ns = ns(options.target_ms)
+        self._interval_ns = ns(options.interval_ms)
+        self._mtu_bytes = context.mtu_bytes
         #: when each waiting packet came
         self._arrivals: deque[int] = deque()
         self._dropping = False
@@ -119,30 +118,10 @@ class CoDel(DropTail):
         return at + isqrt(self._interval_ns * self._interval_ns // self._count)
 
 
-@dataclass(frozen=True, kw_only=True)
-class CoDelOptions(DropTailOptions):
-    """Controlled delay; RFC 8289 has the reasons for the defaults."""
-
-    #: a wait that is short enough
-    target_ms: Positive = 5
-    #: about the longest round-trip time
-    interval_ms: Positive = 100
-
-
-def _make(options: CoDelOptions, context: QueueContext) -> CoDel:
-    return CoDel(
-        limit_bytes=context.limit_bytes,
-        limit_packets=options.limit_packets,
-        target_ns=ns(options.target_ms),
-        interval_ns=ns(options.interval_ms),
-        mtu_bytes=context.mtu_bytes,
-    )
-
-
 QUEUE = QueuePlugin(
     name="codel",
     summary="marked or lost as it leaves, when packets have waited too long for an interval",
     options=CoDelOptions,
-    make=_make,
+    make=CoDel,
     example={"target_ms": 2, "interval_ms": 20},
 )

@@ -6,7 +6,6 @@ Read first: Floyd and Jacobson, "Random early detection gateways for congestion 
 
 from collections.abc import Sized
 from dataclasses import dataclass
-from random import Random
 from typing import Annotated
 
 from annotated_types import Gt, Le
@@ -16,22 +15,42 @@ from linklayer.queues import QueueContext, QueuePlugin
 from linklayer.queues.drop_tail import DropTail, DropTailOptions
 
 
+@dataclass(frozen=True, kw_only=True)
+class RedOptions(DropTailOptions):
+    """Random early detection; the thresholds are of the average queue, in packets."""
+
+    min_packets: NotNegative = 5
+    max_packets: NotNegative = 15
+    max_p: Annotated[float, Gt(0), Le(1)] = 0.1
+    #: of one arrival in the average; 1: the average is the queue that an arrival finds
+    weight: Annotated[float, Gt(0), Le(1)] = 0.002
+    #: above `max_packets` the probability grows to 1 at twice as many, and not at once
+    gentle: bool = False
+    #: mark above `max_packets`, too, where RFC 3168 has a packet dropped
+    mark_above: bool = False
+
+    def __post_init__(self) -> None:
+        if self.min_packets > self.max_packets:
+            raise ValueError(f"min_packets is {self.min_packets:g}: must be max_packets, {self.max_packets:g}, at most")
+        if self.gentle and not self.max_packets:
+            raise ValueError("max_packets is 0: gentle needs more")
+
+
 class Red(DropTail):
     """Random early detection: the longer the average queue, the likelier an arriving packet is marked or dropped.
 
     `average` (packets) moves by `weight` towards the length that each arrival finds; with weight 1 it is that length.
-    While nothing waits it decays as if packets of `packet_time_ns` (one packet's time on the link) had passed.
+    While nothing waits it decays as if packets had passed, one in each `packet_time_ns`.
 
     | average | an arrival is notified |
     |---|---|
-    | below `min_threshold` | never |
-    | up to `max_threshold` | with a probability that grows from 0 to `max_p`, at uniform gaps |
-    | above | always; with `gentle`, with a probability that grows from `max_p` to 1 at twice `max_threshold` |
+    | below `min_packets` | never |
+    | up to `max_packets` | with a probability that grows from 0 to `max_p`, at uniform gaps |
+    | above | always; with `gentle`, with a probability that grows from `max_p` to 1 at twice `max_packets` |
 
-    Notified means marked CE if the packet can be, otherwise dropped. From `max_threshold` on a notified packet is
+    Notified means marked CE if the packet can be, otherwise dropped. From `max_packets` on a notified packet is
     dropped even if it could be marked (RFC 3168 section 7), unless `mark_above` is set: with that, weight 1 and
-    `min_threshold` = `max_threshold` below the limit, marking is deterministic, as COHERENCE has it.
-    Raises ValueError when an option is out of range.
+    `min_packets` = `max_packets` below the limit, marking is deterministic, as COHERENCE has it.
     """
 
     __slots__ = (
@@ -48,39 +67,16 @@ class Red(DropTail):
         "average",
     )
 
-    def __init__(
-        self,
-        rng: Random,
-        min_threshold: float,
-        max_threshold: float,
-        *,
-        limit_bytes: int | None = None,
-        limit_packets: int | None = None,
-        max_p: float = 0.1,
-        weight: float = 0.002,
-        packet_time_ns: int | None = None,
-        gentle: bool = False,
-        mark_above: bool = False,
-    ) -> None:
-        super().__init__(limit_bytes, limit_packets)
-        if not 0 <= min_threshold <= max_threshold:
-            raise ValueError(f"RED thresholds are {min_threshold} and {max_threshold}: must be 0 <= min <= max")
-        if not 0 < max_p <= 1:
-            raise ValueError(f"max_p is {max_p}: must be more than 0 and at most 1")
-        if not 0 < weight <= 1:
-            raise ValueError(f"weight is {weight}: must be more than 0 and at most 1")
-        if weight < 1 and (packet_time_ns is None or packet_time_ns < 1):
-            raise ValueError("packet_time_ns must be one packet's time on the link, more than 0, unless weight is 1")
-        if gentle and max_threshold == 0:
-            raise ValueError("max_threshold is 0: gentle needs more")
-        self._rng = rng
-        self._min_threshold = min_threshold
-        self._max_threshold = max_threshold
-        self._max_p = max_p
-        self._weight = weight
-        self._packet_time_ns = packet_time_ns or 1
-        self._gentle = gentle
-        self._mark_above = mark_above
+    def __init__(self, options: RedOptions, context: QueueContext) -> None:
+        super().__init__(context.limit_bytes, options.limit_packets)
+        self._rng = context.rng
+        self._packet_time_ns = context.packet_time_ns
+        self._min_threshold = options.min_packets
+        self._max_threshold = options.max_packets
+        self._max_p = options.max_p
+        self._weight = options.weight
+        self._gentle = options.gentle
+        self._mark_above = options.mark_above
         #: arrivals since the last notification; -1 below the lower threshold
         self._count = -1
         self._idle_since = 0
@@ -143,46 +139,10 @@ class Red(DropTail):
         return spent >= 1 or self._rng.random() < probability / (1 - spent)
 
 
-@dataclass(frozen=True, kw_only=True)
-class RedOptions(DropTailOptions):
-    """Random early detection; the thresholds are of the average queue, in packets."""
-
-    min_packets: NotNegative = 5
-    max_packets: NotNegative = 15
-    max_p: Annotated[float, Gt(0), Le(1)] = 0.1
-    #: of one arrival in the average; 1: the average is the queue that an arrival finds
-    weight: Annotated[float, Gt(0), Le(1)] = 0.002
-    #: above `max_packets` the probability grows to 1 at twice as many, and not at once
-    gentle: bool = False
-    #: mark above `max_packets`, too, where RFC 3168 has a packet dropped
-    mark_above: bool = False
-
-    def __post_init__(self) -> None:
-        if self.min_packets > self.max_packets:
-            raise ValueError(f"min_packets is {self.min_packets:g}: must be max_packets, {self.max_packets:g}, at most")
-        if self.gentle and not self.max_packets:
-            raise ValueError("max_packets is 0: gentle needs more")
-
-
-def _make(options: RedOptions, context: QueueContext) -> Red:
-    return Red(
-        context.rng,
-        options.min_packets,
-        options.max_packets,
-        limit_bytes=context.limit_bytes,
-        limit_packets=options.limit_packets,
-        max_p=options.max_p,
-        weight=options.weight,
-        packet_time_ns=context.packet_time_ns,
-        gentle=options.gentle,
-        mark_above=options.mark_above,
-    )
-
-
 QUEUE = QueuePlugin(
     name="red",
     summary="marked or lost with a probability that follows the average queue",
     options=RedOptions,
-    make=_make,
+    make=Red,
     example={"min_packets": 3, "max_packets": 9, "weight": 0.3},
 )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from flowgraphs.phys import PHYS
 from testbed.cli import options
 from testbed.errors import FadelabError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("recording", type=options.PATH)
-@click.option("--phy", type=click.Choice(["ofdm", "wifi"]), help="Default: the recording's own, else ofdm.")
+@click.option("--phy", type=click.Choice(list(PHYS)), help="Default: the recording's own, else ofdm.")
 @options.settings("Option of the PHY: modulation=qam16.")
 @click.option("--trace", type=options.FILE, help="Write the channel trace there.")
 @click.option("--device", metavar="ARGS", help="Transmit the recording with this radio instead of decoding it.")

@@ -21,8 +21,10 @@ class ScenarioError(FadelabError):
     """A scenario that cannot be run as it stands."""
 
 
-#: what has keys of its own by its name, and where the name stands
-_CHOICES = (["errors", "model"], ["queue", "kind"])
+#: parts that may be a name alone, and the key that holds the name otherwise
+_NAMED = {"errors": "model", "queue": "kind", "assignment": "kind", "radio": "phy"}
+#: of these, parts that refuse the keys of others
+_STRICT = ("errors", "queue")
 
 
 class _Loader(yaml.SafeLoader):
@@ -112,14 +114,16 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
                 raise ScenarioError(f"--set {setting}: {parent} is {here!r} and has no keys")
             continue
         if not isinstance(here.get(parent), dict | list):
-            # a name such as `errors: high` gives way to the mapping that is being set
-            here[parent] = {}
+            # a name such as `queue: red` stands for the mapping in which something is set
+            name = here.get(parent)
+            here[parent] = {_NAMED[parent]: name} if isinstance(name, str) and parent in _NAMED else {}
         here = here[parent]
     if isinstance(here, list):
         _item(here, last, setting)
         here[int(last)] = value
     else:
-        if [*parents[-1:], last] in _CHOICES and here.get(last) != value:
+        part = parents[-1] if parents else ""
+        if part in _STRICT and last == _NAMED[part] and here.get(last) != value:
             # another error model or queue has other keys
             here.clear()
         here[last] = value

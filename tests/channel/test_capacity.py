@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channel.capacity import Capacity
-from channel.capacity.rbdc import Rbdc
+from channel.capacity.rbdc import Rbdc, RbdcOptions
 from channel.capacity.superframes import Superframe
-from channel.capacity.vbdc import Vbdc
+from channel.capacity.vbdc import Vbdc, VbdcOptions
 from channel.errors.none import NoErrors
 from channel.framing import aal5
 from channel.hop import Hop
@@ -20,7 +20,7 @@ SECOND = 1_000_000_000
 CEILING = 128_000
 FULL_PACKET = 1_450
 
-superframes = st.sampled_from([Superframe(53 * MS), Superframe(), Superframe(530 * MS), Superframe(100 * MS)])
+superframes_ms = st.sampled_from([53, 265, 530, 100])
 traffic = st.lists(
     st.tuples(st.one_of(st.just(0), st.integers(0, 3 * SECOND)), st.integers(1, 1_450)), min_size=1, max_size=40
 )
@@ -64,12 +64,12 @@ def saturate(hop: Hop[int], until: int) -> None:
             pass
 
 
-@given(traffic, superframes, st.integers(20_000, 300_000), st.integers(0, 2**32), st.integers(0, 800))
+@given(traffic, superframes_ms, st.integers(20_000, 300_000), st.integers(0, 2**32), st.integers(0, 800))
 @settings(max_examples=80, deadline=None)
 def test_vbdc_serves_all_and_never_more_than_was_asked_for(
-    frames: list[tuple[int, int]], superframe: Superframe, ceiling: int, seed: int, wait_ms: int
+    frames: list[tuple[int, int]], superframe_ms: int, ceiling: int, seed: int, wait_ms: int
 ) -> None:
-    capacity = Vbdc(ceiling, random.Random(seed), superframe=superframe, wait_ns=(0, wait_ms * MS))
+    capacity = Vbdc(ceiling, VbdcOptions(superframe_ms=superframe_ms, wait_ms=(0, wait_ms)), random.Random(seed))
     hop = make_hop(capacity)
 
     def check(now: int) -> None:
@@ -84,12 +84,12 @@ def test_vbdc_serves_all_and_never_more_than_was_asked_for(
     assert hop.next_deadline() is None
 
 
-@given(traffic, superframes, st.integers(20_000, 300_000), st.integers(1, 3_000), st.integers(1, 3_000))
+@given(traffic, superframes_ms, st.integers(20_000, 300_000), st.integers(1, 3_000), st.integers(1, 3_000))
 @settings(max_examples=80, deadline=None)
 def test_rbdc_serves_all_within_its_ceiling(
-    frames: list[tuple[int, int]], superframe: Superframe, ceiling: int, timeout_ms: int, drain_ms: int
+    frames: list[tuple[int, int]], superframe_ms: int, ceiling: int, timeout_ms: int, drain_ms: int
 ) -> None:
-    capacity = Rbdc(ceiling, superframe=superframe, timeout_ns=timeout_ms * MS, drain_ns=drain_ms * MS)
+    capacity = Rbdc(ceiling, RbdcOptions(superframe_ms=superframe_ms, timeout_ms=timeout_ms, drain_ms=drain_ms))
     hop = make_hop(capacity)
 
     def check(now: int) -> None:
@@ -100,8 +100,9 @@ def test_rbdc_serves_all_within_its_ceiling(
     assert hop.next_deadline() is None
 
 
-@given(superframes, st.integers(1, 10**6), st.integers(1, 10**12))
-def test_superframe_arithmetic_is_exact(superframe: Superframe, slots: int, at: int) -> None:
+@given(superframes_ms, st.integers(1, 10**6), st.integers(1, 10**12))
+def test_superframe_arithmetic_is_exact(superframe_ms: int, slots: int, at: int) -> None:
+    superframe = Superframe(superframe_ms * MS)
     rate = superframe.rate_bps(slots)
     assert rate * superframe.length_ns == slots * superframe.slot_bits * SECOND
     assert superframe.slots_within(rate) == slots
@@ -117,7 +118,7 @@ def test_defaults_make_the_papers_rate_exactly() -> None:
 def test_a_lone_packet_takes_one_vbdc_cycle() -> None:
     """Round trips of such packets, with 250 ms each way, are what the paper calls typical: 1.3 to 2 s."""
     for phase, sent_at in ((0, 795 * MS), (1, 1_060 * MS), (265 * MS, 1_060 * MS)):
-        hop = make_hop(Vbdc(CEILING, random.Random(0)))
+        hop = make_hop(Vbdc(CEILING, VbdcOptions(), random.Random(0)))
         assert hop.handle_frame(0, FULL_PACKET, phase)
         hop.handle_deadline(sent_at - 1)
         assert hop.frames == 0
@@ -126,7 +127,7 @@ def test_a_lone_packet_takes_one_vbdc_cycle() -> None:
 
 
 def test_vbdc_waits_for_other_terminals() -> None:
-    capacity = Vbdc(CEILING, random.Random(0), wait_ns=(SECOND, SECOND))
+    capacity = Vbdc(CEILING, VbdcOptions(wait_ms=(1000, 1000)), random.Random(0))
     capacity.handle_backlog(424, 0)
     while capacity.rate_bps() == 0:
         deadline = capacity.next_deadline()
@@ -145,7 +146,7 @@ def test_vbdc_requests_stay_in_order() -> None:
         def randint(self, a: int, b: int) -> int:
             return self.waits.pop(0)
 
-    capacity = Vbdc(CEILING, Waits(), wait_ns=(0, 5 * SECOND))
+    capacity = Vbdc(CEILING, VbdcOptions(wait_ms=(0, 5000)), Waits())
     for n, slots in enumerate((10, 30)):
         capacity.handle_backlog(slots * 424, n * 265 * MS)
         capacity.handle_deadline(n * 265 * MS)
@@ -161,7 +162,7 @@ def test_vbdc_requests_stay_in_order() -> None:
 
 @pytest.mark.parametrize("packets", [1, 2, 7])
 def test_vbdc_asks_once_for_what_waits(packets: int) -> None:
-    capacity = Vbdc(CEILING, random.Random(0))
+    capacity = Vbdc(CEILING, VbdcOptions(), random.Random(0))
     run(make_hop(capacity), [(0, FULL_PACKET)] * packets, lambda now: None)
     # The first packet wakes the terminal; the others are new at the next superframe.
     assert capacity.requested_bits == packets * aal5(FULL_PACKET)
@@ -172,7 +173,7 @@ def test_the_papers_mac_buffer_lets_vbdc_fill_the_link() -> None:
     until = 60 * SECOND
     shares = {}
     for buffer_bytes in (14_400, 4_800):
-        hop = make_hop(Vbdc(CEILING, random.Random(0)), buffer_bytes)
+        hop = make_hop(Vbdc(CEILING, VbdcOptions(), random.Random(0)), buffer_bytes)
         saturate(hop, until)
         shares[buffer_bytes] = hop.wire_bits * SECOND / (CEILING * until)
     assert shares[14_400] > 0.95
@@ -180,7 +181,7 @@ def test_the_papers_mac_buffer_lets_vbdc_fill_the_link() -> None:
 
 
 def test_rbdc_reaches_its_ceiling_and_keeps_it() -> None:
-    capacity = Rbdc(CEILING)
+    capacity = Rbdc(CEILING, RbdcOptions())
     rates = []
     capacity.handle_backlog(10**9, 0)
     for n in range(50):
@@ -191,7 +192,7 @@ def test_rbdc_reaches_its_ceiling_and_keeps_it() -> None:
 
 @pytest.mark.parametrize("timeout_ms", [796, 1_000, 1_060])
 def test_rbdc_rate_outlives_its_backlog_until_the_timeout(timeout_ms: int) -> None:
-    capacity = Rbdc(CEILING, timeout_ns=timeout_ms * MS, drain_ns=265 * MS)
+    capacity = Rbdc(CEILING, RbdcOptions(timeout_ms=timeout_ms, drain_ms=265))
     capacity.handle_backlog(31 * 424, 0)
     capacity.handle_deadline(0)
     capacity.handle_backlog(0, 1)
@@ -204,7 +205,7 @@ def test_rbdc_rate_outlives_its_backlog_until_the_timeout(timeout_ms: int) -> No
 
 
 def test_rbdc_updates_replace_earlier_requests() -> None:
-    capacity = Rbdc(CEILING, drain_ns=265 * MS)
+    capacity = Rbdc(CEILING, RbdcOptions(drain_ms=265))
     for n, slots in enumerate((10, 80, 3, 200)):
         capacity.handle_backlog(slots * 424, n * 265 * MS)
         capacity.handle_deadline(n * 265 * MS)
@@ -220,12 +221,12 @@ def test_rbdc_updates_replace_earlier_requests() -> None:
     [
         (lambda: Superframe(0), "length_ns is 0"),
         (lambda: Superframe(7), "whole number of bit/s"),
-        (lambda: Rbdc(1_599), "ceiling_bps is 1599; one slot per superframe already takes 1600 bit/s"),
-        (lambda: Rbdc(CEILING, timeout_ns=0), "timeout_ns is 0"),
-        (lambda: Rbdc(CEILING, drain_ns=0), "drain_ns is 0"),
-        (lambda: Vbdc(0, random.Random(0)), "ceiling_bps is 0"),
-        (lambda: Vbdc(CEILING, random.Random(0), signalling_ns=-1), "signalling_ns is -1"),
-        (lambda: Vbdc(CEILING, random.Random(0), wait_ns=(2, 1)), "wait_ns is 2 to 1"),
+        (lambda: Rbdc(1_599, RbdcOptions()), "rate_bps is 1599; one slot per superframe already takes 1600 bit/s"),
+        (lambda: Rbdc(CEILING, RbdcOptions(timeout_ms=1e-9)), "timeout_ms is 0"),
+        (lambda: Rbdc(CEILING, RbdcOptions(drain_ms=1e-9)), "drain_ms is 0"),
+        (lambda: Vbdc(0, VbdcOptions(), random.Random(0)), "rate_bps is 0"),
+        (lambda: Rbdc(CEILING, RbdcOptions(signalling_ms=1e-9)), "signalling_ms is 0"),
+        (lambda: VbdcOptions(superframe_ms=7), "superframe_ms is 7: .* whole number of bit/s"),
     ],
 )
 def test_a_wrong_parameter_is_named(make: Callable[[], object], words: str) -> None:

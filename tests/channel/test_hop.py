@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from channel.capacity import Capacity
 from channel.capacity.cra import ConstantRate
-from channel.capacity.rbdc import Rbdc
-from channel.capacity.superframes import Superframe
-from channel.capacity.vbdc import Vbdc
+from channel.capacity.rbdc import Rbdc, RbdcOptions
+from channel.capacity.vbdc import Vbdc, VbdcOptions
 from channel.delay import ExcessDelay
 from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
 from channel.errors.bernoulli import Bernoulli
@@ -38,9 +37,9 @@ capacities = st.sampled_from(
     [
         lambda: ConstantRate(128_000),
         lambda: ConstantRate(9_999_991),
-        lambda: Rbdc(128_000),
-        lambda: Rbdc(100_000, superframe=Superframe(53 * MS), drain_ns=SECOND),
-        lambda: Vbdc(128_000, random.Random(1), wait_ns=(0, 400 * MS)),
+        lambda: Rbdc(128_000, RbdcOptions()),
+        lambda: Rbdc(100_000, RbdcOptions(superframe_ms=53, drain_ms=1000)),
+        lambda: Vbdc(128_000, VbdcOptions(wait_ms=(0, 400)), random.Random(1)),
     ]
 )
 errors = st.sampled_from(
@@ -190,7 +189,7 @@ def test_a_frame_starts_when_there_is_a_rate() -> None:
             starts.append((start, end))
             return INTACT
 
-    hop = make_hop(Vbdc(128_000, random.Random(0)), aal5, Witness())
+    hop = make_hop(Vbdc(128_000, VbdcOptions(), random.Random(0)), aal5, Witness())
     drive_punctually(hop, [(1, 1_450)])
     assert starts == [(795 * MS, 1_060 * MS)]
 

@@ -137,13 +137,6 @@ def test_another_mode_is_heard_too() -> None:
     ]
 
 
-def test_another_network_is_not_heard() -> None:
-    rng = np.random.default_rng(7)
-    path = on_air(phy(network=1), frames(rng, 200, 200), rng, snr_db=CLEAN_DB)
-    assert heard(phy(network=2), path.samples) == []
-    assert len(heard(phy(network=1), path.samples)) == 2
-
-
 def test_frames_of_other_programs_are_not_heard() -> None:
     library = liquid()
     properties = ffi.new("ofdmflexframegenprops_s *", {"check": 6, "fec0": 1, "fec1": 1, "mod_scheme": 40})
@@ -164,16 +157,6 @@ def test_noise_is_not_heard() -> None:
     for _ in range(10 * seconds):
         noise = rng.standard_normal(2 * round(RATE_SPS / 10), np.float32).view(np.complex64)
         assert demodulator.feed(noise) == []
-
-
-def test_equal_frames_make_equal_samples() -> None:
-    first, second = Modulator(phy()), Modulator(phy())
-    for frame in (b"a", b"bc", b"def" * 100):
-        bursts = first.modulate(frame), second.modulate(frame)
-        assert np.array_equal(*bursts)
-        # the sequence number has moved on
-        assert not np.array_equal(first.modulate(frame), bursts[0])
-        second.modulate(frame)
 
 
 @given(

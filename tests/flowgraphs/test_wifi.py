@@ -81,19 +81,6 @@ def test_a_receiver_hears_every_encoding() -> None:
 
 
 @needs_it
-def test_frames_of_another_network_are_passed_over() -> None:
-    rng = np.random.default_rng(32)
-    bursts = [
-        *modulated(WifiPhy(rate_sps=RATE_SPS, network=1), [b"theirs"]),
-        *modulated(WifiPhy(rate_sps=RATE_SPS, network=2), [b"ours"]),
-    ]
-    sent = air(bursts, rng, rms=RMS, snr_db=30)
-    assert [received.payload for received in demodulated(WifiPhy(rate_sps=RATE_SPS, network=2), sent.samples)] == [
-        b"ours"
-    ]
-
-
-@needs_it
 @pytest.mark.parametrize(("encoding", "snr_db"), [("bpsk-1/2", 8), ("qam64-3/4", 27)])
 def test_no_size_of_frame_is_lost_more_often(encoding: str, snr_db: float) -> None:
     """With the upstream decoder alone one size in three (bpsk-1/2) or in 27 (qam64-3/4) loses a tenth to a third."""
@@ -201,12 +188,6 @@ def played_faster(samples: Samples, excess: float) -> Samples:
 def test_options_that_are_none_are_refused(option: str, value: Any, said: str) -> None:
     with pytest.raises(PhyError, match=said):
         make_phy("wifi", **{"rate_sps": RATE_SPS, option: value})
-
-
-@needs_it
-def test_a_frame_too_long_is_refused() -> None:
-    with pytest.raises(PhyError, match=f"up to {MAX_FRAME_BYTES} bytes, not of {MAX_FRAME_BYTES + 1}"):
-        WifiPhy(rate_sps=RATE_SPS).frame_samples(MAX_FRAME_BYTES + 1)
 
 
 def test_without_gr_ieee802_11_one_line_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import pytest
 from linklayer.queues import QUEUES
 from testbed.model.run import simulate
 from testbed.results.summary import Summary
+from testbed.running import unused
 from tests.testbed.model_runs import model
 
 #: a window of some 64 packets where 18 are under way: the rest waits in the sender's IP queue
@@ -33,3 +34,17 @@ def test_what_understands_ecn_is_marked_and_not_lost(queue: dict[str, Any]) -> N
     marked, lost = run(queue, "sack-ecn"), run(queue, "sack")
     assert (marked.retransmissions, marked.link["up"].congestion_losses) == (0, 0)
     assert lost.link["up"].congestion_losses > 0
+
+
+@pytest.mark.parametrize(
+    ("scheme", "queue", "lines"),
+    [
+        ("slacp", "codel", []),
+        # a packet filter takes packets one by one
+        ("snoop", "codel", []),
+        ("none", "drop-tail", []),
+        ("none", "codel", ["scheme none has no use for link.queue: its packets wait in the transmitter's buffer"]),
+    ],
+)
+def test_a_queue_that_no_packet_meets_is_said(scheme: str, queue: str, lines: list[str]) -> None:
+    assert unused(model(link={"scheme": scheme, "queue": queue})) == lines

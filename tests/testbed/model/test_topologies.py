@@ -3,6 +3,7 @@
 import gc
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,9 @@ from channel.errors.bernoulli import Bernoulli
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
 from hosts.tcp.config import MS, SECOND, TcpConfig
-from linklayer.queues import Queue
+from linklayer.queues import Queue, QueueContext
 from linklayer.queues.drop_tail import DropTail
-from linklayer.queues.red import Red
+from linklayer.queues.red import Red, RedOptions
 from testbed.model.clock import VirtualClock
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.scenario.channel_models import make_rng
@@ -66,10 +67,15 @@ def test_the_first_segment_takes_the_time_of_its_way() -> None:
     assert one.received == [SEGMENT_BYTES]
 
 
+def red(**changes: Any) -> Red:
+    """The LT-TCP paper's queue."""
+    options = RedOptions(min_packets=75, max_packets=225, limit_packets=500, **changes)
+    return Red(options, QueueContext(rng=make_rng(1), packet_time_ns=PACKET_NS))
+
+
 @pytest.mark.parametrize("kind", ["drop-tail", "RED"])
 def test_flows_share_the_bottleneck_and_fill_it(kind: str) -> None:
-    red = Red(make_rng(1), 75, 225, limit_packets=500, weight=1)
-    queue = red if kind == "RED" else DropTail(limit_packets=500)
+    queue = red(weight=1) if kind == "RED" else DropTail(limit_packets=500)
     ten = bench(10, queue)
     ten.run(10 * SECOND)
     # at most what the wire carries in the time: 500 of each 540 octets
@@ -80,7 +86,7 @@ def test_flows_share_the_bottleneck_and_fill_it(kind: str) -> None:
 
 
 def test_with_ecn_red_marks_instead_of_dropping() -> None:
-    queue = Red(make_rng(1), 75, 225, limit_packets=500, packet_time_ns=PACKET_NS, mark_above=True)
+    queue = red(mark_above=True)
     ten = bench(10, queue, TcpConfig(mss=SEGMENT_BYTES, timestamps=False, ecn=True, receive_buffer=1 << 20))
     ten.run(20 * SECOND)
     counters = [sender.connection.counters for sender in ten.senders]

@@ -1,13 +1,15 @@
 """When packets arrive at the end of a wire, and which do not."""
 
 from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 import pytest
 
 from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
 from hosts.engine.packets import Datagram
-from linklayer.queues.codel import CoDel
+from linklayer.queues import QueueContext
+from linklayer.queues.codel import CoDel, CoDelOptions
 from linklayer.queues.drop_tail import DropTail
 from tcpip.segment import Flow
 from testbed.model.clock import VirtualClock
@@ -120,7 +122,10 @@ def test_an_infinitely_fast_wire_only_delays() -> None:
 
 def test_a_queue_that_drops_as_it_is_emptied_leaves_the_wire_usable() -> None:
     end = End()
-    queue = CoDel(limit_packets=1000, target_ns=1, interval_ns=10, mtu_bytes=1)
+    queue = CoDel(
+        CoDelOptions(limit_packets=1000, target_ms=1e-6, interval_ms=1e-5),
+        QueueContext(rng=Random(1), packet_time_ns=1, mtu_bytes=1),
+    )
     wire = Wire(end.clock, end.deliver, rate_bps=8_000_000, queue=queue)
     for sequence in range(50):
         wire.send(packet(1000, sequence))

@@ -147,6 +147,13 @@ def test_set_over_a_name_makes_room_for_the_mapping() -> None:
     assert load(LOSSY, settings).channel.direction("up").errors == error_part("bernoulli", per=0.25)
 
 
+def test_set_over_a_name_keeps_the_name() -> None:
+    queue: Any = load(LOSSY, ["link.queue=red", "link.queue.max_p=0.5"]).link.queue
+    assert (queue.kind, queue.max_p) == ("red", 0.5)
+    with pytest.raises(ScenarioError, match=r"channel\.errors\.per: is no key here"):
+        load(LOSSY, ["channel.errors=high", "channel.errors.per=0.5"])
+
+
 def test_set_per_goes_before_bernoulli_but_not_before_another_model() -> None:
     assert load(LOSSY, ["channel.per=0.4"]).channel.direction("down").errors == error_part("bernoulli", per=0.4)
     with pytest.raises(ScenarioError, match="per and errors high are both given"):
@@ -294,7 +301,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "channel.assignment: superframe_ms is 300",
         "a slot of 424 bits in each superframe must make a whole number of bit/s",
     ),
-    "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "ceiling_bps is 1000"),
+    "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "rate_bps is 1000"),
     "MAC buffer": (with_channel(mac_buffer_bytes=1500), "channel.mac_buffer_bytes", "must hold a frame of 1534 bytes"),
     "MAC buffer down": (
         with_channel(down={"mac_buffer_bytes": 9}),
