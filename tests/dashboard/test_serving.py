@@ -19,7 +19,7 @@ from dashboard.hub import Hub
 from dashboard.serving import STREAMS
 from telemetry.views import PhyView
 from tests.dashboard.samples import EPOCH_NS, TCP, TOKEN, application, info
-from tests.telemetry.influxd import wait_until
+from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -162,7 +162,7 @@ def test_a_closed_browser_is_noticed(stage: Stage) -> None:
     with streaming(stage.served) as stream:
         stream.frame()
         assert stage.feed.watched
-    wait_until(lambda: not stage.feed.watched)
+    wait_for(lambda: not stage.feed.watched)
 
 
 def test_a_browser_that_reads_nothing_stalls_nobody(stage: Stage) -> None:
@@ -170,7 +170,7 @@ def test_a_browser_that_reads_nothing_stalls_nobody(stage: Stage) -> None:
     view = PhyView(0, "up", 2.4e9, 2.5e6, (-90.5,) * 200_000, (), "")
     with closing(socket.create_connection(("127.0.0.1", stage.served.port))) as deaf:
         deaf.sendall(b"GET /api/stream?run=a-run HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        wait_until(lambda: stage.feed.watched)
+        wait_for(lambda: stage.feed.watched)
         with streaming(stage.served, "/api/stream?run=a-run&views=0") as stream:
             seen: list[float] = []
             for number in range(100):
@@ -182,7 +182,7 @@ def test_a_browser_that_reads_nothing_stalls_nobody(stage: Stage) -> None:
                 seen += times(stream.frame())
         assert seen == list(range(100))
         assert stage.feed.watched
-    wait_until(lambda: not stage.feed.watched)
+    wait_for(lambda: not stage.feed.watched)
 
 
 def test_a_stream_too_many_is_refused_and_the_rest_still_answers(stage: Stage) -> None:
@@ -200,7 +200,7 @@ def test_a_stream_too_many_is_refused_and_the_rest_still_answers(stage: Stage) -
             with connection.getresponse() as response:
                 return response.status == 200
 
-    wait_until(again)
+    wait_for(again)
 
 
 def test_a_stream_that_is_not_read_at_all_takes_no_place(stage: Stage) -> None:
@@ -231,7 +231,7 @@ def test_it_ends_with_its_streams_and_leaves_the_port(tmp_path: Path) -> None:
         stage.served.close()
         stage.served.wait()
         assert not stage.feed.watched
-    wait_until(lambda: set(threading.enumerate()) <= threads)
+    wait_for(lambda: set(threading.enumerate()) <= threads)
     again = Stage(tmp_path, stage.served.port)
     with again.served:
         assert again.served.port == stage.served.port
@@ -244,7 +244,7 @@ def test_a_server_may_have_ended_before_it_is_woken_to_end(tmp_path: Path, monke
 
     def wake_twice() -> None:
         wake()
-        wait_until(lambda: not stage.served._thread.is_alive())
+        wait_for(lambda: not stage.served._thread.is_alive())
         wake()
 
     monkeypatch.setattr(stage.served._server.trigger, "_physical_pull", wake_twice)

@@ -8,7 +8,7 @@ import pmt
 from gnuradio import blocks, gr
 
 from flowgraphs.phy import Phy, Received, Samples, frame_pdu, received_from_pdu
-from tests.testbed.live_runs import wait_for
+from tests.harness.waiting import wait_for
 
 
 class Mailbox(gr.basic_block):

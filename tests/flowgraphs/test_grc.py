@@ -16,8 +16,9 @@ import pytest
 import yaml
 
 from tests.flowgraphs.bursts import Mailbox
+from tests.harness.waiting import wait_for
 from tests.radios import needs_wifi
-from tests.testbed.live_runs import ROOT, wait_for
+from tests.testbed.live_runs import ROOT
 
 pytestmark = pytest.mark.patient
 

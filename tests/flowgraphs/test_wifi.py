@@ -18,8 +18,8 @@ from flowgraphs.phys.wifi.modem import MAX_FRAME_BYTES, WifiPhy, link_frame, mac
 from flowgraphs.transceiver import Transceiver
 from tests.flowgraphs.awgn import Samples, air
 from tests.flowgraphs.bursts import modulated
+from tests.harness.waiting import wait_for
 from tests.radios import RATE_SPS, needs_vusrp, on, quiet_air
-from tests.testbed.live_runs import wait_for
 
 RMS = 0.25
 #: sizes around those that fill OFDM symbols, and the largest

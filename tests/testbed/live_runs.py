@@ -8,8 +8,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -22,12 +21,12 @@ from testbed.running import run_once
 from testbed.scenario.schema import Scenario
 from tests import lateness
 from tests.busy import late
+from tests.harness.waiting import wait_for
 from tests.testbed.samples import scenario
 
 ROOT = Path(__file__).parents[2]
 #: what a scenario allows by default
 LATE_FRACTION = 0.01
-PATIENCE_S = 60.0
 
 
 def run_all(scenarios: Sequence[Scenario], runs: Path) -> list[Summary]:
@@ -91,15 +90,6 @@ def complaint(outcome: tuple[int, str, str]) -> str:
     assert err.startswith("fadelab: ")
     assert err.count("\n") == 1
     return err
-
-
-def wait_for(what: Callable[[], Any]) -> Any:
-    """What `what()` gives once it gives something."""
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not (found := what()):
-        assert time.monotonic() < give_up_at, f"nothing within {PATIENCE_S} s"
-        time.sleep(0.02)
-    return found
 
 
 def records_of(owner: int) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from testbed.onlookers import Onlookers
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
-from tests.testbed.live_runs import wait_for
+from tests.harness.waiting import wait_for
 
 #: a transfer that somebody has to end
 ENDLESS = [{"kind": "bulk", "duration_s": 600}]

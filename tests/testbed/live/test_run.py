@@ -21,6 +21,7 @@ from testbed.live.children import ChildError
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.file import load
+from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
 from tests.testbed.live.steered import ENDLESS
 from tests.testbed.live_runs import (
@@ -33,7 +34,6 @@ from tests.testbed.live_runs import (
     run_schemes,
     running,
     start,
-    wait_for,
 )
 from tests.testbed.samples import scenario, written
 
