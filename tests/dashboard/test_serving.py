@@ -19,13 +19,11 @@ from dashboard.hub import Hub
 from dashboard.serving import STREAMS
 from telemetry.views import PhyView
 from tests.dashboard.samples import EPOCH_NS, TCP, TOKEN, application, info
-from tests.harness.waiting import wait_for
+from tests.harness.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.slow
 
 S = 1_000_000_000
-#: long enough for a busy machine
-PATIENCE_S = 60.0
 
 
 class Stage:
@@ -92,11 +90,13 @@ def streaming(served: Served, path: str = "/api/stream?run=a-run", **headers: st
             yield Stream(response)
 
 
-def status(served: Served, path: str) -> tuple[int, bytes]:
-    with closing(HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE_S)) as connection:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read()
+def asked(port: int, path: str, method: str = "GET", host: str = "127.0.0.1") -> tuple[int, bytes]:
+    """Status and body of an answer; of a stream, which has no end, no body."""
+    with closing(HTTPConnection(host, port, timeout=PATIENCE_S)) as connection:
+        connection.request(method, path)
+        with connection.getresponse() as response:
+            streams = response.headers["Content-Type"].startswith("text/event-stream")
+            return response.status, b"" if streams else response.read()
 
 
 def times(part: dict[str, Any]) -> list[float]:
@@ -189,32 +189,22 @@ def test_a_stream_too_many_is_refused_and_the_rest_still_answers(stage: Stage) -
     with ExitStack() as stack:
         for _ in range(STREAMS):
             stack.enter_context(streaming(stage.served)).event()
-        found, body = status(stage.served, "/api/stream")
+        found, body = asked(stage.served.port, "/api/stream")
         assert found == 503
         assert "close one" in json.loads(body)["error"]
-        assert status(stage.served, "/api/state")[0] == 200
-
-    def again() -> bool:
-        with closing(HTTPConnection("127.0.0.1", stage.served.port, timeout=PATIENCE_S)) as connection:
-            connection.request("GET", "/api/stream")
-            with connection.getresponse() as response:
-                return response.status == 200
-
-    wait_for(again)
+        assert asked(stage.served.port, "/api/state")[0] == 200
+    wait_for(lambda: asked(stage.served.port, "/api/stream")[0] == 200)
 
 
 def test_a_stream_that_is_not_read_at_all_takes_no_place(stage: Stage) -> None:
     for _ in range(STREAMS + 1):
-        with closing(HTTPConnection("127.0.0.1", stage.served.port, timeout=PATIENCE_S)) as connection:
-            connection.request("HEAD", "/api/stream")
-            with connection.getresponse() as response:
-                assert response.status == 200
+        assert asked(stage.served.port, "/api/stream", "HEAD")[0] == 200
 
 
 def test_a_stream_can_take_the_token(tmp_path: Path) -> None:
     stage = Stage(tmp_path, require_token_to_read=True)
     with stage.served:
-        assert status(stage.served, "/api/stream?run=a-run")[0] == 401
+        assert asked(stage.served.port, "/api/stream?run=a-run")[0] == 401
         with streaming(stage.served, Authorization=f"Bearer {TOKEN}") as stream:
             assert stream.event()[0] == "runs"
 
@@ -261,7 +251,7 @@ def test_two_dashboards_do_not_fit_on_one_port(stage: Stage, tmp_path: Path) -> 
     )
     # those of earlier tests may end meanwhile
     assert set(threading.enumerate()) <= threads
-    assert status(stage.served, "/api/state")[0] == 200
+    assert asked(stage.served.port, "/api/state")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -290,9 +280,7 @@ def has_ipv6() -> bool:
 def test_ipv6(tmp_path: Path) -> None:
     with serve(application(tmp_path), "::1", 0) as served:
         assert served.url == f"http://[::1]:{served.port}"
-        with closing(HTTPConnection("::1", served.port, timeout=PATIENCE_S)) as connection:
-            connection.request("GET", "/api/state")
-            assert connection.getresponse().status == 200
+        assert asked(served.port, "/api/state", host="::1")[0] == 200
 
 
 def test_the_rehearsal_is_a_program(tmp_path: Path) -> None:
@@ -303,9 +291,7 @@ def test_the_rehearsal_is_a_program(tmp_path: Path) -> None:
             line = program.stdout.readline()
             assert line.startswith("A rehearsal, made-up figures: http://127.0.0.1:")
             port = int(line.split(":")[3].split("/")[0])
-            with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
-                connection.request("GET", "/api/state")
-                runs = json.loads(connection.getresponse().read())["live"]
+            runs = json.loads(asked(port, "/api/state")[1])["live"]
             assert sorted(run["scheme"] for run in runs) == ["none", "slacp"]
             assert all("not measured" in run["title"] for run in runs)
             second = [*command[:4], str(port), *command[5:]]
