@@ -42,8 +42,8 @@ from hosts.network import Network
 from hosts.tap import Tap
 from hosts.tcp.config import MS, SECOND, TcpConfig
 from hosts.tcp_info import of_socket
-from linklayer.timerfd import TimerFd
 from tcpip.segment import Segment
+from testbed.live.timerfd import TimerFd
 from tests.hosts.tcp.pair import Pair
 from tests.hosts.tcp.pair import Path as Way
 

@@ -20,6 +20,7 @@ from common.sides import STATIONS, Side, other
 from linklayer.link import Scheme
 from telemetry.pcapng import Direction, PcapngWriter
 from testbed.live.hop_radio import HopRadio
+from testbed.live.station_loop import Radio
 
 #: who transmits on a side
 
@@ -29,7 +30,7 @@ def capture_path(folder: Path, side: Side) -> Path:
     return folder / f"air-{STATIONS[side]}.pcapng"
 
 
-class CapturedRadio:
+class CapturedRadio(Radio):
     """The radio of the station that transmits on `side`, all its frames written down; a context manager.
 
     For the station it takes the radio's place. Raises CaptureError.

@@ -6,13 +6,14 @@ an erased one is not carried. A frame carried later than it was due counts as la
 never reported as a bad channel.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from channel.errors import Fate
 from channel.hop import Arrival, Hop
+from testbed.live.station_loop import Radio
 
 
 @dataclass(slots=True)
@@ -24,7 +25,7 @@ class Lateness:
     max_ns: int = 0
 
 
-class HopRadio(ABC):
+class HopRadio(Radio):
     """Sends frames through `hop`; a subclass says what carries them from there.
 
     `judged(arrival)` is called for every frame with its fate.
@@ -72,18 +73,6 @@ class HopRadio(ABC):
             self._waiting.append(damage(frame, arrival.verdict.bit_errors) if fate is Fate.DAMAGED else frame)
         if self._waiting:
             self._carry(now)
-
-    @abstractmethod
-    def fileno(self) -> int:
-        """Return the descriptor that becomes readable when a frame has come."""
-
-    @abstractmethod
-    def receive(self) -> bytes | None:
-        """Return the next frame that has come, or None."""
-
-    @abstractmethod
-    def next_deadline(self) -> int | None:
-        """When `handle_deadline` is due, or None."""
 
     @abstractmethod
     def _carry(self, now: int) -> None:

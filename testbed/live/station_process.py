@@ -35,12 +35,12 @@ from linklayer.classify import Classifier
 from linklayer.filters.filter import Guess
 from linklayer.link import FrameError, Link, LinkCounters
 from linklayer.schemes import SCHEMES
-from linklayer.station import Station
 from tcpip.access import Octets
 from testbed.live.capture import CapturedRadio
 from testbed.live.emulated_radio import EmulatedRadio
 from testbed.live.hop_radio import HopRadio, Lateness
 from testbed.live.process_usage import Usage, resident_bytes
+from testbed.live.station_loop import StationLoop
 from testbed.results.frame_trace import FrameTrace, outcome_of
 from testbed.results.ground_truth import Loss, Witness
 from testbed.results.lost_packets import LostPackets
@@ -138,7 +138,7 @@ class StationProcess:
             folder = Path(config["folder"])
             self._capture = stack.enter_context(CapturedRadio(self._radio, folder, side, self._scheme))
         tap = stack.enter_context(Tap(config["tap"], mtu=scenario.mtu, descriptor=config.get("tun_fd")))
-        self.station = Station(
+        self.loop = StationLoop(
             port=tap,
             link=self.link,
             scheme=self._scheme,
@@ -227,7 +227,7 @@ class StationProcess:
         self._witness = (
             Witness(Octets(), scheme.name, scheme.repairs, self._losses.append, self._guesses.append) if known else None
         )
-        self.station.witness = self._witness
+        self.loop.station.witness = self._witness
 
     def _judged(self, arrival: Arrival[bytes]) -> None:
         if self._witness is not None and not self._scheme.repairs and arrival.verdict.fate is not Fate.INTACT:
@@ -244,7 +244,7 @@ class StationProcess:
     def _listen(self, fd: int) -> None:
         orders = self._orders.read()
         if orders is None:
-            self.station.stop()
+            self.loop.stop()
         else:
             self.obey(orders)
 
@@ -258,7 +258,7 @@ class StationProcess:
             if "watch" in order and self._view is not None:
                 self._view.watched = bool(order["watch"])
             if order.get("stop"):
-                self.station.stop()
+                self.loop.stop()
 
     def _become(self, scenario: Scenario) -> None:
         """Go on by another scenario, which differs in nothing but errors, link scheme and ELN."""
@@ -272,7 +272,7 @@ class StationProcess:
         elif scenario.link.eln != before.link.eln:
             self.link = refit(self.link, scenario, self._side)
             self._resize()
-            self.station.refit(self.link, time.monotonic_ns())
+            self.loop.station.refit(self.link, time.monotonic_ns())
         self._watch_losses()
 
     def _switch(self, now: int) -> None:
@@ -284,7 +284,7 @@ class StationProcess:
         self._resize()
         if self._capture is not None:
             self._capture.switch(self._scheme)
-        self.station.switch(self.link, self._scheme, now)
+        self.loop.switch(self.link, self._scheme, now)
         self._before += old.counters()
 
     def _resize(self) -> None:
@@ -340,19 +340,19 @@ class StationProcess:
 
     def _counts(self) -> StationCounts:
         """What this station has sent (on its own direction), heard and repaired (on the other)."""
-        counters, station, hop = self._link_counters(), self.station.counters, self._radio.hop
+        counters, loop, hop = self._link_counters(), self.loop, self._radio.hop
         unheard = 0 if self._hearing is None else self._hearing.corrupted + self._hearing.missed
         self._unrepaired.count(hop.erased + hop.damaged, unheard, self._scheme.repairs)
         return StationCounts.of(
             counters,
             hop,
             self._queues,
-            congestion_losses=sum(queue.drops for queue in self._queues) + station.radio_refusals,
+            congestion_losses=loop.station.congestion_losses,
             unheard=unheard,
             unrepaired_taken=self._unrepaired.taken - self._lost_packets.spared,
             unrepaired_unheard=self._unrepaired.unheard,
-            bad_frames=station.bad_frames + counters.refused,
-            port_refusals=station.port_refusals,
+            bad_frames=loop.counters.bad_frames + counters.refused,
+            port_refusals=loop.counters.port_refusals,
             repeats=self._lost_packets.repeats,
         )
 
@@ -376,7 +376,7 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
         if "device" not in config:
             # the cores make no cycles, and a pause would be a late frame; GNU Radio makes some in every call of a block
             gc.disable()
-        process.station.run()
+        process.loop.run()
         say({"final": process.final()})
 
 

@@ -1,12 +1,11 @@
-"""A station of the radio link in virtual time: what `linklayer/station.py` does, without octets.
+"""A station of the radio link in virtual time: a hop in front of it, and packets and frames that are objects.
+
+Read first: `linklayer/station.py`, the machine that this drives.
 
 Rules kept here:
 
-- The same behaviour as on the real-time tiers: with flow control packets wait in the IP queues (one per channel) until
-  the link wants them, without it they go straight to the MAC buffer; the hop is offered frames only while it has room
-  for the largest.
-- Frames are objects and packets have a size only. A damaged frame becomes what its receiver would make of it
-  (`Scheme.damage`), or nothing.
+- Packets have a size only. A damaged frame becomes the frame that its receiver would make of it (`Scheme.damage`), or
+  nothing.
 - One wakeup per station, for hop and link together; one that has moved to later finds out when it wakes.
 """
 
@@ -18,13 +17,28 @@ from channel.hop import Arrival, Hop
 from hosts.engine.clock import Clock
 from hosts.engine.packets import TCP, UDP, Datagram, Deliver, Packet
 from linklayer.classify import Classifier
-from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, Scheme
 from linklayer.queues import Queue
+from linklayer.station import Station, Transmitter
 from testbed.results.ground_truth import Witness
 from testbed.results.lost_packets import LostPackets
 
 _NEVER: Final = 1 << 63
+
+
+class _MacBuffer(Transmitter):
+    """The hop as the station sees it."""
+
+    __slots__ = ("_hop", "_max_frame_bytes")
+
+    def __init__(self, hop: Hop[Any], max_frame_bytes: int) -> None:
+        self._hop, self._max_frame_bytes = hop, max_frame_bytes
+
+    def has_room(self) -> bool:
+        return self._hop.room() >= self._max_frame_bytes
+
+    def send(self, frame: Any, now: int) -> bool:
+        return self._hop.handle_frame(frame, frame.nbytes, now)
 
 
 class ModelStation:
@@ -39,12 +53,9 @@ class ModelStation:
         "_at",
         "_clock",
         "_damage",
-        "_deliver",
         "_far",
-        "_flow_control",
-        "_guesser",
         "_judged",
-        "_max_frame_bytes",
+        "_station",
         "_tcp_channel",
         "_udp_channel",
         "_wake_at",
@@ -55,7 +66,6 @@ class ModelStation:
         "link",
         "lost_packets",
         "queues",
-        "refusals",
     )
 
     def __init__(
@@ -77,16 +87,16 @@ class ModelStation:
         self.hop = hop
         self.queues = queues
         self._damage = scheme.damage
-        self._flow_control = link.flow_control
+        self._station = Station(
+            link=link,
+            queues=queues,
+            transmitter=_MacBuffer(hop, max_frame_bytes),
+            deliver=deliver,
+            witness=witness,
+        )
         self._tcp_channel, self._udp_channel = classifier.channel_of(0, TCP), classifier.channel_of(0, UDP)
-        self._max_frame_bytes = max_frame_bytes
-        self._deliver = deliver
         self._judged = judged
         self._witness = witness
-        if witness is not None:
-            for queue in queues:
-                queue.watch(witness.dropped)
-        self._guesser = link if isinstance(link, Filtered) else None
         self._far: ModelStation | None = None
         #: when the earliest wakeup is due that counts
         self._wake_at = _NEVER
@@ -94,35 +104,21 @@ class ModelStation:
         self.arrivals = 0
         #: frames that came damaged beyond use
         self.bad_frames = 0
-        #: frames the MAC buffer had no room for
-        self.refusals = 0
         #: where packet filters send packets again
         self.lost_packets = LostPackets() if scheme.resends else None
 
     @property
     def congestion_losses(self) -> int:
-        """Packets the IP queues, or frames the MAC buffer, had no room for."""
-        return sum(queue.drops for queue in self.queues) + self.refusals
+        """See Station."""
+        return self._station.congestion_losses
 
     def send(self, packet: Packet) -> None:
         """Take a packet of the LAN's that is to cross the link."""
         now = self._clock.now
         channel = self._udp_channel if isinstance(packet, Datagram) else self._tcp_channel
-        if self._flow_control:
-            if self.queues[channel].push(packet, now):
-                self._fill(now)
-                self._arm()
-            elif self._witness is not None:
-                self._witness.dropped(packet, now)
-        else:
-            link, hop = self.link, self.hop
-            link.handle_packet(packet, channel)
-            while (frame := link.poll_frame(now)) is not None:
-                if not hop.handle_frame(frame, frame.nbytes, now):
-                    self.refusals += 1
-                    if self._witness is not None:
-                        self._witness.dropped(frame.payload, now)
-            self._arm()
+        self._station.handle_packet(packet, channel, now)
+        self._station.fill(now)
+        self._arm()
 
     def start(self, far: "ModelStation") -> None:
         """Begin, with `far` at the other end of the hop."""
@@ -130,39 +126,8 @@ class ModelStation:
         self._settle(self._clock.now)
 
     def _settle(self, now: int) -> None:
-        """Pass on what the link has: packets to the LAN, frames to the hop."""
-        link, deliver = self.link, self._deliver
-        witness = self._witness
-        while (delivery := link.poll_packet()) is not None:
-            deliver(delivery[0])
-        while (packet := link.poll_given_up()) is not None:
-            if witness is not None:
-                witness.given_up(packet, now)
-        self._hear_guesses()
-        if self._flow_control:
-            self._fill(now)
+        self._station.settle(now)
         self._arm()
-
-    def _fill(self, now: int) -> None:
-        """Give the hop frames while it has room for the largest, and the link packets while it wants them."""
-        link, hop, queues = self.link, self.hop, self.queues
-        while hop.room() >= self._max_frame_bytes:
-            for channel, queue in enumerate(queues):
-                if queue.nbytes and link.wants_packet(channel):
-                    packet = queue.pop(now)
-                    if packet is not None:
-                        link.handle_packet(packet, channel)
-            frame = link.poll_frame(now)
-            if frame is None:
-                break
-            hop.handle_frame(frame, frame.nbytes, now)
-        self._hear_guesses()
-
-    def _hear_guesses(self) -> None:
-        """Let the witness know what the packet filters believe."""
-        if self._guesser is not None and self._witness is not None:
-            while (guess := self._guesser.poll_guess()) is not None:
-                self._witness.guessed(guess)
 
     def _arm(self) -> None:
         """Wake at the next deadline, unless a wakeup is due before."""
@@ -215,7 +180,7 @@ class ModelStation:
             if frame is None:
                 far.bad_frames += 1
                 return False
-        far.link.handle_frame(frame, now)
+        far._station.handle_frame(frame, now)
         return True
 
 

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple, get_args
 from common.sequence import MASK, unwrap
 from linklayer.filters.filter import Cause, Guess
 from linklayer.filters.ranges import Ranges
+from linklayer.station import LossWitness
 from tcpip.access import Access
 from tcpip.segment import FIN, RST, SYN, Flow
 
@@ -151,10 +152,10 @@ class Join:
                 self._judge.handle_loss(said)
 
 
-class Witness:
+class Witness(LossWitness):
     """Sees what one station loses of what it sends, and tells of TCP segments; hears its packet filters' guesses.
 
-    `scheme` and `repairs` are of the link in use. `linklayer/station.py` says when it is called.
+    `scheme` and `repairs` are of the link in use. `linklayer/station.py` says when each method is called.
     """
 
     def __init__(

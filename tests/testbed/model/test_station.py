@@ -18,9 +18,9 @@ from hosts.engine.packets import UDP, Datagram
 from linklayer.classify import Classifier
 from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
-from linklayer.station import Station
 from tcpip.segment import Flow
 from testbed.live.hop_radio import HopRadio
+from testbed.live.station_loop import StationLoop
 from testbed.model.clock import VirtualClock
 from testbed.model.station import ModelStation, join
 from testbed.scenario import link_ends
@@ -130,7 +130,7 @@ def real_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
         links[side] = make_link(run, side, sized=False)
         radios[side] = Radio(make_medium(run, side, links[side].flow_control), run.max_frame_bytes)
         ports[side] = Port()
-        stations[side] = Station(
+        stations[side] = StationLoop(
             port=ports[side],
             link=links[side],
             scheme=scheme,
@@ -149,10 +149,10 @@ def real_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
         while waiting and waiting[0][0] <= now:
             _, side, packet = waiting.popleft()
             ports[side].coming.append(packet)
-            stations[side]._turn(now)
+            stations[side].turn(now)
         # twice: what the second station carries, the first has to hear
         for side in (*SIDES, *SIDES):
-            stations[side]._turn(now)
+            stations[side].turn(now)
             deliveries += [(now, other(side), packet) for packet in ports[side].gone]
             ports[side].gone.clear()
         deadlines = [part.next_deadline() for part in (*radios.values(), *links.values())]

@@ -21,8 +21,9 @@ from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.schemes.none import NONE
 from linklayer.schemes.slacp import SLACP
-from linklayer.station import Station
+from linklayer.station import LossWitness
 from tcpip.access import Octets
+from testbed.live.station_loop import Radio, StationLoop
 
 pytestmark = pytest.mark.slow
 
@@ -71,7 +72,7 @@ class Port:
         self._socket.close()
 
 
-class Air:
+class Air(Radio):
     """A radio: one end of a socket pair. `room` says whether it takes frames; `hurt` changes those that leave."""
 
     def __init__(self, end: socket.socket) -> None:
@@ -115,14 +116,14 @@ class Air:
         self._socket.close()
 
 
-class Counting(Station):
+class Counting(StationLoop):
     """A station that counts its turns and the deadlines it was given."""
 
     turns = 0
 
-    def _turn(self, now: int) -> None:
+    def turn(self, now: int) -> None:
         self.turns += 1
-        super()._turn(now)
+        super().turn(now)
 
 
 def context(rng: Random) -> LinkContext:
@@ -140,7 +141,7 @@ class Bench:
         self.queues = [DropTail(limit), DropTail(limit)]
         self.reports: list[int] = []
         self.wake, self._control = socket.socketpair()
-        self.station = Counting(
+        self.loop = Counting(
             port=self.port,
             link=self.link,
             scheme=scheme,
@@ -158,7 +159,7 @@ class Bench:
 
     def run(self) -> None:
         try:
-            self.station.run()
+            self.loop.run()
         except BaseException as error:
             self.failure = error
 
@@ -166,15 +167,15 @@ class Bench:
         assert fd == self._control.fileno()
         order = self._control.recv(1)
         if order == b"q":
-            self.station.stop()
+            self.loop.stop()
         elif order in _SCHEMES:
             scheme = _SCHEMES[order]
             self.link = scheme.make(scheme.options(), context(self.rng))
-            self.station.switch(self.link, scheme, time.monotonic_ns())
+            self.loop.switch(self.link, scheme, time.monotonic_ns())
         elif order == b"f":
             link, filters = self.refits.pop(0)
             link.refit(filters)
-            self.station.refit(link, time.monotonic_ns())
+            self.loop.station.refit(link, time.monotonic_ns())
 
     def stop(self) -> None:
         if self.thread.is_alive():
@@ -224,8 +225,8 @@ def test_packets_cross_both_ways(name: str) -> None:
             b.port.kernel.send(packet(1000 + number))
         assert [b.port.kernel.recv(2048) for _ in range(100)] == [packet(number) for number in range(100)]
         assert [a.port.kernel.recv(2048) for _ in range(100)] == [packet(1000 + number) for number in range(100)]
-        assert a.station.counters.frames >= 100
-        assert a.station.counters.frame_bytes >= 100 * 24
+        assert a.loop.counters.frames >= 100
+        assert a.loop.counters.frame_bytes >= 100 * 24
         assert a.link.counters().packets == b.link.counters().delivered == 100
 
 
@@ -285,7 +286,7 @@ def test_with_flow_control_packets_wait_in_the_ip_queue_while_the_radio_has_no_r
             a.port.kernel.send(packet(number))
         wait_for(lambda: len(a.queues[0]) + a.queues[0].drops == 50)
         assert (len(a.queues[0]), a.queues[0].drops) == (30, 20)
-        assert a.station.counters.radio_refusals == 0
+        assert a.loop.station.refusals == 0
         a.radio.room = True
         nudge(a)
         assert [b.port.kernel.recv(2048) for _ in range(30)] == [packet(number) for number in range(30)]
@@ -297,14 +298,14 @@ def test_without_flow_control_the_radio_drops() -> None:
         a.radio.room = False
         for number in range(50):
             a.port.kernel.send(packet(number))
-        wait_for(lambda: a.station.counters.radio_refusals == 50)
+        wait_for(lambda: a.loop.station.refusals == 50)
         assert len(a.queues[0]) == 0
         a.radio.room = True
         a.port.kernel.send(packet(50))
         assert b.port.kernel.recv(2048) == packet(50)
 
 
-class Seen:
+class Seen(LossWitness):
     """A witness that keeps what it sees."""
 
     def __init__(self) -> None:
@@ -326,24 +327,24 @@ class Seen:
 def test_a_witness_sees_what_there_was_no_room_for(scheme: Scheme) -> None:
     with stations(scheme, limit=240) as (a, b):
         wait_for(lambda: a.link.established and b.link.established)
-        a.station.witness = seen = Seen()
+        a.loop.station.witness = seen = Seen()
         a.radio.room = False
         for number in range(30):
             a.port.kernel.send(packet(number))
-        wait_for(lambda: a.station.counters.radio_refusals + a.queues[0].drops + len(a.queues[0]) == 30)
+        wait_for(lambda: a.loop.station.refusals + a.queues[0].drops + len(a.queues[0]) == 30)
         # what fits into the queue, with flow control
         room = 10 if a.link.flow_control else 0
         assert seen.lost == [packet(number) for number in range(room, 30)]
-        a.station.witness = None
+        a.loop.station.witness = None
         a.port.kernel.send(packet(30))
-        wait_for(lambda: a.station.counters.radio_refusals + a.queues[0].drops == 31 - room)
+        wait_for(lambda: a.loop.station.refusals + a.queues[0].drops == 31 - room)
         assert len(seen.lost) == 30 - room
 
 
 def test_a_witness_sees_what_the_link_gave_up_with_its_session() -> None:
     with stations(SLACP) as (a, b):
         wait_for(lambda: a.link.established and b.link.established)
-        a.station.witness = seen = Seen()
+        a.loop.station.witness = seen = Seen()
         a.radio.hurt = lambda frame: bytes(len(frame))
         a.port.kernel.send(packet(1))
         wait_for(lambda: a.link.counters().packets == 1)
@@ -365,17 +366,17 @@ def test_filters_come_and_go_while_packets_flow(name: str) -> None:
             for number in range(50 * step, 50 * step + 50):
                 a.port.kernel.send(packet(number))
         assert [b.port.kernel.recv(2048) for _ in range(150)] == [packet(number) for number in range(150)]
-        assert a.station.counters.radio_refusals == 0
+        assert a.loop.station.refusals == 0
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMES))
 def test_a_frame_damaged_beyond_use_is_counted_and_the_loop_goes_on(name: str) -> None:
     with stations(SCHEMES[name]) as (a, b):
         wait_for(lambda: a.link.established and b.link.established)
-        before = b.station.counters.bad_frames
+        before = b.loop.counters.bad_frames
         a.radio.hurt = lambda frame: bytes(len(frame))
         a.port.kernel.send(packet(1))
-        wait_for(lambda: b.station.counters.bad_frames > before)
+        wait_for(lambda: b.loop.counters.bad_frames > before)
         a.radio.hurt = lambda frame: frame
         a.port.kernel.send(packet(2))
         received = b.port.kernel.recv(2048)
@@ -387,7 +388,7 @@ def test_a_packet_the_kernel_refuses_is_counted() -> None:
     with stations(NONE) as (a, b):
         b.port.refusing = True
         a.port.kernel.send(packet(1))
-        wait_for(lambda: b.station.counters.port_refusals == 1)
+        wait_for(lambda: b.loop.counters.port_refusals == 1)
 
 
 def test_the_radios_deadline_is_kept() -> None:
@@ -409,11 +410,11 @@ def test_the_radios_deadline_is_kept() -> None:
 def test_an_idle_loop_sleeps_between_its_deadlines(name: str) -> None:
     with stations(SCHEMES[name]) as (a, b):
         wait_for(lambda: a.link.established and b.link.established)
-        received, turns, reports = a.radio.received, a.station.turns, len(a.reports)
+        received, turns, reports = a.radio.received, a.loop.turns, len(a.reports)
         start = time.monotonic_ns()
         wait_for(lambda: len(a.reports) - reports >= 5)
         # before its causes: frames may come meanwhile
-        turned = a.station.turns - turns
+        turned = a.loop.turns - turns
         # ACK timers of 50, 100, 200, ... ms, reports, and one turn for each frame of the peer's
         seconds = (time.monotonic_ns() - start) / 1e9
         timers = 6 + 2 * seconds

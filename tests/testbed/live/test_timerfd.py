@@ -3,7 +3,7 @@
 import select
 import time
 
-from linklayer.timerfd import TimerFd
+from testbed.live.timerfd import TimerFd
 
 MS = 1_000_000
 

@@ -1,0 +1,203 @@
+"""The real-time loop of a station: IP interface, station and radio, driven by the wall clock.
+
+Read first: `linklayer/station.py`, the machine that this drives.
+
+Rules: one thread, one epoll, no polling sleeps: it wakes when a packet or a frame has come or when a deadline is due,
+and never otherwise.
+"""
+
+import select
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from linklayer.classify import Classifier
+from linklayer.link import FrameError, Link, Scheme
+from linklayer.queues import Queue
+from linklayer.station import Station, Transmitter
+from testbed.live.timerfd import TimerFd
+
+#: packets and frames taken in one turn: bounds the time the other side of the loop waits
+BATCH = 32
+
+
+class PacketPort(Protocol):
+    """The IP interface: a TAP."""
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait on."""
+
+    def read(self) -> bytes | None:
+        """Return the next packet from the kernel, or None."""
+
+    def write(self, packet: bytes) -> bool:
+        """Give a packet to the kernel; False when it was refused."""
+
+
+class Radio(ABC):
+    """What carries frames: an emulated hop, a virtual USRP, a real one."""
+
+    @abstractmethod
+    def fileno(self) -> int:
+        """Return the descriptor to wait on for received frames."""
+
+    @abstractmethod
+    def has_room(self) -> bool:
+        """Whether a frame of the largest size would be taken now."""
+
+    @abstractmethod
+    def send(self, frame: bytes, now: int) -> bool:
+        """Take one frame to transmit; False when it was dropped for want of room."""
+
+    @abstractmethod
+    def receive(self) -> bytes | None:
+        """Return the next received frame, or None."""
+
+    @abstractmethod
+    def next_deadline(self) -> int | None:
+        """When `handle_deadline` is due, or None."""
+
+    @abstractmethod
+    def handle_deadline(self, now: int) -> None:
+        """Do what is due."""
+
+
+@dataclass(slots=True)
+class LoopCounters:
+    """Counters of what only octets can be."""
+
+    #: frames handed to the radio, and their octets
+    frames: int = 0
+    frame_bytes: int = 0
+    #: frames that came damaged beyond use
+    bad_frames: int = 0
+    #: packets the kernel would not take
+    port_refusals: int = 0
+
+
+class _Octets(Transmitter):
+    """A radio that takes the link's frames: as the octets that the scheme makes of them."""
+
+    __slots__ = ("_counters", "_radio", "emit")
+
+    def __init__(self, radio: Radio, scheme: Scheme, counters: LoopCounters) -> None:
+        self._radio, self._counters = radio, counters
+        self.emit = scheme.emit
+
+    def has_room(self) -> bool:
+        return self._radio.has_room()
+
+    def send(self, frame: Any, now: int) -> bool:
+        octets = self.emit(frame)
+        if not self._radio.send(octets, now):
+            return False
+        self._counters.frames += 1
+        self._counters.frame_bytes += len(octets)
+        return True
+
+
+class StationLoop:
+    """One end of the radio link, running until `stop` is called or `control` says so.
+
+    `queues` are the IP queues by channel. `report(now)` is called every `report_interval_ns`. `control(fd)` is called
+    when one of `control_fds` is readable. Times are CLOCK_MONOTONIC nanoseconds.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: PacketPort,
+        link: Link,
+        scheme: Scheme,
+        radio: Radio,
+        queues: Sequence[Queue],
+        classifier: Classifier,
+        report: Callable[[int], None],
+        report_interval_ns: int,
+        control: Callable[[int], None],
+        control_fds: Sequence[int] = (),
+    ) -> None:
+        self.counters = LoopCounters()
+        self._port = port
+        self._parse = scheme.parse
+        self._radio = radio
+        self._octets = _Octets(radio, scheme, self.counters)
+        self.station = Station(link=link, queues=queues, transmitter=self._octets, deliver=self._write)
+        self._classifier = classifier
+        self._report = report
+        self._report_interval_ns = report_interval_ns
+        self._control = control
+        self._control_fds = control_fds
+        self._stopped = False
+
+    def stop(self) -> None:
+        """End `run` after the present turn."""
+        self._stopped = True
+
+    def switch(self, link: Link, scheme: Scheme, now: int) -> None:
+        """Go on with another link, of another scheme; to be called between turns (`control` is). See `Station.switch`.
+
+        Frames of the old scheme that still come are nothing to the new one.
+        """
+        self._parse = scheme.parse
+        # the old link sends nothing more, the new one may at once
+        self._octets.emit = scheme.emit
+        self.station.switch(link, now)
+
+    def run(self) -> None:
+        """Drive the station until stopped."""
+        timer = TimerFd()
+        report_at = time.monotonic_ns() + self._report_interval_ns
+        with select.epoll() as epoll:
+            epoll.register(timer.fileno(), select.EPOLLIN | select.EPOLLET)
+            epoll.register(self._port.fileno(), select.EPOLLIN)
+            epoll.register(self._radio.fileno(), select.EPOLLIN)
+            for fd in self._control_fds:
+                epoll.register(fd, select.EPOLLIN)
+            try:
+                while not self._stopped:
+                    now = time.monotonic_ns()
+                    self.turn(now)
+                    if now >= report_at:
+                        self._report(now)
+                        report_at = max(report_at + self._report_interval_ns, now)
+                    timer.set(_earliest(report_at, self.station.link.next_deadline(), self._radio.next_deadline()))
+                    for fd, _ in epoll.poll():
+                        if fd in self._control_fds:
+                            self._control(fd)
+            finally:
+                timer.close()
+
+    def turn(self, now: int) -> None:
+        """Take what has come, let what is due happen, send what there is room for."""
+        radio, station = self._radio, self.station
+        radio.handle_deadline(now)
+        for _ in range(BATCH):
+            octets = radio.receive()
+            if octets is None:
+                break
+            try:
+                frame = self._parse(octets)
+            except FrameError:
+                self.counters.bad_frames += 1
+                continue
+            station.handle_frame(frame, now)
+        station.link.handle_deadline(now)
+        station.deliver(now)
+        read, channel_of = self._port.read, self._classifier.channel
+        for _ in range(BATCH):
+            packet = read()
+            if packet is None:
+                break
+            station.handle_packet(packet, channel_of(packet), now)
+        station.fill(now)
+
+    def _write(self, packet: bytes) -> None:
+        if not self._port.write(packet):
+            self.counters.port_refusals += 1
+
+
+def _earliest(*times: int | None) -> int:
+    return min(at for at in times if at is not None)
