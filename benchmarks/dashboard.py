@@ -19,9 +19,9 @@ from playwright.sync_api import Page
 
 from benchmarks.common import parser, whole
 from telemetry.parquet import read_records
-from tests.dashboard.browser import chromium
+from tests.harness.browser import chromium
+from tests.harness.dashboards import FREE, Dashboard, running
 from tests.harness.waiting import wait_for
-from tests.testbed.dashboards import FREE, Dashboard, running
 
 
 @contextmanager

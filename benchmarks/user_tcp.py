@@ -26,8 +26,8 @@ from hosts.workloads.bulk import Bulk
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
+from tests.harness.interop import Handshake, handshakes, wrong
 from tests.hosts.harness import agents, go, run_name
-from tests.interop import Handshake, handshakes, wrong
 
 PORTS = {"up": 5001, "down": 5002}
 MTU = 1500

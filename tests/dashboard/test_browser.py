@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, Route, expect
 import dashboard
 from dashboard.charts import CHARTS
 from dashboard.hub import RunInfo
-from tests.dashboard.browser import TOKEN, Stage, pictures, pixels, visit
-from tests.dashboard.samples import keep, records
+from tests.harness.browser import TOKEN, Stage, pictures, pixels, visit
+from tests.harness.dashboard_runs import keep, records
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.patient

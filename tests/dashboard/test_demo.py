@@ -11,11 +11,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from dashboard.charts import CHARTS
 from telemetry.parquet import read_records
-from tests.dashboard.browser import pictures, shot, visit
+from tests.harness.browser import pictures, shot, visit
+from tests.harness.dashboards import FREE, Dashboard, running
+from tests.harness.radios import needs_vusrp
 from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
-from tests.radios import needs_vusrp
-from tests.testbed.dashboards import FREE, Dashboard, running
 
 pytestmark = [*needs_network, needs_vusrp]
 

@@ -10,7 +10,7 @@ import pytest
 from dashboard.hub import RUNS, Feed, Hub, Reader
 from telemetry.records import LinkRecord, TcpRecord
 from telemetry.views import PhyView
-from tests.dashboard.samples import EPOCH_NS, LINK, TCP, Hand, info, records
+from tests.harness.dashboard_runs import EPOCH_NS, LINK, TCP, Hand, info, records
 
 S = 1_000_000_000
 VIEW = PhyView(S, "up", 2.4e9, 2.5e6, (-90.0, -60.04), ((0.70711, -0.70711),), "qpsk")

@@ -18,7 +18,7 @@ from dashboard.app import Served, ServerError, serve
 from dashboard.hub import Hub
 from dashboard.serving import STREAMS
 from telemetry.views import PhyView
-from tests.dashboard.samples import EPOCH_NS, TCP, TOKEN, application, info
+from tests.harness.dashboard_runs import EPOCH_NS, TCP, TOKEN, application, info
 from tests.harness.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.slow

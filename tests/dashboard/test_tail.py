@@ -11,7 +11,7 @@ from dashboard.hub import Feed, Hub
 from dashboard.tail import Tail
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail
 from telemetry.records import LinkRecord, Record, TcpRecord
-from tests.dashboard.samples import LINK, TCP, Hand, info
+from tests.harness.dashboard_runs import LINK, TCP, Hand, info
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow

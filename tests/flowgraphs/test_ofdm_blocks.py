@@ -10,8 +10,8 @@ import pytest
 from flowgraphs import offline
 from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
-from tests.flowgraphs.awgn import air
-from tests.flowgraphs.bursts import sending
+from tests.harness.awgn import air
+from tests.harness.bursts import sending
 
 PHY = OfdmPhy(2e6)
 

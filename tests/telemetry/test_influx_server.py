@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from telemetry.influx import Influx, InfluxError, InfluxServer
+from tests.harness.influxd import answers, count, free_port
 from tests.harness.waiting import wait_for
-from tests.telemetry.influxd import answers, count, free_port
 
 pytestmark = pytest.mark.slow
 

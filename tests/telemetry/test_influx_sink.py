@@ -22,10 +22,10 @@ from telemetry.influx.line import Encoder
 from telemetry.parquet import ParquetSink, read_records
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
 from telemetry.sinks import Sinks
+from tests.harness.influxd import answers, count, free_port, influxd
+from tests.harness.records import full, recorded
 from tests.harness.waiting import wait_for
-from tests.records import full, recorded
-from tests.telemetry.influxd import answers, count, free_port, influxd
-from tests.telemetry.web import Stub, serving
+from tests.harness.web import Stub, serving
 
 pytestmark = pytest.mark.slow
 

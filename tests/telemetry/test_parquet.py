@@ -14,7 +14,7 @@ from telemetry.records import (
     FlowRecord,
     Record,
 )
-from tests.records import full, recorded
+from tests.harness.records import full, recorded
 
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
 FULL: list[Record] = [full(kind) for kind in RECORD_TYPES]

@@ -9,11 +9,11 @@ from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
+from tests.harness.live_runs import folder_of, run_all
+from tests.harness.radios import needs_vusrp
+from tests.harness.scenarios import scenario
+from tests.harness.steered import ENDLESS, Drive
 from tests.hosts.harness import needs_network
-from tests.radios import needs_vusrp
-from tests.testbed.live.steered import ENDLESS, Drive
-from tests.testbed.live_runs import folder_of, run_all
-from tests.testbed.samples import scenario
 
 pytestmark = needs_network
 

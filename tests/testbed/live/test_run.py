@@ -21,10 +21,7 @@ from testbed.live.children import ChildError
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.file import load
-from tests.harness.waiting import wait_for
-from tests.hosts.harness import needs_network
-from tests.testbed.live.steered import ENDLESS
-from tests.testbed.live_runs import (
+from tests.harness.live_runs import (
     children_once_up,
     finish,
     folder_of,
@@ -35,7 +32,10 @@ from tests.testbed.live_runs import (
     running,
     start,
 )
-from tests.testbed.samples import scenario, written
+from tests.harness.scenarios import scenario, written
+from tests.harness.steered import ENDLESS
+from tests.harness.waiting import wait_for
+from tests.hosts.harness import needs_network
 
 pytestmark = [*needs_network, pytest.mark.light]
 

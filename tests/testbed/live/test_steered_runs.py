@@ -8,11 +8,11 @@ import pytest
 from common.sides import SIDES
 from telemetry.parquet import read_records
 from telemetry.records import LinkRecord, PhyRecord
+from tests.harness.live_runs import folder_of
+from tests.harness.radios import needs_vusrp
+from tests.harness.scenarios import scenario
+from tests.harness.steered import ENDLESS, Drive
 from tests.hosts.harness import needs_network
-from tests.radios import needs_vusrp
-from tests.testbed.live.steered import ENDLESS, Drive
-from tests.testbed.live_runs import folder_of
-from tests.testbed.samples import scenario
 
 pytestmark = needs_network
 

@@ -19,10 +19,10 @@ from hosts.ownership import RUN_DIR
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
-from tests import lateness
-from tests.busy import late
+from tests.harness import lateness
+from tests.harness.busy import late
+from tests.harness.scenarios import scenario
 from tests.harness.waiting import wait_for
-from tests.testbed.samples import scenario
 
 ROOT = Path(__file__).parents[2]
 #: what a scenario allows by default
@@ -30,7 +30,7 @@ LATE_FRACTION = 0.01
 
 
 def run_all(scenarios: Sequence[Scenario], runs: Path) -> list[Summary]:
-    """Run scenarios at the same time; lateness is told to `tests.busy`."""
+    """Run scenarios at the same time; lateness is told to `tests.harness.busy`."""
     with ThreadPoolExecutor(len(scenarios)) as pool:
         summaries = list(pool.map(lambda scenario: run_once(scenario, runs, lambda progress: None), scenarios))
     for summary in summaries:
