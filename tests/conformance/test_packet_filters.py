@@ -28,8 +28,8 @@ from tests.harness.assault import TARGETS, Network, Report, Target, Victim, assa
 from tests.harness.attacker import no_segment
 from tests.harness.base_station import ACCESSES, BaseStation, by_access, make_filter
 from tests.harness.checked import footprint
-from tests.testbed.model_runs import model
-from tests.testbed.samples import scenario
+from tests.harness.model_runs import model
+from tests.harness.scenarios import scenario
 
 DOCS = Path(__file__).parents[2] / "docs"
 by_name = pytest.mark.parametrize("name", FILTERS)

@@ -18,8 +18,8 @@ from tcpip.options import ELN, SMART_PERMITTED, smart_option
 from tcpip.segment import ACK, SYN, Segment, SynOptions
 from testbed.model.run import simulate
 from tests.conformance.tcp_documents import rows
+from tests.harness.model_runs import model
 from tests.hosts.tcp.pair import FLOW, Chaos, Pair, Path, lose
-from tests.testbed.model_runs import model
 
 #: so patient that losses never end a connection
 PATIENT = TcpConfig(

@@ -10,8 +10,8 @@ from hosts.tcp.connection import State
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.recovery import RECOVERIES
 from tests.conformance.tcp_documents import DOCUMENT, rows
+from tests.harness.scenarios import scenario
 from tests.hosts.tcp.pair import Pair, Path, lose
-from tests.testbed.samples import scenario
 
 
 @pytest.mark.parametrize("losses", [(), (3,), (5, 6, 7), (1,), tuple(range(10, 20)), (400,)])

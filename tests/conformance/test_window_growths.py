@@ -7,8 +7,8 @@ from hosts.tcp.growth import GROWTHS
 from hosts.tcp.profiles import USER_PROFILES
 from testbed.model.run import simulate
 from tests.conformance.tcp_documents import rows
+from tests.harness.model_runs import model
 from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of
-from tests.testbed.model_runs import model
 
 #: the profiles in which a growth appears by itself
 PROFILES = {name: f"sack-{name}" for name in GROWTHS} | {TcpConfig().growth: "sack"}

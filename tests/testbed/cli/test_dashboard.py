@@ -12,9 +12,10 @@ import pytest
 
 from telemetry.influx import Influx
 from telemetry.parquet import read_records
+from tests.harness.dashboards import FREE, Dashboard, running
+from tests.harness.live_runs import complaint, fadelab, finish, start
+from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
-from tests.testbed.dashboards import FREE, Dashboard, running
-from tests.testbed.live_runs import complaint, fadelab, finish, start, wait_for
 
 pytestmark = pytest.mark.patient
 

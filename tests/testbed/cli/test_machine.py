@@ -13,7 +13,7 @@ from testbed.cli.machine.processors import Quota, Room
 from testbed.paths import root
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
-from tests.testbed.samples import scenario
+from tests.harness.scenarios import scenario
 
 WHOLE, HALF, QUARTER = capacity.SHARES
 COSTS = {WHOLE: 1.5, HALF: 1.0, QUARTER: 0.75}

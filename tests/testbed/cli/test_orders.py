@@ -19,8 +19,9 @@ from testbed.onlookers import Onlookers
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
+from tests.harness.live_runs import left_behind
+from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import left_behind, wait_for
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 ORDER = Order("lossy-link", "emulated", ("none", "slacp"), 600, 3)

@@ -31,10 +31,11 @@ from testbed.cli import app
 from testbed.cli.options import device_settings
 from testbed.errors import FadelabError
 from testbed.running import unused
+from tests.harness.live_runs import ROOT, complaint, fadelab, finish, start
+from tests.harness.radios import CARRIER_HZ, RATE_SPS, air_name, needs_vusrp, on, quiet_air
+from tests.harness.scenarios import scenario
+from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
-from tests.radios import CARRIER_HZ, RATE_SPS, air_name, needs_vusrp, on, quiet_air
-from tests.testbed.live_runs import ROOT, complaint, fadelab, finish, start, wait_for
-from tests.testbed.samples import scenario
 
 pytestmark = [pytest.mark.realtime, pytest.mark.light]
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from testbed.results import show
+from tests.harness.live_runs import ROOT, complaint, fadelab, finish, left_behind, start
+from tests.harness.radios import needs_vusrp
 from tests.hosts.harness import needs_network
-from tests.radios import needs_vusrp
-from tests.testbed.live_runs import ROOT, complaint, fadelab, finish, left_behind, start
 
 pytestmark = pytest.mark.slow
 

@@ -22,8 +22,8 @@ from testbed.model.run import simulate
 from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
-from tests.testbed.model_runs import kept, memory_used, model
-from tests.testbed.samples import scenario
+from tests.harness.model_runs import kept, memory_used, model
+from tests.harness.scenarios import scenario
 
 pytestmark = pytest.mark.slow
 

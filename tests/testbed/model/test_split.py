@@ -25,7 +25,7 @@ from testbed.model.network import LinkNetwork
 from testbed.model.run import simulate
 from testbed.model.split import Splitter
 from testbed.model.wire import Wire
-from tests.testbed.model_runs import model
+from tests.harness.model_runs import model
 
 MOBILE, FIXED = 1, 2
 PORT = 80

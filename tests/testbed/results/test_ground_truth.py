@@ -17,7 +17,7 @@ from tcpip.wire import emit
 from testbed.model.run import simulate
 from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, Join, Judge, Loss, Witness
 from testbed.results.summary import Summary
-from tests.testbed.model_runs import memory_used, model
+from tests.harness.model_runs import memory_used, model
 
 FLOW = Flow(1, 10, 2, 20)
 MSS = 100

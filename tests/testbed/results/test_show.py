@@ -15,8 +15,8 @@ from testbed.results import show
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
 from testbed.scenario.schema import error_part
-from tests.records import recorded
-from tests.testbed.samples import LINK, summary
+from tests.harness.records import recorded
+from tests.harness.scenarios import LINK, summary
 
 
 def link_record(second: int, **losses: int) -> LinkRecord:

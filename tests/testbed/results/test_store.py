@@ -12,7 +12,7 @@ import yaml
 from testbed.errors import FadelabError
 from testbed.results.store import RunFolder
 from testbed.scenario.file import load
-from tests.testbed.samples import scenario, summary
+from tests.harness.scenarios import scenario, summary
 
 ROOT = Path(__file__).parents[3]
 

@@ -15,7 +15,7 @@ from hosts.workloads.short import Short
 from telemetry.records import RECORD_TYPES
 from testbed.results.station_counts import StationCounts
 from testbed.results.summary import FlowSummary, LinkSummary, Summary, rise, summarize_flow, summarize_link
-from tests.testbed.samples import summary
+from tests.harness.scenarios import summary
 
 S = 1_000_000_000
 
