@@ -16,7 +16,7 @@ Rules kept
   unfinished then is reset, not lingered over. SIGINT is the parent's business: Ctrl-C reaches us through it.
 - Every time in a record or result is ns since the epoch.
 
-Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/kernel_profiles/`).
+Left out: starting namespaces and profiles (`hosts/kernel/network.py`, `hosts/kernel/profiles/`).
 """
 
 import sys
@@ -31,15 +31,15 @@ from hosts.engine.context import Context
 from hosts.engine.probe import ConnectionProbe, Probe, Record
 from hosts.engine.streams import Tcp
 from hosts.jsonlines import Orders, run_child, say
-from hosts.kernel_profiles import user_profile
+from hosts.kernel.namespaces import enter
+from hosts.kernel.probes import TcpProbe
+from hosts.kernel.profiles import user_profile
+from hosts.kernel.tcp_flows import KernelTcp
+from hosts.kernel.tun import Tun
+from hosts.kernel.tun_stack import TunStack, TunTcp
+from hosts.kernel.udp_flows import KernelDatagrams
 from hosts.loop import READ, Loop
-from hosts.namespaces import enter
-from hosts.probes import TcpProbe
 from hosts.tcp.profiles import UserProfile
-from hosts.tcp_flows import KernelTcp
-from hosts.tun import Tun
-from hosts.tun_stack import TunStack, TunTcp
-from hosts.udp_flows import KernelDatagrams
 from hosts.workloads import Workload, from_dict
 from tcpip.segment import HEADER_BYTES
 
@@ -95,7 +95,7 @@ class AgentProcess:
         """Return the TCP this host speaks: the kernel's, or (with a profile) ours.
 
         `receive_buffer_bytes` and `tun_fd` of the configuration are ours; without them the buffer is the profile's, and
-        /dev/net/tun is opened here. The kernel's windows are its profile's (hosts/kernel_profiles/).
+        /dev/net/tun is opened here. The kernel's windows are its profile's (hosts/kernel/profiles/).
         """
         if profile is None:
             return KernelTcp(self._context, self.loop, delayed_ack=bool(config.get("delayed_ack", False)))

@@ -2,8 +2,8 @@
 
     wired host == connection == proxy == connection ~~ radio ~~ mobile host
 
-Read first: docs/split.md; `hosts/engine/split.py`, the machine that this drives; `hosts/split_routes.py` for the way of
-packets to the proxy, `hosts/split_ends.py` for the two kinds of connections.
+Read first: docs/split.md; `hosts/engine/split.py`, the machine that this drives; `hosts/kernel/split_routes.py` for the
+way of packets to the proxy, `hosts/kernel/split_ends.py` for the two kinds of connections.
 
 On stdin: the configuration (`split_config` makes it), then anything until `{"stop": true}` or its end. On stdout:
 `{"ready": true}`, at the end `{"split": {...}}` (`SplitCounters`), or `{"error": "one line"}` and exit status 2.
@@ -28,16 +28,16 @@ from hosts.engine.split import MOST_CONNECTIONS, Pairs, SplitCounters
 from hosts.engine.stack import Socket
 from hosts.errors import HostError
 from hosts.jsonlines import Orders, run_child, say
-from hosts.kernel_profiles import apply_settings, profile
+from hosts.kernel.namespaces import enter
+from hosts.kernel.network import TAP_NAME, VETH_NAME
+from hosts.kernel.profiles import apply_settings, profile
+from hosts.kernel.split_ends import KernelEnd, OctetsEnd, Options, OwnEnd, prepare
+from hosts.kernel.split_routes import SplitRoutes
+from hosts.kernel.tun import TransitTun
+from hosts.kernel.tun_stack import TunStack
 from hosts.loop import READ, Loop
-from hosts.namespaces import enter
-from hosts.network import TAP_NAME, VETH_NAME
-from hosts.split_ends import KernelEnd, OctetsEnd, Options, OwnEnd, prepare
-from hosts.split_routes import SplitRoutes
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
-from hosts.tun import TransitTun
-from hosts.tun_stack import TunStack
 from tcpip.segment import HEADER_BYTES, Flow
 
 _SPARE_DESCRIPTORS: Final = 64

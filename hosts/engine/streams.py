@@ -1,7 +1,7 @@
 """The two ends of one TCP transfer, whichever TCP carries it.
 
-Read first: `agent.py` for who drives them; `own_tcp.py` (our TCP) and `hosts/tcp_flows.py` (the kernel's) for what is
-below.
+Read first: `agent.py`, which drives them; `own_tcp.py` (our TCP) and `hosts/kernel/tcp_flows.py` (the kernel's), which
+carry them.
 
 Rules kept
 

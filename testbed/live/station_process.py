@@ -28,9 +28,9 @@ from channel.hop import Arrival
 from common.sides import Side, other
 from common.units import MS
 from hosts.jsonlines import Orders, run_child, say
-from hosts.namespaces import enter
-from hosts.network import TAP_NAME
-from hosts.tap import Tap
+from hosts.kernel.namespaces import enter
+from hosts.kernel.network import TAP_NAME
+from hosts.kernel.tap import Tap
 from linklayer.classify import Classifier
 from linklayer.filters.filter import Guess
 from linklayer.link import FrameError, Link, LinkCounters

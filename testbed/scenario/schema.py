@@ -16,7 +16,7 @@ from channel.errors import ERROR_MODELS
 from common.options import Bytes, NotNegative, Positive, Probability
 from common.sides import SIDES, Host, Side
 from flowgraphs.phys import PHYS, PhyOptions
-from hosts.kernel_profiles import PROFILES, USER_PREFIX
+from hosts.kernel.profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import WORKLOADS, Workload, check_ports, sender_of
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP

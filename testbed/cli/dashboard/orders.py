@@ -13,7 +13,7 @@ from typing import Self
 from dashboard.control import ControlError, Offer, Order
 from flowgraphs.air import LIBRARY
 from hosts.errors import HostError
-from hosts.network import check_machine
+from hosts.kernel.network import check_machine
 from linklayer.schemes import SCHEMES
 from testbed.live.steering import Steering
 from testbed.observers import Audience

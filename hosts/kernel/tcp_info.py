@@ -4,7 +4,7 @@ Read first: include/uapi/linux/tcp.h of the kernel (field order is the ABI; new 
 appended).
 
 Why not pyroute2's: 0.9 knows the structure up to tcpi_snd_wnd and so lacks tcpi_total_rto (Linux 6.7). Read
-by `hosts/probes.py` (through netlink) and `hosts/tcp_flows.py` (of its own sockets).
+by `hosts/kernel/probes.py` (through netlink) and `hosts/kernel/tcp_flows.py` (of its own sockets).
 """
 
 import socket

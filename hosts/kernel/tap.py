@@ -8,7 +8,7 @@ Rules kept
 - IFF_NOARP: no ARP crosses the link; every frame written is addressed to the interface itself, which is what
   makes the kernel take it.
 
-Left out: addresses and routes (`hosts/network.py` sets them on the persistent interface, so that they survive
+Left out: addresses and routes (`hosts/kernel/network.py` sets them on the persistent interface, so that they survive
 a station's restart), multi-queue, vnet headers. Without vnet headers the kernel hands over no bundle: a
 TSO/GSO packet forwarded here is segmented before it enters the ring, which holds `txqueuelen` packets. A full
 ring drops, so the ring must hold the largest burst that arrives between two reads (a window, for TCP).

@@ -15,9 +15,9 @@ from hosts.engine.context import Context
 from hosts.engine.probe import FlowCounter, TcpInfo
 from hosts.engine.streams import Done, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
 from hosts.errors import HostError
+from hosts.kernel.sockets import delay_acks, listen
+from hosts.kernel.tcp_info import of_socket
 from hosts.loop import READ, WRITE, Loop
-from hosts.sockets import delay_acks, listen
-from hosts.tcp_info import of_socket
 
 #: writes or reads before other flows get their turn
 _TURNS = 4

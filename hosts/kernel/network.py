@@ -7,11 +7,11 @@ Read first: network_namespaces(7), veth(4); docs/hosts.md for the addresses.
 Rules kept
 - Everything lives in namespaces made here; the machine's own links, routes and sysctls are never touched.
 - `close` removes all of it, also after `up` failed half-way; a second `close` does nothing.
-- The owner is on record (`hosts/ownership.py`) before the first namespace exists.
+- The owner is on record (`hosts/kernel/ownership.py`) before the first namespace exists.
 - Packets on the wire are real segments: see `_configure_veth`.
 
-Left out: who opens the TAPs (a station process, through `hosts/tap.py`), and TCP's settings
-(`hosts/kernel_profiles/`).
+Left out: who opens the TAPs (a station process, through `hosts/kernel/tap.py`), and TCP's settings
+(`hosts/kernel/profiles/`).
 """
 
 import os
@@ -22,9 +22,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from hosts.errors import HostError
-from hosts.namespaces import enter, namespace_name, run_in
-from hosts.ownership import Leftover, Registry
-from hosts.tap import TUN_DEVICE, TUN_MISSING, create_persistent
+from hosts.kernel.namespaces import enter, namespace_name, run_in
+from hosts.kernel.ownership import Leftover, Registry
+from hosts.kernel.tap import TUN_DEVICE, TUN_MISSING, create_persistent
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute

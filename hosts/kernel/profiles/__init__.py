@@ -30,7 +30,7 @@ What Linux can be told, and what it cannot
 - CBI: the metrics cache keeps ssthresh per peer, and with it RTT and reordering, which cannot be left out.
   The cache is per namespace and so per run. A connection that never left slow start can only raise what is
   cached.
-- ELN: a congestion control in eBPF (`hosts/bpf`), which somebody has to load before the route can name it.
+- ELN: a congestion control in eBPF (`hosts/kernel/bpf`), which somebody has to load before the route can name it.
 - Socket buffers tune themselves up to 16 MiB, more than any link here can hold; without window scaling the
   receiver's window ends at 65535 octets, as it did for the papers.
 - ECN stays as Linux has it (answered, not asked for), except for `reference`: off.
@@ -49,7 +49,7 @@ from typing import TYPE_CHECKING, Final
 
 from common.registry import Registry
 from hosts.errors import HostError
-from hosts.namespaces import run_in
+from hosts.kernel.namespaces import run_in
 from hosts.tcp.profiles import USER_PROFILES, UserProfile
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 #: what tells a userspace TCP (hosts/tcp/profiles/) from one of the kernel's
 USER_PREFIX = "user:"
 
-#: the congestion control that hosts/bpf loads for a run
+#: the congestion control that hosts/kernel/bpf loads for a run
 ELN_CONTROL = "fadelab_eln"
 
 _MAIN_TABLE = 254  # linux/rtnetlink.h
@@ -112,7 +112,7 @@ class TcpProfile:
         return self.sysctls["tcp_no_metrics_save"] == "0"
 
 
-PROFILES: Final = Registry("hosts.kernel_profiles", "PROFILE", TcpProfile)
+PROFILES: Final = Registry("hosts.kernel.profiles", "PROFILE", TcpProfile)
 
 
 def profile(name: str) -> TcpProfile:

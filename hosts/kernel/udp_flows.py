@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Final
 
 from hosts.engine.datagrams import UDP_HEADERS, DatagramReceiver, Datagrams, DatagramSender
+from hosts.kernel.sockets import listen
 from hosts.loop import READ, Loop
-from hosts.sockets import listen
 
 #: what each payload begins with: sequence number, and CLOCK_MONOTONIC (ns) when it was sent
 _PAYLOAD_HEADER: Final = struct.Struct("!QQ")

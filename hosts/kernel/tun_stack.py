@@ -1,6 +1,6 @@
 """Our TCP in real time: a stack of connections whose segments cross a TUN.
 
-Read first: `hosts/engine/stack.py` for the stack, `hosts/tun.py` for whose segments come.
+Read first: `hosts/engine/stack.py` for the stack, `hosts/kernel/tun.py` for whose segments come.
 
 Rules kept
 
@@ -20,9 +20,9 @@ from hosts.engine.context import Context
 from hosts.engine.own_tcp import OwnTcp
 from hosts.engine.stack import Stack
 from hosts.errors import HostError
+from hosts.kernel.tun import Tun
 from hosts.loop import READ, Loop
 from hosts.tcp.config import TcpConfig
-from hosts.tun import Tun
 from tcpip.segment import Segment
 from tcpip.wire import SegmentError, emit, parse
 

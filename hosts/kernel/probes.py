@@ -1,6 +1,6 @@
 """Looking at the kernel's TCP and interfaces from outside the programs that use them.
 
-Read first: sock_diag(7); include/uapi/linux/inet_diag.h; `hosts/tcp_info.py` for the fields.
+Read first: sock_diag(7); include/uapi/linux/inet_diag.h; `hosts/kernel/tcp_info.py` for the fields.
 
 Rules kept
 - By netlink, never by parsing a program's output. One dump per sample, whatever the number of flows; well
@@ -20,8 +20,8 @@ from types import TracebackType
 
 from hosts.engine.probe import Probe, TcpInfo
 from hosts.errors import HostError
-from hosts.namespaces import run_in
-from hosts.tcp_info import SYN_SENT, parse
+from hosts.kernel.namespaces import run_in
+from hosts.kernel.tcp_info import SYN_SENT, parse
 from telemetry.records import TcpRecord
 
 _NETLINK_SOCK_DIAG = 4

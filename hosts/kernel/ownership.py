@@ -22,9 +22,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from hosts.bpf import cgroups
 from hosts.errors import HostError
-from hosts.namespaces import NETNS_DIR, PREFIX
+from hosts.kernel.bpf import cgroups
+from hosts.kernel.namespaces import NETNS_DIR, PREFIX
 
 RUN_DIR = Path("/run/fadelab")
 #: How long a leftover process may take to end after SIGTERM, and again after SIGKILL.

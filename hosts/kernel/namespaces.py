@@ -7,7 +7,7 @@ Rules kept
 - `run_in` never moves the caller: a network namespace belongs to a thread, not to a process, so the work runs
   in a thread that enters the namespace and then ends.
 
-Left out: creating and removing namespaces (`hosts/network.py`), and every namespace type other than network.
+Left out: creating and removing namespaces (`hosts/kernel/network.py`), and every namespace type other than network.
 """
 
 import ctypes

@@ -30,8 +30,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from hosts.errors import HostError
-from hosts.probes import interface_counters_here
-from hosts.tap import IFF_TUN, REFUSALS, configure, open_device
+from hosts.kernel.probes import interface_counters_here
+from hosts.kernel.tap import IFF_TUN, REFUSALS, configure, open_device
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
