@@ -103,7 +103,6 @@ def record(number: int, time_ns: int) -> Record:
                 fec_frames=number // 50,
                 fec_repairs=number // 60,
                 residual_losses=4,
-                eln_marks=0,
                 queue_bytes=1500 * source,
                 congestion_losses=7,
                 corruption_losses=number // 19,
