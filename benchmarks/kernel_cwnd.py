@@ -35,12 +35,13 @@ from channel.errors.none import NoErrors
 from channel.framing import raw
 from channel.hop import Hop
 from common.sequence import MASK
+from common.units import MS, SECOND
 from hosts import kernel_profiles
 from hosts.errors import HostError
 from hosts.namespaces import run_in
 from hosts.network import Network
 from hosts.tap import Tap
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp_info import of_socket
 from tcpip.segment import Segment
 from testbed.live.timerfd import TimerFd

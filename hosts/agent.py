@@ -16,7 +16,7 @@ Rules kept
   unfinished then is reset, not lingered over. SIGINT is the parent's business: Ctrl-C reaches us through it.
 - Every time in a record or result is ns since the epoch.
 
-Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/kernel_profiles.py`).
+Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/kernel_profiles/`).
 """
 
 import sys
@@ -95,7 +95,7 @@ class AgentProcess:
         """Return the TCP this host speaks: the kernel's, or (with a profile) ours.
 
         `receive_buffer_bytes` and `tun_fd` of the configuration are ours; without them the buffer is the profile's, and
-        /dev/net/tun is opened here. The kernel's windows are its profile's (hosts/kernel_profiles.py).
+        /dev/net/tun is opened here. The kernel's windows are its profile's (hosts/kernel_profiles/).
         """
         if profile is None:
             return KernelTcp(self._context, self.loop, delayed_ack=bool(config.get("delayed_ack", False)))

@@ -11,7 +11,7 @@ Rules kept
 - Packets on the wire are real segments: see `_configure_veth`.
 
 Left out: who opens the TAPs (a station process, through `hosts/tap.py`), and TCP's settings
-(`hosts/kernel_profiles.py`).
+(`hosts/kernel_profiles/`).
 """
 
 import os

@@ -1,21 +1,23 @@
-"""The two kinds of connections a splitting base station has: the kernel's, and our own TCP's.
+"""The two kinds of connections that a splitting base station has in real time: the kernel's, and our own TCP's.
 
-Read first: `hosts/split.py`, whose pairs hold them; tcp(7) for SIOCINQ and SIOCOUTQ, ip(7) for IP_TRANSPARENT.
+Read first: `hosts/engine/split.py`, whose pairs hold them; tcp(7) for SIOCINQ and SIOCOUTQ, ip(7) for IP_TRANSPARENT.
 
 Rules kept
-- Nothing blocks: `read` and `write` take and give what there is, and `moved` is called when there may be more.
-- An end that has failed says so in `error` and takes no more calls but `reset` and `close`.
-- What an end keeps of the other side's stream is bounded: `unread` by its receive buffer, `unacked` by its send buffer.
+- Nothing blocks: `read` and `write` take and give what there is, and the pair hears when there may be more.
+- An end that has failed says so in `error` and takes no more calls but `reset` and `release`.
+- The octets that an end keeps of the other side's stream are bounded: `unread` by its receive buffer, `unacked` by its
+  send buffer.
 """
 
 import errno
 import fcntl
 import socket
 import struct
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final
 
+from hosts.engine.split import End
 from hosts.engine.stack import Application, Socket
 from hosts.loop import READ, WRITE, Loop
 from hosts.tcp.connection import State
@@ -25,6 +27,8 @@ from hosts.tcp_info import of_socket
 _IP_TRANSPARENT = 19
 _SIOCINQ, _SIOCOUTQ = 0x541B, 0x5411
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
+#: octets read at a time, which wait in the proxy until the other side takes them
+CHUNK: Final = 4096
 _WAIT = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR})
 
 
@@ -37,68 +41,96 @@ class Options:
     congestion_control: str
 
 
-class End(Protocol):
-    """One connection of a pair."""
+class OctetsEnd(End):
+    """A connection that passes on octets."""
 
-    #: called when something has happened
-    moved: Callable[[], None]
-    #: why it is over, where it did not end by FINs
-    error: str | None
+    def __init__(self) -> None:
+        #: octets read that the other end has not taken yet
+        self._waiting = b""
+        #: whether FIN was sent
+        self._finished = False
 
     @property
+    @abstractmethod
     def connected(self) -> bool:
         """Whether the handshake is complete."""
 
     @property
+    @abstractmethod
     def at_end(self) -> bool:
         """Whether the peer's FIN was read."""
 
     @property
+    @abstractmethod
     def unread(self) -> int:
         """Octets that have come, were acknowledged and wait to be read."""
 
     @property
+    @abstractmethod
     def unacked(self) -> int:
         """Octets written that the peer has not acknowledged."""
 
-    @property
-    def retransmits(self) -> int:
-        """Segments sent again so far."""
-
-    @property
-    def timeouts(self) -> int:
-        """Retransmission timeouts so far."""
-
+    @abstractmethod
     def read(self, most: int) -> bytes:
         """Take octets that have come; none: there are none now."""
 
+    @abstractmethod
     def write(self, data: bytes) -> int:
         """Give octets to be sent; return how many were taken."""
 
-    def finish(self) -> None:
+    @abstractmethod
+    def shut_down(self) -> None:
         """Send FIN behind what was written."""
 
+    @abstractmethod
     def want(self, read: bool, write: bool) -> None:
-        """Say what there is to wait for; then what was done goes out."""
+        """Say what there is to wait for; then what was written goes out."""
 
-    def look(self) -> None:
-        """See whether it has failed while nothing was wanted of it."""
+    @property
+    def over(self) -> bool:
+        """See End."""
+        return self.at_end and self._finished and not self.unacked
 
-    def reset(self) -> None:
-        """End at once, with a RST; it is closed then."""
+    def relay(self, sink: End) -> int:
+        """See End."""
+        assert isinstance(sink, OctetsEnd)
+        if self.connected and sink.connected:
+            self._pass_on(sink)
+        return self.unread + len(self._waiting) + sink.unacked
 
-    def close(self) -> None:
-        """Let go of it; what was written is still sent."""
+    def _pass_on(self, sink: "OctetsEnd") -> None:
+        while not sink._finished and self.error is None and sink.error is None:
+            if self._waiting:
+                self._waiting = self._waiting[sink.write(self._waiting) :]
+                if self._waiting:
+                    return
+            elif self.at_end:
+                sink._finished = True
+                sink.shut_down()
+            else:
+                self._waiting = self.read(CHUNK)
+                if not self._waiting and not self.at_end:
+                    return
+
+    def settle(self, other: End) -> None:
+        """See End."""
+        assert isinstance(other, OctetsEnd)
+        if self.connected and other.connected:
+            self.want(not self._waiting and not other._finished, bool(other._waiting))
+
+    def _moved(self) -> None:
+        if self.pair is not None:
+            self.pair.moved(self)
 
 
-class KernelEnd:
+class KernelEnd(OctetsEnd):
     """A connection of the kernel's."""
 
     def __init__(self, loop: Loop, sock: socket.socket, *, connected: bool) -> None:
-        self.moved: Callable[[], None] = nothing
-        self.connected = connected
-        self.at_end = False
-        self.error: str | None = None
+        super().__init__()
+        self._connected = connected
+        self._at_end = False
+        self._error: str | None = None
         self._loop, self._socket = loop, sock
         self._watched = 0
         self._counted = (0, 0)
@@ -135,8 +167,23 @@ class KernelEnd:
         return cls(loop, sock, connected=False)
 
     @property
-    def unread(self) -> int:
+    def connected(self) -> bool:
+        """See OctetsEnd."""
+        return self._connected
+
+    @property
+    def at_end(self) -> bool:
+        """See OctetsEnd."""
+        return self._at_end
+
+    @property
+    def error(self) -> str | None:
         """See End."""
+        return self._error
+
+    @property
+    def unread(self) -> int:
+        """See OctetsEnd."""
         return 0 if self._closed else _ask(self._socket, _SIOCINQ)
 
     @property
@@ -161,7 +208,7 @@ class KernelEnd:
         except OSError as error:
             self._note(error)
             return b""
-        self.at_end = not data
+        self._at_end = not data
         return data
 
     def write(self, data: bytes) -> int:
@@ -172,7 +219,7 @@ class KernelEnd:
             self._note(error)
             return 0
 
-    def finish(self) -> None:
+    def shut_down(self) -> None:
         """See End."""
         try:
             self._socket.shutdown(socket.SHUT_WR)
@@ -190,7 +237,7 @@ class KernelEnd:
                 self._loop.forget(self._socket)
 
     def look(self) -> None:
-        """See End."""
+        """See whether it has failed while nothing was wanted of it."""
         if not self._watched and not self._closed:
             self._check()
 
@@ -198,9 +245,9 @@ class KernelEnd:
         """See End."""
         if not self._closed:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.close()
+            self.release()
 
-    def close(self) -> None:
+    def release(self) -> None:
         """See End."""
         if not self._closed:
             self._counted = self._counts()
@@ -212,18 +259,18 @@ class KernelEnd:
         if not self.connected:
             self._check()
             if self.error is None:
-                self.connected = True
-        self.moved()
+                self._connected = True
+        self._moved()
 
     def _check(self) -> None:
         # A connection that ended by FINs has none, though its state is CLOSE before its last octets are read.
         status = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if status:
-            self.error = errno.errorcode.get(status, str(status))
+            self._error = errno.errorcode.get(status, str(status))
 
     def _note(self, error: OSError) -> None:
         if error.errno not in _WAIT:
-            self.error = errno.errorcode.get(error.errno or 0, str(error))
+            self._error = errno.errorcode.get(error.errno or 0, str(error))
 
     def _counts(self) -> tuple[int, int]:
         if self._closed:
@@ -232,38 +279,42 @@ class KernelEnd:
         return info.retransmits, info.timeouts or 0
 
 
-def nothing() -> None:
-    """Do nothing."""
-
-
-class UserEnd(Application):
+class OwnEnd(OctetsEnd, Application):
     """A connection of our own TCP's, whose configuration has the buffers' sizes."""
 
     def __init__(self, sock: Socket, send_buffer: int) -> None:
-        self.moved: Callable[[], None] = nothing
-        self.error: str | None = None
+        super().__init__()
         self._socket, self._connection = sock, sock.connection
         self._send_buffer = send_buffer
         sock.application = self
 
+    def handle(self, now: int) -> None:
+        """See Application."""
+        self._moved()
+
     @property
     def connected(self) -> bool:
-        """See End."""
+        """See OctetsEnd."""
         return self._connection.connected
 
     @property
     def at_end(self) -> bool:
-        """See End."""
+        """See OctetsEnd."""
         return self._connection.at_end
 
     @property
-    def unread(self) -> int:
+    def error(self) -> str | None:
         """See End."""
+        return self._connection.error if self._connection.state is State.CLOSED else None
+
+    @property
+    def unread(self) -> int:
+        """See OctetsEnd."""
         return self._connection.readable
 
     @property
     def unacked(self) -> int:
-        """See End."""
+        """See OctetsEnd."""
         return self._send_buffer - self._connection.write_room
 
     @property
@@ -277,39 +328,29 @@ class UserEnd(Application):
         return self._connection.counters.timeouts
 
     def read(self, most: int) -> bytes:
-        """See End."""
+        """See OctetsEnd."""
         return self._connection.read(most)
 
     def write(self, data: bytes) -> int:
-        """See End."""
+        """See OctetsEnd."""
         return self._connection.write(data)
 
-    def finish(self) -> None:
-        """See End."""
+    def shut_down(self) -> None:
+        """See OctetsEnd."""
         self._socket.close()
 
     def want(self, read: bool, write: bool) -> None:
-        """See End: it calls whenever something comes."""
+        """See OctetsEnd: it says `moved` whenever something comes."""
         self._socket.pump()
-
-    def look(self) -> None:
-        """See End: it says so by itself."""
 
     def reset(self) -> None:
         """See End."""
-        self.close()
+        self.release()
         self._socket.abort()
 
-    def close(self) -> None:
+    def release(self) -> None:
         """See End."""
         self._socket.application = None
-
-    def handle(self, now: int) -> None:
-        """See Application."""
-        connection = self._connection
-        if connection.state is State.CLOSED and connection.error is not None:
-            self.error = connection.error
-        self.moved()
 
 
 def prepare(sock: socket.socket, options: Options) -> None:

@@ -9,13 +9,12 @@ Rules kept
 """
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 from math import nan
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple
 
 from telemetry.influx.client import Influx, Series, identifier
-from telemetry.records import RECORD_TYPES, Record
+from telemetry.records import RECORD_TYPES, Record, field_types
 
 _KINDS = {kind.measurement: kind for kind in RECORD_TYPES}
 _MEASUREMENTS = ", ".join(identifier(measurement) for measurement in _KINDS)
@@ -76,26 +75,19 @@ def _rows(series: Series) -> list[tuple[int, dict[str, Any]]]:
 
 
 def _record(kind: type[Record], row: Mapping[str, Any]) -> Record | None:
-    """Make a record of a row, or None when somebody else's program wrote it and it lacks what a record has."""
+    """Make a record of a row, or None when another program wrote it and a field of a record is missing."""
     values = {}
-    for name, make, default in _FIELDS[kind]:
+    for name, (make, optional) in _FIELDS[kind].items():
         value = row.get(name)
-        if value is None and default is ...:
+        if value is not None:
+            values[name] = make(value)
+        elif optional or make in _ABSENT:
+            values[name] = None if optional else _ABSENT[make]
+        else:
             return None
-        values[name] = default if value is None else make(value)
     return kind(**values)
 
 
-def _fields(kind: type[Record]) -> list[tuple[str, Callable[[Any], Any], Any]]:
-    """Return the name, the type and what stands for no value (... when there must be one) of each field."""
-    hints = get_type_hints(kind)
-    found = []
-    for field in fields(kind):
-        make, *none = get_args(hints[field.name]) or (hints[field.name],)
-        # A float that was not finite is not in the database; a tag that was empty neither.
-        default = None if none else {float: nan, str: ""}.get(make, ...)
-        found.append((field.name, make, default))
-    return found
-
-
-_FIELDS = {kind: _fields(kind) for kind in RECORD_TYPES}
+_FIELDS = {kind: field_types(kind) for kind in RECORD_TYPES}
+#: a float that was not finite is not in the database, nor is a tag that was empty
+_ABSENT: Mapping[type[Any], Any] = {float: nan, str: ""}

@@ -234,7 +234,7 @@ class StationProcess:
             # after a change of schemes there are frames that are none of the new one
             with suppress(FrameError):
                 self._witness.taken(self._scheme.parse(arrival.frame).payload, arrival.arrived_at)
-        if self._scheme.resends:
+        if self._scenario.link.resends:
             self._lost_packets.judge(hash(arrival.frame), arrival.verdict.fate is not Fate.INTACT)
         if self._trace is not None:
             nbytes = len(arrival.frame)

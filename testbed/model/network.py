@@ -97,6 +97,7 @@ class LinkNetwork:
             clock,
             link=link,
             scheme=scheme,
+            resends=scenario.link.resends,
             hop=make_hop(
                 out, side, scenario.seed, buffer_bytes(out, max_frame_bytes, ip_queue_bytes, link.flow_control)
             ),

@@ -81,6 +81,7 @@ class ModelStation:
         deliver: Deliver,
         judged: Callable[[Arrival[Any]], None] | None = None,
         witness: Witness | None = None,
+        resends: bool = False,
     ) -> None:
         self._clock, self._at = clock, clock.at
         self.link = link
@@ -105,7 +106,7 @@ class ModelStation:
         #: frames that came damaged beyond use
         self.bad_frames = 0
         #: where packet filters send packets again
-        self.lost_packets = LostPackets() if scheme.resends else None
+        self.lost_packets = LostPackets() if resends else None
 
     @property
     def congestion_losses(self) -> int:

@@ -1,1 +1,1 @@
-"""What a run has shown: summary, ground truth, the run store, tables and plots."""
+"""The results of runs: summary, ground truth, the run store, tables and plots."""

@@ -1,4 +1,4 @@
-"""The channel trace of a run, whose times count from an epoch that comes later than the first frames."""
+"""The channel trace of a run. Its times count from an epoch that comes later than the first frames."""
 
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +11,7 @@ _OUTCOMES = {Fate.INTACT: Outcome.OK, Fate.DAMAGED: Outcome.PAYLOAD, Fate.ERASED
 
 
 def outcome_of(verdict: Verdict) -> Outcome:
-    """Return what a trace calls a modelled frame's fate."""
+    """Return the outcome in a trace for a modelled frame's fate."""
     return _OUTCOMES[verdict.fate]
 
 

@@ -31,7 +31,7 @@ MAX_RANGES: Final = 256
 _BEHIND: Final = 1 << 18
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 
-#: who guessed -> what it was -> what was guessed -> how often
+#: filter -> true cause -> guessed cause -> count
 Confusion = Mapping[str, Mapping[Cause, Mapping[Cause, int]]]
 
 
@@ -48,7 +48,7 @@ class Loss(NamedTuple):
 
 
 class _Losses:
-    """What was lost of one flow."""
+    """The losses of one flow."""
 
     __slots__ = ("by_cause", "near")
 
@@ -59,7 +59,7 @@ class _Losses:
 
 
 class _Unguessed:
-    """The losses that somebody has not guessed yet."""
+    """The losses that one filter has not guessed yet."""
 
     def __init__(self) -> None:
         #: the longest unused first
@@ -93,7 +93,7 @@ class _Unguessed:
         return "late"
 
     def forget_below(self, flow: Flow, seq: int) -> None:
-        """Forget what lies well below `seq` (32-bit)."""
+        """Forget losses well below `seq` (32-bit)."""
         losses = self._flows.get(flow)
         if losses is not None:
             number = unwrap(seq, losses.near)
@@ -102,7 +102,7 @@ class _Unguessed:
 
 
 class Judge:
-    """Counts guesses by what they should have been; losses and guesses come in the order of time."""
+    """Counts guesses by the true cause; losses and guesses come in the order of time."""
 
     def __init__(self) -> None:
         self._losses = _Unguessed()
@@ -126,12 +126,12 @@ class Judge:
             losses.forget_below(guess.flow, guess.seq)
 
     def confusion(self) -> Confusion:
-        """Return what was counted."""
+        """Return the counts."""
         return self._counts
 
 
 class Join:
-    """Puts what several stations say in the order of time: a loss before a guess of the same instant."""
+    """Puts the reports of several stations in the order of time: a loss before a guess of the same instant."""
 
     def __init__(self, judge: Judge) -> None:
         self._judge = judge
@@ -153,7 +153,7 @@ class Join:
 
 
 class Witness(LossWitness):
-    """Sees what one station loses of what it sends, and tells of TCP segments; hears its packet filters' guesses.
+    """Sees the losses of one station, and reports those of TCP segments; hears the guesses of its packet filters.
 
     `scheme` and `repairs` are of the link in use. `linklayer/station.py` says when each method is called.
     """

@@ -1,4 +1,4 @@
-"""Which lost frames are lost packets, where a packet filter sends packets again and the link knows nothing of it."""
+"""Lost frames that are lost packets, where a packet filter sends packets again without the link's knowledge."""
 
 from collections.abc import Hashable
 from typing import Final
@@ -9,7 +9,7 @@ _LOST: Final = 128
 
 
 class LostPackets:
-    """Sees the fate of every frame of one direction, by what tells its packet from others."""
+    """Sees the fate of every frame of one direction, with a key that identifies the packet."""
 
     def __init__(self) -> None:
         self._lost: dict[Hashable, None] = {}

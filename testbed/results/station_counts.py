@@ -8,7 +8,7 @@ from linklayer.link import LinkCounters
 
 
 class Hop(Protocol):
-    """What a station's own transmissions have met (`channel/hop.py`)."""
+    """The fate of a station's own transmissions (`channel/hop.py`)."""
 
     frames: int
     bytes: int
@@ -21,12 +21,12 @@ class Queue(Protocol):
 
     @property
     def nbytes(self) -> int:
-        """How many bytes they are."""
+        """Their bytes."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StationCounts(LinkCounters):
-    """What one station has sent in its own direction, and heard and repaired of the other, since its start.
+    """The counts of one station since its start: sent in its own direction, heard and repaired in the other.
 
     The counters of its link, and those of its radio and its queues.
     """
@@ -45,7 +45,7 @@ class StationCounts(LinkCounters):
     #: of both, packets lost for good since the scheme repaired nothing
     unrepaired_taken: int = 0
     unrepaired_unheard: int = 0
-    #: received frames that were none, or of another session
+    #: received octets that were no frame, or a frame of another session
     bad_frames: int = 0
     #: packets that the TAP did not take
     port_refusals: int = 0
@@ -67,7 +67,7 @@ class StationCounts(LinkCounters):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationReport:
-    """What a station says at every interval: rates since the report before, counts since its start."""
+    """The report of a station at every interval: rates since the report before, counts since its start."""
 
     #: after the run's time 0
     time_ns: int
@@ -87,7 +87,7 @@ class StationReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationFinal:
-    """A station's last word: its counts, and how well it kept the clock."""
+    """The last report of a station: its counts, and how well it kept the clock."""
 
     counts: StationCounts
     events: int
@@ -97,5 +97,5 @@ class StationFinal:
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> "StationFinal":
-        """Return the last word that `dataclasses.asdict` made `body` of."""
+        """Return the last report that `dataclasses.asdict` made `body` of."""
         return cls(**{**body, "counts": StationCounts(**body["counts"])})

@@ -76,12 +76,12 @@ class RunFolder:
 
 
 def run_stem(scenario: Scenario) -> str:
-    """Return what a run is called, but for when it was made."""
+    """Return the name of a run without its date."""
     return f"{scenario.name}-{scenario.tier}-{scenario.link.scheme}-s{scenario.seed}"
 
 
 def manifest(scenario: Scenario) -> dict[str, Any]:
-    """What identifies a run beyond its scenario: the command, the seed and every version that may matter."""
+    """Return what identifies a run beyond its scenario: the command, the seed and the versions of all programs."""
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "scenario": scenario.name,

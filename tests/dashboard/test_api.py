@@ -20,7 +20,7 @@ from dashboard.charts import CHARTS
 from dashboard.control import Order
 from dashboard.hub import Hub
 from telemetry.records import RECORD_TYPES, LinkRecord
-from tests.dashboard.samples import EPOCH_NS, TCP, Bench, Hand, Page, application, info, keep, records
+from tests.harness.dashboard_runs import EPOCH_NS, TCP, Bench, Hand, Page, application, info, keep, records
 
 RUN_INFO = {"name", "title", "scenario", "scheme", "tier", "tcp", "seed", "topology", "epoch_ns", "live", "ended"} | {
     "controlled",

@@ -8,9 +8,10 @@ from typing import cast
 
 import pytest
 
+from common.units import MS
 from hosts.engine.stack import Application, Socket, Stack
 from hosts.loop import Loop
-from hosts.tcp.config import MS, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import State
 from hosts.tun import Tun
 from hosts.tun_stack import TunStack

@@ -1,7 +1,7 @@
 """Starting runs on behalf of the dashboard: one order at a time, one run per scheme, side by side.
 
-Read first: `dashboard/control.py`, whose `Lab` this is. A run started here ends as its scenario says, by its controls,
-or with the lab.
+Read first: `Lab` in `dashboard/control.py`. A run started here ends as its scenario says, by its controls, or with the
+lab.
 """
 
 import threading
@@ -50,7 +50,7 @@ class Lab:
     # -- for the dashboard -----------------------------------------------------------------------------------
 
     def offers(self) -> Sequence[Offer]:
-        """Return what can be started: every scenario that can be read."""
+        """Return the scenarios that can be started: all that can be read."""
         tiers = _TIERS if LIBRARY.exists() else _TIERS[1:]
         offers = []
         for path in sorted(self._scenarios.glob("*.yaml")):
@@ -66,7 +66,7 @@ class Lab:
         return offers
 
     def why_not(self) -> str:
-        """Return why nothing can be started now, or an empty string."""
+        """Return the reason why no run can be started now, or an empty string."""
         if any(thread.is_alive() for thread in self._threads):
             return "a run is going on: stop it first"
         try:
@@ -153,4 +153,4 @@ def _lasting(scenario: Scenario, seconds: float) -> list[str]:
 
 
 def _silent(progress: Progress) -> None:
-    """Show nothing: the page does."""
+    """Show nothing: the page shows the run."""

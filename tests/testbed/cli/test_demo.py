@@ -18,7 +18,7 @@ from testbed.cli.options import DEMO_SCENARIOS
 from testbed.results.summary import Summary
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
-from tests.testbed.samples import summary
+from tests.harness.scenarios import summary
 
 IDLE = Room(free=8.0, claimable=8.0)
 LATE: dict[str, Any] = {"late_events": 34, "events": 2891, "max_late_ms": 44.4, "on_time": False}
@@ -65,7 +65,7 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 
 @pytest.mark.parametrize("late", [("none",), ("slacp",), ("none", "slacp")])
-def test_a_late_demo_is_one_line_of_warning_and_status_0(
+def test_late_demo_warns_in_one_line_and_succeeds(
     late: tuple[str, ...], lab: Lab, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for scheme in late:
@@ -91,13 +91,13 @@ def test_other_warnings_have_their_own_lines(lab: Lab, capsys: pytest.CaptureFix
     assert "not what was sent" in spoilt
 
 
-def test_with_room_for_both_the_links_run_side_by_side(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+def test_links_run_side_by_side_with_room_for_both(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     assert lab.demo() == 0
     assert lab.most_at_once == 2
     assert "after the other" not in capsys.readouterr().out
 
 
-def test_with_room_for_one_they_run_one_after_the_other(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+def test_links_run_in_turn_with_room_for_one(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     lab.room = Room(free=1.0, claimable=1.9)
     assert lab.demo() == 0
     assert lab.most_at_once == 1
@@ -106,7 +106,7 @@ def test_with_room_for_one_they_run_one_after_the_other(lab: Lab, capsys: pytest
     assert {scenario.radio.rate_sps for scenario in lab.scenarios} == {2.5e6}
 
 
-def test_with_less_they_run_at_a_lower_rate_and_it_is_said(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+def test_links_run_at_lower_rate_with_less_room(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     lab.room = Room(free=0.9, claimable=0.95)
     assert lab.demo("--seconds", "4") == 0
     assert lab.most_at_once == 1
@@ -121,7 +121,7 @@ def test_with_less_they_run_at_a_lower_rate_and_it_is_said(lab: Lab, capsys: pyt
 
 
 @pytest.mark.parametrize("setting", ["radio.rate_sps=5e6", "channel.up.rate_bps=1e6"])
-def test_a_rate_that_is_asked_for_stays(setting: str, lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
+def test_rate_set_by_user_is_kept(setting: str, lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
     lab.room = Room(free=0.2, claimable=0.2)
     assert lab.demo("--set", setting) == 0
     assert "it may be late" in " ".join(capsys.readouterr().out.split())

@@ -19,8 +19,9 @@ from testbed.onlookers import Onlookers
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
+from tests.harness.live_runs import left_behind
+from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import left_behind, wait_for
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 ORDER = Order("lossy-link", "emulated", ("none", "slacp"), 600, 3)
@@ -74,7 +75,7 @@ def test_it_offers_every_scenario_with_its_own_tier_first(lab: Lab) -> None:
     assert offers["fading-link"].description
 
 
-def test_a_scenario_that_cannot_be_read_is_no_offer(tmp_path: Path, complaints: list[str]) -> None:
+def test_unreadable_scenario_is_not_offered(tmp_path: Path, complaints: list[str]) -> None:
     (tmp_path / "good.yaml").write_text((SCENARIOS / "lossy-link.yaml").read_text())
     (tmp_path / "bad.yaml").write_text("name: [")
     lab = Lab(tmp_path, tmp_path / "runs", nobody, complaints.append)
@@ -94,7 +95,7 @@ def test_a_scenario_that_cannot_be_read_is_no_offer(tmp_path: Path, complaints: 
         ({"seed": -1}, "seed"),
     ],
 )
-def test_what_cannot_be_started_is_refused(
+def test_wrong_orders_are_refused(
     lab: Lab, company: Company, tmp_path: Path, change: dict[str, Any], complaint: str
 ) -> None:
     if os.geteuid() != 0:
@@ -128,7 +129,7 @@ def test_runs_start_side_by_side_and_end_with_the_lab(tmp_path: Path, company: C
 
 @pytest.mark.net
 @needs_network[1]
-def test_a_run_that_fails_is_a_complaint(
+def test_failed_run_is_a_complaint(
     lab: Lab, company: Company, complaints: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: object) -> None:

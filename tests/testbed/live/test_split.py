@@ -9,10 +9,10 @@ from hosts.network import AddressPlan
 from testbed.cli import app
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
+from tests.harness.live_runs import folder_of, run_all
+from tests.harness.scenarios import scenario, written
+from tests.harness.tshark import column, needs_tshark, rows
 from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import folder_of, run_all
-from tests.testbed.samples import scenario, written
-from tests.tshark import column, needs_tshark, rows
 
 pytestmark = [*needs_network, pytest.mark.light]
 

@@ -28,10 +28,11 @@ from testbed.cli.station import tier_of
 from testbed.results.station_counts import StationCounts, StationReport
 from testbed.results.summary import link_record
 from testbed.scenario.file import load
+from tests.harness.live_runs import ROOT, complaint, fadelab, finish
+from tests.harness.radios import air_name, needs_vusrp
+from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import Bridge, needs_network, run_name
-from tests.radios import air_name, needs_vusrp
 from tests.testbed.cli.test_radios import alone, bound, done, exchange, has_said, net
-from tests.testbed.live_runs import PATIENCE_S, ROOT, complaint, fadelab, finish, wait_for
 
 Capture = pytest.CaptureFixture[str]
 RECEIVES = r"\d s  received [1-9][0-9.]* .bit/s\n"

@@ -17,7 +17,7 @@ from tcpip.wire import emit
 from testbed.model.run import simulate
 from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, Join, Judge, Loss, Witness
 from testbed.results.summary import Summary
-from tests.testbed.model_runs import memory_used, model
+from tests.harness.model_runs import memory_used, model
 
 FLOW = Flow(1, 10, 2, 20)
 MSS = 100
@@ -60,7 +60,7 @@ def test_a_guess_is_judged_by_the_last_loss() -> None:
     assert all(tuple(rows) == CAUSES for rows in judge.confusion().values())
 
 
-def test_a_loss_is_guessed_once_by_each() -> None:
+def test_each_filter_guesses_a_loss_once() -> None:
     judge = Judge()
     judge.handle_loss(loss(1, 0, "corruption"))
     for by in ("eln", "eln", "snoop"):
@@ -74,7 +74,7 @@ def test_a_loss_is_guessed_once_by_each() -> None:
     }
 
 
-def test_a_loss_taken_for_late_can_be_guessed_yet() -> None:
+def test_loss_guessed_late_can_be_guessed_again() -> None:
     judge = Judge()
     judge.handle_loss(loss(1, 0, "corruption"))
     causes: tuple[Cause, ...] = ("late", "late", "corruption", "corruption")
@@ -98,7 +98,7 @@ def test_numbers_wrap_and_flows_are_apart() -> None:
     assert counted(judge) == {("eln", "congestion", "congestion"): 1, ("eln", "corruption", "corruption"): 1}
 
 
-def test_what_is_remembered_is_bounded() -> None:
+def test_ground_truth_memory_is_bounded() -> None:
     judge = Judge()
     for port in range(2 * MAX_FLOWS):
         judge.handle_loss(loss(1, 0, "corruption", FLOW._replace(source_port=port)))
@@ -125,7 +125,7 @@ def test_losses_well_below_a_guess_are_forgotten() -> None:
     assert len(judge._losses._flows[FLOW].by_cause["corruption"]) < 30
 
 
-def test_what_stations_say_is_put_in_the_order_of_time() -> None:
+def test_reports_of_stations_are_put_in_order_of_time() -> None:
     judge = Judge()
     join = Join(judge)
     # the guessing station is heard before the one that lost
@@ -141,7 +141,7 @@ def test_what_stations_say_is_put_in_the_order_of_time() -> None:
 
 
 @pytest.mark.parametrize("access", [Objects(), Octets()], ids=["objects", "octets"])
-def test_a_witness_tells_of_segments_that_have_numbers(access: Access) -> None:
+def test_witness_reports_segments_that_take_sequence_numbers(access: Access) -> None:
     losses: list[Loss] = []
     guesses: list[Guess] = []
     witness = Witness(access, "snoop", False, losses.append, guesses.append)
@@ -166,7 +166,7 @@ def test_a_witness_tells_of_segments_that_have_numbers(access: Access) -> None:
     assert [each.by for each in guesses] == ["snoop", "eln"]
 
 
-def test_where_the_link_repairs_a_lost_frame_is_no_lost_segment() -> None:
+def test_lost_frame_of_repairing_link_is_no_lost_segment() -> None:
     losses: list[Loss] = []
     witness = Witness(Objects(), "slacp", True, losses.append, lambda guess: None)
     witness.taken(Segment(FLOW, 0, 0, ACK, 9, 10), 1)
@@ -193,7 +193,7 @@ def eln_run(scheme: str, eln: str, **others: Any) -> Summary:
 
 @pytest.mark.parametrize("tcp", ["reno", "newreno", "sack"])
 @pytest.mark.parametrize("scheme", ["none", "slacp"])
-def test_the_marker_is_right_about_the_link_it_stands_at(scheme: str, tcp: str) -> None:
+def test_marker_guesses_losses_of_its_link_right(scheme: str, tcp: str) -> None:
     summary = eln_run(scheme, "ends", tcp=tcp)
     assert summary.confusion is not None
     rows = summary.confusion["eln"]
@@ -212,7 +212,7 @@ def test_the_marker_is_right_about_the_link_it_stands_at(scheme: str, tcp: str) 
     assert summary.link["up"].eln_marks == 0
 
 
-def test_the_base_station_alone_takes_a_full_queue_at_the_mobile_end_for_the_air() -> None:
+def test_marker_at_base_alone_mistakes_full_mobile_queue_for_corruption() -> None:
     workloads = [{"kind": "bulk", "bytes": 1_500_000, "direction": "up"}]
     channel = {"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.02}
     found = {}
@@ -246,13 +246,13 @@ def test_marking_for_three_hours_takes_no_more_memory_than_for_one(eln: str) -> 
     assert last < 1.1 * first
 
 
-def test_without_filters_nobody_guesses() -> None:
+def test_no_filters_no_guesses() -> None:
     summary = simulate(model())
     assert summary.confusion == {}
     assert all(summary.link[side].eln_marks == 0 for side in SIDES)
 
 
-def test_the_result_of_a_seed_is_one() -> None:
+def test_results_repeat_with_the_seed() -> None:
     first, second = (eln_run("none", "base", tcp="sack") for _ in range(2))
     assert replace(first, run="") == replace(second, run="")
     assert first.confusion
@@ -261,7 +261,7 @@ def test_the_result_of_a_seed_is_one() -> None:
 # -- filters that come and go ----------------------------------------------------------------------------------
 
 
-def test_filters_change_and_nothing_under_way_is_lost() -> None:
+def test_filters_change_without_loss_under_way() -> None:
     marker = Marker(Objects())
     link = Filtered(Plain(), (marker,))
     assert link.flow_control

@@ -14,7 +14,7 @@ from typing import Any
 from dashboard.grafana_boards.__main__ import files
 from telemetry.influx import Influx, InfluxServer, InfluxSink
 from telemetry.records import Record, RunRecord
-from tests.records import recorded
+from tests.harness.records import recorded
 
 BOARDS: dict[str, dict[str, Any]] = {
     Path(name).stem: json.loads(text) for name, text in files().items() if name.endswith(".json")

@@ -1,4 +1,5 @@
-"""Which TCP a host speaks: kernel settings under the names the papers use.
+"""Which TCP a host speaks: kernel settings under the names the papers use. A file for each family, which declares a
+`PROFILE` or a tuple of them.
 
 Read first: the kernel's Documentation/networking/ip-sysctl.rst; tcp(7); ip-route(8) for initcwnd and
 quickack; the SLACP paper's section on TCP variants for `reference` and the `enhanced` ones.
@@ -44,8 +45,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from common.registry import Registry
 from hosts.errors import HostError
 from hosts.namespaces import run_in
 from hosts.tcp.profiles import USER_PROFILES, UserProfile
@@ -63,47 +65,29 @@ _MAIN_TABLE = 254  # linux/rtnetlink.h
 _SYSCTL_DIR = Path("/proc/sys/net/ipv4")
 
 #: Linux's own defaults, except that no connection inherits metrics from an earlier one, and wide buffers.
-_LINUX: dict[str, str] = {
-    "tcp_sack": "1",
-    "tcp_dsack": "1",
-    "tcp_window_scaling": "1",
-    "tcp_timestamps": "1",
-    "tcp_recovery": "1",
-    "tcp_early_retrans": "3",
-    "tcp_frto": "2",
-    "tcp_reordering": "3",
-    "tcp_max_reordering": "300",
-    "tcp_ecn": "2",
-    "tcp_slow_start_after_idle": "1",
-    "tcp_moderate_rcvbuf": "1",
-    "tcp_no_metrics_save": "1",
-    "tcp_no_ssthresh_metrics_save": "1",
-    "tcp_rmem": "4096 131072 16777216",
-    "tcp_wmem": "4096 65536 16777216",
-}
-_REFERENCE: dict[str, str] = {
-    **_LINUX,
-    "tcp_sack": "0",
-    "tcp_dsack": "0",
-    "tcp_window_scaling": "0",
-    "tcp_timestamps": "0",
-    "tcp_recovery": "0",
-    "tcp_early_retrans": "0",
-    "tcp_frto": "0",
-    "tcp_max_reordering": "3",
-    "tcp_ecn": "0",
-}
-_ENHANCED: dict[str, str] = {
-    **_REFERENCE,
-    "tcp_sack": "1",
-    "tcp_dsack": "1",
-    "tcp_window_scaling": "1",
-    "tcp_frto": "2",
-    "tcp_ecn": "2",
-}
+LINUX: Mapping[str, str] = MappingProxyType(
+    {
+        "tcp_sack": "1",
+        "tcp_dsack": "1",
+        "tcp_window_scaling": "1",
+        "tcp_timestamps": "1",
+        "tcp_recovery": "1",
+        "tcp_early_retrans": "3",
+        "tcp_frto": "2",
+        "tcp_reordering": "3",
+        "tcp_max_reordering": "300",
+        "tcp_ecn": "2",
+        "tcp_slow_start_after_idle": "1",
+        "tcp_moderate_rcvbuf": "1",
+        "tcp_no_metrics_save": "1",
+        "tcp_no_ssthresh_metrics_save": "1",
+        "tcp_rmem": "4096 131072 16777216",
+        "tcp_wmem": "4096 65536 16777216",
+    }
+)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TcpProfile:
     """One named TCP.
 
@@ -112,11 +96,12 @@ class TcpProfile:
     """
 
     name: str
-    description: str
-    #: names below net.ipv4, every profile the same ones
+    #: one line for people
+    summary: str
+    #: names below net.ipv4, all those of LINUX
     sysctls: Mapping[str, str]
     #: by its kernel name
-    congestion_control: str
+    congestion_control: str = "reno"
     initcwnd: int | None = None
     quickack: bool = False
     delayed_ack: bool = False
@@ -127,63 +112,7 @@ class TcpProfile:
         return self.sysctls["tcp_no_metrics_save"] == "0"
 
 
-def _profile(
-    name: str,
-    description: str,
-    base: Mapping[str, str],
-    congestion_control: str = "reno",
-    *,
-    initcwnd: int | None = None,
-    quickack: bool = False,
-    delayed_ack: bool = False,
-    **changes: str,
-) -> TcpProfile:
-    sysctls = MappingProxyType({**base, **changes})
-    return TcpProfile(name, description, sysctls, congestion_control, initcwnd, quickack, delayed_ack)
-
-
-PROFILES: Mapping[str, TcpProfile] = MappingProxyType(
-    {
-        profile.name: profile
-        for profile in (
-            _profile(
-                "reference",
-                "the SLACP paper's reference: NewReno, IW 1, no SACK, no window scaling, delayed ACK",
-                _REFERENCE,
-                initcwnd=1,
-                delayed_ack=True,
-            ),
-            _profile(
-                "enhanced",
-                "IW 4, window scaling, SACK, F-RTO; Linux's quick ACKs in slow start stand in for DAASS",
-                _ENHANCED,
-                initcwnd=4,
-            ),
-            _profile(
-                "enhanced-cbi",
-                "enhanced, and ssthresh of the previous connection is reused",
-                _ENHANCED,
-                initcwnd=4,
-                tcp_no_metrics_save="0",
-                tcp_no_ssthresh_metrics_save="0",
-            ),
-            _profile(
-                "enhanced-daass",
-                "enhanced, and the receiver acknowledges every segment",
-                _ENHANCED,
-                initcwnd=4,
-                quickack=True,
-            ),
-            _profile("reno", "Linux with Reno", _LINUX, "reno"),
-            _profile("reno-nosack", "Linux with Reno, SACK off", _LINUX, "reno", tcp_sack="0", tcp_dsack="0"),
-            _profile("eln", "Linux with Reno that keeps its window where ELN marks the loss", _LINUX, ELN_CONTROL),
-            _profile("eln-nosack", "eln, SACK off", _LINUX, ELN_CONTROL, tcp_sack="0", tcp_dsack="0"),
-            _profile("cubic", "Linux with CUBIC", _LINUX, "cubic"),
-            _profile("cubic-ecn", "Linux with CUBIC, asking for ECN", _LINUX, "cubic", tcp_ecn="1"),
-            _profile("bbr", "Linux with BBR", _LINUX, "bbr"),
-        )
-    }
-)
+PROFILES: Final = Registry("hosts.kernel_profiles", "PROFILE", TcpProfile)
 
 
 def profile(name: str) -> TcpProfile:
@@ -335,7 +264,7 @@ def _default_route_metrics(ip: "IPRoute") -> dict[str, int | str]:
 def _read_here() -> dict[str, str]:
     from pyroute2 import IPRoute
 
-    values = {name: " ".join((_SYSCTL_DIR / name).read_text().split()) for name in _LINUX}
+    values = {name: " ".join((_SYSCTL_DIR / name).read_text().split()) for name in LINUX}
     with IPRoute() as ip:
         values |= {name: str(value) for name, value in _default_route_metrics(ip).items()}
     return values

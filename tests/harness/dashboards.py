@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from tests.testbed.live_runs import finish, start
+from tests.harness.live_runs import finish, start
 
 #: any ports that are free
 FREE = ("--port", "0", "--influx-port", "0")

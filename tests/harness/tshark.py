@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-DISSECTOR = Path(__file__).parents[1] / "linklayer" / "wireshark" / "fadelab.lua"
+DISSECTOR = Path(__file__).parents[2] / "linklayer" / "wireshark" / "fadelab.lua"
 
 needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark: apt-get install tshark")
 

@@ -1,14 +1,14 @@
-"""influxd as somebody else has set it up, and waiting for what comes."""
+"""influxd as somebody else has set it up."""
 
 import os
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from telemetry.influx import Influx, InfluxError
+from tests.harness.waiting import wait_for
 
 
 @contextmanager
@@ -36,7 +36,7 @@ def influxd(folder: Path, port: int, **settings: str) -> Iterator[str]:
         )
     try:
         url = f"http://127.0.0.1:{port}"
-        wait_until(lambda: answers(url))
+        wait_for(lambda: answers(url))
         yield url
     finally:
         process.kill()
@@ -64,14 +64,6 @@ def free_port() -> int:
     probe.bind(("127.0.0.1", 0))
     _held.append(probe)
     return int(probe.getsockname()[1])
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Wait for something that comes; how long it takes is not a test's business."""
-    give_up_at = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < give_up_at, "it did not come"
-        time.sleep(0.02)
 
 
 def count(influx: Influx, measurement: str, field: str) -> int:

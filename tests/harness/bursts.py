@@ -8,7 +8,7 @@ import pmt
 from gnuradio import blocks, gr
 
 from flowgraphs.phy import Phy, Received, Samples, frame_pdu, received_from_pdu
-from tests.testbed.live_runs import wait_for
+from tests.harness.waiting import wait_for
 
 
 class Mailbox(gr.basic_block):
@@ -38,10 +38,11 @@ class Sender:
     """A transmitter, and what it has put out."""
 
     def __init__(self, phy: Phy) -> None:
-        self.mailbox, self.sink = Mailbox(), blocks.vector_sink_c()
-        self.top, transmitter = gr.top_block(), phy.transmitter()
-        self.top.connect(transmitter, self.sink)
-        self.top.msg_connect((self.mailbox, "out"), (transmitter, "frames"))
+        # kept, since GNU Radio keeps no Python block alive
+        self.mailbox, self.transmitter, self.sink = Mailbox(), phy.transmitter(), blocks.vector_sink_c()
+        self.top = gr.top_block()
+        self.top.connect(self.transmitter, self.sink)
+        self.top.msg_connect((self.mailbox, "out"), (self.transmitter, "frames"))
 
     def wait(self, samples: int) -> None:
         """Wait until it has put out so many samples."""

@@ -8,8 +8,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -20,18 +19,18 @@ from hosts.ownership import RUN_DIR
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
-from tests import lateness
-from tests.busy import late
-from tests.testbed.samples import scenario
+from tests.harness import lateness
+from tests.harness.busy import late
+from tests.harness.scenarios import scenario
+from tests.harness.waiting import wait_for
 
 ROOT = Path(__file__).parents[2]
 #: what a scenario allows by default
 LATE_FRACTION = 0.01
-PATIENCE_S = 60.0
 
 
 def run_all(scenarios: Sequence[Scenario], runs: Path) -> list[Summary]:
-    """Run scenarios at the same time; lateness is told to `tests.busy`."""
+    """Run scenarios at the same time; lateness is told to `tests.harness.busy`."""
     with ThreadPoolExecutor(len(scenarios)) as pool:
         summaries = list(pool.map(lambda scenario: run_once(scenario, runs, lambda progress: None), scenarios))
     for summary in summaries:
@@ -93,15 +92,6 @@ def complaint(outcome: tuple[int, str, str]) -> str:
     return err
 
 
-def wait_for(what: Callable[[], Any]) -> Any:
-    """What `what()` gives once it gives something."""
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not (found := what()):
-        assert time.monotonic() < give_up_at, f"nothing within {PATIENCE_S} s"
-        time.sleep(0.02)
-    return found
-
-
 def records_of(owner: int) -> list[dict[str, Any]]:
     """The records of the runs a process owns."""
     return [json.loads(path.read_text()) for path in RUN_DIR.glob(f"{owner}-*.json")]
@@ -140,6 +130,6 @@ def left_behind(owner: int) -> list[str]:
 
 
 def is_the_sessions(pid: str) -> bool:
-    """Whether a process lives as long as this one: multiprocessing's, once used, and the probe of `tests.busy`."""
+    """Whether a process lives as long as this one: multiprocessing's, once used, and the busy plugin's probe."""
     command = Path(f"/proc/{pid}/cmdline").read_bytes()
     return b"multiprocessing.resource_tracker" in command or os.fsencode(lateness.__file__) in command

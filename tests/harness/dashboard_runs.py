@@ -15,7 +15,7 @@ from dashboard.control import Control, ControlError, Offer, Order, Value
 from dashboard.hub import Hub, RunInfo
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, StationRecord, TcpRecord
-from tests.records import recorded
+from tests.harness.records import recorded
 
 TOKEN = "correct horse battery staple"
 EPOCH_NS = 1_790_000_000_000_000_000

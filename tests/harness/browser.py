@@ -1,12 +1,11 @@
 """A dashboard with made-up runs, and a real browser on its page.
 
 Read first: `dashboard/rehearsal.py`, whose runs these are. The page forbids `eval`, so tests wait for what they can see
-(Playwright's locators) or ask again and again (`until`), never with `wait_for_function`.
+(Playwright's locators) or ask again and again (`wait_for`), never with `wait_for_function`.
 """
 
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +16,7 @@ from dashboard.app import DashboardConfig, Served, create_app, serve
 from dashboard.control import Order
 from dashboard.hub import Hub
 from dashboard.rehearsal import Rehearsal
+from tests.harness.waiting import PATIENCE_S, wait_for
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = (
@@ -29,8 +29,6 @@ FLAGS = (
     "--disable-sync",
 )
 TOKEN = "a token of the tests"
-#: long enough for a machine with ten other things to do; what is waited for comes in a second
-PATIENCE_S = 60.0
 expect.set_options(timeout=1000 * PATIENCE_S)
 
 
@@ -74,7 +72,7 @@ class Stage:
         """End the runs."""
         for run in tuple(self.rehearsal._runs):
             run.controls.stop()
-        until(lambda: not self.rehearsal.names)
+        wait_for(lambda: not self.rehearsal.names)
 
     @property
     def url(self) -> str:
@@ -108,21 +106,14 @@ def visit(
         page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url} {request.failure}"))
         # the answer to a token leads to the page
         page.goto(f"{site.url}/?token={TOKEN}{address}" if token else f"{site.url}/{address}")
-        until(lambda: page.locator("html[data-ready]").count(), explain=lambda: f"the page is not ready: {complaints}")
+        wait_for(
+            lambda: page.locator("html[data-ready]").count(), explain=lambda: f"the page is not ready: {complaints}"
+        )
         yield page
     # what was under way when the window closed is nobody's fault
     serious = [complaint for complaint in complaints if "ERR_ABORTED" not in complaint]
     unexpected = [complaint for complaint in serious if not (expect and re.search(expect, complaint))]
     assert not unexpected, unexpected
-
-
-def until(holds: Callable[[], Any], explain: Callable[[], str] = lambda: "nothing came of it") -> Any:
-    """Wait until something holds, and return it. Raises AssertionError when it never does."""
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not (found := holds()):
-        assert time.monotonic() < give_up_at, explain()
-        time.sleep(0.05)
-    return found
 
 
 def shot(page: Page, path: Path, *, whole: bool = False) -> Path:

@@ -22,7 +22,7 @@ from pathlib import Path
 import pytest
 import pytest_rerunfailures as rerunfailures
 
-from tests.lateness import Probe
+from tests.harness.lateness import Probe
 
 #: a normal process of a machine with a processor to spare is never that late
 LATE_S = 0.05

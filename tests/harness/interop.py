@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.tshark import Row, rows
+from tests.harness.tshark import Row, rows
 
 _CHECKSUMS = ("-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE")
 #: Linux writes a checksum of 0 as 0xffff, which is as good a zero but not the one Wireshark computes

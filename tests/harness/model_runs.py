@@ -11,7 +11,7 @@ from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
-from tests.testbed.samples import scenario
+from tests.harness.scenarios import scenario
 
 
 def model(**changes: Any) -> Scenario:
