@@ -16,7 +16,7 @@ from flask import Blueprint, Response, request, send_file
 from dashboard import compare, exports, plots, shapes, stream
 from dashboard.auth import Guard, Refused
 from dashboard.charts import CHARTS
-from dashboard.control import ControlError, Lab, Order
+from dashboard.control import ControlError, RunRequest, RunStarter
 from dashboard.hub import RETENTION_S, Hub
 from dashboard.runs import Runs
 from dashboard.serving import STREAMS
@@ -64,15 +64,15 @@ class Streams:
 
 
 class _Offers:
-    """What a lab offers; it may read files for that, and every page asks every other second."""
+    """The offers of a run starter, cached: it may read files for them, and every page asks every other second."""
 
     def __init__(self) -> None:
         self._read_at = -math.inf
         self._known: list[Answer] = []
 
-    def __call__(self, lab: Lab) -> list[Answer]:
+    def __call__(self, starter: RunStarter) -> list[Answer]:
         if time.monotonic() >= self._read_at + _OFFERS_S:
-            self._known, self._read_at = [asdict(offer) for offer in lab.offers()], time.monotonic()
+            self._known, self._read_at = [asdict(offer) for offer in starter.offers()], time.monotonic()
         return self._known
 
 
@@ -85,17 +85,22 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
 
     # -- live ------------------------------------------------------------------------------------------------
 
+    def _starter(starter: RunStarter) -> Answer:
+        return {"why_not": starter.why_not(), "offers": offers(starter)}
+
     @api.get("/state")
     def state() -> Answer:
         authorised = guard.authorised(request)
         shown = authorised or not config.require_token_to_read
-        lab = config.lab
+        starter = config.starter
         return {
             "version": config.version,
             "authorised": authorised,
             "token_to_read": config.require_token_to_read,
             "live": hub.runs() if shown else [],
-            "lab": {"why_not": lab.why_not(), "offers": offers(lab)} if lab is not None and shown else None,
+            "starter": {"why_not": starter.why_not(), "offers": offers(starter)}
+            if starter is not None and shown
+            else None,
             "database": dict(config.database()) if config.database is not None and shown else None,
             "retention_s": RETENTION_S,
             "schemes": {scheme.name: scheme.label or scheme.name for scheme in SCHEMES.values()},
@@ -209,11 +214,11 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
 
     # -- changing --------------------------------------------------------------------------------------------
 
-    @api.post("/lab/start")
+    @api.post("/start")
     def start() -> Answer:
-        if config.lab is None:
+        if config.starter is None:
             raise Refused(409, "this dashboard only watches: it starts no runs")
-        _try(config.lab.start, _order())
+        _try(config.starter.start, _run_request())
         return {"ok": True}
 
     @api.post("/runs/<run>/controls")
@@ -288,7 +293,7 @@ def _body() -> Answer:
     return body
 
 
-def _order() -> Order:
+def _run_request() -> RunRequest:
     """Read what to start."""
     body = _body()
     scenario, tier, schemes = body.get("scenario"), body.get("tier"), body.get("schemes")
@@ -303,7 +308,7 @@ def _order() -> Order:
         raise Refused(400, "seconds is a number above 0")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
         raise Refused(400, "seed is a whole number from 0")
-    return Order(scenario, tier, tuple(schemes), float(seconds), seed)
+    return RunRequest(scenario, tier, tuple(schemes), float(seconds), seed)
 
 
 def _download(data: bytes, name: str, kind: str) -> Response:

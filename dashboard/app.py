@@ -23,7 +23,7 @@ from werkzeug.sansio.response import Response as Answer
 
 from dashboard.api import Streams, make_api
 from dashboard.auth import SESSION_S, Guard, Refused
-from dashboard.control import Lab
+from dashboard.control import RunStarter
 from dashboard.hub import Hub
 from dashboard.serving import Served, ServerError, serve
 from dashboard.shapes import to_json
@@ -57,7 +57,7 @@ class DashboardConfig:
     #: opens what changes things
     token: str
     #: starts runs; without one the page only watches
-    lab: Lab | None = None
+    starter: RunStarter | None = None
     #: tells of the database, as JSON; {"state", "message", ...}
     database: Callable[[], Mapping[str, Any]] | None = None
     #: names under which the page may be asked for; addresses always may

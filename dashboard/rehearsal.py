@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dashboard.control import Control, ControlError, Offer, Order, Value, require
+from dashboard.control import Control, ControlError, Offer, RunRequest, Value, require
 from dashboard.hub import Feed, Hub, RunInfo
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, TcpRecord
 from telemetry.views import PhyView
@@ -233,7 +233,7 @@ class RehearsalRun:
 
 
 class Rehearsal:
-    """Feeds made-up runs into a hub from a thread, and is its lab: a context manager."""
+    """Feeds made-up runs into a hub from a thread, and starts them as a `RunStarter`: a context manager."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -259,19 +259,19 @@ class Rehearsal:
         """Return why nothing can be started now, or an empty string."""
         return "a rehearsal goes on: stop its runs first" if self._runs else ""
 
-    def start(self, order: Order) -> None:
+    def start(self, request: RunRequest) -> None:
         """Start a made-up run per scheme. Raises ControlError."""
         with self._lock:
             if self._runs:
                 raise ControlError(self.why_not())
-            if order.scenario != "rehearsal" or not set(order.schemes) <= {"none", "slacp"}:
+            if request.scenario != "rehearsal" or not set(request.schemes) <= {"none", "slacp"}:
                 raise ControlError("a rehearsal has one scenario, rehearsal, and the schemes none and slacp")
             stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
             self._runs = [
-                RehearsalRun(self._hub, f"{stamp}-rehearsal-{scheme}-s{order.seed}", scheme, order.seed)
-                for scheme in order.schemes
+                RehearsalRun(self._hub, f"{stamp}-rehearsal-{scheme}-s{request.seed}", scheme, request.seed)
+                for scheme in request.schemes
             ]
-            self._began, self._until, self._steps = time.monotonic(), order.seconds, 0
+            self._began, self._until, self._steps = time.monotonic(), request.seconds, 0
             for run in self._runs:
                 run.feed.begin(time.time_ns())
 
@@ -312,8 +312,8 @@ def main(arguments: Sequence[str]) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with Rehearsal(hub) as rehearsal, contextlib.suppress(KeyboardInterrupt):
-            rehearsal.start(Order("rehearsal", "vusrp", ("none", "slacp"), options.seconds, 1))
-            app = create_app(DashboardConfig(hub, options.runs, token, lab=rehearsal, version="rehearsal"))
+            rehearsal.start(RunRequest("rehearsal", "vusrp", ("none", "slacp"), options.seconds, 1))
+            app = create_app(DashboardConfig(hub, options.runs, token, starter=rehearsal, version="rehearsal"))
             with serve(app, options.bind, options.port) as served:
                 print(f"A rehearsal, made-up figures: {served.url}/?token={token}", flush=True)
                 served.wait()

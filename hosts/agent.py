@@ -5,15 +5,15 @@ Read first: `hosts/engine/agent.py`, which does the work; `hosts/workloads/` (`a
 docs/hosts.md for every message.
 
 On stdin, in this order: the configuration; `{"go": EPOCH}` with the CLOCK_MONOTONIC ns of the run's start
-(may lie ahead); `{"pause": true}` and `{"pause": false}` whenever senders are to get no data, or data again;
+(may lie ahead); `{"pause": true}` and `{"pause": false}` to stop the senders' data, and to let it go on;
 `{"stop": true}`. On stdout: `{"ready": true}`, then `{"tcp": {...}}`, `{"flow": {...}}`, `{"broken": {...}}`,
 `{"result": {...}}` as they come, `{"done": true}` after the last result, or `{"error": "one line"}` and exit
 status 2.
 
 Rules kept
 - One thread, one loop, no polling.
-- Ends when told to stop, and at once when its stdin closes: a killed parent leaves no agent behind. What is
-  unfinished then is reset, not lingered over. SIGINT is the parent's business: Ctrl-C reaches us through it.
+- The agent ends on `stop`, and when its stdin closes: a killed parent leaves no agent behind. Unfinished connections
+  are then reset at once. The agent ignores SIGINT; on Ctrl-C the parent ends it.
 - Every time in a record or result is ns since the epoch.
 
 Left out: starting namespaces and profiles (`hosts/kernel/network.py`, `hosts/kernel/profiles/`).
@@ -30,7 +30,7 @@ from hosts.engine.content import Octets
 from hosts.engine.context import Context
 from hosts.engine.probe import ConnectionProbe, Probe, Record
 from hosts.engine.streams import Tcp
-from hosts.jsonlines import Orders, run_child, say
+from hosts.jsonlines import MessageReader, run_child, write_message
 from hosts.kernel.namespaces import enter
 from hosts.kernel.probes import TcpProbe
 from hosts.kernel.profiles import user_profile
@@ -45,7 +45,7 @@ from tcpip.segment import HEADER_BYTES
 
 
 class AgentProcess:
-    """One host's agent on a loop of its own, which says on stdout what happens.
+    """One host's agent on a loop of its own; it reports on stdout.
 
     Raises HostError (namespace, ports) and ValueError or KeyError (configuration).
     """
@@ -82,9 +82,9 @@ class AgentProcess:
                 send=send,
                 receive=receive,
                 ended=self._ended,
-                broken=lambda flow, error: say({"broken": {"flow": flow, "error": error}}),
-                # how long after its connection has broken a bulk without a size begins again, and one with a size that
-                # found nobody; None: never
+                broken=lambda flow, error: write_message({"broken": {"flow": flow, "error": error}}),
+                # pause before a bulk transfer begins again: without a size after its connection broke, with a size
+                # after the peer refused it; None: never again
                 again_ns=None if again_s is None else int(again_s * 1e9),
             )
         except BaseException:
@@ -92,7 +92,7 @@ class AgentProcess:
             raise
 
     def _make_tcp(self, config: Mapping[str, Any], profile: UserProfile | None) -> Tcp:
-        """Return the TCP this host speaks: the kernel's, or (with a profile) ours.
+        """Return the host's TCP: the kernel's, or (with a profile) ours.
 
         `receive_buffer_bytes` and `tun_fd` of the configuration are ours; without them the buffer is the profile's, and
         /dev/net/tun is opened here. The kernel's windows are its profile's (hosts/kernel/profiles/).
@@ -114,28 +114,28 @@ class AgentProcess:
         self._agent.go(epoch)
         self.loop.at(epoch, self._tick)
         if self._agent.done:
-            say({"done": True})
+            write_message({"done": True})
 
     def pause(self, paused: bool) -> None:
-        """Give senders no new data, or data again."""
+        """Stop the senders' data, or let it go on."""
         self._agent.pause(paused)
 
     def stop(self) -> None:
         """End what still runs, with its results, and leave the loop."""
         self.loop.stop()
         self.loop.refresh()
-        # Every flow must be reset, whether or not somebody still reads our results: a socket that lingers keeps its
-        # namespace alive.
+        # Reset every flow, also when the parent no longer reads the results: a socket that lingers keeps its namespace
+        # alive.
         self._stopping = True
         if self._begun:
             self._agent.stop()
 
     def check(self) -> None:
-        """Raise HostError when what was measured is not to be believed."""
+        """Raise HostError when the measurement is not valid."""
         self._tcp.check()
 
     def close(self) -> None:
-        """Let go of the host's TCP; idempotent."""
+        """Close the host's TCP; idempotent."""
         self._tcp.close()
 
     def _tick(self, _: object) -> None:
@@ -145,9 +145,9 @@ class AgentProcess:
 
     def _ended(self, report: Report) -> None:
         try:
-            say({"result": report})
+            write_message({"result": report})
             if self._agent.done:
-                say({"done": True})
+                write_message({"done": True})
         except BrokenPipeError:
             if not self._stopping:
                 raise
@@ -158,15 +158,15 @@ def _probe(host: str, send: list[Workload]) -> Probe:
 
 
 def _emit(record: Record) -> None:
-    say({record.measurement: asdict(record)})
+    write_message({record.measurement: asdict(record)})
 
 
-def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
+def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
     """Run one agent from configuration to stop; raises HostError, ValueError, KeyError or TypeError."""
     agent = AgentProcess(config)
-    say({"ready": True})
+    write_message({"ready": True})
 
-    def obey(messages: list[dict[str, Any]]) -> None:
+    def handle_messages(messages: list[dict[str, Any]]) -> None:
         for message in messages:
             if "go" in message:
                 agent.go(int(message["go"]))
@@ -177,16 +177,16 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
             else:
                 raise ValueError("expected go, pause or stop on stdin")
 
-    def listen_to_parent() -> None:
-        messages = orders.read()
+    def read_parent() -> None:
+        messages = reader.read()
         if messages is None:
             agent.stop()
         else:
-            obey(messages)
+            handle_messages(messages)
 
-    agent.loop.watch(orders, READ, listen_to_parent)
+    agent.loop.watch(reader, READ, read_parent)
     try:
-        obey(waiting)
+        handle_messages(waiting)
         agent.loop.run()
         agent.check()
     finally:

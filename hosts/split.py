@@ -27,7 +27,7 @@ from typing import Any, Final
 from hosts.engine.split import MOST_CONNECTIONS, Pairs, SplitCounters
 from hosts.engine.stack import Socket
 from hosts.errors import HostError
-from hosts.jsonlines import Orders, run_child, say
+from hosts.jsonlines import MessageReader, run_child, write_message
 from hosts.kernel.namespaces import enter
 from hosts.kernel.network import TAP_NAME, VETH_NAME
 from hosts.kernel.profiles import apply_settings, profile
@@ -227,23 +227,23 @@ def _number(address: str) -> int:
     return int(IPv4Address(address))
 
 
-def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
+def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
     """Run the proxy from configuration to stop; raises HostError, ValueError or KeyError."""
     enter(config["namespace"])
     with ExitStack() as stack:
         proxy = Proxy(config, stack)
         stack.callback(proxy.close)
-        say({"ready": True})
+        write_message({"ready": True})
 
-        def obey(messages: list[dict[str, Any]] | None) -> None:
+        def handle_messages(messages: list[dict[str, Any]] | None) -> None:
             if messages is None or any(message.get("stop") for message in messages):
                 proxy.loop.stop()
 
-        proxy.loop.watch(orders, READ, lambda: obey(orders.read()))
-        obey(waiting)
+        proxy.loop.watch(reader, READ, lambda: handle_messages(reader.read()))
+        handle_messages(waiting)
         proxy.loop.run()
         proxy.check()
-        say({"split": asdict(proxy.counters())})
+        write_message({"split": asdict(proxy.counters())})
 
 
 if __name__ == "__main__":

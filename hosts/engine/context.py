@@ -11,7 +11,7 @@ from hosts.engine.probe import Emit, Probe
 Result = dict[str, Any]
 
 
-def nobody(record: object) -> None:
+def ignore(record: object) -> None:
     """Take a record or a result that is not kept."""
 
 
@@ -24,7 +24,7 @@ class Context:
     seed: int
     contents: Contents
     probe: Probe
-    emit: Emit = nobody
+    emit: Emit = ignore
     epoch: int = 0
 
     @property
