@@ -28,7 +28,7 @@ from common.units import MS
 from hosts.engine.agent import Agent, Report
 from hosts.engine.content import Octets
 from hosts.engine.context import Context
-from hosts.engine.probe import ConnectionProbe, Probe, Record
+from hosts.engine.probe import ConnectionProbe, Probe
 from hosts.engine.streams import Tcp
 from hosts.jsonlines import MessageReader, run_child, write_message
 from hosts.kernel.namespaces import enter
@@ -70,7 +70,7 @@ class AgentProcess:
             seed=seed,
             contents=Octets(seed),
             probe=_probe(host, send) if profile is None else ConnectionProbe(host),
-            emit=_emit,
+            emit=lambda record: self._write({record.measurement: asdict(record)}),
         )
         self._tcp = self._make_tcp(config, profile)
         try:
@@ -144,10 +144,14 @@ class AgentProcess:
         self.loop.at(self._context.epoch + ticks * self._probe_interval_ns, self._tick)
 
     def _ended(self, report: Report) -> None:
+        self._write({"result": report})
+        if self._agent.done:
+            self._write({"done": True})
+
+    def _write(self, message: dict[str, Any]) -> None:
+        """Write a message; once the agent ends, perhaps to nobody."""
         try:
-            write_message({"result": report})
-            if self._agent.done:
-                write_message({"done": True})
+            write_message(message)
         except BrokenPipeError:
             if not self._stopping:
                 raise
@@ -155,10 +159,6 @@ class AgentProcess:
 
 def _probe(host: str, send: list[Workload]) -> Probe:
     return TcpProbe(host, {port: flow for work in send for port, flow in work.ports().items()})
-
-
-def _emit(record: Record) -> None:
-    write_message({record.measurement: asdict(record)})
 
 
 def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
@@ -190,8 +190,10 @@ def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str,
         agent.loop.run()
         agent.check()
     finally:
-        agent.stop()
-        agent.close()
+        try:
+            agent.stop()
+        finally:
+            agent.close()
 
 
 if __name__ == "__main__":
