@@ -1,6 +1,6 @@
-"""What the page, and any other program, can ask the dashboard: everything below /api.
+"""The HTTP API of the dashboard, below /api, for its page and other programs.
 
-README.md has the shapes of questions and answers. A run is looked for among the live ones first, then in the store.
+README.md has the formats of requests and answers. A run is searched among the live ones first, then in the store.
 """
 
 import io
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 Answer = dict[str, Any]
 
-#: runs one page may watch at once
+#: most runs that one page may watch
 _MOST_RUNS = 4
 _OFFERS_S = 10.0
 _KINDS = {kind.measurement: kind for kind in RECORD_TYPES}
 
 
 class Streams:
-    """The streams of one application: how many there may be, and when all are over."""
+    """The event streams of one application: their limit and their end."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -45,7 +45,7 @@ class Streams:
         self._places = threading.BoundedSemaphore(STREAMS)
 
     def end(self) -> None:
-        """Let all streams end."""
+        """End all streams."""
         self._over.set()
         self._hub.stir()
 
@@ -54,12 +54,12 @@ class Streams:
         return self._over.is_set()
 
     def enter(self) -> None:
-        """Take a place. Refuses when there is none."""
+        """Take one of the places for streams. Refuses when all are taken."""
         if not self._places.acquire(blocking=False):
             raise Refused(503, f"{STREAMS} pages watch already: close one")
 
     def leave(self) -> None:
-        """Give a place back."""
+        """Free a place."""
         self._places.release()
 
 
@@ -98,9 +98,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             "authorised": authorised,
             "token_to_read": config.require_token_to_read,
             "live": hub.runs() if shown else [],
-            "starter": {"why_not": starter.why_not(), "offers": offers(starter)}
-            if starter is not None and shown
-            else None,
+            "starter": _starter(starter) if starter is not None and shown else None,
             "database": dict(config.database()) if config.database is not None and shown else None,
             "retention_s": RETENTION_S,
             "schemes": {scheme.name: scheme.label or scheme.name for scheme in SCHEMES.values()},
@@ -245,7 +243,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
 
 
 def _try(act: Callable[..., None], *arguments: Any) -> None:
-    """Do what was asked for, or say in one line why not."""
+    """Call `act`; turn its error into a refusal of one line."""
     try:
         act(*arguments)
     except ControlError as error:
@@ -255,7 +253,7 @@ def _try(act: Callable[..., None], *arguments: Any) -> None:
 
 
 def _wanted() -> Wanted:
-    """Read what to list."""
+    """Read the filter of a list of runs."""
     asked = request.args
     sort = asked.get("sort") or "-started"
     if sort.removeprefix("-") not in SORTABLE:
@@ -294,7 +292,7 @@ def _body() -> Answer:
 
 
 def _run_request() -> RunRequest:
-    """Read what to start."""
+    """Read a request to start runs."""
     body = _body()
     scenario, tier, schemes = body.get("scenario"), body.get("tier"), body.get("schemes")
     seconds, seed = body.get("seconds"), body.get("seed")

@@ -1,9 +1,9 @@
-"""A dashboard without radios, without rights and without a run: two made-up runs, for trying a projector or a page.
+"""A dashboard with two made-up runs, to try a projector or the page without radios, rights or runs.
 
     python -m dashboard.rehearsal --port 8000 [--runs DIR]
 
-Everything it shows says "rehearsal", and none of it was measured: a small model draws numbers of a plausible size, one
-run without repair and one with SLACP, at the same air. Its controls work: SNR, errors, SLACP and pause move the curves.
+All its data has the name "rehearsal" and comes from a small random model, not from measurements: one run without repair
+and one with SLACP, on the same air. Its controls work: SNR, errors, SLACP and pause change the curves.
 """
 
 import argparse
@@ -35,7 +35,7 @@ _QPSK = [(i * math.sqrt(0.5), q * math.sqrt(0.5)) for i in (-1, 1) for q in (-1,
 
 
 class RehearsalControls:
-    """The controls of a made-up run; `dashboard.control.Controls`."""
+    """The controls of a made-up run; implements `dashboard.control.Controls`."""
 
     def __init__(self, scheme: str) -> None:
         self._lock = threading.Lock()
@@ -75,7 +75,7 @@ class RehearsalControls:
         return self._stop.is_set()
 
     def value(self, name: str) -> Value:
-        """Return what a control is set to."""
+        """Return the value of a control."""
         return self._controls[name].value
 
     def take(self) -> list[tuple[str, Value]]:
@@ -137,16 +137,16 @@ class RehearsalRun:
                 self.feed.show(self._view(time_ns, link, measured))
 
     def end(self) -> None:
-        """End the run, as a run ends."""
+        """End the run with a summary."""
         self.feed.close()
         self.feed.ended(None, None)
 
     def _load(self) -> float:
-        """What share of the capacity TCP asks for: its window over the path's."""
+        """Return the share of the capacity that TCP uses: its window over that of the path."""
         return 0.0 if self.controls.value("paused") else min(self._cwnd * _MSS * 8 / (_CAPACITY_BPS * 0.075), 1.0)
 
     def _link(self, time_ns: int, name: str, load: float, per: float) -> int:
-        """One direction's interval; returns the packets TCP has lost."""
+        """Make one interval of one direction; return the packets that TCP has lost."""
         link = self._links[name]
         slacp = bool(self.controls.value("slacp"))
         room = max(int(load * _CAPACITY_BPS * INTERVAL_S / _FRAME_BITS + self._random.random()), 0)
@@ -247,16 +247,16 @@ class Rehearsal:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the runs that go on."""
+        """The names of the live runs."""
         with self._lock:
             return tuple(run.info.name for run in self._runs)
 
     def offers(self) -> Sequence[Offer]:
-        """Return what can be started."""
+        """Return the scenario of rehearsals."""
         return [Offer("rehearsal", "Two made-up runs at the same air", ("vusrp",), ("none", "slacp"))]
 
     def why_not(self) -> str:
-        """Return why nothing can be started now, or an empty string."""
+        """Return why no run can be started now, or an empty string."""
         return "a rehearsal goes on: stop its runs first" if self._runs else ""
 
     def start(self, request: RunRequest) -> None:
