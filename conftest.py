@@ -9,7 +9,7 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.busy"]
+pytest_plugins = ["tests.harness.busy"]
 
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("repeatable", max_examples=60, stateful_step_count=60, derandomize=True, **_COMMON)

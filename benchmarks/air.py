@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.common import Column, Results, parser
 from channel.delay_profiles import profile
-from tests.vusrp.medium import Medium, Source, build
+from tests.harness.medium import Medium, Source, build
 
 RATE_SPS = 5_000_000
 CHUNK = 2040

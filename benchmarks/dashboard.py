@@ -19,8 +19,9 @@ from playwright.sync_api import Page
 
 from benchmarks.common import parser, whole
 from telemetry.parquet import read_records
-from tests.dashboard.browser import chromium, until
-from tests.testbed.dashboards import FREE, Dashboard, running
+from tests.harness.browser import chromium
+from tests.harness.dashboards import FREE, Dashboard, running
+from tests.harness.waiting import wait_for
 
 
 @contextmanager
@@ -34,7 +35,7 @@ def shown(dashboard: Dashboard) -> Iterator[Page]:
 
 def settle(page: Page) -> None:
     """Wait until points are drawn steadily, and forget how late the first ones were."""
-    until(lambda: page.evaluate("(window.fadelab?.latency?.length ?? 0) > 50"))
+    wait_for(lambda: page.evaluate("(window.fadelab?.latency?.length ?? 0) > 50"))
     page.evaluate("window.fadelab.latency.length = 0")
 
 
@@ -101,7 +102,7 @@ def main() -> None:
         with running(*FREE, "--out", runs, "--demo") as dashboard, shown(dashboard) as page:
             settle(page)
             pid = dashboard.process.pid
-            run = until(dashboard.live)["name"]
+            run = wait_for(dashboard.live)["name"]
             before = {one: spent_s(one) for one in (*family(pid), *family(os.getpid()))}
             start = time.monotonic()
             latencies: list[float] = []

@@ -103,7 +103,6 @@ def record(number: int, time_ns: int) -> Record:
                 fec_frames=number // 50,
                 fec_repairs=number // 60,
                 residual_losses=4,
-                eln_marks=0,
                 queue_bytes=1500 * source,
                 congestion_losses=7,
                 corruption_losses=number // 19,
@@ -123,7 +122,7 @@ def record(number: int, time_ns: int) -> Record:
 def live_page(url: str, runs: Path, result: Result) -> Iterator[None]:
     """A run of the dashboard's and a page that shows it, both on the database at `url`."""
     from benchmarks.dashboard import settle, shown
-    from tests.testbed.dashboards import running
+    from tests.harness.dashboards import running
 
     order = {"scenario": "lossy-link", "tier": "emulated", "schemes": ["slacp"], "seconds": 3600, "seed": 1}
     with running("--port", "0", "--out", runs, "--influx", url) as dashboard, shown(dashboard) as page:

@@ -35,13 +35,14 @@ from channel.errors.none import NoErrors
 from channel.framing import raw
 from channel.hop import Hop
 from common.sequence import MASK
-from hosts import kernel_profiles
+from common.units import MS, SECOND
 from hosts.errors import HostError
-from hosts.namespaces import run_in
-from hosts.network import Network
-from hosts.tap import Tap
-from hosts.tcp.config import MS, SECOND, TcpConfig
-from hosts.tcp_info import of_socket
+from hosts.kernel import profiles as kernel_profiles
+from hosts.kernel.namespaces import run_in
+from hosts.kernel.network import Network
+from hosts.kernel.tap import Tap
+from hosts.kernel.tcp_info import of_socket
+from hosts.tcp.config import TcpConfig
 from tcpip.segment import Segment
 from testbed.live.timerfd import TimerFd
 from tests.hosts.tcp.pair import Pair

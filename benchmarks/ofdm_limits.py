@@ -15,7 +15,7 @@ from benchmarks.common import parser, whole
 from benchmarks.ofdm_waterfall import BATCH, Liquids
 from flowgraphs.phy import Received, Samples
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
-from tests.flowgraphs.awgn import air
+from tests.harness.awgn import air
 
 FRAME_BYTES = 500
 HIGH_DB = 35.0

@@ -20,8 +20,8 @@ from benchmarks.common import Column, Results, parser
 from benchmarks.ofdm_waterfall import Liquids
 from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
-from tests.flowgraphs.awgn import air
-from tests.flowgraphs.bursts import Mailbox
+from tests.harness.awgn import air
+from tests.harness.bursts import Mailbox
 
 FRAME_BYTES = 1500
 FRAMES = 200

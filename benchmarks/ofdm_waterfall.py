@@ -22,7 +22,7 @@ from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm import FEC, MODULATIONS
 from flowgraphs.phys.ofdm.liquid import ffi, liquid, make
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
-from tests.flowgraphs.awgn import air
+from tests.harness.awgn import air
 
 FRAME_BYTES = 1500
 #: subcarriers, cyclic prefix, taper

@@ -26,7 +26,8 @@ from typing import Any, NoReturn
 
 from benchmarks.common import Column, Results, parser, spread, whole
 from channel.errors.bernoulli import Bernoulli
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue, QueueContext
 from linklayer.queues.drop_tail import DropTail
 from linklayer.queues.red import Red, RedOptions

@@ -2,7 +2,7 @@
 
 `lossy`: transfers both ways at once across an emulated link without ARQ, frames lost in both directions with some
 probability: ours with Linux's (h1 `user:sack-ecn`, h2 `cubic-ecn`) and with itself. Each is intact by SHA-256 at both
-ends, agrees on timestamps, SACK, window scaling and ECN, and tshark finds nothing malformed, or the benchmark fails.
+ends; their captures are looked at by tests/testbed/live/test_user_tcp.py.
 
 `speed`: how much goodput one process with our TCP sends or receives over a veth, Linux's TCP (cubic) on the other side,
 and what of a core it needs. The payload is random, hashed and compared at both ends, as in every run.
@@ -10,7 +10,6 @@ and what of a core it needs. The payload is random, hashed and compared at both 
 
 import argparse
 import resource
-import shutil
 import sys
 import tempfile
 from itertools import product
@@ -18,20 +17,15 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.common import Column, Results, parser, run_on_time, spread, whole
-from common.sides import SIDES
-from hosts import kernel_profiles
-from hosts.network import Network
+from hosts.kernel import profiles as kernel_profiles
+from hosts.kernel.network import Network
 from hosts.workloads import agent_config
 from hosts.workloads.bulk import Bulk
-from testbed.live.capture import capture_path
-from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
 from tests.hosts.harness import agents, go, run_name
-from tests.interop import Handshake, handshakes, wrong
 
 PORTS = {"up": 5001, "down": 5002}
 MTU = 1500
-AGREED = Handshake(timestamps=True, sack=True, window_scaling=True, ecn=True, mss=(MTU - 40, MTU - 40))
 
 
 def scenario(per: float, nbytes: int, seed: int, rate_bps: int, tcp_h2: str) -> Scenario:
@@ -43,7 +37,7 @@ def scenario(per: float, nbytes: int, seed: int, rate_bps: int, tcp_h2: str) -> 
             "mtu": MTU,
             "tcp": "user:sack-ecn",
             "tcp_h2": tcp_h2,
-            "capture": True,
+            "trace": False,
             "link": {"scheme": "none"},
             "channel": {"rate_bps": rate_bps, "delay_ms": 5, "per": per},
             "workloads": [
@@ -52,21 +46,6 @@ def scenario(per: float, nbytes: int, seed: int, rate_bps: int, tcp_h2: str) -> 
             ],
         }
     )
-
-
-def checked(summary: Summary) -> Summary:
-    """The run, unless something about it is not as it has to be."""
-    assert summary.folder is not None
-    folder = Path(summary.folder)
-    captures = [capture_path(folder, side) for side in SIDES]
-    for complaint, holds in (
-        ("a transfer is not complete", summary.finished),
-        ("tshark finds malformed segments", [wrong(path, PORTS.values()) for path in captures] == [0, 0]),
-        ("an option was not agreed on", handshakes(captures[0]) == dict.fromkeys(PORTS.values(), AGREED)),
-    ):
-        if not holds:
-            sys.exit(f"{complaint}: {folder}")
-    return summary
 
 
 def lossy(options: argparse.Namespace, folder: Path) -> None:
@@ -84,7 +63,7 @@ def lossy(options: argparse.Namespace, folder: Path) -> None:
     seeds = range(options.seed, options.seed + options.repetitions)
     for tcp_h2, per, seed in product(("cubic-ecn", "user:sack-ecn"), options.per, seeds):
         made = scenario(per, options.bytes, seed, options.rate, tcp_h2)
-        for flow in checked(run_on_time(made, folder)).flows:
+        for flow in run_on_time(made, folder).flows:
             sender, receiver = (made.tcp, tcp_h2) if flow.direction == "up" else (tcp_h2, made.tcp)
             counts = {"retransmissions": flow.retransmits, "timeouts": flow.timeouts}
             about = {"sender": sender, "receiver": receiver, "per": per, "seed": seed}
@@ -104,7 +83,7 @@ def speed(options: argparse.Namespace, folder: Path) -> None:
 
 
 def main() -> None:
-    """Measure and print; runs are removed unless one of them was not as it has to be."""
+    """Measure and print."""
     kinds = {"lossy": lossy, "speed": speed}
     options_of = parser(__doc__, repetitions=1)
     options_of.add_argument("kind", choices=kinds)
@@ -113,9 +92,8 @@ def main() -> None:
     options_of.add_argument("--rate", type=whole(1), default=20_000_000, help="lossy: of the link, bit/s")
     options_of.add_argument("--seconds", type=float, default=5.0, help="speed: of each transfer")
     options = options_of.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="user-tcp-"))
-    kinds[options.kind](options, folder)
-    shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(prefix="user-tcp-") as folder:
+        kinds[options.kind](options, Path(folder))
 
 
 def _fill(direction: str, seconds: float) -> tuple[float, float]:

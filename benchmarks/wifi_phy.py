@@ -18,8 +18,8 @@ from benchmarks.common import Column, Results, crossing, parser, whole
 from flowgraphs.phy import Samples
 from flowgraphs.phys.wifi import ENCODINGS
 from flowgraphs.phys.wifi.modem import WifiPhy
-from tests.flowgraphs.awgn import air
-from tests.flowgraphs.bursts import Mailbox, modulated
+from tests.harness.awgn import air
+from tests.harness.bursts import Mailbox, modulated
 
 FRAME_BYTES = 1400
 RATE_SPS = 2e6

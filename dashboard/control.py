@@ -4,6 +4,8 @@
 at once.
 """
 
+import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
@@ -33,6 +35,25 @@ class Control:
     choices: tuple[str, ...] = ()
     #: why the control cannot be changed in this run; empty: it can
     why_not: str = ""
+
+
+def require(controls: Sequence[Control], name: str, value: Value) -> None:
+    """Raise ControlError in one line unless there is a control of that name that takes the value now."""
+    control = next((control for control in controls if control.name == name), None)
+    if control is None:
+        raise ControlError(f"{name} is no control of this run: there are {', '.join(each.name for each in controls)}")
+    if control.why_not:
+        raise ControlError(f"{control.label} cannot be changed: {control.why_not}")
+    if control.kind == "switch":
+        wanted, fits = "true or false", isinstance(value, bool)
+    elif control.kind == "choice":
+        wanted, fits = f"one of {', '.join(control.choices)}", value in control.choices
+    else:
+        wanted = f"a number from {control.low:g} to {control.high:g}"
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        fits = number and control.low <= float(value) <= control.high
+    if not fits:
+        raise ControlError(f"{control.label} is {json.dumps(value)}: must be {wanted}")
 
 
 class Controls(Protocol):

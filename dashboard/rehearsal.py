@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dashboard.control import Control, ControlError, Offer, RunRequest, Value
+from dashboard.control import Control, ControlError, Offer, RunRequest, Value, require
 from dashboard.hub import Feed, Hub, RunInfo
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, TcpRecord
 from telemetry.views import PhyView
@@ -61,20 +61,8 @@ class RehearsalControls:
     def set(self, name: str, value: Value) -> None:
         """Change one; raises ControlError."""
         with self._lock:
-            control = self._controls.get(name)
-            if control is None:
-                raise ControlError(f"there is no such control: there are {', '.join(self._controls)}")
-            if control.why_not:
-                raise ControlError(f"{control.label} cannot be changed: {control.why_not}")
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            fits = {
-                "range": number and control.low <= float(value) <= control.high,
-                "choice": value in control.choices,
-                "switch": isinstance(value, bool),
-            }
-            if not fits[control.kind]:
-                raise ControlError(f"{control.label} cannot be {json.dumps(value)}")
-            self._controls[name] = replace(control, value=value)
+            require(list(self._controls.values()), name, value)
+            self._controls[name] = replace(self._controls[name], value=value)
             self._changes.append((name, value))
 
     def stop(self) -> None:

@@ -36,7 +36,8 @@ from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.file import validate
 from testbed.scenario.schema import Scenario
-from tests.testbed.live_runs import tell_lateness, wait_for
+from tests.harness.live_runs import tell_lateness
+from tests.harness.waiting import wait_for
 
 RATE_SPS = 2.5e6
 #: the carrier of the other direction lies so far below

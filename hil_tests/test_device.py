@@ -10,7 +10,7 @@ from gnuradio import gr
 
 from flowgraphs.phys.ofdm.modem import OfdmPhy
 from hil_tests.bench import RATE_SPS, Bench, frames
-from tests.testbed.live_runs import wait_for
+from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.radio
 

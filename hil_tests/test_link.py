@@ -11,8 +11,8 @@ from hil_tests.bench import Bench, frames
 from hil_tests.odds import highest_per, most_lost_for_good
 from telemetry.parquet import read_records
 from testbed.results.summary import Summary
+from tests.harness.live_runs import folder_of
 from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import folder_of
 
 pytestmark = [*needs_network, pytest.mark.radio]
 

@@ -12,10 +12,11 @@ import pytest
 
 from flowgraphs.air import Air
 from hil_tests.bench import Bench
-from hosts.network import TAP_NAME
+from hosts.kernel.network import TAP_NAME
+from tests.harness.live_runs import children_once_up, finish, left_behind, running, start
+from tests.harness.scenarios import written
+from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import children_once_up, finish, left_behind, running, start, wait_for
-from tests.testbed.samples import written
 
 pytestmark = [*needs_network, pytest.mark.radio]
 

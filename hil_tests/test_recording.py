@@ -12,8 +12,8 @@ from flowgraphs.phy import Received, SequenceGaps
 from flowgraphs.phys import make_phy
 from flowgraphs.recording import Recording, decode
 from hil_tests.bench import Bench
+from tests.harness.live_runs import folder_of
 from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import folder_of
 
 pytestmark = [*needs_network, pytest.mark.radio]
 

@@ -16,7 +16,7 @@ Rules kept
   are then reset at once. The agent ignores SIGINT; on Ctrl-C the parent ends it.
 - Every time in a record or result is ns since the epoch.
 
-Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/kernel_profiles.py`).
+Left out: starting namespaces and profiles (`hosts/kernel/network.py`, `hosts/kernel/profiles/`).
 """
 
 import sys
@@ -28,18 +28,18 @@ from common.units import MS
 from hosts.engine.agent import Agent, Report
 from hosts.engine.content import Octets
 from hosts.engine.context import Context
-from hosts.engine.probe import ConnectionProbe, Probe, Record
+from hosts.engine.probe import ConnectionProbe, Probe
 from hosts.engine.streams import Tcp
 from hosts.jsonlines import MessageReader, run_child, write_message
-from hosts.kernel_profiles import user_profile
+from hosts.kernel.namespaces import enter
+from hosts.kernel.probes import TcpProbe
+from hosts.kernel.profiles import user_profile
+from hosts.kernel.tcp_flows import KernelTcp
+from hosts.kernel.tun import Tun
+from hosts.kernel.tun_stack import TunStack, TunTcp
+from hosts.kernel.udp_flows import KernelDatagrams
 from hosts.loop import READ, Loop
-from hosts.namespaces import enter
-from hosts.probes import TcpProbe
 from hosts.tcp.profiles import UserProfile
-from hosts.tcp_flows import KernelTcp
-from hosts.tun import Tun
-from hosts.tun_stack import TunStack, TunTcp
-from hosts.udp_flows import KernelDatagrams
 from hosts.workloads import Workload, from_dict
 from tcpip.segment import HEADER_BYTES
 
@@ -70,7 +70,7 @@ class AgentProcess:
             seed=seed,
             contents=Octets(seed),
             probe=_probe(host, send) if profile is None else ConnectionProbe(host),
-            emit=_emit,
+            emit=lambda record: self._write({record.measurement: asdict(record)}),
         )
         self._tcp = self._make_tcp(config, profile)
         try:
@@ -94,8 +94,8 @@ class AgentProcess:
     def _make_tcp(self, config: Mapping[str, Any], profile: UserProfile | None) -> Tcp:
         """Return the host's TCP: the kernel's, or (with a profile) ours.
 
-        `receive_buffer_bytes` and `tun_fd` are for our TCP only; without them the buffer is the profile's, and this
-        method opens /dev/net/tun. The kernel's buffers come from its profile (hosts/kernel_profiles.py).
+        `receive_buffer_bytes` and `tun_fd` of the configuration are ours; without them the buffer is the profile's, and
+        /dev/net/tun is opened here. The kernel's windows are its profile's (hosts/kernel/profiles/).
         """
         if profile is None:
             return KernelTcp(self._context, self.loop, delayed_ack=bool(config.get("delayed_ack", False)))
@@ -144,10 +144,14 @@ class AgentProcess:
         self.loop.at(self._context.epoch + ticks * self._probe_interval_ns, self._tick)
 
     def _ended(self, report: Report) -> None:
+        self._write({"result": report})
+        if self._agent.done:
+            self._write({"done": True})
+
+    def _write(self, message: dict[str, Any]) -> None:
+        """Write a message; once the agent ends, perhaps to nobody."""
         try:
-            write_message({"result": report})
-            if self._agent.done:
-                write_message({"done": True})
+            write_message(message)
         except BrokenPipeError:
             if not self._stopping:
                 raise
@@ -155,10 +159,6 @@ class AgentProcess:
 
 def _probe(host: str, send: list[Workload]) -> Probe:
     return TcpProbe(host, {port: flow for work in send for port, flow in work.ports().items()})
-
-
-def _emit(record: Record) -> None:
-    write_message({record.measurement: asdict(record)})
 
 
 def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
@@ -190,8 +190,10 @@ def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str,
         agent.loop.run()
         agent.check()
     finally:
-        agent.stop()
-        agent.close()
+        try:
+            agent.stop()
+        finally:
+            agent.close()
 
 
 if __name__ == "__main__":

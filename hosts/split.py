@@ -2,21 +2,16 @@
 
     wired host == connection == proxy == connection ~~ radio ~~ mobile host
 
-Read first: docs/split.md; `hosts/split_routes.py` for how packets come here, `hosts/split_ends.py` for the two kinds of
-connections; `testbed/model/split.py`, the same in virtual time.
+Read first: docs/split.md; `hosts/engine/split.py`, the machine that this drives; `hosts/kernel/split_routes.py` for the
+way of packets to the proxy, `hosts/kernel/split_ends.py` for the two kinds of connections.
 
 On stdin: the configuration (`split_config` makes it), then anything until `{"stop": true}` or its end. On stdout:
-`{"ready": true}`, at the end `{"split": {...}}` (`hosts/split_counters.py`), or `{"error": "one line"}` and exit status
-2.
+`{"ready": true}`, at the end `{"split": {...}}` (`SplitCounters`), or `{"error": "one line"}` and exit status 2.
 
 Rules kept
-- Towards each host the proxy has the other one's address and port: neither end sees that it is there.
-- It accepts at once and connects onwards then; so one who is refused is reset.
-- In each direction of a connection it holds what the buffers of its two sockets hold and `CHUNK` octets between them,
-  and reads no more while the other side takes no more.
-- A FIN goes on behind the last octet before it, one direction at a time; whatever ends one side otherwise resets the
-  other.
-- One thread, one loop; everything ends with it, and what was not sent until then is lost.
+- In each direction of a connection the proxy holds what the buffers of its two sockets hold and `CHUNK` octets between
+  them, and reads no more while the other side takes no more.
+- One thread, one loop; everything ends with it, and octets that were not sent until then are lost.
 """
 
 import resource
@@ -29,26 +24,22 @@ from functools import partial
 from ipaddress import IPv4Address
 from typing import Any, Final
 
+from hosts.engine.split import MOST_CONNECTIONS, Pairs, SplitCounters
 from hosts.engine.stack import Socket
 from hosts.errors import HostError
 from hosts.jsonlines import MessageReader, run_child, write_message
-from hosts.kernel_profiles import apply_settings, profile
+from hosts.kernel.namespaces import enter
+from hosts.kernel.network import TAP_NAME, VETH_NAME
+from hosts.kernel.profiles import apply_settings, profile
+from hosts.kernel.split_ends import KernelEnd, OctetsEnd, Options, OwnEnd, prepare
+from hosts.kernel.split_routes import SplitRoutes
+from hosts.kernel.tun import TransitTun
+from hosts.kernel.tun_stack import TunStack
 from hosts.loop import READ, Loop
-from hosts.namespaces import enter
-from hosts.network import TAP_NAME, VETH_NAME
-from hosts.split_counters import SplitCounters
-from hosts.split_ends import End, KernelEnd, Options, UserEnd, prepare
-from hosts.split_routes import SplitRoutes
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
-from hosts.tun import TransitTun
-from hosts.tun_stack import TunStack
 from tcpip.segment import HEADER_BYTES, Flow
 
-#: octets read at a time, which wait in the proxy until the other side takes them
-CHUNK: Final = 4096
-#: connections that can be split at a time; two descriptors each
-_MOST: Final = 16_384
 _SPARE_DESCRIPTORS: Final = 64
 #: Linux's; our own TCP in the kernel's place has the same, so that only the recovery of losses differs
 _MIN_RTO_NS: Final = 200_000_000
@@ -81,10 +72,9 @@ class Proxy:
         kernels = profile(_KERNEL_PROFILE)
         half = max(buffer_bytes // 2, 1)
         self._options = Options(half, half, kernels.congestion_control)
-        self._most = min(_MOST, _raise_descriptor_limit() // 2)
-        self._done = SplitCounters()
-        #: those that are not over; a dictionary keeps the order of coming
-        self._pairs: dict[_Pair, None] = {}
+        # two descriptors each
+        most = min(MOST_CONNECTIONS, _raise_descriptor_limit() // 2)
+        self._pairs = Pairs(most)
         self._looking = False
         apply_settings(kernels)
         self._listener = stack.enter_context(_listener(self._options))
@@ -96,15 +86,13 @@ class Proxy:
         else:
             tun = stack.enter_context(TransitTun(TAP_NAME))
             self._user = _UserSide(self.loop, tun, USER_PROFILES[wireless].config, self._options)
-            self._user.listen(self._came_by_air, self._most)
+            self._user.listen(self._came_by_air, most)
         stack.enter_context(SplitRoutes(interfaces, port))
         self.loop.watch(self._listener, READ, self._accept)
 
     def counters(self) -> SplitCounters:
-        """Return what has happened so far."""
-        counters = replace(self._done)
-        for pair in self._pairs:
-            pair.add_to(counters)
+        """Return the counters so far."""
+        counters = self._pairs.counters()
         if self._user is not None:
             counters.refusals += self._user.driver.stack.refusals
         return counters
@@ -115,15 +103,9 @@ class Proxy:
             self._user.driver.check()
 
     def close(self) -> None:
-        """Reset what is not over."""
-        for pair in list(self._pairs):
+        """Reset the connections that are not over."""
+        for pair in self._pairs.all():
             pair.reset()
-
-    def retire(self, pair: "_Pair") -> None:
-        """Let a pair go that is over."""
-        if pair in self._pairs:
-            del self._pairs[pair]
-            pair.add_to(self._done)
 
     # -- connections that come -------------------------------------------------------------------------------
 
@@ -138,45 +120,43 @@ class Proxy:
         near = KernelEnd.accepted(self.loop, sock)
         onwards = None if from_mobile else self._user
         connect = self._connect if onwards is None else onwards.connect
-        self._pair(near, from_mobile, partial(connect, source, destination))
+        self._join(near, from_mobile, partial(connect, source, destination))
 
-    def _came_by_air(self, sock: Socket) -> UserEnd:
+    def _came_by_air(self, sock: Socket) -> OwnEnd:
         assert self._user is not None
         # as its peer sends
         flow = sock.connection.flow.reversed()
         source = (_dotted(flow.source), flow.source_port)
         destination = (_dotted(flow.destination), flow.destination_port)
         near = self._user.end(sock)
-        self._pair(near, True, partial(self._connect, source, destination))
+        self._join(near, True, partial(self._connect, source, destination))
         return near
 
-    def _pair(self, near: End, from_mobile: bool, connect: Callable[[], End]) -> None:
-        """Connect onwards for a connection that was accepted."""
-        if len(self._pairs) >= self._most:
-            self._done.refusals += 1
-            near.reset()
-            return
-        self._done.connections += 1
-        try:
-            far = connect()
-        except OSError:
-            # the one before it, with the same addresses and ports, is not over there, or there is no way
-            near.reset()
-            return
-        pair = _Pair(self, near, far, wireless=near if from_mobile else far)
-        self._pairs[pair] = None
-        pair.look()
-        if not self._looking:
-            self._looking = True
-            self.loop.at(self.loop.now + _LOOK_NS, self._look)
+    def _join(self, near: OctetsEnd, from_mobile: bool, connect: Callable[[], OctetsEnd]) -> None:
+        def connected() -> OctetsEnd | None:
+            try:
+                return connect()
+            except OSError:
+                # the one before it, with the same addresses and ports, is not over there, or there is no way
+                return None
 
-    def _connect(self, source: tuple[str, int], destination: tuple[str, int]) -> End:
+        pair = self._pairs.join(near, connected, near_is_wireless=from_mobile)
+        if pair is not None:
+            pair.moved(near)
+            if not self._looking:
+                self._looking = True
+                self.loop.at(self.loop.now + _LOOK_NS, self._look)
+
+    def _connect(self, source: tuple[str, int], destination: tuple[str, int]) -> OctetsEnd:
         return KernelEnd.connecting(self.loop, source, destination, self._options)
 
     def _look(self, _: object) -> None:
-        """See what nobody tells: failures where nothing is wanted, what is held, and that all was acknowledged."""
-        for pair in list(self._pairs):
-            pair.look()
+        """See what no event tells: failures where nothing is wanted, octets held, and that all was acknowledged."""
+        for pair in self._pairs.all():
+            for end in (pair.near, pair.far):
+                if isinstance(end, KernelEnd):
+                    end.look()
+            pair.moved(pair.near)
         self._looking = bool(self._pairs)
         if self._looking:
             self.loop.at(self.loop.now + _LOOK_NS, self._look)
@@ -200,117 +180,20 @@ class _UserSide:
         )
         self.driver = TunStack(loop, tun)
 
-    def listen(self, came: Callable[[Socket], UserEnd], most: int) -> None:
+    def listen(self, came: Callable[[Socket], OwnEnd], most: int) -> None:
         """Call `came` with every connection, and make none beyond `most`."""
         self.driver.stack.listen_to_all(self._config, came, most)
 
-    def end(self, sock: Socket) -> UserEnd:
+    def end(self, sock: Socket) -> OwnEnd:
         """Return the end of a connection."""
-        return UserEnd(sock, self._send_buffer)
+        return OwnEnd(sock, self._send_buffer)
 
-    def connect(self, source: tuple[str, int], destination: tuple[str, int]) -> End:
+    def connect(self, source: tuple[str, int], destination: tuple[str, int]) -> OctetsEnd:
         """Begin to connect as somebody else. Raises OSError where that cannot be."""
         flow = Flow(_number(source[0]), source[1], _number(destination[0]), destination[1])
         if self.driver.stack.has(flow):
             raise OSError(f"there is a connection from {source} to {destination}")
         return self.end(self.driver.stack.open(self._config, flow))
-
-
-class _Pair:
-    """The two connections of one end-to-end connection."""
-
-    def __init__(self, proxy: Proxy, near: End, far: End, *, wireless: End) -> None:
-        self._proxy, self._near, self._far, self._wireless = proxy, near, far, wireless
-        self._there, self._back = _Relay(near, far), _Relay(far, near)
-        #: the most octets held in one direction
-        self._peak_bytes = 0
-        self._over = False
-        near.moved = far.moved = self._moved
-
-    def add_to(self, counters: SplitCounters) -> None:
-        """Count what this pair has done."""
-        counters.peak_bytes = max(counters.peak_bytes, self._peak_bytes)
-        counters.retransmissions += self._wireless.retransmits
-        counters.timeouts += self._wireless.timeouts
-
-    def look(self) -> None:
-        """See whether an end has failed of which nothing was wanted, or all was acknowledged."""
-        self._near.look()
-        self._far.look()
-        self._moved()
-
-    def reset(self) -> None:
-        """End both connections at once."""
-        self._end(reset=True)
-
-    def _moved(self) -> None:
-        """Pass on what there is to pass on: something has happened to one end."""
-        if self._over:
-            return
-        near, far = self._near, self._far
-        if near.connected and far.connected:
-            self._there.pump()
-            self._back.pump()
-        if near.error is not None or far.error is not None:
-            self._end(reset=True)
-            return
-        self._peak_bytes = max(self._peak_bytes, self._there.held, self._back.held)
-        if self._there.done and self._back.done and not near.unacked and not far.unacked:
-            self._end(reset=False)
-        elif near.connected and far.connected:
-            near.want(self._there.wants_more, self._back.waits)
-            far.want(self._back.wants_more, self._there.waits)
-
-    def _end(self, *, reset: bool) -> None:
-        self._over = True
-        for end in (self._near, self._far):
-            if reset:
-                end.reset()
-            else:
-                end.close()
-        self._proxy.retire(self)
-
-
-class _Relay:
-    """One direction of a pair."""
-
-    def __init__(self, source: End, sink: End) -> None:
-        self._source, self._sink = source, sink
-        #: read and not written yet
-        self._data = b""
-        #: whether FIN was passed on
-        self.done = False
-
-    @property
-    def held(self) -> int:
-        """Octets that the source's peer need not send again and the sink's has not got for certain."""
-        return self._source.unread + len(self._data) + self._sink.unacked
-
-    @property
-    def waits(self) -> bool:
-        """Whether the sink has not taken everything yet."""
-        return bool(self._data)
-
-    @property
-    def wants_more(self) -> bool:
-        """Whether what comes can be passed on."""
-        return not self._data and not self.done
-
-    def pump(self) -> None:
-        """Pass on what has come, as much as the sink takes."""
-        source, sink = self._source, self._sink
-        while not self.done and source.error is None and sink.error is None:
-            if self._data:
-                self._data = self._data[sink.write(self._data) :]
-                if self._data:
-                    return
-            elif source.at_end:
-                sink.finish()
-                self.done = True
-            else:
-                self._data = source.read(CHUNK)
-                if not self._data and not source.at_end:
-                    return
 
 
 def _listener(options: Options) -> socket.socket:
@@ -329,7 +212,7 @@ def _listener(options: Options) -> socket.socket:
 def _raise_descriptor_limit() -> int:
     """Let us have as many descriptors as we may; return how many are left for connections."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * _MOST + _SPARE_DESCRIPTORS
+    wanted = 2 * MOST_CONNECTIONS + _SPARE_DESCRIPTORS
     if most == resource.RLIM_INFINITY or most > wanted:
         most = wanted
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

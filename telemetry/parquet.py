@@ -3,12 +3,11 @@
 The import of pyarrow takes 0.2 s, so it is delayed until the first rows are written.
 """
 
-from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, get_type_hints
+from typing import Any, Self
 
-from telemetry.records import RECORD_TYPES, Record
+from telemetry.records import RECORD_TYPES, Record, field_types
 
 _ROWS_PER_GROUP = 16_384
 
@@ -82,9 +81,4 @@ def _schema(kind: type[Record]) -> Any:
     import pyarrow as pa
 
     types = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
-    hints = get_type_hints(kind)
-    columns = []
-    for field in fields(kind):
-        options = [t for t in getattr(hints[field.name], "__args__", (hints[field.name],)) if t is not type(None)]
-        columns.append(pa.field(field.name, types[options[0]]))
-    return pa.schema(columns)
+    return pa.schema([pa.field(name, types[hint]) for name, (hint, _) in field_types(kind).items()])

@@ -9,8 +9,8 @@ wall-clock time of that instant). Fields that are counters count since the start
 all others but the time are its figures. No two records of a run have the same measurement, tags and time.
 """
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, get_args, get_type_hints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,3 +157,10 @@ class RunRecord:
 
 DatabaseRecord = Record | RunRecord
 DATABASE_TYPES: tuple[type[DatabaseRecord], ...] = (*RECORD_TYPES, RunRecord)
+
+
+def field_types(kind: type[Any]) -> dict[str, tuple[type[Any], bool]]:
+    """Return the type of each field (int, float, bool or str), and whether it may be None."""
+    hints = get_type_hints(kind)
+    types = {field.name: get_args(hints[field.name]) or (hints[field.name],) for field in fields(kind)}
+    return {name: (some[0], type(None) in some) for name, some in types.items()}

@@ -5,8 +5,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from common.sides import SIDES
-from hosts import split_routes
-from hosts.network import check_machine
+from hosts.kernel import split_routes
+from hosts.kernel.network import check_machine
 from linklayer.schemes import SCHEMES
 from testbed.errors import FadelabError
 from testbed.live.run import run_live

@@ -5,6 +5,7 @@ Arrows of import point down the table only. A core (`channel`, `linklayer`, `tcp
 """
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -147,6 +148,11 @@ def python_files() -> list[str]:
     """Every Python file inside a top-level folder; folders with a dot and run results are not ours."""
     tops = [top for top in ROOT.iterdir() if top.is_dir() and top.name[0] != "." and top.name != "runs"]
     return sorted(path.relative_to(ROOT).as_posix() for top in tops for path in top.rglob("*.py"))
+
+
+def test_mypy_checks_every_folder_of_python() -> None:
+    packages = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["mypy"]["packages"]
+    assert set(packages) == {path.partition("/")[0] for path in python_files()} == EVERYTHING
 
 
 def test_every_file_keeps_to_its_layer() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests import busy
-from tests.lateness import Probe
+from tests.harness import busy
+from tests.harness.lateness import Probe
 
 pytest_plugins = ["pytester"]
 pytestmark = pytest.mark.slow
@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.busy import late
+from tests.harness.busy import late
 
 attempts = []
 
@@ -83,8 +83,8 @@ def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pyte
 def test_only_a_busy_machine_gives_another_attempt(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     pytester.makepyfile(SUITE)
     # what the machine is like today does not count
-    pytester.makeconftest("import tests.busy\ntests.busy.LATE_S = float('inf')\ntests.busy.QUIET_S = 0.1")
-    result = pytester.runpytest_subprocess("-p", "tests.busy", *workers)
+    pytester.makeconftest("import tests.harness.busy as busy\nbusy.LATE_S = float('inf')\nbusy.QUIET_S = 0.1")
+    result = pytester.runpytest_subprocess("-p", "tests.harness.busy", *workers)
     assert result.parseoutcomes() == {"passed": 3, "failed": 3, "rerun": 4}
     result.stdout.fnmatch_lines(
         [

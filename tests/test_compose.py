@@ -18,12 +18,12 @@ import click
 import pytest
 import yaml
 
-from hosts.kernel_profiles import PROFILES
+from hosts.kernel.profiles import PROFILES
 from testbed.cli.app import cli
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
+from tests.harness.radios import needs_vusrp
 from tests.hosts.harness import PATIENCE_S, needs_network
-from tests.radios import needs_vusrp
 
 ROOT = Path(__file__).parents[1]
 #: what the override wants to be told

@@ -36,7 +36,7 @@ BURSTS_SETTING = SWEEP_SETTING = "lan-32k"
 
 
 class Case(NamedTuple):
-    """What a cell measures, in the paper's words."""
+    """The case that a cell measures, in the paper's words."""
 
     #: as in `table2`
     place: str
@@ -50,7 +50,7 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The cell's name: what its table varies."""
+        """The cell's name: the values that its table varies."""
         if self.place == "table5":
             return f"table5/{self.scheme}/{self.burst}"
         if self.place == "figure12":
@@ -58,7 +58,7 @@ class Case(NamedTuple):
         return f"{self.place}/{self.scheme}/{self.setting}/{self.metric}"
 
 
-#: results by what they measure
+#: results by their cells' cases
 Cases = Mapping[Case, CellResult]
 
 

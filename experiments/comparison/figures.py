@@ -208,7 +208,7 @@ def _traces(text: str, seen: Mapping[str, Trace]) -> "Figure":
     ]
     figure, grid = subplots(2, len(columns), figsize=(12, 7), sharex="col", sharey="row")
     for (name, segments, sender, local), (above, below) in zip(columns, grid.T, strict=True):
-        # what the base station's own connection crosses is the air alone
+        # the base station's own connection crosses the air alone
         _draw_window(above, sender, None if segments is seen[name.split(",")[0]].air else _WAN_BDP_BYTES)
         above.set_title(name, loc="left", fontsize=10)
         _draw_segments(below, segments, {"local": local, "fast": sender.fast_retransmits, "timeout": sender.timeouts})

@@ -29,7 +29,7 @@ DATA: Side = "down"
 
 
 def job(case: Case, settings: Sequence[str]) -> Job:
-    """Return what computes a replication of a cell. Raises FadelabError in one line for bad settings."""
+    """Return the computation of a replication of a cell. Raises FadelabError in one line for bad settings."""
     return Transfer(scenario(case, settings))
 
 

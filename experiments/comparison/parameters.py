@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from testbed.papers.runs import Parameter
 
-#: what the scenarios of all cells have in common
+#: the choices that all cells share
 SCENARIO: tuple[Parameter, ...] = (
     Parameter("mtu", 1440, "paper", "1400-byte data packets, read as 1400 octets of data"),
     Parameter("channel.rate_bps", 1_548_000, "ours", "without errors 1.5 Mbps of TCP data, as in the paper"),
@@ -27,7 +27,7 @@ SCENARIO: tuple[Parameter, ...] = (
     Parameter("limit_s", 7_200, "ours", "far longer than any transfer"),
 )
 
-#: what LAN and WAN, and the two socket buffers, mean
+#: the choices of LAN and WAN, and of the two socket buffers
 SETTINGS: Mapping[str, tuple[Parameter, ...]] = MappingProxyType(
     {
         "lan": (
@@ -43,7 +43,7 @@ SETTINGS: Mapping[str, tuple[Parameter, ...]] = MappingProxyType(
     }
 )
 
-#: what the paper's schemes are here: link.scheme, the hosts' TCP (hosts/tcp/profiles/), link.eln
+#: the paper's schemes: link.scheme, the hosts' TCP (hosts/tcp/profiles/), link.eln
 SCHEMES: Mapping[str, tuple[str, str, str]] = MappingProxyType(
     {
         "ll": ("ll", "bsd", "none"),

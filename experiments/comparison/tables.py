@@ -1,26 +1,28 @@
 """The tables in the paper's layout, as Markdown."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from experiments.comparison.cells import FAMILIES, METRICS, SETTINGS, SWEEP_SETTING, Case
-from testbed.papers.report import section
-from testbed.papers.results import CellResult
+from experiments.comparison.parameters import SCHEMES
+from testbed.papers.report import section, table
+from testbed.papers.results import CellResult, Results
 
 _HEADINGS = {2: "link-layer schemes", 3: "end-to-end schemes", 4: "split connections"}
 
 
-def tables(cases: Mapping[Case, CellResult]) -> Iterator[str]:
-    """Yield what was computed of tables 2 to 5 and figure 12."""
-    for table, schemes in FAMILIES.items():
+def tables(results: Results) -> Iterator[str]:
+    """Yield tables 2 to 5 and figure 12, as far as their cells were computed."""
+    cases = results.by_case()
+    for number, family in FAMILIES.items():
         yield from section(
-            f"Table {table}: {_HEADINGS[table]}",
+            f"Table {number}: {_HEADINGS[number]}",
             ["scheme", "metric", *SETTINGS],
             (
                 (
                     (scheme, "throughput (Mbps)" if metric == "throughput" else f"{metric} goodput (%)"),
-                    [cases.get(Case(f"table{table}", scheme, setting, metric)) for setting in SETTINGS],
+                    [cases.get(Case(f"table{number}", scheme, setting, metric)) for setting in SETTINGS],
                 )
-                for scheme in schemes
+                for scheme in family
                 for metric in METRICS
             ),
             _entry,
@@ -43,6 +45,12 @@ def tables(cases: Mapping[Case, CellResult]) -> Iterator[str]:
         ),
         _entry,
     )
+
+
+def schemes() -> Iterator[str]:
+    """Yield our names of the paper's schemes."""
+    rows = ((scheme, *(f"`{name}`" for name in names)) for scheme, names in SCHEMES.items())
+    yield from ("", *table(["scheme", "`link.scheme`", "`tcp`", "`link.eln`"], rows))
 
 
 def _entry(result: CellResult) -> str:

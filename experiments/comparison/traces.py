@@ -1,4 +1,4 @@
-"""Single transfers as the paper draws them: segments, what was sent again and why, and windows over time.
+"""Single transfers as the paper draws them: segments, retransmissions with their causes, and windows over time.
 
 Read first: COMPARISON figures 4 to 11.
 
@@ -37,7 +37,7 @@ class Sender:
     _counted: tuple[int, int] = (0, 0)
 
     def sample(self, connection: Connection, now_s: float) -> None:
-        """Look at its window, and at what it has counted since the last time."""
+        """Look at its window, and at its counts since the last time."""
         self.cwnd.append((now_s, connection.cwnd))
         counters = connection.counters
         fast, timeouts = self._counted
@@ -111,7 +111,7 @@ class Trace(Watch):
 
 
 def trace(case: Case, seed: int, settings: tuple[str, ...] = ()) -> Trace:
-    """Run a cell once and return what was seen."""
+    """Run a cell once and return its trace."""
     seen = Trace()
     simulate(seeded(scenario(case, settings), seed), seen, seen.begin)
     return seen

@@ -23,7 +23,7 @@ COLUMNS = (("ref", "none"), ("ref", "slacp"), ("enh", "none"), ("enh", "slacp"))
 
 
 class Case(NamedTuple):
-    """What a cell measures, in the paper's words."""
+    """The case that a cell measures, in the paper's words."""
 
     table: int
     dama: str
@@ -34,7 +34,7 @@ class Case(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The cell's name: what its table varies."""
+        """The cell's name: the values that its table varies."""
         varied = {
             2: (self.dama, self.errors, self.tcp, self.workload, self.link),
             3: (self.errors, self.tcp, self.link),

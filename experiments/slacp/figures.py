@@ -36,7 +36,7 @@ _WORDS = {"ref": "reference", "enh": "enhanced", "enh+cbi": "with CBI", "enh-daa
 _TICKS_S = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 _TICKS_RATIO = (0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4, 10, 40)
 
-#: the results by what they measure
+#: the results by their cells' cases
 _Cases = Mapping[Case, CellResult]
 
 

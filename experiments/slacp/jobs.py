@@ -27,7 +27,7 @@ NS = 1e-9
 
 
 def job(case: Case, settings: Sequence[str]) -> Job:
-    """Return what computes a replication of a cell. Raises FadelabError in one line for bad settings."""
+    """Return the computation of a replication of a cell. Raises FadelabError in one line for bad settings."""
     made = scenario(case, settings)
     if case.table == 3:
         return FirstBytes(made)

@@ -16,7 +16,7 @@ from typing import Literal
 
 from testbed.papers.runs import Parameter
 
-#: what the scenarios of all cells have in common
+#: the choices that all cells share
 SCENARIO: tuple[Parameter, ...] = (
     Parameter("mtu", 1450, "paper", "MSS 1410"),
     Parameter("channel.rate_bps", 128_000, "paper", "return link, ST to BAS: what is measured goes this way"),

@@ -1,17 +1,18 @@
 """The tables in the paper's layout, as Markdown."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 
 from experiments.slacp import parameters
 from experiments.slacp.cells import DAMA, ERRORS, LINKS, WORKLOADS, Case
 from testbed.papers.report import entry, section
-from testbed.papers.results import CellResult
+from testbed.papers.results import Results
 
 
-def tables(cases: Mapping[Case, CellResult]) -> Iterator[str]:
-    """Yield what was computed of tables 2, 3 and 4."""
+def tables(results: Results) -> Iterator[str]:
+    """Yield tables 2, 3 and 4, as far as their cells were computed."""
+    cases = results.by_case()
     seconds = partial(entry, number=lambda value: f"{value:.1f}" if math.isfinite(value) else "never")
     yield from section(
         "Table 2",

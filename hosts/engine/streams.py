@@ -1,7 +1,7 @@
 """The two ends of one TCP transfer, over any TCP.
 
-Read first: `agent.py`, which drives them; `own_tcp.py` (our TCP) and `hosts/tcp_flows.py` (the kernel's), the TCPs
-below.
+Read first: `agent.py`, which drives them; `own_tcp.py` (our TCP) and `hosts/kernel/tcp_flows.py` (the kernel's), the
+TCPs below.
 
 Rules kept
 

@@ -1,6 +1,6 @@
 """The timers of 4.4BSD: everything is counted in ticks of a clock of 500 ms.
 
-Read first: Wright and Stevens, TCP/IP Illustrated, volume 2, chapter 25; COMPARISON section 4 for whose they are.
+Read first: Wright and Stevens, TCP/IP Illustrated, volume 2, chapter 25; COMPARISON section 4 (its hosts ran BSD/OS).
 
 Rules: the slow clock ticks every `tick_ns`. A timer of n ticks expires at the n-th tick from now, so after n - 1 to n
 times `tick_ns`. A round trip lasts as many ticks as fall into it, zero on most paths. SRTT is kept in eighths of a
@@ -77,7 +77,7 @@ class BsdRto(RtoEstimator):
         self.rttvar_ns = self._variation * self._tick_ns >> _RTTVAR_SHIFT
 
     def handle_sample(self, rtt_ns: int) -> None:
-        """Refuse: what is counted in ticks comes from no timestamp."""
+        """Refuse: round-trip times in ticks come from no timestamp."""
         raise TypeError("a clock of ticks takes the times of segments, not round-trip times")
 
     def back_off(self) -> None:

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 
 
 class SendBuffer:
-    """What the application has written and the peer has not acknowledged: [start, end)."""
+    """Octets written and not acknowledged: [start, end)."""
 
     __slots__ = ("_octets", "end", "start")
 
@@ -25,7 +25,7 @@ class SendBuffer:
             self.end += len(data)
 
     def release(self, una: int) -> None:
-        """Let go of what is below `una`."""
+        """Let go of the octets below `una`."""
         if self._octets:
             del self._octets[: una - self.start]
         self.start = una
@@ -39,7 +39,7 @@ class SendBuffer:
 
 
 class Reassembly:
-    """What came out of order: disjoint, sorted ranges, and which of them changed last (RFC 2018 section 4)."""
+    """Octets that came out of order: disjoint, sorted ranges, and their order of change (RFC 2018 section 4)."""
 
     __slots__ = ("_ends", "_octets", "_starts", "recent")
 
@@ -76,9 +76,9 @@ class Reassembly:
         self.recent.insert(0, (start, end))
 
     def take(self, seq: int) -> tuple[int, bytes | None] | None:
-        """Return what continues at `seq`: the end of it and its octets; None when the gap is still there.
+        """Return the range that continues at `seq`: its end and its octets; None when the gap is still there.
 
-        What `seq` has overtaken is dropped.
+        Ranges that `seq` has overtaken are dropped.
         """
         while self._starts and self._starts[0] <= seq:
             start, end = self._starts.pop(0), self._ends.pop(0)

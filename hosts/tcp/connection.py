@@ -8,7 +8,7 @@ came, the application's calls (`write`, `read`, `close`, ...) whenever it likes,
 (early calls do nothing); after any of these `poll_segment` until None, then `next_deadline` anew.
 
 `sender.py` and `receiver.py` are the two halves, `handshake.py` has the SYN and its options, `endpoint.py` the
-application's octets. Here: the states, FIN and RST, and what a segment says.
+application's octets. Here: the states, FIN and RST, segments in and out.
 
 Left out: urgent data, data on a SYN, TCP Fast Open, keep-alives, path MTU discovery.
 """
@@ -26,7 +26,7 @@ from tcpip.segment import ACK, CWR, ECE, ECT0, FIN, NOT_ECT, PSH, RST, SYN, Flow
 
 __all__ = ["Connection", "Counters", "State", "reset_for"]
 
-# asked of every segment, and an enumeration is slow to say
+# compared with for every segment; the attribute of an enumeration is slow
 _ESTABLISHED, _SYN_RECEIVED = State.ESTABLISHED, State.SYN_RECEIVED
 
 
@@ -62,7 +62,7 @@ class Connection(Endpoint):
             raise RuntimeError("a connection is opened once")
 
     def close(self, now: int) -> None:
-        """Send what was written, then FIN. Octets can still be received. No-op when closed already.
+        """Send all written octets, then FIN. Octets can still be received. No-op when closed already.
 
         Before the connection is established it waits for that if anything was written, and is given up otherwise.
         """
@@ -121,7 +121,7 @@ class Connection(Endpoint):
                 return
             state = self.state
         if not sender.handle_ack(segment, seq, now):
-            # RFC 9293 section 3.10.7.4: it acknowledges what was never sent
+            # RFC 9293 section 3.10.7.4: it acknowledges octets that were never sent
             receiver.ack_due = True
             return
         if sender.closing and sender.una > sender.buffer.end:
@@ -132,7 +132,7 @@ class Connection(Endpoint):
                 self._enter(AFTER_FIN[state], now)
 
     def _check(self, segment: Segment, seq: int, now: int) -> bool:
-        """Whether a segment is acceptable; what is not gets its answer here."""
+        """Whether a segment is acceptable; if not, its answer is ready."""
         receiver, flags = self._receiver, segment.flags
         stamps = segment.timestamps if receiver.timestamps else None
         if receiver.timestamps and not flags & RST:
@@ -165,7 +165,7 @@ class Connection(Endpoint):
             receiver.ack_due = True
             return False
         if stamps is not None and seq <= receiver.last_ack:
-            # RFC 7323 section 4.3: what a delayed ACK echoes is of the first segment it is for
+            # RFC 7323 section 4.3: a delayed ACK echoes the first of its segments
             receiver.ts_recent = stamps[0]
         return True
 
@@ -228,7 +228,7 @@ class Connection(Endpoint):
             self._outbox.append(answer)
 
     def _end(self, error: str | None) -> None:
-        """Nothing is left to do but to send what lies in the outbox."""
+        """Close: only the outbox is still to be sent."""
         if self.state is State.CLOSED:
             return
         self.state = State.CLOSED
@@ -248,7 +248,7 @@ class Connection(Endpoint):
             self._counts_as_open = True
 
     def _keep_ssthresh(self) -> None:
-        """Leave what was learnt to the next connection (RFC 9040)."""
+        """Leave ssthresh to the next connection (RFC 9040)."""
         if self._shared is not None and self.connected and self._sender.ssthresh < INFINITE:
             self._shared.ssthresh[self.flow.destination] = self._sender.ssthresh
 
@@ -271,7 +271,7 @@ class Connection(Endpoint):
             if blocks:
                 return self._acknowledgement(now, blocks)
         if receiver.cause is not None and receiver.ack_due and receiver.has_gap:
-            # nor for the option that says what has come
+            # nor for the SMART option
             return self._acknowledgement(now, ())
         sender = self._sender
         found = sender.poll(now)
@@ -289,7 +289,7 @@ class Connection(Endpoint):
             if seq + length == buffer.end:
                 flags |= PSH
             if sender.ecn and fresh:
-                # RFC 3168 section 6.1.5: not on what is sent again
+                # RFC 3168 section 6.1.5: not on retransmissions
                 ecn = ECT0
                 if sender.cwr_due:
                     sender.cwr_due = False

@@ -1,11 +1,11 @@
-"""What a connection counts."""
+"""The counters of a connection."""
 
 from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class Counters:
-    """What a connection has done since it was made."""
+    """Counts since the connection was made."""
 
     #: all segments, and those with payload
     segments_sent: int = 0

@@ -1,4 +1,4 @@
-"""What applications and probes see of a connection: the octets that pass through it, and its readings.
+"""A connection as applications and probes see it: the octets that pass through it, and its readings.
 
 The state machine behind it stands in `connection.py`.
 """
@@ -43,7 +43,7 @@ class Endpoint:
         self.counters = Counters()
         self._sender = Sender(config, self.counters, iss + 1)
         self._receiver = Receiver(config, shared)
-        #: segments that are ready as they are
+        #: segments that are ready to be sent
         self._outbox: deque[Segment] = deque()
 
     # -- the application -------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ class Endpoint:
     def discard(self, most: int | None = None) -> int:
         """Take all received octets, or up to `most`, unseen, as an application does that only counts; return how many.
 
-        What is not taken keeps the window small.
+        Octets that are not taken keep the window small.
         """
         return self._receiver.discard(most)
 

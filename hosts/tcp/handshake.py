@@ -14,21 +14,22 @@ The states stand in `connection.py`.
 """
 
 from common.sequence import MASK
-from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, MS, TcpConfig
+from common.units import MS
+from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
 from hosts.tcp.receiver import Receiver
 from hosts.tcp.recovery import RECOVERIES
 from hosts.tcp.sender import Sender
 from tcpip.options import SMART_PERMITTED, permits_smart
 from tcpip.segment import ACK, CWR, ECE, SYN, Flow, Segment, SynOptions
 
-#: RFC 9293 section 3.7.1: what a peer takes that does not say
+#: RFC 9293 section 3.7.1: the MSS of a peer whose SYN names none
 _DEFAULT_MSS = 536
 #: timestamps on every segment, padded
 _TIMESTAMP_BYTES = 12
 
 
 class Handshake:
-    """SYN or SYN-ACK of one end; what is agreed is set in its `sender` and `receiver`."""
+    """SYN or SYN-ACK of one end. Agreed options are set in its `sender` and `receiver`."""
 
     __slots__ = (
         "_asks_for",
@@ -53,7 +54,7 @@ class Handshake:
         self._asks_for = RECOVERIES[config.recovery].asks_for
         #: whether both ends scale windows
         self._scales = False
-        #: a SYN (or SYN-ACK) is to be sent; how many were, when the latest was, and when to send the next
+        #: whether a SYN (or SYN-ACK) is to be sent now; SYNs sent, the time of the latest, and the time of the next
         self.due = False
         self.sent = 0
         self._sent_at = 0
@@ -127,7 +128,7 @@ class Handshake:
             sender.update_window(segment, seq, sender.una)
 
     def handle_deadline(self, now: int) -> bool:
-        """Send the SYN again when its timer has expired; return whether it was sent often enough in vain."""
+        """Send the SYN again when its timer has expired; return whether all retries are used up."""
         if self.at is None or now < self.at:
             return False
         self.at = None

@@ -11,18 +11,19 @@ Left out: D-SACK, receive buffers that grow by themselves.
 """
 
 from common.sequence import MASK
+from common.units import MS
 from hosts.tcp.bsd import after_ticks
 from hosts.tcp.buffers import Reassembly
-from hosts.tcp.config import MS, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.shared import Shared
 from tcpip.segment import CE, CWR, FIN, SackBlock, Segment, Timestamps
 
-#: RFC 2018 section 3: what fits into 40 octets of options, and beside timestamps
+#: RFC 2018 section 3: blocks that fit into 40 octets of options, and beside timestamps
 _BLOCKS, _BLOCKS_WITH_TIMESTAMPS = 4, 3
 
 
 class Receiver:
-    """What has come and what is to be said about it.
+    """Octets received, and the acknowledgements that are due.
 
     `nxt` is the next octet expected. The connection calls `handle_data` for acceptable segments, `window`, `blocks` and
     `acknowledged` for every segment it sends, and `handle_deadline` at `ack_at`.
@@ -66,7 +67,7 @@ class Receiver:
         #: number of the peer's FIN, once it has come
         self.fin: int | None = None
         self.window_shift = 0
-        #: the peer wants to know which segments cause our ACKs, and which has caused the one that is due
+        #: whether ACKs say which segment has caused them (SMART), and the segment that has caused the one that is due
         self.smart = False
         self.cause: Segment | None = None
         #: agreed in the handshake
@@ -87,7 +88,7 @@ class Receiver:
         """Take the number of the peer's first octet of data."""
         config = self._config
         self.nxt = first
-        #: what was last acknowledged (Last.ACK.sent)
+        #: the latest acknowledgement number (Last.ACK.sent)
         self.last_ack = first
         #: the first octet of data
         self._first = first
@@ -129,7 +130,7 @@ class Receiver:
     def _read(self, count: int) -> None:
         before = self._advertised - self.nxt
         self.read_up_to += count
-        # a window that was nearly closed must not stay so: nobody else would tell (RFC 9293 section 3.8.6.2.2)
+        # a window that was nearly closed has opened, and no other segment would say so (RFC 9293 section 3.8.6.2.2)
         if 2 * before < self._buffer and self._free() - before >= min(self._buffer // 2, 2 * self._full_bytes):
             self.ack_due = True
 
@@ -215,7 +216,7 @@ class Receiver:
         if self.ack_at is not None and now >= self.ack_at:
             self.ack_due = True
 
-    # -- what every segment says -----------------------------------------------------------------------------
+    # -- fields of the segments that leave -------------------------------------------------------------------
 
     def acknowledged(self) -> None:
         """A segment has told the peer of everything received."""
@@ -255,7 +256,7 @@ class Receiver:
 
     @property
     def has_gap(self) -> bool:
-        """Whether anything came out of order that still waits for what is before it."""
+        """Whether octets that came out of order wait for those before them."""
         return bool(self._reassembly.recent)
 
     def blocks(self) -> tuple[SackBlock, ...]:

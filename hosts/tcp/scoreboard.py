@@ -1,11 +1,10 @@
-"""What the receiver has said it holds beyond the cumulative acknowledgement.
+"""Octets that the receiver holds beyond the cumulative acknowledgement, as its SACK blocks say.
 
 Read first: RFC 6675 sections 3 and 4: Update, IsLost, SetPipe and the first and third rule of NextSeg are the
 questions answered here; RFC 2018.
 
 Rules: numbers are unwrapped; `una` to `end` below is [una, end). Octets, not segments, are marked. `high_rxt` is the
-first octet not yet retransmitted in this recovery (RFC 6675's HighRxt + 1): what is below it and missing has been sent
-twice.
+first octet not yet retransmitted in this recovery (RFC 6675's HighRxt + 1): missing octets below it were sent twice.
 """
 
 from bisect import bisect_left, bisect_right
@@ -35,7 +34,7 @@ class Scoreboard:
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
-        """What is marked, lowest first."""
+        """The marked ranges, lowest first."""
         return list(zip(self._starts, self._ends, strict=True))
 
     def add(self, start: int, end: int) -> int:
@@ -58,7 +57,7 @@ class Scoreboard:
         return fresh
 
     def advance(self, una: int) -> None:
-        """Forget what is below `una`."""
+        """Forget the octets below `una`."""
         starts, ends = self._starts, self._ends
         while starts and starts[0] < una:
             if ends[0] <= una:
@@ -93,7 +92,7 @@ class Scoreboard:
     def lost_below(self, smss: int) -> int:
         """Return the octet below which all that is missing is lost (IsLost), 0 when nothing is.
 
-        Three ranges, or more than two segments' octets, have arrived above what is lost.
+        Three ranges, or more than two segments' octets, have arrived above a lost octet.
         """
         starts, ends = self._starts, self._ends
         count = 0

@@ -1,10 +1,10 @@
-"""The state of the sending half that its parts share: sequence numbers, windows, what has arrived.
+"""The state of the sending half that its parts share: sequence numbers, windows, the scoreboard.
 
 Read first: RFC 9293 section 3.3.1 (SND.UNA, SND.NXT), RFC 5681 section 2.
 
-Rules: numbers are unwrapped (`common/sequence.py`). `una` <= `nxt` <= `max`: what is below `una` is acknowledged, `nxt`
-goes back to `una` when the timer expires and from there sends again what was sent, `max` is the octet behind the
-highest ever sent. The SYN is the octet before the data, the FIN the one behind it.
+Rules: numbers are unwrapped (`common/sequence.py`). `una` <= `nxt` <= `max`: octets below `una` are acknowledged, `nxt`
+is sent next and goes back to `una` when the timer expires, `max` is the octet behind the highest ever sent. The SYN is
+the octet before the data, the FIN the one behind it.
 
 `Sender` drives it. Loss recovery (`recovery/`), window growth (`growth/`) and F-RTO see this and nothing else of the
 sender.
@@ -73,7 +73,7 @@ class SendState:
         #: SACK was agreed in the handshake
         self.sack = False
         self.board = Scoreboard()
-        #: first octets of what was sent again and is not acknowledged: what `max` was then, and when; None: not kept
+        #: segments sent again and not acknowledged, by their first octets: `max` and the time then; None: not kept
         self.resent: dict[int, tuple[int, int]] | None = None
         #: no second reduction by ECN before this is acknowledged, and whether CWR is still to be sent
         self._ecn_recover = first

@@ -1,7 +1,7 @@
-"""The sending half of a connection: what may be sent next, and what an acknowledgement means.
+"""The sending half of a connection: which octets may be sent next, and the effect of an acknowledgement.
 
 Read first: RFC 5681 (windows), RFC 6298 section 5 (timer), RFC 9293 sections 3.8.4 and 3.8.6 (windows, probes, silly
-window syndrome); `send_state.py` for the numbers, `recovery/__init__.py` for what happens when something is lost.
+window syndrome); `send_state.py` for the numbers, `recovery/__init__.py` for the repair of losses.
 
 Choices: the window grows only by ACKs for data that filled it (RFC 7661's reason; RFC 5681 leaves it open). A zero
 window is probed with one octet behind it, at the RTO with its backoff (RFC 9293 section 3.8.6.1).
@@ -23,7 +23,7 @@ from tcpip.segment import ECE, SackBlock, Segment
 #: RFC 6298 section 5.7
 _RTO_AFTER_SYN_LOSS_NS = 3_000_000_000
 
-#: what to send: first octet, octets of data, whether the FIN follows them, and whether it was never sent before
+#: a segment to be sent: first octet, octets of data, whether the FIN follows them, whether all of it is new
 Range = tuple[int, int, bool, bool]
 
 
@@ -31,7 +31,7 @@ class Sender(SendState):
     """Window, timer and retransmissions of one connection.
 
     Call `open` when the handshake is complete; then `handle_ack` for each segment with an acknowledgement, `poll` until
-    None, `handle_deadline` at `next_deadline()`.
+    None, `handle_deadline` at `persist_at` or, if that is None, at `rto_at`.
     """
 
     __slots__ = (
@@ -76,7 +76,7 @@ class Sender(SendState):
         #: when anything was last sent
         self._sent_at = 0
         self.rto_at: int | None = None
-        #: timeouts in a row, and what was the oldest octet then
+        #: timeouts in a row, and the oldest octet at the latest one
         self._retries = 0
         self._timed_out_at = -1
         #: when to probe a window that takes nothing
@@ -87,7 +87,7 @@ class Sender(SendState):
         self.failed = False
 
     def open(self, ssthresh: int | None, lost_syns: int, now: int) -> None:
-        """Begin to send: the handshake is complete, and what was agreed is set."""
+        """Begin to send: the handshake is complete, and its options are set."""
         config, smss = self._config, self.smss
         # RFC 5681 section 3.1: a lost SYN makes IW one segment
         careful = lost_syns > config.forgiven_syns
@@ -119,7 +119,7 @@ class Sender(SendState):
         return False
 
     def handle_ack(self, segment: Segment, seq: int, now: int) -> bool:
-        """Take the acknowledgement in a segment whose first number is `seq`; False: it is of something never sent."""
+        """Take the acknowledgement in a segment whose first number is `seq`; False: it is of octets never sent."""
         una = self.una
         ack = unwrap(segment.ack, una)
         if ack > self.max:
@@ -135,7 +135,7 @@ class Sender(SendState):
             changed = self.update_window(segment, seq, ack)
             if self.persist_at is not None and self._usable_window():
                 self._end_persist()
-            # RFC 5681 section 2; with SACK, RFC 6675 section 2: what it tells must be new
+            # RFC 5681 section 2; with SACK, RFC 6675 section 2: its blocks must be new
             if (
                 una < self.max
                 and self.persist_at is None
@@ -213,10 +213,10 @@ class Sender(SendState):
         self.counters.ecn_reductions += 1
         self.cwnd = min(self.cwnd, self.reduce(self.flight))
 
-    # -- what to send ----------------------------------------------------------------------------------------
+    # -- segments to send ------------------------------------------------------------------------------------
 
     def poll(self, now: int) -> Range | None:
-        """Return what to send next, and count it as sent; None: nothing may be sent."""
+        """Return the next segment, and count it as sent; None: nothing may be sent."""
         recovery = self.recovery
         if recovery.urgent:
             found = recovery.poll()
@@ -253,7 +253,7 @@ class Sender(SendState):
         return self._send(nxt, nxt + length, now)
 
     def _send_again(self, now: int) -> Range | None:
-        """The timer has expired: go on from `nxt`, but not with what the receiver holds."""
+        """The timer has expired: go on from `nxt`, without the octets that the receiver holds."""
         hole = self.board.hole(self.nxt, self.max)
         if hole is None:
             self.nxt = start = self.max
@@ -268,7 +268,7 @@ class Sender(SendState):
         return self._send(start, start + length, now)
 
     def _probe(self, now: int) -> Range | None:
-        """The persist timer has expired: send what fits, or one octet that does not."""
+        """The persist timer has expired: send the octets that fit, or one that does not."""
         self._probe_due = False
         usable = min(self.una + self.window, self.end) - self.nxt
         if usable > 0:
@@ -322,10 +322,6 @@ class Sender(SendState):
             self.cwnd = min(self.cwnd, self._config.initial_window * self.smss)
 
     # -- time ------------------------------------------------------------------------------------------------
-
-    def next_deadline(self) -> int | None:
-        """When `handle_deadline` is due, or None."""
-        return self.rto_at if self.persist_at is None else self.persist_at
 
     def handle_deadline(self, now: int) -> None:
         """Expire the timer that is due."""

@@ -1,4 +1,4 @@
-"""What the connections of one host share.
+"""State that the connections of one host share.
 
 Read first: RFC 9040 (control block sharing; CBI in the papers); SLOWLINK, the paper's shared advertised window.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Shared:
-    """One host's memory. With neither, connections know nothing of each other.
+    """One host's memory.
 
     `window_bytes`: a limited advertised window that all open connections of the host divide among themselves
     (SLOWLINK); None: each offers its own receive buffer.

@@ -1,6 +1,6 @@
-"""The states of a connection, and what moves it from one to the next.
+"""The states of a connection, and the events that move it from one to the next.
 
-Read first: RFC 9293 section 3.3.2, figure 5. The handshake's own steps stand in `connection.py`.
+Read first: RFC 9293 section 3.3.2, figure 5. `connection.py` has the steps of the handshake.
 """
 
 from enum import Enum
@@ -24,19 +24,19 @@ class State(Enum):
 
 #: where data and FIN are still expected
 RECEIVING = frozenset({State.ESTABLISHED, State.FIN_WAIT_1, State.FIN_WAIT_2})
-#: what the peer's FIN does
+#: the state after the peer's FIN
 AFTER_FIN = {
     State.ESTABLISHED: State.CLOSE_WAIT,
     State.FIN_WAIT_1: State.CLOSING,
     State.FIN_WAIT_2: State.TIME_WAIT,
 }
-#: what the acknowledgement of our FIN does
+#: the state after the acknowledgement of our FIN
 AFTER_OUR_FIN = {
     State.FIN_WAIT_1: State.FIN_WAIT_2,
     State.CLOSING: State.TIME_WAIT,
     State.LAST_ACK: State.CLOSED,
 }
-#: what closing does
+#: the state after `close`
 AFTER_CLOSE = {
     State.SYN_SENT: State.SYN_SENT,
     State.SYN_RECEIVED: State.SYN_RECEIVED,

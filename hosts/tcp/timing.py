@@ -4,13 +4,14 @@ Read first: RFC 6298 section 3 (Karn's algorithm); RFC 7323 section 4 (timestamp
 
 Rules: with timestamps every acknowledgement of new data gives a sample. Without, segments are timed from their first
 transmission; an acknowledgement of octets that were sent again, or that waited for such, gives none. 4.4BSD times one
-segment after the other, and none beside a retransmission.
+segment after the other, and no segment while a retransmission is under way.
 """
 
 from collections import deque
 
 from common.sequence import unwrap
-from hosts.tcp.config import MS, TcpConfig
+from common.units import MS
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.rto import RtoEstimator
 from tcpip.segment import Segment
 
@@ -27,7 +28,7 @@ class RoundTrips:
         self._one_timed = config.tick_ns > 0
         #: first transmissions not yet acknowledged: the octet behind each, and when it was sent
         self._times: deque[tuple[int, int]] = deque()
-        #: what is below was sent again, or waited for what was: its acknowledgement gives no sample
+        #: octets below were sent again, or waited for such: their acknowledgement gives no sample
         self._ambiguous = first
 
     def handle_sent(self, end: int, now: int) -> None:

@@ -1,7 +1,7 @@
 """Workloads: the traffic of the hosts, as plain data with its begin, course and end. A file each, which declares a
 `WORKLOAD`.
 
-Read first: `hosts/engine/agent.py`, which calls a workload's methods; docs/hosts.md for the list with examples.
+Read first: `hosts/engine/agent.py`, which calls a workload's methods; docs/scenarios.md for the list.
 
 Rules kept
 
@@ -142,7 +142,7 @@ class Workload(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamWorkload(Workload):
-    """A workload of TCP connections, one after the other on each port."""
+    """A workload of TCP connections: one after the other on each port, and each timed by itself."""
 
     def bind(self, agent: "Agent") -> None:
         """See Workload."""
@@ -153,6 +153,33 @@ class StreamWorkload(Workload):
         """See Workload."""
         for port, flow in self.ports().items():
             agent.accept(self, port, flow)
+
+    def received(self, agent: "Agent", flow: str, index: int, result: "Result") -> None:
+        """See Workload."""
+        if index + 1 == self.transfers // len(self.ports()):
+            agent.end_counting(flow)
+        agent.report("receiver", self, flow, index, result)
+
+    def outcome(self, senders: Sequence[EndReport], receivers: Sequence[EndReport], until_s: float) -> Outcome:
+        """See Workload."""
+        times = seconds_of(senders)
+        nbytes = sum(report["bytes"] for report in receivers)
+        if len(times) < self.transfers // len(self.ports()):
+            return Outcome(
+                nbytes=nbytes,
+                span=self.span(None, until_s),
+                finished=False,
+                intact=intact(receivers),
+                transfer_s=times,
+            )
+        return Outcome(
+            nbytes=nbytes,
+            span=(senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9),
+            duration_s=sum(times),
+            finished=True,
+            intact=intact(receivers) and same_streams(senders, receivers),
+            transfer_s=times,
+        )
 
 
 def intact(receivers: Sequence[EndReport]) -> bool:
@@ -179,7 +206,7 @@ class WorkloadPlugin:
     """A workload as scenarios know it: `kind` is its name, the fields of its dataclass are further keys."""
 
     name: str
-    #: one line, for the table in docs/hosts.md
+    #: in a line, for the table in docs/scenarios.md
     summary: str
     options: type[Workload]
     #: options as a scenario gives them, for tests: a few seconds at most on a link of 1 Mbit/s

@@ -1,12 +1,11 @@
 """Short transfers over TCP, each timed by itself."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from common.options import Bytes, Count, NotNegative
-from hosts.workloads import EndReport, Outcome, Port, StreamWorkload, WorkloadPlugin, intact, same_streams, seconds_of
+from hosts.workloads import Port, StreamWorkload, WorkloadPlugin
 
 if TYPE_CHECKING:
     from hosts.engine.agent import Agent
@@ -38,12 +37,6 @@ class Short(StreamWorkload):
         """See Workload."""
         return self.bytes * self.count
 
-    def received(self, agent: "Agent", flow: str, index: int, result: "Result") -> None:
-        """See Workload."""
-        if index + 1 == self.count:
-            agent.end_counting(flow)
-        agent.report("receiver", self, flow, index, result)
-
     def start(self, agent: "Agent") -> None:
         """See Workload."""
         self._connect(agent, 0)
@@ -57,27 +50,6 @@ class Short(StreamWorkload):
 
     def _connect(self, agent: "Agent", index: int) -> None:
         agent.connect(self, self.port, self.flow, index, limit=self.bytes)
-
-    def outcome(self, senders: Sequence[EndReport], receivers: Sequence[EndReport], until_s: float) -> Outcome:
-        """See Workload."""
-        times = seconds_of(senders)
-        nbytes = sum(report["bytes"] for report in receivers)
-        if len(times) < self.count:
-            return Outcome(
-                nbytes=nbytes,
-                span=self.span(None, until_s),
-                finished=False,
-                intact=intact(receivers),
-                transfer_s=times,
-            )
-        return Outcome(
-            nbytes=nbytes,
-            span=(senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9),
-            duration_s=sum(times),
-            finished=True,
-            intact=intact(receivers) and same_streams(senders, receivers),
-            transfer_s=times,
-        )
 
 
 WORKLOAD = WorkloadPlugin(

@@ -5,8 +5,10 @@
 | `filter.py` | `Filter`, the base class that lets all packets pass; `FilterPlugin`, the declaration |
 | `filtered.py` | a link with filters in front of it, which is a link again |
 | `snoop.py` | LL and Snoop, with and without SMART: the base station retransmits what the link has lost |
+| `snoop_cache.py` | the cache of Snoop |
 | `tagger.py` | the mobile end's part of SMART |
-| `eln.py` | marks ACKs for segments that the link has lost |
+| `eln.py` | the marker: marks ACKs for segments that the link has lost |
+| `eln_flows.py` | the marker's knowledge of one flow |
 | `ranges.py` | sets of numbers as ranges, with a limit |
 
 docs/filters.md explains them, docs/how-to/packet-filter.md adds one.

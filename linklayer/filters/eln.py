@@ -31,284 +31,21 @@ Left out: IPv6 and fragments (`Access` has no view of them), and segments with d
 than the MTU.
 """
 
-from bisect import bisect_left, bisect_right
-from collections import OrderedDict, deque
-from dataclasses import dataclass, replace
+from collections import OrderedDict
 from typing import Any, Final
 
-from common.sequence import MASK, unwrap
+from common.sequence import MASK
+from linklayer.filters.eln_flows import Acks, SeenFlow, SentFlow
 from linklayer.filters.filter import ENDS, Cause, Filter, FilterPlugin, Guess
-from linklayer.filters.ranges import Ranges
 from tcpip.access import Access
 from tcpip.options import ELN
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
 
 #: name of the marker in its guesses
 NAME: Final = "eln"
-#: flows of each direction; segments outstanding of one flow and, two entries each, of all flows; open holes per flow
+#: flows of each direction; segments outstanding of all flows, two entries each
 MAX_FLOWS: Final = 128
-MAX_SEGMENTS: Final = 4096
 MAX_ENTRIES: Final = 65_536
-MAX_HOLES: Final = 1024
-#: pieces below the right edge of a SACK block that are looked at: the newest are there, retransmissions apart
-_LOOK_BACK: Final = 32
-#: copies that may pass a segment which is only out of order (RFC 5681 section 3.2: three dupacks are a loss)
-_REORDERING: Final = 3
-
-
-def _end(segment: Segment, seq: int) -> int:
-    """The number behind a segment from `seq`: SYN and FIN take one each."""
-    return seq + segment.length + bool(segment.flags & SYN) + bool(segment.flags & FIN)
-
-
-class _Acks:
-    """The acknowledgements of one flow's receiver."""
-
-    __slots__ = ("ack", "dupack", "evidence", "guessed", "known", "recover", "seq", "top", "window")
-
-    def __init__(self, seq: int, known: bool) -> None:
-        #: behind the highest number of the flow
-        self.top = seq
-        #: everything below is acknowledged
-        self.ack = seq
-        #: whether all outstanding data has been seen: after a SYN, or after the first ACK of data seen here
-        self.known = known
-        #: sequence number and window of the last ACK
-        self.seq: int | None = None
-        self.window = -1
-        #: end of the data outstanding when the last hole was found
-        self.recover = seq
-        #: whether the last ACK is a dupack, by repetition or by SACK blocks; whether it shows a hole at all
-        self.dupack = False
-        self.evidence = False
-        #: guess about the segment at `ack`
-        self.guessed: Cause | None = None
-
-    def outruns(self, segment: Segment) -> bool:
-        """Whether data is missing before `segment` that may have passed before the marker was there."""
-        return not self.known and unwrap(segment.seq, self.top) > self.top
-
-    def handle_ack(self, segment: Segment) -> tuple[tuple[int, int], ...] | None:
-        """Take an ACK without data; return the blocks of octets above it that have arrived.
-
-        None: an old ACK, or one of numbers that were never seen.
-        """
-        number = unwrap(segment.ack, self.top)
-        seq = segment.seq if self.seq is None else unwrap(segment.seq, self.seq)
-        if number < self.ack or number > self.top or (self.seq is not None and seq < self.seq):
-            return None
-        above = []
-        for left, right in segment.sack:
-            first = unwrap(left, number)
-            last = unwrap(right, first)
-            if number < first < last <= self.top:
-                above.append((first, last))
-        repeated = number == self.ack and self.window == segment.window and self.seq is not None
-        if number > self.ack:
-            self.ack, self.guessed, self.known = number, None, True
-        self.seq, self.window = seq, segment.window
-        self.dupack = self.known and (bool(above) or (repeated and not segment.sack and number < self.top))
-        self.evidence = self.dupack or (self.known and number < self.recover)
-        if self.dupack and number >= self.recover:
-            self.recover = self.top
-        return tuple(above)
-
-
-@dataclass(slots=True, eq=False)
-class _Piece:
-    """Octets of a flow up to `end` that were always put on the link together."""
-
-    end: int
-    #: place in the link's order of the last copy, and of the first that may have arrived
-    earliest: int
-    last: int
-    #: identity of the last copy's packet
-    token: int
-    #: its first copy did not come here: it was dropped before
-    dropped: bool
-    #: the link has given up the last copy
-    given_up: bool = False
-    #: a copy before the last was given up, and no ACK could say so
-    untold: bool = False
-
-    def split(self, at: int) -> "_Piece":
-        """Keep the octets below `at` and return the rest."""
-        rest = replace(self)
-        self.end = at
-        return rest
-
-
-class _Sent(_Acks):
-    """One flow that this end puts on the link."""
-
-    __slots__ = ("_arrived", "_log", "_order", "_pieces", "_reports", "_starts")
-
-    def __init__(self, seq: int, known: bool, reports: bool) -> None:
-        super().__init__(seq, known)
-        #: whether the link reports lost packets
-        self._reports = reports
-        #: the outstanding data, ascending
-        self._starts: list[int] = []
-        self._pieces: list[_Piece] = []
-        #: number of copies put on the link, and the place up to which no copy is under way any more
-        self._order = 0
-        self._arrived = 0
-        #: the copies behind `_arrived`, oldest first: [first, behind the last)
-        self._log: deque[tuple[int, int]] = deque()
-
-    @property
-    def entries(self) -> int:
-        """Its share of the marker's memory."""
-        return len(self._log) + len(self._pieces)
-
-    @property
-    def crowded(self) -> bool:
-        """Whether more is outstanding than is kept."""
-        return len(self._log) > MAX_SEGMENTS or len(self._pieces) > MAX_SEGMENTS
-
-    def handle_data(self, segment: Segment, token: int) -> None:
-        """Note a copy on its way."""
-        seq = unwrap(segment.seq, self.top)
-        end = _end(segment, seq)
-        if seq == end and seq >= self.top:
-            # an ACK, which takes no numbers; a keep-alive below `top` is acknowledged
-            return
-        self._order += 1
-        self._log.append((seq, end))
-        if end > self.top:
-            self.top = end
-        self._put(max(seq, self.ack), end, token)
-
-    def _put(self, seq: int, end: int, token: int) -> None:
-        starts, pieces, order = self._starts, self._pieces, self._order
-        if seq >= end:
-            return
-        if not starts or seq >= pieces[-1].end:
-            starts.append(seq)
-            pieces.append(_Piece(end, order, order, token, False))
-            return
-        self._cut(seq)
-        self._cut(end)
-        place = bisect_left(starts, seq)
-        while seq < end:
-            if place < len(starts) and starts[place] == seq:
-                piece = pieces[place]
-                if seq != self.ack:
-                    piece.untold = piece.untold or piece.given_up
-                elif self._lost(piece):
-                    # that loss was marked; if this copy is lost, that is another loss
-                    piece.earliest, piece.untold, self.guessed = order, False, "late"
-                piece.last, piece.token, piece.given_up = order, token, False
-            else:
-                # in a gap: a retransmission, if a segment behind it has arrived or went long before it
-                behind = pieces[place] if place < len(starts) else None
-                until = end if behind is None else min(end, starts[place])
-                dropped = behind is not None and (
-                    behind.earliest <= self._arrived or order - behind.earliest > _REORDERING
-                )
-                piece = _Piece(until, order, order, token, dropped)
-                starts.insert(place, seq)
-                pieces.insert(place, piece)
-            seq = piece.end
-            place += 1
-
-    def _cut(self, at: int) -> None:
-        """Let no piece lie across `at`."""
-        place = bisect_right(self._starts, at) - 1
-        if place >= 0 and self._starts[place] < at < self._pieces[place].end:
-            rest = self._pieces[place].split(at)
-            self._starts.insert(place + 1, at)
-            self._pieces.insert(place + 1, rest)
-
-    def handle_given_up(self, segment: Segment, token: int) -> None:
-        """Note that the link has given up a copy; an earlier copy than the last changes nothing."""
-        seq = unwrap(segment.seq, self.top)
-        end = _end(segment, seq)
-        for place in range(bisect_left(self._starts, seq), bisect_left(self._starts, end)):
-            piece = self._pieces[place]
-            piece.given_up = piece.given_up or piece.token == token
-
-    def handle_ack(self, segment: Segment) -> tuple[tuple[int, int], ...] | None:
-        """See _Acks; note which copies have arrived."""
-        before = self.ack
-        above = super().handle_ack(segment)
-        if above is None:
-            return None
-        arrived, number = self._arrived, self.ack
-        starts, pieces = self._starts, self._pieces
-        if number > before:
-            self._cut(number)
-            behind = bisect_left(starts, number)
-            arrived = max((piece.earliest for piece in pieces[:behind]), default=arrived)
-            del starts[:behind], pieces[:behind]
-        for left, right in above:
-            behind = bisect_left(starts, right)
-            for piece in pieces[max(bisect_right(starts, left) - 1, behind - _LOOK_BACK, 0) : behind]:
-                if piece.end > left:
-                    arrived = max(arrived, piece.earliest)
-        self._arrive(arrived)
-        if self.dupack and not above:
-            self._count()
-        return above
-
-    def _arrive(self, order: int) -> None:
-        while self._arrived < order:
-            self._arrived += 1
-            self._log.popleft()
-
-    def _count(self) -> None:
-        """Take a dupack: one more copy has arrived, of another segment than the missing one."""
-        for ahead, (seq, end) in enumerate(self._log, start=1):
-            if not seq <= self.ack < end:
-                self._arrive(self._arrived + ahead)
-                return
-
-    def _lost(self, piece: _Piece) -> bool:
-        """Whether the last copy is lost."""
-        return piece.given_up if self._reports else piece.last < self._arrived
-
-    def cause(self) -> Cause | None:
-        """Return why the segment at the acknowledgement number is missing; None: not known."""
-        if self.ack >= self.top:
-            return None
-        place = bisect_right(self._starts, self.ack) - 1
-        if place < 0 or self._pieces[place].end <= self.ack:
-            return "congestion"
-        piece = self._pieces[place]
-        if self._lost(piece) or piece.untold or (not self._reports and piece.earliest < self._arrived):
-            return "corruption"
-        return "congestion" if piece.dropped else "late"
-
-
-class _Seen(_Acks):
-    """One flow that comes from the link."""
-
-    __slots__ = ("_holes",)
-
-    def __init__(self, seq: int, known: bool) -> None:
-        super().__init__(seq, known)
-        self._holes = Ranges(MAX_HOLES)
-
-    def handle_data(self, segment: Segment) -> None:
-        """Note octets that have come across."""
-        seq = unwrap(segment.seq, self.top)
-        end = _end(segment, seq)
-        if seq > self.top:
-            self._holes.add(self.top, seq)
-        self._holes.remove(seq, end)
-        self.top = max(self.top, end)
-
-    def handle_ack(self, segment: Segment) -> tuple[tuple[int, int], ...] | None:
-        """See _Acks; acknowledged octets are no hole, whichever way they came."""
-        above = super().handle_ack(segment)
-        self._holes.remove_below(self.ack)
-        return above
-
-    def cause(self) -> Cause | None:
-        """Return why the segment at the acknowledgement number is missing; None: not known."""
-        if self.ack >= self.top:
-            return None
-        return "corruption" if self.ack in self._holes else "congestion"
 
 
 class Marker(Filter):
@@ -326,8 +63,8 @@ class Marker(Filter):
         self._look_at_sent, self._look_at_holes = sent, holes
         self._reports = reports
         #: by the direction of the data, the longest unused first
-        self._sent: OrderedDict[Flow, _Sent] = OrderedDict()
-        self._seen: OrderedDict[Flow, _Seen] = OrderedDict()
+        self._sent: OrderedDict[Flow, SentFlow] = OrderedDict()
+        self._seen: OrderedDict[Flow, SeenFlow] = OrderedDict()
         #: entries of all flows in `_sent`
         self._entries = 0
 
@@ -375,7 +112,7 @@ class Marker(Filter):
         if sent is None:
             if not takes_numbers:
                 return
-            sent = self._sent[flow] = _Sent(segment.seq, bool(segment.flags & SYN), self._reports)
+            sent = self._sent[flow] = SentFlow(segment.seq, bool(segment.flags & SYN), self._reports)
         self._sent.move_to_end(flow)
         entries = sent.entries
         sent.handle_data(segment, token)
@@ -393,13 +130,13 @@ class Marker(Filter):
         if not _takes_numbers(segment):
             return
         if seen is None or segment.flags & SYN or seen.outruns(segment):
-            seen = self._seen[flow] = _Seen(segment.seq, bool(segment.flags & SYN))
+            seen = self._seen[flow] = SeenFlow(segment.seq, bool(segment.flags & SYN))
             if len(self._seen) > MAX_FLOWS:
                 self._seen.popitem(last=False)
         self._seen.move_to_end(flow)
         seen.handle_data(segment)
 
-    def _judge(self, packet: Any, segment: Segment, flow: _Acks, cause: Cause | None, now: int) -> Any:
+    def _judge(self, packet: Any, segment: Segment, flow: Acks, cause: Cause | None, now: int) -> Any:
         """Note the guess, once; return the packet, marked where the segment was lost on the air."""
         if cause is None:
             return packet

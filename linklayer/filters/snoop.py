@@ -16,58 +16,26 @@ Rules kept
   that segment for lost. SACK blocks are advice (RFC 2018 section 8), and later ACKs repeat them.
 - These pass in every state: packets towards the link, ACKs with data, SYN, FIN, RST, ACKs of a closed window, window
   updates, and dupacks for a segment that is not cached, that its sender has retransmitted or that was given up.
-- A retransmission is the cached packet itself. Octets that the sender cuts into other segments replace those they
-  overlap.
+- A retransmission is the cached packet itself (`snoop_cache.py`).
 
 Left out: data from the mobile end, which passes (the ELN marker deals with it).
 """
 
 from bisect import bisect_left
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
 from common.options import Bytes, Count, NotNegative, Positive
 from common.sequence import MASK, unwrap
 from common.units import ns
 from linklayer.filters.filter import Cause, Filter, FilterPlugin, Guess
-from linklayer.slacp.rtt import RttEstimator
+from linklayer.filters.snoop_cache import Cache, CachedFlow, Held, Limits
 from tcpip.access import Access
 from tcpip.options import is_smart, permits_smart, smart_of
-from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-
-_MS: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Memory and retransmissions that a base station spends on TCP, and its timeouts."""
-
-    #: dupacks that ask for a segment, with cumulative ACKs alone: a single one may answer a duplicate
-    dupacks: int = 2
-    #: COMPARISON section 2.2: the least local timeout
-    min_timeout_ns: int = 200 * _MS
-    #: clock of the local timers: a timer expires at the first tick after its time; 0: exactly at its time
-    tick_ns: int = 0
-    #: expiries without a round-trip time after which each further one doubles the timeout, and the number of doublings:
-    #: five of 200 ms are the least timeout of a TCP (RFC 6298 section 2.4)
-    steady_expiries: int = 5
-    max_backoff: int = 3
-    #: local retransmissions of one segment, before it is left to its sender
-    tries: int = 10
-    flows: int = 1024
-    #: octets held of one flow and of all, each packet counted with `packet_overhead_bytes`
-    flow_bytes: int = 1 << 20
-    total_bytes: int = 1 << 24
-    packet_overhead_bytes: int = 640
-    #: a flow that has been silent for so long may go
-    idle_ns: int = 120_000 * _MS
-    #: octets a flow may leap ahead
-    leap_bytes: int = 1 << 20
-    #: segments in a row that leap further or are older than all, after which the flow begins anew
-    misfits: int = 32
+from tcpip.segment import ACK, FIN, RST, SYN, Segment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,84 +63,11 @@ class SnoopOptions:
         )
 
 
-@dataclass(slots=True, eq=False)
-class _Held:
-    """One segment in the cache."""
-
-    #: unwrapped numbers of its first octet and of the octet behind its last; a FIN has a number, too
-    left: int
-    right: int
-    packet: Any
-    channel: int
-    #: place of the latest copy among all packets put on the link, and its time
-    serial: int
-    sent_at: int
-    #: whether its sender had sent it, or something behind it, before
-    by_sender: bool
-    #: place of the first copy
-    first_serial: int = field(init=False)
-    #: whether a SACK block or SMART option has named it; its receiver may drop it again (RFC 2018 section 8)
-    arrived: bool = False
-    #: local retransmissions
-    repairs: int = 0
-    #: whether the copy before the latest one is known to be lost: with SMART alone, its ACK may be lost instead
-    sure: bool = True
-    guessed: bool = False
-
-    def __post_init__(self) -> None:
-        self.first_serial = self.serial
-
-
-@dataclass(slots=True, eq=False)
-class _Flow:
-    """The data of one TCP connection towards the mobile end; numbers are unwrapped."""
-
-    flow: Flow
-    #: the octet behind the last one seen
-    high: int
-    #: time of the last segment from the sender
-    used_at: int
-    #: when an ACK last acknowledged something
-    progress_at: int
-    #: segments in the cache, by `left`; no two overlap
-    held: list[_Held] = field(default_factory=list)
-    #: their octets, with overhead
-    nbytes: int = 0
-    #: the latest acknowledgement; None: none seen
-    una: int | None = None
-    #: the number behind its FIN
-    fin: int | None = None
-    #: window field of the latest ACK; None: none seen since the SYN
-    window: int | None = None
-    dupacks: int = 0
-    #: the hole that was guessed to be the wired network's loss
-    blamed: int | None = None
-    #: the latest place on the link of anything that has arrived
-    arrived_serial: int = 0
-    rtt: RttEstimator = field(default_factory=RttEstimator)
-    #: the shortest round-trip time
-    least_rtt_ns: int | None = None
-    #: expiries of the timer since the last round-trip time
-    expiries: int = 0
-    misfits: int = 0
-    #: when its timer is looked at
-    wakes_at: int | None = None
-    #: whether the fixed host has asked for SMART options
-    permits_smart: bool = False
-
-    def head(self) -> _Held | None:
-        """Return the segment at the acknowledgement number, if it is cached; before any ACK, the first segment."""
-        if not self.held:
-            return None
-        first = self.held[0]
-        return first if self.una is None or first.left <= self.una else None
-
-
 class Snoop(Filter):
     """The base station's filter."""
 
     __slots__ = (
-        "_access", "_again", "_flows", "_limits", "_nbytes", "_places", "_selective", "_serial", "_suppresses",
+        "_access", "_again", "_cache", "_limits", "_places", "_selective", "_serial", "_suppresses",
         "_wakeups",
     )  # fmt: skip
 
@@ -182,20 +77,18 @@ class Snoop(Filter):
         self._suppresses = suppresses
         self._selective = selective
         self._limits = limits or Limits()
-        #: the least recently used first
-        self._flows: dict[Flow, _Flow] = {}
-        self._nbytes = 0
+        self._cache = Cache(self._limits)
         self._serial = 0
         #: retransmissions for the link
         self._again: deque[tuple[Any, int]] = deque()
         #: (when, place, flow): when to look at a flow's timer, which may have moved on; a flow's latest entry counts
-        self._wakeups: list[tuple[int, int, _Flow]] = []
+        self._wakeups: list[tuple[int, int, CachedFlow]] = []
         self._places = count()
 
     @property
     def held_bytes(self) -> int:
         """Octets in the cache, each packet counted with its overhead."""
-        return self._nbytes
+        return self._cache.nbytes
 
     # -- packets ---------------------------------------------------------------------------------------------
 
@@ -204,7 +97,7 @@ class Snoop(Filter):
         segment = self._access.view(packet)
         if segment is not None:
             if segment.flags & (SYN | RST):
-                self._forget(segment.flow)
+                self._cache.forget(segment.flow)
                 if segment.flags & SYN:
                     self._begin(segment, now)
             elif segment.length or segment.flags & FIN:
@@ -216,10 +109,10 @@ class Snoop(Filter):
         segment = self._access.view(packet)
         if segment is not None:
             key = segment.flow.reversed()
-            flow = self._flows.get(key)
+            flow = self._cache.flows.get(key)
             if flow is not None:
                 if segment.flags & RST or segment.flags & (SYN | ACK) == SYN:
-                    self._forget(key)
+                    self._cache.forget(key)
                 elif segment.flags & SYN:
                     ack = unwrap(segment.ack, flow.high)
                     if flow.una is None and ack <= flow.high:
@@ -256,12 +149,12 @@ class Snoop(Filter):
                 self._expire(flow, now)
             self._arm(flow)
 
-    def _timeout_ns(self, flow: _Flow) -> int:
+    def _timeout_ns(self, flow: CachedFlow) -> int:
         limits = self._limits
         backoff = min(max(flow.expiries - limits.steady_expiries, 0), limits.max_backoff)
         return max(flow.rtt.bound_ns, limits.min_timeout_ns) << backoff
 
-    def _expires_at(self, flow: _Flow) -> int | None:
+    def _expires_at(self, flow: CachedFlow) -> int | None:
         """When the timer of the segment at the acknowledgement number expires; while the window is closed, never."""
         head = flow.head()
         if head is None or flow.window == 0:
@@ -272,12 +165,12 @@ class Snoop(Filter):
         tick_ns = self._limits.tick_ns
         return -(-at // tick_ns) * tick_ns if tick_ns else at
 
-    def _expire(self, flow: _Flow, now: int) -> None:
+    def _expire(self, flow: CachedFlow, now: int) -> None:
         head = flow.held[0]
         if head.repairs >= self._limits.tries:
             # leave it to its sender, and everything else where no ACK has ever come; the wired network is not to blame
             flow.blamed = flow.una
-            self._drop(flow, 0, len(flow.held) if flow.una is None else 1)
+            self._cache.drop(flow, 0, len(flow.held) if flow.una is None else 1)
             return
         self._repair(flow, head, now)
         if self._selective:
@@ -288,7 +181,7 @@ class Snoop(Filter):
                     self._repair(flow, held, now)
         flow.expiries += 1
 
-    def _arm(self, flow: _Flow) -> None:
+    def _arm(self, flow: CachedFlow) -> None:
         at = self._expires_at(flow)
         if at is None or (flow.wakes_at is not None and flow.wakes_at <= at):
             return
@@ -303,14 +196,14 @@ class Snoop(Filter):
 
     def _begin(self, syn: Segment, now: int) -> None:
         """Take the start of a connection; the mobile end's ACK confirms its first number."""
-        flow = self._use(syn.flow, syn.seq + 1, now)
+        flow = self._cache.use(syn.flow, syn.seq + 1, now)
         flow.high += syn.length
         flow.permits_smart = permits_smart(syn)
 
     def _keep(self, segment: Segment, packet: Any, channel: int, now: int) -> None:
         """Cache a segment where there is room."""
         limits = self._limits
-        flow = self._use(segment.flow, segment.seq, now)
+        flow = self._cache.use(segment.flow, segment.seq, now)
         fin = segment.flags & FIN
         left = unwrap(segment.seq, flow.high)
         right = left + segment.length + fin
@@ -320,66 +213,23 @@ class Snoop(Filter):
             if flow.misfits < limits.misfits:
                 return
             # the numbers known so far belong to another flow of this name
-            self._forget(segment.flow)
-            flow = self._use(segment.flow, segment.seq, now)
+            self._cache.forget(segment.flow)
+            flow = self._cache.use(segment.flow, segment.seq, now)
             left = segment.seq
             right = left + segment.length + fin
         else:
             flow.misfits = 0
         self._serial += 1
-        held = _Held(left, right, packet, channel, self._serial, now, left < flow.high)
-        first = at = bisect_left(flow.held, left, key=lambda held: held.left)
-        if at and flow.held[at - 1].right > left:
-            first -= 1
-        while at < len(flow.held) and flow.held[at].left < right:
-            at += 1
-        self._drop(flow, first, at)
+        held = Held(left, right, packet, channel, self._serial, now, left < flow.high)
         flow.high = max(flow.high, right)
         if fin:
             flow.fin = right
-        cost = self._cost(packet)
-        if flow.nbytes + cost > limits.flow_bytes:
-            return
-        flow.held.insert(first, held)
-        flow.nbytes += cost
-        self._nbytes += cost
-        while self._nbytes > limits.total_bytes and (least := next(iter(self._flows))) != segment.flow:
-            self._forget(least)
-        self._arm(flow)
-
-    def _use(self, key: Flow, seq: int, now: int) -> _Flow:
-        """Return a flow, now the most recently used; a new flow begins at `seq`."""
-        flow = self._flows.pop(key, None)
-        if flow is None:
-            flow = _Flow(key, seq, used_at=now, progress_at=now)
-            while self._flows:
-                oldest = next(iter(self._flows.values()))
-                if len(self._flows) < self._limits.flows and now - oldest.used_at < self._limits.idle_ns:
-                    break
-                self._forget(oldest.flow)
-        self._flows[key] = flow
-        flow.used_at = now
-        return flow
-
-    def _forget(self, key: Flow) -> None:
-        flow = self._flows.pop(key, None)
-        if flow is not None:
-            self._nbytes -= flow.nbytes
-            flow.wakes_at = None
-
-    def _drop(self, flow: _Flow, first: int, end: int) -> None:
-        """Take the segments at [first, end) out of the cache."""
-        nbytes = sum(self._cost(held.packet) for held in flow.held[first:end])
-        del flow.held[first:end]
-        flow.nbytes -= nbytes
-        self._nbytes -= nbytes
-
-    def _cost(self, packet: Any) -> int:
-        return len(packet) + self._limits.packet_overhead_bytes
+        if self._cache.put(flow, held):
+            self._arm(flow)
 
     # -- ACKs of the mobile end ------------------------------------------------------------------------------
 
-    def _take_ack(self, flow: _Flow, segment: Segment, now: int) -> bool:
+    def _take_ack(self, flow: CachedFlow, segment: Segment, now: int) -> bool:
         """Learn from an ACK; return whether it passes."""
         una = flow.una
         ack = unwrap(segment.ack, flow.high if una is None else una)
@@ -411,12 +261,12 @@ class Snoop(Filter):
                     held.sure = bool(segment.sack) or held.left <= ack
                     self._repair(flow, held, now)
         if flow.fin is not None and ack >= flow.fin:
-            self._forget(flow.flow)
+            self._cache.forget(flow.flow)
         else:
             self._arm(flow)
         return passes
 
-    def _advance(self, flow: _Flow, ack: int, now: int) -> None:
+    def _advance(self, flow: CachedFlow, ack: int, now: int) -> None:
         """Drop the acknowledged segments; the last of them gives the round-trip time."""
         covered, once = 0, not flow.dupacks
         for held in flow.held:
@@ -431,17 +281,17 @@ class Snoop(Filter):
                 flow.rtt.handle_sample(rtt_ns)
                 flow.least_rtt_ns = rtt_ns if flow.least_rtt_ns is None else min(flow.least_rtt_ns, rtt_ns)
                 flow.expiries = 0
-            self._drop(flow, 0, covered)
+            self._cache.drop(flow, 0, covered)
         flow.una = ack
         flow.dupacks = 0
         flow.progress_at = now
 
-    def _note_arrival(self, flow: _Flow, held: _Held, now: int) -> None:
+    def _note_arrival(self, flow: CachedFlow, held: Held, now: int) -> None:
         """Note how far the link has come. News too soon after the latest copy can only be of the first copy."""
         late_enough = flow.least_rtt_ns is not None and now - held.sent_at >= flow.least_rtt_ns
         flow.arrived_serial = max(flow.arrived_serial, held.serial if held.sure or late_enough else held.first_serial)
 
-    def _selective_news(self, flow: _Flow, segment: Segment, ack: int, now: int) -> bool:
+    def _selective_news(self, flow: CachedFlow, segment: Segment, ack: int, now: int) -> bool:
         """Note the segments that have arrived beyond a hole; return whether the ACK names any."""
         smart = smart_of(segment)
         told = False
@@ -459,7 +309,7 @@ class Snoop(Filter):
                     end += 1
         return told
 
-    def _take_dupack(self, flow: _Flow, ack: int, asks: bool, now: int) -> bool:
+    def _take_dupack(self, flow: CachedFlow, ack: int, asks: bool, now: int) -> bool:
         """Repair the segment that a dupack `asks` for, if it is time; return whether the dupack passes."""
         flow.dupacks += asks
         head = flow.head()
@@ -472,7 +322,7 @@ class Snoop(Filter):
             self._repair(flow, head, now)
         return not self._suppresses or head.by_sender or not (asks or head.repairs)
 
-    def _without_holes(self, flow: _Flow, segment: Segment, packet: Any) -> Any:
+    def _without_holes(self, flow: CachedFlow, segment: Segment, packet: Any) -> Any:
         """Return an ACK without the SACK blocks that would show a segment under repair to the sender."""
         una, high = flow.una, flow.high
         if una is None:
@@ -493,7 +343,7 @@ class Snoop(Filter):
                 return self._access.with_sack(packet, tuple(kept))
         return packet
 
-    def _repair(self, flow: _Flow, held: _Held, now: int) -> None:
+    def _repair(self, flow: CachedFlow, held: Held, now: int) -> None:
         """Retransmit a segment, before all else."""
         if not held.guessed:
             held.guessed = True
@@ -507,7 +357,7 @@ class Snoop(Filter):
         self.counters.retransmitted_bytes += len(held.packet)
         self._again.append((held.packet, held.channel))
 
-    def _guess(self, flow: _Flow, seq: int, cause: Cause, now: int) -> None:
+    def _guess(self, flow: CachedFlow, seq: int, cause: Cause, now: int) -> None:
         self._guesses.append(Guess(now, flow.flow, seq & MASK, cause))
 
 

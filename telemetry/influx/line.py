@@ -22,12 +22,11 @@ The function generated for PhyRecord, with its f-string in pieces:
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
 from math import isfinite
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 from telemetry.influx.events import Events
-from telemetry.records import DATABASE_TYPES, DatabaseRecord
+from telemetry.records import DATABASE_TYPES, DatabaseRecord, field_types
 
 #: limit of cached tag sets, in case names never end
 _MAX_HEADS = 10_000
@@ -110,11 +109,10 @@ _Writer = Callable[[Any, Mapping[tuple[str, ...], str], int], str]
 
 
 def _writer(kind: type[DatabaseRecord]) -> _Writer:
-    hints = get_type_hints(kind)
     parts = [
-        _part(field.name, hints[field.name])
-        for field in fields(kind)
-        if field.name != "time_ns" and field.name not in kind.tags
+        _part(name, hint, optional)
+        for name, (hint, optional) in field_types(kind).items()
+        if name != "time_ns" and name not in kind.tags
     ]
     own = "".join(f"r.{name}," for name in kind.tags)
     source = (
@@ -127,12 +125,11 @@ def _writer(kind: type[DatabaseRecord]) -> _Writer:
     return names["line"]  # type: ignore[no-any-return]
 
 
-def _part(name: str, hint: Any) -> str:
+def _part(name: str, hint: type[Any], optional: bool) -> str:
     """Return the piece of an f-string that writes a comma and one field."""
-    kind, *none = get_args(hint) or (hint,)
     at = f"r.{name}"
-    value = {int: f"{{{at}}}i", float: f"{{{at}}}", bool: f"{{{at}}}", str: f'"{{escape({at})}}"'}[kind]
-    checks = [f"{at} is not None"] * bool(none) + [f"isfinite({at})"] * (kind is float)
+    value = {int: f"{{{at}}}i", float: f"{{{at}}}", bool: f"{{{at}}}", str: f'"{{escape({at})}}"'}[hint]
+    checks = [f"{at} is not None"] * optional + [f"isfinite({at})"] * (hint is float)
     field = f",{name}={value}"
     return f"{{f'{field}' if {' and '.join(checks)} else ''}}" if checks else field
 

@@ -8,13 +8,12 @@ Rules kept
 """
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Mapping
 from math import nan
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Any, NamedTuple
 
 from telemetry.influx.client import Influx, Series, identifier
-from telemetry.records import RECORD_TYPES, Record
+from telemetry.records import RECORD_TYPES, Record, field_types
 
 _KINDS = {kind.measurement: kind for kind in RECORD_TYPES}
 _MEASUREMENTS = ", ".join(identifier(measurement) for measurement in _KINDS)
@@ -77,24 +76,17 @@ def _rows(series: Series) -> list[tuple[int, dict[str, Any]]]:
 def _record(kind: type[Record], row: Mapping[str, Any]) -> Record | None:
     """Make a record of a row; None for a row of another program that lacks fields."""
     values = {}
-    for name, make, default in _FIELDS[kind]:
+    for name, (make, optional) in _FIELDS[kind].items():
         value = row.get(name)
-        if value is None and default is ...:
+        if value is not None:
+            values[name] = make(value)
+        elif optional or make in _ABSENT:
+            values[name] = None if optional else _ABSENT[make]
+        else:
             return None
-        values[name] = default if value is None else make(value)
     return kind(**values)
 
 
-def _fields(kind: type[Record]) -> list[tuple[str, Callable[[Any], Any], Any]]:
-    """Return the name, the type and the missing value (...: mandatory) of each field."""
-    hints = get_type_hints(kind)
-    found = []
-    for field in fields(kind):
-        make, *none = get_args(hints[field.name]) or (hints[field.name],)
-        # the database has neither non-finite floats nor empty tags
-        default = None if none else {float: nan, str: ""}.get(make, ...)
-        found.append((field.name, make, default))
-    return found
-
-
-_FIELDS = {kind: _fields(kind) for kind in RECORD_TYPES}
+_FIELDS = {kind: field_types(kind) for kind in RECORD_TYPES}
+#: missing values of mandatory fields: the database has neither non-finite floats nor empty tags
+_ABSENT: Mapping[type[Any], Any] = {float: nan, str: ""}

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import click
 
+from common.sides import Host
 from testbed.cli import options
 from testbed.errors import FadelabError
 
@@ -23,7 +24,7 @@ from testbed.errors import FadelabError
 @options.influx
 @options.run_name
 def host(
-    role: Literal["h1", "h2"],
+    role: Host,
     peer: str,
     scenario: Path | None,
     settings: tuple[str, ...],

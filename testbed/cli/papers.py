@@ -60,7 +60,7 @@ def papers(
         return
     for cell in cells:
         # settings that are refused leave no folder behind
-        found.job(cell, settings)
+        found.job(cell.case, settings)
     if out is not None:
         # before hours of work need it
         try:

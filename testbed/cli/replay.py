@@ -1,12 +1,11 @@
 """`replay`: decode a SigMF recording, or transmit it."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from flowgraphs.phys import PHYS
 from testbed.cli import options
 from testbed.errors import FadelabError
 
@@ -14,9 +13,15 @@ if TYPE_CHECKING:
     from flowgraphs.recording import Recording
 
 
+def _phys() -> Iterable[str]:
+    from flowgraphs.phys import PHYS
+
+    return PHYS
+
+
 @click.command()
 @click.argument("recording", type=options.PATH)
-@click.option("--phy", type=click.Choice(list(PHYS)), help="Default: the recording's own, else ofdm.")
+@click.option("--phy", type=options.Names(_phys), help="Default: the recording's own, else ofdm.")
 @options.settings("Option of the PHY: modulation=qam16.")
 @click.option("--trace", type=options.FILE, help="Write the channel trace there.")
 @click.option("--device", metavar="ARGS", help="Transmit the recording with this radio instead of decoding it.")
@@ -51,7 +56,7 @@ COMMAND = replay
 
 
 def _decode(path: Path, name: str | None, settings: Sequence[str], *, trace: Path | None, json_: bool) -> None:
-    """Print the frames in a recording, and what they say of the channel."""
+    """Print the frames in a recording, and write the channel trace that they give."""
     import json
     from dataclasses import asdict
 

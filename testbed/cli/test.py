@@ -79,7 +79,7 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
 def run(pytest_args: Sequence[str], *, quick: bool = False) -> int:
     """Run all steps, show them and a summary; returns 0 when none failed, else 1."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A shell without job control starts what it puts into the background so, and tests of Ctrl-C would inherit it.
+        # a shell without job control starts background jobs so, and tests of Ctrl-C would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
     began = time.monotonic()
     failed, unchosen, results = [], 0, Results()
@@ -133,7 +133,7 @@ class Results:
         return "\n".join([f"== the slowest {len(lines)} of {len(self._seconds)} tests", *lines])
 
     def totals(self) -> str:
-        """How many tests passed, failed and were skipped, in one line."""
+        """Return the numbers of tests that passed, failed and were skipped, in one line."""
         return ", ".join(f"{self._outcomes[kind]} {kind}" for kind in ("passed", "failed", "skipped"))
 
 
@@ -142,9 +142,9 @@ def _printable(name: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """Ours, with a place for bytecode: without it every worker and every process of a test compiles all it imports.
+    """Return our environment with a place for bytecode: without it, every process of a test compiles all its imports.
 
-    The place is not beside the sources, for whoever runs the tests as root would leave files of root there.
+    The place is not beside the sources: tests that run as root would leave root's files there.
     """
     ours = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {"PYTHONPYCACHEPREFIX": str(root() / ".build" / "pycache")} | ours

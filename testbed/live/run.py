@@ -16,11 +16,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from common.sides import HOSTS, SIDES, STATIONS, Host, Side, other
-from hosts.bpf.eln import Eln, needs_eln
-from hosts.kernel_profiles import PROFILES, apply, kernel_profile
-from hosts.network import Network
+from hosts.engine.split import SplitCounters
+from hosts.kernel.bpf.eln import Eln, needs_eln
+from hosts.kernel.network import Network
+from hosts.kernel.profiles import PROFILES, apply, kernel_profile
 from hosts.split import split_config
-from hosts.split_counters import SplitCounters
 from hosts.workloads import EndReport, agent_config
 from linklayer.filters.filter import Guess
 from linklayer.schemes import SCHEMES

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from common.sides import STATIONS, Host, Side
-from hosts.bpf.eln import Eln, needs_eln
-from hosts.kernel_profiles import applied_here, kernel_profile, user_profile
-from hosts.tap import inherited_device
+from hosts.kernel.bpf.eln import Eln, needs_eln
+from hosts.kernel.profiles import applied_here, kernel_profile, user_profile
+from hosts.kernel.tap import inherited_device
 from hosts.workloads import agent_config
 from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink

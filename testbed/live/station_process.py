@@ -36,9 +36,9 @@ from channel.hop import Arrival
 from common.sides import Side, other
 from common.units import MS
 from hosts.jsonlines import MessageReader, run_child, write_message
-from hosts.namespaces import enter
-from hosts.network import TAP_NAME
-from hosts.tap import Tap
+from hosts.kernel.namespaces import enter
+from hosts.kernel.network import TAP_NAME
+from hosts.kernel.tap import Tap
 from linklayer.classify import Classifier
 from linklayer.filters.filter import Guess
 from linklayer.link import FrameError, Link, LinkCounters
@@ -243,7 +243,7 @@ class StationProcess:
             # after a change of schemes, frames of the old scheme still arrive
             with suppress(FrameError):
                 self._loss_reporter.taken(self._scheme.parse(arrival.frame).payload, arrival.arrived_at)
-        if self._scheme.resends:
+        if self._scenario.link.resends:
             self._lost_packets.handle_fate(hash(arrival.frame), arrival.verdict.fate is not Fate.INTACT)
         if self._trace is not None:
             nbytes = len(arrival.frame)

@@ -8,7 +8,6 @@ directions of the link change together.
 """
 
 import json
-import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from typing import Any
 
 from channel.errors import ERROR_MODELS
 from common.options import NoOptions
-from dashboard.control import Control, ControlError, Value
+from dashboard.control import Control, ControlError, Value, require
 from linklayer.schemes import SCHEMES
 from testbed.live.wiring import check_radios
 from testbed.scenario.file import validate
@@ -76,12 +75,7 @@ class Steering:
     def set(self, name: str, value: Value) -> None:
         """Change one control. Raises ControlError in one line."""
         with self._lock:
-            control = next((c for c in self._describe() if c.name == name), None)
-            if control is None:
-                raise ControlError(f"{name} is no control of this run: there are {', '.join(self._setters)}")
-            if control.why_not:
-                raise ControlError(f"{control.label} cannot be changed: {control.why_not}")
-            _check(control, value)
+            require(self._describe(), name, value)
             before = self._paused, self._doppler_hz
             try:
                 self._scenario = self._changed(name, value)
@@ -191,17 +185,3 @@ def _set_both(raw: dict[str, Any], key: str, value: Any) -> None:
 
 def _with(choices: Sequence[str], present: str) -> tuple[str, ...]:
     return (*choices, *(() if present in choices else (present,)))
-
-
-def _check(control: Control, value: Value) -> None:
-    """Raise ControlError unless `value` is one that the control takes."""
-    if control.kind == "switch":
-        wanted, fits = "true or false", isinstance(value, bool)
-    elif control.kind == "choice":
-        wanted, fits = f"one of {', '.join(control.choices)}", value in control.choices
-    else:
-        wanted = f"a number from {control.low:g} to {control.high:g}"
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        fits = number and control.low <= float(value) <= control.high
-    if not fits:
-        raise ControlError(f"{control.label} is {json.dumps(value)}: must be {wanted}")

@@ -12,7 +12,7 @@ from common.sides import Host, Side
 from common.units import MS
 from hosts.engine.packets import Deliver
 from hosts.engine.stack import Stack
-from hosts.network import AddressPlan
+from hosts.kernel.network import AddressPlan
 from linklayer.classify import Classifier
 from linklayer.link import Scheme
 from linklayer.schemes import SCHEMES
@@ -97,6 +97,7 @@ class LinkNetwork:
             clock,
             link=link,
             scheme=scheme,
+            resends=scenario.link.resends,
             hop=make_hop(
                 out, side, scenario.seed, buffer_bytes(out, max_frame_bytes, ip_queue_bytes, link.flow_control)
             ),

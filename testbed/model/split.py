@@ -2,30 +2,20 @@
 
     wired host == connection of BAS ==[ 64 KB ]== connection of BAS ~~ hop ~~ mobile host
 
-Read first: COMPARISON sections 2.2 and 3.3; docs/split.md; `hosts/split.py`: the same on the live tiers.
+Read first: `hosts/engine/split.py`, the machine that this drives.
 
-Rules kept here:
-
-- Towards each host BAS has the other one's address and port: neither end sees that it is there.
-- It accepts at once and connects onwards when the handshake is over; so one who is refused is reset.
-- In each direction of a connection it holds `buffer_bytes` at most: octets that have come and that the other side has
-  not acknowledged. The window it offers is what is left of that, so a sender waits while the other side stalls.
-- A FIN goes on behind the last octet before it, one direction at a time; whatever ends one side otherwise resets the
-  other.
-
-Lost: what is acknowledged to a sender has reached BAS and not its receiver.
+Rule kept here: in each direction of a connection it holds `buffer_bytes` at most: octets that have come and that the
+other side has not acknowledged. The window it offers is the rest, so a sender waits while the other side stalls.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Final
 
 from hosts.engine.clock import Clock
 from hosts.engine.packets import Datagram, Deliver
+from hosts.engine.split import MOST_CONNECTIONS, End, Pairs, SplitCounters
 from hosts.engine.stack import Application, Socket, Stack
-from hosts.split_counters import SplitCounters
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
 from hosts.tcp.connection import Connection, State
 from hosts.tcp.profiles import USER_PROFILES
@@ -33,10 +23,9 @@ from hosts.tcp.states import TO_BE_RESET
 from tcpip.segment import Segment
 from testbed.scenario.schema import Scenario, user_tcp
 
-#: connections BAS has at most towards one side, those in TIME-WAIT included; a SYN beyond them is not heard
-MAX_CONNECTIONS: Final = 16_384
 #: the states in which a side still has something to lose
 _ALIVE = TO_BE_RESET | {State.SYN_SENT}
+_OVER = frozenset({State.CLOSED, State.TIME_WAIT})
 
 
 def split_configs(scenario: Scenario, profile: str) -> tuple[TcpConfig, TcpConfig]:
@@ -55,9 +44,9 @@ def split_configs(scenario: Scenario, profile: str) -> tuple[TcpConfig, TcpConfi
 
 
 class Splitter:
-    """BAS between its LAN and its radio: `handle_wired` and `handle_wireless` take what comes, the callables the rest.
+    """BAS between its LAN and its radio: `handle_wired` and `handle_wireless` take packets, the callables give them.
 
-    `rng` draws initial sequence numbers. What is no TCP passes.
+    `rng` draws initial sequence numbers. Packets that are not TCP's pass.
     """
 
     def __init__(
@@ -74,13 +63,11 @@ class Splitter:
         self.buffer_bytes = buffer_bytes
         self._send_wired, self._send_wireless = send_wired, send_wireless
         self._configs = {"wired": wired, "wireless": wireless}
-        self._done = SplitCounters()
-        #: those that are not over; a dictionary keeps the order of coming
-        self._pairs: dict[_Pair, None] = {}
+        self._pairs = Pairs()
         #: each stands for all hosts of the other side
         self._hosts = {"wired": Stack(clock, 0, send_wired, rng), "wireless": Stack(clock, 0, send_wireless, rng)}
         for side, host in self._hosts.items():
-            host.listen_to_all(self._configs[side], partial(self._accept, side), MAX_CONNECTIONS)
+            host.listen_to_all(self._configs[side], partial(self._accept, side), MOST_CONNECTIONS)
 
     def handle_wired(self, packet: Segment | Datagram) -> None:
         """Take a packet of the LAN's."""
@@ -97,112 +84,95 @@ class Splitter:
             self._hosts["wireless"].deliver(packet)
 
     def counters(self) -> SplitCounters:
-        """Return what has happened so far."""
-        counters = replace(self._done, refusals=sum(host.refusals for host in self._hosts.values()))
-        for pair in self._pairs:
-            pair.add_to(counters)
+        """Return the counters so far."""
+        counters = self._pairs.counters()
+        counters.refusals += sum(host.refusals for host in self._hosts.values())
         return counters
 
     def wireless(self) -> list[Connection]:
         """The connections towards the mobile host."""
-        sockets = (pair.ends["wireless"].socket for pair in self._pairs)
-        return [socket.connection for socket in sockets if socket is not None]
+        return [pair.wireless.connection for pair in self._pairs.all() if isinstance(pair.wireless, NumbersEnd)]
 
-    def retire(self, pair: "_Pair") -> None:
-        """Let a pair go whose two connections are over."""
-        del self._pairs[pair]
-        pair.add_to(self._done)
-
-    def _accept(self, side: str, socket: Socket) -> "_End":
+    def _accept(self, side: str, socket: Socket) -> "NumbersEnd":
         """Connect onwards for a connection that was accepted on a side."""
         onwards = "wireless" if side == "wired" else "wired"
-        pair = _Pair(self, {side: config.receive_buffer for side, config in self._configs.items()})
-        near, far = pair.ends[side], pair.ends[onwards]
-        near.socket = socket
         # as its peer sends
         flow = socket.connection.flow.reversed()
-        host = self._hosts[onwards]
-        if host.has(flow):
-            # the one before it, with the same addresses and ports, is not over there
-            socket.abort()
-        else:
-            self._pairs[pair] = None
-            self._done.connections += 1
-            far.socket = host.open(self._configs[onwards], flow, far)
+        host, config = self._hosts[onwards], self._configs[onwards]
+
+        def connect() -> NumbersEnd | None:
+            if host.has(flow):
+                # the one before it, with the same addresses and ports, is not over there
+                return None
+            return NumbersEnd(host.open(config, flow), config.receive_buffer, self.buffer_bytes)
+
+        near = NumbersEnd(socket, self._configs[side].receive_buffer, self.buffer_bytes)
+        self._pairs.join(near, connect, near_is_wireless=side == "wireless")
         return near
 
 
-class _Pair:
-    """The two connections of one end-to-end connection."""
+class NumbersEnd(End, Application):
+    """A connection of our TCP's that passes on numbers of octets; its window is `receive_buffer` at most."""
 
-    __slots__ = ("_peak_bytes", "_splitter", "ends")
-
-    def __init__(self, splitter: Splitter, receive_buffers: Mapping[str, int]) -> None:
-        self._splitter = splitter
-        #: the most octets held in one direction
-        self._peak_bytes = 0
-        self.ends = {side: _End(self, nbytes) for side, nbytes in receive_buffers.items()}
-
-    def add_to(self, counters: SplitCounters) -> None:
-        """Count what this pair has done."""
-        counters.peak_bytes = max(counters.peak_bytes, self._peak_bytes)
-        socket = self.ends["wireless"].socket
-        if socket is not None:
-            counters.retransmissions += socket.connection.counters.retransmits
-            counters.timeouts += socket.connection.counters.timeouts
-
-    def relay(self, moved: "_End", now: int) -> None:
-        """Pass on what there is to pass on: something has happened to one end."""
-        wired, wireless = self.ends["wired"], self.ends["wireless"]
-        other = wireless if moved is wired else wired
-        if moved.socket is None or other.socket is None:
-            # not opened yet, or never
-            return
-        mine, theirs = moved.socket.connection, other.socket.connection
-        if mine.error is not None:
-            if theirs.state in _ALIVE:
-                other.socket.abort()
-        else:
-            limit = self._splitter.buffer_bytes
-            held = max(moved.pass_on(theirs, limit, now), other.pass_on(mine, limit, now))
-            if held > self._peak_bytes:
-                self._peak_bytes = held
-            other.socket.pump()
-        if mine.state is State.CLOSED and theirs.state is State.CLOSED:
-            self._splitter.retire(self)
-
-
-class _End(Application):
-    """One side of a pair: its connection, whose window is `receive_buffer` at most, and what was passed on of it."""
-
-    __slots__ = ("_pair", "_passed_on", "_receive_buffer", "socket")
-
-    def __init__(self, pair: _Pair, receive_buffer: int) -> None:
-        self._pair = pair
-        self._receive_buffer = receive_buffer
+    def __init__(self, socket: Socket, receive_buffer: int, limit: int) -> None:
+        self.connection = socket.connection
+        self._socket, self._receive_buffer, self._limit = socket, receive_buffer, limit
         #: octets
         self._passed_on = 0
-        self.socket: Socket | None = None
+        socket.application = self
 
     def handle(self, now: int) -> None:
         """See Application."""
-        self._pair.relay(self, now)
+        if self.pair is not None:
+            self.pair.moved(self)
 
-    def pass_on(self, onwards: Connection, limit: int, now: int) -> int:
-        """Write to the other connection what has come, and FIN behind it; return the octets that are held."""
-        assert self.socket is not None
-        connection = self.socket.connection
-        if connection.error is not None or onwards.state is State.CLOSED:
+    @property
+    def error(self) -> str | None:
+        """See End."""
+        return self.connection.error
+
+    @property
+    def over(self) -> bool:
+        """See End."""
+        return self.connection.state in _OVER
+
+    @property
+    def retransmits(self) -> int:
+        """See End."""
+        return self.connection.counters.retransmits
+
+    @property
+    def timeouts(self) -> int:
+        """See End."""
+        return self.connection.counters.timeouts
+
+    def relay(self, sink: End) -> int:
+        """See End."""
+        assert isinstance(sink, NumbersEnd)
+        connection, onwards = self.connection, sink.connection
+        if onwards.state is State.CLOSED:
             return 0
         received = connection.bytes_received
         if received > self._passed_on:
             self._passed_on += onwards.write(received - self._passed_on)
         held = received - onwards.bytes_acked
-        # what is not read makes the window smaller: it is what `limit` leaves, and the receive buffer at most
-        unread = held - (limit - self._receive_buffer)
+        # octets that are not read make the window smaller: it is the rest of `limit`, and the receive buffer at most
+        unread = held - (self._limit - self._receive_buffer)
         readable = connection.readable
         if readable and readable > unread:
             connection.discard(readable - max(unread, 0))
         if connection.fin_received and onwards.connected:
-            onwards.close(now)
+            sink._socket.close()
         return held
+
+    def settle(self, other: End) -> None:
+        """See End."""
+        self._socket.pump()
+
+    def reset(self) -> None:
+        """See End."""
+        if self.connection.state in _ALIVE:
+            self._socket.abort()
+
+    def release(self) -> None:
+        """See End: the stack sees to the rest."""

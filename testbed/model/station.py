@@ -82,6 +82,7 @@ class ModelStation:
         deliver: Deliver,
         on_arrival: Callable[[Arrival[Any]], None] | None = None,
         loss_reporter: LossReporter | None = None,
+        resends: bool = False,
     ) -> None:
         self._clock, self._at = clock, clock.at
         self.link = link
@@ -106,7 +107,7 @@ class ModelStation:
         #: frames that came damaged beyond use
         self.bad_frames = 0
         #: where packet filters send packets again
-        self.lost_packets = LostPackets() if scheme.resends else None
+        self.lost_packets = LostPackets() if resends else None
 
     @property
     def congestion_losses(self) -> int:

@@ -36,7 +36,7 @@ def reproduce(
     #: by cell, the index of its job
     owners = []
     for cell, count in zip(cells, counts, strict=True):
-        job = (paper.job(cell, settings), count)
+        job = (paper.job(cell.case, settings), count)
         if job not in jobs:
             jobs.append(job)
         owners.append(jobs.index(job))

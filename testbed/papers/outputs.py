@@ -7,13 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from testbed.papers.paper import Paper
 from testbed.papers.report import percent
 from testbed.papers.results import CellResult, Finding, Quartiles, Results, Tally
+from testbed.results.show import grid
 
 # -- for programs --------------------------------------------------------------------------------------------
 
@@ -49,7 +49,7 @@ def _cell(result: CellResult, paper: Paper) -> dict[str, Any]:
 
 
 def _numbers(figure: Quartiles) -> dict[str, float | None]:
-    """JSON has no infinity: what could not be measured is null."""
+    """Return a figure for JSON, which has no infinity: a value that could not be measured is null."""
     return {
         name: value if value is not None and math.isfinite(value) else None for name, value in asdict(figure).items()
     }
@@ -59,29 +59,22 @@ def write(results: Results, paper: Paper, folder: Path) -> list[Path]:
     """Write the document, one row per cell, and one row per replication; return the files."""
     files = [folder / name for name in ("results.json", "cells.csv", "replications.csv")]
     # a unit that all cells have is in the headings, others are beside the cells
-    suffix, own = (f"_{paper.unit}", ()) if paper.unit else ("", ("unit",))
+    suffix, own = (f"_{paper.unit}", []) if paper.unit else ("", ["unit"])
+    names = sorted({name for result in results.cells for sample in result.samples for name in sample.counts})
+    figures = [f"{side}_{name}{suffix}" for side in ("ours", "paper") for name in ("p25", "median", "p75")]
+    cells: list[list[Any]] = [["cell", *own, "replications", "not_finished", "ratio", *figures]]
+    replications: list[list[Any]] = [["cell", *own, "seed", f"value{suffix}", *names]]
+    for result in results.cells:
+        cell = [result.cell.name, *(result.cell.unit for _ in own)]
+        values = [result.ratio, *asdict(result.ours).values(), *asdict(result.cell.paper).values()]
+        cells.append([*cell, len(result.samples), result.unfinished, *map(_short, values)])
+        for seed, sample in enumerate(result.samples, result.first_seed):
+            counters = [sample.counts.get(name, "") for name in names]
+            replications.append([*cell, seed, repr(sample.value), *counters])
     files[0].write_text(json.dumps(document(results, paper), indent=1) + "\n")
-    with files[1].open("w", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(
-            [
-                *("cell", *own, "replications", "not_finished", "ratio"),
-                *(f"{side}_{name}{suffix}" for side in ("ours", "paper") for name in ("p25", "median", "p75")),
-            ]
-        )
-        for result in results.cells:
-            figures = [*asdict(result.ours).values(), *asdict(result.cell.paper).values()]
-            what = [result.cell.name, *([result.cell.unit] if own else [])]
-            rows.writerow([*what, len(result.samples), result.unfinished, _short(result.ratio), *map(_short, figures)])
-    with files[2].open("w", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        names = sorted({name for result in results.cells for sample in result.samples for name in sample.counts})
-        rows.writerow(["cell", *own, "seed", f"value{suffix}", *names])
-        for result in results.cells:
-            for seed, sample in enumerate(result.samples, result.first_seed):
-                counters = [sample.counts.get(name, "") for name in names]
-                what = [result.cell.name, *([result.cell.unit] if own else [])]
-                rows.writerow([*what, seed, repr(sample.value), *counters])
+    for path, rows in zip(files[1:], (cells, replications), strict=True):
+        with path.open("w", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(rows)
     return files
 
 
@@ -94,22 +87,15 @@ def _short(value: float | None) -> str:
 
 def table(results: Results, paper: Paper) -> Table:
     """A row per cell: ours, the paper's, and how they compare."""
-    grid = Table(
-        title=f"{results.paper}, tier {paper.tier}: medians{paper.unit and f', {paper.unit}'}",
-        title_style="bold",
-        header_style="bold",
-        box=box.SIMPLE_HEAD,
-        padding=0,
-        show_edge=False,
-    )
+    rows = grid(f"{results.paper}, tier {paper.tier}: medians{paper.unit and f', {paper.unit}'}")
     cut = any(result.unfinished for result in results.cells)
-    grid.add_column("cell", no_wrap=True)
+    rows.add_column("cell", no_wrap=True)
     own = () if paper.unit else ("unit",)
     for heading in (*own, "ours", "quartiles", "paper", "ratio", "runs", *(("cut",) if cut else ())):
-        grid.add_column(heading, justify="right", no_wrap=True)
+        rows.add_column(heading, justify="right", no_wrap=True)
     for result in results.cells:
         ours = result.ours
-        grid.add_row(
+        rows.add_row(
             result.cell.name,
             *([result.cell.unit] if own else []),
             _number(ours.median),
@@ -119,7 +105,7 @@ def table(results: Results, paper: Paper) -> Table:
             str(len(result.samples)),
             *((str(result.unfinished or ""),) if cut else ()),
         )
-    return grid
+    return rows
 
 
 def _spread(figure: Quartiles) -> str:

@@ -1,15 +1,15 @@
-"""Papers made again: a module or a folder in `experiments/` that declares `PAPER`, an object of a subclass of `Paper`.
+"""Papers made again: a module or a folder in `experiments/` that declares a `PAPER`.
 
 A paper is its choices, its cells, a job for each, findings, and tables and plots in its own layout. The rest is
 here: runs and their seeds (`computing.py`), scenarios (`runs.py`), report (`report.py`), help for plots (`plots.py`),
 JSON and CSV (`outputs.py`).
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from common.registry import Registry
 from testbed.papers import report
@@ -20,58 +20,51 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Paper(ABC):
+@dataclass(frozen=True, kw_only=True)
+class Paper:
     """One paper."""
 
-    #: what the command line calls it
+    #: its name on the command line
     name: str
     #: authors, title and year, in one line
     title: str
-    #: of all cells, as in `s`; empty: each has its own
-    unit = ""
-    tier = "model"
     #: headline of the report, and paragraphs below it
     heading: str
     notes: Sequence[str] = ()
+    #: of all cells, as in `s`; empty: each has its own
+    unit: str = ""
+    tier: str = "model"
     #: the choices behind the scenarios, by the cells that they are for
-    parameters: ClassVar[Mapping[str, Sequence[Parameter]]]
-
-    @abstractmethod
-    def read(self) -> Iterable[Cell]:
-        """Read all cells, in the paper's order."""
-
-    @abstractmethod
-    def job(self, cell: Cell, settings: Sequence[str]) -> Job:
-        """Return what computes a replication, with the scenario changed by `key=value` settings.
-
-        Raises FadelabError in one line for settings that are refused.
-        """
+    parameters: Mapping[str, Sequence[Parameter]]
+    #: yields all cells, in the paper's order
+    read: Callable[[], Iterable[Cell]]
+    #: (case of a cell, settings) -> the computation of a replication, its scenario changed by `key=value` settings;
+    #: raises FadelabError in one line for settings that are refused
+    job: Callable[[Any, Sequence[str]], Job]
+    #: compares with the paper, as far as cells were computed
+    findings: Callable[[Results], Sequence[Finding]] = lambda results: [
+        *agreement("near", "medians near the paper's", results.cells)
+    ]
+    #: yields the results as lines of Markdown
+    tables: Callable[[Results], Iterator[str]] = report.cells
+    #: yields the plots that these cells permit, each with the name of its file
+    plots: "Callable[[Results], Iterator[tuple[str, Figure]]]" = lambda results: iter(())
+    #: yields lines of Markdown that follow the parameters
+    appendix: Callable[[], Iterator[str]] = lambda: iter(())
 
     @cached_property
     def cells(self) -> Sequence[Cell]:
         """All cells, in the paper's order."""
         return tuple(self.read())
 
-    def findings(self, results: Results) -> Sequence[Finding]:
-        """Compare with the paper, as far as cells were computed."""
-        return [*agreement("near", "medians near the paper's", results.cells)]
-
-    def tables(self, results: Results) -> Iterator[str]:
-        """Yield the results as lines of Markdown."""
-        rows = (([f"`{result.cell.name}`"], [result]) for result in results.cells)
-        return report.section("Cells", ["cell", "ours / the paper's"], rows, report.entry)
-
-    def plots(self, results: Results) -> "Iterator[tuple[str, Figure]]":
-        """Yield the plots that these cells permit, each with the name of its file."""
-        return iter(())
-
     def choices(self) -> Iterator[str]:
         """Yield the choices as lines of Markdown."""
         chosen = ((group, choice) for group, choices in self.parameters.items() for choice in choices)
-        return report.parameters(chosen, grouped=len(self.parameters) > 1)
+        yield from report.parameters(chosen, grouped=len(self.parameters) > 1)
+        yield from self.appendix()
 
 
-PAPERS: Final = Registry("experiments", "PAPER", Paper)  # type: ignore[type-abstract]
+PAPERS: Final = Registry("experiments", "PAPER", Paper)
 
 
 def find(name: str) -> Paper:

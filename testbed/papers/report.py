@@ -86,6 +86,11 @@ def _figure(figure: Quartiles, number: Callable[[float], str]) -> str:
     return f"{number(figure.median)} ({number(figure.p25)} to {number(figure.p75)})"
 
 
+def cells(results: Results) -> Iterator[str]:
+    """Yield all cells as one table."""
+    return section("Cells", ["cell", "ours / the paper's"], (([f"`{r.cell.name}`"], [r]) for r in results.cells), entry)
+
+
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """Yield a table in Markdown."""
     yield f"| {' | '.join(headings)} |"

@@ -43,7 +43,7 @@ class Cell:
     #: runs that the paper's figure is of
     replications: int
     _: KW_ONLY
-    #: what it measures, in the paper's words; any value that the paper's own code understands
+    #: its meaning in the paper's words; any value that the paper's own code understands
     case: Any = None
     #: its own, in a paper whose cells have different ones
     unit: str = ""
@@ -100,7 +100,7 @@ class CellResult:
 
     @property
     def unfinished(self) -> int:
-        """How many replications did not finish."""
+        """The number of replications that did not finish."""
         return sum(not math.isfinite(sample.value) for sample in self.samples)
 
     def means(self) -> dict[str, float]:
@@ -111,7 +111,7 @@ class CellResult:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How often a statement holds: `hits` of `of`, and the places where it does not."""
+    """A statement holds for `hits` of `of` cases; `misses` names the others."""
 
     name: str
     label: str
@@ -142,11 +142,11 @@ class Results:
     settings: tuple[str, ...] = ()
 
     def by_case(self) -> dict[Any, CellResult]:
-        """Return the results by what they measure."""
+        """Return the results by their cells' cases."""
         return {result.cell.case: result for result in self.cells}
 
     def below(self, prefix: str, suffix: str = "") -> list[CellResult]:
-        """Return the results whose cell's name begins and ends so."""
+        """Return the results of cells with such a beginning and end of the name."""
         return [r for r in self.cells if r.cell.name.startswith(prefix) and r.cell.name.endswith(suffix)]
 
     def __getitem__(self, name: str) -> CellResult:
@@ -193,7 +193,7 @@ def agreement(name: str, label: str, results: Sequence[CellResult]) -> Iterator[
 def same_order(pairs: Sequence[tuple[float, float]], apart: float = 0.0) -> bool:
     """Whether (ours, theirs) are in the same order on both sides.
 
-    Two that are equal in the paper, or whose smaller one is within `apart` of the larger, may be in any order.
+    Two values that are equal in the paper, or differ by a share of `apart` at most, may be in any order.
     """
     return all(
         ours < other_ours

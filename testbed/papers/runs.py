@@ -16,7 +16,7 @@ from testbed.scenario.schema import Scenario
 
 
 class Parameter(NamedTuple):
-    """One choice: a scenario's key (docs/scenarios.md), its value, who has made the choice, and why."""
+    """One choice: a scenario's key (docs/scenarios.md), its value, its author and the reason."""
 
     key: str
     value: Any

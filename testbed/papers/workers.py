@@ -3,7 +3,7 @@
 Rules kept
 - The answers do not depend on how many processes there are, nor on which of them did what.
 - A process lives for many calls; one that dies, or a call that raises, ends them all.
-- Ctrl-C is this process's to hear: the others are started with it blocked, and end with this one.
+- Only this process handles Ctrl-C: the others are started with it blocked, and end with this one.
 
 Left out: other machines.
 """
@@ -48,8 +48,8 @@ def call_all(
 ) -> list[Answer]:
     """Return `call(task)` for every task, in the order of the tasks; `done` hears of each as it ends.
 
-    With one worker everything happens in this process. With more, `call`, tasks and answers are pickled. Raises what
-    a call raised (with the far traceback as a note), and WorkerError when a process is killed.
+    With one worker everything happens in this process. With more, `call`, tasks and answers are pickled. Raises the
+    error of a call (with the far traceback as a note), and WorkerError when a process is killed.
     """
     workers = min(workers, len(tasks))
     if workers <= 1:
@@ -99,7 +99,7 @@ def _received(pipe: Connection) -> Any:
 
 @contextmanager
 def _started(call: Callable[[Task], Answer], workers: int) -> Iterator[list[Connection]]:
-    """Processes that answer on one pipe each; none is left behind."""
+    """Yield the pipes of processes that answer on one each, and end the processes."""
     context = get_context("spawn")
     pipes: list[Connection] = []
     processes: list[SpawnProcess] = []
@@ -128,7 +128,7 @@ def _started(call: Callable[[Task], Answer], workers: int) -> Iterator[list[Conn
 
 
 def _work(pipe: Connection, call: Callable[[Task], Answer]) -> None:
-    """Answer until nobody asks any more."""
+    """Answer until the pipe is closed."""
     with suppress(EOFError, OSError):
         while True:
             task = pipe.recv_bytes()

@@ -1,4 +1,4 @@
-"""What people see of a run: progress while it goes on, tables and plots at its end.
+"""Progress of a run while it goes on, tables and plots at its end, for people.
 
 Progress goes to stderr, so that stdout holds the result alone.
 """
@@ -36,7 +36,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
 def errors_in_words(errors: ErrorsPart) -> str:
-    """An error model for people."""
+    """Return an error model in words."""
     options = errors.model_dump(mode="json", exclude={"model"}, exclude_none=True)
     if errors.model == "bernoulli":
         return f"PER {100 * options['per']:g} %"
@@ -44,7 +44,7 @@ def errors_in_words(errors: ErrorsPart) -> str:
 
 
 def medium_in_words(scenario: Scenario) -> str:
-    """The medium of a scenario, in its main direction, for people."""
+    """Return the medium of a scenario in words, in its main direction."""
     channel = scenario.channel.direction(scenario.workloads[0].direction)
     words = [rate(channel.rate_bps), f"{channel.delay_ms:g} ms each way"]
     if channel.errors.model != "none":
@@ -60,7 +60,7 @@ def medium_in_words(scenario: Scenario) -> str:
 
 
 def rate(bps: float) -> str:
-    """A rate for people."""
+    """Return a rate with its unit."""
     for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6), ("kbit/s", 1e3)):
         if bps >= size:
             return f"{bps / size:.2f} {unit}"
@@ -91,7 +91,7 @@ def share_bar(label: str) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def progress(labels: Sequence[str]) -> Iterator[list[Show]]:
-    """Show one bar per label; yields what each run is to call."""
+    """Show one bar per label; yield the function of each that its run calls."""
     console = Console(stderr=True)
     bars = Progress(
         SpinnerColumn(),
@@ -101,7 +101,7 @@ def progress(labels: Sequence[str]) -> Iterator[list[Show]]:
         console=console,
         transient=True,
     )
-    # where nobody watches there is nothing to draw, and no empty line to end the drawing with
+    # without a terminal there is nothing to draw, and no empty line that ends the drawing
     with bars if console.is_terminal else nullcontext():
         tasks = [bars.add_task(label, total=None, state="") for label in labels]
         yield [_Bar(bars, task) for task in tasks]
@@ -128,12 +128,19 @@ class _Bar:
 
 
 def _extent(run: RunProgress) -> tuple[float | None, float]:
-    """What a full bar stands for, and how much of it there is."""
+    """Return the value of a full bar, and the present one."""
     if run.expected_s is not None:
         return run.expected_s, min(run.elapsed_s, run.expected_s)
     if run.bytes_expected is not None:
         return run.bytes_expected, run.bytes_received
     return None, 0
+
+
+def grid(title: str, **options: Any) -> Table:
+    """Return a table without columns, in the style of all our tables."""
+    # lines between eleven columns, and blanks on both sides of each, take half of a terminal
+    style: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0, "show_edge": False, "caption_justify": "left"}
+    return Table(title=title, title_style="bold", header_style="bold", **style | options)
 
 
 _COLUMNS = ("goodput", "of rate", "time", "PER", "left", "ARQ", "FEC", "TCP", "RTO", "late")
@@ -148,28 +155,18 @@ SPLIT_NOTE = (
 
 
 def table(summaries: Sequence[Summary], title: str) -> Table:
-    """The results, a row each, and the medians of a scheme that ran more than once; 80 columns hold it."""
-    grid = Table(
-        title=title,
-        title_style="bold",
-        header_style="bold",
-        caption=LEGEND if all(s.end_to_end_acks for s in summaries) else f"{LEGEND}\n{SPLIT_NOTE}",
-        caption_justify="left",
-        # lines between eleven columns, and blanks on both sides of each, take half of a terminal
-        box=box.SIMPLE_HEAD,
-        padding=0,
-        show_edge=False,
-    )
-    grid.add_column("link")
+    """Return the results, a row each, and the medians of a scheme that ran more than once, in 80 columns."""
+    rows = grid(title, caption=LEGEND if all(s.end_to_end_acks for s in summaries) else f"{LEGEND}\n{SPLIT_NOTE}")
+    rows.add_column("link")
     for heading in _COLUMNS:
-        grid.add_column(heading, justify="right", no_wrap=heading != "time")
+        rows.add_column(heading, justify="right", no_wrap=heading != "time")
     groups: dict[str, list[Summary]] = {}
     for s in summaries:
         groups.setdefault(s.scheme, []).append(s)
     repeated = any(len(group) > 1 for group in groups.values())
     for s in summaries:
         link = s.link[s.flows[0].direction]
-        grid.add_row(
+        rows.add_row(
             f"{s.scheme} seed {s.seed}" if repeated else s.scheme,
             *_speed(s.goodput_bps, s.capacity_bps, s.duration_s, s.finished),
             f"{100 * link.per:.1f} %",
@@ -181,20 +178,22 @@ def table(summaries: Sequence[Summary], title: str) -> Table:
             str(s.late_events) if s.on_time else f"[red]{s.late_events}[/]",
         )
     if repeated:
-        grid.add_section()
+        rows.add_section()
         for scheme, group in groups.items():
             goodput, time = median(s.goodput_bps for s in group), median(s.duration_s for s in group)
             speed = _speed(goodput, group[0].capacity_bps, time, finished=all(s.finished for s in group))
-            grid.add_row(f"{scheme} median", *speed, *[""] * (len(_COLUMNS) - len(speed)), style="bold")
-    return grid
+            rows.add_row(f"{scheme} median", *speed, *[""] * (len(_COLUMNS) - len(speed)), style="bold")
+    return rows
 
 
-#: in place of the table where a real air takes frames and tells nobody
-TRUTH_UNKNOWN = "Packet filters guessed why segments were missing; nobody knows what the air took, so none is judged."
+#: instead of the table for a real air, which takes frames without a report
+TRUTH_UNKNOWN = (
+    "Packet filters guessed why segments were missing. The losses of a real air are not known, so no guess is judged."
+)
 
 
 def guesses(summaries: Sequence[Summary]) -> Table | str | None:
-    """How right packet filters were about losses, all runs together; None where there was nothing to guess."""
+    """Return packet filters' guesses beside the true causes, all runs together; None where no segment was missing."""
     total: dict[str, dict[Cause, Counter[Cause]]] = {}
     for s in summaries:
         for name, rows in (s.confusion or {}).items():
@@ -203,25 +202,17 @@ def guesses(summaries: Sequence[Summary]) -> Table | str | None:
                 counts[truth].update(row)
     if not total:
         return TRUTH_UNKNOWN if any(s.confusion is None for s in summaries) else None
-    grid = Table(
-        title="why segments were missing: who guessed what",
-        title_style="bold",
-        header_style="bold",
-        caption="late: the link had lost nothing that was not guessed before",
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1),
-        show_edge=False,
-    )
-    grid.add_column("by")
-    grid.add_column("it was")
+    late = "late: the link had lost nothing that was not guessed before"
+    compared = grid("why segments were missing: guesses and causes", caption=late, padding=(0, 1))
+    compared.add_column("filter")
+    compared.add_column("cause")
     for cause in CAUSES:
-        grid.add_column(f"guess: {cause}", justify="right")
+        compared.add_column(f"guess: {cause}", justify="right")
     for name, counts in sorted(total.items()):
         for truth, row in counts.items():
             if any(row.values()):
-                grid.add_row(name, truth, *(str(row[cause]) for cause in CAUSES))
-    return grid
+                compared.add_row(name, truth, *(str(row[cause]) for cause in CAUSES))
+    return compared
 
 
 def _speed(goodput_bps: float, capacity_bps: int, duration_s: float, finished: bool) -> tuple[str, str, str]:
@@ -230,7 +221,7 @@ def _speed(goodput_bps: float, capacity_bps: int, duration_s: float, finished: b
 
 
 def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
-    """What is wrong with these results, a line each; `late` says whether lateness is among it."""
+    """Return the faults of these results, a line each; with `late`, lateness is one of them."""
     lines = []
     for s in summaries:
         if late and not s.on_time:
@@ -255,7 +246,7 @@ def warn(*lines: str) -> None:
 
 
 def lateness(labels: Sequence[str], summaries: Sequence[Summary]) -> list[str]:
-    """The late events of all these runs in one line; no line where no event was late."""
+    """Return the late events of all these runs in one line; no line where no event was late."""
     late = [
         f"{label} {s.late_events} of {s.events} (worst {s.max_late_ms:.0f} ms)"
         for label, s in zip(labels, summaries, strict=True)
@@ -269,7 +260,7 @@ def lateness(labels: Sequence[str], summaries: Sequence[Summary]) -> list[str]:
 
 
 def comparison(bare_bps: float, slacp_bps: float) -> str:
-    """What the goodputs without and with SLACP come to, as a sentence with Rich's markup."""
+    """Compare the goodputs without and with SLACP in a sentence with Rich's markup."""
     if not bare_bps and not slacp_bps:
         return "Neither run carried any data."
     if not bare_bps:

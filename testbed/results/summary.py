@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from common.sides import SIDES, Side, other
-from hosts.split_counters import SplitCounters
+from hosts.engine.split import SplitCounters
 from hosts.workloads import EndReport, Workload
 from linklayer.schemes import SCHEMES
 from telemetry.records import LinkRecord

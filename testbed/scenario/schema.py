@@ -16,7 +16,7 @@ from channel.errors import ERROR_MODELS
 from common.options import Bytes, NotNegative, Positive, Probability
 from common.sides import SIDES, Host, Side
 from flowgraphs.phys import PHYS, PhyOptions
-from hosts.kernel_profiles import PROFILES, USER_PREFIX
+from hosts.kernel.profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import WORKLOADS, Workload, check_ports, sender_of
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
@@ -254,23 +254,11 @@ class Direction(Part):
     cfo_hz: float = 0.0
 
 
-class Channel(Part):
-    """The medium: settings of both directions, and those of `up` (ST to BAS) and `down` that differ."""
+class Channel(Direction):
+    """The medium: the values that both directions share, and `up` (ST to BAS) and `down` where they differ."""
 
-    rate_bps: Annotated[int, Field(gt=0)]
-    delay_ms: NotNegative
-    mac_buffer_bytes: Bytes | None = None
-    bare_buffer_bytes: Bytes | None = None
-    framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
-    assignment: Assignment = _CONSTANT_RATE
-    #: short for errors: {model: bernoulli, per: ...}; overrides a `per` given there, and model none
+    #: short for errors: {model: bernoulli, per: ...}; goes before a `per` given there, and before model none
     per: Probability | None = None
-    errors: Errors = error_part("none")
-    excess_delay: ExcessDelayOptions | None = None
-    #: virtual radios; `fading: eva` is short for {profile: eva}
-    snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
-    fading: FadingOptions | None = None
-    cfo_hz: float = 0.0
     up: dict[str, Any] = Field(default_factory=dict)
     down: dict[str, Any] = Field(default_factory=dict)
 

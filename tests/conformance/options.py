@@ -23,6 +23,13 @@ class Kind:
     tag: str
     #: where relative paths of an example start
     base: Path | None = None
+    #: options of every plugin of the kind, which the document lists once
+    shared: frozenset[str] = frozenset()
+
+    @property
+    def keys(self) -> list[str | int]:
+        """The keys and indices that lead to the place."""
+        return [int(key) if key.isdigit() else key for key in self.place.split(".")]
 
     def scenario(self, **chosen: Any) -> Scenario:
         """Return a scenario in which `chosen` stands at the place."""
@@ -31,22 +38,22 @@ class Kind:
             "channel": {"rate_bps": 2_000_000, "delay_ms": 25},
             "workloads": [{"kind": "bulk", "bytes": 100_000}],
         }
-        here = raw
-        *parents, last = self.place.split(".")
+        here: Any = raw
+        *parents, last = self.keys
         for parent in parents:
             here = here.setdefault(parent, {})
         here[last] = chosen
         return validate(raw, "sample", base=self.base)
 
     def example(self, name: str, **changes: Any) -> Scenario:
-        """Return a scenario with a plugin's example, as a file would have it."""
+        """Return a scenario with a plugin's example, as a file would contain it."""
         return self.scenario(**{self.tag: name, **getattr(self.registry[name], "example", {}), **changes})
 
     def chosen(self, scenario: Scenario) -> Any:
         """Return the part of a scenario that stands at the place."""
         found: Any = scenario
-        for key in self.place.split("."):
-            found = getattr(found, key)
+        for key in self.keys:
+            found = found[key] if isinstance(key, int) else getattr(found, key)
         return found
 
     def check_round_trip(self, name: str) -> None:
@@ -84,7 +91,7 @@ class Kind:
             assert field.default is not MISSING
             raw: dict[str, Any] = {}
             apply_setting(raw, f"{self.place}.{self.tag}={name}")
-            apply_setting(raw, f"{self.place}.{field.name}={_written(field.default)}")
+            apply_setting(raw, f"{self.place}.{field.name}={written(field.default)}")
             for key in self.place.split("."):
                 raw = raw[key]
             assert self.chosen(self.scenario(**raw)) == expected
@@ -106,18 +113,22 @@ class Kind:
         rows = [line.split("|") for line in (DOCS / "scenarios.md").read_text().splitlines() if line.startswith("| `")]
         [keys] = [row[2] for row in rows if f"`{name}`" in row[1] and row[3].strip() == plugin.summary]
         for field in fields(plugin.options):
+            if field.name in self.shared:
+                continue
             assert f"`{field.name}`" in keys
             if field.default is not MISSING:
                 after = keys.split(f"`{field.name}`", 1)[1].lstrip()
                 # None stands for a default that is computed: the table says from what
-                default = "" if field.default is None else _written(field.default)
+                default = "" if field.default is None else written(field.default)
                 assert after.startswith((f"({default}", f"(`{default}`")), (field.name, default)
 
 
-def _written(value: Any) -> str:
+def written(value: Any) -> str:
     """A value as YAML has it."""
     if value is None:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return str(list(value)) if isinstance(value, tuple) else str(value)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+DOCUMENTS = sorted(path for path in (ROOT / "docs" / "how-to").glob("*.md") if path.name != "README.md")
 
 #: puts folders of the example beside the packages of the checkout, then runs the command line or pytest
 PROGRAM = """\
@@ -42,7 +43,7 @@ def test_an_example_is_a_plugin_at_once(document: Path, tmp_path: Path) -> None:
         )
 
     [command] = re.findall(r"```sh\n\./fadelab (.*?)\n```", text, re.DOTALL)
-    words = [*command.split(), "--json", "--out", str(tmp_path / "runs")]
+    words = [*shlex.split(command), "--json", "--out", str(tmp_path / "runs")]
     done = run(f"import sys; from testbed.cli.app import main; sys.exit(main({words!r}))")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from linklayer.filters import FILTERS
 from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
@@ -27,8 +28,8 @@ from tests.harness.assault import TARGETS, Network, Report, Target, Victim, assa
 from tests.harness.attacker import no_segment
 from tests.harness.base_station import ACCESSES, BaseStation, by_access, make_filter
 from tests.harness.checked import footprint
-from tests.testbed.model_runs import model
-from tests.testbed.samples import scenario
+from tests.harness.model_runs import model
+from tests.harness.scenarios import scenario
 
 DOCS = Path(__file__).parents[2] / "docs"
 by_name = pytest.mark.parametrize("name", FILTERS)
@@ -93,6 +94,9 @@ def test_an_attack_leaves_valid_flows_alone_with_octets_as_with_objects(target: 
         assert report.octets > 0.8 * report.calm_octets
         reports.append(report)
     one, other = reports
+    declared = [FILTERS[name] for name in target.filters if target.end in FILTERS[name].ends]
+    assert any(plugin.guesses for plugin in declared) or not one.volume["guesses"]
+    assert any(plugin.resends for plugin in declared) or not one.volume["retransmissions"]
     # sizes differ: the octets behind a packet's own length are in no segment
     counts = [{name: n for name, n in report.volume.items() if "bytes" not in name} for report in reports]
     assert counts[0] == counts[1]
@@ -173,6 +177,9 @@ def test_streams_stay_whole_whatever_the_hop_does_and_whenever_the_filter_forget
     assert all(story.finished_at and not story.broken for story in network.stories.values())
 
 
+#: the filters that repair at a loss of this rate, since schemes are made of them
+RESENDING = {each.name for scheme in SCHEMES.values() for each in scheme.filters if each.resends}
+
 # -- scenarios -----------------------------------------------------------------------------------------------
 
 
@@ -187,6 +194,25 @@ def test_a_transfer_behind_it_over_a_lossy_link_repeats_with_its_seed(name: str)
     first = simulate(run)
     assert first == simulate(run)
     assert (first.finished, first.intact) == (True, True)
+    # a lost frame whose packet another frame brings across is no lost packet
+    down = first.link["down"]
+    if FILTERS[name].resends:
+        assert down.residual_losses <= down.corruption_losses
+    else:
+        assert down.residual_losses == down.corruption_losses
+
+
+@pytest.mark.parametrize("name", sorted(RESENDING))
+def test_a_packet_that_a_filter_sends_again_is_not_lost(name: str) -> None:
+    down = simulate(
+        model(
+            link={"scheme": "none", "filters": name},
+            channel={"per": 0.03},
+            workloads=[{"kind": "bulk", "bytes": 60_000, "direction": "down"}],
+            seed=5,
+        )
+    ).link["down"]
+    assert down.residual_losses < down.corruption_losses
 
 
 @by_name

@@ -4,6 +4,7 @@ import json
 import math
 import pickle
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def made_up(paper: Paper, factor: float = 1.0) -> Results:
 
 @every_paper
 def test_a_paper_is_found_by_the_name_of_its_module(paper: Paper) -> None:
-    assert type(paper).__module__ == f"experiments.{paper.name}"
+    assert import_module(f"experiments.{paper.name}").PAPER is paper
     assert paper.title
     assert paper.heading
 
@@ -59,22 +60,22 @@ def test_patterns_choose_cells_in_the_papers_order(paper: Paper) -> None:
 @every_paper
 def test_every_cell_has_a_job_that_goes_to_other_processes(paper: Paper) -> None:
     for cell in paper.cells:
-        job = paper.job(cell, ())
-        assert job == paper.job(cell, ()) == pickle.loads(pickle.dumps(job))
+        job = paper.job(cell.case, ())
+        assert job == paper.job(cell.case, ()) == pickle.loads(pickle.dumps(job))
 
 
 @every_paper
 @pytest.mark.parametrize("setting", ["seed=9", "tier=emulated", "tcp=bsd-eln", "no.such.key=1", "mtu"])
 def test_settings_that_make_a_cell_another_one_are_refused_in_one_line(paper: Paper, setting: str) -> None:
     with pytest.raises(FadelabError) as error:
-        paper.job(paper.cells[0], [setting])
+        paper.job(paper.cells[0].case, [setting])
     assert "\n" not in str(error.value)
 
 
 @every_paper
 def test_replication_n_has_seed_n(paper: Paper) -> None:
     cell = min(paper.cells, key=lambda cell: cell.paper.median)
-    job = paper.job(cell, ())
+    job = paper.job(cell.case, ())
     five, four = (reproduce(paper, [cell], replications=n, first_seed=s).cells[0].samples for n, s in ((5, 3), (4, 4)))
     assert five[1:] == four
     assert five[0] == cell.sample(job(3)) != cell.sample(job(4))

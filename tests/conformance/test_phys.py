@@ -100,8 +100,8 @@ def test_what_it_has_not_is_refused_in_one_line(name: str) -> None:
 @pytest.mark.parametrize("name", PHYS)
 def test_frames_cross_samples_and_the_report_is_true(name: str) -> None:
     phy = made(name)
-    from tests.flowgraphs.awgn import air
-    from tests.flowgraphs.bursts import modulated
+    from tests.harness.awgn import air
+    from tests.harness.bursts import modulated
 
     sent = frames(1)
     bursts = modulated(phy, sent)
@@ -131,8 +131,8 @@ def test_frames_cross_samples_and_the_report_is_true(name: str) -> None:
 @pytest.mark.parametrize("name", PHYS)
 def test_what_is_no_frame_is_not_heard(name: str) -> None:
     phy, rng = made(name), np.random.default_rng(3)
-    from tests.flowgraphs.awgn import air
-    from tests.flowgraphs.bursts import modulated
+    from tests.harness.awgn import air
+    from tests.harness.bursts import modulated
 
     noise = rng.standard_normal(400_000, np.float32).view(np.complex64)
     tone = np.exp(0.3j * np.arange(100_000)).astype(np.complex64)
@@ -147,8 +147,8 @@ def test_what_is_no_frame_is_not_heard(name: str) -> None:
 @pytest.mark.parametrize("name", PHYS)
 def test_a_damaged_burst_does_no_harm_to_the_next(name: str) -> None:
     phy = made(name)
-    from tests.flowgraphs.awgn import air
-    from tests.flowgraphs.bursts import modulated
+    from tests.harness.awgn import air
+    from tests.harness.bursts import modulated
 
     sent = frames(5)
     bursts = modulated(phy, sent)

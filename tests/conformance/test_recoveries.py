@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, replace
 from random import Random
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.sequence import MASK
-from hosts.tcp.config import MS, SECOND, Eln, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import Eln, TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.growth import GROWTHS
 from hosts.tcp.recovery import RECOVERIES
@@ -16,14 +18,14 @@ from tcpip.options import ELN, SMART_PERMITTED, smart_option
 from tcpip.segment import ACK, SYN, Segment, SynOptions
 from testbed.model.run import simulate
 from tests.conformance.tcp_documents import rows
+from tests.harness.model_runs import model
 from tests.hosts.tcp.pair import FLOW, Chaos, Pair, Path, lose
-from tests.testbed.model_runs import model
 
 #: so patient that losses never end a connection
 PATIENT = TcpConfig(
     mss=1000, syn_retries=30, data_retries=40, max_rto_ns=4 * SECOND, timestamps=False, limited_transmit=False
 )
-ELNS = st.sampled_from(["ignore", "keep-window", "retransmit"])
+ELNS = st.sampled_from(get_args(Eln))
 SEEDS = st.integers(0, 2**32 - 1)
 #: what the window of `hostile` is at its beginning
 WINDOW = 20_000

@@ -16,8 +16,8 @@ from tcpip.access import Octets
 from testbed.model.run import simulate
 from testbed.scenario.file import ScenarioError, apply_setting
 from testbed.scenario.schema import Scenario
-from tests.testbed.model_runs import model
-from tests.testbed.samples import scenario
+from tests.harness.model_runs import model
+from tests.harness.scenarios import scenario
 
 DOCS = Path(__file__).parents[2] / "docs"
 #: an IPv4 packet of UDP

@@ -1,15 +1,17 @@
-"""What every profile of the userspace TCP keeps to; a new one is covered as soon as its file is there."""
+"""What every TCP profile keeps to, of the userspace and of the kernel; a new one is covered when its file is there."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from hosts.kernel.profiles import LINUX, PROFILES
 from hosts.tcp.connection import State
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.recovery import RECOVERIES
-from tests.conformance.tcp_documents import rows
+from tests.conformance.tcp_documents import DOCUMENT, rows
+from tests.harness.scenarios import scenario
 from tests.hosts.tcp.pair import Pair, Path, lose
-from tests.testbed.samples import scenario
 
 
 @pytest.mark.parametrize("losses", [(), (3,), (5, 6, 7), (1,), tuple(range(10, 20)), (400,)])
@@ -41,6 +43,14 @@ def test_two_profiles_understand_each_other(name: str, other: str) -> None:
     assert pair.client.sack_agreed is pair.server.sack_agreed is (asked == {"sack"})
     assert pair.client.timestamps_agreed is (configs[0].timestamps and configs[1].timestamps)
     assert pair.client.ecn_agreed is (configs[0].ecn and configs[1].ecn)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_scenarios_and_documents_have_the_kernels(name: str) -> None:
+    assert scenario(tcp=name).tcp == name
+    assert PROFILES[name].sysctls.keys() == LINUX.keys()
+    for document in ("hosts.md", "scenarios.md"):
+        assert re.search(rf"\b{name}\b", (DOCUMENT.parent / document).read_text())
 
 
 @pytest.mark.parametrize("name", USER_PROFILES)

@@ -7,8 +7,8 @@ from hosts.tcp.growth import GROWTHS
 from hosts.tcp.profiles import USER_PROFILES
 from testbed.model.run import simulate
 from tests.conformance.tcp_documents import rows
-from tests.hosts.tcp.growing import SMSS, Sender, avoid, grown, lose
-from tests.testbed.model_runs import model
+from tests.harness.model_runs import model
+from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of
 
 #: the profiles in which a growth appears by itself
 PROFILES = {name: f"sack-{name}" for name in GROWTHS} | {TcpConfig().growth: "sack"}
@@ -16,7 +16,7 @@ PROFILES = {name: f"sack-{name}" for name in GROWTHS} | {TcpConfig().growth: "sa
 
 @pytest.mark.parametrize("name", GROWTHS)
 def test_slow_start_doubles_the_window_in_a_round_trip(name: str) -> None:
-    sender = Sender()
+    sender = sender_of()
     growth = grown(name, sender)
     for _ in range(10):
         growth.handle_ack(SMSS, 0)
@@ -25,14 +25,14 @@ def test_slow_start_doubles_the_window_in_a_round_trip(name: str) -> None:
 
 @pytest.mark.parametrize("name", GROWTHS)
 def test_slow_start_adds_no_more_than_was_acknowledged(name: str) -> None:
-    sender = Sender()
+    sender = sender_of()
     grown(name, sender).handle_ack(1, 0)
     assert sender.cwnd == 10 * SMSS + 1
 
 
 @pytest.mark.parametrize("name", GROWTHS)
 def test_a_loss_leaves_two_segments_and_takes_some(name: str) -> None:
-    sender = Sender()
+    sender = sender_of()
     growth = grown(name, sender)
     assert growth.handle_loss(2 * SMSS) == 2 * SMSS
     sender.cwnd = 100 * SMSS
@@ -41,7 +41,7 @@ def test_a_loss_leaves_two_segments_and_takes_some(name: str) -> None:
 
 @pytest.mark.parametrize("name", GROWTHS)
 def test_congestion_avoidance_never_closes_the_window_nor_doubles_it(name: str) -> None:
-    sender = Sender(cwnd=60 * SMSS)
+    sender = sender_of(60)
     growth = grown(name, sender)
     lose(growth, sender)
     before = first = sender.cwnd / SMSS
@@ -53,7 +53,7 @@ def test_congestion_avoidance_never_closes_the_window_nor_doubles_it(name: str) 
 
 @pytest.mark.parametrize("name", GROWTHS)
 def test_a_timeout_forgets_no_threshold_and_the_window_opens_again(name: str) -> None:
-    sender = Sender(cwnd=40 * SMSS)
+    sender = sender_of(40)
     growth = grown(name, sender)
     sender.ssthresh = growth.handle_loss(sender.cwnd)
     threshold, sender.cwnd = sender.ssthresh, SMSS

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.dashboard.browser import chromium
+from tests.harness.browser import chromium
 from tests.telemetry.conftest import influx, server
 
 __all__ = ["influx", "server"]

@@ -20,7 +20,7 @@ from dashboard.charts import CHARTS
 from dashboard.control import RunRequest
 from dashboard.hub import Hub
 from telemetry.records import RECORD_TYPES, LinkRecord
-from tests.dashboard.samples import (
+from tests.harness.dashboard_runs import (
     EPOCH_NS,
     TCP,
     Page,

@@ -11,7 +11,7 @@ from werkzeug.test import TestResponse
 
 from dashboard.auth import Guard
 from dashboard.hub import Hub
-from tests.dashboard.samples import TCP, TOKEN, RecordingControls, RecordingStarter, application, info, keep
+from tests.harness.dashboard_runs import TCP, TOKEN, RecordingControls, RecordingStarter, application, info, keep
 
 READS = (
     "/api/charts",

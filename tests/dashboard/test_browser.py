@@ -15,15 +15,9 @@ from playwright.sync_api import Browser, Page, Route, expect
 import dashboard
 from dashboard.charts import CHARTS
 from dashboard.hub import RunInfo
-from tests.dashboard.browser import (
-    TOKEN,
-    Stage,
-    pictures,
-    pixels,
-    until,
-    visit,
-)
-from tests.dashboard.samples import keep, records
+from tests.harness.browser import TOKEN, Stage, pictures, pixels, visit
+from tests.harness.dashboard_runs import keep, records
+from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.patient
 
@@ -76,13 +70,13 @@ def test_every_chart_moves_while_a_run_goes_on(browser: Browser, stage: Stage) -
         canvases = (*(f"[data-chart={key}] canvas" for key in KEYS), "canvas.constellation", "canvas.spectrum")
         expect(page.locator("#live canvas.spectrum").first).to_be_visible()
         before = pictures(page, *canvases)
-        until(lambda: all(one != other for one, other in zip(before, pictures(page, *canvases), strict=True)))
+        wait_for(lambda: all(one != other for one, other in zip(before, pictures(page, *canvases), strict=True)))
         for key in KEYS:
             values = page.locator(f"#live [data-chart={key}] .chip-value").all_inner_texts()
             assert any(value != "–" for value in values), key
         expect(page.locator(".losses-count").first).to_contain_text("A")
         expect(page.locator(".verdict-words")).to_contain_text("SLACP over no repair")
-        latencies = until(lambda: page.evaluate("fadelab.latency.length > 20 && fadelab.latency"))
+        latencies = wait_for(lambda: page.evaluate("fadelab.latency.length > 20 && fadelab.latency"))
         assert all(-50 < latency < 10_000 for latency in latencies)
 
 
@@ -102,7 +96,7 @@ def test_a_theme_can_be_chosen_and_stays(browser: Browser, stage: Stage) -> None
 def test_nothing_sticks_out_sideways(browser: Browser, past: Stage, width: int) -> None:
     past.play()
     with visit(browser, past, viewport={"width": width, "height": 844}) as page:
-        until(lambda: page.evaluate("fadelab.latency.length > 3"))
+        wait_for(lambda: page.evaluate("fadelab.latency.length > 3"))
         for address in ("#/", "#/runs", f"#/run/{names(past)[0]}"):
             page.evaluate("address => { location.hash = address; }", address)
             page.wait_for_timeout(200)
@@ -112,22 +106,22 @@ def test_nothing_sticks_out_sideways(browser: Browser, past: Stage, width: int) 
 def test_the_display_can_stand_still(browser: Browser, stage: Stage) -> None:
     stage.play()
     with visit(browser, stage) as page:
-        until(lambda: page.evaluate("fadelab.latency.length > 5"))
+        wait_for(lambda: page.evaluate("fadelab.latency.length > 5"))
         page.keyboard.press(" ")
         expect(page.locator("#connection")).to_contain_text("display paused")
         still = pixels(page, "throughput")
         end = page.evaluate("fadelab.live.time.end")
-        until(lambda: page.evaluate("fadelab.live.time.end") > end + 0.5)
+        wait_for(lambda: page.evaluate("fadelab.live.time.end") > end + 0.5)
         assert pixels(page, "throughput") == still
         page.keyboard.press(" ")
-        until(lambda: pixels(page, "throughput") != still)
+        wait_for(lambda: pixels(page, "throughput") != still)
 
 
 def test_dragging_zooms_all_charts_and_a_double_click_resets(browser: Browser, stage: Stage) -> None:
     stage.play()
     with visit(browser, stage) as page:
         plot = page.locator("[data-chart=goodput] .plot-frame")
-        until(lambda: page.evaluate("fadelab.live.time.end > 3"))
+        wait_for(lambda: page.evaluate("fadelab.live.time.end > 3"))
         box = plot.bounding_box()
         assert box is not None
         page.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + 40)
@@ -145,7 +139,7 @@ def test_dragging_zooms_all_charts_and_a_double_click_resets(browser: Browser, s
 def test_the_cursor_moves_by_keys_and_tells_values(browser: Browser, stage: Stage) -> None:
     stage.play()
     with visit(browser, stage) as page:
-        until(lambda: page.evaluate("fadelab.live.time.end > 4"))
+        wait_for(lambda: page.evaluate("fadelab.live.time.end > 4"))
         page.locator("[data-chart=goodput] .plot-frame").focus()
         for _ in range(4):
             page.keyboard.press("PageUp")
@@ -159,11 +153,11 @@ def test_the_cursor_moves_by_keys_and_tells_values(browser: Browser, stage: Stag
 def test_a_chart_has_its_values_as_a_table(browser: Browser, stage: Stage) -> None:
     stage.play()
     with visit(browser, stage) as page:
-        until(lambda: page.evaluate("fadelab.live.time.end > 3"))
+        wait_for(lambda: page.evaluate("fadelab.live.time.end > 3"))
         values = page.locator("[data-chart=goodput] details")
         values.locator("summary").click()
         expect(values.locator("caption")).to_contain_text("Goodput")
-        until(lambda: len(values.locator("tbody tr").all()) >= 3)
+        wait_for(lambda: len(values.locator("tbody tr").all()) >= 3)
         assert float(values.locator("tbody tr").nth(0).locator("td").first.inner_text()) > 0
 
 
@@ -211,12 +205,12 @@ def test_a_control_moved_by_keys_reaches_both_runs(browser: Browser, stage: Stag
             # slower than the page sends, so that answers and the stream come in between
             page.wait_for_timeout(200)
         runs = stage.rehearsal._runs
-        until(lambda: [run.controls.value("snr_db") for run in runs] == [15.5, 15.5])
+        wait_for(lambda: [run.controls.value("snr_db") for run in runs] == [15.5, 15.5])
         expect(page.locator("[data-control=snr_db] .verdict-mark")).to_have_attribute("data-state", "accepted")
-        until(lambda: page.evaluate("fadelab.live.runs.every(({ data }) => data.notes.at(-1)?.value === 15.5)"))
+        wait_for(lambda: page.evaluate("fadelab.live.runs.every(({ data }) => data.notes.at(-1)?.value === 15.5)"))
         page.get_by_text("A · slacp").click()
         page.get_by_role("switch", name="SLACP").press(" ")
-        until(lambda: sorted(run.controls.value("slacp") for run in runs) == [False, False])
+        wait_for(lambda: sorted(run.controls.value("slacp") for run in runs) == [False, False])
         expect(page.get_by_role("switch", name="SLACP")).not_to_be_checked()
 
 
@@ -237,7 +231,7 @@ def test_until_its_stream_speaks_a_run_is_waited_for(browser: Browser, stage: St
         expect(hint).to_have_text("Waiting for the first record.")
         expect(page.get_by_role("slider", name="SNR")).to_have_count(0)
         # a question to the page, so that what it asks the server gets here
-        until(lambda: page.title() and held)
+        wait_for(lambda: page.title() and held)
         held[0].continue_()
         expect(page.get_by_role("slider", name="SNR")).to_be_enabled()
         expect(hint).to_be_hidden()
@@ -309,7 +303,7 @@ def test_runs_are_started_and_stopped_from_the_page(browser: Browser, stage: Sta
         assert len(stage.rehearsal.names) == 2
         page.get_by_role("button", name="Stop run").click()
         dialog.get_by_role("button", name="End it").click()
-        until(lambda: not stage.rehearsal.names)
+        wait_for(lambda: not stage.rehearsal.names)
 
 
 def test_a_restarted_server_is_found_again(browser: Browser, stage: Stage) -> None:

@@ -14,8 +14,8 @@ from dashboard.charts import CHARTS, FURTHER_CHARTS, Chart, Percentile, offered
 from dashboard.curves import ALL, SOURCES, Curves, Mark, Note
 from dashboard.store import Store
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, Record, TcpRecord
-from tests.dashboard.samples import LINK, TCP, keep, records
-from tests.records import recorded
+from tests.harness.dashboard_runs import LINK, TCP, keep, records
+from tests.harness.records import recorded
 
 S = 1_000_000_000
 

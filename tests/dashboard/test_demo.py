@@ -11,10 +11,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from dashboard.charts import CHARTS
 from telemetry.parquet import read_records
-from tests.dashboard.browser import pictures, shot, until, visit
+from tests.harness.browser import pictures, shot, visit
+from tests.harness.dashboards import FREE, Dashboard, running
+from tests.harness.radios import needs_vusrp
+from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
-from tests.radios import needs_vusrp
-from tests.testbed.dashboards import FREE, Dashboard, running
 
 pytestmark = [*needs_network, needs_vusrp]
 
@@ -46,7 +47,7 @@ def test_the_demo(browser: Browser, demo: Dashboard, tmp_path: Path) -> None:
         expect(page.locator("#live .chart")).to_have_count(len(CHARTS))
         # all at once: the radios leave the page little of the machine, and each question costs it a turn
         canvases = [f"[data-chart={chart.key}] canvas" for chart in CHARTS]
-        until(lambda: page.evaluate("all => all.every((one) => document.querySelector(`#live ${one}`))", canvases))
+        wait_for(lambda: page.evaluate("all => all.every((one) => document.querySelector(`#live ${one}`))", canvases))
         before = pictures(page, *canvases)
         still = {chart.key for chart in CHARTS}
 
@@ -56,7 +57,7 @@ def test_the_demo(browser: Browser, demo: Dashboard, tmp_path: Path) -> None:
                     still.discard(chart.key)
             return not still
 
-        until(all_have_moved, lambda: f"stand still: {', '.join(sorted(still))}")
+        wait_for(all_have_moved, lambda: f"stand still: {', '.join(sorted(still))}")
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             assert shot(page, tmp_path / f"{scheme}.png").stat().st_size > 50_000
@@ -64,10 +65,10 @@ def test_the_demo(browser: Browser, demo: Dashboard, tmp_path: Path) -> None:
         slider = page.get_by_role("spinbutton", name="SNR")
         slider.fill(str(DEAF_DB))
         slider.press("Enter")
-        until(lambda: max(errors(page), default=0) > 50, lambda: f"errors are {errors(page)} %")
+        wait_for(lambda: max(errors(page), default=0) > 50, lambda: f"errors are {errors(page)} %")
         slider.fill("25")
         slider.press("Enter")
-        until(lambda: max(errors(page), default=100) < 5, lambda: f"errors are {errors(page)} %")
+        wait_for(lambda: max(errors(page), default=100) < 5, lambda: f"errors are {errors(page)} %")
 
         switch = page.get_by_role("switch", name="SLACP")
         for scheme in ("no repair", "SLACP"):
@@ -76,8 +77,8 @@ def test_the_demo(browser: Browser, demo: Dashboard, tmp_path: Path) -> None:
 
         page.get_by_role("button", name="Stop run").click()
         page.get_by_role("dialog", name="End the run now?").get_by_role("button", name="End it").click()
-        until(lambda: demo.live() is None)
-    until(lambda: list((tmp_path / "runs").glob("*/summary.json")))
+        wait_for(lambda: demo.live() is None)
+    wait_for(lambda: list((tmp_path / "runs").glob("*/summary.json")))
     controls = [(row["name"], json.loads(row["value"]), row["time_ns"]) for row in rows(tmp_path / "runs", "control")]
     assert [control[:2] for control in controls] == [
         ("snr_db", DEAF_DB),

@@ -29,9 +29,9 @@ from telemetry.records import (
     StationRecord,
     TcpRecord,
 )
-from tests.dashboard.grafana import BOARDS, SECOND, Filled, asking, database, keep, targets
-from tests.dashboard.grafana_defects import GRAFANAS, defects, unreadable
-from tests.records import recorded
+from tests.harness.grafana import BOARDS, SECOND, Filled, asking, database, keep, targets
+from tests.harness.grafana_defects import GRAFANAS, defects, unreadable
+from tests.harness.records import recorded
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,10 +6,10 @@ import pytest
 
 from telemetry.parquet import read_records
 from telemetry.records import RECORD_TYPES
-from tests.dashboard.grafana import BOARDS, SECOND, asking, database, keep
+from tests.harness.grafana import BOARDS, SECOND, asking, database, keep
+from tests.harness.live_runs import folder_of, run_all
+from tests.harness.scenarios import scenario
 from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import folder_of, run_all
-from tests.testbed.samples import scenario
 
 pytestmark = [*needs_network, pytest.mark.patient]
 

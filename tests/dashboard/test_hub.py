@@ -10,7 +10,7 @@ import pytest
 from dashboard.hub import RUNS, Feed, Hub, Reader
 from telemetry.records import LinkRecord, TcpRecord
 from telemetry.views import PhyView
-from tests.dashboard.samples import EPOCH_NS, LINK, TCP, RecordingControls, info, records
+from tests.harness.dashboard_runs import EPOCH_NS, LINK, TCP, RecordingControls, info, records
 
 S = 1_000_000_000
 VIEW = PhyView(S, "up", 2.4e9, 2.5e6, (-90.0, -60.04), ((0.70711, -0.70711),), "qpsk")
@@ -31,6 +31,17 @@ def cwnd(part: dict[str, Any]) -> list[float]:
     return times
 
 
+@pytest.fixture
+def hub() -> Hub:
+    return Hub()
+
+
+@pytest.fixture
+def feed(hub: Hub) -> Feed:
+    """A live run."""
+    return hub.open(info())
+
+
 def feed_of(hub: Hub, times: range) -> Feed:
     feed = hub.open(info())
     feed.begin(EPOCH_NS)
@@ -39,8 +50,7 @@ def feed_of(hub: Hub, times: range) -> Feed:
     return feed
 
 
-def test_a_page_gets_what_is_there_and_then_what_is_new() -> None:
-    hub = Hub()
+def test_a_page_gets_what_is_there_and_then_what_is_new(hub: Hub) -> None:
     feed = feed_of(hub, range(3))
     with reader(hub) as page:
         first = read(page)
@@ -55,22 +65,19 @@ def test_a_page_gets_what_is_there_and_then_what_is_new() -> None:
         assert {"fresh", "info", "controls"}.isdisjoint(second)
 
 
-def test_the_first_frame_goes_back_so_far_only() -> None:
-    hub = Hub()
+def test_the_first_frame_goes_back_so_far_only(hub: Hub) -> None:
     feed_of(hub, range(300))
     with reader(hub, history_s=120.0) as page:
         assert cwnd(read(page)) == list(range(179, 300))
 
 
-def test_pages_do_not_take_from_each_other() -> None:
-    hub = Hub()
+def test_pages_do_not_take_from_each_other(hub: Hub) -> None:
     feed_of(hub, range(3))
     with reader(hub) as one, reader(hub) as other:
         assert cwnd(read(one)) == cwnd(read(other)) == [0, 1, 2]
 
 
-def test_a_page_that_comes_back_goes_on() -> None:
-    hub = Hub()
+def test_a_page_that_comes_back_goes_on(hub: Hub) -> None:
     feed = feed_of(hub, range(3))
     with reader(hub) as page:
         page.frame()
@@ -83,15 +90,13 @@ def test_a_page_that_comes_back_goes_on() -> None:
     assert again["info"]["name"] == "a-run"
 
 
-def test_a_page_that_saw_another_hubs_run_begins_anew() -> None:
-    hub = Hub()
+def test_a_page_that_saw_another_hubs_run_begins_anew(hub: Hub) -> None:
     feed_of(hub, range(3))
     with reader(hub, seen={"a-run": 1000}) as page:
         assert cwnd(read(page)) == [0, 1, 2]
 
 
-def test_a_run_of_the_same_name_takes_the_place() -> None:
-    hub = Hub()
+def test_a_run_of_the_same_name_takes_the_place(hub: Hub) -> None:
     feed_of(hub, range(5))
     with reader(hub) as page:
         page.frame()
@@ -101,8 +106,7 @@ def test_a_run_of_the_same_name_takes_the_place() -> None:
     assert cwnd(again) == [0, 1]
 
 
-def test_a_run_that_is_over_says_so_and_stays() -> None:
-    hub = Hub()
+def test_a_run_that_is_over_says_so_and_stays(hub: Hub) -> None:
     feed = hub.open(info(), RecordingControls())
     with reader(hub) as page:
         page.frame()
@@ -116,8 +120,7 @@ def test_a_run_that_is_over_says_so_and_stays() -> None:
     assert [run["name"] for run in hub.runs()] == ["a-run"]
 
 
-def test_newer_runs_push_out_those_that_are_over() -> None:
-    hub = Hub()
+def test_newer_runs_push_out_those_that_are_over(hub: Hub) -> None:
     live = hub.open(info("live"))
     for number in range(RUNS + 5):
         hub.open(info(f"over-{number}")).close()
@@ -145,9 +148,7 @@ def test_changed_controls_are_told_once() -> None:
         assert page.frame() is None
 
 
-def test_messages_notes_and_marks_come_once() -> None:
-    hub = Hub()
-    feed = hub.open(info())
+def test_messages_notes_and_marks_come_once(hub: Hub, feed: Feed) -> None:
     feed.message("the antenna fell over")
     feed.write(LINK)
     feed.write(replace(LINK, time_ns=S, corruption_losses=2))
@@ -158,9 +159,7 @@ def test_messages_notes_and_marks_come_once() -> None:
         assert page.frame() is None
 
 
-def test_links_tell_the_newest_state() -> None:
-    hub = Hub()
-    feed = hub.open(info())
+def test_links_tell_the_newest_state(hub: Hub, feed: Feed) -> None:
     feed.write(LINK)
     feed.write(replace(LINK, time_ns=S, frames=40, packets=30, corruption_losses=2, queue_bytes=7, scheme="none"))
     with reader(hub) as page:
@@ -176,9 +175,7 @@ def test_links_tell_the_newest_state() -> None:
         }
 
 
-def test_a_run_knows_whether_its_radios_are_watched() -> None:
-    hub = Hub()
-    feed = hub.open(info())
+def test_a_run_knows_whether_its_radios_are_watched(hub: Hub, feed: Feed) -> None:
     with reader(hub) as page, reader(hub, views=False) as blind:
         page.frame()
         blind.frame()
@@ -190,10 +187,8 @@ def test_a_run_knows_whether_its_radios_are_watched() -> None:
     assert not feed.watched
 
 
-def test_a_page_that_stalls_costs_the_run_nothing() -> None:
+def test_a_page_that_stalls_costs_the_run_nothing(hub: Hub, feed: Feed) -> None:
     """A page holds the curves for as long as the run writes ten thousand records; the run does not notice."""
-    hub = Hub()
-    feed = hub.open(info())
     begun, let_go = threading.Event(), threading.Event()
 
     def stall() -> None:
@@ -217,9 +212,8 @@ def test_a_page_that_stalls_costs_the_run_nothing() -> None:
     assert times[0] <= 999.9 - 599
 
 
-def test_pages_and_runs_at_once() -> None:
+def test_pages_and_runs_at_once(hub: Hub) -> None:
     """Three pages read two runs while both write: each page has every point once, in order."""
-    hub = Hub()
     feeds = [hub.open(info(name)) for name in ("one", "two")]
     seen: list[dict[str, list[float]]] = [{"one": [], "two": []} for _ in range(3)]
     written = threading.Event()
@@ -250,9 +244,7 @@ def test_pages_and_runs_at_once() -> None:
     assert seen == [{"one": everything, "two": everything}] * 3
 
 
-def test_what_nobody_reads_does_not_pile_up() -> None:
-    hub = Hub()
-    feed = hub.open(info())
+def test_what_nobody_reads_does_not_pile_up(hub: Hub, feed: Feed) -> None:
     for n in range(50_000):
         feed.write(replace(TCP, time_ns=n * S // 100))
     assert len(feed._inbox) < 2_000
@@ -261,18 +253,14 @@ def test_what_nobody_reads_does_not_pile_up() -> None:
     assert len(feed.records(TcpRecord)) == 30_000
 
 
-def test_raw_records_are_remembered() -> None:
-    hub = Hub()
-    feed = hub.open(info())
+def test_raw_records_are_remembered(hub: Hub, feed: Feed) -> None:
     some = records(2, 5.0)
     for record in some:
         feed.write(record)
     assert feed.records(LinkRecord) == [record for record in some if isinstance(record, LinkRecord)]
 
 
-def test_who_waits_is_woken() -> None:
-    hub = Hub()
-    feed = hub.open(info())
+def test_who_waits_is_woken(hub: Hub, feed: Feed) -> None:
     version = hub.wait(-1, 0)
     woken: list[int] = []
     waiting = threading.Thread(target=lambda: woken.append(hub.wait(version, 60)))

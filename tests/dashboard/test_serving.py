@@ -18,14 +18,12 @@ from dashboard.app import Served, ServerError, serve
 from dashboard.hub import Hub
 from dashboard.serving import STREAMS
 from telemetry.views import PhyView
-from tests.dashboard.samples import EPOCH_NS, TCP, TOKEN, application, info
-from tests.telemetry.influxd import wait_until
+from tests.harness.dashboard_runs import EPOCH_NS, TCP, TOKEN, application, info
+from tests.harness.waiting import PATIENCE_S, wait_for
 
 pytestmark = pytest.mark.slow
 
 S = 1_000_000_000
-#: long enough for a busy machine
-PATIENCE_S = 60.0
 
 
 class Stage:
@@ -92,11 +90,13 @@ def streaming(served: Served, path: str = "/api/stream?run=a-run", **headers: st
             yield Stream(response)
 
 
-def status(served: Served, path: str) -> tuple[int, bytes]:
-    with closing(HTTPConnection("127.0.0.1", served.port, timeout=PATIENCE_S)) as connection:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read()
+def asked(port: int, path: str, method: str = "GET", host: str = "127.0.0.1") -> tuple[int, bytes]:
+    """Status and body of an answer; of a stream, which has no end, no body."""
+    with closing(HTTPConnection(host, port, timeout=PATIENCE_S)) as connection:
+        connection.request(method, path)
+        with connection.getresponse() as response:
+            streams = response.headers["Content-Type"].startswith("text/event-stream")
+            return response.status, b"" if streams else response.read()
 
 
 def times(part: dict[str, Any]) -> list[float]:
@@ -162,7 +162,7 @@ def test_a_closed_browser_is_noticed(stage: Stage) -> None:
     with streaming(stage.served) as stream:
         stream.frame()
         assert stage.feed.watched
-    wait_until(lambda: not stage.feed.watched)
+    wait_for(lambda: not stage.feed.watched)
 
 
 def test_a_browser_that_reads_nothing_stalls_nobody(stage: Stage) -> None:
@@ -170,7 +170,7 @@ def test_a_browser_that_reads_nothing_stalls_nobody(stage: Stage) -> None:
     view = PhyView(0, "up", 2.4e9, 2.5e6, (-90.5,) * 200_000, (), "")
     with closing(socket.create_connection(("127.0.0.1", stage.served.port))) as deaf:
         deaf.sendall(b"GET /api/stream?run=a-run HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-        wait_until(lambda: stage.feed.watched)
+        wait_for(lambda: stage.feed.watched)
         with streaming(stage.served, "/api/stream?run=a-run&views=0") as stream:
             seen: list[float] = []
             for number in range(100):
@@ -182,39 +182,29 @@ def test_a_browser_that_reads_nothing_stalls_nobody(stage: Stage) -> None:
                 seen += times(stream.frame())
         assert seen == list(range(100))
         assert stage.feed.watched
-    wait_until(lambda: not stage.feed.watched)
+    wait_for(lambda: not stage.feed.watched)
 
 
 def test_a_stream_too_many_is_refused_and_the_rest_still_answers(stage: Stage) -> None:
     with ExitStack() as stack:
         for _ in range(STREAMS):
             stack.enter_context(streaming(stage.served)).event()
-        found, body = status(stage.served, "/api/stream")
+        found, body = asked(stage.served.port, "/api/stream")
         assert found == 503
         assert "close one" in json.loads(body)["error"]
-        assert status(stage.served, "/api/state")[0] == 200
-
-    def again() -> bool:
-        with closing(HTTPConnection("127.0.0.1", stage.served.port, timeout=PATIENCE_S)) as connection:
-            connection.request("GET", "/api/stream")
-            with connection.getresponse() as response:
-                return response.status == 200
-
-    wait_until(again)
+        assert asked(stage.served.port, "/api/state")[0] == 200
+    wait_for(lambda: asked(stage.served.port, "/api/stream")[0] == 200)
 
 
 def test_a_stream_that_is_not_read_at_all_takes_no_place(stage: Stage) -> None:
     for _ in range(STREAMS + 1):
-        with closing(HTTPConnection("127.0.0.1", stage.served.port, timeout=PATIENCE_S)) as connection:
-            connection.request("HEAD", "/api/stream")
-            with connection.getresponse() as response:
-                assert response.status == 200
+        assert asked(stage.served.port, "/api/stream", "HEAD")[0] == 200
 
 
 def test_a_stream_can_take_the_token(tmp_path: Path) -> None:
     stage = Stage(tmp_path, require_token_to_read=True)
     with stage.served:
-        assert status(stage.served, "/api/stream?run=a-run")[0] == 401
+        assert asked(stage.served.port, "/api/stream?run=a-run")[0] == 401
         with streaming(stage.served, Authorization=f"Bearer {TOKEN}") as stream:
             assert stream.event()[0] == "runs"
 
@@ -231,7 +221,7 @@ def test_it_ends_with_its_streams_and_leaves_the_port(tmp_path: Path) -> None:
         stage.served.close()
         stage.served.wait()
         assert not stage.feed.watched
-    wait_until(lambda: set(threading.enumerate()) <= threads)
+    wait_for(lambda: set(threading.enumerate()) <= threads)
     again = Stage(tmp_path, stage.served.port)
     with again.served:
         assert again.served.port == stage.served.port
@@ -244,7 +234,7 @@ def test_a_server_may_have_ended_before_it_is_woken_to_end(tmp_path: Path, monke
 
     def wake_twice() -> None:
         wake()
-        wait_until(lambda: not stage.served._thread.is_alive())
+        wait_for(lambda: not stage.served._thread.is_alive())
         wake()
 
     monkeypatch.setattr(stage.served._server.trigger, "_physical_pull", wake_twice)
@@ -261,7 +251,7 @@ def test_two_dashboards_do_not_fit_on_one_port(stage: Stage, tmp_path: Path) -> 
     )
     # those of earlier tests may end meanwhile
     assert set(threading.enumerate()) <= threads
-    assert status(stage.served, "/api/state")[0] == 200
+    assert asked(stage.served.port, "/api/state")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -290,9 +280,7 @@ def has_ipv6() -> bool:
 def test_ipv6(tmp_path: Path) -> None:
     with serve(application(tmp_path), "::1", 0) as served:
         assert served.url == f"http://[::1]:{served.port}"
-        with closing(HTTPConnection("::1", served.port, timeout=PATIENCE_S)) as connection:
-            connection.request("GET", "/api/state")
-            assert connection.getresponse().status == 200
+        assert asked(served.port, "/api/state", host="::1")[0] == 200
 
 
 def test_the_rehearsal_is_a_program(tmp_path: Path) -> None:
@@ -303,9 +291,7 @@ def test_the_rehearsal_is_a_program(tmp_path: Path) -> None:
             line = program.stdout.readline()
             assert line.startswith("A rehearsal, made-up figures: http://127.0.0.1:")
             port = int(line.split(":")[3].split("/")[0])
-            with closing(HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
-                connection.request("GET", "/api/state")
-                runs = json.loads(connection.getresponse().read())["live"]
+            runs = json.loads(asked(port, "/api/state")[1])["live"]
             assert sorted(run["scheme"] for run in runs) == ["none", "slacp"]
             assert all("not measured" in run["title"] for run in runs)
             second = [*command[:4], str(port), *command[5:]]

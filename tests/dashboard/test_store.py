@@ -16,7 +16,7 @@ from dashboard import compare
 from dashboard.curves import Mark
 from dashboard.store import PAGE, Row, Store, StoreError, Wanted
 from dashboard.thinning import thin, thin_marks
-from tests.dashboard.samples import keep, records
+from tests.harness.dashboard_runs import keep, records
 
 AS_ROOT = os.geteuid() == 0
 ROOT = Path(__file__).parents[2]

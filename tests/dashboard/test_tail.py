@@ -11,8 +11,8 @@ from dashboard.hub import Feed, Hub
 from dashboard.tail import Tail
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail
 from telemetry.records import LinkRecord, Record, TcpRecord
-from tests.dashboard.samples import LINK, TCP, RecordingControls, info
-from tests.telemetry.influxd import wait_until
+from tests.harness.dashboard_runs import LINK, TCP, RecordingControls, info
+from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,7 @@ MS = 1_000_000
 
 
 def found(hub: Hub, name: str = "elsewhere") -> Feed:
-    wait_until(lambda: hub.find(name) is not None)
+    wait_for(lambda: hub.find(name) is not None)
     feed = hub.find(name)
     assert feed is not None
     return feed
@@ -54,7 +54,7 @@ def test_a_run_elsewhere_is_seen_here(influx: Influx, tmp_path: Path) -> None:
         run.write(*links, *(replace(TCP, time_ns=n * 100 * MS) for n in range(1, 6)))
         run.sink.close()
         feed = found(hub)
-        wait_until(lambda: len(feed.records(TcpRecord)) == 5)
+        wait_for(lambda: len(feed.records(TcpRecord)) == 5)
         about = feed.describe()
         assert tail.problem == ""
         assert (about["scenario"], about["tier"], about["scheme"]) == ("fading-link", "vusrp", "slacp")
@@ -89,9 +89,9 @@ def test_a_run_that_falls_silent_is_over_and_may_come_again(influx: Influx, tmp_
         run = Elsewhere(influx, tmp_path)
         run.write(replace(TCP, time_ns=MS))
         first = found(hub)
-        wait_until(lambda: not first.live)
+        wait_for(lambda: not first.live)
         run.write(replace(TCP, time_ns=time.time_ns() - run.epoch_ns))
-        wait_until(lambda: hub.find("elsewhere") is not first)
+        wait_for(lambda: hub.find("elsewhere") is not first)
         assert len(found(hub).records(TcpRecord)) <= 1
         run.sink.close()
 
@@ -115,10 +115,10 @@ def test_a_database_that_is_away_is_said_and_asked_again(tmp_path: Path) -> None
         with Tail(hub, InfluxTail(influx)) as tail:
             assert tail.problem == ""
             server.close()
-            wait_until(lambda: bool(tail.problem))
+            wait_for(lambda: bool(tail.problem))
             assert "\n" not in tail.problem
             server.start()
-            wait_until(lambda: not tail.problem)
+            wait_for(lambda: not tail.problem)
             run = Elsewhere(influx, tmp_path)
             run.write(replace(TCP, time_ns=MS))
             run.sink.close()

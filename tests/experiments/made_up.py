@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import ClassVar
 
 from testbed.errors import FadelabError
 from testbed.papers.paper import Paper
@@ -46,32 +45,38 @@ class Wait:
         raise AssertionError("nobody has ended it")
 
 
-class MadeUp(Paper):
-    """Five cells, two of which ask the same."""
+JOBS = {
+    "table1/a": Draw(10),
+    "table1/b": Draw(20),
+    "table1/again": Draw(10),
+    "table2/half": Draw(40, 40),
+    "table2/never": Draw(50, 0),
+}
 
-    name = "made-up"
-    title = 'Nobody, "Numbers", 2000'
-    unit = "s"
-    heading = "Made up"
-    parameters: ClassVar[dict[str, tuple[()]]] = {}
-    CELLS = (
-        Cell("table1/a", Quartiles(9.0, 10.0, 11.0), 6),
-        Cell("table1/b", Quartiles(None, 30.0, None), 6),
-        Cell("table1/again", Quartiles(9.0, 20.0, 11.0), 6),
-        Cell("table2/half", Quartiles(None, 40.0, None), 5),
-        Cell("table2/never", Quartiles(None, math.inf, None), 5),
-    )
 
-    def read(self) -> Sequence[Cell]:
-        return self.CELLS
+def cell(name: str, paper: Quartiles, replications: int) -> Cell:
+    return Cell(name, paper, replications, case=name)
 
-    def job(self, cell: Cell, settings: Sequence[str]) -> Job:
-        if settings:
-            raise FadelabError(f"--set {settings[0]}: not here")
-        return {
-            "table1/a": Draw(10),
-            "table1/b": Draw(20),
-            "table1/again": Draw(10),
-            "table2/half": Draw(40, 40),
-            "table2/never": Draw(50, 0),
-        }[cell.name]
+
+def job(case: str, settings: Sequence[str]) -> Job:
+    if settings:
+        raise FadelabError(f"--set {settings[0]}: not here")
+    return JOBS[case]
+
+
+#: five cells, two of which ask the same
+PAPER = Paper(
+    name="made-up",
+    title='Nobody, "Numbers", 2000',
+    unit="s",
+    heading="Made up",
+    parameters={},
+    read=lambda: (
+        cell("table1/a", Quartiles(9.0, 10.0, 11.0), 6),
+        cell("table1/b", Quartiles(None, 30.0, None), 6),
+        cell("table1/again", Quartiles(9.0, 20.0, 11.0), 6),
+        cell("table2/half", Quartiles(None, 40.0, None), 5),
+        cell("table2/never", Quartiles(None, math.inf, None), 5),
+    ),
+    job=job,
+)

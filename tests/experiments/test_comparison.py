@@ -72,7 +72,7 @@ def test_all_twelve_schemes_are_there() -> None:
         assert tcp in USER_PROFILES
 
 
-def test_units_and_what_agrees() -> None:
+def test_units_and_agreement() -> None:
     by_name = {cell.name: cell for cell in PAPER.cells}
     throughput, wired = by_name["table2/ll/lan-8k/throughput"], by_name["table2/ll/lan-8k/wired"]
     assert (throughput.unit, wired.unit) == ("Mbps", "%")
@@ -86,7 +86,7 @@ def test_units_and_what_agrees() -> None:
 # -- scenarios -----------------------------------------------------------------------------------------------
 
 
-def test_a_cells_scenario_is_as_its_name_says_and_else_like_all_others() -> None:
+def test_scenario_follows_cell_name_and_shares_the_rest() -> None:
     varied: dict[str, Any] = {"tcp": "x", "receive_buffer_bytes": None, "wired": None, "channel": None, "link": None}
     plain = {"scheme": "", "eln": ""}
     first = scenario(E2E)
@@ -138,7 +138,7 @@ def test_settings_change_all_else() -> None:
 # -- measuring -----------------------------------------------------------------------------------------------
 
 
-def test_a_meter_counts_each_path_and_times_from_the_syn() -> None:
+def test_meter_counts_each_path_from_the_syn() -> None:
     meter = Meter()
     meter.sent("bulk", segment(flags=SYN), 1_000)
     for now in (2_000, 3_000, 4_000):
@@ -154,7 +154,7 @@ def test_a_meter_counts_each_path_and_times_from_the_syn() -> None:
     assert (meter.wired_bytes, meter.wireless_bytes, meter.useful_bytes) == (4200, 2800, 1400)
 
 
-def test_what_does_not_finish_has_no_figures() -> None:
+def test_unfinished_transfer_has_no_figures() -> None:
     """Seed 1: a second is not enough."""
     made = scenario(E2E).model_copy(update={"limit_s": 1.0})
     sample = Transfer(made)(1)
@@ -180,7 +180,7 @@ def tally(found: object, name: str) -> Tally:
     return one
 
 
-def test_what_is_off_is_named() -> None:
+def test_cells_that_are_off_are_named() -> None:
     found = findings(
         results(
             {"table3/e2e/lan-32k/throughput": 1.21, "table4/split/wan-32k/wired": 0.97, "table5/ll-tcp-aware/4": 0.5}
@@ -232,14 +232,14 @@ def computed(*names: str) -> list[float]:
     return [result.ours.median for result in reproduce(PAPER, chosen, replications=3).cells]
 
 
-def test_snoop_is_faster_than_local_retransmission_alone_and_that_than_none() -> None:
+def test_snoop_beats_local_retransmission_which_beats_none() -> None:
     """Seeds 1 to 3, WAN."""
     names = [f"{place}/wan-32k/throughput" for place in ("table2/ll-tcp-aware", "table2/ll", "table3/e2e")]
     snoop, ll, none = computed(*names)
     assert snoop > 1.3 * ll > 1.3 * none
 
 
-def test_goodput_is_what_the_loss_rate_leaves() -> None:
+def test_goodput_follows_loss_rate() -> None:
     """Seeds 1 to 3: a packet of 1444 octets is lost with 2.2 %."""
     wireless, wired = computed("table2/ll-tcp-aware/lan-32k/wireless", "table2/ll-tcp-aware/lan-32k/wired")
     assert wireless == pytest.approx(97.8, abs=0.6)
@@ -268,7 +268,7 @@ def test_the_command_line_has_units(capsys: pytest.CaptureFixture[str], tmp_path
 # -- traces --------------------------------------------------------------------------------------------------
 
 
-def test_a_trace_tells_local_retransmissions_from_the_senders() -> None:
+def test_trace_separates_local_retransmissions_from_sender() -> None:
     seen = Trace()
     seen.sent("bulk", segment(seq=99, flags=SYN), 0)
     seen.carried("down", Arrival(on_air(seq=99, flags=SYN), INTACT, 0, 0), 0)
@@ -283,7 +283,7 @@ def test_a_trace_tells_local_retransmissions_from_the_senders() -> None:
     assert seen.local == [3]
 
 
-def test_a_trace_has_windows_and_what_reduced_them() -> None:
+def test_trace_has_windows_fast_retransmits_and_timeouts() -> None:
     """Seed 1."""
     seen = trace(Case("table4", "split", "lan-8k"), 1)
     assert max(octet for _, octet in seen.wired) > 8 * 2**20 - 1400

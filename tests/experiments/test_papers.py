@@ -28,23 +28,21 @@ from testbed.papers.results import (
     same_order,
 )
 from testbed.papers.workers import WorkerError, call_all
-from tests.experiments.made_up import Die, MadeUp
+from tests.experiments.made_up import PAPER, Die
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60.0
 
 
 def computed(workers: int = 1, first_seed: int = 1, replications: int | None = None) -> Results:
-    paper = MadeUp()
-    return reproduce(paper, paper.cells, workers=workers, first_seed=first_seed, replications=replications)
+    return reproduce(PAPER, PAPER.cells, workers=workers, first_seed=first_seed, replications=replications)
 
 
 @pytest.fixture
-def made_up(monkeypatch: pytest.MonkeyPatch) -> MadeUp:
+def made_up(monkeypatch: pytest.MonkeyPatch) -> papers.Paper:
     """The command line finds one paper."""
-    paper = MadeUp()
-    monkeypatch.setattr(papers, "find", lambda name: paper)
-    return paper
+    monkeypatch.setattr(papers, "find", lambda name: PAPER)
+    return PAPER
 
 
 # -- computing -----------------------------------------------------------------------------------------------
@@ -64,15 +62,14 @@ def test_the_result_does_not_depend_on_the_number_of_workers() -> None:
 
 def test_equal_jobs_run_once_and_progress_ends_at_all() -> None:
     told: list[tuple[int, int]] = []
-    paper = MadeUp()
-    results = reproduce(paper, paper.cells, done=lambda runs, of: told.append((runs, of)))
+    results = reproduce(PAPER, PAPER.cells, done=lambda runs, of: told.append((runs, of)))
     assert told[-1] == (6 + 6 + 5 + 5, 6 + 6 + 5 + 5)
     assert [runs for runs, _ in told] == sorted({runs for runs, _ in told})
     assert results["table1/again"].samples == results["table1/a"].samples
     assert results["table1/again"].ratio == pytest.approx(results["table1/a"].ours.median / 20)
 
 
-def test_what_does_not_finish() -> None:
+def test_unfinished_replications_count_as_infinite() -> None:
     results = computed()
     half, never = results["table2/half"], results["table2/never"]
     assert 0 < half.unfinished < 5
@@ -85,7 +82,7 @@ def test_what_does_not_finish() -> None:
 # -- many processes ------------------------------------------------------------------------------------------
 
 
-def test_what_a_call_raises_comes_back_with_where() -> None:
+def test_error_of_worker_keeps_its_traceback() -> None:
     with pytest.raises(ZeroDivisionError) as raised:
         call_all(_inverse, [1, 2, 0, 4], workers=2)
     assert "_inverse" in raised.value.__notes__[0]
@@ -96,7 +93,7 @@ def _inverse(number: int) -> float:
     return 1 / number
 
 
-def test_a_killed_worker_is_said() -> None:
+def test_killed_worker_is_reported() -> None:
     with pytest.raises(WorkerError, match="was killed"):
         call_all(Die(), [1, 2, 3], workers=2)
 
@@ -104,9 +101,9 @@ def test_a_killed_worker_is_said() -> None:
 def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from testbed.cli import app; from testbed.papers import paper;"
-        "from tests.experiments.made_up import MadeUp, Wait;"
-        "MadeUp.job = lambda self, cell, settings: Wait(Path(sys.argv[1]));"
-        "paper.find = lambda name: MadeUp();"
+        "from dataclasses import replace; from tests.experiments.made_up import PAPER, Wait;"
+        "waiting = replace(PAPER, job=lambda case, settings: Wait(Path(sys.argv[1])));"
+        "paper.find = lambda name: waiting;"
         "sys.exit(app.main(['papers', 'made-up', '--workers', '2', '--json']))"
     )
     process = subprocess.Popen(
@@ -152,7 +149,7 @@ def test_quantiles(values: list[float], share: float, expected: float) -> None:
     assert quantile(values, share) == expected
 
 
-def test_within_counts_both_sides_and_what_never_ends() -> None:
+def test_agreement_counts_both_sides_and_never() -> None:
     medians = {
         "a": (75.0, 100.0),
         "b": (125.0, 100.0),
@@ -193,7 +190,7 @@ def test_order(pairs: list[tuple[float, float]], strict: bool, lenient: bool) ->
 # -- the command line ----------------------------------------------------------------------------------------
 
 
-def test_json_is_one_document(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_one_document(made_up: papers.Paper, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main(["papers", "made-up", "--json", "--only", "table2/*", "--seed", "3", "--workers", "1"]) == 0
     out = capsys.readouterr().out
     assert out.count("\n") == 1
@@ -214,7 +211,7 @@ def test_json_is_one_document(made_up: MadeUp, capsys: pytest.CaptureFixture[str
     assert document["summary"]["near"]["of"] == 2
 
 
-def test_the_table_has_ours_beside_the_papers(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_ours_beside_the_papers(made_up: papers.Paper, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main(["papers", "made-up", "--workers", "1"]) == 0
     out = capsys.readouterr().out
     results = computed()
@@ -225,7 +222,7 @@ def test_the_table_has_ours_beside_the_papers(made_up: MadeUp, capsys: pytest.Ca
     assert f"medians near the paper's: {made_up.findings(results)[0].hits} of 5" in out  # type: ignore[union-attr]
 
 
-def test_out_keeps_every_replication(made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_out_keeps_every_replication(made_up: papers.Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "folder"
     assert app.main(["papers", "made-up", "--out", str(folder), "--json", "--workers", "1"]) == 0
     assert {path.name for path in folder.iterdir()} == {"results.json", "cells.csv", "replications.csv", "report.md"}
@@ -238,7 +235,7 @@ def test_out_keeps_every_replication(made_up: MadeUp, tmp_path: Path, capsys: py
         assert [row["cell"] for row in csv.DictReader(file)] == [cell.name for cell in made_up.cells]
 
 
-def test_list_runs_nothing(made_up: MadeUp, capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_runs_nothing(made_up: papers.Paper, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main(["papers", "made-up", "--list", "--only", "table1/*"]) == 0
     assert capsys.readouterr().out.split() == ["table1/a", "table1/b", "table1/again"]
 
@@ -263,7 +260,7 @@ def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -
         (("slacp", "--replications", "0"), "'--replications'"),
     ],
 )
-def test_what_cannot_be_computed_is_one_line(
+def test_wrong_papers_arguments_are_one_line(
     args: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert app.main(["papers", *args]) == 2
@@ -273,25 +270,26 @@ def test_what_cannot_be_computed_is_one_line(
     assert message in err
 
 
-def test_a_folder_that_cannot_be_made(made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_out_folder_that_cannot_be_made_is_one_line(
+    made_up: papers.Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "file").touch()
     assert app.main(["papers", "made-up", "--out", str(tmp_path / "file" / "below")]) == 2
     assert "cannot be made: Not a directory" in capsys.readouterr().err
 
 
 def test_settings_reach_the_paper_before_anything_runs(
-    made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    made_up: papers.Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert app.main(["papers", "made-up", "--set", "mtu=1500", "--out", str(tmp_path / "new")]) == 2
     assert "--set mtu=1500: not here" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
-    paper = MadeUp()
     with pytest.raises(FadelabError, match="not here"):
-        reproduce(paper, paper.cells, settings=["mtu=1500"])
+        reproduce(PAPER, PAPER.cells, settings=["mtu=1500"])
 
 
 def test_a_mean_counts_the_replications_that_have_it() -> None:
-    [cell, *_] = MadeUp().cells
+    [cell, *_] = PAPER.cells
     result = CellResult(cell, 1, (Sample(1.0, {"a": 1, "b": 4}), Sample(2.0, {"a": 2})))
     assert result.means() == {"a": 1.5, "b": 4}
     assert asdict(result.ours) == {"p25": 1.25, "median": 1.5, "p75": 1.75}

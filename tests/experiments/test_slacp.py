@@ -54,7 +54,7 @@ def test_replications_are_the_papers() -> None:
     assert all(cell.replications == (5 if cell in few else 32) for cell in PAPER.cells)
 
 
-def test_a_cells_scenario_is_as_its_name_says_and_else_like_all_others() -> None:
+def test_scenario_follows_cell_name_and_shares_the_rest() -> None:
     varied = {"tcp": "x", "workloads": (), "link": None, "channel": None}
     first = scenario(HIGH)
     for cell in PAPER.cells:
@@ -112,7 +112,7 @@ def test_the_first_bytes_are_timed_from_the_syn_across_the_wrap(at_sender: bool)
     assert reached.value.elapsed_ns == 40
 
 
-def test_a_trace_tells_retransmissions_apart() -> None:
+def test_trace_separates_retransmissions() -> None:
     seen = figures.Trace()
     second = 1_000_000_000
     seen.sent("bulk", segment(seq=2**32 - 1), second)
@@ -179,7 +179,7 @@ def test_the_report_has_the_papers_tables() -> None:
     assert "**never" not in huge
 
 
-def test_a_time_that_only_the_paper_could_not_measure_does_not_agree() -> None:
+def test_finite_time_does_not_agree_with_never() -> None:
     def entry(ours: float) -> str:
         result = CellResult(Cell(HIGH.name, Quartiles(None, math.inf, None), 1, case=HIGH), 1, (Sample(ours),))
         [line] = [line for line in PAPER.tables(Results("slacp", (result,))) if line.startswith("| rbdc")]

@@ -11,7 +11,7 @@ import pytest
 
 from flowgraphs.air import Air
 from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver, Transmitter
-from tests.radios import CARRIER_HZ, RATE_SPS, needs_vusrp, on, quiet_air
+from tests.harness.radios import CARRIER_HZ, RATE_SPS, needs_vusrp, on, quiet_air
 
 pytestmark = [needs_vusrp, pytest.mark.realtime, pytest.mark.light]
 

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.flowgraphs.bursts import Mailbox
-from tests.radios import needs_wifi
-from tests.testbed.live_runs import ROOT, wait_for
+from tests.harness.bursts import Mailbox
+from tests.harness.live_runs import ROOT
+from tests.harness.radios import needs_wifi
+from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.patient
 

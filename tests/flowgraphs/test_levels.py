@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from flowgraphs.air import Air
 from flowgraphs.frontend import Receiver, Transmitter
 from flowgraphs.levels import MIDDLE_GAIN_DB, NOISE_DBM_PER_HZ, TX_FULL_SCALE_DBM, path_gain_db
-from tests.radios import air_name, needs_vusrp, on
+from tests.harness.radios import air_name, needs_vusrp, on
 
 
 @given(

@@ -16,7 +16,7 @@ from flowgraphs.phys.ofdm import liquid as liquid_module
 from flowgraphs.phys.ofdm.format import MAX_FRAME_BYTES, MODULATIONS
 from flowgraphs.phys.ofdm.liquid import ffi, liquid, make
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
-from tests.flowgraphs.awgn import Air, air
+from tests.harness.awgn import Air, air
 
 pytestmark = pytest.mark.slow
 

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 import pmt
 import pytest
-from gnuradio import blocks, gr
 
 from flowgraphs import offline
 from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
-from tests.flowgraphs.awgn import air
-from tests.flowgraphs.bursts import Mailbox, sending
-from tests.testbed.live_runs import wait_for
+from tests.harness.awgn import air
+from tests.harness.bursts import sending
 
 PHY = OfdmPhy(2e6)
 
@@ -71,38 +69,6 @@ def test_a_receiver_block_hears_what_the_demodulator_hears(received: Samples) ->
     assert heard == Demodulator(PHY).feed(received)
 
 
-def test_blocks_of_any_size_are_heard_alike(received: Samples) -> None:
-    parts = np.split(received, np.sort(np.random.default_rng(3).integers(0, len(received), 40)))
-    assert list(offline.decode(PHY.receiver(), parts)) == list(PHY.decode(parts)) == Demodulator(PHY).feed(received)
-
-
 def test_a_receiver_waits_for_half_a_millisecond_of_samples() -> None:
     for rate_sps, lot in ((250e3, 256), (1e6, 512), (2e6, 1024), (5e6, 2048), (40e6, 4096)):
         assert OfdmPhy(rate_sps).receiver().output_multiple() == lot
-
-
-def test_a_link_through_gnu_radio() -> None:
-    rng = np.random.default_rng(4)
-    frames = sizes(rng, 40)
-    mailbox, transmitter, receiver = Mailbox(), PHY.transmitter(), PHY.receiver()
-    top = gr.top_block()
-    noise = blocks.vector_source_c((1e-3 * rng.standard_normal(2 << 20)).astype(np.float32).view(np.complex64), True)
-    adder = blocks.add_cc()
-    top.msg_connect((mailbox, "out"), (transmitter, "frames"))
-    top.connect(transmitter, (adder, 0))
-    top.connect(noise, (adder, 1))
-    top.connect(adder, receiver)
-    top.msg_connect((receiver, "frames"), (mailbox, "in"))
-    top.start()
-    try:
-        for frame in frames:
-            mailbox.post(frame)
-        # pushes the last ones through
-        mailbox.post(bytes(1400))
-        wait_for(lambda: len(mailbox.taken) >= len(frames))
-    finally:
-        top.stop()
-        top.wait()
-    heard = mailbox.heard
-    assert [frame.payload for frame in heard[: len(frames)]] == frames
-    assert all(frame.crc_ok for frame in heard)

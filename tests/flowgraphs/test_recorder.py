@@ -20,7 +20,7 @@ from flowgraphs.phy import Samples
 from flowgraphs.recorder import record
 from flowgraphs.recording import Recording, RecordingError, meta_path, write
 from flowgraphs.replayer import transmit
-from tests.radios import CARRIER_HZ, RATE_SPS, needs_vusrp, on, quiet_air
+from tests.harness.radios import CARRIER_HZ, RATE_SPS, needs_vusrp, on, quiet_air
 
 pytestmark = [needs_vusrp, pytest.mark.realtime, pytest.mark.light]
 

@@ -20,8 +20,8 @@ from channel.trace import read_trace
 from flowgraphs.phy import Received, Samples
 from flowgraphs.phys.ofdm.modem import Modulator, OfdmPhy
 from flowgraphs.recording import Recording, RecordingError, data_path, decode, finish, meta_path, write, write_trace
-from tests.flowgraphs.awgn import air
-from tests.flowgraphs.bursts import Mailbox
+from tests.harness.awgn import air
+from tests.harness.bursts import Mailbox
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from flowgraphs.frontend import RadioSettings
 from flowgraphs.phys import make_phy
 from flowgraphs.transceiver import Transceiver
-from tests.radios import RATE_SPS, needs_vusrp, on, quiet_air
-from tests.testbed.live_runs import wait_for
+from tests.harness.radios import RATE_SPS, needs_vusrp, on, quiet_air
+from tests.harness.waiting import wait_for
 
 pytestmark = needs_vusrp
 

@@ -16,10 +16,10 @@ from flowgraphs.phys import make_phy
 from flowgraphs.phys.wifi import ENCODINGS
 from flowgraphs.phys.wifi.modem import MAX_FRAME_BYTES, WifiPhy, link_frame, mac_frame, zeroed_memory
 from flowgraphs.transceiver import Transceiver
-from tests.flowgraphs.awgn import Samples, air
-from tests.flowgraphs.bursts import modulated
-from tests.radios import RATE_SPS, needs_vusrp, on, quiet_air
-from tests.testbed.live_runs import wait_for
+from tests.harness.awgn import Samples, air
+from tests.harness.bursts import modulated
+from tests.harness.radios import RATE_SPS, needs_vusrp, on, quiet_air
+from tests.harness.waiting import wait_for
 
 RMS = 0.25
 #: sizes around those that fill OFDM symbols, and the largest

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from flowgraphs.phys.wifi.sync import CARRIERS, GUARD, LONG_TRAINING, MAX_SYMBOLS, Preamble, Synchronizer
-from tests.flowgraphs.awgn import Samples, air
+from tests.harness.awgn import Samples, air
 
 USED = np.flatnonzero(LONG_TRAINING)
 #: IEEE 802.11-2016, equation 17-6, by carrier

@@ -12,8 +12,9 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from common.units import MS, SECOND
 from hosts.engine.stack import Application, Socket, Stack
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from hosts.tcp.config import TcpConfig
 from linklayer.filters import FILTERS
 from linklayer.filters.filter import End
 from linklayer.filters.filtered import Filtered

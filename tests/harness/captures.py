@@ -16,10 +16,10 @@ from pathlib import Path
 
 from common.sequence import MASK, precedes
 from hosts.errors import HostError
-from hosts.namespaces import NETNS_DIR, PREFIX, run_in
-from hosts.network import VETH_NAME
+from hosts.kernel.namespaces import NETNS_DIR, PREFIX, run_in
+from hosts.kernel.network import VETH_NAME
 from telemetry.pcapng import Direction, PcapngWriter
-from tests.tshark import rows
+from tests.harness.tshark import rows
 
 _FIELDS = (
     "frame.time_epoch", "frame.comment", "tcp.srcport", "tcp.dstport", "tcp.seq_raw", "tcp.ack_raw", "tcp.len",

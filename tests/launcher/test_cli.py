@@ -1,5 +1,7 @@
 """The command line: every command has help, and every error is one line with the right status."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -11,6 +13,8 @@ from flowgraphs.air import Air
 from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.paths import root
+
+ROOT = Path(__file__).parents[2]
 
 
 def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -36,6 +40,13 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int:
 def test_help(path: tuple[str, ...], flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main([*path, flag]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: {' '.join(('fadelab', *path))}")
+
+
+def test_a_start_imports_nothing_costly() -> None:
+    loaded = "import sys, testbed.cli.app; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
+    costly = {"numpy", "matplotlib", "pyarrow", "pydantic", "pyroute2", "rich", "flask", "yaml", "linklayer", "hosts"}
+    assert costly & set(ran.stdout.split()) == set()
 
 
 def test_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,7 +115,7 @@ def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_clean_says_what_it_does(
     args: list[str], shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    network = pytest.importorskip("hosts.network")
+    network = pytest.importorskip("hosts.kernel.network")
     called: list[str] = []
 
     def removed(name: str) -> list[str]:

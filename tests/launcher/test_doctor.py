@@ -32,7 +32,7 @@ def test_json_of_this_machine_is_whole(capsys: pytest.CaptureFixture[str]) -> No
         assert check["required"] is ("demo" in check["needed_for"]), check
 
 
-def test_only_what_the_main_job_needs_decides() -> None:
+def test_only_needs_of_main_job_decide() -> None:
     assert doctor.ready([PRESENT, MISSING])
     assert not doctor.ready([PRESENT, MISSING, NEEDED])
 
@@ -47,7 +47,7 @@ def test_rendering_names_the_remedies() -> None:
     assert lines[-1] == "demo is missing tun"
 
 
-def test_a_machine_without_rights_still_gets_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_answers_without_rights(monkeypatch: pytest.MonkeyPatch) -> None:
     network.tried.cache_clear()
     monkeypatch.setattr(network, "try_here", lambda: {"namespace": "Operation not permitted"})
     found = {check.name: check for check in doctor.checks()}

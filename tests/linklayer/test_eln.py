@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from common.sequence import MASK
-from linklayer.filters.eln import MAX_ENTRIES, MAX_FLOWS, MAX_HOLES, MAX_SEGMENTS, Marker
+from linklayer.filters.eln import MAX_ENTRIES, MAX_FLOWS, Marker
+from linklayer.filters.eln_flows import MAX_HOLES, MAX_SEGMENTS
 from linklayer.filters.filter import Cause
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access, Objects
-from tcpip.options import has_eln
-from tcpip.segment import ACK, FIN, RST, SYN, Flow
+from tcpip.options import ELN, has_eln
+from tcpip.segment import ACK, FIN, RST, SYN, Flow, Option
 from tests.harness.base_station import SIZE, BaseStation, by_access
 
 
@@ -227,6 +228,17 @@ def test_a_full_header_gives_its_last_sack_block(access: Access) -> None:
     assert has_eln(segment)
     assert segment.sack == ((end.number(8), end.number(9)),)
     assert segment.timestamps == (1, 2)
+
+
+@by_access
+def test_an_ack_without_room_or_with_a_mark_leaves_as_it_came(access: Access) -> None:
+    end = End(access).open()
+    end.send(0, 1, 2, 3)
+    end.back(1)
+    assert not end.back(1, extra=(Option(254, bytes(36)),))
+    assert end.back(1, extra=(ELN,))
+    assert end.filter.counters.eln_marks == 0
+    assert end.guesses() == [(1, "corruption")]
 
 
 @by_access

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.sequence import MASK
-from linklayer.filters.snoop import Limits, Snoop
+from linklayer.filters.snoop import Snoop
+from linklayer.filters.snoop_cache import Limits
 from tcpip.access import Access, Objects
 from tcpip.options import SMART_PERMITTED, smart_of
 from tcpip.segment import ACK, ECE, FIN, PSH, RST, SYN, Flow, Segment, SynOptions
@@ -543,7 +544,7 @@ def test_acks_of_flows_never_seen_pass_and_leave_nothing(access: Access, scheme:
         s.flow = Flow(DATA.source, port + 1, DATA.destination, DATA.destination_port)
         assert s.ack(port) == [True]
     assert s.filter.next_deadline() is None
-    assert len(snoop(s)._flows) == 0
+    assert len(snoop(s)._cache.flows) == 0
 
 
 # -- the beginning and the end of a flow ---------------------------------------------------------------------
@@ -723,8 +724,8 @@ def test_cache_has_limits_per_flow_and_in_all(access: Access, scheme: str) -> No
         for place in range(10):
             s.send(place)
             assert snoop(s).held_bytes <= limits.total_bytes
-            assert len(snoop(s)._flows) <= limits.flows
-    flows = {flow.flow.source_port: flow for flow in snoop(s)._flows.values()}
+            assert len(snoop(s)._cache.flows) <= limits.flows
+    flows = {flow.flow.source_port: flow for flow in snoop(s)._cache.flows.values()}
     assert snoop(s).held_bytes == sum(flow.nbytes for flow in flows.values())
     # four of 1140 each fit into 5000; the earliest are kept: they are asked for first
     assert flows[5].nbytes == 4 * 1140
@@ -737,7 +738,7 @@ def test_silent_flows_go_when_another_one_comes(access: Access) -> None:
     s.now += Limits().idle_ns
     s.flow = Flow(DATA.source, 99, DATA.destination, DATA.destination_port)
     s.send(0)
-    assert list(snoop(s)._flows) == [s.flow]
+    assert list(snoop(s)._cache.flows) == [s.flow]
 
 
 @by_access
@@ -775,7 +776,7 @@ def test_nothing_makes_the_filter_hold_more_than_its_limits(scheme: str, seed: i
         else:
             s.from_link(segment)
         assert snoop(s).held_bytes <= limits.total_bytes
-        assert snoop(s).held_bytes == sum(flow.nbytes for flow in snoop(s)._flows.values())
-        for known in snoop(s)._flows.values():
+        assert snoop(s).held_bytes == sum(flow.nbytes for flow in snoop(s)._cache.flows.values())
+        for known in snoop(s)._cache.flows.values():
             assert all(one.right <= other.left for one, other in zip(known.held, known.held[1:], strict=False))
             assert known.nbytes == sum(len(held.packet) + limits.packet_overhead_bytes for held in known.held)

@@ -8,7 +8,7 @@ import pytest
 
 from testbed.model.run import simulate
 from testbed.results.summary import Summary
-from tests.testbed.samples import scenario
+from tests.harness.scenarios import scenario
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from common.sequence import MASK
-from hosts.tcp.config import MS, SECOND
+from common.units import MS, SECOND
 from linklayer.filters.snoop import SnoopOptions
 from tcpip.access import Objects
 from tcpip.options import smart_of

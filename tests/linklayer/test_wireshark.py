@@ -21,7 +21,7 @@ from linklayer.slacp import wire
 from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
 from telemetry.pcapng import Direction, PcapngWriter
-from tests.tshark import DISSECTOR, Row, needs_tshark, rows, tshark
+from tests.harness.tshark import DISSECTOR, Row, needs_tshark, rows, tshark
 
 pytestmark = [needs_tshark, pytest.mark.slow]
 

@@ -24,7 +24,7 @@ from tcpip.segment import (
 )
 from tcpip.wire import Check, SegmentError, emit, parse
 from tests.harness.octets import with_checksums
-from tests.tshark import needs_tshark, rows
+from tests.harness.tshark import needs_tshark, rows
 
 FLOW = Flow(0x0A4D0102, 40000, 0x0A4D0202, 5001)
 

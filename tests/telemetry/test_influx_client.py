@@ -11,8 +11,8 @@ import pytest
 from telemetry.influx import Influx, InfluxError, InfluxServer, read_token
 from telemetry.influx.client import identifier
 from telemetry.influx.errors import AwayError, RefusedError, TooLargeError
-from tests.telemetry.influxd import count, free_port, influxd
-from tests.telemetry.web import Stub, serving
+from tests.harness.influxd import count, free_port, influxd
+from tests.harness.web import Stub, serving
 
 NOW_NS = time.time_ns()
 

@@ -3,7 +3,7 @@
 from telemetry.influx.events import Events
 from telemetry.influx.line import Encoder
 from telemetry.records import ControlRecord, FlowRecord, RunRecord, TcpRecord
-from tests.records import recorded
+from tests.harness.records import recorded
 
 
 def tcp(timeouts: int, flow: str = "bulk", time_ns: int = 7) -> TcpRecord:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from telemetry.influx import Influx
 from telemetry.influx.line import Encoder, halves
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
-from tests.records import recorded
+from tests.harness.records import recorded
 
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
 EPOCH_NS = 1_700_000_000_000_000_000

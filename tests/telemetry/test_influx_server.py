@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from telemetry.influx import Influx, InfluxError, InfluxServer
-from tests.telemetry.influxd import answers, count, free_port, wait_until
+from tests.harness.influxd import answers, count, free_port
+from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -149,7 +150,7 @@ def test_it_is_started_again_when_killed(tmp_path: Path) -> None:
         first = server.pid
         assert first is not None
         os.kill(first, signal.SIGKILL)
-        wait_until(lambda: server.pid not in (None, first) and answers(server.url))
+        wait_for(lambda: server.pid not in (None, first) and answers(server.url))
         assert server.restarts == 1
         assert count(influx, "m", "v") == 1
 
@@ -167,7 +168,7 @@ def test_it_dies_with_the_process_that_owns_it(tmp_path: Path) -> None:
         assert alive(int(pid))
         assert answers(url)
         owner.send_signal(signal.SIGKILL)
-    wait_until(lambda: not alive(int(pid)))
+    wait_for(lambda: not alive(int(pid)))
     with InfluxServer(tmp_path, port=0) as server:
         Influx(server.url).check()
 
@@ -184,7 +185,7 @@ def test_closing_one_that_is_down(tmp_path: Path) -> None:
         pid = server.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
-        wait_until(lambda: server.restarts >= 2)
+        wait_for(lambda: server.restarts >= 2)
     assert server.pid is None
 
 

@@ -22,9 +22,10 @@ from telemetry.influx.line import Encoder
 from telemetry.parquet import ParquetSink, read_records
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
 from telemetry.sinks import Sinks
-from tests.records import full, recorded
-from tests.telemetry.influxd import answers, count, free_port, influxd, wait_until
-from tests.telemetry.web import Stub, serving
+from tests.harness.influxd import answers, count, free_port, influxd
+from tests.harness.records import full, recorded
+from tests.harness.waiting import wait_for
+from tests.harness.web import Stub, serving
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +82,7 @@ def lines(stub: Stub) -> list[str]:
 def test_records_arrive_with_their_tags_and_times(influx: Influx, tmp_path: Path) -> None:
     sink = begun(influx, tmp_path / "spool")
     feed(sink, 1000)
-    wait_until(lambda: sink.status().written == 1000)
+    wait_for(lambda: sink.status().written == 1000)
     assert sink.status() == sink_module.SinkStatus(1000, 0, 0, 0, "writing", "")
     sink.close()
     assert sink.status() == sink_module.SinkStatus(1000, 0, 0, 0, "closed", "")
@@ -133,13 +134,13 @@ def test_no_record_is_lost_while_the_database_is_down(tmp_path: Path) -> None:
     with influxd(tmp_path / "db", port):
         influx.create_database(30)
         thread.start()
-        wait_until(lambda: influx_sink.status().written > 500)
-    wait_until(lambda: influx_sink._spool.points > 500)
+        wait_for(lambda: influx_sink.status().written > 500)
+    wait_for(lambda: influx_sink._spool.points > 500)
     assert influx_sink.status().state == "away"
     assert "Connection refused" in influx_sink.status().message
     with influxd(tmp_path / "db", port):
         before = influx_sink.status().written
-        wait_until(lambda: influx_sink.status().written > before + 500)
+        wait_for(lambda: influx_sink.status().written > before + 500)
         stopped.set()
         thread.join()
         sinks.close()
@@ -157,13 +158,13 @@ def test_a_kill_is_mended_by_the_supervisor(tmp_path: Path) -> None:
         sink = begun(influx, tmp_path / "spool")
         for part in range(4):
             feed(sink, 500, start=500 * part)
-            wait_until(lambda part=part: sink.status().written > 500 * part)  # type: ignore[misc]
+            wait_for(lambda part=part: sink.status().written > 500 * part)  # type: ignore[misc]
             pid = server.pid
             assert pid is not None
             os.kill(pid, signal.SIGKILL)
         sink.close()
         assert sink.status().written == 2000
-        wait_until(lambda: server.restarts == 4 and answers(server.url))
+        wait_for(lambda: server.restarts == 4 and answers(server.url))
         assert stored(influx) == dict.fromkeys(FIGURES, 400)
 
 
@@ -175,7 +176,7 @@ def test_a_server_that_hangs(tmp_path: Path) -> None:
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
         feed(sink, 1000)
-        wait_until(lambda: sink._spool.points == 1000)
+        wait_for(lambda: sink._spool.points == 1000)
         assert "no answer in time" in sink.status().message
         os.kill(pid, signal.SIGCONT)
         sink.close()
@@ -188,16 +189,16 @@ def test_order_is_kept(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sink_module, "_BATCH_POINTS", 7)
     sink = begun(Influx(stub.url), tmp_path)
     feed(sink, 100)
-    wait_until(lambda: len(lines(stub)) == 100)
+    wait_for(lambda: len(lines(stub)) == 100)
     stub.status = status
     feed(sink, 100, start=100)
-    wait_until(lambda: len(stub.answered(status)) >= 2)
+    wait_for(lambda: len(stub.answered(status)) >= 2)
     feed(sink, 100, start=200)
-    wait_until(lambda: sink._spool.points == 200)
+    wait_for(lambda: sink._spool.points == 200)
     assert sink.status().state == "away"
     stub.status = 204
     feed(sink, 100, start=300)
-    wait_until(lambda: sink.status().written == 400)
+    wait_for(lambda: sink.status().written == 400)
     sink.close()
     expected = Encoder(TAGS, EPOCH_NS).lines(records(400))[0].decode().splitlines()
     assert lines(stub) == expected
@@ -215,7 +216,7 @@ def test_what_a_closed_sink_left_is_sent_by_the_next(tmp_path: Path) -> None:
         assert status.message.startswith(f"{status.waiting} records wait in {spool} for the next run; InfluxDB at")
     with embedded_at(influx, tmp_path):
         sink = begun(influx, tmp_path / "spool")
-        wait_until(lambda: sink.status().written == 150)
+        wait_for(lambda: sink.status().written == 150)
         sink.close()
         assert stored(influx) == dict.fromkeys(FIGURES, 30)
     assert list(spool.iterdir()) == []
@@ -235,10 +236,10 @@ def test_what_waits_for_one_database_does_not_go_to_another(influx: Influx, tmp_
 def test_a_database_dropped_in_mid_run(influx: Influx, tmp_path: Path) -> None:
     sink = begun(influx, tmp_path)
     feed(sink, 100)
-    wait_until(lambda: sink.status().written == 100)
+    wait_for(lambda: sink.status().written == 100)
     influx.query(f"DROP DATABASE {influx.database}")
     feed(sink, 100, start=100)
-    wait_until(lambda: sink.status().state == "away")
+    wait_for(lambda: sink.status().state == "away")
     assert f"no database {influx.database}" in sink.status().message
     influx.create_database(30)
     sink.close()
@@ -266,7 +267,7 @@ def test_refused_batches_are_set_aside_without_blocking(influx: Influx, tmp_path
     influx.write(f"control value=1.5 {EPOCH_NS}\n".encode())
     sink = begun(influx, tmp_path)
     feed(sink, 100)
-    wait_until(lambda: sink.status().written + sink.status().rejected == 100)
+    wait_for(lambda: sink.status().written + sink.status().rejected == 100)
     sink.write(recorded(FlowRecord, time_ns=100, host="h2", flow="bulk", bytes_received=1, goodput_bps=1.0))
     sink.close()
     status = sink.status()
@@ -299,11 +300,11 @@ def test_without_a_disk_records_wait_in_memory(stub: Stub, tmp_path: Path) -> No
     stub.status = 503
     sink = begun(Influx(stub.url), tmp_path / "file" / "spool")
     feed(sink, 100)
-    wait_until(lambda: "Not a directory" in sink.status().message)
+    wait_for(lambda: "Not a directory" in sink.status().message)
     assert sink.status().waiting == 100
     stub.status = 204
     feed(sink, 100, start=100)
-    wait_until(lambda: sink.status().written == 200)
+    wait_for(lambda: sink.status().written == 200)
     sink.close()
     assert lines(stub) == Encoder(TAGS, EPOCH_NS).lines(records(200))[0].decode().splitlines()
 
@@ -322,7 +323,7 @@ def test_records_that_fit_nowhere_are_counted_and_reported(
         feed(sink, 10, start=given)
         given += 10
         time.sleep(0.01)
-    wait_until(lambda: sink.status().waiting + sink.status().dropped == given)
+    wait_for(lambda: sink.status().waiting + sink.status().dropped == given)
     with pytest.raises(InfluxError) as caught:
         sink.close()
     line = str(caught.value)
@@ -335,7 +336,7 @@ def test_records_that_fit_nowhere_are_counted_and_reported(
 def test_an_error_of_our_own_is_told(stub: Stub, tmp_path: Path) -> None:
     sink = begun(Influx(stub.url), tmp_path)
     sink.write(recorded(FlowRecord, host="h2", flow="bulk", bytes_received=1, goodput_bps=None))
-    wait_until(lambda: "internal error of the sink: TypeError" in sink.status().message)
+    wait_for(lambda: "internal error of the sink: TypeError" in sink.status().message)
     feed(sink, 10)
     with pytest.raises(InfluxError, match="10 records will never be in InfluxDB: internal error of the sink"):
         sink.close()

@@ -10,7 +10,7 @@ from telemetry.influx import Influx, InfluxError, InfluxTail
 from telemetry.influx.line import Encoder
 from telemetry.influx.tail import Arrival
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, TcpRecord
-from tests.records import full, recorded
+from tests.harness.records import full, recorded
 
 TAGS = {"run": "a run", "tier": "emulated", "scenario": "s"}
 NOW_NS = time.time_ns()

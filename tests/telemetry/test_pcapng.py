@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from telemetry.pcapng import CaptureError, Direction, PcapngWriter
-from tests.tshark import column, needs_tshark, rows
+from tests.harness.tshark import column, needs_tshark, rows
 
 pytestmark = [needs_tshark, pytest.mark.slow]
 

@@ -6,7 +6,7 @@ import pytest
 
 from telemetry.records import FlowRecord, Record
 from telemetry.sinks import Sinks
-from tests.records import recorded
+from tests.harness.records import recorded
 
 RECORD = recorded(FlowRecord, time_ns=1, host="h2", flow="bulk", bytes_received=2, goodput_bps=3.0)
 

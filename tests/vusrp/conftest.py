@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from flowgraphs.air import LIBRARY, Air
-from tests.vusrp.medium import Medium, build
-from tests.vusrp.radio import MODULES, RadioProcess
+from tests.harness.medium import Medium, build
+from tests.harness.radio_process import MODULES, RadioProcess
 
 #: a second of samples, from a call to the time it names: calls of other processes on a busy machine come before that
 LEAD = 1_000_000

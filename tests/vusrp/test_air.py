@@ -17,8 +17,8 @@ import pytest
 from channel.delay_profiles import Kind, Tap
 from flowgraphs.air import Air, AirError, Link
 from flowgraphs.series import write_series
+from tests.harness.radio_process import MODULES, RadioProcess
 from tests.vusrp.conftest import LEAD, Bench
-from tests.vusrp.radio import MODULES, RadioProcess
 
 
 def test_what_is_set_is_what_holds(air_name: str) -> None:

@@ -13,8 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from channel.delay_profiles import Kind, Tap, profile
-from tests.vusrp.medium import Medium, Source
-from tests.vusrp.statistics import bessel_j0, ks_bound, ks_distance, mean_bound
+from tests.harness.distributions import bessel_j0, ks_bound, ks_distance, mean_bound
+from tests.harness.medium import Medium, Source
 
 RATE_SPS = 100_000
 DOPPLER_HZ = 50.0

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from channel.delay_profiles import Kind, Tap
 from flowgraphs.air import Air
+from tests.harness.radio_process import Message
 from tests.vusrp.conftest import Bench
-from tests.vusrp.radio import Message
 
 N = 150_000
 

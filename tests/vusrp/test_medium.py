@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from channel.delay_profiles import Kind, Tap, profile
 from flowgraphs.series import Series, SeriesError, read_series, write_gains, write_series
-from tests.vusrp.medium import KEEP_TAP_POWERS, Medium, Samples
-from tests.vusrp.statistics import SIGMAS, ks_bound, ks_distance
+from tests.harness.distributions import SIGMAS, ks_bound, ks_distance
+from tests.harness.medium import KEEP_TAP_POWERS, Medium, Samples
 
 #: what an interpolator looks at around the sample at a position
 BEFORE, AFTER = 11, 12

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.harness.radio_process import Message, Piece, RadioProcess
 from tests.vusrp.conftest import LEAD, Bench
-from tests.vusrp.radio import Message, Piece, RadioProcess
 
 PACKET = 2040
 

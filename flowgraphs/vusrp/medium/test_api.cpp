@@ -1,4 +1,4 @@
-// The medium as C functions, for tests and benchmarks (tests/vusrp/medium.py). Each returns null or a handle's address;
+// The medium as C functions, for tests and benchmarks (tests/harness/medium.py). Each returns null or a handle's address;
 // what was thrown is kept as a line of text.
 
 #include <cstdint>

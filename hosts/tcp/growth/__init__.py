@@ -1,7 +1,7 @@
-"""Window growth: how ACKs open the congestion window, and what a loss makes of ssthresh. A file each, which declares a
-`GROWTH`; `TcpConfig.growth` is its name.
+"""Window growth: how ACKs open the congestion window, and the ssthresh that a loss leaves. Each growth is a file, which
+declares a `GROWTH`; `TcpConfig.growth` is its name.
 
-Loss recovery is another seam (`recovery/`): it says when there was a loss, and what is sent until it is repaired.
+Loss recovery is another seam (`recovery/`): it finds losses, and sends the segments that repair them.
 """
 
 from abc import ABC, abstractmethod
@@ -30,8 +30,7 @@ class Growth(ABC):
     def handle_loss(self, flight: int) -> int:
         """Take a loss, or a mark of ECN in its place, with `flight` octets under way; return the new ssthresh."""
 
-    @abstractmethod
-    def handle_timeout(self) -> None:
+    def handle_timeout(self) -> None:  # noqa: B027 (a growth may have no memory)
         """Take a timeout; where it means a loss, `handle_loss` was called before. `cwnd` is a segment now."""
 
 
@@ -40,6 +39,7 @@ class GrowthPlugin:
     """A growth by its name."""
 
     name: str
+    #: for the table in docs/tcp.md
     summary: str
     make: Callable[[SendState, TcpConfig], Growth]
 

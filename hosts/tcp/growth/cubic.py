@@ -6,14 +6,15 @@ standard one, by the ACK.
 Left out: HyStart++ (section 4.10), and undoing a reduction that a spurious loss caused (section 4.9).
 """
 
-from hosts.tcp.config import SECOND, TcpConfig
+from common.units import SECOND
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import Growth, GrowthPlugin
 from hosts.tcp.send_state import SendState
 
 #: sections 4.6 and 5: the multiplicative decrease, and how steep the cubic is (segments per second cubed)
 BETA = 0.7
 C = 0.4
-#: section 4.3: what makes a Reno of this decrease as fast as one that halves
+#: section 4.3: the increase with which a Reno of this decrease is as fast as a Reno that halves
 _ALPHA = 3 * (1 - BETA) / (1 + BETA)
 
 
@@ -29,7 +30,7 @@ class Cubic(Growth):
         #: where the cubic has its plateau, and how long after the beginning (s)
         self._w_max = 0.0
         self._k_s = 0.0
-        #: the window before the last reduction, and what Reno's would be now
+        #: the window before the last reduction, and Reno's window now
         self._prior = 0.0
         self._w_est = 0.0
         #: octets of growth that are less than one
@@ -63,7 +64,7 @@ class Cubic(Growth):
         sender.cwnd = cwnd + whole
 
     def handle_loss(self, flight: int) -> int:
-        """Return 0.7 of what is under way (section 4.6), and remember where that was."""
+        """Return 0.7 of the octets under way (section 4.6), and remember the window."""
         sender = self._sender
         window = sender.cwnd / sender.smss
         # section 4.7, fast convergence: a flow that did not get back to where it was makes room for others

@@ -24,15 +24,12 @@ class PerAck(Growth):
             sender.cwnd = cwnd + (smss * smss // cwnd or 1)
 
     def handle_loss(self, flight: int) -> int:
-        """Return half of what is under way (equation 4), or with 4.4BSD of the window, in whole segments."""
+        """Return half of the octets under way (equation 4); 4.4BSD: half of the window, in whole segments."""
         sender = self._sender
         whole = 2 * sender.smss
         if self._halve_window:
             flight = min(sender.cwnd, sender.window) // whole * whole
         return max(flight // 2, whole)
-
-    def handle_timeout(self) -> None:
-        """Do nothing: nothing is remembered."""
 
 
 class PerOctet(PerAck):

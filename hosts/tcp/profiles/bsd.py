@@ -1,7 +1,7 @@
 """COMPARISON's hosts: BSD/OS, a 4.4BSD (its section 4 has the 500 ms clock).
 
-IW 1 and the initial 6 s are 4.4BSD's. Two more ways in which 4.4BSD lets windows grow faster are in `TcpConfig`;
-nobody knows which of them BSD/OS had left (docs/tcp.md).
+IW 1 and the initial 6 s are 4.4BSD's. 4.4BSD lets windows grow faster in two more ways, which are options of
+`TcpConfig`. It is not known which of them BSD/OS had (docs/tcp.md).
 """
 
 from dataclasses import replace
@@ -32,17 +32,13 @@ _BSD_ELN = replace(_BSD, eln_once_per_window=True)
 
 PROFILE = (
     UserProfile(
-        name="bsd",
-        summary="the COMPARISON paper's E2E: 4.4BSD's Reno, 500 ms clock, IW 1, SACK off",
-        config=_BSD,
+        name="bsd", summary="the COMPARISON paper's E2E: 4.4BSD's Reno, 500 ms clock, IW 1, SACK off", config=_BSD
     ),
     UserProfile(name="bsd-newreno", summary="bsd with NewReno", config=replace(_BSD, recovery="newreno")),
     UserProfile(name="bsd-sack", summary="bsd with SACK", config=replace(_BSD, recovery="sack")),
     UserProfile(name="bsd-smart", summary="bsd with SMART", config=replace(_BSD, recovery="smart")),
     UserProfile(
-        name="bsd-eln",
-        summary="bsd that keeps its window for corruption",
-        config=replace(_BSD_ELN, eln="keep-window"),
+        name="bsd-eln", summary="bsd that keeps its window for corruption", config=replace(_BSD_ELN, eln="keep-window")
     ),
     UserProfile(
         name="bsd-eln-rxmt",

@@ -1,6 +1,7 @@
-"""Values of Linux's Reno with SACK that ours has, too: beside them `eln` of the kernel is put (docs/kernel-eln.md)."""
+"""Our counterpart of the kernel's profile `eln`: Linux's Reno with SACK (docs/kernel-eln.md compares them)."""
 
-from hosts.tcp.config import MS, TcpConfig
+from common.units import MS
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import UserProfile
 
 PROFILE = UserProfile(

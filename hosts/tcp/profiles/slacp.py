@@ -39,18 +39,12 @@ PROFILE = (
         config=_REFERENCE,
     ),
     UserProfile(
-        name="enhanced",
-        summary="IW 4, window scaling, SACK, limited transmit, F-RTO, DAASS",
-        config=_ENHANCED,
+        name="enhanced", summary="IW 4, window scaling, SACK, limited transmit, F-RTO, DAASS", config=_ENHANCED
     ),
     UserProfile(
         name="enhanced-cbi",
         summary="enhanced, and ssthresh of the previous connection is reused",
         config=replace(_ENHANCED, cbi=True),
     ),
-    UserProfile(
-        name="enhanced-no-daass",
-        summary="enhanced without DAASS",
-        config=replace(_ENHANCED, daass=False),
-    ),
+    UserProfile(name="enhanced-no-daass", summary="enhanced without DAASS", config=replace(_ENHANCED, daass=False)),
 )

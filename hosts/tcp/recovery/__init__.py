@@ -1,9 +1,9 @@
-"""Loss recovery: how a sender finds lost segments and repairs them. A file each, which declares a `RECOVERY`;
-`TcpConfig.recovery` is its name.
+"""Loss recovery: how a sender finds lost segments and repairs them. Each recovery is a file, which declares a
+`RECOVERY`; `TcpConfig.recovery` is its name.
 
-Read first: RFC 5681 section 3.2 for the parts of the sender that a recovery decides about.
+Read first: RFC 5681 section 3.2.
 
-The sender and its recovery say this to each other:
+The sender calls its recovery, and the recovery reads and changes the state of the sender:
 
 | when | the sender calls |
 |---|---|
@@ -25,8 +25,8 @@ The sender and its recovery say this to each other:
 | `growth.handle_ack` | calls, for each ACK of new data that opens the window |
 | `track_resent` | calls, in its constructor, if it wants `resent` |
 
-Everything else is the sender's: the timer, go-back-N after a timeout, the peer's window, ECN. What makes ssthresh of a
-loss is window growth (`growth/`).
+Everything else is the sender's: the timer, go-back-N after a timeout, the peer's window, ECN. The ssthresh after a loss
+is computed by window growth (`growth/`).
 
 Left out: proportional rate reduction (RFC 6937), RACK and TLP (RFC 8985).
 """
@@ -53,7 +53,7 @@ class Recovery(ABC):
         self.sender = sender
         #: whether `poll` must be asked before anything else is sent
         self.urgent = False
-        #: whether nothing but what `poll` returns may be sent
+        #: whether only segments from `poll` may be sent
         self.governs = False
         #: whether fast recovery is going on
         self.active = False
@@ -81,7 +81,7 @@ class Recovery(ABC):
         """Reduce the window of a recovery that has kept it."""
 
     def end_timeout(self) -> None:
-        """The timeout was spurious: what was sent before it is not lost."""
+        """The timeout was spurious: segments sent before it are not lost."""
 
     @property
     def recovering(self) -> bool:
@@ -89,11 +89,11 @@ class Recovery(ABC):
         return self.active
 
     def flight_before_loss(self) -> int:
-        """FlightSize without what limited transmit has sent (RFC 5681 section 3.2, step 2)."""
+        """FlightSize without the segments of limited transmit (RFC 5681 section 3.2, step 2)."""
         return self.sender.flight
 
     def poll(self) -> tuple[int, int] | None:
-        """Return what to send next, [start, end), or None."""
+        """Return the octets to send next, [start, end), or None."""
         return None
 
 
@@ -104,9 +104,9 @@ class RecoveryPlugin:
     name: str
     #: for the table in docs/tcp.md
     summary: str
-    #: called when the handshake is complete: `sack` of the sender says what was agreed
+    #: called when the handshake is complete: `sack` of the sender says whether SACK was agreed
     make: Callable[[SendState, TcpConfig], Recovery]
-    #: what the peer's ACKs shall carry beside their number: SACK blocks (RFC 2018) or SMART options
+    #: options that the handshake asks the peer to put on its ACKs: SACK blocks (RFC 2018) or SMART
     asks_for: Literal["nothing", "sack", "smart"] = "nothing"
 
 

@@ -1,10 +1,10 @@
-"""Fast retransmit and fast recovery: what Reno, NewReno, SACK and SMART have in common.
+"""Fast retransmit and fast recovery: the common part of Reno, NewReno, SACK and SMART.
 
 Read first: RFC 5681 section 3.2, RFC 3042 (limited transmit); COMPARISON sections 2.3 and 3.1 (ELN).
 
 A `FastRecovery` counts duplicates, says when a recovery begins, and reduces the window or keeps it. Its `Repair` says
-what is sent while the recovery lasts, and which acknowledgement ends it. Three duplicates are a loss; a subclass with
-its own `_is_lost` and `_may_begin` finds losses in another way.
+which segments are sent while the recovery lasts, and which acknowledgement ends it. Three duplicates are a loss; a
+subclass with its own `_is_lost` and `_may_begin` finds losses in another way.
 
 Rules: `recover` is the octet behind the highest one sent when the present recovery or the last timeout began (RFC
 6582's recover + 1, RFC 6675's RecoveryPoint + 1), and with Reno when the window was last reduced.
@@ -31,7 +31,7 @@ _LIMITED_SEGMENTS = 2
 
 
 class Repair(ABC):
-    """What is sent during the fast recoveries of one connection."""
+    """The segments sent during the fast recoveries of one connection."""
 
     __slots__ = ("recovery", "sender")
 
@@ -49,7 +49,7 @@ class Repair(ABC):
 
     @abstractmethod
     def poll(self) -> tuple[int, int] | None:
-        """Return what to send next, [start, end), or None."""
+        """Return the octets to send next, [start, end), or None."""
 
     def handle_dupack(self) -> None:
         """Take a duplicate: the segment that caused it has left the network."""
@@ -59,7 +59,7 @@ class Repair(ABC):
 
 
 class FastRecovery(Recovery):
-    """Fast retransmit at the third duplicate; `repair` is what follows."""
+    """Fast retransmit at the third duplicate; then `repair` has its turn."""
 
     __slots__ = (
         "_after_timeout",
@@ -78,9 +78,9 @@ class FastRecovery(Recovery):
         self, sender: SendState, config: TcpConfig, repair: Callable[["FastRecovery", TcpConfig], Repair]
     ) -> None:
         super().__init__(sender)
-        # The SYN is what "was sent before": losses of the first window count.
+        # only the SYN was sent before: losses of the first window begin a recovery
         self.recover = sender.una - 1
-        #: what the window is after this recovery
+        #: the window after this recovery
         self.window = 0
         #: holes, and which of them are corruption
         self.holes = Corruption(config, sender.una)
@@ -96,7 +96,6 @@ class FastRecovery(Recovery):
         self.repair = repair(self, config)
 
     def handle_dupack(self, segment: Segment, now: int) -> None:
-        """See Recovery."""
         if self.active:
             self.repair.handle_dupack()
             return
@@ -108,11 +107,11 @@ class FastRecovery(Recovery):
             if self._may_begin():
                 self._begin()
         elif self._limited_transmit and self._dupacks <= _LIMITED_SEGMENTS and sender.nxt == sender.max:
-            # only new data (RFC 3042), not what a timeout is sending again
+            # only new data (RFC 3042), not segments that a timeout sends again
             sender.limited = self._limit()
 
     def _is_lost(self) -> bool:
-        """Whether the first hole is lost, by what the duplicates have told."""
+        """Whether the duplicates show that the first hole is lost."""
         return self._dupacks == DUP_THRESH or (self._at_once and self._is_news())
 
     def _may_begin(self) -> bool:
@@ -146,11 +145,9 @@ class FastRecovery(Recovery):
         self.repair.begin(self._dupacks)
 
     def handle_eln(self, number: int) -> None:
-        """See Recovery."""
         self.holes.tell(number, self.sender.una)
 
     def reduce(self) -> None:
-        """See Recovery."""
         sender, before = self.sender, self.window
         self.kept = False
         self.window = sender.reduce(self._flight)
@@ -158,7 +155,6 @@ class FastRecovery(Recovery):
         sender.cwnd = max(sender.cwnd - before + self.window, sender.smss)
 
     def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
-        """See Recovery."""
         sender = self.sender
         self._dupacks = 0
         sender.limited = 0
@@ -176,7 +172,6 @@ class FastRecovery(Recovery):
         self.sender.cwnd = cwnd
 
     def handle_timeout(self) -> None:
-        """See Recovery."""
         self.end(self.sender.cwnd)
         self._after_timeout = True
         self._dupacks = 0
@@ -185,19 +180,16 @@ class FastRecovery(Recovery):
     def end_timeout(self) -> None:
         """See Recovery.
 
-        `recover` stays (RFC 5682 section 2.1, step 2): what was sent again needlessly will cause duplicates.
+        `recover` stays (RFC 5682 section 2.1, step 2): needless retransmissions will cause duplicates.
         """
         self._after_timeout = False
 
     @property
     def recovering(self) -> bool:
-        """See Recovery."""
         return self._after_timeout and self.sender.una < self.recover
 
     def flight_before_loss(self) -> int:
-        """See Recovery."""
         return self._flight if self._dupacks and not self.active else self.sender.flight
 
     def poll(self) -> tuple[int, int] | None:
-        """See Recovery."""
         return self.repair.poll()

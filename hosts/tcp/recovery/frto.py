@@ -5,7 +5,7 @@ Read first: RFC 5682, sections 2.1 (basic) and 3.1 (with SACK).
 Rules: after a timeout the first segment is sent again, and nothing else until an acknowledgement has come. If it moves
 the window, two new segments go out; if then data that was not sent again is acknowledged, the timeout was spurious.
 In every other case conventional recovery goes on, go-back-N in slow start. With SACK, duplicates before the first
-acknowledgement only fill the scoreboard, and what lies behind the highest octet sent before proves nothing.
+acknowledgement only fill the scoreboard, and octets behind the highest one sent before prove nothing.
 
 Choice: a spurious timeout still halves the window (cwnd = ssthresh); RFC 5682 leaves the response open, and the cause
 of a delay spike may well be congestion.
@@ -30,7 +30,7 @@ class _Step(Enum):
 
 
 class Frto:
-    """The detection algorithm of one connection; it governs what is sent while `active`."""
+    """The detection algorithm of one connection; while `active`, only it sends segments."""
 
     __slots__ = ("_credit", "_recover", "_resend", "_sacked", "_sender", "_step", "active")
 
@@ -50,7 +50,7 @@ class Frto:
     def handle_timeout(self, may_begin: bool) -> None:
         """Begin, unless an earlier loss is still being repaired (step 1).
 
-        Another timeout before the first acknowledgement is none of that: it begins anew.
+        Another timeout before the first acknowledgement is no earlier loss: the algorithm begins anew.
         """
         self.active = may_begin or (self.active and self._step is _Step.FIRST_ACK)
         if self.active:
@@ -90,7 +90,7 @@ class Frto:
             self._end_in_step_3()
 
     def poll(self) -> tuple[int, int] | None:
-        """Return what to send next, [start, end), or None."""
+        """Return the octets to send next, [start, end), or None."""
         sender = self._sender
         if self._resend:
             self._resend = False
@@ -114,7 +114,7 @@ class Frto:
     def _end_in_step_3(self) -> None:
         sender = self._sender
         sender.cwnd = _WINDOW_SEGMENTS * sender.smss
-        # what was sent after the timeout is not what it was about
+        # segments sent after the timeout are not lost by it
         self._end_genuine(sender.una if sender.una < self._recover else sender.max)
 
     def _end_genuine(self, nxt: int) -> None:

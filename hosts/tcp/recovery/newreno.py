@@ -19,22 +19,19 @@ class NewRenoRepair(Repair):
         self._partial = False
 
     def begin(self, dupacks: int) -> None:
-        """See Repair."""
         recovery, sender = self.recovery, self.sender
         recovery.recover = sender.max
         sender.cwnd = recovery.window + dupacks * sender.smss
         self._partial = False
 
     def handle_dupack(self) -> None:
-        """See Repair."""
         self.sender.cwnd += self.sender.smss
 
     def handle_ack(self, acked: int, now: int) -> bool:
-        """See Repair."""
         recovery, sender = self.recovery, self.sender
         smss = sender.smss
         if sender.una >= recovery.recover:
-            # section 3.2, step 3, the first of the two choices: no burst; what ELN has kept is kept whole
+            # section 3.2, step 3, the first of the two choices: no burst; a window that ELN has kept stays whole
             recovery.end(recovery.window if recovery.kept else min(recovery.window, max(sender.flight, smss) + smss))
             return True
         recovery.urgent = True
@@ -44,7 +41,6 @@ class NewRenoRepair(Repair):
         return restarts
 
     def poll(self) -> tuple[int, int] | None:
-        """See Repair."""
         return resend_first(self.recovery)
 
 

@@ -27,7 +27,6 @@ class RenoRepair(Repair):
         self.sender.cwnd += self.sender.smss
 
     def handle_reduction(self) -> None:
-        """See Repair."""
         self.recovery.recover = self.sender.max
 
     def handle_ack(self, acked: int, now: int) -> bool:
@@ -38,7 +37,6 @@ class RenoRepair(Repair):
         return True
 
     def poll(self) -> tuple[int, int] | None:
-        """See Repair."""
         return resend_first(self.recovery)
 
 

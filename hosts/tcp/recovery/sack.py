@@ -1,4 +1,4 @@
-"""SACK (RFC 6675): what to send again follows from the scoreboard, when from the octets in the pipe.
+"""SACK (RFC 6675): the scoreboard says which segments to send again, the octets in the pipe say when.
 
 Section and rule numbers are RFC 6675's. Where the peer has not agreed to SACK this is NewReno.
 """
@@ -36,7 +36,7 @@ class SackRepair(Repair):
         if self._sees_lost_again:
             self.sender.track_resent()
         self._conserves = config.conserve_kept
-        #: octets that had arrived when the recovery began; sent in it; and may be sent beyond what has arrived
+        #: octets that had arrived when the recovery began; sent in it; that may be sent in it beyond those that arrive
         self._arrived_before = self._out = self._bonus = 0
 
     def begin(self, dupacks: int) -> None:
@@ -95,17 +95,13 @@ class SackRepair(Repair):
         return start, end
 
     def _lost_again(self) -> list[tuple[int, int]]:
-        """What this recovery has sent again in vain, oldest first, given that nothing is reordered."""
+        """Retransmissions of this recovery that are lost, oldest first, given that nothing is reordered."""
         sender, board = self.sender, self.sender.board
-        if not (sender.resent and board):
-            return []
-        high, lost = board.high, []
-        for start in sorted(sender.resent):
-            before, _ = sender.resent[start]
-            if sender.una <= start < self._high_rxt and before < high and not board.covers(start):
-                hole = board.hole(start, high)
-                if hole is not None:
-                    lost.append((start, min(hole[1], start + sender.smss)))
+        high, lost = board.high if board else 0, []
+        for start, (before, _) in sorted((sender.resent or {}).items()):
+            if start < self._high_rxt and before < high and not board.covers(start):
+                _, end = board.hole(start, high) or (start, start)
+                lost.append((start, min(end, start + sender.smss)))
         return lost
 
     def _resend(self, start: int, end: int) -> tuple[int, int]:
@@ -156,11 +152,11 @@ class Sack(FastRecovery):
         return self.sender.una >= self.recover
 
     def _limit(self) -> int:
-        # step 3.3: by the pipe, that is by what is known to have arrived
+        # step 3.3: by the pipe, so by the octets known to have arrived
         return self.sender.board.sacked
 
     def end_timeout(self) -> None:
-        """See Recovery; duplicates of what was sent needlessly tell nothing new, so they do no harm."""
+        """See Recovery; duplicates of needless retransmissions have no new blocks, so they do no harm."""
         super().end_timeout()
         self.recover = self.sender.una - 1
 

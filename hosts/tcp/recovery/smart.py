@@ -2,11 +2,11 @@
 
 Read first: COMPARISON sections 2.2, 3.1 and 5 (the subset of SMART meant here); `tcpip/options.py` for the option.
 
-Rules: nothing is reordered, so all that is missing below the highest octet that has arrived is lost, at the first
-duplicate that tells. What is lost is sent again as the window allows, oldest first, and a segment a second time only
-when something has arrived that was sent for the first time after its retransmission, and the smoothed round-trip time
-has passed since then: with a clock of 500 ms nearly all of that, however short the path. If nothing such comes, the
-timer has to expire. The window is reduced once per window of data.
+Rules: nothing is reordered, so at the first ACK with the option all missing octets below the highest one that has
+arrived are lost. Lost segments are sent again as the window allows, oldest first. A segment is sent a second time only
+when another has arrived that was first sent after its retransmission, and the smoothed round-trip time has passed since
+that retransmission: nearly a tick with a clock of 500 ms, however short the path. Otherwise the timer has to expire.
+The window is reduced once per window of data.
 
 An ACK without the option counts as a plain duplicate: a recovery that such duplicates have begun is NewReno's.
 """
@@ -33,14 +33,12 @@ class SmartRepair(Repair):
         self._first = False
 
     def begin(self, dupacks: int) -> None:
-        """See Repair."""
         recovery, sender = self.recovery, self.sender
         recovery.recover = sender.max
         recovery.governs = self._first = True
         sender.cwnd = recovery.window
 
     def handle_ack(self, acked: int, now: int) -> bool:
-        """See Repair."""
         if self.sender.una >= self.recovery.recover:
             self.recovery.end(self.recovery.window)
         return True
@@ -90,12 +88,11 @@ class Smart(FastRecovery):
         self._gaps = SmartRepair(self)
 
     def handle_dupack(self, segment: Segment, now: int) -> None:
-        """See Recovery."""
         self._gaps.now = now
         super().handle_dupack(segment, now)
 
     def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
-        """See Recovery; what is left on the scoreboard shows the next gap."""
+        """See Recovery; the scoreboard may show the next gap."""
         self._gaps.now = now
         restarts = super().handle_ack(segment, acked, filled, now)
         if not self.active and self._has_gap() and self._may_begin():
@@ -119,8 +116,8 @@ class Smart(FastRecovery):
 
     @property
     def recovering(self) -> bool:
-        """See Recovery; a recovery that lasts counts, too."""
-        return self.active or super().recovering
+        """See Recovery; a recovery from gaps counts, too, as SACK's does."""
+        return (self.active and self.repair is self._gaps) or super().recovering
 
 
 RECOVERY = RecoveryPlugin(name="smart", summary="SMART, NewReno for plain duplicates", make=Smart, asks_for="smart")

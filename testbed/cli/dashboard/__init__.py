@@ -36,9 +36,9 @@ def dashboard(**arguments: Any) -> None:
     Prints the page's address, with the token that opens its controls. Runs of other programs appear when they write
     to the same InfluxDB (--influx). docs/dashboard.md has the rest.
     """
-    from testbed.cli.dashboard.serve import Options, serve_dashboard
+    from testbed.cli.dashboard.serve import serve_dashboard
 
-    serve_dashboard(Options(**arguments))
+    serve_dashboard(**arguments)
 
 
 COMMAND = dashboard

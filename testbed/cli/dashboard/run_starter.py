@@ -13,7 +13,7 @@ from typing import Self
 from dashboard.control import ControlError, Offer, RunRequest
 from flowgraphs.air import LIBRARY
 from hosts.errors import HostError
-from hosts.network import check_machine
+from hosts.kernel.network import check_machine
 from linklayer.schemes import SCHEMES
 from testbed.live.steering import Steering
 from testbed.observers import MakeHooks
@@ -50,7 +50,7 @@ class LiveRunStarter:
     # -- for the dashboard -----------------------------------------------------------------------------------
 
     def offers(self) -> Sequence[Offer]:
-        """Return what can be started: every scenario that can be read."""
+        """Return the scenarios that can be started: all that can be read."""
         tiers = _TIERS if LIBRARY.exists() else _TIERS[1:]
         offers = []
         for path in sorted(self._scenarios.glob("*.yaml")):
@@ -66,7 +66,7 @@ class LiveRunStarter:
         return offers
 
     def why_not(self) -> str:
-        """Return why nothing can be started now, or an empty string."""
+        """Return the reason why no run can be started now, or an empty string."""
         if any(thread.is_alive() for thread in self._threads):
             return "a run is going on: stop it first"
         try:
@@ -153,4 +153,4 @@ def _lasting(scenario: Scenario, seconds: float) -> list[str]:
 
 
 def _silent(progress: Progress) -> None:
-    """Show nothing: the page does."""
+    """Show nothing: the page shows the run."""

@@ -10,7 +10,6 @@ import ipaddress
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,70 +39,66 @@ _DEMO_S = 3600.0
 _PAGE_CORES = 0.75
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of the command."""
+def serve_dashboard(
+    *,
+    port: int,
+    bind: str,
+    runs: Path,
+    page_token_file: Path | None,
+    influx: str | None,
+    token_file: Path | None,
+    influx_port: int,
+    retention_days: int,
+    demo: bool,
+    air: str | None,
+    scenario: Path | None,
+) -> None:
+    """Serve the dashboard until Ctrl-C or SIGTERM. Raises errors of one line.
 
-    port: int
-    bind: str
-    runs: Path
-    #: of the page; without a file, the token is drawn at random
-    page_token_file: Path | None
-    #: an existing database; without a URL, the dashboard starts one of its own on `influx_port`
-    influx: str | None
-    token_file: Path | None
-    influx_port: int
-    retention_days: int
-    #: start the demo at once
-    demo: bool
-    #: an air between stations that are programs of their own, and their scenario
-    air: str | None
-    scenario: Path | None
-
-
-def serve_dashboard(options: Options) -> None:
-    """Serve the dashboard until Ctrl-C or SIGTERM. Raises errors of one line."""
+    Without a file, the page's token is drawn at random. Without the URL of a database (`influx`), the dashboard starts
+    one of its own. `scenario` is the one that stations run which are programs of their own, on `air`.
+    """
     console = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def complain(line: str) -> None:
         console.print("[yellow]warning:[/]", end=" ")
         console.print(line, markup=False)
 
-    if options.scenario is not None and options.air is None:
+    if scenario is not None and air is None:
         raise FadelabError("--scenario is for --air: what the stations on that air run")
-    token = secrets.token_urlsafe(24) if options.page_token_file is None else read_token(options.page_token_file)
-    steering = _steering(options)
+    token = secrets.token_urlsafe(24) if page_token_file is None else read_token(page_token_file)
+    steering = _steering(air, scenario)
     hub = Hub()
     with ExitStack() as stack:
         stack.enter_context(ended_by_sigterm())
-        influx = stack.enter_context(_database(options))
-        tail = stack.enter_context(Tail(hub, InfluxTail(influx), steering))
-        leftovers = stack.enter_context(_leftovers(influx, options.runs / SPOOL))
+        database = stack.enter_context(_database(influx, token_file, runs / DATABASE, influx_port, retention_days))
+        tail = stack.enter_context(Tail(hub, InfluxTail(database), steering))
+        leftovers = stack.enter_context(_leftovers(database, runs / SPOOL))
 
-        def database() -> Mapping[str, Any]:
+        def database_state() -> Mapping[str, Any]:
             waiting = leftovers.status().waiting
             state = "away" if tail.problem else "up"
-            return {"url": influx.url, "state": state, "waiting": waiting, "message": tail.problem}
+            return {"url": database.url, "state": state, "waiting": waiting, "message": tail.problem}
 
         starter = stack.enter_context(
-            LiveRunStarter(root() / "scenarios", options.runs, dashboard_hooks(hub, influx, complain), complain)
+            LiveRunStarter(root() / "scenarios", runs, dashboard_hooks(hub, database, complain), complain)
         )
         config = DashboardConfig(
             hub=hub,
-            runs=options.runs,
+            runs=runs,
             token=token,
             starter=starter,
-            database=database,
-            hosts=(*LOCAL_HOSTS, options.bind),
-            require_token_to_read=not _is_loopback(options.bind),
+            database=database_state,
+            hosts=(*LOCAL_HOSTS, bind),
+            require_token_to_read=not _is_loopback(bind),
             version=fadelab_version(),
         )
-        served = stack.enter_context(serve(create_app(config), options.bind, options.port))
+        served = stack.enter_context(serve(create_app(config), bind, port))
         page = f"{served.url.replace('0.0.0.0', '127.0.0.1')}/?token={token}"
         print(page, flush=True)
         console.print("the address above opens the dashboard and its controls; Ctrl-C ends it")
-        console.print(f"runs elsewhere join with: fadelab run ... --influx {influx.url}")
-        if options.demo:
+        console.print(f"runs elsewhere join with: fadelab run ... --influx {database.url}")
+        if demo:
             _start_demo(starter, console)
         with suppress(KeyboardInterrupt):
             served.wait()
@@ -111,7 +106,7 @@ def serve_dashboard(options: Options) -> None:
 
 
 def _start_demo(starter: LiveRunStarter, console: Console) -> None:
-    """Start the demo at the largest share of its rates that leaves the page and a browser what they need."""
+    """Start the demo at the largest share of its rates that leaves cores enough for the page and a browser."""
     path = DEMO_SCENARIOS["vusrp"]
     wanted = load(path, tier="vusrp")
     room = processors.look().beside(_PAGE_CORES)
@@ -123,22 +118,23 @@ def _start_demo(starter: LiveRunStarter, console: Console) -> None:
 
 
 @contextmanager
-def _database(options: Options) -> Iterator[Influx]:
-    """Yield the database that the options name, or one of our own while the dashboard lasts. Raises InfluxError."""
-    influx = open_influx(options.influx, options.token_file)
+def _database(
+    url: str | None, token_file: Path | None, folder: Path, port: int, retention_days: int
+) -> Iterator[Influx]:
+    """Yield the database at a URL, or one of our own while the dashboard lasts. Raises InfluxError."""
+    influx = open_influx(url, token_file)
     if influx is not None:
         yield influx
         return
-    if options.token_file is not None:
+    if token_file is not None:
         raise FadelabError("--token-file is for a database that --influx names: give both, or neither")
-    folder = options.runs / DATABASE
-    with InfluxServer(folder, port=options.influx_port, retention_days=options.retention_days) as server:
+    with InfluxServer(folder, port=port, retention_days=retention_days) as server:
         yield Influx(server.url)
 
 
 @contextmanager
 def _leftovers(influx: Influx, spool: Path) -> Iterator[InfluxSink]:
-    """A sink without records of its own: it sends what waits from runs that are over."""
+    """Yield a sink without records of its own, which sends those that earlier runs have left."""
     sink = InfluxSink(influx, {}, spool)
     sink.begin(0)
     try:
@@ -147,11 +143,9 @@ def _leftovers(influx: Influx, spool: Path) -> Iterator[InfluxSink]:
         sink.close()
 
 
-def _steering(options: Options) -> Callable[[Mapping[str, str]], Controls | None]:
-    """Return the controls of runs of other programs, by their tags: with --air, those of that air."""
-    if options.air is None:
-        return lambda tags: None
-    steering = AirSteering(options.air, load(options.scenario or DEMO_SCENARIOS["vusrp"]))
+def _steering(air: str | None, scenario: Path | None) -> Callable[[Mapping[str, str]], Controls | None]:
+    """Return the controls of runs of other programs, by their tags: with an air, those of that air."""
+    steering = None if air is None else AirSteering(air, load(scenario or DEMO_SCENARIOS["vusrp"]))
     return lambda tags: steering
 
 

@@ -1,4 +1,4 @@
-"""Looks at what ELN for the kernel's TCP needs: eBPF and the tools that build it."""
+"""Looks for the needs of ELN in the kernel's TCP: eBPF and the tools that build it."""
 
 from pathlib import Path
 

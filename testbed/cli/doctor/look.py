@@ -1,4 +1,4 @@
-"""What a look at the machine is, and help to look."""
+"""Looks at the machine, their outcomes, and help to look."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-#: the job whose needs decide the exit status
+#: the job that decides the exit status
 MAIN_JOB = "demo"
 #: the jobs that need network namespaces
 RUNS = ("demo", "run", "test")
@@ -37,7 +37,7 @@ class Check:
 
 
 class Seen(NamedTuple):
-    """What a look saw; its remedy replaces that of the look."""
+    """The observation of a look; its remedy replaces that of the look."""
 
     ok: bool
     detail: str

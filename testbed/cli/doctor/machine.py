@@ -8,11 +8,14 @@ import time
 from functools import partial
 from pathlib import Path
 
+from hosts.kernel.profiles import ELN_CONTROL, PROFILES
 from testbed.cli.doctor.look import RUNS, Look, Seen, read
 from testbed.paths import root
 
 _MIN_KERNEL = (5, 10)
 _MIN_FREE_BYTES = 1 << 30
+#: of the demo's TCP, and of hosts whose TCP is not the kernel's
+_OF_DEMO = ("cubic", "reno")
 #: linux/capability.h
 _CAPABILITIES = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
 
@@ -73,9 +76,10 @@ LOOKS = (
             f"TCP congestion control {name}",
             partial(_congestion_control, name),
             f"`modprobe tcp_{name}`, or a kernel with CONFIG_TCP_CONG_{name.upper()}",
-            needed_for,
+            ("demo", "run") if name in _OF_DEMO else ("run",),
         )
-        for name, needed_for in (("reno", ("demo", "run")), ("cubic", ("demo", "run")), ("bbr", ("run",)))
+        for name in dict.fromkeys(profile.congestion_control for profile in PROFILES.values())
+        if name != ELN_CONTROL
     ),
     Look(
         "high-resolution timer",

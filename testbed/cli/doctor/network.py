@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from functools import cache
 
-from hosts import split_routes
+from hosts.kernel import split_routes
 from testbed.cli.doctor.look import RUNS, Look, Seen
 
 _CLONE_NEWNET = 0x40000000
@@ -34,7 +34,7 @@ def tried() -> Mapping[str, str]:
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        # whatever happens, this process must not return into the program it is a copy of
+        # this process must never return into the program that it is a copy of
         try:
             os.close(reader)
             os.write(writer, json.dumps(try_here()).encode())

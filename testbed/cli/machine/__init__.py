@@ -1,1 +1,1 @@
-"""How many links this machine can carry: `capacity.py` decides, `load.py` looks at the machine."""
+"""The links that this machine can carry: `capacity.py` decides, `processors.py` looks at the machine."""

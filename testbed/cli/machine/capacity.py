@@ -1,4 +1,4 @@
-"""What the demo can ask of this machine: two links at once, one after the other, or one at a lower rate.
+"""The plan of the demo on this machine: two links at once, one after the other, or one at a lower rate.
 
 Rules kept
 - Links side by side need free processors, for stations compete with each other. A single link may take processors from
@@ -7,7 +7,7 @@ Rules kept
   is the margin.
 - Everything here is pure: the same figures give the same plan.
 
-Left out: what other programs do later. A run that is late all the same says so.
+Left out: the load of other programs later. A run that is late all the same says so.
 """
 
 import json

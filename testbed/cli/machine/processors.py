@@ -45,7 +45,7 @@ def idle_s(stat: str, cpus: Collection[int]) -> float:
     for line in stat.splitlines():
         name, *fields = line.split()
         if name.startswith("cpu") and name != "cpu" and int(name.removeprefix("cpu")) in cpus:
-            # idle and iowait: in both, a processor is there for whoever asks
+            # idle and iowait: in both, the processor is free
             ticks += int(fields[3]) + int(fields[4])
     return ticks / os.sysconf("SC_CLK_TCK")
 
@@ -75,7 +75,7 @@ def quotas(membership: str, mounted: Path = _CGROUPS) -> Iterator[Quota]:
             continue
         top = mounted / controllers
         inner = top / path.lstrip("/")
-        # a container may see a path that only holds outside: what is not there has no quota
+        # a container may see a path that only holds outside: a folder that does not exist has no quota
         for folder in (inner, *inner.parents):
             if (limit := _limit(folder)) is not None:
                 yield Quota(folder, limit)

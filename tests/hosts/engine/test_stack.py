@@ -7,13 +7,14 @@ from statistics import median
 from typing import Any
 
 from channel.errors import ERASED, INTACT, ErrorModel, Verdict
+from common.units import SECOND
 from hosts.engine.context import Result
 from hosts.engine.datagrams import UdpReceiver, UdpSender
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.packets import Datagram
 from hosts.engine.probe import FlowCounter
 from hosts.engine.stack import Stack, Tap
-from hosts.tcp.config import SECOND, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.workloads.onoff_udp import OnOffUdp
 from tcpip.segment import ACK, RST, Flow, Segment
 from testbed.model import transfers

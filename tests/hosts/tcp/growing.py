@@ -1,42 +1,34 @@
-"""A window growth without its sender: a window of segments is acknowledged one by one in each round trip."""
+"""A window growth without its connection: a window of segments is acknowledged one by one in each round trip."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.counters import Counters
 from hosts.tcp.growth import GROWTHS, Growth
+from hosts.tcp.send_state import SendState
 
 SMSS = 1000
 
 
-@dataclass
-class Rto:
-    srtt_ns: int | None = 100 * MS
+def sender_of(segments: int = 10, srtt_ns: int = 100 * MS) -> SendState:
+    """A sender in slow start with a window of so many segments."""
+    sender = SendState(TcpConfig(mss=SMSS), Counters(), 1)
+    sender.cwnd, sender.window, sender.rto.srtt_ns = segments * SMSS, 1 << 30, srtt_ns
+    return sender
 
 
-@dataclass
-class Sender:
-    """What a growth sees of its sender."""
-
-    cwnd: int = 10 * SMSS
-    ssthresh: int = 1 << 62
-    smss: int = SMSS
-    window: int = 1 << 30
-    rto: Rto = field(default_factory=Rto)
+def grown(name: str, sender: SendState, **options: Any) -> Growth:
+    return GROWTHS[name].make(sender, TcpConfig(growth=name, **options))
 
 
-def grown(name: str, sender: Sender, **options: Any) -> Growth:
-    made: Any = GROWTHS[name].make
-    return made(sender, TcpConfig(growth=name, **options))
-
-
-def lose(growth: Growth, sender: Sender) -> None:
+def lose(growth: Growth, sender: SendState) -> None:
     """A loss with the whole window under way, and the recovery from it."""
     sender.ssthresh = growth.handle_loss(sender.cwnd)
     sender.cwnd = sender.ssthresh
 
 
-def avoid(growth: Growth, sender: Sender, until_s: float, rtt_ns: int = 100 * MS) -> list[tuple[float, float]]:
+def avoid(growth: Growth, sender: SendState, until_s: float, rtt_ns: int = 100 * MS) -> list[tuple[float, float]]:
     """Acknowledge whole windows until some time; return time and window (segments) after each round trip."""
     now, course = 0, []
     while now < until_s * SECOND:

@@ -16,7 +16,8 @@ from channel.delay import ExcessDelay
 from channel.errors.none import NoErrors
 from channel.framing import raw
 from channel.hop import Hop
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.shared import Shared
 from tcpip.segment import Flow, Option, Segment, option_bytes

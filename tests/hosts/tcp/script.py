@@ -8,7 +8,10 @@ sequence numbers relative to each side's SYN, times in ms since the script began
     s.inject(200, "ack 2001", sends=["2001:3001", "3001:4001"])      # a segment comes, after what was due
     s.expect(1200, "2001:3001")                                      # and this leaves at 1200 ms, by the timer
 
-`sends=...` takes whatever leaves. What leaves without `sends` must be expected before the next segment comes.
+`sends=...` takes whatever leaves, and so does `...` behind the segments of a list. What leaves without `sends` must be
+expected before the next segment comes. `state`, `cwnd`, `ssthresh` and counters are those of the connection then:
+
+    s.close(sends=["F 4001:4001"], state="FIN-WAIT-1")
 
 A segment is `[SFREW] LEFT:RIGHT [ack N] [win N] [sack L:R ...] [ts VAL/ECR] [mss N] [wscale N] [sackok] [smart L:R]
 [smartok] [eln] [ECT0|CE]`: S, F and so on are flags; ACK is set wherever a number is given or, on injected segments,
@@ -18,10 +21,13 @@ ELN, ECN and what only a SYN carries (but for the MSS) are compared even when it
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import EllipsisType
+from typing import TypedDict, Unpack
 
 from common.sequence import MASK
-from hosts.tcp.config import MS, TcpConfig
+from common.units import MS
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.shared import Shared
 from tcpip.options import ELN, SMART_PERMITTED, has_eln, smart_of, smart_option
@@ -48,8 +54,8 @@ _WORD = re.compile(
 )
 
 Words = dict[str, str]
-#: what leaves at once: these segments; `...`: whatever it is; None: it is expected later
-Sends = Sequence[str] | EllipsisType | None
+#: what leaves at once: these segments, and others where the last is `...`; `...`: anything; None: it is expected later
+Sends = Sequence[str | EllipsisType] | EllipsisType | None
 #: makes a script: a configuration, and `Script`'s options
 MakeScript = Callable[..., "Script"]
 
@@ -64,6 +70,32 @@ def words_of(text: str) -> Words:
         found |= {name: value for name, value in match.groupdict().items() if value is not None}
         position = match.end() + 1
     return found
+
+
+def window_of(
+    segments: int, make: MakeScript, config: TcpConfig, nbytes: int = 100_000, peer: str = "mss 1000 sackok"
+) -> "Script":
+    """The first window, segments of 1000 octets from 1 on, is on its way at 100 ms."""
+    s = make(replace(config, initial_window=segments), peer=peer)
+    s.write(nbytes)
+    assert len(s.skip()) == segments
+    return s
+
+
+class After(TypedDict, total=False):
+    """What a connection has when the segments have left."""
+
+    state: str
+    cwnd: int
+    ssthresh: int
+    # counters
+    dupacks: int
+    ecn_reductions: int
+    eln_kept: int
+    fast_retransmits: int
+    retransmits: int
+    spurious_timeouts: int
+    timeouts: int
 
 
 class Script:
@@ -104,20 +136,20 @@ class Script:
 
     # -- the application ----------------------------------------------------------------------------------------
 
-    def connect(self, sends: Sends = None) -> None:
+    def connect(self, sends: Sends = None, **after: Unpack[After]) -> None:
         self._note("connect")
         self.connection.connect(self.now)
-        self._poll(sends)
+        self._poll(sends, after)
 
-    def listen(self) -> None:
+    def listen(self, **after: Unpack[After]) -> None:
         self._note("listen")
         self.connection.listen()
-        self._poll()
+        self._poll(None, after)
 
-    def write(self, data: int | bytes, sends: Sends = None) -> int:
+    def write(self, data: int | bytes, sends: Sends = None, **after: Unpack[After]) -> int:
         self._note(f"write {data if isinstance(data, int) else len(data)}")
         taken = self.connection.write(data)
-        self._poll(sends)
+        self._poll(sends, after)
         return taken
 
     def read(self, most: int = 1 << 30) -> bytes:
@@ -132,10 +164,10 @@ class Script:
         self._poll(sends)
         return count
 
-    def close(self, sends: Sends = None) -> None:
+    def close(self, sends: Sends = None, **after: Unpack[After]) -> None:
         self._note("close")
         self.connection.close(self.now)
-        self._poll(sends)
+        self._poll(sends, after)
 
     def abort(self, sends: Sends = None) -> None:
         self._note("abort")
@@ -144,7 +176,9 @@ class Script:
 
     # -- the network --------------------------------------------------------------------------------------------
 
-    def inject(self, at_ms: float, *segments: str, sends: Sends = None, octets: bool = False) -> None:
+    def inject(
+        self, at_ms: float, *segments: str, sends: Sends = None, octets: bool = False, **after: Unpack[After]
+    ) -> None:
         """Let segments come at `at_ms`, after whatever was due until then, which must have been expected.
 
         With `octets` they carry some, which `octets` tells; otherwise they have only a size.
@@ -159,15 +193,17 @@ class Script:
                 segment.payload = self.octets(left, left + segment.length)
             self.connection.handle_segment(segment, self.now)
             self._poll()
-        self._take(sends)
+        self._take(sends, after)
 
-    def expect(self, at_ms: float, *segments: str) -> None:
+    def expect(self, at_ms: float, *segments: str | EllipsisType, **after: Unpack[After]) -> None:
         """Jump to `at_ms`; since the last expectation exactly these segments have left, and at that time."""
         self.run_to(at_ms)
-        wanted = [(round(at_ms * MS), words_of(text)) for text in segments]
+        wanted = [(round(at_ms * MS), words_of(text)) for text in segments if text is not ...]
         came, self.sent = self.sent, []
-        if len(came) != len(wanted) or not all(map(_fits, came, wanted)):
+        open_ended = ... in segments and len(came) >= len(wanted)
+        if not (open_ended or len(came) == len(wanted)) or not all(map(_fits, came, wanted)):
             self._fail([f"{at_ms:10.3f} > {text}" for text in segments] or ["nothing"], came)
+        self._take(None, after)
 
     def skip(self) -> list[str]:
         """Expect nothing in particular of what has left; return it."""
@@ -289,20 +325,23 @@ class Script:
         words["ecn"] = ("", "ECT1", "ECT0", "CE")[segment.ecn]
         return {name: value for name, value in words.items() if value}
 
-    def _take(self, sends: Sends) -> None:
+    def _take(self, sends: Sends, after: After) -> None:
         if sends is ...:
             self.sent = []
         elif sends is not None:
             self.expect(self.now / MS, *sends)
+        counters = self.connection.counters
+        found = {name: getattr(self if hasattr(self, name) else counters, name) for name in after}
+        assert found == after, self._told(f"expected: {after}, found: {found}")
 
-    def _poll(self, sends: Sends = None) -> None:
+    def _poll(self, sends: Sends = None, after: After | None = None) -> None:
         while (segment := self.connection.poll_segment(self.now)) is not None:
             assert segment.flow == self.flow
             words = self._words(segment)
             self.sent.append((self.now, words))
             self._note(f"> {_text(words)}")
         assert self.connection.poll_segment(self.now) is None, self._told("None was not the end")
-        self._take(sends)
+        self._take(sends, after or {})
 
     def _nothing_left(self) -> None:
         if self.sent:

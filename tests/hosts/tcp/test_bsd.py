@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from hosts.tcp.config import MS, SECOND
+from common.units import MS, SECOND
 from hosts.tcp.profiles import USER_PROFILES
-from tests.hosts.tcp.script import PLAIN, MakeScript, Script
+from tests.hosts.tcp.script import PLAIN, MakeScript, Script, window_of
 
 BSD = replace(USER_PROFILES["bsd"].config, mss=1000)
 #: with the growth of windows that 4.4BSD has beside
@@ -27,33 +27,18 @@ def after_timing(s: Script, *spans_ms: tuple[float, float]) -> Script:
 # -- the slow clock ------------------------------------------------------------------------------------------
 
 
-def test_a_timer_of_three_ticks_expires_at_the_third(script: MakeScript) -> None:
+@pytest.mark.parametrize(
+    ("phase_ms", "set_ms", "expires_ms"), [(0, 100, 1500), (0, 499, 1500), (0, 500, 2000), (130, 100, 1130)]
+)
+def test_a_timer_of_three_ticks_expires_at_the_third(
+    script: MakeScript, phase_ms: int, set_ms: int, expires_ms: int
+) -> None:
     # no tick within the handshake: the first sample counts as one, and varies by half of it
-    s = script(TICKS, rtt_ms=100)
+    s = script(replace(TICKS, clock_phase_ns=phase_ms * MS), rtt_ms=100)
     assert s.rto_ms == 1500
+    s.run_to(set_ms)
     s.write(1000, sends=["1:1001"])
-    s.expect(1500, "1:1001")
-
-
-def test_a_timer_set_just_before_a_tick_is_the_shorter(script: MakeScript) -> None:
-    s = script(TICKS, rtt_ms=100)
-    s.run_to(499)
-    s.write(1000, sends=["1:1001"])
-    s.expect(1500, "1:1001")
-
-
-def test_a_timer_set_at_a_tick_lasts_its_full_time(script: MakeScript) -> None:
-    s = script(TICKS, rtt_ms=100)
-    s.run_to(500)
-    s.write(1000, sends=["1:1001"])
-    s.expect(2000, "1:1001")
-
-
-def test_the_phase_moves_the_ticks(script: MakeScript) -> None:
-    s = script(replace(TICKS, clock_phase_ns=130 * MS), rtt_ms=100)
-    s.write(1000, sends=["1:1001"])
-    # ticks at 130, 630 and 1130
-    s.expect(1130, "1:1001")
+    s.expect(expires_ms, "1:1001")
 
 
 def test_a_round_trip_counts_the_ticks_in_it(script: MakeScript) -> None:
@@ -84,15 +69,6 @@ def test_one_segment_is_timed_at_a_time(script: MakeScript) -> None:
     assert s.rto_ms == (1 + 2) * 500
 
 
-def test_nothing_is_timed_beside_a_retransmission(script: MakeScript) -> None:
-    s = script(TICKS, rtt_ms=100)
-    s.write(1000, sends=["1:1001"])
-    s.expect(1500, "1:1001")
-    s.inject(1600, "ack 1001")
-    # Karn: the backoff stays
-    assert s.rto_ms == 3000
-
-
 def test_the_syn_waits_six_seconds_and_then_24(script: MakeScript) -> None:
     s = script(BSD, connected=False)
     s.connect(sends=["S 0:0"])
@@ -106,6 +82,9 @@ def test_backoff_ends_at_the_maximum(script: MakeScript) -> None:
     # three ticks, doubled each time; no more than 64 s
     for at_ms in (1500, 4500, 10_500, 22_500, 46_500, 94_500, 158_500, 222_500):
         s.expect(at_ms, "1:1001")
+    # Karn: nothing is timed beside a retransmission, and the backoff stays
+    s.inject(222_600, "ack 1001")
+    assert s.rto_ms == 64_000
 
 
 def test_the_timeout_is_two_ticks_at_least(script: MakeScript) -> None:
@@ -133,67 +112,51 @@ def test_every_second_segment_is_acknowledged_at_once(script: MakeScript) -> Non
 # -- windows -------------------------------------------------------------------------------------------------
 
 
-def bsd_window_of_8(make: MakeScript, **changes: object) -> Script:
-    """Eight segments, 1:8001, are on their way at 100 ms."""
-    s = make(replace(GROWING, initial_window=8, **changes))  # type: ignore[arg-type]
-    s.write(100_000)
-    assert len(s.skip()) == 8
-    return s
-
-
 def test_a_second_hole_reduces_again(script: MakeScript) -> None:
     # no `recover`: 1 and 3001 are lost
-    s = bsd_window_of_8(script)
-    s.inject(200, *["ack 1"] * 6, sends=["1:1001", "8001:9001", "9001:10001"])
-    assert s.ssthresh == 4000
+    s = window_of(8, script, GROWING)
+    s.inject(200, *["ack 1"] * 6, sends=["1:1001", "8001:9001", "9001:10001"], ssthresh=4000)
     s.inject(300, "ack 3001")
     # ssthresh, and the segment that this ACK is worth
     assert s.cwnd == 5000
-    s.inject(310, *["ack 3001"] * 3, sends=["3001:4001"])
-    assert s.ssthresh == 2000
-    assert s.connection.counters.fast_retransmits == 2
+    s.inject(310, *["ack 3001"] * 3, sends=["3001:4001"], ssthresh=2000, fast_retransmits=2)
 
 
 def test_the_lesser_of_both_windows_is_halved_in_whole_segments(script: MakeScript) -> None:
-    s = bsd_window_of_8(script)
+    s = window_of(8, script, GROWING)
     s.inject(150, "ack 1001 win 7500", sends=...)
-    s.inject(200, *["ack 1001 win 7500"] * 3)
-    assert s.ssthresh == 3000
+    s.inject(200, *["ack 1001 win 7500"] * 3, ssthresh=3000)
 
 
 def test_every_timeout_halves(script: MakeScript) -> None:
-    s = bsd_window_of_8(script)
-    s.expect(1500, "1:1001")
-    assert (s.cwnd, s.ssthresh) == (1000, 4000)
-    s.expect(4500, "1:1001")
-    assert (s.cwnd, s.ssthresh) == (1000, 2000)
+    s = window_of(8, script, GROWING)
+    s.expect(1500, "1:1001", cwnd=1000, ssthresh=4000)
+    s.expect(4500, "1:1001", cwnd=1000, ssthresh=2000)
 
 
 def test_duplicates_after_a_timeout_begin_a_fast_retransmit(script: MakeScript) -> None:
-    s = bsd_window_of_8(script)
+    s = window_of(8, script, GROWING)
     s.expect(1500, "1:1001")
     s.inject(1600, "ack 1001", sends=["1001:2001", "2001:3001"])
-    s.inject(1610, *["ack 1001"] * 3, sends=["1001:2001", "3001:4001", "4001:5001", "5001:6001"])
-    assert s.connection.counters.fast_retransmits == 1
+    s.inject(1610, *["ack 1001"] * 3, sends=["1001:2001", "3001:4001", "4001:5001", "5001:6001"], fast_retransmits=1)
 
 
 def test_congestion_avoidance_adds_an_eighth_of_a_segment(script: MakeScript) -> None:
-    s = bsd_window_of_8(script, initial_ssthresh=4000)
+    s = window_of(8, script, replace(GROWING, initial_ssthresh=4000))
     s.inject(200, "ack 1001")
     assert s.cwnd == 8000 + 1000 * 1000 // 8000 + 125
 
 
 def test_a_window_of_ssthresh_is_slow_start(script: MakeScript) -> None:
-    s = bsd_window_of_8(script, initial_ssthresh=8000)
-    s.inject(200, "ack 1001")
-    assert s.cwnd == 9000
+    s = window_of(8, script, replace(GROWING, initial_ssthresh=8000))
+    s.inject(200, "ack 1001", cwnd=9000)
     s.skip()
     s.inject(210, "ack 2001")
     assert s.cwnd == 9000 + 111 + 125
 
 
 def test_a_retransmission_starts_the_timer_again(script: MakeScript) -> None:
-    s = bsd_window_of_8(script)
+    s = window_of(8, script, GROWING)
     s.run_to(1200)
     s.inject(1200, *["ack 1"] * 3, sends=["1:1001"])
     # the third tick from there

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
 
 
 @pytest.mark.parametrize(

@@ -2,19 +2,19 @@
 
 import pytest
 
-from hosts.tcp.config import MS
+from common.units import MS
 from hosts.tcp.growth.cubic import BETA, C
-from tests.hosts.tcp.growing import SMSS, Rto, Sender, avoid, grown, lose
+from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of
 
 
 def test_cubic_keeps_seven_tenths() -> None:
-    sender = Sender(cwnd=100 * SMSS)
+    sender = sender_of(100)
     assert grown("cubic", sender).handle_loss(100 * SMSS) == 70 * SMSS
 
 
 def test_the_window_follows_the_cubic_back_to_where_it_was_and_beyond() -> None:
     """A long path on which Reno is slower: equation 1, with its plateau at W_max after K seconds."""
-    sender = Sender(cwnd=1000 * SMSS)
+    sender = sender_of(1000)
     growth = grown("cubic", sender)
     lose(growth, sender)
     k_s = (1000 * (1 - BETA) / C) ** (1 / 3)
@@ -30,7 +30,7 @@ def test_the_window_follows_the_cubic_back_to_where_it_was_and_beyond() -> None:
 
 def test_on_a_short_path_the_window_is_as_large_as_renos() -> None:
     """Section 4.3: with RTT 10 ms a Reno of the same decrease is faster than the cubic, and the window follows it."""
-    sender = Sender(cwnd=40 * SMSS, rto=Rto(10 * MS))
+    sender = sender_of(40, srtt_ns=10 * MS)
     growth = grown("cubic", sender)
     lose(growth, sender)
     course = avoid(growth, sender, 0.5, rtt_ns=10 * MS)
@@ -43,7 +43,7 @@ def test_on_a_short_path_the_window_is_as_large_as_renos() -> None:
 
 def test_a_flow_that_did_not_get_back_makes_room() -> None:
     """Section 4.7, fast convergence: the plateau is below the window at the second loss."""
-    sender = Sender(cwnd=1000 * SMSS)
+    sender = sender_of(1000)
     growth = grown("cubic", sender)
     lose(growth, sender)
     lose(growth, sender)
@@ -56,7 +56,7 @@ def test_a_flow_that_did_not_get_back_makes_room() -> None:
 
 def test_after_a_timeout_there_is_no_plateau() -> None:
     """Section 4.8: congestion avoidance begins where slow start has ended."""
-    sender = Sender(cwnd=1000 * SMSS)
+    sender = sender_of(1000)
     growth = grown("cubic", sender)
     sender.ssthresh = growth.handle_loss(sender.cwnd)
     sender.cwnd = SMSS

@@ -16,8 +16,7 @@ def timed_out(make: MakeScript, peer: str = "mss 1000", nbytes: int = 50_000) ->
     s = make(SACK, peer=peer)
     s.write(nbytes)
     assert len(s.skip()) == min(6, nbytes // 1000)
-    s.expect(1100, "1:1001")
-    assert (s.cwnd, s.ssthresh) == (1000, 3000)
+    s.expect(1100, "1:1001", cwnd=1000, ssthresh=3000)
     return s
 
 
@@ -27,14 +26,12 @@ def test_a_delay_is_found_out(script: MakeScript, peer: str) -> None:
     # step 2b: new data, not what is outstanding
     s.inject(1200, "ack 1001", sends=["6001:7001", "7001:8001"])
     # step 3b: acknowledged without having been sent again
-    s.inject(1210, "ack 2001")
-    assert s.connection.counters.spurious_timeouts == 1
+    s.inject(1210, "ack 2001", spurious_timeouts=1)
     s.expect(1210)
     # half the window, and on in congestion avoidance; 2001:8001 is more than that
     assert (s.cwnd, s.ssthresh) == (3000, 3000)
     s.inject(1220, "ack 3001", "ack 4001", "ack 5001", sends=[])
-    s.inject(1230, "ack 6001", sends=["8001:9001", "9001:10001"])
-    assert s.connection.counters.retransmits == 1
+    s.inject(1230, "ack 6001", sends=["8001:9001", "9001:10001"], retransmits=1)
 
 
 @BOTH
@@ -51,9 +48,7 @@ def test_a_loss_is_a_loss(script: MakeScript, peer: str) -> None:
 def test_everything_acknowledged_proves_nothing(script: MakeScript, peer: str) -> None:
     # step 2a: only the first segment was lost, or all of it was late
     s = timed_out(script, peer)
-    s.inject(1200, "ack 6001", sends=["6001:7001", "7001:8001"])
-    assert s.cwnd == 2000
-    assert s.connection.counters.spurious_timeouts == 0
+    s.inject(1200, "ack 6001", sends=["6001:7001", "7001:8001"], cwnd=2000, spurious_timeouts=0)
 
 
 def test_basic_a_duplicate_first_means_a_loss(script: MakeScript) -> None:
@@ -69,24 +64,21 @@ def test_with_sack_duplicates_are_waited_out(script: MakeScript) -> None:
     s.inject(1200, "ack 1 sack 2001:3001", sends=[])
     s.inject(1210, "ack 1001 sack 2001:3001", sends=["6001:7001", "7001:8001"])
     # step 3b: 3001:4001 was not sent again, and is there
-    s.inject(1220, "ack 1001 sack 2001:4001")
-    assert s.connection.counters.spurious_timeouts == 1
+    s.inject(1220, "ack 1001 sack 2001:4001", spurious_timeouts=1)
 
 
 def test_with_sack_what_lies_beyond_decides(script: MakeScript) -> None:
     # section 3.1, step 3a, before 3b: new data has overtaken what was outstanding
     s = timed_out(script, "mss 1000 sackok")
     s.inject(1200, "ack 1001", sends=["6001:7001", "7001:8001"])
-    s.inject(1300, "ack 1001 sack 6001:7001 2001:3001")
-    assert s.connection.counters.spurious_timeouts == 0
+    s.inject(1300, "ack 1001 sack 6001:7001 2001:3001", spurious_timeouts=0)
     s.expect(1300, "1001:2001", "3001:4001", "4001:5001")
 
 
 def test_with_sack_an_ack_beyond_is_no_proof(script: MakeScript) -> None:
     s = timed_out(script, "mss 1000 sackok")
     s.inject(1200, "ack 1001", sends=["6001:7001", "7001:8001"])
-    s.inject(1300, "ack 7001")
-    assert s.connection.counters.spurious_timeouts == 0
+    s.inject(1300, "ack 7001", spurious_timeouts=0)
     assert s.cwnd == 3000
     # 7001:8001 left after the timeout
     s.expect(1300, "8001:9001", "9001:10001")
@@ -104,8 +96,7 @@ def test_a_second_timeout_in_a_row_is_watched_as_well(script: MakeScript, peer: 
     s = timed_out(script, peer)
     s.expect(3100, "1:1001")
     s.inject(3200, "ack 1001", sends=["6001:7001", "7001:8001"])
-    s.inject(3210, "ack 2001")
-    assert s.connection.counters.spurious_timeouts == 1
+    s.inject(3210, "ack 2001", spurious_timeouts=1)
 
 
 @BOTH
@@ -117,8 +108,7 @@ def test_a_timeout_during_conventional_recovery_is_not_watched(script: MakeScrip
     at = s.connection.next_deadline()
     assert at is not None
     s.expect(at / 1e6, "1001:2001")
-    s.inject(at / 1e6 + 100, "ack 2001")
-    assert s.skip()[0].startswith("2001:3001")
+    s.inject(at / 1e6 + 100, "ack 2001", sends=["2001:3001", ...])
 
 
 def test_a_timeout_during_fast_recovery_is_not_watched(script: MakeScript) -> None:
@@ -129,8 +119,7 @@ def test_a_timeout_during_fast_recovery_is_not_watched(script: MakeScript) -> No
     s.run_to(1099)
     s.skip()
     s.expect(1100, "1:1001")
-    s.inject(1200, "ack 4001", sends=["4001:5001", "5001:6001"])
-    assert s.connection.counters.spurious_timeouts == 0
+    s.inject(1200, "ack 4001", sends=["4001:5001", "5001:6001"], spurious_timeouts=0)
 
 
 @BOTH
@@ -143,8 +132,7 @@ def test_after_a_spurious_timeout_a_loss_is_found_as_ever(script: MakeScript, pe
     s.inject(1220, "ack 13001", sends=["18001:19001"])
     for end in (15_001, 16_001, 17_001):
         s.inject(1300, "ack 13001" + f" sack 14001:{end}" * ("sackok" in peer))
-    s.expect(1300, "13001:14001")
-    assert s.connection.counters.fast_retransmits == 1
+    s.expect(1300, "13001:14001", fast_retransmits=1)
 
 
 @BOTH
@@ -156,12 +144,4 @@ def test_the_duplicates_of_needless_retransmissions_are_no_losses(script: MakeSc
     for ack in (1001, 2001, 3001, 4001, 5001, 6001):
         s.inject(7200, f"ack {ack}", sends=...)
     assert s.connection.counters.spurious_timeouts == 1
-    s.inject(7210, "ack 6001", "ack 6001", "ack 6001", sends=[])
-    assert s.connection.counters.fast_retransmits == 0
-
-
-def test_without_it_what_was_outstanding_is_sent_again(script: MakeScript) -> None:
-    s = script(replace(BASIC, frto=False))
-    s.write(50_000, sends=...)
-    s.expect(1100, "1:1001")
-    s.inject(1200, "ack 1001", sends=["1001:2001", "2001:3001"])
+    s.inject(7210, "ack 6001", "ack 6001", "ack 6001", sends=[], fast_retransmits=0)

@@ -3,14 +3,19 @@
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
+from typing import get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.sequence import MASK
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from common.units import MS, SECOND
+from hosts.tcp.config import Eln, TcpConfig
+from hosts.tcp.growth import GROWTHS
+from hosts.tcp.recovery import RECOVERIES
+from tcpip.options import ELN, smart_option
 from tcpip.segment import ACK, SYN, Segment
-from tests.hosts.tcp.pair import Chaos, Pair
+from tests.hosts.tcp.pair import Chaos, Pair, with_options
 
 #: so patient that 30 % of losses each way never end a connection
 _PATIENT = TcpConfig(
@@ -26,8 +31,9 @@ def configs(draw: st.DrawFn) -> TcpConfig:
     delayed_ack_ns = draw(st.sampled_from([0, 40 * MS, 200 * MS]))
     return replace(
         _PATIENT,
-        recovery=draw(st.sampled_from(["reno", "newreno", "sack", "smart"])),
-        eln=draw(st.sampled_from(["ignore", "keep-window", "retransmit"])),
+        recovery=draw(st.sampled_from(list(RECOVERIES))),
+        growth=draw(st.sampled_from(list(GROWTHS))),
+        eln=draw(st.sampled_from(get_args(Eln))),
         one_reduction_per_window=draw(st.booleans()),
         halve_window=draw(st.booleans()),
         extra_increase=draw(st.booleans()),
@@ -52,8 +58,8 @@ def configs(draw: st.DrawFn) -> TcpConfig:
 
 
 @st.composite
-def ways(draw: st.DrawFn) -> Chaos:
-    return Chaos(
+def ways(draw: st.DrawFn, kind: type[Chaos] = Chaos) -> Chaos:
+    return kind(
         Random(draw(st.integers(0, 2**32))),
         loss=draw(st.sampled_from([0.0, 0.02, 0.1, 0.3])),
         repeat=draw(st.sampled_from([0.0, 0.1, 0.3])),
@@ -157,3 +163,55 @@ def test_a_clean_path_needs_nothing_twice(config: TcpConfig, seed: int) -> None:
     for end in pair.ends:
         assert end.counters.retransmits == end.counters.timeouts == end.counters.fast_retransmits == 0
         assert end.counters.zero_window_probes == 0
+
+
+# -- ELN and SMART -------------------------------------------------------------------------------------------
+
+
+class Meddling(Chaos):
+    """Adds options to ACKs that may be wrong in every way."""
+
+    def send(self, segment: Segment, now: int) -> None:
+        options = []
+        if segment.flags & ACK and not segment.flags & SYN and len(segment.sack) < 2:
+            if self.rng.random() < 0.3:
+                options.append(ELN)
+            if self.rng.random() < 0.3:
+                left = segment.ack + self.rng.choice((0, 500, 1500, -3000, self.rng.getrandbits(32))) & MASK
+                options.append(smart_option(left, self.rng.choice((0, 1, 500, 1000, 65_535))))
+        super().send(with_options(segment, *options), now)
+
+
+@settings(max_examples=100, deadline=None)
+@given(configs(), ways(Chaos), ways(Meddling), _SIZES)
+def test_wrong_options_spoil_nothing(config: TcpConfig, up: Chaos, down: Chaos, size: int) -> None:
+    # an option may claim that octets have arrived which have not: then it takes the timer, which believes no option
+    pair = Pair(config, up=up, down=down, iss=(size, 2**32 - 5), octets=True)
+    pair.send(0, Random(size).randbytes(size))
+    pair.run()
+    assert pair.octets[1] == Random(size).randbytes(size)
+    assert pair.client.error is pair.server.error is None
+    assert pair.client.cwnd >= pair.client.smss
+
+
+def log_of(config: TcpConfig, seed: int, loss: float, server: TcpConfig) -> list[tuple[int, str]]:
+    ways = [Chaos(Random(seed + way), loss=loss, repeat=loss / 2, jitter_ns=10 * MS) for way in range(2)]
+    pair = Pair(config, server_config=server, up=ways[0], down=ways[1], iss=(seed % 2**32, 7))
+    pair.send(0, 30_000)
+    pair.run()
+    return [(at, repr(segment)) for way in ways for at, segment in way.log if not segment.flags & SYN]
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs(), st.integers(0, 2**32), st.sampled_from([0.02, 0.1, 0.3]))
+def test_without_a_notification_eln_changes_nothing(config: TcpConfig, seed: int, loss: float) -> None:
+    logs = [log_of(replace(config, eln=eln), seed, loss, config) for eln in get_args(Eln)]
+    assert logs[0] == logs[1] == logs[2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(configs(), st.integers(0, 2**32), st.sampled_from([0.02, 0.1, 0.3]))
+def test_smart_without_its_options_is_newreno(config: TcpConfig, seed: int, loss: float) -> None:
+    peer = replace(config, recovery="newreno")
+    smart, newreno = (log_of(replace(config, recovery=name), seed, loss, peer) for name in ("smart", "newreno"))
+    assert smart == newreno

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hosts.tcp.config import MS
+from common.units import MS
 from hosts.tcp.shared import Shared
 from tests.hosts.tcp.script import PLAIN, MakeScript
 
@@ -19,10 +19,11 @@ def test_every_second_full_segment(script: MakeScript) -> None:
     s.inject(220, "2001:3001", "3001:4001", sends=["ack 4001"])
 
 
-def test_within_the_delay_otherwise(script: MakeScript) -> None:
-    s = script(PLAIN)
+@pytest.mark.parametrize("delay_ms", [40, 200])
+def test_within_the_delay_otherwise(script: MakeScript, delay_ms: int) -> None:
+    s = script(replace(PLAIN, delayed_ack_ns=delay_ms * MS))
     s.inject(200, "1:1001")
-    s.expect(400, "1:1 ack 1001")
+    s.expect(200 + delay_ms, "1:1 ack 1001")
     assert s.connection.next_deadline() is None
 
 
@@ -55,12 +56,6 @@ def test_without_delay_every_segment(script: MakeScript, changes: dict[str, int]
     s = script(replace(PLAIN, **changes))  # type: ignore[arg-type]
     s.inject(200, "1:1001", sends=["ack 1001"])
     s.inject(200, "1001:2001", sends=["ack 2001"])
-
-
-def test_the_delay_is_the_configurations(script: MakeScript) -> None:
-    s = script(replace(PLAIN, delayed_ack_ns=40 * MS))
-    s.inject(200, "1:1001")
-    s.expect(240, "ack 1001")
 
 
 def test_out_of_order_at_once(script: MakeScript) -> None:
@@ -172,16 +167,13 @@ def test_the_limited_window_is_divided_among_the_open(script: MakeScript) -> Non
     assert scripts[2].skip()[0].endswith("win 10000")
 
 
-def test_a_segment_beyond_the_window_is_cut(script: MakeScript) -> None:
+@pytest.mark.parametrize("in_order", [True, False])
+def test_data_beyond_the_window_is_cut(script: MakeScript, in_order: bool) -> None:
     s = script(replace(PLAIN, receive_buffer=1500))
-    s.inject(200, "1:1001", "1001:2001", sends=["ack 1501 win 0"])
+    if not in_order:
+        s.inject(200, "1001:2001", sends=["ack 1 win 1500"])
+    s.inject(200, "1:1001", *["1001:2001"] * in_order, sends=["ack 1501 win 0"])
     assert s.connection.readable == 1500
     s.discard(sends=...)
     s.inject(300, "1501:2001", sends=...)
     assert s.connection.readable == 500
-
-
-def test_out_of_order_data_beyond_the_window_is_cut(script: MakeScript) -> None:
-    s = script(replace(PLAIN, receive_buffer=1500))
-    s.inject(200, "1001:2001", sends=["ack 1 win 1500"])
-    s.inject(210, "1:1001", sends=["ack 1501 win 0"])

@@ -12,9 +12,10 @@ import pytest
 
 from telemetry.influx import Influx
 from telemetry.parquet import read_records
+from tests.harness.dashboards import FREE, Dashboard, running
+from tests.harness.live_runs import complaint, fadelab, finish, start
+from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
-from tests.testbed.dashboards import FREE, Dashboard, running
-from tests.testbed.live_runs import complaint, fadelab, finish, start, wait_for
 
 pytestmark = pytest.mark.patient
 
@@ -72,7 +73,7 @@ def test_an_influx_port_in_use_is_one_line(tmp_path: Path) -> None:
     assert port in line
 
 
-def test_other_binds_demand_the_token(tmp_path: Path) -> None:
+def test_bind_beyond_loopback_demands_token(tmp_path: Path) -> None:
     with running(*FREE, "--bind", "0.0.0.0", "--out", tmp_path) as dashboard:
         with pytest.raises(urllib.error.HTTPError, match="401"):
             urllib.request.urlopen(f"{dashboard.url}/api/runs", timeout=60)
@@ -113,7 +114,7 @@ def test_a_run_is_started_steered_stopped_and_found_again(tmp_path: Path) -> Non
 
 @pytest.mark.net
 @needs_network[1]
-def test_a_run_of_another_program_is_shown_while_it_goes_on(tmp_path: Path) -> None:
+def test_live_run_of_another_program_is_shown(tmp_path: Path) -> None:
     with running(*FREE, "--out", tmp_path / "here") as dashboard:
         url = dashboard.ask("/api/state")["database"]["url"]
         scenario = Path(__file__).parents[3] / "scenarios" / "lossy-link.yaml"

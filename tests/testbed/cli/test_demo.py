@@ -18,7 +18,7 @@ from testbed.cli.options import DEMO_SCENARIOS
 from testbed.results.summary import Summary
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
-from tests.testbed.samples import summary
+from tests.harness.scenarios import summary
 
 IDLE = Room(free=8.0, claimable=8.0)
 LATE: dict[str, Any] = {"late_events": 34, "events": 2891, "max_late_ms": 44.4, "on_time": False}

@@ -13,7 +13,7 @@ from testbed.cli.machine.processors import Quota, Room
 from testbed.paths import root
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
-from tests.testbed.samples import scenario
+from tests.harness.scenarios import scenario
 
 WHOLE, HALF, QUARTER = capacity.SHARES
 COSTS = {WHOLE: 1.5, HALF: 1.0, QUARTER: 0.75}
@@ -47,7 +47,7 @@ def test_the_plan_is_the_best_that_fits(room: Room, plan: Plan) -> None:
     assert choose(room, COSTS, links=2) == plan
 
 
-def test_a_link_that_is_watched_leaves_room_for_the_page() -> None:
+def test_watched_link_leaves_cores_for_page() -> None:
     def share(free: float, claimable: float) -> object:
         return choose(Room(free, claimable).beside(0.75), COSTS, links=1).share
 
@@ -56,7 +56,7 @@ def test_a_link_that_is_watched_leaves_room_for_the_page() -> None:
     assert share(0.5, 0.5) == QUARTER
 
 
-def test_a_rate_that_has_to_stay_stays() -> None:
+def test_fixed_rate_is_kept() -> None:
     assert choose(Room(0.5, 0.5), {WHOLE: 1.5}, links=2) == Plan(1, WHOLE, fits=False)
 
 
@@ -83,7 +83,7 @@ def demo(*settings: str, tier: str = "vusrp") -> Scenario:
     return load(root() / "scenarios" / "fading-link.yaml", settings, tier=tier)
 
 
-def test_a_link_costs_by_its_radios_rate_and_the_machines_speed() -> None:
+def test_link_cost_grows_with_sample_rate_and_slowness() -> None:
     costs = capacity.link_costs(demo(), 1.0)
     assert list(costs) == [WHOLE, HALF, QUARTER]
     assert costs[WHOLE] > costs[HALF] > costs[QUARTER] > costs[WHOLE] / 4
@@ -94,14 +94,14 @@ def test_a_link_costs_by_its_radios_rate_and_the_machines_speed() -> None:
     assert capacity.link_costs(demo(tier="emulated"), 1.0)[WHOLE] < fast[WHOLE] < costs[QUARTER]
 
 
-def test_two_idle_cores_are_not_enough_for_two_links_and_one_is_not_for_one() -> None:
+def test_two_idle_cores_carry_one_link() -> None:
     costs = capacity.link_costs(demo(), 1.0)
     assert choose(Room(2.0, 1.9), costs, 2) == Plan(1, WHOLE)
     assert choose(Room(1.0, 0.95), costs, 2).share < 1
 
 
 @pytest.mark.parametrize("share", [HALF, QUARTER])
-def test_a_lower_rate_changes_rates_and_says_so(share: Fraction) -> None:
+def test_lower_share_changes_rates_and_description(share: Fraction) -> None:
     wanted = demo("channel.snr_db=18")
     lower = demo("channel.snr_db=18", *capacity.lowered(wanted, share))
     assert lower.channel.rate_bps == wanted.channel.rate_bps * share
@@ -119,7 +119,7 @@ def test_the_whole_rate_changes_nothing() -> None:
     assert capacity.lowered(scenario(), WHOLE) == ()
 
 
-def test_no_machine_counts_as_faster_than_the_one_costs_come_from(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slowness_is_at_least_one(monkeypatch: pytest.MonkeyPatch) -> None:
     tries = iter([0.009, 0.0048, *[0.006] * 13, *[1e-6] * 15])
     monkeypatch.setattr(processors, "_work", lambda samples: next(tries))
     assert processors.slowness() == pytest.approx(3.0)
@@ -137,7 +137,7 @@ intr 12345
 """
 
 
-def test_idle_time_is_that_of_the_processors_we_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_time_counts_allowed_processors_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sysconf", {"SC_CLK_TCK": 100}.__getitem__)
     assert processors.idle_s(STAT, {0, 1}) == 44
     assert processors.idle_s(STAT, {1}) == 33
@@ -169,7 +169,7 @@ def test_quotas_of_cgroup_v1_are_those_of_its_controller_cpu(tmp_path: Path) -> 
     assert [(quota.folder, quota.limit, quota.used_s()) for quota in found] == [(own, 2.0, 3.0)]
 
 
-def test_a_path_that_holds_outside_a_container_only_leads_to_the_containers_top(tmp_path: Path) -> None:
+def test_cgroup_path_from_outside_container_leads_to_its_top(tmp_path: Path) -> None:
     top = group(tmp_path, cpu__max="100000 100000", cpu__stat="usage_usec 0")
     assert [quota.folder for quota in processors.quotas("0::/docker/0123/x\n", tmp_path)] == [top]
 
@@ -184,7 +184,7 @@ def test_a_look_at_this_machine() -> None:
     assert os.sched_getscheduler(0) == before
 
 
-def test_a_quota_counts_with_what_others_in_it_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quota_is_reduced_by_use_of_its_group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Spent(Quota):
         def used_s(self) -> float:
             return next(readings)

@@ -25,16 +25,17 @@ from flowgraphs.levels import path_gain_db
 from flowgraphs.phys import make_phy
 from flowgraphs.recording import write
 from flowgraphs.transceiver import Transceiver
-from hosts import network
-from hosts.namespaces import run_in
+from hosts.kernel import network
+from hosts.kernel.namespaces import run_in
 from testbed.cli import app
 from testbed.cli.options import device_settings
 from testbed.errors import FadelabError
 from testbed.running import unused
+from tests.harness.live_runs import ROOT, complaint, fadelab, finish, start
+from tests.harness.radios import CARRIER_HZ, RATE_SPS, air_name, needs_vusrp, on, quiet_air
+from tests.harness.scenarios import scenario
+from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
-from tests.radios import CARRIER_HZ, RATE_SPS, air_name, needs_vusrp, on, quiet_air
-from tests.testbed.live_runs import ROOT, complaint, fadelab, finish, start, wait_for
-from tests.testbed.samples import scenario
 
 pytestmark = [pytest.mark.realtime, pytest.mark.light]
 
@@ -110,34 +111,25 @@ def test_a_list_shows_radios_and_paths(capfd: Capture) -> None:
     [
         (("create", "KEPT", "--seed", "5"), "has seed=4, not seed=5"),
         (("create", "KEPT", "--clock", "lockstep"), "has clock realtime, not lockstep"),
-        (("create", "a/b"), "'a/b' cannot be the name of an air"),
-        (("create", "x" * 32), "cannot be the name of an air: up to 31 letters"),
         (("create", "KEPT-new", "--clock", "sundial"), "'sundial' is not one of 'realtime', 'lockstep'"),
         (("create", "KEPT-new", "--seed", "-1"), "-1 is not in the range x>=0"),
         (("create", "KEPT-new", "--seed", "4294967296"), "must lie between 0 and 4294967295"),
         (("remove", "KEPT-not"), "there is no air 'KEPT-not'"),
-        (("remove", "a/b"), "'a/b' cannot be the name of an air"),
         (("set", "KEPT-not", "gain_db=-80"), "there is no air 'KEPT-not'"),
         (("set", "KEPT"), "Missing argument 'KEY=VALUE...'"),
         (("set", "KEPT", "gain_db"), "gain_db: must be KEY=VALUE, as in gain_db=-80"),
-        (("set", "KEPT", "gain_db="), "gain_db=: must be KEY=VALUE"),
         (("set", "KEPT", "gain=-80"), "gain: unknown; there are gain_db, delay_ns, cfo_hz"),
         (("set", "KEPT", "gain_db=low"), "gain_db=low: must be a number"),
         (("set", "KEPT", "gain_db=nan"), "gain_db must be a finite number"),
-        (("set", "KEPT", "cfo_hz=inf"), "cfo_hz must be a finite number"),
         (("set", "KEPT", "doppler_hz=5"), "doppler_hz belongs to a profile: add fading=NAME"),
         (("set", "KEPT", "fading=none", "k_db=5"), "k_db belongs to a profile: add fading=NAME"),
-        (("set", "KEPT", "fading=evening"), "there is no profile 'evening'; known are flat"),
-        (("set", "KEPT", "fading=eva", "doppler_hz=-1"), "doppler_hz is -1.0"),
         (("set", "KEPT", "fading=tdl-a"), "profile tdl-a needs delay_spread_ns"),
         (("set", "KEPT", "series=/no/such/file"), "/no/such/file: No such file or directory"),
         (("set", "KEPT", "interference=/no/such/file"), "/no/such/file: no such recording"),
         (("set", "KEPT", "level_dbm=-50"), "level_dbm belongs to a recording: add interference=RECORDING"),
-        (("set", "KEPT", "gain_db=-80", "--from", "V 1"), "'V 1' cannot be a serial number"),
         (("set", "KEPT", "gain_db=-80", "--to", "V1:7"), "port 'V1:7': its channel must be 0 or 1"),
         # what is good does not take effect when what comes after it is not
         (("set", "KEPT", "gain_db=-80", "noise_dbm_hz=3"), "noise density must be at most 0 dBm/Hz"),
-        (("set", "KEPT", "gain_db=-80", "clock_ppm=9999"), "within 1000 ppm"),
         (("set", "KEPT", "fading=epa", "delay_ns=-1"), "delay_ns"),
         (("set", "KEPT", "noise_dbm_hz=-150", "clock_ppm=nan"), "within 1000 ppm"),
     ],
@@ -155,7 +147,7 @@ def test_bad_input_is_one_line_and_changes_nothing(
         args = tuple(arg.replace("KEPT", kept) for arg in args)
         assert message.replace("KEPT", kept) in refused(capfd, "air", *args)
         assert state() == before
-    ours = [name for name in Air.names() if name.startswith((kept, "x" * 31, f"trial-{os.getpid()}"))]
+    ours = [name for name in Air.names() if name.startswith((kept, f"trial-{os.getpid()}"))]
     assert ours == [kept]
 
 
@@ -163,7 +155,7 @@ def test_bad_input_is_one_line_and_changes_nothing(
 
 
 @needs_vusrp
-def test_clean_removes_what_dead_programs_left_and_a_dry_run_does_not(
+def test_clean_removes_airs_of_dead_programs_but_not_in_dry_run(
     kept: str, capfd: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     used, dead = air_name(), air_name()
@@ -242,21 +234,15 @@ def short(tmp_path: Path) -> Path:
     ("args", "message"),
     [
         (("--freq", "2.4e9", "--rate", "1e9"), "has no sample rate of 1000000000, the nearest is "),
-        (("--freq", "2.4e9", "--rate", "nan"), "has no sample rate of nan"),
         (("--freq", "7e9"), "cannot be tuned to 7000 MHz: choose from 0 to 6080 MHz"),
-        (("--freq", "nan"), "cannot be tuned to nan MHz"),
-        (("--freq", "2.4e9", "--gain", "61"), "has no gain of 61 dB: choose from 0 to 60"),
         (("--freq", "2.4e9", "--seconds", "0"), "0.0 is not in the range x>=0.001"),
         (("--freq", "2.4e9", "--seconds", "nan"), "nan is not a finite number"),
-        (("--freq", "2.4e9", "--seconds", "inf"), "inf is not a finite number"),
-        (("--freq", "high"), "'high' is not a valid float"),
         ((), "Missing option '--freq'"),
         (("--freq", "2.4e9", "--device", "type=nonesuch"), "no USRP answers to 'type=nonesuch'"),
-        (("--freq", "2.4e9", "--device", "type=vusrp,serial=V 1"), "'V 1' cannot be a serial number"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_cannot_be_recorded_is_one_line(
+def test_wrong_record_arguments_are_one_line(
     args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
 ) -> None:
     device = f"type=vusrp,air={air_name()},serial=V1"
@@ -265,7 +251,7 @@ def test_what_cannot_be_recorded_is_one_line(
 
 
 @needs_vusrp
-def test_a_place_that_cannot_be_recorded_to_is_one_line(tmp_path: Path, capfd: Capture) -> None:
+def test_unwritable_recording_is_one_line(tmp_path: Path, capfd: Capture) -> None:
     device = f"type=vusrp,air={air_name()},serial=V1"
     said = refused(capfd, "record", tmp_path / "no" / "lab", "--device", device, "--freq", "2.4e9", "--seconds", "0.1")
     assert said == f"fadelab: {tmp_path}/no/lab.sigmf-data: No such file or directory; choose another place\n"
@@ -283,10 +269,8 @@ def test_a_place_that_cannot_be_recorded_to_is_one_line(tmp_path: Path, capfd: C
         (("--phy", "morse"), "'morse' is not one of 'ofdm', 'wifi'"),
         (("--trace", "/no/such/folder/lab.parquet"), "/no/such/folder/lab.parquet: "),
         (("--freq", "2.4e9"), "--freq is for transmitting: add --device"),
-        (("--gain", "0"), "--gain is for transmitting: add --device"),
         (("--device", "type=nonesuch"), "no USRP answers to 'type=nonesuch'"),
         (("--device", "DEVICE", "--freq", "7e9"), "cannot be tuned to 7000 MHz"),
-        (("--device", "DEVICE", "--gain", "99"), "has no gain of 99 dB"),
         (("--device", "DEVICE", "--json"), "--json is for decoding: drop --device"),
         (("--device", "DEVICE", "--phy", "ofdm"), "--phy is for decoding: drop --device"),
         (("--device", "DEVICE", "--set", "modulation=qpsk"), "--set is for decoding: drop --device"),
@@ -294,12 +278,12 @@ def test_a_place_that_cannot_be_recorded_to_is_one_line(tmp_path: Path, capfd: C
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_what_cannot_be_replayed_is_one_line(short: Path, args: tuple[str, ...], message: str, capfd: Capture) -> None:
+def test_wrong_replay_arguments_are_one_line(short: Path, args: tuple[str, ...], message: str, capfd: Capture) -> None:
     device = f"type=vusrp,air={air_name()},serial=V1"
     assert message in refused(capfd, "replay", short, *(arg.replace("DEVICE", device) for arg in args))
 
 
-def test_a_recording_that_is_not_there_is_one_line(tmp_path: Path, capfd: Capture) -> None:
+def test_missing_recording_is_one_line(tmp_path: Path, capfd: Capture) -> None:
     assert refused(capfd, "replay", tmp_path / "lab") == (
         f"fadelab: {tmp_path}/lab: no such recording; check the path\n"
     )
@@ -399,7 +383,7 @@ def decoded(capfd: Capture, recording: Path) -> list[dict[str, Any]]:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_run_on_radios_that_cannot_be_is_one_line_and_no_run(
+def test_impossible_radio_run_is_one_line_and_leaves_no_folder(
     args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
 ) -> None:
     assert message in refused(capfd, "run", LOSSY, "--out", tmp_path / "runs", *args)
@@ -443,13 +427,13 @@ def test_devices_come_in_pairs() -> None:
         ("vusrp", {"channel": {"snr_db": 12, "fading": "eva", "cfo_hz": 3}}, []),
     ],
 )
-def test_what_a_tier_has_no_use_for_is_said(tier: str, changes: dict[str, Any], lines: list[str]) -> None:
+def test_options_unused_by_tier_are_named(tier: str, changes: dict[str, Any], lines: list[str]) -> None:
     assert unused(scenario(tier=tier, **changes)) == lines
 
 
 @pytest.mark.net
 @needs_network[1]
-def test_it_is_a_warning_of_a_run(tmp_path: Path) -> None:
+def test_unused_options_are_a_warning_of_run(tmp_path: Path) -> None:
     small = ("--set", "channel.snr_db=12", "--set", "workloads.0.duration_s=0.3", "--set", "channel.delay_ms=2")
     status, out, err = fadelab("run", LOSSY, "--json", "--allow-late", "--out", tmp_path, *small)
     assert status == 0, err
@@ -474,9 +458,7 @@ def test_it_is_a_warning_of_a_run(tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_station_that_cannot_be_is_one_line(
-    args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
-) -> None:
+def test_impossible_station_is_one_line(args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture) -> None:
     device = f"type=vusrp,air={air_name()},serial=V1"
     args = tuple(arg.replace("DEVICE", device) for arg in args)
     assert message in refused(capfd, "station", "--tap", "flx0", "--out", tmp_path, *args)

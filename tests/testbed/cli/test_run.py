@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from testbed.results import show
+from tests.harness.live_runs import ROOT, complaint, fadelab, finish, left_behind, start
+from tests.harness.radios import needs_vusrp
 from tests.hosts.harness import needs_network
-from tests.radios import needs_vusrp
-from tests.testbed.live_runs import ROOT, complaint, fadelab, finish, left_behind, start
 
 pytestmark = pytest.mark.slow
 
@@ -96,7 +96,7 @@ def test_the_demo_ends_with_a_table_and_a_plot(tier: tuple[str, ...], medium: st
         (("scenarios/none.yaml",), "scenarios/none.yaml: no such scenario; there are scenarios/fading-link.yaml"),
     ],
 )
-def test_what_cannot_run_is_one_line(args: tuple[str, ...], message: str, tmp_path: Path) -> None:
+def test_wrong_run_arguments_are_one_line(args: tuple[str, ...], message: str, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     assert message in complaint(fadelab("run", *args, "--out", out))
     assert not out.exists()
@@ -104,7 +104,7 @@ def test_what_cannot_run_is_one_line(args: tuple[str, ...], message: str, tmp_pa
 
 @as_root
 @pytest.mark.parametrize("command", [("run", LOSSY), ("demo",)])
-def test_without_rights(command: tuple[str, ...], anyones: Path) -> None:
+def test_runs_without_rights_are_one_line(command: tuple[str, ...], anyones: Path) -> None:
     try:
         subprocess.run([sys.executable, "-c", ""], cwd=ROOT, check=True, user=NOBODY, group=NOBODY, extra_groups=[])
     except (PermissionError, subprocess.CalledProcessError):
@@ -116,7 +116,7 @@ def test_without_rights(command: tuple[str, ...], anyones: Path) -> None:
 
 
 @as_root
-def test_without_tun(tmp_path: Path) -> None:
+def test_run_without_tun_is_one_line(tmp_path: Path) -> None:
     hide = "mount -t tmpfs none /dev/net"
     private = ["unshare", "--mount", "--propagation", "private", "sh", "-c"]
     if not shutil.which("unshare") or subprocess.run([*private, hide], capture_output=True, check=False).returncode:

@@ -19,8 +19,9 @@ from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.run_hooks import RunHooks
 from testbed.scenario.schema import Scenario
+from tests.harness.live_runs import left_behind
+from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import left_behind, wait_for
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
 REQUEST = RunRequest("lossy-link", "emulated", ("none", "slacp"), 600, 3)
@@ -74,7 +75,7 @@ def test_starter_offers_every_scenario_with_its_own_tier_first(starter: LiveRunS
     assert offers["fading-link"].description
 
 
-def test_a_scenario_that_cannot_be_read_is_no_offer(tmp_path: Path, complaints: list[str]) -> None:
+def test_unreadable_scenario_is_not_offered(tmp_path: Path, complaints: list[str]) -> None:
     (tmp_path / "good.yaml").write_text((SCENARIOS / "lossy-link.yaml").read_text())
     (tmp_path / "bad.yaml").write_text("name: [")
     starter = LiveRunStarter(tmp_path, tmp_path / "runs", no_hooks, complaints.append)

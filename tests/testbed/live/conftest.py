@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from flowgraphs.air import Air
-from tests.testbed.live_runs import left_behind
+from tests.harness.live_runs import left_behind
 
 
 @pytest.fixture(autouse=True)

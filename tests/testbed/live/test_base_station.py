@@ -8,7 +8,7 @@ from benchmarks.base_station import PORT, scenario
 from testbed.live.capture import capture_path
 from testbed.running import run_once
 from tests.harness.captures import Evidence, evidence, lan_capture
-from tests.tshark import needs_tshark
+from tests.harness.tshark import needs_tshark
 
 pytestmark = [pytest.mark.net, needs_tshark, pytest.mark.light]
 

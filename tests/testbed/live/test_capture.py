@@ -15,8 +15,8 @@ from linklayer.slacp import wire
 from linklayer.slacp.frames import Data, Sync
 from testbed.live.capture import CapturedRadio, capture_path
 from testbed.live.emulated_radio import EmulatedRadio
-from tests.testbed.live.scripted import BOUND_NS, MS, scripted_hop
-from tests.tshark import column, needs_tshark, rows
+from tests.harness.scripted_hop import BOUND_NS, MS, scripted_hop
+from tests.harness.tshark import column, needs_tshark, rows
 
 pytestmark = [needs_tshark, pytest.mark.slow]
 

@@ -13,11 +13,11 @@ import pytest
 from common.sides import SIDES, Side, other
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
+from tests.harness.live_runs import ROOT, folder_of, run_schemes
+from tests.harness.scenarios import scenario
+from tests.harness.steered import Drive
+from tests.harness.tshark import Row, needs_tshark, rows
 from tests.hosts.harness import needs_network
-from tests.testbed.live.test_steered_runs import Drive
-from tests.testbed.live_runs import ROOT, folder_of, run_schemes
-from tests.testbed.samples import scenario
-from tests.tshark import Row, needs_tshark, rows
 
 pytestmark = [*needs_network, needs_tshark, pytest.mark.light]
 

@@ -10,7 +10,7 @@ from channel.errors import ERASED, INTACT, Fate, Verdict
 from channel.hop import Arrival
 from testbed.live.emulated_radio import EmulatedRadio
 from testbed.live.hop_radio import damage
-from tests.testbed.live.scripted import BOUND_NS, DELAY_NS, MS, frames_of, scripted_hop
+from tests.harness.scripted_hop import BOUND_NS, DELAY_NS, MS, frames_of, scripted_hop
 
 
 @contextmanager

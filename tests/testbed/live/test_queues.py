@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.harness.live_runs import left_behind, run_all
+from tests.harness.scenarios import scenario
 from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import left_behind, run_all
-from tests.testbed.samples import scenario
 
 pytestmark = needs_network
 

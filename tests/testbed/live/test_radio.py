@@ -16,9 +16,9 @@ from telemetry.parquet import read_records
 from testbed.paths import root
 from testbed.results.summary import Summary
 from testbed.scenario.file import load
+from tests.harness.live_runs import folder_of, run_all, run_schemes
+from tests.harness.radios import needs_vusrp, needs_wifi
 from tests.hosts.harness import needs_network
-from tests.radios import needs_vusrp, needs_wifi
-from tests.testbed.live_runs import folder_of, run_all, run_schemes
 
 pytestmark = [*needs_network, needs_vusrp]
 

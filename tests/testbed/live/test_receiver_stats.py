@@ -12,7 +12,7 @@ from flowgraphs.phy import Received
 from telemetry.records import PhyRecord
 from testbed.live.receiver_stats import ReceiverStats
 from testbed.results.frame_trace import FrameTrace
-from tests.records import recorded
+from tests.harness.records import recorded
 
 OK, PAYLOAD, MISSED = Outcome
 RATE_SPS = 1e6

@@ -21,8 +21,7 @@ from testbed.live.children import ChildError
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.file import load
-from tests.hosts.harness import needs_network
-from tests.testbed.live_runs import (
+from tests.harness.live_runs import (
     children_once_up,
     finish,
     folder_of,
@@ -32,9 +31,11 @@ from tests.testbed.live_runs import (
     run_schemes,
     running,
     start,
-    wait_for,
 )
-from tests.testbed.samples import scenario, written
+from tests.harness.scenarios import scenario, written
+from tests.harness.steered import ENDLESS
+from tests.harness.waiting import wait_for
+from tests.hosts.harness import needs_network
 
 pytestmark = [*needs_network, pytest.mark.light]
 
@@ -42,8 +43,6 @@ PER = 0.05
 BYTES = 500_000
 SCHEMES = ("none", "slacp")
 AIR = {"rate_bps": 4_000_000, "delay_ms": 15}
-#: long enough for every run to be stopped by a signal
-ENDLESS = [{"kind": "bulk", "duration_s": 600}]
 
 
 @pytest.fixture(scope="module")

@@ -19,19 +19,20 @@ from common.sides import Host
 from flowgraphs.air import Air
 from flowgraphs.levels import path_gain_db
 from flowgraphs.phys import make_phy
-from hosts.kernel_profiles import read_back
-from hosts.namespaces import run_in
-from hosts.network import Network, Role
+from hosts.kernel.namespaces import run_in
+from hosts.kernel.network import Network, Role
+from hosts.kernel.profiles import read_back
 from telemetry.influx import Influx, InfluxServer
 from testbed.cli.host import Meter
 from testbed.cli.station import tier_of
 from testbed.results.station_counts import StationCounts, StationReport
 from testbed.results.summary import link_record
 from testbed.scenario.file import load
+from tests.harness.live_runs import ROOT, complaint, fadelab, finish
+from tests.harness.radios import air_name, needs_vusrp
+from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import Bridge, needs_network, run_name
-from tests.radios import air_name, needs_vusrp
 from tests.testbed.cli.test_radios import alone, bound, done, exchange, has_said, net
-from tests.testbed.live_runs import PATIENCE_S, ROOT, complaint, fadelab, finish, wait_for
 
 Capture = pytest.CaptureFixture[str]
 RECEIVES = r"\d s  received [1-9][0-9.]* .bit/s\n"

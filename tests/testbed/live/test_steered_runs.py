@@ -1,107 +1,24 @@
 """Real runs that a person changes while they go on."""
 
 import json
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from common.sides import SIDES
 from telemetry.parquet import read_records
-from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record
-from telemetry.views import PhyView
-from testbed.live.steering import Steering
-from testbed.results.summary import Summary
-from testbed.run_hooks import RunHooks
-from testbed.running import run_once
-from testbed.scenario.schema import Scenario
+from telemetry.records import LinkRecord, PhyRecord
+from tests.harness.live_runs import folder_of
+from tests.harness.radios import needs_vusrp
+from tests.harness.scenarios import scenario
+from tests.harness.steered import ENDLESS, Drive
 from tests.hosts.harness import needs_network
-from tests.radios import needs_vusrp
-from tests.testbed.live_runs import folder_of, wait_for
-from tests.testbed.samples import scenario
 
 pytestmark = needs_network
 
 
-class RecordingSink:
-    """A sink for records and views that keeps everything."""
-
-    def __init__(self) -> None:
-        self.records: list[Record] = []
-        self.views: list[PhyView] = []
-        self.epoch_ns = 0
-        self.closed = False
-        self.watched = False
-
-    def begin(self, epoch_ns: int) -> None:
-        self.epoch_ns = epoch_ns
-
-    def write(self, record: Record) -> None:
-        self.records.append(record)
-
-    def close(self) -> None:
-        self.closed = True
-
-    def show(self, view: PhyView) -> None:
-        self.views.append(view)
-
-    def links(self, side: str = "up") -> list[LinkRecord]:
-        return [r for r in self.records if isinstance(r, LinkRecord) and r.link == side]
-
-    def corrupted(self) -> int:
-        """Frames of the data direction that the channel has damaged or erased."""
-        losses = self.links()[-1].corruption_losses
-        assert losses is not None
-        return losses
-
-    def received(self) -> int:
-        flows = [r for r in self.records if isinstance(r, FlowRecord)]
-        return flows[-1].bytes_received if flows else 0
-
-
-class Drive:
-    """A run in a thread, with its live controls; a context manager, which ends it."""
-
-    def __init__(self, scenario: Scenario, runs: Path) -> None:
-        self.sink = RecordingSink()
-        self.steering = Steering(scenario)
-        self.outcomes: list[tuple[Summary | None, str | None]] = []
-        hooks = RunHooks([self.sink], self.sink, self.steering, lambda *outcome: self.outcomes.append(outcome))
-        self._pool = ThreadPoolExecutor(1)
-        self._run = self._pool.submit(run_once, scenario, runs, lambda progress: None, lambda scenario, folder: hooks)
-
-    def until(self, what: Callable[[], Any]) -> None:
-        """Wait for something to happen in a run that goes on."""
-
-        def happened() -> bool:
-            assert not self._run.done(), self._run.result()
-            return bool(what())
-
-        wait_for(happened)
-
-    def grows(self, count: Callable[[], int], by: int) -> None:
-        before = count()
-        self.until(lambda: count() >= before + by)
-
-    def end(self) -> Summary:
-        self.steering.stop()
-        return self._run.result(60)
-
-    def __enter__(self) -> "Drive":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.steering.stop()
-        self._pool.shutdown()
-
-
 def gained(counter: str, before: LinkRecord, after: LinkRecord) -> int:
     return int(getattr(after, counter) - getattr(before, counter))
-
-
-ENDLESS = [{"kind": "bulk", "duration_s": 600}]
 
 
 @pytest.mark.light
@@ -157,7 +74,7 @@ def test_a_run_becomes_what_a_person_wants(tmp_path: Path) -> None:
 
 
 @needs_vusrp
-def test_air_changes_during_a_run_and_views_are_sent(tmp_path: Path) -> None:
+def test_the_air_is_reshaped_and_looked_at(tmp_path: Path) -> None:
     with Drive(
         scenario(tier="vusrp", workloads=ENDLESS, channel={"rate_bps": 2_000_000, "delay_ms": 15, "snr_db": 25}),
         tmp_path,

@@ -12,7 +12,7 @@ from testbed.live.steering import Steering
 from testbed.run_hooks import RunHooks
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario, error_part
-from tests.testbed.samples import scenario
+from tests.harness.scenarios import scenario
 
 FADING = {"profile": "rician", "k_db": 6, "doppler_hz": 12}
 

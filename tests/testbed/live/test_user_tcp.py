@@ -7,11 +7,11 @@ import pytest
 from common.sides import SIDES
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
+from tests.harness.interop import Handshake, handshakes, wrong
+from tests.harness.live_runs import complaint, fadelab, folder_of, run_all
+from tests.harness.scenarios import scenario
+from tests.harness.tshark import needs_tshark
 from tests.hosts.harness import needs_network
-from tests.interop import Handshake, handshakes, wrong
-from tests.testbed.live_runs import complaint, fadelab, folder_of, run_all
-from tests.testbed.samples import scenario
-from tests.tshark import needs_tshark
 
 pytestmark = [*needs_network, needs_tshark, pytest.mark.light]
 
@@ -60,4 +60,4 @@ def test_both_ways_across_a_lossy_link(runs: dict[tuple[str, float], Summary], t
 
 def test_a_tcp_that_nobody_has_is_one_line() -> None:
     outcome = fadelab("run", "scenarios/lossy-link.yaml", "--set", "tcp=user:vegas")
-    assert "tcp 'user:vegas' is no profile: choose from reference" in complaint(outcome)
+    assert "tcp 'user:vegas' is no profile: choose from reno" in complaint(outcome)

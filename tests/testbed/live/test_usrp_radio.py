@@ -24,9 +24,9 @@ from testbed.live.wiring import check_radios
 from testbed.paths import root
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
-from tests.testbed.live.scripted import BOUND_NS, DELAY_NS, MS, frames_of, scripted_hop
-from tests.testbed.live_runs import complaint
-from tests.testbed.samples import scenario
+from tests.harness.live_runs import complaint
+from tests.harness.scenarios import scenario
+from tests.harness.scripted_hop import BOUND_NS, DELAY_NS, MS, frames_of, scripted_hop
 
 #: the radio is slower than the hop: a full frame takes 3 ms
 AIRTIME_NS_PER_BYTE = 2000

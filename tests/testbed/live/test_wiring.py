@@ -11,8 +11,8 @@ from flowgraphs.air import Air, Link
 from flowgraphs.phys import make_phy
 from testbed.live.wiring import Wiring, check_radios, real_air, virtual_air
 from testbed.scenario.schema import Scenario
-from tests.radios import needs_vusrp
-from tests.testbed.samples import scenario
+from tests.harness.radios import needs_vusrp
+from tests.harness.scenarios import scenario
 
 pytestmark = pytest.mark.patient
 

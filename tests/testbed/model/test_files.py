@@ -16,8 +16,9 @@ from testbed.cli import app
 from testbed.model.run import run_model
 from testbed.results.store import RunFolder
 from testbed.run_hooks import Progress, RunHooks
-from tests.testbed.live_runs import finish, start, wait_for
-from tests.testbed.model_runs import kept, model
+from tests.harness.live_runs import finish, start
+from tests.harness.model_runs import kept, model
+from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 

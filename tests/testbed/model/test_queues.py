@@ -8,7 +8,7 @@ from linklayer.queues import QUEUES
 from testbed.model.run import simulate
 from testbed.results.summary import Summary
 from testbed.running import unused
-from tests.testbed.model_runs import model
+from tests.harness.model_runs import model
 
 #: a window of some 64 packets where 18 are under way: the rest waits in the sender's IP queue
 _STANDING = {"rate_bps": 2_000_000, "delay_ms": 50}

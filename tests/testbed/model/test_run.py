@@ -22,8 +22,8 @@ from testbed.model.run import simulate
 from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
-from tests.testbed.model_runs import kept, memory_used, model
-from tests.testbed.samples import scenario
+from tests.harness.model_runs import kept, memory_used, model
+from tests.harness.scenarios import scenario
 
 pytestmark = pytest.mark.slow
 
@@ -430,7 +430,7 @@ def test_a_tcp_of_the_kernels_is_refused(tcp: str, tmp_path: Path, capsys: pytes
     arguments = ("run", str(SHIPPED[0]), "--tier", "model", "--set", f"tcp={tcp}", "--out", str(out))
     assert app.main(arguments) == 2
     [line] = capsys.readouterr().err.splitlines()
-    assert f"tcp '{tcp}' cannot run on tier model, which has no kernel: choose from " in line
+    assert f"tcp '{tcp}' cannot run on tier model, which has no kernel: choose from bsd, " in line
     assert not out.exists()
 
 

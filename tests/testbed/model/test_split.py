@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from channel.errors import ERASED, INTACT, ErrorModel, Verdict
 from channel.errors.bernoulli import Bernoulli
+from common.units import MS, SECOND
 from hosts.engine.context import Result
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.packets import Datagram
 from hosts.engine.probe import FlowCounter
 from hosts.engine.stack import Application, Socket, Stack
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from hosts.tcp.config import TcpConfig
 from tcpip.segment import SYN, Flow, Segment, SynOptions
 from testbed.model import split, transfers
 from testbed.model.clock import VirtualClock
@@ -24,7 +25,7 @@ from testbed.model.network import LinkNetwork
 from testbed.model.run import simulate
 from testbed.model.split import Splitter
 from testbed.model.wire import Wire
-from tests.testbed.model_runs import model
+from tests.harness.model_runs import model
 
 MOBILE, FIXED = 1, 2
 PORT = 80
@@ -114,7 +115,7 @@ class Path:
         """All connections are over, and no part holds anything."""
         hosts = [self.mobile, self.fixed, *self.splitter._hosts.values()]
         assert [host._receivers for host in hosts] == [{}] * 4
-        assert self.splitter._pairs == {}
+        assert not self.splitter._pairs
 
 
 class Talker(Application):
@@ -361,7 +362,7 @@ def test_a_mobile_host_that_is_gone_ends_the_connection() -> None:
     path.send(path.fixed, 5_000_000)
     path.run(until=200 * SECOND)
     assert path.sent[0]["error"] == "reset by the peer"
-    assert path.splitter._pairs == {}
+    assert not path.splitter._pairs
 
 
 def test_what_is_acknowledged_may_never_arrive() -> None:
@@ -403,7 +404,7 @@ def test_a_segment_of_no_connection_is_answered_with_a_reset() -> None:
 
 
 def test_a_flood_of_syns_takes_no_more_than_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split, "MAX_CONNECTIONS", 10)
+    monkeypatch.setattr(split, "MOST_CONNECTIONS", 10)
     path = Path()
     for port in range(1000, 1100):
         path.fixed.send(Segment(Flow(FIXED, port, MOBILE, PORT), 0, 0, SYN, 1000, syn=SynOptions(1000)))

@@ -26,7 +26,7 @@ from testbed.model.station import ModelStation, join
 from testbed.scenario import link_ends
 from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
 from testbed.scenario.schema import Scenario
-from tests.testbed.samples import scenario
+from tests.harness.scenarios import scenario
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from channel.errors.bernoulli import Bernoulli
+from common.units import MS, SECOND
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
-from hosts.tcp.config import MS, SECOND, TcpConfig
+from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue, QueueContext
 from linklayer.queues.drop_tail import DropTail
 from linklayer.queues.red import Red, RedOptions

@@ -28,7 +28,7 @@ def test_rows_wait_for_the_epoch_and_count_from_it(tmp_path: Path) -> None:
     assert (rows.link, rows.producer) == ("up", "test")
 
 
-def test_what_was_written_is_kept_when_something_fails(tmp_path: Path) -> None:
+def test_written_rows_are_kept_when_run_fails(tmp_path: Path) -> None:
     path = tmp_path / "trace.parquet"
 
     def fail() -> None:
@@ -42,7 +42,7 @@ def test_what_was_written_is_kept_when_something_fails(tmp_path: Path) -> None:
     assert read_trace(path).time_ns == [7]
 
 
-def test_a_run_that_never_began_has_an_empty_trace(tmp_path: Path) -> None:
+def test_run_without_epoch_has_empty_trace(tmp_path: Path) -> None:
     path = tmp_path / "trace.parquet"
     with FrameTrace(path, link="up", producer="test") as trace:
         trace.write(900, 10, OK)

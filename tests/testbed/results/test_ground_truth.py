@@ -17,7 +17,7 @@ from tcpip.wire import emit
 from testbed.model.run import simulate
 from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, GuessScore, Loss, LossGuessMerger, LossReporter
 from testbed.results.summary import Summary
-from tests.testbed.model_runs import memory_used, model
+from tests.harness.model_runs import memory_used, model
 
 FLOW = Flow(1, 10, 2, 20)
 MSS = 100
@@ -261,7 +261,7 @@ def test_one_seed_gives_one_result() -> None:
 # -- filters that come and go ----------------------------------------------------------------------------------
 
 
-def test_filters_change_and_nothing_under_way_is_lost() -> None:
+def test_filters_change_without_loss_under_way() -> None:
     marker = Marker(Objects())
     link = Filtered(Plain(), (marker,))
     assert link.flow_control

@@ -12,7 +12,7 @@ import yaml
 from testbed.errors import FadelabError
 from testbed.results.store import RunFolder
 from testbed.scenario.file import load
-from tests.testbed.samples import scenario, summary
+from tests.harness.scenarios import scenario, summary
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,7 +25,7 @@ def test_folders_are_unique_and_say_what_they_hold(tmp_path: Path) -> None:
         assert folder.path.parent == tmp_path / "deep" / "runs"
 
 
-def test_the_manifest_names_what_may_matter(tmp_path: Path) -> None:
+def test_manifest_names_command_seed_and_versions(tmp_path: Path) -> None:
     folder = RunFolder.create(tmp_path, scenario(seed=7))
     manifest = json.loads((folder.path / "manifest.json").read_text())
     assert manifest.keys() == {"command", "scenario", "tier", "seed", "started", "versions", "cpus"}
@@ -59,7 +59,7 @@ def test_the_result_is_kept(tmp_path: Path) -> None:
     assert json.loads((folder.path / "summary.json").read_text()) == json.loads(json.dumps(asdict(summary())))
 
 
-def test_a_place_where_no_folder_can_be_made(tmp_path: Path) -> None:
+def test_run_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(FadelabError, match="cannot be made: Not a directory; choose another --out"):
         RunFolder.create(tmp_path / "file" / "runs", scenario())

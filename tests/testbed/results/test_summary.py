@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from hosts.split_counters import SplitCounters
+from hosts.engine.split import SplitCounters
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short
 from telemetry.records import RECORD_TYPES
 from testbed.results.station_counts import StationCounts
 from testbed.results.summary import FlowSummary, LinkSummary, Summary, rise, summarize_flow, summarize_link
-from tests.testbed.samples import summary
+from tests.harness.scenarios import summary
 
 S = 1_000_000_000
 
@@ -55,7 +55,7 @@ def receiver(index: int = 0, **values: Any) -> dict[str, Any]:
 # -- by size -------------------------------------------------------------------------------------------------
 
 
-def test_transfer_by_size_lasts_from_first_syn_to_end() -> None:
+def test_a_transfer_by_size_lasts_from_the_first_syn_to_its_end() -> None:
     flow = summarize_flow(Bulk(bytes=1000, start_s=0.5), "f", [receiver(), sender()], 9.0)
     assert (flow.bytes, flow.duration_s, flow.start_s, flow.end_s) == (1000, 2.0, 0.5, 2.5)
     assert flow.goodput_bps == 4000
@@ -68,7 +68,7 @@ def test_transfer_by_size_lasts_from_first_syn_to_end() -> None:
     ("changed", "intact"),
     [({}, True), ({"intact": False}, False), ({"sha256": "bb"}, False), ({"intact": False, "sha256": "bb"}, False)],
 )
-def test_intact_is_what_both_ends_hashed(changed: dict[str, Any], intact: bool) -> None:
+def test_flow_is_intact_when_hashes_of_both_ends_agree(changed: dict[str, Any], intact: bool) -> None:
     assert summarize_flow(Bulk(bytes=1000), "f", [sender(), receiver(**changed)], 9.0).intact is intact
 
 
@@ -77,7 +77,7 @@ def test_a_transfer_without_its_receiver_is_not_intact() -> None:
     assert (flow.bytes, flow.finished, flow.intact) == (0, True, False)
 
 
-def test_a_transfer_cut_short_counts_what_had_arrived() -> None:
+def test_cut_transfer_counts_arrived_bytes() -> None:
     reports = [
         sender(complete=False, error="stopped", sha256="cc"),
         receiver(bytes=400, complete=False, error="reset", sha256="dd"),
@@ -87,7 +87,7 @@ def test_a_transfer_cut_short_counts_what_had_arrived() -> None:
     assert (flow.start_s, flow.end_s, flow.duration_s, flow.goodput_bps) == (1, 5, 4, 800)
 
 
-def test_a_transfer_that_had_not_begun() -> None:
+def test_transfer_that_has_not_begun_is_empty() -> None:
     flow = summarize_flow(Bulk(bytes=1000, start_s=7), "f", [], 5.0)
     assert (flow.finished, flow.bytes, flow.duration_s, flow.goodput_bps) == (False, 0, 0, 0)
 
@@ -95,7 +95,7 @@ def test_a_transfer_that_had_not_begun() -> None:
 # -- by duration ---------------------------------------------------------------------------------------------
 
 
-def test_flow_with_a_duration_counts_octets_read_at_its_end() -> None:
+def test_timed_flow_counts_bytes_read_at_its_end() -> None:
     reports = [sender(finished_ns=6 * S), receiver(bytes=1000, bytes_at_duration=900)]
     flow = summarize_flow(Bulk(duration_s=4.0), "f", reports, 6.1)
     assert (flow.bytes, flow.duration_s, flow.goodput_bps) == (900, 4.0, 1800)
@@ -110,7 +110,7 @@ def test_its_duration_starts_when_the_flow_does() -> None:
     assert (cut.start_s, cut.end_s, cut.duration_s, cut.finished) == (3, 5, 2, False)
 
 
-def test_undrained_octets_may_be_missing_but_not_wrong() -> None:
+def test_undrained_flow_may_be_short_but_is_intact() -> None:
     reports = [
         sender(complete=False, error="not drained in time"),
         receiver(complete=False, sha256="bb", bytes=800, bytes_at_duration=700),
@@ -121,7 +121,7 @@ def test_undrained_octets_may_be_missing_but_not_wrong() -> None:
     assert summarize_flow(Bulk(duration_s=4.0), "f", spoilt, 9.0).intact is False
 
 
-def test_unconnected_flow_has_no_octets_and_is_intact() -> None:
+def test_flow_without_connection_has_no_bytes_and_is_intact() -> None:
     reports = [sender(bytes=0, complete=False, error="not connected within the duration")]
     flow = summarize_flow(Bulk(duration_s=4.0), "f", reports, 4.0)
     assert (flow.bytes, flow.goodput_bps, flow.finished, flow.intact) == (0, 0, True, True)
@@ -149,7 +149,7 @@ def series() -> list[dict[str, Any]]:
     return reports
 
 
-def test_short_transfers_are_timed_without_gaps() -> None:
+def test_short_transfers_are_timed_each_and_together_without_gaps() -> None:
     flow = summarize_flow(Short(bytes=1000, count=3), "f", series(), 20.0)
     assert flow.transfer_s == (0.5, 1.0, 1.5)
     assert (flow.duration_s, flow.start_s, flow.end_s) == (3.0, 0, 7.5)
@@ -205,7 +205,7 @@ def test_a_link_joins_its_sender_and_its_receiver() -> None:
     assert (link.eln_marks, link.suppressed_dupacks) == (7, 8)
 
 
-def test_what_a_scheme_without_repair_lost_is_lost_for_good() -> None:
+def test_losses_of_scheme_without_repair_are_residual() -> None:
     near = replace(COUNTS, residual_losses=2, unrepaired_taken=3, unrepaired_unheard=100)
     far = replace(COUNTS, residual_losses=200, unrepaired_taken=300, unrepaired_unheard=4)
     assert summarize_link(near, far, 4.0).residual_losses == 9

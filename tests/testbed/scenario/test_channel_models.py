@@ -10,7 +10,7 @@ from channel.hop import Hop
 from common.sides import Side
 from testbed.scenario.channel_models import buffer_bytes, frame_ms, frame_ns, make_hop, make_rng
 from testbed.scenario.schema import Direction
-from tests.testbed.samples import scenario
+from tests.harness.scenarios import scenario
 
 MS = 1_000_000
 

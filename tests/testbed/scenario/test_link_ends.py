@@ -9,7 +9,7 @@ from linklayer.filters.filtered import Filtered
 from linklayer.link import Link
 from testbed.scenario.link_ends import has_guessers, make_link, refit
 from testbed.scenario.schema import Scenario
-from tests.testbed.samples import scenario
+from tests.harness.scenarios import scenario
 
 
 def names(link: Link) -> list[str]:

@@ -242,7 +242,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "endless rate": (with_channel(rate_bps=float("inf")), "channel.rate_bps", "finite"),
     "endless time": (with_workload(duration_s=float("inf")), "workloads.0.duration_s", "finite"),
     "unknown scheme": ({**MINIMAL, "link": {"scheme": "arq"}}, "link: scheme 'arq'", "choose from none, slacp"),
-    "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "bbr, or of our own TCPs user:bsd, "),
+    "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "enhanced-daass, or of our own TCPs user:bsd, "),
     "unknown tcp of ours": ({**MINIMAL, "tcp": "user:cubic"}, "tcp 'user:cubic'", "user:sack"),
     "a receive buffer above what a window can say": (
         {**MINIMAL, "tier": "model", "tcp": "reference", "receive_buffer_bytes": 65536},

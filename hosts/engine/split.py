@@ -1,0 +1,173 @@
+"""Split TCP connections: a base station's pairs of connections, one towards each host.
+
+    wired host == connection of BAS == connection of BAS ~~ radio ~~ mobile host
+
+Read first: COMPARISON sections 2.2 and 3.3; docs/split.md. Two drivers: `hosts/split.py` in real time, with octets and
+the kernel's connections, and `testbed/model/split.py` in virtual time, with numbers of octets.
+
+Rules kept
+
+- Towards each host the base station has the address and port of the other one: neither end sees that it is there.
+- It accepts at once and connects onwards when the handshake is over; so a connection that is refused is reset.
+- A FIN goes on behind the last octet before it, one direction at a time; any other end of one side resets the other.
+
+Lost: octets that are acknowledged to a sender have reached the base station and perhaps not their receiver.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+#: connections that a base station splits at a time; a SYN beyond them is not heard
+MOST_CONNECTIONS: Final = 16_384
+
+
+@dataclass(slots=True)
+class SplitCounters:
+    """Counters of a base station that splits connections. docs/runs.md defines every field."""
+
+    #: end-to-end connections, and SYNs there was no room for
+    connections: int = 0
+    refusals: int = 0
+    #: the most octets held of one connection in one direction
+    peak_bytes: int = 0
+    #: of its own TCP towards the mobile host
+    retransmissions: int = 0
+    timeouts: int = 0
+
+
+class End(ABC):
+    """One connection of a pair; it says `moved` to its pair whenever something has happened to it."""
+
+    pair: "Pair | None" = None
+
+    @property
+    @abstractmethod
+    def error(self) -> str | None:
+        """Why it is over, where it did not end by FINs."""
+
+    @property
+    @abstractmethod
+    def over(self) -> bool:
+        """Whether both its streams have ended and everything was acknowledged."""
+
+    @property
+    @abstractmethod
+    def retransmits(self) -> int:
+        """Segments sent again so far."""
+
+    @property
+    @abstractmethod
+    def timeouts(self) -> int:
+        """Retransmission timeouts so far."""
+
+    @abstractmethod
+    def relay(self, sink: "End") -> int:
+        """Pass on the octets that have come, as many as `sink` takes, and FIN behind them.
+
+        Returns the octets held: those that the peer need not send again and that the sink's peer may not have.
+        """
+
+    @abstractmethod
+    def settle(self, other: "End") -> None:
+        """Send what was written, and wait for what there is to wait for."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """End at once, with a RST where the peer must hear of it."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Let go of it; what was written is still sent."""
+
+
+class Pair:
+    """The two connections of one end-to-end connection."""
+
+    __slots__ = ("_over", "_peak_bytes", "_retire", "far", "near", "wireless")
+
+    def __init__(self, near: End, far: End, *, wireless: End, retire: Callable[["Pair"], None]) -> None:
+        self.near, self.far, self.wireless, self._retire = near, far, wireless, retire
+        #: the most octets held in one direction
+        self._peak_bytes = 0
+        self._over = False
+        near.pair = far.pair = self
+
+    def add_to(self, counters: SplitCounters) -> None:
+        """Add this pair's counters."""
+        counters.peak_bytes = max(counters.peak_bytes, self._peak_bytes)
+        counters.retransmissions += self.wireless.retransmits
+        counters.timeouts += self.wireless.timeouts
+
+    def moved(self, moved: End) -> None:
+        """Pass on what there is to pass on: something has happened to one end."""
+        if self._over:
+            return
+        other = self.far if moved is self.near else self.near
+        if moved.error is None and other.error is None:
+            held = max(moved.relay(other), other.relay(moved))
+            if held > self._peak_bytes:
+                self._peak_bytes = held
+        if moved.error is not None or other.error is not None:
+            self.reset()
+        elif moved.over and other.over:
+            self._end()
+            moved.release()
+            other.release()
+        else:
+            other.settle(moved)
+            moved.settle(other)
+
+    def reset(self) -> None:
+        """End both connections at once."""
+        self._end()
+        self.near.reset()
+        self.far.reset()
+
+    def _end(self) -> None:
+        self._over = True
+        self._retire(self)
+
+
+class Pairs:
+    """All pairs of a base station, `most` at a time, and what they have counted."""
+
+    def __init__(self, most: int = MOST_CONNECTIONS) -> None:
+        self._most = most
+        self._done = SplitCounters()
+        #: those that are not over; a dictionary keeps the order of coming
+        self._pairs: dict[Pair, None] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._pairs)
+
+    def join(self, near: End, connect: Callable[[], End | None], *, near_is_wireless: bool) -> Pair | None:
+        """Connect onwards for a connection that was accepted; without room or a way onwards it is reset."""
+        if len(self._pairs) >= self._most:
+            self._done.refusals += 1
+            near.reset()
+            return None
+        far = connect()
+        if far is None:
+            near.reset()
+            return None
+        self._done.connections += 1
+        pair = Pair(near, far, wireless=near if near_is_wireless else far, retire=self._retire)
+        self._pairs[pair] = None
+        return pair
+
+    def all(self) -> list[Pair]:
+        """Return the pairs that are not over."""
+        return list(self._pairs)
+
+    def counters(self) -> SplitCounters:
+        """Return the counters so far."""
+        counters = replace(self._done)
+        for pair in self._pairs:
+            pair.add_to(counters)
+        return counters
+
+    def _retire(self, pair: Pair) -> None:
+        del self._pairs[pair]
+        pair.add_to(self._done)

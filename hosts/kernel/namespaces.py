@@ -1,0 +1,83 @@
+"""Enters network namespaces, for the other modules of this folder.
+
+Read first: setns(2), network_namespaces(7), ip-netns(8) (for the `/run/netns` convention).
+
+Rules kept
+- Cheap to import (ctypes only): every station and agent process calls `enter` when it starts.
+- `run_in` never moves the caller: a network namespace belongs to a thread, not to a process, so the work runs
+  in a thread that enters the namespace and then ends.
+
+Left out: creating and removing namespaces (`hosts/kernel/network.py`), and every namespace type other than network.
+"""
+
+import ctypes
+import os
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from hosts.errors import HostError
+
+#: the folder of ip-netns(8), so that `ip netns` shows our namespaces, too
+NETNS_DIR = Path("/run/netns")
+#: all our namespaces have the name `fadelab-<run>-<role>`
+PREFIX = "fadelab-"
+_CLONE_NEWNET = 0x40000000  # linux/sched.h
+_RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
+
+T = TypeVar("T")
+
+
+def namespace_name(run: str, role: str) -> str:
+    """Return the name of one host's namespace.
+
+    Raises HostError when the run's name is not valid in a file name.
+    """
+    if not _RUN_NAME.fullmatch(run):
+        raise HostError(f"run name {run!r} must be 1 to 48 letters, digits, '_', '.' or '-'")
+    return f"{PREFIX}{run}-{role}"
+
+
+def enter(name: str) -> None:
+    """Move the calling thread into the named namespace for good; in a process of one thread, the process.
+
+    Raises HostError when the namespace does not exist or rights are missing.
+    """
+    try:
+        descriptor = os.open(NETNS_DIR / name, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise HostError(f"no network namespace {name}: start its run first ({error.strerror})") from None
+    try:
+        # os.setns arrived in Python 3.12.
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.setns(descriptor, _CLONE_NEWNET) != 0:
+            reason = os.strerror(ctypes.get_errno())
+            raise HostError(f"cannot enter network namespace {name}: {reason}; run with sudo or as root")
+    finally:
+        os.close(descriptor)
+
+
+def run_in(name: str, work: Callable[[], T]) -> T:
+    """Run `work` inside the named namespace and return its value; the caller stays in its own.
+
+    Inside `work`, `/proc/self/net` still shows the caller's namespace; use `/proc/thread-self/net`.
+    Raises what `work` raises, and HostError when the namespace cannot be entered.
+    """
+    values: list[T] = []
+    errors: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            enter(name)
+            values.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=body, name=f"in {name}")
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return values[0]

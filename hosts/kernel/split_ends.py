@@ -1,0 +1,371 @@
+"""The two kinds of connections that a splitting base station has in real time: the kernel's, and our own TCP's.
+
+Read first: `hosts/engine/split.py`, whose pairs hold them; tcp(7) for SIOCINQ and SIOCOUTQ, ip(7) for IP_TRANSPARENT.
+
+Rules kept
+- Nothing blocks: `read` and `write` take and give what there is, and the pair hears when there may be more.
+- An end that has failed says so in `error` and takes no more calls but `reset` and `release`.
+- The octets that an end keeps of the other side's stream are bounded: `unread` by its receive buffer, `unacked` by its
+  send buffer.
+"""
+
+import errno
+import fcntl
+import socket
+import struct
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Final
+
+from hosts.engine.split import End
+from hosts.engine.stack import Application, Socket
+from hosts.kernel.tcp_info import of_socket
+from hosts.loop import READ, WRITE, Loop
+from hosts.tcp.connection import State
+
+#: linux/in.h, linux/sockios.h
+_IP_TRANSPARENT = 19
+_SIOCINQ, _SIOCOUTQ = 0x541B, 0x5411
+_SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
+#: octets read at a time, which wait in the proxy until the other side takes them
+CHUNK: Final = 4096
+_WAIT = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a connection of the base station has: its buffers in octets and, of the kernel's, congestion control."""
+
+    receive_buffer: int
+    send_buffer: int
+    congestion_control: str
+
+
+class OctetsEnd(End):
+    """A connection that passes on octets."""
+
+    def __init__(self) -> None:
+        #: octets read that the other end has not taken yet
+        self._waiting = b""
+        #: whether FIN was sent
+        self._finished = False
+
+    @property
+    @abstractmethod
+    def connected(self) -> bool:
+        """Whether the handshake is complete."""
+
+    @property
+    @abstractmethod
+    def at_end(self) -> bool:
+        """Whether the peer's FIN was read."""
+
+    @property
+    @abstractmethod
+    def unread(self) -> int:
+        """Octets that have come, were acknowledged and wait to be read."""
+
+    @property
+    @abstractmethod
+    def unacked(self) -> int:
+        """Octets written that the peer has not acknowledged."""
+
+    @abstractmethod
+    def read(self, most: int) -> bytes:
+        """Take octets that have come; none: there are none now."""
+
+    @abstractmethod
+    def write(self, data: bytes) -> int:
+        """Give octets to be sent; return how many were taken."""
+
+    @abstractmethod
+    def shut_down(self) -> None:
+        """Send FIN behind what was written."""
+
+    @abstractmethod
+    def want(self, read: bool, write: bool) -> None:
+        """Say what there is to wait for; then what was written goes out."""
+
+    @property
+    def over(self) -> bool:
+        """See End."""
+        return self.at_end and self._finished and not self.unacked
+
+    def relay(self, sink: End) -> int:
+        """See End."""
+        assert isinstance(sink, OctetsEnd)
+        if self.connected and sink.connected:
+            self._pass_on(sink)
+        return self.unread + len(self._waiting) + sink.unacked
+
+    def _pass_on(self, sink: "OctetsEnd") -> None:
+        while not sink._finished and self.error is None and sink.error is None:
+            if self._waiting:
+                self._waiting = self._waiting[sink.write(self._waiting) :]
+                if self._waiting:
+                    return
+            elif self.at_end:
+                sink._finished = True
+                sink.shut_down()
+            else:
+                self._waiting = self.read(CHUNK)
+                if not self._waiting and not self.at_end:
+                    return
+
+    def settle(self, other: End) -> None:
+        """See End."""
+        assert isinstance(other, OctetsEnd)
+        if self.connected and other.connected:
+            self.want(not self._waiting and not other._finished, bool(other._waiting))
+
+    def _moved(self) -> None:
+        if self.pair is not None:
+            self.pair.moved(self)
+
+
+class KernelEnd(OctetsEnd):
+    """A connection of the kernel's."""
+
+    def __init__(self, loop: Loop, sock: socket.socket, *, connected: bool) -> None:
+        super().__init__()
+        self._connected = connected
+        self._at_end = False
+        self._error: str | None = None
+        self._loop, self._socket = loop, sock
+        self._watched = 0
+        self._counted = (0, 0)
+        self._closed = False
+        if not connected:
+            self.want(False, True)
+
+    @classmethod
+    def accepted(cls, loop: Loop, sock: socket.socket) -> "KernelEnd":
+        """Return the end of a connection that was accepted at a socket that was prepared."""
+        sock.setblocking(False)
+        return cls(loop, sock, connected=True)
+
+    @classmethod
+    def connecting(
+        cls,
+        loop: Loop,
+        source: tuple[str, int],
+        destination: tuple[str, int],
+        options: Options,
+    ) -> "KernelEnd":
+        """Return the end of a connection that begins to connect as somebody else. Raises OSError."""
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            prepare(sock, options)
+            sock.bind(source)
+            status = sock.connect_ex(destination)
+            if status != errno.EINPROGRESS:
+                raise OSError(status, errno.errorcode.get(status, str(status)))
+        except BaseException:
+            sock.close()
+            raise
+        return cls(loop, sock, connected=False)
+
+    @property
+    def connected(self) -> bool:
+        """See OctetsEnd."""
+        return self._connected
+
+    @property
+    def at_end(self) -> bool:
+        """See OctetsEnd."""
+        return self._at_end
+
+    @property
+    def error(self) -> str | None:
+        """See End."""
+        return self._error
+
+    @property
+    def unread(self) -> int:
+        """See OctetsEnd."""
+        return 0 if self._closed else _ask(self._socket, _SIOCINQ)
+
+    @property
+    def unacked(self) -> int:
+        """See End."""
+        return 0 if self._closed or not self.connected else _ask(self._socket, _SIOCOUTQ)
+
+    @property
+    def retransmits(self) -> int:
+        """See End."""
+        return self._counts()[0]
+
+    @property
+    def timeouts(self) -> int:
+        """See End; 0 where a kernel does not tell (before Linux 6.7)."""
+        return self._counts()[1]
+
+    def read(self, most: int) -> bytes:
+        """See End."""
+        try:
+            data = self._socket.recv(most)
+        except OSError as error:
+            self._note(error)
+            return b""
+        self._at_end = not data
+        return data
+
+    def write(self, data: bytes) -> int:
+        """See End."""
+        try:
+            return self._socket.send(data)
+        except OSError as error:
+            self._note(error)
+            return 0
+
+    def shut_down(self) -> None:
+        """See End."""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError as error:
+            self._note(error)
+
+    def want(self, read: bool, write: bool) -> None:
+        """See End."""
+        wanted = (READ if read else 0) | (WRITE if write else 0)
+        if wanted != self._watched:
+            self._watched = wanted
+            if wanted:
+                self._loop.watch(self._socket, wanted, self._ready)
+            else:
+                self._loop.forget(self._socket)
+
+    def look(self) -> None:
+        """See whether it has failed while nothing was wanted of it."""
+        if not self._watched and not self._closed:
+            self._check()
+
+    def reset(self) -> None:
+        """See End."""
+        if not self._closed:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.release()
+
+    def release(self) -> None:
+        """See End."""
+        if not self._closed:
+            self._counted = self._counts()
+            self.want(False, False)
+            self._socket.close()
+            self._closed = True
+
+    def _ready(self) -> None:
+        if not self.connected:
+            self._check()
+            if self.error is None:
+                self._connected = True
+        self._moved()
+
+    def _check(self) -> None:
+        # A connection that ended by FINs has none, though its state is CLOSE before its last octets are read.
+        status = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if status:
+            self._error = errno.errorcode.get(status, str(status))
+
+    def _note(self, error: OSError) -> None:
+        if error.errno not in _WAIT:
+            self._error = errno.errorcode.get(error.errno or 0, str(error))
+
+    def _counts(self) -> tuple[int, int]:
+        if self._closed:
+            return self._counted
+        info = of_socket(self._socket)
+        return info.retransmits, info.timeouts or 0
+
+
+class OwnEnd(OctetsEnd, Application):
+    """A connection of our own TCP's, whose configuration has the buffers' sizes."""
+
+    def __init__(self, sock: Socket, send_buffer: int) -> None:
+        super().__init__()
+        self._socket, self._connection = sock, sock.connection
+        self._send_buffer = send_buffer
+        sock.application = self
+
+    def handle(self, now: int) -> None:
+        """See Application."""
+        self._moved()
+
+    @property
+    def connected(self) -> bool:
+        """See OctetsEnd."""
+        return self._connection.connected
+
+    @property
+    def at_end(self) -> bool:
+        """See OctetsEnd."""
+        return self._connection.at_end
+
+    @property
+    def error(self) -> str | None:
+        """See End."""
+        return self._connection.error if self._connection.state is State.CLOSED else None
+
+    @property
+    def unread(self) -> int:
+        """See OctetsEnd."""
+        return self._connection.readable
+
+    @property
+    def unacked(self) -> int:
+        """See OctetsEnd."""
+        return self._send_buffer - self._connection.write_room
+
+    @property
+    def retransmits(self) -> int:
+        """See End."""
+        return self._connection.counters.retransmits
+
+    @property
+    def timeouts(self) -> int:
+        """See End."""
+        return self._connection.counters.timeouts
+
+    def read(self, most: int) -> bytes:
+        """See OctetsEnd."""
+        return self._connection.read(most)
+
+    def write(self, data: bytes) -> int:
+        """See OctetsEnd."""
+        return self._connection.write(data)
+
+    def shut_down(self) -> None:
+        """See OctetsEnd."""
+        self._socket.close()
+
+    def want(self, read: bool, write: bool) -> None:
+        """See OctetsEnd: it says `moved` whenever something comes."""
+        self._socket.pump()
+
+    def reset(self) -> None:
+        """See End."""
+        self.release()
+        self._socket.abort()
+
+    def release(self) -> None:
+        """See End."""
+        self._socket.application = None
+
+
+def prepare(sock: socket.socket, options: Options) -> None:
+    """Make a socket, and those accepted at it, one for a relay: as anybody, with bounded buffers and nothing held back.
+
+    The kernel allows its buffers twice the memory it is told, for its overhead (socket(7)). What was received lies
+    packed, with little of that. Of what is to be sent, in single segments, about two thirds are octets. Raises OSError.
+    """
+    sock.setsockopt(socket.SOL_IP, _IP_TRANSPARENT, 1)
+    sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, max(options.receive_buffer // 2, 1))
+    sock.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, max(options.send_buffer * 3 // 4, 1))
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, options.congestion_control.encode())
+
+
+def _ask(sock: socket.socket, request: int) -> int:
+    value: int = struct.unpack("i", fcntl.ioctl(sock, request, bytes(4)))[0]
+    return value

@@ -1,0 +1,268 @@
+"""A TUN interface that receives the peer's TCP in place of the kernel: IP packets in, IP packets out.
+
+    kernel's sockets (UDP, ICMP) ─┐                   ┌─ eth0 ─ ... ─ the peer
+                                  ├─ kernel's routing ┤
+    our TCP ── Tun ── tcp0 ───────┘                   └─ (TCP from the peer goes to tcp0)
+
+Read first: the kernel's Documentation/networking/tuntap.rst; ip-rule(8); ip-sysctl.rst for accept_local.
+
+Rules kept
+- Our TCP has the host's own address: the peer, captures and scenarios do not notice a difference to the kernel's.
+- A routing rule before the one for local addresses sends all TCP from the peer to the TUN. The kernel's TCP never gets
+  such a segment, so it cannot answer with a RST; the kernel gets all other packets.
+- Packets are unchanged except for the TTL, which forwarding decreases by one.
+- The kernel's ring of packets for us (`txqueuelen`) holds many windows; `lost` counts packets that it still loses.
+- Settings are changed in this namespace only, and `close` restores them. The rules of a killed process have no effect,
+  since its TUN and route are gone.
+
+A base station that splits connections has a TUN, too (`TransitTun`): it gets all TCP that arrives on one interface, and
+its packets are routed by their destinations.
+
+Left out: IPv6, several peers.
+"""
+
+import errno
+import os
+import socket
+from ipaddress import IPv4Address
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Protocol, Self
+
+from hosts.errors import HostError
+from hosts.kernel.probes import interface_counters_here
+from hosts.kernel.tap import IFF_TUN, REFUSALS, configure, open_device
+
+if TYPE_CHECKING:
+    from pyroute2 import IPRoute
+
+TUN_NAME = "tcp0"
+
+_CONF_DIR = Path("/proc/sys/net/ipv4/conf")
+_EARLY_DEMUX = Path("/proc/sys/net/ipv4/tcp_early_demux")
+# linux/rtnetlink.h
+_LOCAL_TABLE = 255
+_LOCAL_ROUTE = 2
+#: our routing table, and the order of rules: ours, then the one for local addresses, which is normally at 0
+_TABLE = 7793
+_RULE, _LOCAL_RULE_AFTER, _LOCAL_RULE = 1, 2, 0
+
+
+class Tun:
+    """The open TUN of the current namespace through which all TCP from and to `peer` goes.
+
+    `descriptor` as in `open_device`. Raises HostError when the peer is not an address, or rights, a route or a setting
+    are missing.
+    """
+
+    def __init__(
+        self, peer: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000, descriptor: int | None = None
+    ) -> None:
+        try:
+            IPv4Address(peer)
+        except ValueError:
+            raise HostError(f"peer {peer!r} is no IPv4 address") from None
+        self._open(name, _Settings(name, peer), txqueuelen, descriptor)
+
+    def _open(self, name: str, routing: "_Routing", txqueuelen: int, descriptor: int | None = None) -> None:
+        self.name = name
+        #: packets that the kernel refused
+        self.refused = 0
+        self._fd = open_device(name, IFF_TUN, descriptor)
+        self._routing = routing
+        try:
+            #: our address (None: all addresses), and the MTU of the path to the peer
+            self.address, self.mtu = routing.make(txqueuelen)
+        except BaseException:
+            self.close()
+            raise
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait on."""
+        return self._fd
+
+    def read(self) -> bytes | None:
+        """Return the next IP packet, or None."""
+        try:
+            return os.read(self._fd, 65535)
+        except BlockingIOError:
+            return None
+
+    def write(self, packet: bytes) -> bool:
+        """Pass one IP packet to the kernel; False when the kernel refuses it."""
+        try:
+            os.write(self._fd, packet)
+        except OSError as error:
+            if error.errno not in REFUSALS:
+                raise
+            self.refused += 1
+            return False
+        return True
+
+    @property
+    def lost(self) -> int:
+        """Packets lost between the kernel and this process, because one of them was too slow."""
+        return interface_counters_here()[self.name]["tx_dropped"] + self.refused
+
+    def close(self) -> None:
+        """Restore the settings and remove the interface; idempotent."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+            self._routing.restore()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class TransitTun(Tun):
+    """The open TUN of the current namespace, a router's, which gets all TCP that arrives on `interface`.
+
+    Raises HostError when rights or the interface are missing.
+    """
+
+    def __init__(self, interface: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000) -> None:
+        self._open(name, _TransitSettings(name, interface), txqueuelen)
+
+
+class _Routing(Protocol):
+    """Changes of a namespace's routing while a TUN is open."""
+
+    def make(self, txqueuelen: int) -> tuple[str | None, int]:
+        """Route TCP to the TUN; return our address, if any, and the MTU of the path. Raises HostError."""
+
+    def restore(self) -> None:
+        """Restore the routing."""
+
+
+class _TransitSettings:
+    """A rule for packets that arrive on one interface, and a route to the TUN.
+
+    `tcp_early_demux` is off, so that no packet reaches a socket before it is routed: otherwise a kernel socket towards
+    the other host, with the same addresses and ports, would get the segments of our TCP.
+    """
+
+    def __init__(self, name: str, interface: str) -> None:
+        self._name, self._interface = name, interface
+        self._demux_before = ""
+
+    def make(self, txqueuelen: int) -> tuple[str | None, int]:
+        """See _Routing."""
+        from pyroute2 import IPRoute, NetlinkError
+
+        with IPRoute() as ip:
+            try:
+                found = ip.link_lookup(ifname=self._interface)
+                if not found:
+                    raise HostError(f"there is no interface {self._interface} to take TCP from")
+                mtu: int = ip.get_links(found[0])[0].get("mtu")
+                configure(self._name, mtu, txqueuelen)
+                [tun] = ip.link_lookup(ifname=self._name)
+                ip.route("add", family=socket.AF_INET, dst="default", oif=tun, table=_TABLE)
+                _remove_rules(ip, _RULE)
+                ip.rule("add", priority=_RULE, table=_TABLE, iifname=self._interface, ip_proto=socket.IPPROTO_TCP)
+                self._demux_before = _EARLY_DEMUX.read_text()
+                _EARLY_DEMUX.write_text("0\n")
+            except (NetlinkError, OSError) as error:
+                raise HostError(
+                    f"cannot lead TCP from {self._interface} to TUN {self._name}: {error.args[1]}"
+                ) from None
+        return None, mtu
+
+    def restore(self) -> None:
+        """See _Routing."""
+        from pyroute2 import IPRoute
+
+        with IPRoute() as ip:
+            _remove_rules(ip, _RULE)
+        if self._demux_before:
+            _EARLY_DEMUX.write_text(self._demux_before)
+
+
+class _Settings:
+    """Rules and settings for the TCP of one peer, and a route to the TUN."""
+
+    def __init__(self, name: str, peer: str) -> None:
+        self._name, self._peer = name, peer
+        self._before: dict[Path, str] = {}
+
+    def make(self, txqueuelen: int) -> tuple[str, int]:
+        """Route the peer's TCP to the TUN; return our address and the MTU towards the peer. Raises HostError."""
+        from pyroute2 import IPRoute, NetlinkError  # 200 ms to import
+
+        with IPRoute() as ip:
+            try:
+                [route] = ip.route("get", dst=self._peer)
+                if route.get("type") == _LOCAL_ROUTE:
+                    raise HostError(f"{self._peer} is an address of this host: the peer must be another one")
+                [link] = ip.get_links(route.get("oif"))
+                mtu: int = link.get("mtu")
+                configure(self._name, mtu, txqueuelen)
+                self._let_pass(link.get("ifname"))
+                [tun] = ip.link_lookup(ifname=self._name)
+                ip.route("add", family=socket.AF_INET, dst="default", oif=tun, table=_TABLE)
+                _restore_rules(ip)
+                ip.rule("add", priority=_LOCAL_RULE_AFTER, table=_LOCAL_TABLE)
+                ip.rule("add", priority=_RULE, table=_TABLE, src=self._peer, src_len=32, ip_proto=socket.IPPROTO_TCP)
+                ip.rule("delete", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
+            except (NetlinkError, OSError) as error:
+                raise HostError(f"cannot lead TCP from {self._peer} to TUN {self._name}: {error.args[1]}") from None
+        return str(route.get("prefsrc")), mtu
+
+    def restore(self) -> None:
+        """Restore the routing."""
+        from pyroute2 import IPRoute
+
+        with IPRoute() as ip:
+            _restore_rules(ip)
+        for path, value in self._before.items():
+            path.write_text(value)
+
+    def _let_pass(self, way_out: str) -> None:
+        """Allow packets from the TUN to the peer and back, although they have an address of this host."""
+        self._set(self._name, "accept_local", "1")
+        self._set(self._name, "forwarding", "1")
+        self._set(way_out, "forwarding", "1")
+        # a strict reverse-path check would expect our own address on the loopback; the larger of both values holds
+        if max((_CONF_DIR / scope / "rp_filter").read_text().strip() for scope in ("all", self._name)) == "1":
+            self._set(self._name, "rp_filter", "2")
+
+    def _set(self, interface: str, name: str, value: str) -> None:
+        path = _CONF_DIR / interface / name
+        before = path.read_text()
+        if before.strip() == value:
+            return
+        try:
+            path.write_text(f"{value}\n")
+        except OSError as error:
+            scope = "default" if interface == self._name else "all"
+            remedy = f"give net.ipv4.conf.{scope}.{name}={value} to the container as a sysctl"
+            if error.errno != errno.EROFS:
+                remedy = "run with sudo or as root"
+            what = f"net.ipv4.conf.{interface}.{name}"
+            raise HostError(f"cannot set {what} to {value}: {error.strerror}; {remedy}") from None
+        if interface != self._name:
+            self._before[path] = before
+
+
+def _restore_rules(ip: "IPRoute") -> None:
+    """Remove our rules, or those of a killed process, and put the rule for local addresses first again."""
+    if not _count_rules(ip, _LOCAL_RULE):
+        ip.rule("add", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
+    for priority in (_RULE, _LOCAL_RULE_AFTER):
+        _remove_rules(ip, priority)
+
+
+def _count_rules(ip: "IPRoute", priority: int) -> int:
+    # a rule of priority 0 has no such attribute
+    return sum((rule.get("priority") or 0) == priority for rule in ip.get_rules(family=socket.AF_INET))
+
+
+def _remove_rules(ip: "IPRoute", priority: int) -> None:
+    for _ in range(_count_rules(ip, priority)):
+        ip.rule("delete", priority=priority)

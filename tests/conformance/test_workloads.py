@@ -1,0 +1,198 @@
+"""The rules of every workload, on tier `model`; a new workload is covered as soon as its file is there."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any, Final
+
+import pytest
+
+from common.options import check_ranges
+from common.sides import SIDES, Side, peer_of
+from hosts.engine.agent import Report
+from hosts.workloads import WORKLOADS, Workload, from_dict, sender_of, to_dict
+from testbed.model.network import LinkNetwork
+from testbed.model.run import simulate
+from testbed.model.traffic import Traffic
+from testbed.results.summary import Summary
+from testbed.scenario.file import apply_setting, validate
+from testbed.scenario.schema import Scenario, WorkloadPart
+from tests.conformance.options import Kind, written
+
+KIND = Kind(registry=WORKLOADS, place="workloads.0", tag="kind", shared=frozenset(WorkloadPart.model_fields) - {"kind"})
+#: values of all types, wrong ones for most options
+VALUES: Final[tuple[Any, ...]] = (None, -1, 0, 1, 0.5, 70_000, "", "x", True, [], {})
+
+
+def sample(name: str, **changes: Any) -> Scenario:
+    """The workload's example over a link that loses some frames and repairs most of them."""
+    raw = KIND.example(name, **changes).model_dump(mode="json")
+    raw |= {"tier": "model", "tcp": "sack", "trace": False}
+    raw["channel"] |= {"rate_bps": 1_000_000, "errors": {"model": "bernoulli", "per": 0.05}}
+    return validate(raw, "sample")
+
+
+def example(name: str) -> Workload:
+    [work] = KIND.example(name).make_workloads()
+    return work
+
+
+def carried(scenario: Scenario, look: Callable[[Traffic], None] = lambda traffic: None) -> tuple[Summary, list[Report]]:
+    """The result of a run, and the reports of all ends; `look` sees the traffic when the run is over."""
+    traffics: list[Traffic] = []
+
+    def begun(network: LinkNetwork, traffic: Traffic) -> None:
+        traffics.append(traffic)
+
+    summary = simulate(scenario, begun=begun)
+    [traffic] = traffics
+    look(traffic)
+    return summary, traffic.reports
+
+
+def ends(reports: list[Report]) -> Counter[tuple[str, str, int]]:
+    return Counter((report["role"], report["flow"], report["index"]) for report in reports)
+
+
+@pytest.mark.parametrize("direction", SIDES)
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_each_end_reports_once_and_the_flows_are_complete(name: str, direction: Side) -> None:
+    scenario = sample(name, direction=direction)
+    [work] = scenario.make_workloads()
+    summary, reports = carried(scenario)
+    assert set(ends(reports).values()) == {1}
+    assert Counter(report["role"] for report in reports) == {"sender": work.transfers, "receiver": work.transfers}
+    hosts = {"sender": sender_of(work), "receiver": peer_of(sender_of(work))}
+    assert {(report["host"], report["kind"]) for report in reports} == {(host, name) for host in hosts.values()}
+    assert all(report["host"] == hosts[report["role"]] and report["error"] is None for report in reports)
+    assert {report["flow"] for report in reports} == set(work.ports().values()) == {flow.flow for flow in summary.flows}
+    assert summary.finished
+    assert all(flow.finished and flow.intact is not False and flow.bytes > 0 for flow in summary.flows)
+    assert all(flow.start_s <= flow.end_s for flow in summary.flows)
+    if work.payload_bytes is not None:
+        assert sum(flow.bytes for flow in summary.flows) == work.payload_bytes
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_seed_fixes_every_report(name: str) -> None:
+    first, again, other = (carried(sample(name).model_copy(update={"seed": seed})) for seed in (7, 7, 8))
+    assert first == again
+    assert first[1] != other[1]
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_no_end_begins_before_the_start(name: str) -> None:
+    _, reports = carried(sample(name, start_s=2))
+    assert min(report["started_ns"] for report in reports if report["role"] == "sender") >= 2_000_000_000
+
+
+@pytest.mark.parametrize("share", [0.01, 0.3, 0.6, 0.95])
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_stop_ends_each_begun_end_once(name: str, share: float) -> None:
+    scenario = sample(name)
+    whole, all_reports = carried(scenario)
+    limit_s = share * max(flow.end_s for flow in whole.flows)
+
+    def look(traffic: Traffic) -> None:
+        assert not traffic.sending()
+        count = len(traffic.reports)
+        traffic.stop()
+        assert len(traffic.reports) == count
+
+    summary, reports = carried(scenario.model_copy(update={"limit_s": limit_s}), look)
+    found = ends(reports)
+    assert set(found.values()) == {1}
+    assert found.keys() <= ends(all_reports).keys()
+    assert not summary.finished
+    for report in reports:
+        assert report["complete"] == (report["error"] is None)
+        assert report["error"] in (None, "stopped")
+    # an end that had finished says the same as in the whole run, and each begun sender is among them
+    for report in all_reports:
+        key = report["role"], report["flow"], report["index"]
+        if report["role"] == "sender" and report["started_ns"] < limit_s * 1e9:
+            assert key in found
+        if report["finished_ns"] < limit_s * 1e9:
+            assert report in reports
+    assert all(flow.bytes <= complete.bytes for flow, complete in zip(summary.flows, whole.flows, strict=True))
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_workload_survives_json(name: str) -> None:
+    work = example(name)
+    assert from_dict(json.loads(json.dumps(to_dict(work)))) == work
+    check_ranges(work)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_workload_that_is_something_else_is_one_line(name: str) -> None:
+    raw = to_dict(example(name))
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"nonsense": 2}, f"workload {name} has no nonsense"),
+        ({"kind": "flood"}, f"workload kind 'flood': choose from {', '.join(WORKLOADS)}"),
+        ({"direction": "sideways"}, "direction 'sideways' must be up or down"),
+        ({"port": 0}, "port is 0: must be above 0"),
+        ({"start_s": -1}, "start_s is -1: must be 0 or more"),
+        ({"port": "many"}, f"workload {name}: "),
+    ]
+    for change, complaint in cases:
+        with pytest.raises(ValueError, match=complaint) as caught:
+            from_dict({**raw, **change})
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_random_values_make_a_workload_or_a_line(name: str) -> None:
+    rng = random.Random(5)
+    raw = to_dict(example(name))
+    made = 0
+    refusals: list[str] = []
+    for _ in range(300):
+        key = rng.choice([key for key in raw if key != "kind"])
+        try:
+            work = from_dict({**raw, key: rng.choice(VALUES)})
+        except ValueError as error:
+            refusals.append(str(error))
+        else:
+            made += 1
+            assert work.kind == name
+    assert made
+    assert refusals
+    assert not any("\n" in line for line in refusals)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_workload_without_its_time_limit_lasts_or_ends_by_size(name: str) -> None:
+    work = example(name)
+    lasting = work.lasting()
+    assert lasting.payload_bytes == work.payload_bytes
+    assert lasting.ends_s is None or lasting.ends_s > 1e8 or lasting.payload_bytes is not None
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_a_stored_scenario_is_the_same_when_read(name: str) -> None:
+    KIND.check_round_trip(name)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
+    KIND.check_refusals(name)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_settings_reach_each_option(name: str) -> None:
+    expected = KIND.example(name)
+    raw = KIND.example(name).model_dump(mode="json")
+    raw["workloads"] = [{}]
+    apply_setting(raw, f"workloads.0.kind={name}")
+    for field in fields(WORKLOADS[name].options):
+        apply_setting(raw, f"workloads.0.{field.name}={written(getattr(KIND.chosen(expected), field.name))}")
+    assert validate(raw, "sample") == expected
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_document_has_its_summary_options_and_defaults(name: str) -> None:
+    KIND.check_document(name)
+    assert WORKLOADS[name].options.__doc__

@@ -1,0 +1,140 @@
+"""A dashboard with made-up runs, and a real browser on its page.
+
+Read first: `dashboard/rehearsal.py`, whose runs these are. The page forbids `eval`, so tests wait for what they can see
+(Playwright's locators) or ask again and again (`wait_for`), never with `wait_for_function`.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from dashboard.app import DashboardConfig, Served, create_app, serve
+from dashboard.control import RunRequest
+from dashboard.hub import Hub
+from dashboard.rehearsal import Rehearsal
+from tests.harness.waiting import PATIENCE_S, wait_for
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+TOKEN = "a token of the tests"
+expect.set_options(timeout=1000 * PATIENCE_S)
+
+
+class Site(Protocol):
+    """Something that serves the page: a `Stage`, or a dashboard in a process of its own."""
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+
+
+class Stage:
+    """A dashboard on a free port, whose run starter makes up runs; it can be stopped and started again on that port."""
+
+    def __init__(self, runs: Path, *, token_to_read: bool = False) -> None:
+        self.runs = runs
+        self._token_to_read = token_to_read
+        self._port = 0
+        self._open = ExitStack()
+        self.begin()
+
+    def begin(self) -> None:
+        """Serve a new dashboard, which knows of no run."""
+        self.hub = Hub()
+        self.rehearsal = self._open.enter_context(Rehearsal(self.hub))
+        config = DashboardConfig(
+            self.hub,
+            self.runs,
+            TOKEN,
+            starter=self.rehearsal,
+            version="test",
+            require_token_to_read=self._token_to_read,
+        )
+        self._served: Served = self._open.enter_context(serve(create_app(config), "127.0.0.1", self._port))
+        self._port = self._served.port
+
+    def end(self) -> None:
+        """End the dashboard and its runs; idempotent."""
+        self._open.close()
+
+    def play(self, *schemes: str, seconds: float = 600) -> None:
+        """Start a made-up run for each scheme."""
+        self.rehearsal.start(RunRequest("rehearsal", "vusrp", schemes or ("none", "slacp"), seconds, 1))
+
+    def stop(self) -> None:
+        """End the runs."""
+        for run in tuple(self.rehearsal._runs):
+            run.controls.stop()
+        wait_for(lambda: not self.rehearsal.names)
+
+    @property
+    def url(self) -> str:
+        """Where the page is."""
+        return self._served.url
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A headless browser."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield opened
+        opened.close()
+
+
+@contextmanager
+def visit(
+    browser: Browser, site: Site, address: str = "", *, token: bool = False, expect: str = "", **context: Any
+) -> Iterator[Page]:
+    """Open the page in a browser of its own, and complain at the end of all it complained about.
+
+    `expect` is a pattern for complaints that belong to the test.
+    """
+    complaints: list[str] = []
+    with browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **context}) as window:
+        page = window.new_page()
+        page.set_default_timeout(1000 * PATIENCE_S)
+        page.on("console", lambda message: complaints.append(message.text) if message.type != "log" else None)
+        page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
+        page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url} {request.failure}"))
+        # the answer to a token leads to the page
+        page.goto(f"{site.url}/?token={TOKEN}{address}" if token else f"{site.url}/{address}")
+        wait_for(
+            lambda: page.locator("html[data-ready]").count(), explain=lambda: f"the page is not ready: {complaints}"
+        )
+        yield page
+    # what was under way when the window closed is nobody's fault
+    serious = [complaint for complaint in complaints if "ERR_ABORTED" not in complaint]
+    unexpected = [complaint for complaint in serious if not (expect and re.search(expect, complaint))]
+    assert not unexpected, unexpected
+
+
+def shot(page: Page, path: Path, *, whole: bool = False) -> Path:
+    """Take a picture of what the window shows, or of the whole page; return its path."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=path, full_page=whole)
+    return path
+
+
+def pixels(page: Page, chart: str) -> str:
+    """Return a live chart's picture, as text that differs when it does."""
+    return pictures(page, f"[data-chart={chart}] canvas")[0]
+
+
+def pictures(page: Page, *canvases: str) -> list[str]:
+    """Return what is on the first canvas of each selector below the live view, likewise."""
+    expect(page.locator(f"#live {canvases[0]}").first).to_be_visible()
+    script = "selectors => selectors.map((one) => document.querySelector(`#live ${one}`).toDataURL())"
+    return list(page.evaluate(script, list(canvases)))

@@ -1,0 +1,196 @@
+"""Real-time tests on a busy machine: a pytest plugin that notices, waits for quiet and lets the test try again.
+
+A test is *real-time* when it is marked `net`, `radio`, `realtime` or `light` and not `patient`: what it asserts holds
+only while the machine keeps up. Such tests run alone; those marked `light`, which take little of it, run in pairs.
+Beside them a small process asks to be woken every few milliseconds. How late it wakes says how busy the machine is,
+whatever the test does or asserts.
+
+Rules kept
+- A failed real-time test is tried again only when the machine was busy: the probe woke `LATE_S` late, or a run of the
+  test was late by its own count (`busy.late`). A test that fails on a quiet machine fails.
+- The new attempt begins once the probe has woken on time for `QUIET_S`, or after `WAIT_S` of waiting, and asserts
+  the same. Fixtures that the file's tests share are made anew for it: a late run is not judged twice. There are
+  `ATTEMPTS` attempts at most.
+- Each new attempt is listed at the end, with its reason.
+"""
+
+import time
+from collections.abc import Generator
+from functools import partial
+from pathlib import Path
+
+import pytest
+import pytest_rerunfailures as rerunfailures
+
+from tests.harness.lateness import Probe
+
+#: a normal process of a machine with a processor to spare is never that late
+LATE_S = 0.05
+QUIET_S = 1.0
+WAIT_S = 60.0
+ATTEMPTS = 3
+
+#: what `--part` chooses
+_PARTS = ("quick", "parallel", "light", "realtime")
+#: marks of tests that `--part quick` leaves out
+_NOT_QUICK = ("patient", "slow")
+#: under this name a test's report carries what is said of it in the end
+_PROPERTY = "busy machine"
+
+
+class Busy:
+    """Whether the machine is too busy for the present attempt at a test."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+        #: why the machine counts as busy: of this attempt, and of what the tests of its file share
+        self._own: list[str] = []
+        self._shared: list[str] = []
+        self._file: Path | None = None
+
+    def begin(self, file: Path, *, again: bool) -> None:
+        """Forget what was before this attempt, but for what is shared with the last one."""
+        if again or file != self._file:
+            self._shared.clear()
+        self._file = file
+        self._own.clear()
+        self._probe.worst_s()
+
+    def share(self) -> None:
+        """Keep what is known so far for the file: what was just set up may serve its other tests, too."""
+        self._look()
+        self._shared += self._own
+        self._own.clear()
+
+    def late(self, reason: str) -> None:
+        """Note that a run was late by its own count."""
+        self._own.append(reason)
+
+    def reasons(self) -> str:
+        """Why the machine counts as busy during this attempt; empty when it does not."""
+        self._look()
+        return ", ".join(dict.fromkeys(self._shared + self._own))
+
+    def _look(self) -> None:
+        worst_s = self._probe.worst_s()
+        if worst_s > LATE_S:
+            self._own.append(f"a process woke {1e3 * worst_s:.0f} ms late")
+
+    def wait_for_quiet(self) -> str:
+        """Return once processes have woken on time for a while, or when that takes too long; says which."""
+        began = time.monotonic()
+        quiet = False
+        while not quiet and time.monotonic() < began + WAIT_S:
+            self._probe.worst_s()
+            time.sleep(QUIET_S)
+            quiet = self._probe.worst_s() <= LATE_S
+        return f"{'quiet' if quiet else 'not quiet'} after {time.monotonic() - began:.0f} s, tried again"
+
+
+#: of this pytest process, while real-time tests run
+_busy: Busy | None = None
+
+
+def late(reason: str) -> None:
+    """Note that a run of the present test was late by its own count."""
+    if _busy is not None:
+        _busy.late(reason)
+
+
+# -- pytest's hooks ------------------------------------------------------------------------------------------
+
+
+def is_realtime(item: pytest.Item) -> bool:
+    """Whether a test needs the machine for itself."""
+    return _marked(item, "net", "radio", "realtime", "light") and not _marked(item, "patient")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--part`."""
+    parser.addoption(
+        "--part",
+        choices=_PARTS,
+        help="quick: what needs no root, radio or browser; parallel: all but real-time tests; light, realtime: those",
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the tests of the chosen part, and allow real-time ones another attempt."""
+    part = config.getoption("--part")
+    if part is not None:
+        config.hook.pytest_deselected(items=[item for item in items if not _is_of(item, part)])
+        items[:] = [item for item in items if _is_of(item, part)]
+    for item in items:
+        if is_realtime(item):
+            item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, condition=partial(_excused, item)))
+
+
+def _is_of(item: pytest.Item, part: str) -> bool:
+    if is_realtime(item):
+        return part == ("light" if _marked(item, "light") else "realtime")
+    return part == "parallel" or (part == "quick" and not _marked(item, *_NOT_QUICK))
+
+
+def _marked(item: pytest.Item, *names: str) -> bool:
+    return any(item.get_closest_marker(name) for name in names)
+
+
+def _excused(item: pytest.Item, error: BaseException | None) -> bool:
+    """Whether the machine was busy during the attempt that has just failed."""
+    reasons = "" if _busy is None else _busy.reasons()
+    if reasons:
+        _tell(item, reasons)
+    return bool(reasons)
+
+
+def _tell(item: pytest.Item, what: str) -> None:
+    """Keep a line for the summary, with the test's report, which reaches it from other processes, too."""
+    item.user_properties.append((_PROPERTY, what))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """Keep a probe while there are real-time tests to run."""
+    global _busy
+    if not any(is_realtime(item) for item in getattr(session, "items", ())):
+        return (yield)
+    probe = Probe()
+    _busy = Busy(probe)
+    try:
+        return (yield)
+    finally:
+        probe.close()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    """Begin an attempt; a second one waits for quiet first, and makes anew what the tests of its file share."""
+    if _busy is None or not is_realtime(item):
+        return (yield)
+    again = getattr(item, "execution_count", 1) > 1
+    if again:
+        # pytest-rerunfailures has put aside how to end what is shared, so as to keep it
+        rerunfailures._restore_suspended_finalizers(item)
+        # all but the session itself: it is an item's last collector that may stay
+        item.session._setupstate.teardown_exact(item.session)  # type: ignore[arg-type]
+        _tell(item, _busy.wait_for_quiet())
+    _busy.begin(item.path, again=again)
+    outcome = yield
+    _busy.share()
+    return outcome
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which tests found the machine busy."""
+    told = {
+        report.nodeid: "; ".join(str(value) for name, value in report.user_properties if name == _PROPERTY)
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if isinstance(report, pytest.TestReport) and report.when == "teardown"
+    }
+    if any(told.values()):
+        terminalreporter.section("the machine was busy")
+        for name, what in told.items():
+            if what:
+                terminalreporter.write_line(f"{name}: {what}")

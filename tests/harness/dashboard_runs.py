@@ -1,0 +1,216 @@
+"""Made-up records, run folders and dashboards for the tests of the server."""
+
+import json
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from flask import Flask
+from flask.testing import FlaskClient
+
+from dashboard.app import DashboardConfig, create_app
+from dashboard.control import Control, ControlError, Offer, RunRequest, Value
+from dashboard.hub import Hub, RunInfo
+from telemetry.parquet import ParquetSink
+from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, StationRecord, TcpRecord
+from tests.harness.records import recorded
+
+TOKEN = "correct horse battery staple"
+EPOCH_NS = 1_790_000_000_000_000_000
+LINK = recorded(
+    LinkRecord,
+    link="up",
+    scheme="slacp",
+    established=True,
+    throughput_bps=2e6,
+    goodput_bps=1e6,
+    fec_repairs=0,
+    residual_losses=0,
+    corruption_losses=0,
+)
+TCP = recorded(TcpRecord, host="h1", flow="bulk", cwnd_bytes=14480, srtt_ms=51.0, rto_ms=252.0)
+
+
+def info(name: str = "a-run", **changes: Any) -> RunInfo:
+    """What a run is."""
+    return replace(RunInfo(name, "a run", "lossy-link", "slacp", "vusrp", "cubic", 1), **changes)
+
+
+def records(seed: int, seconds: float, interval_s: float = 0.1) -> list[Record]:
+    """Records of one run in the request in which it writes them, counters and values drawn at random."""
+    draw = random.Random(seed)
+    counters: dict[tuple[str, str], int] = {}
+
+    def more(source: str, name: str, most: int) -> int:
+        counters[source, name] = counters.get((source, name), 0) + draw.randrange(most + 1)
+        return counters[source, name]
+
+    found: list[Record] = []
+    for step in range(1, int(seconds / interval_s) + 1):
+        time_ns = int(step * interval_s * 1e9) + draw.randrange(1_000_000)
+        for link in ("up", "down"):
+            found.append(
+                recorded(
+                    LinkRecord,
+                    time_ns=time_ns,
+                    link=link,
+                    scheme="slacp",
+                    established=True,
+                    throughput_bps=draw.uniform(0, 2e6),
+                    goodput_bps=draw.uniform(0, 2e6),
+                    **{name: more(link, name, 20) for name in ("packets", "frames", "retransmissions", "fec_frames")},
+                    fec_repairs=None if draw.random() < 0.05 else more(link, "fec_repairs", 2),
+                    residual_losses=None if draw.random() < 0.05 else more(link, "residual_losses", 1),
+                    queue_bytes=draw.randrange(64_000),
+                    congestion_losses=more(link, "congestion_losses", 1),
+                    corruption_losses=more(link, "corruption_losses", 3),
+                )
+            )
+            snr_db = None if draw.random() < 0.1 else draw.uniform(5, 25)
+            found.append(
+                recorded(PhyRecord, time_ns=time_ns + 1, link=link, snr_db=snr_db, cfo_hz=0.0, per=0.1, mode="qpsk")
+            )
+        found.append(
+            recorded(
+                StationRecord,
+                time_ns=time_ns,
+                station="st",
+                processor_percent=draw.uniform(0, 90),
+                memory_bytes=draw.randrange(100_000_000),
+            )
+        )
+        for flow in ("bulk-1", "bulk-2"):
+            ssthresh = None if step < 5 else draw.randrange(60_000)
+            found.append(
+                recorded(
+                    TcpRecord,
+                    time_ns=time_ns + draw.randrange(50_000),
+                    host="h1",
+                    flow=flow,
+                    cwnd_bytes=draw.randrange(60_000),
+                    ssthresh_bytes=ssthresh,
+                    srtt_ms=draw.uniform(50, 300),
+                    bytes_acked=more(flow, "bytes_acked", 30_000),
+                    retransmits=more(flow, "retransmits", 2),
+                )
+            )
+            received = more(flow, "bytes_received", 30_000)
+            found.append(
+                recorded(
+                    FlowRecord, time_ns=time_ns + draw.randrange(50_000), host="h2", flow=flow, bytes_received=received
+                )
+            )
+    found.append(recorded(ControlRecord, time_ns=int(seconds * 0.5e9), name="snr_db", value="12.5"))
+    return found
+
+
+def keep(runs: Path, name: str, kept: Iterable[Record] = (), **changes: Any) -> Path:
+    """Make the folder of a run that is over; `changes` are to its result."""
+    folder = runs / name
+    folder.mkdir(parents=True)
+    summary: dict[str, Any] = {
+        "run": name,
+        "scenario": "lossy-link",
+        "tier": "emulated",
+        "scheme": "slacp",
+        "tcp": "cubic",
+        "seed": 1,
+        "duration_s": 8.0,
+        "goodput_bps": 1.5e6,
+        "throughput_bps": 1.9e6,
+        "capacity_bps": 2_000_000,
+        "retransmissions": 8,
+        "timeouts": 0,
+        "on_time": True,
+        "changes": 0,
+        "finished": True,
+        "link": {"up": {"per": 0.05, "frames": 1000}},
+    } | changes
+    about = {key: summary[key] for key in ("scenario", "tier", "seed")}
+    stamps = {"started": f"2026-11-21T12:00:{summary['seed']:02}.000+00:00", "epoch": "2026-11-21T12:01:00.123+00:00"}
+    (folder / "manifest.json").write_text(json.dumps(about | stamps))
+    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "scenario.yaml").write_text(
+        f"name: {summary['scenario']}\ntier: {summary['tier']}\nlink:\n  scheme: {summary['scheme']}\nworkloads:\n"
+        f"- kind: bulk\n"
+    )
+    with ParquetSink(folder, {"run": name}) as sink:
+        sink.begin(EPOCH_NS)
+        for record in kept:
+            sink.write(record)
+    return folder
+
+
+class RecordingControls:
+    """Controls that record their changes."""
+
+    def __init__(self) -> None:
+        self.changes: list[tuple[str, Value]] = []
+        self.stopped = False
+
+    def describe(self) -> Sequence[Control]:
+        present = next((value for name, value in reversed(self.changes) if name == "snr_db"), 20.0)
+        return [Control("snr_db", "SNR", "range", present, "dB", 0, 40, 0.5)]
+
+    def set(self, name: str, value: Value) -> None:
+        if name != "snr_db":
+            raise ControlError("there is no such control")
+        self.changes.append((name, value))
+
+    def stop(self) -> None:
+        self.stopped = True
+
+
+class RecordingStarter:
+    """A run starter that records its requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[RunRequest] = []
+
+    def offers(self) -> Sequence[Offer]:
+        return [Offer("lossy-link", "a lossy link", ("emulated",), ("none", "slacp"))]
+
+    def why_not(self) -> str:
+        return "a run is going on" if self.requests else ""
+
+    def start(self, request: RunRequest) -> None:
+        if self.requests:
+            raise ControlError("nothing can be started: a run is going on")
+        self.requests.append(request)
+
+
+def application(runs: Path, hub: Hub | None = None, **options: Any) -> Flask:
+    """A dashboard on `runs`."""
+    return create_app(DashboardConfig(hub or Hub(), runs, TOKEN, version="1", **options))
+
+
+class Page:
+    """A client that behaves like the page in a browser: it says where its requests come from."""
+
+    def __init__(self, app: Flask, *, token: str | None = TOKEN) -> None:
+        self.client: FlaskClient = app.test_client()
+        if token is not None:
+            self.post("/api/login", {"token": token})
+
+    def get(self, path: str, **query: Any) -> Any:
+        """The JSON at a path, which there must be."""
+        answer = self.client.get(path, query_string=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json
+
+    def post(self, path: str, body: Any) -> tuple[int, Any]:
+        """What a POST says: status and JSON."""
+        answer = self.client.post(
+            path, json=body, headers={"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
+        )
+        return answer.status_code, answer.json
+
+    def problem(self, path: str, **query: Any) -> tuple[int, str]:
+        """The status and the line of a request that fails."""
+        answer = self.client.get(path, query_string=query or None)
+        assert answer.json is not None
+        assert list(answer.json) == ["error"]
+        assert "\n" not in answer.json["error"]
+        return answer.status_code, answer.json["error"]

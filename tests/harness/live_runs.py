@@ -1,0 +1,135 @@
+"""What the tests with real runs share: runs in threads, command lines, and what a run has left behind.
+
+Rules kept: a run is named by the process that owns it, so other runs on this machine do not matter; waits are bounded
+and end on events.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from hosts.kernel.namespaces import NETNS_DIR
+from hosts.kernel.ownership import RUN_DIR
+from testbed.results.summary import Summary
+from testbed.running import run_once
+from testbed.scenario.schema import Scenario
+from tests.harness import lateness
+from tests.harness.busy import late
+from tests.harness.scenarios import scenario
+from tests.harness.waiting import wait_for
+
+ROOT = Path(__file__).parents[2]
+#: what a scenario allows by default
+LATE_FRACTION = 0.01
+
+
+def run_all(scenarios: Sequence[Scenario], runs: Path) -> list[Summary]:
+    """Run scenarios at the same time; lateness is told to `tests.harness.busy`."""
+    with ThreadPoolExecutor(len(scenarios)) as pool:
+        summaries = list(pool.map(lambda scenario: run_once(scenario, runs, lambda progress: None), scenarios))
+    for summary in summaries:
+        tell_lateness(summary)
+    return summaries
+
+
+def run_schemes(schemes: Sequence[str], runs: Path, **changes: Any) -> dict[str, Summary]:
+    """The same scenario with each scheme, run at the same time."""
+    return dict(
+        zip(schemes, run_all([scenario(link={"scheme": scheme}, **changes) for scheme in schemes], runs), strict=True)
+    )
+
+
+def tell_lateness(summary: Summary) -> None:
+    """Let a test that fails be tried again when its run was late, whatever lateness its scenario allows."""
+    if summary.late_events > LATE_FRACTION * summary.events:
+        late(f"{summary.late_events} of {summary.events} events of a run were late")
+
+
+def folder_of(summary: Summary) -> Path:
+    assert summary.folder is not None
+    return Path(summary.folder)
+
+
+def start(*args: str | Path, **options: Any) -> "subprocess.Popen[str]":
+    """`python -m testbed` with these arguments."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "testbed", *map(str, args)],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "80"},
+        **options,
+    )
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    """Status, stdout and stderr."""
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def fadelab(*args: str | Path, **options: Any) -> tuple[int, str, str]:
+    return finish(start(*args, **options))
+
+
+def complaint(outcome: tuple[int, str, str]) -> str:
+    """The one line of a command that was refused."""
+    status, out, err = outcome
+    assert (status, out) == (2, ""), err
+    assert err.startswith("fadelab: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def records_of(owner: int) -> list[dict[str, Any]]:
+    """The records of the runs a process owns."""
+    return [json.loads(path.read_text()) for path in RUN_DIR.glob(f"{owner}-*.json")]
+
+
+def children_of(owner: int) -> list[int]:
+    """The pids of those runs' children, as far as they are on record."""
+    return [child["pid"] for record in records_of(owner) for child in record["children"]]
+
+
+def children_once_up(process: "subprocess.Popen[str]", count: int) -> list[int]:
+    """The children of a run's process, once there are so many, or more."""
+
+    def up() -> list[int]:
+        assert process.poll() is None, f"ended with {process.returncode}: {process.communicate()}"
+        children = children_of(process.pid)
+        return children if len(children) >= count else []
+
+    return list(wait_for(up))
+
+
+def running(pids: Sequence[int]) -> list[int]:
+    return [pid for pid in pids if Path(f"/proc/{pid}/fd").exists()]
+
+
+def left_behind(owner: int) -> list[str]:
+    """Namespaces and records of the runs of a process, and (if it is this one) its children."""
+    names = [path.name for path in NETNS_DIR.glob(f"fadelab-{owner}-*")] if NETNS_DIR.exists() else []
+    names += [path.name for path in RUN_DIR.glob(f"{owner}-*")]
+    if owner == os.getpid():
+        for children in Path("/proc/self/task").glob("*/children"):
+            # a thread that has just ended has none
+            with suppress(FileNotFoundError, ProcessLookupError):
+                names += [f"process {pid}" for pid in children.read_text().split() if not is_the_sessions(pid)]
+    return names
+
+
+def is_the_sessions(pid: str) -> bool:
+    """Whether a process lives as long as this one: multiprocessing's, once used, and the busy plugin's probe."""
+    command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b"multiprocessing.resource_tracker" in command or os.fsencode(lateness.__file__) in command
