@@ -103,7 +103,6 @@ def record(number: int, time_ns: int) -> Record:
                 fec_frames=number // 50,
                 fec_repairs=number // 60,
                 residual_losses=4,
-                eln_marks=0,
                 queue_bytes=1500 * source,
                 congestion_losses=7,
                 corruption_losses=number // 19,
@@ -127,7 +126,7 @@ def live_page(url: str, runs: Path, result: Result) -> Iterator[None]:
 
     order = {"scenario": "lossy-link", "tier": "emulated", "schemes": ["slacp"], "seconds": 3600, "seed": 1}
     with running("--port", "0", "--out", runs, "--influx", url) as dashboard, shown(dashboard) as page:
-        dashboard.ask("/api/lab/start", order)
+        dashboard.ask("/api/start", order)
         settle(page)
         yield
         result.latencies_ms = page.evaluate("window.fadelab.latency")

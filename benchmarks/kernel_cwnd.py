@@ -36,13 +36,13 @@ from channel.framing import raw
 from channel.hop import Hop
 from common.sequence import MASK
 from common.units import MS, SECOND
-from hosts import kernel_profiles
 from hosts.errors import HostError
-from hosts.namespaces import run_in
-from hosts.network import Network
-from hosts.tap import Tap
+from hosts.kernel import profiles as kernel_profiles
+from hosts.kernel.namespaces import run_in
+from hosts.kernel.network import Network
+from hosts.kernel.tap import Tap
+from hosts.kernel.tcp_info import of_socket
 from hosts.tcp.config import TcpConfig
-from hosts.tcp_info import of_socket
 from tcpip.segment import Segment
 from testbed.live.timerfd import TimerFd
 from tests.hosts.tcp.pair import Pair

@@ -17,8 +17,8 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.common import Column, Results, parser, run_on_time, spread, whole
-from hosts import kernel_profiles
-from hosts.network import Network
+from hosts.kernel import profiles as kernel_profiles
+from hosts.kernel.network import Network
 from hosts.workloads import agent_config
 from hosts.workloads.bulk import Bulk
 from testbed.scenario.schema import Scenario

@@ -1,11 +1,9 @@
-"""Excess delay: now and then a frame is held for seconds.
+"""Excess delay: some frames are held for seconds.
 
-Read first: SLOWLINK's section on excessive delays (a simple stand-in for link layer retransmissions below
-us).
+Read first: SLOWLINK's section on excessive delays (a simple model of retransmissions in a link layer below ours).
 
-Rules: one draw per frame; the hop keeps order, so whatever is behind a held frame waits with it. The hold is
-on the way, behind the transmitter: the MAC buffer keeps draining meanwhile. Left out: delays that lose or
-reorder.
+Rules: one draw per frame; the hop keeps order, so all frames behind a held frame wait with it. A frame is held behind
+the transmitter, so the MAC buffer keeps draining. Left out: delays with loss or reordering.
 """
 
 import random

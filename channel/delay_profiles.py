@@ -31,7 +31,7 @@ class Tap:
     kind: Kind = Kind.STATIC
     #: Rician: line of sight over scattered power
     k_db: float = 0.0
-    #: largest Doppler shift of what is scattered
+    #: largest Doppler shift of the scattered power
     doppler_hz: float = 0.0
     #: static, Rician: Doppler shift and first phase of the line of sight
     los_doppler_hz: float = 0.0
@@ -111,7 +111,7 @@ _PROFILES = {
     "tdl-e": _Profile(_TDL_E, scaled=True, k_db=_TDL_E_K_DB, los_doppler=LOS_DOPPLER),
 }
 
-#: what `profile` knows
+#: the names that `profile` takes
 NAMES = tuple(_PROFILES)
 
 
@@ -125,7 +125,7 @@ def profile(
     needed by `rician` (one tap, whose line of sight has no Doppler shift: a fixed link among moving scatterers) and
     refused by all others. `flat` is one Rayleigh tap.
 
-    Raises ValueError for an unknown name, and for a number that is missing, not wanted or out of range.
+    Raises ValueError for an unknown name, and for a number that is missing, superfluous or out of range.
     """
     found = _PROFILES.get(name.lower())
     if found is None:

@@ -1,10 +1,10 @@
 """Framing: how many bits a frame occupies on the wire.
 
 Read first: RFC 2684 section 5 and ITU-T I.363.5 (AAL5); DVB-RCS (EN 301 790) carries IP in ATM cells on its
-return link, which is what SLACP measured over.
+return link, the link of SLACP's measurements.
 
 A framing is a function from a frame's bytes to its bits on the wire. Left out: the framing of the radios,
-whose preambles and codes depend on the mode; there the samples themselves take the time.
+whose preambles and codes depend on the mode: there the number of samples gives the airtime.
 """
 
 from collections.abc import Callable
@@ -43,5 +43,5 @@ def aal5(nbytes: int) -> int:
 
 
 def aal5_llc(nbytes: int) -> int:
-    """Return the bits of a frame in AAL5 with LLC/SNAP encapsulation, which says what protocol the frame is of."""
+    """Return the bits of a frame in AAL5 with LLC/SNAP encapsulation, which names the frame's protocol."""
     return aal5(nbytes + LLC_SNAP_BYTES)

@@ -8,14 +8,14 @@ Order of calls, at a `now` that never goes back: any of `handle_frame` and `hand
 Rules kept here:
 
 - FIFO from buffer to arrival, whatever the excess delay.
-- The hop keeps its own exact time: driven late, a frame that waited starts when the one before it ended, not
-  at `now`. Late and punctual driving give the same arrivals.
+- The hop keeps its own exact time: also when driven late, a frame that waited starts at the end of the frame before
+  it, not at `now`. Late and punctual driving give the same arrivals.
 - No drift: the part of a nanosecond by which a frame ends early is credited to the next one, so n frames back
   to back take their exact time rounded up once.
 - The buffer holds a frame until its last bit has left; a frame is lost by verdict or by refusal, never
   otherwise.
 
-Left out: who sends what (the link layer above) and what a receiver does with a verdict (the driver).
+Left out: the contents of frames (the link layer), and the effect of a verdict on the receiver (the driver).
 """
 
 from collections import deque
@@ -49,7 +49,7 @@ class Hop(Generic[T]):
     """One direction of a radio link.
 
     `propagation_ns` is the one-way delay behind the transmitter, `buffer_bytes` the size of the MAC buffer in
-    bytes of frames (before framing). `T` is whatever the driver calls a frame; the hop counts its bytes and
+    bytes of frames (before framing). `T` is the driver's type of frames; the hop counts their bytes and
     never looks inside.
 
     Raises ValueError for a negative delay or a buffer of no bytes.
@@ -109,7 +109,7 @@ class Hop(Generic[T]):
         self._held_bits = 0
         self._arrivals: deque[Arrival[T]] = deque()
         self._last_arrival_at = 0
-        #: told of every frame that leaves
+        #: called with every frame that leaves
         self._leaving: Callable[[Arrival[T]], None] | None = None
 
         # The frame being sent. Work is counted in bits x 10^9, so that rate x ns is work, exactly.
@@ -169,11 +169,11 @@ class Hop(Generic[T]):
         self._leaving = leaving
 
     def set_errors(self, errors: ErrorModel) -> None:
-        """Judge by another model from the frame on that is being sent now."""
+        """Use another error model, from the frame on that is being sent now."""
         self._judge = errors.judge
 
     def set_buffer_bytes(self, buffer_bytes: int) -> None:
-        """Make the MAC buffer another size; what it holds stays. Raises ValueError for one of no bytes."""
+        """Change the size of the MAC buffer, which keeps its frames. Raises ValueError for a size of 0."""
         self._buffer_bytes = positive("buffer_bytes", buffer_bytes)
 
     def next_deadline(self) -> int | None:
@@ -199,7 +199,7 @@ class Hop(Generic[T]):
         return None
 
     def in_flight(self) -> tuple[Arrival[T], ...]:
-        """Return the frames that have left and not arrived, oldest first; they stay where they are."""
+        """Return the frames that have left and not arrived, oldest first, without removing them."""
         return tuple(self._arrivals)
 
     def _advance(self, now: int) -> None:

@@ -1,7 +1,7 @@
 """Checks of constructor parameters, shared by the models.
 
-Rules: every refusal is a ValueError of one sentence that names the parameter, its value and what would be
-right. Left out: checks per frame; a model trusts what the hop passes it.
+Rules: every refusal is a ValueError of one sentence that names the parameter, its value and the valid values. Left
+out: checks per frame; a model trusts the arguments of the hop.
 """
 
 

@@ -1,14 +1,13 @@
 """Channel traces in memory, and their replay as an error model.
 
-Read first: `docs/channel.md`, section "Channel traces". A trace says of each frame a receiver was meant to
-hear when it was due, how long it was, how it was heard, and what became of it. `channel/trace.py` keeps
-traces in files.
+Read first: `docs/channel.md`, section "Channel traces". A trace has a row for each frame sent to a
+receiver: its time, its size, its SNR and carrier offset, and its outcome. `channel/trace.py` keeps traces in files.
 
 Rules: a replayed trace gives the same verdicts to the same calls, with no draws at all. An outcome belongs to
-the frame or the instant, whatever the length of the frame that now meets it.
+the index or the time of a frame, and does not depend on the length of the replayed frame.
 
-Left out: scaling an outcome to another frame length or modulation; record a trace for the frames you mean to
-send.
+Left out: scaling an outcome to another frame length or modulation; record a trace with the frames of the
+replay.
 """
 
 from bisect import bisect_right
@@ -27,11 +26,11 @@ _PAYLOAD_HIT = Verdict(Fate.DAMAGED, (8 * HEADER_BYTES,))
 
 
 class TraceError(ValueError):
-    """A trace that cannot be read or is used up; one line that says what to do."""
+    """A trace that cannot be read or is used up; one line with the remedy."""
 
 
 class Outcome(Enum):
-    """What a receiver made of one frame."""
+    """The outcome of one frame at a receiver."""
 
     OK = "ok"
     #: header decoded, CRC of the payload failed
@@ -42,7 +41,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One row per frame, as columns of equal length; `time_ns` (start of frame) does not go back.
+    """One row per frame, as columns of equal length; `time_ns` (start of frame) never decreases.
 
     `snr_db` and `cfo_hz` are None where the receiver had no estimate. Raises TraceError when the columns do
     not fit together.
@@ -75,9 +74,9 @@ class TraceReplay(ErrorModel):
     """An error model that repeats a trace.
 
     `by="index"`: the n-th frame gets the n-th outcome. `by="time"`: a frame gets the outcome in force at its
-    start, that of the latest row at or before it, with the first frame judged at the time of the first row;
-    the last row is in force for the mean distance between rows. With `loop` the trace starts again at its
-    end, else a frame beyond the end raises TraceError, since no outcome would be true.
+    start, that of the latest row at or before it, and the first frame starts at the time of the first
+    row; the last row is in force for the mean distance between rows. With `loop` the trace starts again at its end;
+    otherwise a frame beyond the end raises TraceError.
 
     Raises TraceError for a trace without rows, or without duration when replayed by time; ValueError for
     another `by`.

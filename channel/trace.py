@@ -1,13 +1,12 @@
 """Channel traces in Parquet files.
 
-Read first: `docs/channel.md`, section "Channel traces" (the schema), and `channel/replay.py` (what a trace
-means).
+Read first: `docs/channel.md`, section "Channel traces" (the schema), and `channel/replay.py` (the meaning of
+a trace).
 
-Rules: a file names its format and version, and a reader refuses what it does not know. Whatever is wrong with
-a file comes out as one TraceError that names the file. A writer streams: it never holds more than one row
-group.
+Rules: a file names its format and version, and a reader refuses unknown ones. Every fault of a file is a TraceError
+that names the file. A writer streams: it never holds more than one row group.
 
-Left out: everything a receiver reports beyond one row per frame; that is telemetry.
+Left out: a receiver's other figures, which are telemetry.
 """
 
 from pathlib import Path
@@ -40,14 +39,14 @@ _ROWS_PER_GROUP = 65_536
 class TraceWriter:
     """Writes a trace row by row; a context manager.
 
-    A file is readable once closed; leaving the context closes it, also by an exception, so what was heard is
-    kept. `link` names the link and its direction, `producer` the program that wrote the file.
+    A file is readable once closed; leaving the context closes it, also by an exception, so all rows are kept.
+    `link` names the link and its direction, `producer` the program that wrote the file.
     """
 
     def __init__(self, path: Path, *, link: str, producer: str, rows_per_group: int = _ROWS_PER_GROUP) -> None:
         self.rows = 0
         self._rows_per_group = positive("rows_per_group", rows_per_group)
-        #: a frame is one step, which Ctrl-C finds done or not done
+        #: a row is added in one step, so that Ctrl-C cannot interrupt it
         self._buffered: list[tuple[Any, ...]] = []
         self._last_time_ns: int | None = None
         metadata = {"format": FORMAT, "version": str(VERSION), "link": link, "producer": producer}
@@ -62,7 +61,7 @@ class TraceWriter:
         snr_db: float | None = None,
         cfo_hz: float | None = None,
     ) -> None:
-        """Append one frame; raise TraceError, keeping nothing of it, if its time lies before the last one's."""
+        """Append one frame; raise TraceError, without appending, if its time is before the last frame's."""
         if self._last_time_ns is not None and time_ns < self._last_time_ns:
             raise TraceError(f"time_ns is {time_ns} after {self._last_time_ns}; write frames in order of time.")
         self._last_time_ns = time_ns
@@ -72,7 +71,7 @@ class TraceWriter:
             self._flush()
 
     def close(self) -> None:
-        """Write what is buffered and the file's footer; a second call does nothing."""
+        """Write the buffered rows and the file's footer; a second call does nothing."""
         if self._writer.is_open:
             self._flush()
             self._writer.close()
@@ -102,7 +101,7 @@ def write_trace(path: Path, trace: Trace) -> None:
 
 
 def read_trace(path: Path) -> Trace:
-    """Return the trace in the file `path`; raise TraceError if there is none that can be trusted."""
+    """Return the trace in the file `path`; raise TraceError if it is missing or not valid."""
     try:
         # A context, since an open handle would outlive the error.
         with pq.ParquetFile(path, page_checksum_verification=True) as file:

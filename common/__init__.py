@@ -1,1 +1,1 @@
-"""What every room may use, and what uses no other room: registry, options, units, sequence numbers."""
+"""Modules that all folders may import and that import no other folder: registry, options, units, sequence numbers."""

@@ -1,8 +1,8 @@
 """The options of plugins: dataclasses whose fields have a unit in their names and a range in their types.
 
-The scenario's schema is built from them (`testbed/scenario/plugin_options.py`), so a range stands in one place. What
-concerns several fields at once, the dataclass checks in `__post_init__` by a ValueError of one line; `check_ranges`
-there holds a dataclass to its ranges that no scenario has checked. No float is infinite.
+The scenario's schema is built from them (`testbed/scenario/plugin_options.py`), so a range is written once. A
+dataclass checks conditions on several fields in `__post_init__` and raises a ValueError of one line; `check_ranges`
+there checks the ranges of a dataclass that is not built from a scenario. Floats are finite.
 """
 
 import re
@@ -22,12 +22,12 @@ Count = Annotated[int, Ge(1)]
 
 @dataclass(frozen=True)
 class NoOptions:
-    """Of a plugin that has none."""
+    """The options of a plugin without options."""
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """A string that is one of `names`; pydantic asks what it is to check."""
+    """A string that is one of `names`, also as a pydantic type."""
 
     names: tuple[str, ...]
 
@@ -39,7 +39,7 @@ class OneOf:
 
 @dataclass(frozen=True)
 class InOrder:
-    """A pair whose first is not above its second; pydantic asks what it is to check."""
+    """A pair in ascending order, also as a pydantic type."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic_core import core_schema
@@ -48,7 +48,7 @@ class InOrder:
 
 
 def in_order(ends: tuple[float, float]) -> tuple[float, float]:
-    """Return a range (shortest, longest) as it is; raises ValueError when it is none."""
+    """Return the range (shortest, longest) unchanged; raises ValueError when it is not in order."""
     if ends[0] > ends[1]:
         raise ValueError(f"{ends[0]:g} to {ends[1]:g} is no range: the shortest comes first")
     return ends
@@ -60,7 +60,7 @@ Span = Annotated[tuple[NotNegative, NotNegative], InOrder()]
 
 @dataclass(frozen=True)
 class Matches:
-    """A text that a regular expression describes as a whole."""
+    """A string that a regular expression matches as a whole."""
 
     pattern: str
 
@@ -70,7 +70,7 @@ class Matches:
         return core_schema.no_info_after_validator_function(self.check, handler(source))
 
     def check(self, text: str) -> str:
-        """Return the text as it is; raises ValueError when it is another."""
+        """Return the text unchanged; raises ValueError when it does not match."""
         if re.fullmatch(self.pattern, text) is None:
             raise ValueError(f"{text!r} does not match {self.pattern}")
         return text

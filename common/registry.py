@@ -1,8 +1,8 @@
 """Plugins: each is a module that declares itself, in a package of its kind.
 
 A registry walks such a package when it is first asked. A module declares a plugin (or a tuple of several) under the
-registry's attribute, as in `ERROR_MODEL = ErrorModelPlugin(name="bernoulli", …)`; one without is no plugin but a part
-of others. So a new plugin is a new file, and nothing else is edited.
+registry's attribute, as in `ERROR_MODEL = ErrorModelPlugin(name="bernoulli", …)`; a module without this attribute is a
+helper of plugins. So a new plugin is a new file, and no other file changes.
 
 Rule kept: two plugins of one name are refused, with both files named.
 """
@@ -14,7 +14,7 @@ from typing import Protocol, TypeVar
 
 
 class Plugin(Protocol):
-    """What all declarations have: the name that scenarios use."""
+    """The common part of all declarations: the name that scenarios use."""
 
     @property
     def name(self) -> str:

@@ -1,8 +1,8 @@
 """Sequence numbers of 32 bits that wrap: TCP's (RFC 9293 section 3.4), its timestamps (RFC 7323) and SLACP's.
 
 Rule: a number from the network is unwrapped once, at the border of a machine, near a number that the machine knows.
-Inside, numbers are plain integers that grow without bound, so `<` and `-` mean what they say. A number that leaves is
-masked. Numbers that are never unwrapped are compared by `precedes` (RFC 1982).
+Inside, numbers are plain integers that grow without bound, so `<` and `-` are plain comparison and difference. A
+number that leaves the machine is masked. Numbers that are never unwrapped are compared by `precedes` (RFC 1982).
 """
 
 from typing import Final
@@ -17,5 +17,5 @@ def unwrap(number: int, near: int) -> int:
 
 
 def precedes(first: int, second: int) -> bool:
-    """Whether one 32-bit number comes before another, that is less than half the circle."""
+    """Whether one 32-bit number is before another, by less than half the number space."""
     return (first - second) & MASK > _HALF

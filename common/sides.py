@@ -1,4 +1,4 @@
-"""The two directions of the link, and who is at which end.
+"""The two directions of the link, and the hosts and stations at its ends.
 
 h1 -- st ~~ up ~~> bas -- h2        (the papers' return link)
 h1 -- st <~ down ~~ bas -- h2

@@ -1,4 +1,4 @@
-"""Units. Inside, times are whole nanoseconds; names of options and records end in the unit people use."""
+"""Units. Internal times are whole nanoseconds; names of options and records end in their unit."""
 
 from typing import Final
 

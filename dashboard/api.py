@@ -1,6 +1,6 @@
-"""What the page, and any other program, can ask the dashboard: everything below /api.
+"""The HTTP API of the dashboard, below /api, for its page and other programs.
 
-README.md has the shapes of questions and answers. A run is looked for among the live ones first, then in the store.
+README.md has the formats of requests and answers. A run is searched among the live ones first, then in the store.
 """
 
 import io
@@ -16,7 +16,7 @@ from flask import Blueprint, Response, request, send_file
 from dashboard import compare, exports, plots, shapes, stream
 from dashboard.auth import Guard, Refused
 from dashboard.charts import CHARTS
-from dashboard.control import ControlError, Lab, Order
+from dashboard.control import ControlError, RunRequest, RunStarter
 from dashboard.hub import RETENTION_S, Hub
 from dashboard.runs import Runs
 from dashboard.serving import STREAMS
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 
 Answer = dict[str, Any]
 
-#: runs one page may watch at once
+#: most runs that one page may watch
 _MOST_RUNS = 4
 _OFFERS_S = 10.0
 _KINDS = {kind.measurement: kind for kind in RECORD_TYPES}
 
 
 class Streams:
-    """The streams of one application: how many there may be, and when all are over."""
+    """The event streams of one application: their limit and their end."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -45,7 +45,7 @@ class Streams:
         self._places = threading.BoundedSemaphore(STREAMS)
 
     def end(self) -> None:
-        """Let all streams end."""
+        """End all streams."""
         self._over.set()
         self._hub.stir()
 
@@ -54,25 +54,25 @@ class Streams:
         return self._over.is_set()
 
     def enter(self) -> None:
-        """Take a place. Refuses when there is none."""
+        """Take one of the places for streams. Refuses when all are taken."""
         if not self._places.acquire(blocking=False):
             raise Refused(503, f"{STREAMS} pages watch already: close one")
 
     def leave(self) -> None:
-        """Give a place back."""
+        """Free a place."""
         self._places.release()
 
 
 class _Offers:
-    """What a lab offers; it may read files for that, and every page asks every other second."""
+    """The offers of a run starter, cached: it may read files for them, and every page asks every other second."""
 
     def __init__(self) -> None:
         self._read_at = -math.inf
         self._known: list[Answer] = []
 
-    def __call__(self, lab: Lab) -> list[Answer]:
+    def __call__(self, starter: RunStarter) -> list[Answer]:
         if time.monotonic() >= self._read_at + _OFFERS_S:
-            self._known, self._read_at = [asdict(offer) for offer in lab.offers()], time.monotonic()
+            self._known, self._read_at = [asdict(offer) for offer in starter.offers()], time.monotonic()
         return self._known
 
 
@@ -85,17 +85,20 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
 
     # -- live ------------------------------------------------------------------------------------------------
 
+    def _starter(starter: RunStarter) -> Answer:
+        return {"why_not": starter.why_not(), "offers": offers(starter)}
+
     @api.get("/state")
     def state() -> Answer:
         authorised = guard.authorised(request)
         shown = authorised or not config.require_token_to_read
-        lab = config.lab
+        starter = config.starter
         return {
             "version": config.version,
             "authorised": authorised,
             "token_to_read": config.require_token_to_read,
             "live": hub.runs() if shown else [],
-            "lab": {"why_not": lab.why_not(), "offers": offers(lab)} if lab is not None and shown else None,
+            "starter": _starter(starter) if starter is not None and shown else None,
             "database": dict(config.database()) if config.database is not None and shown else None,
             "retention_s": RETENTION_S,
             "schemes": {scheme.name: scheme.label or scheme.name for scheme in SCHEMES.values()},
@@ -209,11 +212,11 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
 
     # -- changing --------------------------------------------------------------------------------------------
 
-    @api.post("/lab/start")
+    @api.post("/start")
     def start() -> Answer:
-        if config.lab is None:
+        if config.starter is None:
             raise Refused(409, "this dashboard only watches: it starts no runs")
-        _try(config.lab.start, _order())
+        _try(config.starter.start, _run_request())
         return {"ok": True}
 
     @api.post("/runs/<run>/controls")
@@ -240,7 +243,7 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
 
 
 def _try(act: Callable[..., None], *arguments: Any) -> None:
-    """Do what was asked for, or say in one line why not."""
+    """Call `act`; turn its error into a refusal of one line."""
     try:
         act(*arguments)
     except ControlError as error:
@@ -250,7 +253,7 @@ def _try(act: Callable[..., None], *arguments: Any) -> None:
 
 
 def _wanted() -> Wanted:
-    """Read what to list."""
+    """Read the filter of a list of runs."""
     asked = request.args
     sort = asked.get("sort") or "-started"
     if sort.removeprefix("-") not in SORTABLE:
@@ -288,8 +291,8 @@ def _body() -> Answer:
     return body
 
 
-def _order() -> Order:
-    """Read what to start."""
+def _run_request() -> RunRequest:
+    """Read a request to start runs."""
     body = _body()
     scenario, tier, schemes = body.get("scenario"), body.get("tier"), body.get("schemes")
     seconds, seed = body.get("seconds"), body.get("seed")
@@ -303,7 +306,7 @@ def _order() -> Order:
         raise Refused(400, "seconds is a number above 0")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 63:
         raise Refused(400, "seed is a whole number from 0")
-    return Order(scenario, tier, tuple(schemes), float(seconds), seed)
+    return RunRequest(scenario, tier, tuple(schemes), float(seconds), seed)
 
 
 def _download(data: bytes, name: str, kind: str) -> Response:

@@ -1,14 +1,14 @@
-"""The dashboard's web application: `create_app` makes it, `serve` serves it.
+"""The dashboard's web application: `create_app` makes it, `serve` runs its server.
 
     app = create_app(DashboardConfig(hub=hub, runs=Path("runs"), token=token))
     with serve(app, "127.0.0.1", 8000) as served:
         served.wait()
 
-Read next: `auth.py` (who may do what), `api.py` (what can be asked), `stream.py` (the live part). README.md has the
-whole contract with the page.
+Read next: `auth.py` (access), `api.py` (requests), `stream.py` (live data). README.md has the whole interface to the
+page.
 
-Rules kept: every answer carries the headers below; errors are one line, in JSON below /api; nobody keeps what /api
-says; nothing on the page comes from elsewhere.
+Rules kept: every answer has the headers below; errors are one line, in JSON below /api; answers of /api are not cached;
+the page loads nothing from other servers.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -23,7 +23,7 @@ from werkzeug.sansio.response import Response as Answer
 
 from dashboard.api import Streams, make_api
 from dashboard.auth import SESSION_S, Guard, Refused
-from dashboard.control import Lab
+from dashboard.control import RunStarter
 from dashboard.hub import Hub
 from dashboard.serving import Served, ServerError, serve
 from dashboard.shapes import to_json
@@ -35,7 +35,7 @@ ASSETS = Path("/usr/share/javascript")
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 _HEADERS = {
-    # Scripts, styles and data from here; styles that scripts set are no matter of this policy.
+    # scripts, styles and data of this server only; this policy does not apply to styles that scripts set
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -49,28 +49,28 @@ _HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class DashboardConfig:
-    """What a dashboard shows, and who may use it."""
+    """The sources of a dashboard's data, and the access to it."""
 
     hub: Hub
-    #: where run folders are
+    #: the folder of run folders
     runs: Path
-    #: opens what changes things
+    #: required for changes
     token: str
-    #: starts runs; without one the page only watches
-    lab: Lab | None = None
-    #: tells of the database, as JSON; {"state", "message", ...}
+    #: starts runs; None: the page only shows runs
+    starter: RunStarter | None = None
+    #: returns the state of the database, as JSON: {"state", "message", ...}
     database: Callable[[], Mapping[str, Any]] | None = None
-    #: names under which the page may be asked for; addresses always may
+    #: host names under which the page may be requested; addresses always may
     hosts: Collection[str] = LOCAL_HOSTS
-    #: whether also reading takes the token, as it must where others can reach the port
+    #: whether reading requires the token, too: necessary when others can reach the port
     require_token_to_read: bool = False
-    #: where Debian keeps JavaScript libraries
+    #: Debian's folder of JavaScript libraries
     assets: Path = ASSETS
     version: str = ""
 
 
 class _Json(DefaultJSONProvider):
-    """JSON that browsers read."""
+    """Encodes JSON for browsers."""
 
     def dumps(self, obj: Any, **options: Any) -> str:
         return to_json(obj)
@@ -83,7 +83,7 @@ def create_app(config: DashboardConfig) -> Flask:
     app = Flask(__name__)
     app.json = _Json(app)
     app.config["MAX_CONTENT_LENGTH"] = 1 << 16
-    # an address is right or it is not: no redirects that repeat it
+    # no redirects for wrong paths
     app.url_map.merge_slashes = False
     guard = Guard(config.token, config.hosts)
     streams = Streams(config.hub)
@@ -98,7 +98,7 @@ def create_app(config: DashboardConfig) -> Flask:
             guard.check_origin(request)
             if not request.is_json:
                 raise Refused(415, "send application/json")
-        # The page itself holds nothing; what it asks for does.
+        # the page contains no data, only its requests return data
         free = not request.path.startswith("/api/") or request.path in ("/api/state", "/api/login")
         if not free and (changes or config.require_token_to_read) and not guard.authorised(request):
             raise Refused(401, "this takes the dashboard's token")
@@ -117,7 +117,7 @@ def create_app(config: DashboardConfig) -> Flask:
             return render_template("index.html")
         if not guard.token_holds(token, request.remote_addr or ""):
             raise Refused(403, "this is not the dashboard's token: use the address it printed when it started")
-        # The token leaves the address bar and the history.
+        # removes the token from the address bar and the history
         answer = redirect("/", 303)
         answer.headers["Cache-Control"] = "no-store"
         _give_session(answer, guard)

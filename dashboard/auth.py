@@ -1,17 +1,17 @@
-"""Who may read, and who may change things.
+"""Access control of the dashboard.
 
 Read first: OWASP's cheat sheets on cross-site request forgery and on session management; the W3C's "Fetch metadata".
 
 Rules kept
-- Every request names a host of ours: a name that someone else's DNS points here is refused (DNS rebinding). Addresses
-  cannot be pointed anywhere and are let through.
-- Whoever changes something shows the token (`Authorization: Bearer`) or a session made with it (a cookie that scripts
-  cannot read and other sites cannot send), and comes from this page: browsers say where from.
-- A session is a date and its HMAC under the token. Nothing is kept, sessions outlive a restart, and with another token
-  none holds.
-- Secrets are compared in constant time; wrong tokens are counted by address, and too many close the door for a while.
+- Every request must have a known host name, or an address: a name of another site that resolves to this server is
+  refused (DNS rebinding).
+- A change needs the token (`Authorization: Bearer`) or a session (a cookie that scripts cannot read and other sites
+  cannot send), and must come from this page, by the headers of the browser.
+- A session is a date and its HMAC under the token. The server stores no sessions; they stay valid after a restart, and
+  become invalid with another token.
+- Secrets are compared in constant time; wrong tokens are counted by address, and too many block it for a while.
 
-Left out: users and roles; TLS, which a proxy in front adds.
+Left out: users and roles; TLS, which a reverse proxy adds.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from flask import Request
 
 SESSION_S = 7 * 24 * 3600
-#: wrong tokens from one address in that time
+#: most wrong tokens from one address in this time
 _TRIES, _TRIES_S = 10, 60.0
 _ADDRESSES = 1024
 
@@ -41,7 +41,7 @@ class Refused(Exception):  # noqa: N818 - an answer, not a fault
 
 
 class Guard:
-    """Decides about requests. `hosts` are the names under which the server may be asked."""
+    """Checks requests. `hosts` are the valid host names of the server."""
 
     def __init__(self, token: str, hosts: Collection[str]) -> None:
         if not token:
@@ -49,11 +49,11 @@ class Guard:
         self._token = token.encode()
         self._hosts = frozenset(host.lower() for host in hosts)
         self._lock = threading.Lock()
-        #: the times of wrong tokens, by address; the address used longest ago goes first
+        #: the times of wrong tokens, by address, oldest use first
         self._wrong: OrderedDict[str, deque[float]] = OrderedDict()
 
     def check_host(self, request: Request) -> None:
-        """Refuse a request that was meant for somebody else's name."""
+        """Refuse a request for another host name."""
         try:
             host = urlsplit(f"//{request.host}").hostname or ""
         except ValueError:
@@ -62,26 +62,26 @@ class Guard:
             raise Refused(400, "this name is not the dashboard's: open it by its address, or allow the name")
 
     def check_origin(self, request: Request) -> None:
-        """Refuse a request that another site's page has made."""
+        """Refuse a request from another site's page."""
         site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
         if origin == "null" and site is not None:
-            # a page that tells nobody its referrer may send this; the other header says more
+            # a page with Referrer-Policy no-referrer may send this; the other header decides
             origin = None
         foreign = origin is not None and urlsplit(origin).netloc.lower() != request.host.lower()
-        # A program that shows the token is no browser, and says nothing of a site.
+        # a program with the token is not a browser and sends neither header
         silent = site is None and origin is None and "Authorization" not in request.headers
         if foreign or silent or site not in (None, "same-origin"):
             raise Refused(403, "only the dashboard's own page may do this, or a program that shows the token")
 
     def authorised(self, request: Request) -> bool:
-        """Return whether a request shows the token or a session. Refuses when too many wrong tokens came from there."""
+        """Return whether a request has the token or a session. Refuses after too many wrong tokens of its address."""
         if self._session_holds(request.cookies.get(self.cookie_name(request), "")):
             return True
         kind, _, shown = request.headers.get("Authorization", "").partition(" ")
         return kind.lower() == "bearer" and self.token_holds(shown.strip(), request.remote_addr or "")
 
     def token_holds(self, shown: str, address: str) -> bool:
-        """Return whether this is the token. Refuses when too many wrong ones came from this address."""
+        """Return whether this is the token. Refuses after too many wrong tokens of this address."""
         now = time.monotonic()
         with self._lock:
             wrong = self._wrong.get(address, deque())
@@ -99,12 +99,12 @@ class Guard:
             return False
 
     def make_session(self) -> str:
-        """Return a new session for whoever has shown the token."""
+        """Return a new session, for a client that has shown the token."""
         expires = str(int(time.time()) + SESSION_S)
         return f"{expires}.{self._sign(expires)}"
 
     def cookie_name(self, request: Request) -> str:
-        """Return the cookie of a session: browsers mix up the ports of one host."""
+        """Return the name of the session cookie, with the port: cookies are shared by all ports of a host."""
         port = request.host.rpartition(":")[2]
         return f"fadelab-{port}" if port.isdigit() else "fadelab"
 
@@ -118,7 +118,7 @@ class Guard:
 
 
 def _octets(text: str) -> bytes:
-    # what came over the wire may hold half a character
+    # the text may contain surrogates
     return text.encode(errors="surrogatepass")
 
 

@@ -1,15 +1,15 @@
-"""The charts: one list, from which live stream, history, comparison, plots, exports and Grafana's boards are made.
+"""The charts: one list for live stream, history, comparison, plots, exports and Grafana's boards.
 
-Read first: `telemetry/records.py`, whose fields these are.
+Read first: `telemetry/records.py`, which defines the fields.
 
-A chart has *lines*. A line takes the records of one kind and one source (a link, a flow), in the order of their time,
-and makes a value of each. How it does so is its *figure*: the field itself, the rate of a counter, the share that one
-counter is of another, or a percentile. Rates, shares and percentiles cover the last second, or what there has been of
-it; a rate never less than half a second. A counter that falls was started anew, and so is its window.
+A chart has *lines*. A line takes the records of one kind and one source (a link, a flow), in the order of time, and
+computes a value from each by its *figure*: the field itself, the rate of a counter, the ratio of two counters, or a
+percentile. Rates, ratios and percentiles cover the last second, or the time since the start if shorter; a rate covers
+at least half a second. When a counter decreases, it has restarted, and its window restarts.
 
-Rules kept: values are in the unit of the chart, times are the records'; what a line gives depends on the records before
-and on nothing else, so a stream and a file give the same numbers; None means that there is no value at that time.
-A figure is data, for `grafana_boards/influxql.py` makes queries of it.
+Rules kept: values are in the unit of the chart, times are those of the records; the value of a line depends on earlier
+records alone, so a stream and a file give the same numbers; None means no value at that time. A figure is data, since
+`grafana_boards/influxql.py` makes queries from it.
 """
 
 from collections import deque
@@ -20,20 +20,20 @@ from typing import Any, Literal
 from telemetry.records import FlowRecord, LinkRecord, PhyRecord, Record, StationRecord, TcpRecord
 
 WINDOW_S = 1.0
-#: how far apart the points of a line over all sources are at least
+#: least time between two points of a line over all sources
 ALL_SOURCES_STEP_S = 0.1
 
-#: gives a line's value for the next record of its source; takes its time (s), too. `SKIP` means no point at all
+#: returns a line's value for the time (s) and the next record of its source; `SKIP` means no point
 Step = Callable[[float, Any], float | None]
 SKIP = float("-inf")
 
-#: whose records make one line: each link's, each flow's, each station's, or all of a kind together
+#: the source of a line's records: a link, a flow, a station, or all records of a kind
 Source = Literal["link", "flow", "station", "all"]
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A field's values; `newest` where a mean would have no meaning, as of a count."""
+    """A field's values; `newest` for fields without a meaningful mean, such as counts."""
 
     field: str
     factor: float = 1.0
@@ -51,7 +51,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How much a counter grew per second."""
+    """The growth of a counter per second."""
 
     counter: str
     factor: float = 1.0
@@ -86,7 +86,7 @@ class Share:
             if part is None or whole is None:
                 return None
             _, parts, wholes = window.grow(time_s, part, whole)
-            # What was lost may have been sent in the second before.
+            # lost packets may have been sent before the window
             return min(100.0 * parts / wholes, 100.0) if wholes > 0 else None
 
         return step
@@ -94,7 +94,7 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Percentile:
-    """That percentile of a field's values: the smallest of which `percent` of 100 are no larger (nearest rank)."""
+    """A percentile of a field's values: the smallest value not exceeded by `percent` % of them (nearest rank)."""
 
     field: str
     percent: int
@@ -117,7 +117,7 @@ class Percentile:
 
 @dataclass(frozen=True, slots=True)
 class TotalRate:
-    """How much the sum of all sources' counters grew per second; there is one from two sources on."""
+    """The growth of the sum of all sources' counters per second; only with two or more sources."""
 
     counter: str
     factor: float = 1.0
@@ -151,14 +151,14 @@ class Line:
 
     record: type[Record]
     by: Source
-    #: follows the source in the line's label, as in "up before"; empty for the chart's main line
+    #: text behind the source in the line's label, as in "up before"; empty for the chart's main line
     suffix: str
     figure: Figure
-    #: what the page writes instead of the suffix, or where there is one source only; empty: suffix or source
+    #: the page's text in place of the suffix, or for a single source; empty: suffix or source
     short: str = ""
 
     def label(self, source: str) -> str:
-        """Return what the line of a source is called."""
+        """Return the label of the line of a source."""
         return f"{source} {self.suffix}".strip()
 
 
@@ -182,7 +182,7 @@ class _Window:
         self._points: deque[tuple[float, int, int]] = deque()
 
     def grow(self, time_s: float, one: int, other: int = 0) -> tuple[float, int, int]:
-        """Return the time since the window's beginning, and how much each counter grew in it."""
+        """Return the length of the window, and the growth of each counter in it."""
         points = self._points
         if points and (one < points[-1][1] or other < points[-1][2]):
             points.clear()
@@ -194,18 +194,18 @@ class _Window:
 
 
 def source_of(record: Record) -> tuple[str, ...]:
-    """Return whose record it is: the values of its tags."""
+    """Return the source of a record: the values of its tags."""
     return tuple(getattr(record, tag) for tag in record.tags)
 
 
-#: those of the page, in its order
+#: the charts of the page, in order
 CHARTS: tuple[Chart, ...] = (
     Chart(
         "throughput",
         "Throughput",
         "bit/s",
         "zero",
-        "All bytes each direction of the link sends: headers, retransmissions and redundancy included",
+        "All bytes that each direction of the link sends: headers, retransmissions and redundancy included",
         (Line(LinkRecord, "link", "", Value("throughput_bps")),),
     ),
     Chart(
@@ -213,7 +213,7 @@ CHARTS: tuple[Chart, ...] = (
         "Goodput",
         "bit/s",
         "zero",
-        "Payload the receiver of each flow gets, mean of the last second",
+        "Payload that the receiver of each flow gets, mean of the last second",
         (
             Line(FlowRecord, "flow", "", Rate("bytes_received", 8)),
             Line(FlowRecord, "all", "", TotalRate("bytes_received", 8)),
@@ -224,7 +224,7 @@ CHARTS: tuple[Chart, ...] = (
         "Congestion window",
         "bytes",
         "zero",
-        "What each TCP sender may have under way, and its slow start threshold",
+        "Each TCP sender's congestion window, and its slow start threshold",
         (
             Line(TcpRecord, "flow", "", Value("cwnd_bytes"), "cwnd"),
             Line(TcpRecord, "flow", "ssthresh", Value("ssthresh_bytes")),
@@ -246,7 +246,7 @@ CHARTS: tuple[Chart, ...] = (
         "SNR and EVM",
         "dB",
         "free",
-        "What each receiver measures: signal to noise, and the error vector of its symbols",
+        "Each receiver's signal-to-noise ratio, and the error vector magnitude of its symbols",
         (
             Line(PhyRecord, "link", "SNR", Value("snr_db")),
             Line(PhyRecord, "link", "EVM", Value("evm_db")),
@@ -257,7 +257,7 @@ CHARTS: tuple[Chart, ...] = (
         "Errors before and after repair",
         "%",
         "zero",
-        "Frames the medium took, and packets the link layer lost for good, over the last second",
+        "Frames that the medium lost, and packets that the link layer lost for good, over the last second",
         (
             Line(LinkRecord, "link", "before", Share("corruption_losses", "frames"), "on the air"),
             Line(LinkRecord, "link", "after", Share("residual_losses", "packets"), "left for TCP"),
@@ -268,7 +268,7 @@ CHARTS: tuple[Chart, ...] = (
         "Repairs",
         "1/s",
         "zero",
-        "What the link layer and TCP spend on repair, and ACKs marked with ELN, mean of the last second",
+        "Retransmissions and redundancy of link layer and TCP, and ACKs marked with ELN, mean of the last second",
         (
             Line(LinkRecord, "link", "retransmissions", Rate("retransmissions"), "ARQ"),
             Line(LinkRecord, "link", "FEC frames", Rate("fec_frames"), "FEC"),
@@ -287,14 +287,14 @@ CHARTS: tuple[Chart, ...] = (
     ),
 )
 
-#: those that only Grafana's boards show, which have the room
+#: further charts of Grafana's boards
 FURTHER_CHARTS: tuple[Chart, ...] = (
     Chart(
         "link-goodput",
         "Goodput of the link",
         "bit/s",
         "zero",
-        "Bytes of packets that are across: acknowledged or, without ARQ, sent once and not known lost",
+        "Bytes of packets that were acknowledged or, without ARQ, sent and not known to be lost",
         (Line(LinkRecord, "link", "", Value("goodput_bps")),),
     ),
     Chart(
@@ -302,7 +302,7 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "Acknowledged",
         "bit/s",
         "zero",
-        "Payload that each TCP sender knows to be across",
+        "Payload acknowledged to each TCP sender",
         (Line(TcpRecord, "flow", "", Rate("bytes_acked", 8)),),
     ),
     Chart(
@@ -310,7 +310,7 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "Percentiles of the round-trip time",
         "ms",
         "zero",
-        "Of the smoothed round-trip times recorded in each interval: half, and 95 %, are no longer",
+        "Median and 95th percentile of the smoothed round-trip times in each interval",
         (
             Line(TcpRecord, "flow", "p50", Percentile("srtt_ms", 50)),
             Line(TcpRecord, "flow", "p95", Percentile("srtt_ms", 95)),
@@ -321,7 +321,7 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "Retransmitted by TCP",
         "segments/s",
         "zero",
-        "Segments sent again: losses TCP saw, or believed to see",
+        "Segments that TCP retransmitted after losses, real or presumed",
         (Line(TcpRecord, "flow", "", Rate("retransmits")),),
     ),
     Chart(
@@ -329,7 +329,7 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "Timeouts",
         "timeouts",
         "zero",
-        "Retransmission timeouts since the connection began; each one also marks all charts",
+        "Retransmission timeouts since the connection began; each is also a mark on all charts",
         (Line(TcpRecord, "flow", "", Value("timeouts", newest=True)),),
     ),
     Chart(
@@ -337,7 +337,7 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "Frames sent",
         "frames/s",
         "zero",
-        "All frames but acknowledgements, and those of them that are retransmissions and redundancy",
+        "All frames except acknowledgements, and the retransmissions and redundancy among them",
         (
             Line(LinkRecord, "link", "", Rate("frames")),
             Line(LinkRecord, "link", "retransmissions", Rate("retransmissions")),
@@ -372,7 +372,7 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "Frames lost",
         "%",
         "zero",
-        "Frames that the receiver missed or heard damaged, and with them those a model took before transmission",
+        "Frames that the receiver missed or received damaged, and these with the losses of the modelled medium",
         (
             Line(PhyRecord, "link", "at the receiver", Value("per", 100.0)),
             Line(LinkRecord, "link", "with the model's", Share("corruption_losses", "frames")),
@@ -383,7 +383,7 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "Carrier frequency offset",
         "Hz",
         "free",
-        "Of the transmitter above the receiver, as estimated on each frame",
+        "Carrier frequency of the transmitter minus the receiver's, estimated on each frame",
         (Line(PhyRecord, "link", "", Value("cfo_hz")),),
     ),
     Chart(
@@ -391,7 +391,7 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "Processor time",
         "%",
         "zero",
-        "What each station's process uses of one core",
+        "Processor time of each station's process, in percent of one core",
         (Line(StationRecord, "station", "", Value("processor_percent")),),
     ),
     Chart(
@@ -399,12 +399,12 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "Memory",
         "bytes",
         "zero",
-        "What each station's process has resident",
+        "Resident memory of each station's process",
         (Line(StationRecord, "station", "", Value("memory_bytes")),),
     ),
 )
 
-#: loss marks: the counter whose growth they are, and the cause people read
+#: loss marks: the counter of the losses, and the displayed cause
 MARKS: tuple[tuple[str, str], ...] = (
     ("corruption_losses", "corruption"),
     ("residual_losses", "given up"),

@@ -1,9 +1,9 @@
-"""Two runs side by side: their figures, and in what their scenarios differ."""
+"""Compares two runs: their figures, and the differences of their scenarios."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-#: key in summary.json (docs/runs.md), words, unit
+#: key in summary.json (docs/runs.md), label, unit
 _FIGURES = (
     ("goodput_bps", "goodput", "bit/s"),
     ("throughput_bps", "throughput", "bit/s"),
@@ -27,26 +27,26 @@ _LINK_FIGURES = (
 
 
 def figures(a: Mapping[str, Any] | None, b: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the figures of two results, with b in units of a where that makes sense; None is what is not known."""
-    rows = [_row(key, words, unit, _at(a, key), _at(b, key)) for key, words, unit in _FIGURES]
+    """Return the figures of two results, with the ratio b / a; unknown values are None."""
+    rows = [_row(key, label, unit, _at(a, key), _at(b, key)) for key, label, unit in _FIGURES]
     for link in ("up", "down"):
-        for key, words, unit in _LINK_FIGURES:
+        for key, label, unit in _LINK_FIGURES:
             path = f"link.{link}.{key}"
-            rows.append(_row(path, f"{link}: {words}", unit, _at(a, path), _at(b, path)))
+            rows.append(_row(path, f"{link}: {label}", unit, _at(a, path), _at(b, path)))
     return [row for row in rows if (row["a"], row["b"]) != (None, None)]
 
 
 def differences(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the keys in which two scenarios differ; None stands for a key that is not there."""
+    """Return the keys in which two scenarios differ; None: the key is missing."""
     left, right = dict(_flat(a)), dict(_flat(b))
     keys = [*left, *(key for key in right if key not in left)]
     return [{"key": key, "a": left.get(key), "b": right.get(key)} for key in keys if left.get(key) != right.get(key)]
 
 
-def _row(key: str, words: str, unit: str, a: float | None, b: float | None) -> dict[str, Any]:
+def _row(key: str, label: str, unit: str, a: float | None, b: float | None) -> dict[str, Any]:
     if unit == "%":
         a, b = (None if share is None else 100 * share for share in (a, b))
-    return {"key": key, "figure": words, "unit": unit, "a": a, "b": b, "ratio": b / a if a and b is not None else None}
+    return {"key": key, "figure": label, "unit": unit, "a": a, "b": b, "ratio": b / a if a and b is not None else None}
 
 
 def _at(summary: Mapping[str, Any] | None, path: str) -> float | None:

@@ -1,7 +1,7 @@
-"""The requests of the dashboard to the programs that run things, and all that it knows of them.
+"""The protocols by which the dashboard controls and starts runs.
 
-`testbed` implements these protocols and hands them to `create_app`. All methods are called from the server's threads
-and return at once.
+`testbed` implements them and passes the objects to `create_app`. The server's threads call all methods, which return
+at once.
 """
 
 import json
@@ -14,14 +14,14 @@ Value = float | int | bool | str
 
 
 class ControlError(RuntimeError):
-    """A control that is not there, or a value it does not take; one line."""
+    """An unknown control, or a value that it does not take; one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One thing about a live run that can be changed, and what it is now."""
+    """One setting of a live run that can be changed, and its present value."""
 
-    #: stable, as in snr_db; the page's label is `label`
+    #: stable identifier, as in snr_db; the page shows `label`
     name: str
     label: str
     kind: Literal["range", "choice", "switch"]
@@ -33,7 +33,7 @@ class Control:
     step: float = 0.0
     #: of a choice
     choices: tuple[str, ...] = ()
-    #: why it cannot be changed in this run; empty when it can
+    #: why the control cannot be changed in this run; empty: it can
     why_not: str = ""
 
 
@@ -63,10 +63,10 @@ class Controls(Protocol):
         """Return all controls with their present values."""
 
     def set(self, name: str, value: Value) -> None:
-        """Change one; raises ControlError. It holds within a tenth of a second or so."""
+        """Change one control, with effect in about 0.1 s. Raises ControlError."""
 
     def stop(self) -> None:
-        """End the run early; its result is kept like any other's."""
+        """End the run early; its result is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,14 @@ class Offer:
 
     name: str
     description: str
-    #: those that can run on this machine now
+    #: tiers that this machine can run now
     tiers: tuple[str, ...]
     schemes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What to start: one run per scheme, at the same time where the tier allows it."""
+class RunRequest:
+    """The runs to start: one per scheme, at the same time where the tier allows it."""
 
     scenario: str
     tier: str
@@ -91,14 +91,14 @@ class Order:
     seed: int
 
 
-class Lab(Protocol):
+class RunStarter(Protocol):
     """Starts runs on behalf of the page."""
 
     def offers(self) -> Sequence[Offer]:
-        """Return what can be started."""
+        """Return the scenarios that can be started."""
 
     def why_not(self) -> str:
-        """Return why nothing can be started now (no rights, a run going on), or an empty string."""
+        """Return why no run can be started now (no rights, a run going on), or an empty string."""
 
-    def start(self, order: Order) -> None:
+    def start(self, request: RunRequest) -> None:
         """Start the runs; they appear in the hub. Raises ControlError."""

@@ -1,12 +1,12 @@
-"""The curves of one run: what `charts.py` makes of its records, as it comes.
+"""The curves of one run, computed from its records as `charts.py` defines.
 
-`take` a run's records; `Curves` keeps for every line of every source a curve (times and values), for every loss a mark
-and for every change by a person a note. Each call of `take` is one *batch* with a number; whoever read up to a batch
-asks for what came after it.
+`Curves.take` takes records. `Curves` keeps a curve (times and values) for every line of every source, a mark for every
+loss, and a note for every change by a control. Each call of `take` is one *batch* with a number; a reader asks for the
+data after the last batch that it has read.
 
 Rules kept
 - Memory is bounded: `points` per curve, `SOURCES` sources per kind of record; further ones are counted in `hidden`.
-- Of one source, a record that is not later than the one before is left out: times of a curve go up.
+- A record that is not later than the previous one of its source is left out: times of a curve increase.
 - A curve begins with its first value; from then on a missing value is a gap (NaN).
 
 No clock, no lock, no thread.
@@ -24,9 +24,9 @@ from typing import Any, TypeVar
 from dashboard.charts import CHARTS, MARKS, SKIP, Step, source_of
 from telemetry.records import ControlRecord, LinkRecord, PhyRecord, Record
 
-#: sources of one kind of record that get curves
+#: most sources with curves, per kind of record
 SOURCES = 16
-#: what the line over all sources is called
+#: label of the line over all sources
 ALL = "all flows"
 
 _ORDER = {chart.key: place for place, chart in enumerate(CHARTS)}
@@ -35,7 +35,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Losses of one cause since the record before."""
+    """Losses of one cause since the previous record."""
 
     t: float
     cause: str
@@ -45,7 +45,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something a person changed."""
+    """A change by a control."""
 
     t: float
     name: str
@@ -53,11 +53,11 @@ class Note:
 
 
 class Curve:
-    """One line of one source; keeps at least the newest `points` points, all of them with None."""
+    """One line of one source; keeps at least the newest `points` points, or all (None)."""
 
     def __init__(self, chart: str, line: int, source: str, label: str, points: int | None) -> None:
         self.chart = chart
-        #: its number in the chart, and whose it is
+        #: the line's number in the chart, and its source
         self.line = line
         self.source = source
         self.label = label
@@ -71,32 +71,32 @@ class Curve:
         self.times.append(time_s)
         self.values.append(value)
         self._batches.append(batch)
-        # twice the length before it is cut: appending stays cheap
+        # trimmed at twice the length, so that appending stays cheap
         if self._points is not None and len(self.times) >= 2 * self._points:
             for kept in (self.times, self.values, self._batches):
                 del kept[: -self._points]
 
     def copy(self) -> "Curve":
-        """Return a curve of its own with the same points."""
+        """Return a copy of the curve."""
         copy = Curve(self.chart, self.line, self.source, self.label, self._points)
         copy.times, copy.values, copy._batches = self.times[:], self.values[:], self._batches[:]
         return copy
 
     def after(self, batch: int, since_s: float) -> slice:
-        """Return where the points of later batches are that are not older than `since_s`."""
+        """Return the slice of points after a batch that are not older than `since_s`."""
         return slice(max(bisect_right(self._batches, batch), bisect_left(self.times, since_s)), len(self.times))
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """All there is to draw of a run, at one instant; shared by whoever draws."""
+    """The data of a run to draw, at one instant; read-only."""
 
     curves: tuple[Curve, ...]
     marks: tuple[Mark, ...]
     notes: tuple[Note, ...]
-    #: how many sources a chart leaves out, where it does
+    #: number of sources that a chart leaves out, if any
     hidden: dict[str, int]
-    #: what of the run cannot be read; empty when all is well
+    #: files of the run that cannot be read; empty: none
     problem: str = ""
 
     def charts(self) -> list[str]:
@@ -127,7 +127,7 @@ class Curves:
         ]
 
     def take(self, records: Iterable[Record]) -> None:
-        """Go on by some records: one batch."""
+        """Add records: one batch."""
         self.batch += 1
         for record in records:
             self._take(record)
@@ -189,12 +189,12 @@ class Curves:
     # -- what there is ---------------------------------------------------------------------------------------
 
     def picture(self, problem: str = "") -> Picture:
-        """Return all there is by now; it does not change with what comes."""
+        """Return all data so far, as a copy."""
         curves = sorted((curve.copy() for curve in self.curves.values()), key=_place)
         return Picture(tuple(curves), tuple(self.marks()), tuple(self.notes()), self.hidden(), problem)
 
     def hidden(self) -> dict[str, int]:
-        """Return how many sources a chart leaves out, where it does."""
+        """Return the number of sources that each chart leaves out, if any."""
         found: dict[str, int] = {}
         for chart in CHARTS:
             kinds = {line.record for line in chart.lines}
@@ -204,15 +204,15 @@ class Curves:
         return found
 
     def marks(self, after: int = 0, since_s: float = -math.inf) -> list[Mark]:
-        """Return the marks of batches after one, oldest first."""
+        """Return the marks after a batch, oldest first."""
         return [mark for mark in _after(self._marks, after) if mark.t >= since_s]
 
     def notes(self, after: int = 0, since_s: float = -math.inf) -> list[Note]:
-        """Return the notes of batches after one, oldest first."""
+        """Return the notes after a batch, oldest first."""
         return [note for note in _after(self._notes, after) if note.t >= since_s]
 
     def links(self) -> dict[str, dict[str, Any]]:
-        """Return the newest state of each direction; `per` and `residual` are shares, None where nothing is known."""
+        """Return the newest state of each direction; `per` and `residual` are ratios, None when unknown."""
         heard = {key[1][0]: source.latest for key, source in self._sources.items() if key[0] is PhyRecord}
         found = {}
         for (kind, (name, *_)), source in self._sources.items():
@@ -239,14 +239,14 @@ class Curves:
 
 @dataclass(slots=True)
 class _Track:
-    """What makes one curve: where it belongs, and its line's state."""
+    """Computes one curve: its place and the state of its line."""
 
     chart: str
     line: int
     source: str
     label: str
     step: Step
-    #: from its first value on
+    #: the curve, from its first value on
     curve: Curve | None = None
 
 
@@ -262,7 +262,7 @@ class _Source:
 
 
 def _place(curve: Curve) -> tuple[int, int, bool]:
-    """Return where a curve comes in a legend; those of one place keep the order in which they began."""
+    """Return a curve's position in a legend; equal positions are ordered by begin."""
     return _ORDER[curve.chart], curve.line, curve.source != "up"
 
 
@@ -285,7 +285,7 @@ def _after(batched: deque[tuple[int, _T]], batch: int) -> list[_T]:
 
 
 def _plain(value: str) -> Any:
-    """Return what a control's JSON says, or the text itself."""
+    """Return a control's value from JSON, or the text itself."""
     try:
         return json.loads(value)
     except ValueError:

@@ -10,7 +10,7 @@ from telemetry.records import Record
 
 
 def to_parquet(records: Sequence[Record], tags: Mapping[str, str], epoch_ns: int | None) -> bytes:
-    """Return the Parquet file of records of one kind, of which there is one at least."""
+    """Return the Parquet file of one or more records of the same kind."""
     with TemporaryDirectory(prefix="fadelab-export-") as folder:
         with ParquetSink(Path(folder), dict(tags)) as sink:
             if epoch_ns is not None:
@@ -21,7 +21,7 @@ def to_parquet(records: Sequence[Record], tags: Mapping[str, str], epoch_ns: int
 
 
 def to_csv(parquet: bytes) -> bytes:
-    """Return a file of records as CSV: a header, a line per record, nothing where there is no value.
+    """Return a file of records as CSV: a header, a line per record, missing values empty.
 
     Raises ValueError when the file is damaged.
     """

@@ -1,16 +1,16 @@
-"""The live runs, in memory: runs put in what they measure, pages take out what is new.
+"""The live runs, in memory: runs write records, pages read new data.
 
     run ─► Feed.write ─► inbox ─► Curves ─► Reader.frame ─► page
 
 Read first: `curves.py`.
 
 Rules kept
-- A page never makes a run wait: `write` appends to an inbox and wakes who sleeps. What is in there becomes curves when
-  a page asks, in the page's thread; when none asks, the writer does it now and then, unless a page is at it.
-- Memory is bounded: per curve, per kind of record, and `RUNS` runs that are over; newer ones push them out.
-- A page that comes back goes on where it was, as far back as the hub remembers.
+- A page never makes a run wait: `write` appends to an inbox and wakes waiting pages. A page's thread adds the inbox to
+  the curves when the page reads. Without pages the writer does so from time to time.
+- Memory is bounded: per curve, per kind of record, and to `RUNS` ended runs; the oldest go.
+- A page that reconnects continues at its last data, as far back as the hub remembers.
 
-All methods may be called from any thread. Left out: what is older than ten minutes; it is in the run's folder.
+All methods may be called from any thread. Left out: data older than ten minutes, which is in the run's folder.
 """
 
 import math
@@ -31,27 +31,27 @@ from dashboard.curves import Curves
 from telemetry.records import RECORD_TYPES, Record
 from telemetry.views import PhyView
 
-#: how far back the hub remembers, at a probe interval of 100 ms
+#: time that the hub remembers, at a probe interval of 100 ms
 RETENTION_S = 600
 _POINTS = 10 * RETENTION_S
 #: raw records kept of each kind
 _RECORDS = 30_000
-#: runs remembered that are over
+#: most ended runs that the hub remembers
 RUNS = 8
-#: records that wait for a page before the writer makes curves of them
+#: inbox size at which the writer adds the records to the curves
 _INBOX = 2_000
-#: how long what controls said of themselves holds
+#: lifetime of a cached description of the controls
 _CONTROLS_S = 0.2
 _OVER = "the run is over"
-#: what runs are called: names that are good in addresses and for folders
+#: valid names of runs, for URLs and folders
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,200}")
 
 
 @dataclass(frozen=True, slots=True)
 class RunInfo:
-    """What a run is, known before its first record. What is not known is empty, or None."""
+    """Properties of a run, known before its first record. Unknown ones are empty or None."""
 
-    #: its id, and its folder's name where it has one
+    #: the run's id, and the name of its folder, if any
     name: str
     title: str
     scenario: str
@@ -64,7 +64,7 @@ class RunInfo:
 
 
 class Feed:
-    """One run in the hub: a sink for its records (`telemetry/sinks.py`), and a watcher of its radios."""
+    """One run in the hub: a sink for its records (`telemetry/sinks.py`), and for views of its radios."""
 
     def __init__(self, hub: "Hub", info: RunInfo, controls: Controls | None) -> None:
         self._hub = hub
@@ -81,7 +81,7 @@ class Feed:
         self._epoch_ns: int | None = None
         self._live = True
         self._ended: dict[str, Any] | None = None
-        self._eyes = 0
+        self._watchers = 0
 
     # -- for the run -----------------------------------------------------------------------------------------
 
@@ -95,26 +95,26 @@ class Feed:
         self._put(record)
 
     def close(self) -> None:
-        """Take leave: nothing comes any more."""
+        """End: no more records come."""
         self._live = False
         self._hub.stir()
 
     def show(self, view: PhyView) -> None:
-        """Take a look at a receiver; it replaces the one before."""
+        """Take a view of a receiver; it replaces the previous one."""
         self._views[view.link] = view
         self._hub.stir()
 
     @property
     def watched(self) -> bool:
-        """Whether a page shows this run's radios right now."""
-        return self._eyes > 0
+        """Whether a page shows this run's radios at present."""
+        return self._watchers > 0
 
     def message(self, text: str) -> None:
-        """Tell the pages one line."""
+        """Send one line to the pages."""
         self._put(text)
 
     def ended(self, summary: Mapping[str, Any] | None, error: str | None) -> None:
-        """Take the run's result, or what went wrong."""
+        """Take the run's result or its error."""
         self._ended = {"error": error, "summary": None if summary is None else dict(summary)}
         self.close()
 
@@ -122,7 +122,7 @@ class Feed:
         self._inbox.append(item)
         if len(self._inbox) >= _INBOX and self._lock.acquire(blocking=False):
             try:
-                self._digest()
+                self._update_curves()
             finally:
                 self._lock.release()
         self._hub.stir()
@@ -131,11 +131,11 @@ class Feed:
 
     @property
     def live(self) -> bool:
-        """Whether more may come."""
+        """Whether more records may come."""
         return self._live
 
     def describe(self) -> dict[str, Any]:
-        """Return what the run is and how it stands (RunInfo on the wire)."""
+        """Return the run's properties and state (RunInfo in README.md)."""
         return asdict(self.info) | {
             "epoch_ns": self._epoch_ns,
             "live": self._live,
@@ -145,7 +145,7 @@ class Feed:
         }
 
     def describe_controls(self, *, fresh: bool = False) -> list[dict[str, Any]]:
-        """Return the run's controls; those of a run that is over cannot be changed."""
+        """Return the run's controls; those of an ended run cannot be changed."""
         if self.controls is None:
             return []
         at, known = self._described
@@ -155,33 +155,33 @@ class Feed:
         return known if self._live else [control | {"why_not": control["why_not"] or _OVER} for control in known]
 
     def records(self, kind: type[Record]) -> list[Record]:
-        """Return the records of one kind, as far back as they are remembered."""
+        """Return the remembered records of one kind."""
         with self.curves():
             return list(self._records[kind])
 
     @contextmanager
     def curves(self) -> Iterator[Curves]:
-        """Lend the run's curves, up to date; nobody else touches them meanwhile."""
+        """Lock and return the run's curves, up to date."""
         with self._lock:
-            self._digest()
+            self._update_curves()
             yield self._curves
 
     def messages(self, after: int) -> list[str]:
-        """Return the messages of batches after one; while the curves are lent."""
+        """Return the messages after a batch; only within `curves()`."""
         return [text for batch, text in self._messages if batch > after]
 
     def views(self) -> dict[str, PhyView]:
-        """Return the newest look at each receiver."""
+        """Return the newest view of each receiver."""
         return dict(self._views)
 
     def watch(self, by: int) -> None:
         """Count pages that show this run's radios."""
         with self._lock:
-            self._eyes += by
+            self._watchers += by
         self._hub.stir()
 
-    def _digest(self) -> None:
-        """Make curves of what is in the inbox; under the lock."""
+    def _update_curves(self) -> None:
+        """Add the inbox to the curves; under the lock."""
         if not self._inbox:
             return
         records = []
@@ -199,14 +199,14 @@ class Hub:
     """The runs that pages can watch."""
 
     def __init__(self) -> None:
-        #: tells this hub's event ids from those of one before it
+        #: distinguishes event ids of this hub from those of an earlier one
         self.nonce = secrets.token_hex(4)
         self._feeds: dict[str, Feed] = {}
         self._news = threading.Condition()
         self._version = 0
 
     def open(self, info: RunInfo, controls: Controls | None = None) -> Feed:
-        """Make a run visible; it takes the place of one of the same name. Raises ValueError when that is no `NAME`."""
+        """Add a run; it replaces one of the same name. Raises ValueError when the name does not match `NAME`."""
         if not NAME.fullmatch(info.name):
             raise ValueError("a run is called by letters, digits, dots and dashes")
         feed = Feed(self, info, controls)
@@ -220,30 +220,30 @@ class Hub:
         return feed
 
     def find(self, name: str) -> Feed | None:
-        """Return a run, or None when the hub does not know it."""
+        """Return a run, or None."""
         return self._feeds.get(name)
 
     def runs(self) -> list[dict[str, Any]]:
-        """Return what all runs are, the newest first."""
+        """Describe all runs, the newest first."""
         with self._news:
             feeds = list(self._feeds.values())
         return [feed.describe() for feed in reversed(feeds)]
 
     def stir(self) -> None:
-        """Wake everybody who waits."""
+        """Wake all waiting threads."""
         with self._news:
             self._version += 1
             self._news.notify_all()
 
     def wait(self, version: int, timeout_s: float) -> int:
-        """Wait until there is something newer than a version, but not longer; return the present version."""
+        """Wait for a change after `version`, up to the timeout; return the present version."""
         with self._news:
             self._news.wait_for(lambda: self._version != version, timeout_s)
             return self._version
 
 
 class Reader:
-    """What one page has seen of some runs. A context manager: while it is open, the runs know they are watched."""
+    """Reads some runs for one page. A context manager: while it is open, the runs count as watched."""
 
     def __init__(
         self, hub: Hub, names: Sequence[str], *, history_s: float, views: bool, seen: Mapping[str, int] | None = None
@@ -258,7 +258,7 @@ class Reader:
 
     def __exit__(self, *_: object) -> None:
         for run in self._runs.values():
-            self._look_at(run, None)
+            self._attach(run, None)
 
     @property
     def seen(self) -> dict[str, int]:
@@ -266,18 +266,18 @@ class Reader:
         return {name: run.batch for name, run in self._runs.items()}
 
     def frame(self) -> dict[str, Any] | None:
-        """Return what is new, or None."""
+        """Return the data since the last call, or None."""
         found = {name: new for name, run in self._runs.items() if (new := self._new(name, run))}
         return {"now_ns": time.time_ns(), "runs": found} if found else None
 
-    def _look_at(self, run: "_Seen", feed: Feed | None) -> None:
+    def _attach(self, run: "_Seen", feed: Feed | None) -> None:
         if run.feed is feed:
             return
         if run.feed is not None:
             if self._wants_views:
                 run.feed.watch(-1)
             run.batch = 0
-            run.told.clear()
+            run.sent.clear()
             run.views.clear()
         if feed is not None and self._wants_views:
             feed.watch(1)
@@ -285,7 +285,7 @@ class Reader:
 
     def _new(self, name: str, run: "_Seen") -> dict[str, Any]:
         feed = self._hub.find(name)
-        self._look_at(run, feed)
+        self._attach(run, feed)
         if feed is None:
             return {}
         new: dict[str, Any] = {}
@@ -307,8 +307,8 @@ class Reader:
         if fresh and new:
             new["fresh"] = True
         for key, now in (("info", feed.describe()), ("controls", feed.describe_controls())):
-            if now != run.told.get(key):
-                run.told[key] = new[key] = now
+            if now != run.sent.get(key):
+                run.sent[key] = new[key] = now
         if self._wants_views:
             views = {link: view for link, view in feed.views().items() if run.views.get(link) is not view}
             if views:
@@ -319,10 +319,10 @@ class Reader:
 
 @dataclass(slots=True)
 class _Seen:
-    """How far a page has read one run."""
+    """The data of one run that a page has read."""
 
     batch: int
     feed: Feed | None = None
-    #: what was told last
-    told: dict[str, Any] = field(default_factory=dict)
+    #: the info and the controls sent last
+    sent: dict[str, Any] = field(default_factory=dict)
     views: dict[str, PhyView] = field(default_factory=dict)

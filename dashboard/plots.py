@@ -1,10 +1,10 @@
-"""Charts as figures to print: PNG, SVG and PDF.
+"""Charts as figures for print: PNG, SVG and PDF.
 
-One run: a colour for each line. Two runs over each other: a colour for each run, a stroke for each line, and in charts
-of many lines the main direction only, which the title then says. Colours are Okabe and Ito's, which the colour-blind
-tell apart, and strokes differ where colours do not.
+One run: a colour for each line. Two runs: a colour for each run and a line style for each line; charts of many lines
+show the main direction only, and their title names it. The colours are Okabe and Ito's, which colour-blind readers can
+distinguish; lines of the same colour differ in style.
 
-Matplotlib is not made for threads: one figure is drawn at a time.
+Matplotlib is not thread-safe: one figure is drawn at a time.
 """
 
 import io
@@ -47,7 +47,7 @@ _STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "fadelab",
 }
-#: lines of a chart, from which on two runs show their main direction only
+#: number of lines of a chart from which two runs show their main direction only
 _MANY = 4
 _WIDTH_IN, _CHART_IN = 7.2, 1.4
 _drawing = threading.Lock()
@@ -109,20 +109,20 @@ def _draw_chart(axis: "Axes", chart: Chart, runs: Sequence[Drawn]) -> None:
     if chart.scale == "zero":
         axis.set_ylim(bottom=0)
     if found:
-        # beside the chart: no line is under it
+        # beside the chart, so that it covers no line
         axis.legend(loc="upper left", bbox_to_anchor=(1.0, 1.04), handlelength=2.4, borderaxespad=0.6)
     else:
         axis.text(0.5, 0.5, "no values", transform=axis.transAxes, ha="center", color="0.5")
 
 
 def _directions(picture: Picture) -> tuple[str, str]:
-    """Return the direction that carries more, and the other."""
+    """Return the direction with more traffic, and the other."""
     sums = {curve.source: sum(curve.values) for curve in picture.curves if curve.chart == "throughput"}
     return ("down", "up") if sums.get("down", 0.0) > sums.get("up", 0.0) else ("up", "down")
 
 
 def _readable(unit: str, curves: Sequence[Curve]) -> tuple[str, float]:
-    """Return a prefix that makes a chart's numbers short, and what to divide by."""
+    """Return a unit prefix for a chart's numbers, and its factor."""
     largest = max((abs(v) for curve in curves for v in curve.values if not math.isnan(v)), default=0.0)
     if unit == "bit/s":
         return next(

@@ -1,9 +1,9 @@
-"""A dashboard without radios, without rights and without a run: two made-up runs, for trying a projector or a page.
+"""A dashboard with two made-up runs, to try a projector or the page without radios, rights or runs.
 
     python -m dashboard.rehearsal --port 8000 [--runs DIR]
 
-Everything it shows says "rehearsal", and none of it was measured: a small model draws numbers of a plausible size, one
-run without repair and one with SLACP, at the same air. Its controls work: SNR, errors, SLACP and pause move the curves.
+All its data has the name "rehearsal" and comes from a small random model, not from measurements: one run without repair
+and one with SLACP, on the same air. Its controls work: SNR, errors, SLACP and pause change the curves.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from dashboard.control import Control, ControlError, Offer, Order, Value, require
+from dashboard.control import Control, ControlError, Offer, RunRequest, Value, require
 from dashboard.hub import Feed, Hub, RunInfo
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, TcpRecord
 from telemetry.views import PhyView
@@ -35,7 +35,7 @@ _QPSK = [(i * math.sqrt(0.5), q * math.sqrt(0.5)) for i in (-1, 1) for q in (-1,
 
 
 class RehearsalControls:
-    """The controls of a made-up run; `dashboard.control.Controls`."""
+    """The controls of a made-up run; implements `dashboard.control.Controls`."""
 
     def __init__(self, scheme: str) -> None:
         self._lock = threading.Lock()
@@ -75,7 +75,7 @@ class RehearsalControls:
         return self._stop.is_set()
 
     def value(self, name: str) -> Value:
-        """Return what a control is set to."""
+        """Return the value of a control."""
         return self._controls[name].value
 
     def take(self) -> list[tuple[str, Value]]:
@@ -137,16 +137,16 @@ class RehearsalRun:
                 self.feed.show(self._view(time_ns, link, measured))
 
     def end(self) -> None:
-        """End the run, as a run ends."""
+        """End the run with a summary."""
         self.feed.close()
         self.feed.ended(None, None)
 
     def _load(self) -> float:
-        """What share of the capacity TCP asks for: its window over the path's."""
+        """Return the share of the capacity that TCP uses: its window over that of the path."""
         return 0.0 if self.controls.value("paused") else min(self._cwnd * _MSS * 8 / (_CAPACITY_BPS * 0.075), 1.0)
 
     def _link(self, time_ns: int, name: str, load: float, per: float) -> int:
-        """One direction's interval; returns the packets TCP has lost."""
+        """Make one interval of one direction; return the packets that TCP has lost."""
         link = self._links[name]
         slacp = bool(self.controls.value("slacp"))
         room = max(int(load * _CAPACITY_BPS * INTERVAL_S / _FRAME_BITS + self._random.random()), 0)
@@ -233,7 +233,7 @@ class RehearsalRun:
 
 
 class Rehearsal:
-    """Feeds made-up runs into a hub from a thread, and is its lab: a context manager."""
+    """Feeds made-up runs into a hub from a thread, and starts them as a `RunStarter`: a context manager."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
@@ -247,31 +247,31 @@ class Rehearsal:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the runs that go on."""
+        """The names of the live runs."""
         with self._lock:
             return tuple(run.info.name for run in self._runs)
 
     def offers(self) -> Sequence[Offer]:
-        """Return what can be started."""
+        """Return the scenario of rehearsals."""
         return [Offer("rehearsal", "Two made-up runs at the same air", ("vusrp",), ("none", "slacp"))]
 
     def why_not(self) -> str:
-        """Return why nothing can be started now, or an empty string."""
+        """Return why no run can be started now, or an empty string."""
         return "a rehearsal goes on: stop its runs first" if self._runs else ""
 
-    def start(self, order: Order) -> None:
+    def start(self, request: RunRequest) -> None:
         """Start a made-up run per scheme. Raises ControlError."""
         with self._lock:
             if self._runs:
                 raise ControlError(self.why_not())
-            if order.scenario != "rehearsal" or not set(order.schemes) <= {"none", "slacp"}:
+            if request.scenario != "rehearsal" or not set(request.schemes) <= {"none", "slacp"}:
                 raise ControlError("a rehearsal has one scenario, rehearsal, and the schemes none and slacp")
             stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
             self._runs = [
-                RehearsalRun(self._hub, f"{stamp}-rehearsal-{scheme}-s{order.seed}", scheme, order.seed)
-                for scheme in order.schemes
+                RehearsalRun(self._hub, f"{stamp}-rehearsal-{scheme}-s{request.seed}", scheme, request.seed)
+                for scheme in request.schemes
             ]
-            self._began, self._until, self._steps = time.monotonic(), order.seconds, 0
+            self._began, self._until, self._steps = time.monotonic(), request.seconds, 0
             for run in self._runs:
                 run.feed.begin(time.time_ns())
 
@@ -312,8 +312,8 @@ def main(arguments: Sequence[str]) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with Rehearsal(hub) as rehearsal, contextlib.suppress(KeyboardInterrupt):
-            rehearsal.start(Order("rehearsal", "vusrp", ("none", "slacp"), options.seconds, 1))
-            app = create_app(DashboardConfig(hub, options.runs, token, lab=rehearsal, version="rehearsal"))
+            rehearsal.start(RunRequest("rehearsal", "vusrp", ("none", "slacp"), options.seconds, 1))
+            app = create_app(DashboardConfig(hub, options.runs, token, starter=rehearsal, version="rehearsal"))
             with serve(app, options.bind, options.port) as served:
                 print(f"A rehearsal, made-up figures: {served.url}/?token={token}", flush=True)
                 served.wait()

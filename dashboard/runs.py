@@ -1,6 +1,6 @@
-"""A run, wherever it is: live in the hub, in its folder, or both.
+"""Access to a run in the hub, in its folder, or in both.
 
-While a run goes on the hub knows it best; when it is over its folder does, if it has one: there it is whole.
+The data of a live run comes from the hub; that of an ended run from its folder, if any, which is complete.
 """
 
 from collections.abc import Mapping
@@ -16,20 +16,20 @@ from telemetry.records import Record
 
 
 class Runs:
-    """The runs of a hub and a store. Every method raises StoreError when there is no run of that name."""
+    """The runs of a hub and a store. Every method raises StoreError for an unknown name."""
 
     def __init__(self, hub: Hub, store: Store) -> None:
         self._hub = hub
         self._store = store
 
     def info(self, name: str) -> dict[str, Any]:
-        """Return what the run is (RunInfo on the wire)."""
+        """Return the run's properties and state (RunInfo in README.md)."""
         feed = self._present(name)
         info: dict[str, Any] = self._store.detail(name)["info"] if feed is None else feed.describe()
         return info
 
     def detail(self, name: str) -> dict[str, Any]:
-        """Return all there is in words."""
+        """Return the details of a run that are text."""
         feed = self._hub.find(name)
         if feed is None or self._store.find(name) is not None:
             found = self._store.detail(name)
@@ -40,7 +40,7 @@ class Runs:
         return found
 
     def picture(self, name: str) -> Picture:
-        """Return what there is to draw."""
+        """Return the data to draw."""
         feed = self._present(name)
         if feed is None:
             return self._store.picture(name)
@@ -48,14 +48,14 @@ class Runs:
             return curves.picture()
 
     def summary(self, name: str) -> Mapping[str, Any] | None:
-        """Return the result, or None while there is none."""
+        """Return the result, or None."""
         feed = self._present(name)
         found = self.info(name)["ended"] if feed is None else feed.describe()["ended"]
         summary: Mapping[str, Any] | None = found["summary"] if found else None
         return summary
 
     def scenario(self, name: str) -> dict[str, Any]:
-        """Return the scenario; of a run without a folder there is only what the hub knows."""
+        """Return the scenario; for a run without a folder, only the properties in the hub."""
         if self._store.find(name) is not None:
             return self._store.scenario(name)
         info = self.info(name)
@@ -74,7 +74,7 @@ class Runs:
         return exports.to_parquet(records, tags, info["epoch_ns"])
 
     def steered(self, name: str) -> tuple[Feed, Controls]:
-        """Return a run that can be steered. Refuses when this one cannot."""
+        """Return a run with its controls. Refuses a run without controls."""
         feed = self._hub.find(name)
         if feed is None:
             self._store.folder(name)
@@ -85,6 +85,6 @@ class Runs:
         return feed, feed.controls
 
     def _present(self, name: str) -> Feed | None:
-        """Return the run as the hub knows it, where it knows it best."""
+        """Return the run in the hub, if its data comes from there."""
         feed = self._hub.find(name)
         return feed if feed is not None and (feed.live or self._store.find(name) is None) else None

@@ -1,7 +1,7 @@
-"""The web server: waitress, set up for streams.
+"""The web server: waitress, configured for event streams.
 
-A stream holds a thread as long as it lasts. What waitress is told here makes that bearable: it notices at once when a
-browser is gone, keeps little for one that does not read, and gives it up after half a minute.
+Each stream occupies a thread. With these settings waitress notices at once when a browser disconnects, buffers little
+for a browser that does not read, and closes its connection after half a minute.
 """
 
 import errno
@@ -35,21 +35,21 @@ class Served:
         # accepted sockets inherit these
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _STALLED_MS)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _BUFFERED_BYTES)
-        # a page asks for its parts all at once
+        # a page requests all its files at once
         logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         self._channels: dict[int, Any] = {}
-        # typed as if it might have several ports
+        # the type allows several ports
         self._server: Any = create_server(
             app,
             map=self._channels,
             sockets=[listening],
             threads=_THREADS,
             ident="fadelab",
-            # reads while a stream is written: so it sees that the browser is gone
+            # reads while a stream is written, so that it notices a disconnect
             channel_request_lookahead=1,
             outbuf_high_watermark=_BUFFERED_BYTES,
             max_request_body_size=_MAX_BODY,
-            # a browser that goes away in mid-stream is nothing to report
+            # a disconnect within a stream is no error
             log_socket_errors=False,
         )
         host, self.port = listening.getsockname()[:2]
@@ -59,14 +59,14 @@ class Served:
         self._thread.start()
 
     def wait(self) -> None:
-        """Wait until it is ended."""
+        """Wait until the server ends."""
         self._ended.wait()
 
     def close(self) -> None:
         """End all streams and close the port; idempotent."""
         if self._thread.is_alive():
             self._ending()
-            # in the server's own thread, which may be waiting on these sockets
+            # in the server's thread, which may wait on these sockets
             self._server.trigger.pull_trigger(self._hang_up)
             self._thread.join()
             self._server.task_dispatcher.shutdown()
@@ -88,7 +88,7 @@ class Served:
     def _hang_up(self) -> None:
         for channel in list(self._server.active_channels.values()):
             channel.handle_close()
-        # the loop ends when there is nothing to watch
+        # the loop ends without sockets
         self._channels.clear()
 
 

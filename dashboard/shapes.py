@@ -1,6 +1,6 @@
-"""What curves look like on the wire: the same shapes in a live frame and in a past run (README.md, "HTTP").
+"""The JSON format of curves, in live frames and past runs (README.md, "HTTP").
 
-Numbers are rounded where nobody could see it: times to 0.1 ms, values to 0.001 of their unit.
+Numbers are rounded below the visible precision: times to 0.1 ms, values to 0.001 of their unit.
 """
 
 import json
@@ -16,7 +16,7 @@ Series = dict[str, dict[str, dict[str, list[Any]]]]
 
 
 def to_json(data: Any) -> str:
-    """Return JSON that browsers read: what is no number becomes null."""
+    """Return JSON for browsers: NaN and infinity become null."""
     try:
         return json.dumps(data, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -24,7 +24,7 @@ def to_json(data: Any) -> str:
 
 
 def points(times: Iterable[float], values: Iterable[float]) -> dict[str, list[Any]]:
-    """Shape the points of a curve; a gap is null."""
+    """Return the points of a curve; a gap is null."""
     return {
         "t": [round(time_s, 4) for time_s in times],
         "v": [None if math.isnan(value) else round(value, 3) for value in values],
@@ -32,7 +32,7 @@ def points(times: Iterable[float], values: Iterable[float]) -> dict[str, list[An
 
 
 def series(curves: Curves, after: int = 0, since_s: float = -math.inf) -> Series:
-    """Shape what curves got in the batches after one, by chart and label; curves that got nothing are left out."""
+    """Return the points after a batch, by chart and label; curves without any are left out."""
     found: Series = {}
     for curve in curves.curves.values():
         new = curve.after(after, since_s)
@@ -42,17 +42,17 @@ def series(curves: Curves, after: int = 0, since_s: float = -math.inf) -> Series
 
 
 def marks(found: Sequence[Mark]) -> list[dict[str, Any]]:
-    """Shape loss marks."""
+    """Return loss marks."""
     return [asdict(mark) | {"t": round(mark.t, 4)} for mark in found]
 
 
 def notes(found: Sequence[Note]) -> list[dict[str, Any]]:
-    """Shape what a person changed."""
+    """Return changes by controls."""
     return [asdict(note) | {"t": round(note.t, 4)} for note in found]
 
 
 def view(found: PhyView) -> dict[str, Any]:
-    """Shape a look at a receiver."""
+    """Return a view of a receiver."""
     return {
         "t": round(found.time_ns / 1e9, 4),
         "link": found.link,

@@ -1,8 +1,8 @@
 """Past runs, read from their folders (docs/runs.md).
 
 Rules kept
-- A run's name is a folder's name directly below a root, and nothing else: no way leads out of there.
-- Whatever is in a folder, it is listed: what cannot be read is its `problem`, in one line.
+- A run's name is the name of a folder directly below a root, so that no name leads to other files.
+- Every folder is listed; a fault of its files is its `problem`, in one line.
 - A folder is read again when one of its files has changed, and only then.
 
 Left out: traces, captures and recordings, which are listed as files and read by other programs.
@@ -25,23 +25,23 @@ from dashboard.curves import Curves, Picture
 from dashboard.hub import NAME
 from telemetry.records import RECORD_TYPES, Record
 
-#: the columns a list can be sorted by and filtered by
+#: the columns for sorting and for filters of the list
 FACETS = ("tier", "scheme", "scenario", "tcp")
 PAGE = 50
 
 _KEPT_CURVES = 4
 _PARTS = ("manifest.json", "summary.json", "scenario.yaml", *(f"{kind.measurement}.parquet" for kind in RECORD_TYPES))
-#: the loader in C where there is one: ten times as fast
+#: the loader in C if available: ten times as fast
 _YAML = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class StoreError(RuntimeError):
-    """A run, or a part of it, that is not there or cannot be read; one line."""
+    """A run, or a part of it, is missing or cannot be read; one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One run in the list; None is what is not known."""
+    """One run in the list; unknown values are None."""
 
     name: str
     started: str | None = None
@@ -55,9 +55,9 @@ class Row:
     duration_s: float | None = None
     on_time: bool | None = None
     finished: bool = False
-    #: whether a person changed it while it went on
+    #: whether it was changed by a control
     controlled: bool = False
-    #: why it has no result, or what of it cannot be read; empty when all is well
+    #: why it has no result, or the file that cannot be read; empty: no problem
     problem: str = ""
 
 
@@ -66,7 +66,7 @@ SORTABLE = tuple(field.name for field in fields(Row))
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which runs to list; what is empty does not filter."""
+    """The filter of a list; empty fields do not filter."""
 
     text: str = ""
     facets: Mapping[str, str] | None = None
@@ -100,7 +100,7 @@ class Store:
         return sorted((row for _, row in found.values()), key=lambda row: row.name, reverse=True)
 
     def list(self, wanted: Wanted) -> dict[str, Any]:
-        """Return one page of the runs that fit, how many there are, and what can be filtered by."""
+        """Return one page of the matching runs, their number, and the values for filters."""
         rows = self.rows()
         words = wanted.text.lower().split()
         facets = {name: value for name, value in (wanted.facets or {}).items() if value}
@@ -142,7 +142,7 @@ class Store:
         return path
 
     def detail(self, name: str) -> dict[str, Any]:
-        """Return all there is in words about a run. Raises StoreError when there is no such run."""
+        """Return the details of a run that are text. Raises StoreError for an unknown run."""
         path = self.folder(name)
         row = _row(path)
         manifest, summary = _tolerant(path / "manifest.json"), _tolerant(path / "summary.json")
@@ -156,11 +156,11 @@ class Store:
         }
 
     def scenario(self, name: str) -> dict[str, Any]:
-        """Return the scenario a run was made from. Raises StoreError."""
+        """Return the scenario of a run. Raises StoreError."""
         return _scenario(self.folder(name))
 
     def picture(self, name: str) -> Picture:
-        """Return what a run's records draw. Raises StoreError when there is no such run."""
+        """Return the curves of a run. Raises StoreError for an unknown run."""
         path = self.folder(name)
         stamp = _stamp(path)
         with self._lock:
@@ -176,7 +176,7 @@ class Store:
         return picture
 
     def parquet(self, name: str, measurement: str) -> Path:
-        """Return the file with a run's records of one kind. Raises StoreError when there is none that can be read."""
+        """Return the file with a run's records of one kind. Raises StoreError when it is missing or cannot be read."""
         path = self.folder(name) / f"{measurement}.parquet"
         _parquet(path)
         return path
@@ -187,10 +187,10 @@ class Store:
             try:
                 paths = sorted(root.iterdir())
             except OSError:
-                # a root that no run has made yet
+                # a root before its first run
                 continue
             for path in paths:
-                # of two roots the first has it, as in `find`
+                # the first root takes precedence, as in `find`
                 if path.name not in seen and NAME.fullmatch(path.name) and _is_run(path):
                     seen.add(path.name)
                     yield path
@@ -199,12 +199,12 @@ class Store:
 def _is_run(path: Path) -> bool:
     if path.is_symlink() or not path.is_dir():
         return False
-    # one that may not be looked into is listed, with that as its problem
+    # an inaccessible folder is listed, with this problem
     return not os.access(path, os.R_OK | os.X_OK) or any((path / part).exists() for part in _PARTS)
 
 
 def _stamp(path: Path) -> object:
-    """Return what changes when the folder does."""
+    """Return a value that changes with the files of the folder."""
     stamps = []
     for part in (path, *(path / name for name in _PARTS)):
         try:
@@ -216,7 +216,7 @@ def _stamp(path: Path) -> object:
 
 
 def _exists(path: Path) -> bool:
-    """Whether it is there, as far as one may look; Path.exists raises in a folder that may not be looked into."""
+    """Whether a path exists; False in an inaccessible folder, for which Path.exists raises."""
     try:
         path.stat()
     except OSError:
@@ -232,7 +232,7 @@ def _text(row: Row) -> str:
 
 
 def _row(path: Path) -> Row:
-    """Read what the list says of a run."""
+    """Read the row of a run."""
     problem = ""
     manifest: Mapping[str, Any] = {}
     summary: Mapping[str, Any] = {}
@@ -246,7 +246,7 @@ def _row(path: Path) -> Row:
         problem = str(error)
     said = {**manifest, **summary}
     if "scheme" not in said:
-        # only a result says it; without one, what the run was made from
+        # from the result; without one, from the scenario
         try:
             scenario = _scenario(path)
             link = scenario.get("link")
@@ -281,7 +281,7 @@ _KINDS: dict[str, Any] = {
 
 
 def _info(row: Row, manifest: Mapping[str, Any] | None, summary: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what the run is (RunInfo on the wire)."""
+    """Return the run's properties and state (RunInfo in README.md)."""
     return {
         "name": row.name,
         "title": f"{row.scenario or row.name}, {row.scheme or 'scheme not known'}",
@@ -345,7 +345,7 @@ def _text_of(path: Path) -> str | None:
 
 
 def _files(path: Path) -> list[dict[str, Any]]:
-    """Return the files in a folder that may be looked into, with their sizes."""
+    """Return the files of an accessible folder, with their sizes."""
     try:
         return [{"name": part.name, "bytes": part.stat().st_size} for part in sorted(path.iterdir()) if part.is_file()]
     except OSError:
@@ -353,7 +353,7 @@ def _files(path: Path) -> list[dict[str, Any]]:
 
 
 def _draw(path: Path) -> Picture:
-    """Make curves of a run's records; what cannot be read is left out and said."""
+    """Make the curves of a run's records; files that cannot be read are its problem."""
     curves = Curves()
     problems = []
     for kind in RECORD_TYPES:
@@ -368,7 +368,7 @@ def _draw(path: Path) -> Picture:
 
 def _parquet(path: Path) -> Any:
     """Open a file of records. Raises StoreError."""
-    # a fifth of a second, which nobody need wait for before a page
+    # the import takes 0.2 s
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -387,7 +387,7 @@ def _records(path: Path, kind: type[Record]) -> Iterator[Record]:
     names = [field.name for field in fields(kind)]
     with _parquet(path) as file:
         present = [name for name in names if name in file.schema_arrow.names]
-        # What an older version did not record is not known.
+        # older versions lack some columns
         absent: dict[str, Any] = dict.fromkeys(set(names) - set(present))
         if not {"time_ns", *kind.tags} <= set(present):
             raise StoreError(f"{path.name} holds no {kind.measurement} records")

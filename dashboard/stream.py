@@ -2,12 +2,12 @@
 
 Read first: HTML standard, section 9.2 (server-sent events).
 
-`frame`  what is new in the runs asked for; its id says up to where, so a browser that reconnects goes on there
+`frame`  new data of the requested runs; its id is the position, at which a browser continues after a reconnect
 `runs`   the hub's runs, at the start and when one begins or ends
-`ping`   when there is nothing else: a stream that is silent for longer is broken
+`ping`   sent every second without other events: a stream that is silent for longer is broken
 
-A page that does not read blocks its own stream only: frames are made when the one before is on its way, and what is
-forgotten meanwhile is left out. A stream that cannot be delivered ends with its connection.
+A page that does not read blocks its own stream only: each frame is made when the previous one has been sent, and omits
+data that the hub has dropped meanwhile. A stream that cannot be delivered ends with its connection.
 """
 
 import re
@@ -20,7 +20,7 @@ from dashboard.shapes import to_json
 
 FRAME_S = 0.1
 PING_S = 1.0
-#: what a page gets of the past at first
+#: history that a page gets at first
 HISTORY_S = 120.0
 
 _SEEN = re.compile(rf"(?P<name>{NAME.pattern})=(?P<batch>[0-9]{{1,15}})")
@@ -35,12 +35,12 @@ def events(
     last_id: str = "",
     over: Callable[[], bool] = lambda: False,
 ) -> Iterator[bytes]:
-    """Yield events until `over`. `last_id` is that of the last event the page has seen."""
+    """Yield events until `over`. `last_id` is the id of the last event that the page received."""
     known: list[dict[str, Any]] | None = None
     version = -1
     said_at = time.monotonic()
     with Reader(hub, names, history_s=history_s, views=views, seen=_seen(hub, last_id)) as reader:
-        # Browsers come back after so many ms.
+        # time (ms) after which browsers reconnect
         yield b"retry: 1000\n\n"
         while not over():
             began = time.monotonic()
@@ -67,7 +67,7 @@ def _event(name: str, data: dict[str, Any], event_id: str = "") -> bytes:
 
 
 def _outlines(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What of the runs is worth an event."""
+    """The state of the runs that an event reports."""
     return [{key: run[key] for key in ("name", "live", "ended")} for run in runs]
 
 
@@ -76,7 +76,7 @@ def _id(hub: Hub, reader: Reader) -> str:
 
 
 def _seen(hub: Hub, last_id: str) -> dict[str, int]:
-    """Read an event's id; one of another server, or none of ours, says nothing."""
+    """Parse an event's id; an id of another server or an invalid one counts as none."""
     nonce, *runs = last_id.split("/")
     if nonce != hub.nonce:
         return {}

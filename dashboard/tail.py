@@ -1,12 +1,12 @@
-"""Runs of other programs: what they write into the database goes into the hub, as if they ran here.
+"""Runs of other programs: copies their records from the database into the hub.
 
 Read first: `telemetry/influx/tail.py`.
 
 Rules kept
-- A run of this program is in the hub already, and is left alone.
-- A run's time 0 is not in the database: its first record here is taken for it.
-- A run that has been silent for `QUIET_S` is over; when it speaks again it begins anew.
-- A database that is away is asked again until it is back.
+- A run of this program is already in the hub, and is not copied.
+- The database does not have a run's time 0; the time of the first record is used.
+- A run without records for `QUIET_S` has ended; with further records it begins again.
+- An unreachable database is queried again until it answers.
 """
 
 import threading
@@ -24,14 +24,14 @@ from telemetry.records import LinkRecord
 POLL_S = 0.2
 QUIET_S = 10.0
 _AWAY_S = 2.0
-#: runs of other programs at once; more are left out
+#: most runs of other programs at once
 _RUNS = 16
 
 
 class Tail:
     """Feeds the hub from a thread; a context manager.
 
-    `controls` is asked, with a run's tags, for a hand on each new run; None where there is none.
+    `controls` returns the controls of a new run from its tags, or None.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Tail:
         self._controls = controls
         self._quiet_s = quiet_s
         self._runs: dict[str, _Run] = {}
-        #: those that were ever opened here, as long as the hub remembers them
+        #: runs opened here that the hub still remembers
         self._opened: dict[str, Feed] = {}
         self._problem = ""
         self._stop = threading.Event()
@@ -55,7 +55,7 @@ class Tail:
 
     @property
     def problem(self) -> str:
-        """Why nothing comes, in one line; empty when all is well."""
+        """Why no data comes, in one line; empty: no problem."""
         return self._problem
 
     def __enter__(self) -> Self:
@@ -96,7 +96,7 @@ class Tail:
             self._runs.pop(name).feed.close()
 
     def _meet(self, arrival: Arrival, scheme: str) -> "_Run | None":
-        """Open a run in the hub, unless it is none of ours to open."""
+        """Open a run in the hub, unless it is a run of this program."""
         tags = arrival.tags
         name = tags.get("run", "")
         known = self._hub.find(name)

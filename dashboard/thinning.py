@@ -1,6 +1,6 @@
-"""Long curves made short enough to draw, without losing what one would have seen.
+"""Reduces long curves to fewer points without a visible difference.
 
-Of every stretch of points the lowest and the highest stay, so peaks and dips do; of marks the sums do.
+Each group of points keeps its minimum and maximum, so peaks and dips stay; marks are summed.
 """
 
 import math
@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from dashboard.curves import Mark
 
-#: points of a curve, and marks of a run, that a page is given
+#: most points of a curve, and most marks of a run, for a page
 MOST = 2_000
 
 
 def thin(times: Sequence[float], values: Sequence[float], most: int = MOST) -> tuple[list[float], list[float]]:
-    """Return at most `most` (2 or more) of the points, the first and the last among them."""
+    """Return at most `most` (2 or more) of the points, including the first and the last."""
     count = len(times)
     if count <= most:
         return list(times), list(values)
@@ -26,14 +26,14 @@ def thin(times: Sequence[float], values: Sequence[float], most: int = MOST) -> t
         if known:
             kept |= {min(known, key=values.__getitem__), max(known, key=values.__getitem__)}
         else:
-            # a gap stays a gap
+            # keeps gaps
             kept.add(inner[0])
     order = sorted(kept)
     return [times[index] for index in order], [values[index] for index in order]
 
 
 def thin_marks(marks: Sequence[Mark], most: int = MOST) -> list[Mark]:
-    """Return at most about `most` marks; those near each other, of one cause and link, become one with their sum."""
+    """Return about `most` marks at most; close marks of one cause and link are summed."""
     if len(marks) <= most:
         return list(marks)
     first_s, last_s = marks[0].t, marks[-1].t

@@ -1,8 +1,8 @@
-"""Airs: what virtual USRPs of one name share, set up and looked at from Python.
+"""Airs: the shared medium of virtual USRPs, created, set and read from Python.
 
-Read first: `vusrp/README.md` for what a link, a port and a level are; `vusrp/include/fadelab_air.h`, of which this is
-the Python side. A port is "*", "V1" or "V1:0". The most exact setting holds, among equals the newest. Everything may
-be set before the devices are opened, and while they run: receivers take it up at their next samples.
+Read first: `vusrp/README.md` (links, ports, levels); `vusrp/include/fadelab_air.h`, of which this is the Python side. A
+port is "*", "V1" or "V1:0". The most specific setting holds, among equals the newest. Settings may be made before the
+devices are opened, and while they run: receivers apply them from their next samples on.
 """
 
 import os
@@ -68,29 +68,29 @@ int fadelab_air_clock_offset_ppm(fadelab_air *air, const char *serial, double *p
 
 
 class AirError(RuntimeError):
-    """An air that is not there or will not do what it is asked; one line."""
+    """An air that does not exist, or a request that it refuses; one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What one directed path does to a signal; without taps and series, one static tap."""
+    """The effect of one directed path on a signal; without taps and series, one static tap."""
 
     gain_db: float = -60.0
     delay_ns: float = 0.0
-    #: on top of what the two devices' frequencies and clocks make
+    #: in addition to the offset of the two devices' frequencies and clocks
     cfo_hz: float = 0.0
     taps: tuple[Tap, ...] = ()
     #: scale the taps to unit total mean power
     normalise: bool = True
-    #: tells the fading of links apart that would have the same
+    #: seed offset, so that two links with equal settings fade independently
     seed_salt: int = 0
-    #: a file of `flowgraphs.series` that gives the taps
+    #: a file of `flowgraphs.series` with the taps
     series: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """A channel's centre frequency and gain, and what amplitude 1 is worth at its antenna."""
+    """A channel's centre frequency and gain, and the power of amplitude 1 at its antenna."""
 
     freq_hz: float
     gain_db: float
@@ -109,7 +109,7 @@ class Device:
 
 
 class Air:
-    """An air that is open; a context manager. Every method raises AirError for what cannot be."""
+    """An open air; a context manager. Every method raises AirError for impossible requests."""
 
     def __init__(self, name: str, handle: Any) -> None:
         self.name = name
@@ -126,10 +126,10 @@ class Air:
         wait_streams: int | None = None,
         keep: bool = False,
     ) -> Self:
-        """Make an air, or open the one of that name if it agrees.
+        """Create an air, or open the one of that name if its options agree.
 
-        It stays while a device is on it or this object is open; with `keep`, until it is removed. `clock` is
-        "realtime" (the default) or "lockstep"; lockstep's time stands still until `wait_streams` bursts have begun.
+        It exists while a device or this object uses it; with `keep`, until it is removed. `clock` is "realtime" (the
+        default) or "lockstep"; the time of lockstep stands still until `wait_streams` bursts have begun.
         """
         if clock not in (None, "realtime", "lockstep"):
             raise AirError(f"clock {clock!r} is neither 'realtime' nor 'lockstep'")
@@ -151,21 +151,21 @@ class Air:
 
     @staticmethod
     def names() -> list[str]:
-        """Return the names of the airs there are, also of those that nobody uses any more."""
+        """Return the names of all airs, also of unused ones."""
         return sorted(path.name.removeprefix(_PREFIX) for path in _FOLDER.glob(f"{_PREFIX}*"))
 
     @classmethod
     def abandoned(cls) -> list[str]:
-        """Return the names of the airs that killed programs have left: nobody uses or keeps them. Changes nothing."""
+        """Return the names of airs that killed programs have left: neither used nor kept. Changes nothing."""
         return [name for name in cls.names() if _checked(_library().fadelab_air_abandoned(name.encode()))]
 
     @staticmethod
     def remove(name: str) -> bool:
-        """Take an air's name away, whoever uses it; False when there was none."""
+        """Remove an air's name, even while it is used; False when there was none."""
         return bool(_checked(_library().fadelab_air_remove(name.encode())))
 
     def close(self) -> None:
-        """Let go of the air, which goes when nothing else keeps it. Use of this object ends here."""
+        """Close the air, which vanishes with its last user. This object cannot be used afterwards."""
         self._close()
 
     def __enter__(self) -> Self:
@@ -178,17 +178,17 @@ class Air:
 
     @property
     def now_ns(self) -> int:
-        """Nanoseconds since the air began."""
+        """Nanoseconds since the air was created."""
         return int(_library().fadelab_air_now_ns(self._open()))
 
     @property
     def clock(self) -> str:
-        """How time goes on: "realtime" or "lockstep"."""
+        """The clock: "realtime" or "lockstep"."""
         return "lockstep" if _library().fadelab_air_lockstep(self._open()) else "realtime"
 
     @property
     def seed(self) -> int:
-        """What all its randomness comes from."""
+        """The seed of all its random numbers."""
         return int(_library().fadelab_air_seed(self._open()))
 
     def devices(self) -> list[Device]:
@@ -213,10 +213,10 @@ class Air:
         seed_salt: int | None = None,
         series: Path | None = None,
     ) -> Link:
-        """Change what is given of the path from `tx` to `rx`, and return all of it.
+        """Change the given settings of the path from `tx` to `rx`; return all its settings.
 
-        What is not given stays as it is for these ports. A link has taps or a series: giving one ends the other, and
-        no taps are `taps=()`.
+        The others keep their values for these ports. A link has either taps or a series: one replaces the other;
+        `taps=()` is no taps.
         """
         link = self.link(tx, rx)
         if gain_db is not None:
@@ -255,13 +255,13 @@ class Air:
         return self.set_link(tx, rx, taps=taps)
 
     def link(self, tx: str, rx: str) -> Link:
-        """Return the path that holds between two ports."""
+        """Return the settings that hold between two ports."""
         found = _ffi.new("fadelab_link *")
         _checked(_library().fadelab_air_link(self._open(), tx.encode(), rx.encode(), found))
         return _from_c(found)
 
     def set_receiver(self, rx: str, *, noise_dbm_hz: float) -> None:
-        """Set the density of a receiver's noise at its input; -inf is none."""
+        """Set the density of a receiver's noise at its input; -inf: no noise."""
         _checked(_library().fadelab_air_set_noise_dbm_hz(self._open(), rx.encode(), noise_dbm_hz))
 
     def noise_dbm_hz(self, rx: str) -> float:
@@ -273,10 +273,10 @@ class Air:
     def set_interference(
         self, rx: str, recording: Path | None, *, rate_sps: float = 0.0, freq_hz: float = 0.0, level_dbm: float = 0.0
     ) -> None:
-        """Let a receiver hear a recording, over and over; None ends it.
+        """Add a recording, in a loop, to a receiver's samples; None ends it.
 
         `recording` is complex float32 IQ without a header (SigMF cf32_le); its amplitude 1 arrives with `level_dbm`.
-        It is heard by channels of its sample rate that are tuned within half of that of `freq_hz`.
+        It reaches channels of its sample rate that are tuned within half of that rate of `freq_hz`.
         """
         wanted = _ffi.new("fadelab_interferer *")
         if recording is not None:
@@ -285,11 +285,11 @@ class Air:
         _checked(_library().fadelab_air_set_interferer(self._open(), rx.encode(), wanted))
 
     def set_clock_offset(self, serial: str, ppm: float) -> None:
-        """Let a device's clock, and so its carriers and sample rates, be off by so much; "*" is every device."""
+        """Set the error of a device's clock, and so of its carriers and sample rates; "*" is every device."""
         _checked(_library().fadelab_air_set_clock_offset_ppm(self._open(), serial.encode(), ppm))
 
     def clock_offset_ppm(self, serial: str) -> float:
-        """Return how far a device's clock is off."""
+        """Return the error of a device's clock."""
         ppm = _ffi.new("double *")
         _checked(_library().fadelab_air_clock_offset_ppm(self._open(), serial.encode(), ppm))
         return float(ppm[0])
@@ -314,7 +314,7 @@ def _library() -> Any:
 
 
 def _checked(result: Any) -> Any:
-    """Return what a function of the library returned, or raise what it says went wrong."""
+    """Return the result of a library function, or raise its error."""
     failed = result < 0 if isinstance(result, int) else result == _ffi.NULL
     if failed:
         raise AirError(_text(_library().fadelab_air_error()))

@@ -1,10 +1,10 @@
 """Front ends: one channel of a USRP, virtual or real, as a GNU Radio source and sink.
 
-Read first: UHD's manual on device identification and on streaming; `flowgraphs/vusrp/README.md` for what a virtual one
-does. A virtual and a real USRP differ in the device arguments only.
+Read first: UHD's manual on device identification and on streaming; `flowgraphs/vusrp/README.md` on virtual
+ones. A virtual and a real USRP differ in the device arguments only.
 
-Rules kept: what the device will not do (a sample rate it has not got) is an error before anything runs, never another
-rate. Everything UHD raises comes out as one line that names the device.
+Rules kept: a setting that the device does not support, such as a sample rate, is an error before the start and is never
+replaced by another. Every exception of UHD becomes one line that names the device.
 """
 
 import os
@@ -12,19 +12,19 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-#: gr-uhd's sink sends a burst for every run of samples that a tag of this name opens
+#: gr-uhd's sink sends one burst for every run of samples that begins with a tag of this name
 BURST_TAG = "packet_len"
-#: relative: what a device may be off the rate it was asked for
+#: largest relative difference between the requested and the actual rate
 _RATE_TOLERANCE = 1e-6
 
 
 class FrontEndError(RuntimeError):
-    """A radio that is not there or will not do what it is asked; one line."""
+    """A radio that does not answer, or a setting that it refuses; one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class RadioSettings:
-    """What is asked of a USRP; gains None: the middle of the device's range."""
+    """The settings of a USRP; gains None: the middle of the device's range."""
 
     #: UHD device arguments, such as "type=b200" or "type=vusrp,air=lab,serial=V1"
     args: str
@@ -38,16 +38,16 @@ class RadioSettings:
 
 
 def end(graph: Any) -> None:
-    """Stop a flowgraph (a `gr.top_block`), wait for its threads and let go of its blocks.
+    """Stop a flowgraph (a `gr.top_block`), wait for its threads and release its blocks.
 
-    Who drops the blocks afterwards has given the radio back. gr-uhd's sink has a thread that ends with the sink alone,
-    and tells of the last burst until then: left to the end of the process, it uses what libgnuradio-uhd's static data
-    were, and the process dies of a signal.
+    The caller must then drop its references to the blocks, which frees the radio. The sink of gr-uhd has a thread that
+    ends only with the sink. At the end of the process this thread would use destroyed static data of libgnuradio-uhd,
+    and a signal would kill the process.
     """
     from gnuradio import gr
 
     graph.stop()
-    # without the thread of `graph.wait()`, which keeps the flowgraph for a while longer
+    # not `graph.wait()`, whose thread keeps the flowgraph alive longer
     gr.top_block_wait_unlocked(graph._impl)
     del graph._impl
 
@@ -76,7 +76,7 @@ class Receiver:
         self.gain_db = self.block.get_gain()
 
     def close(self) -> None:
-        """Let go of the device. Use of this object ends here, but for its figures."""
+        """Release the device. Afterwards only the gain figures of this object can be used."""
         del self.block
 
 
@@ -93,7 +93,7 @@ class Transmitter:
             raise _explain(settings.args, error) from None
 
     def close(self) -> None:
-        """Let go of the device, and end the thread that tells of its events. Use of this object ends here."""
+        """Release the device, and end its event thread. This object cannot be used afterwards."""
         del self.block
 
 
@@ -122,7 +122,7 @@ def _set_up(block: Any, rate_sps: float, hz: float, gain_db: float | None) -> fl
 
 
 def _uhd() -> Any:
-    # UHD tells its version at every start; what goes wrong, it still tells
+    # without the version that UHD logs at every start; it still logs warnings
     os.environ.setdefault("UHD_LOG_CONSOLE_LEVEL", "warning")
     try:
         from gnuradio import uhd
@@ -137,5 +137,5 @@ def _explain(args: str, error: Exception) -> FrontEndError:
         return FrontEndError(
             f"no USRP answers to {args!r}: check its cable and power, and `uhd_find_devices --args {args!r}`"
         )
-    # UHD puts the exception's class before what it says
+    # UHD puts the class of the exception before the message
     return FrontEndError(f"USRP {args!r}: {re.sub(r'[A-Z][A-Za-z]+Error: ', '', text)}")

@@ -1,10 +1,10 @@
-"""What is on the air between bursts, for flowgraphs without a radio: silence.
+"""Silence between bursts, for flowgraphs without a radio.
 
-Read first: GNU Radio's manual on tagged streams. A PHY's transmitter makes samples only while it has a frame, its
-receiver wants them all the time; a radio does the rest, and where there is none, this block does.
+Read first: GNU Radio's manual on tagged streams. A PHY's transmitter makes samples only for frames, but its receiver
+needs a continuous stream. A radio fills the gaps; in a flowgraph without one, this block does.
 
-Rules kept: a burst is passed on whole, nothing gets between its samples. Something behind this block sets the pace (a
-throttle), since there is any amount of silence.
+Rules kept: a burst is passed on without gaps. A block behind this one, such as a throttle, must set the pace, since
+silence has no limit.
 """
 
 import numpy as np
@@ -20,10 +20,10 @@ class IdleFiller(gr.basic_block):
 
     def __init__(self, lot: int = 1024) -> None:
         gr.basic_block.__init__(self, "idle filler", in_sig=[np.complex64], out_sig=[np.complex64])
-        # a burst's tag would not be where the burst is
+        # the default policy would misplace the tags of bursts
         self.set_tag_propagation_policy(gr.TPP_DONT)
         self._lot = lot
-        #: samples of the current burst that are still to come
+        #: samples of the present burst that have not come yet
         self._left = 0
 
     def forecast(self, noutput_items: int, ninputs: int) -> list[int]:

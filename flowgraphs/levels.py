@@ -1,6 +1,6 @@
-"""The levels of virtual USRPs: from a wanted SNR to the gain of a path.
+"""The levels of virtual USRPs: the path gain for a wanted SNR.
 
-Read first: `flowgraphs/vusrp/README.md`, section on levels, whose figures these are.
+Read first: `flowgraphs/vusrp/README.md`, section on levels, which has the same figures.
 """
 
 import math
@@ -14,7 +14,7 @@ NOISE_DBM_PER_HZ = -168.0
 
 
 def path_gain_db(snr_db: float, *, rate_sps: float, tx_gain_db: float, rms: float) -> float:
-    """Return the path gain that gives a receiver this SNR per sample, over its whole sampled band.
+    """Return the path gain for this SNR per sample at the receiver, over its whole sampled band.
 
     `rms` is the transmitter's amplitude during a burst (full scale is 1).
     """

@@ -1,6 +1,6 @@
-"""A GNU Radio receiver on samples that are there already.
+"""Runs a GNU Radio receiver on given samples.
 
-For a PHY whose receiver exists as GNU Radio blocks only; one in plain Python needs no flowgraph.
+For PHYs with receivers of GNU Radio blocks; a PHY in plain Python needs no flowgraph.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,23 +13,23 @@ from gnuradio import gr
 
 from flowgraphs.phy import Received, Samples, received_from_pdu
 
-#: so many samples after the last frame, no block holds it back and it has long crossed the flowgraph's messages
+#: silence behind the last frame (samples), enough to flush the blocks and the flowgraph's messages
 _SILENCE = 1 << 20
 
 
 def decode(receiver: Any, blocks: Iterable[Samples]) -> Iterator[Received]:
-    """Return what a PHY's receiver block hears in samples (complex64), followed by silence."""
+    """Return the frames that a PHY's receiver block decodes in samples (complex64), followed by silence."""
     top = gr.top_block("offline", catch_exceptions=False)
-    # named, since GNU Radio keeps no Python block alive
+    # held by names, since GNU Radio keeps no Python block alive
     playback, frames = _Playback(blocks), _Frames()
     top.connect(playback, receiver)
     top.msg_connect((receiver, "frames"), (frames, "frames"))
     top.run()
-    yield from frames.heard
+    yield from frames.received
 
 
 class _Playback(gr.sync_block):
-    """Gives samples, then silence, then ends."""
+    """A source of the samples, then of silence, then the end."""
 
     def __init__(self, blocks: Iterable[Samples]) -> None:
         gr.sync_block.__init__(self, "playback", in_sig=None, out_sig=[np.complex64])
@@ -51,13 +51,13 @@ class _Playback(gr.sync_block):
 
 
 class _Frames(gr.basic_block):
-    """Keeps the frames that come."""
+    """Collects received frames."""
 
     def __init__(self) -> None:
         gr.basic_block.__init__(self, "frames", in_sig=None, out_sig=None)
-        self.heard: list[Received] = []
+        self.received: list[Received] = []
         self.message_port_register_in(pmt.intern("frames"))
-        self.set_msg_handler(pmt.intern("frames"), self.hear)
+        self.set_msg_handler(pmt.intern("frames"), self.handle_frame)
 
-    def hear(self, pdu: object) -> None:
-        self.heard.append(received_from_pdu(pdu))
+    def handle_frame(self, pdu: object) -> None:
+        self.received.append(received_from_pdu(pdu))

@@ -1,18 +1,18 @@
-"""What a PHY is, what it reports of a frame, and how both cross GNU Radio's messages.
+"""The interface of PHYs, the received frame, and the GNU Radio messages for both.
 
 Read first: GNU Radio's manual on message passing and on PDUs (a pair of a dictionary and a u8vector).
 
-A PHY offers two blocks, so that a station, GNU Radio Companion and the tests use the same ones:
+A PHY has two blocks, which stations, GNU Radio Companion and the tests use:
 
     "frames" ─► transmitter ─► bursts of samples          samples ─► receiver ─► "frames"
 
 - The transmitter takes a PDU per frame on its message port "frames" and makes one burst of each, in order; the first
   sample of a burst carries the tag "packet_len" (a long: its samples), from which gr-uhd's sink makes SOB and EOB.
-- The receiver gives a PDU per frame on its message port "frames". The dictionary says what `Received` does under the
-  names of its fields; a key is absent where the PHY does not know. Where the PHY has symbols to show, the block's
-  attribute `constellation` holds those of the newest frame.
+- The receiver emits a PDU per frame on its message port "frames". The keys of the dictionary are the fields of
+  `Received`; a figure that the PHY does not have is absent. The block's attribute `constellation`, if any, holds the
+  symbols of the newest frame.
 
-Left out: the choice of a PHY (`phys/`). One in plain Python needs no blocks of its own (`plain_phy.py`).
+Left out: the choice of a PHY (`phys/`). A PHY in plain Python needs no blocks of its own (`plain_phy.py`).
 """
 
 from abc import ABC, abstractmethod
@@ -27,21 +27,21 @@ from numpy.typing import NDArray
 Samples = NDArray[np.complex64]
 
 _SEQUENCES = 1 << 32
-#: keys of a received PDU's dictionary: those it always has, those it may lack
+#: keys of a received PDU's dictionary: mandatory, then optional
 _OK, *_WHOLE = (pmt.intern(name) for name in ("crc_ok", "sequence", "sample", "nsamples"))
 _MODE = pmt.intern("mode")
 _REAL = {name: pmt.intern(name) for name in ("snr_db", "evm_db", "cfo_hz", "rssi_db")}
 
 
 class PhyError(RuntimeError):
-    """A PHY that is not there, or an option it has not got; one line."""
+    """An unknown PHY, or an option that it does not have; one line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """One frame as a receiver decoded it; figures are None where the PHY has none."""
+    """One frame as a receiver decoded it; figures that the PHY does not have are None."""
 
-    #: the link frame; damaged octets among it when `crc_ok` is False
+    #: the link frame, with damaged octets when `crc_ok` is False
     payload: bytes
     crc_ok: bool
     #: counts the frames of a transmitter, modulo 2^32
@@ -54,11 +54,11 @@ class Received:
     snr_db: float | None = None
     #: error vector magnitude, relative to the symbols' mean power
     evm_db: float | None = None
-    #: carrier of the transmitter above the receiver's
+    #: carrier frequency of the transmitter minus the receiver's
     cfo_hz: float | None = None
     #: mean power over the frame, noise included, relative to full scale
     rssi_db: float | None = None
-    #: modulation and code that the frame was sent with, as in "qpsk", "qpsk golay2412" or "qam16-3/4"
+    #: modulation and code of the frame, as in "qpsk", "qpsk golay2412" or "qam16-3/4"
     mode: str | None = None
 
 
@@ -73,7 +73,7 @@ class Constellation:
 class Phy(ABC):
     """One way to turn link frames into samples and back."""
 
-    #: how scenarios call the PHY
+    #: the name in scenarios
     name: ClassVar[str]
     #: the longest frame it carries
     max_frame_bytes: ClassVar[int]
@@ -84,11 +84,11 @@ class Phy(ABC):
 
     @abstractmethod
     def mode(self) -> str:
-        """Return modulation and code in a few words, as `Received.mode` has them."""
+        """Return a short name of modulation and code, as in `Received.mode`."""
 
     @abstractmethod
     def frame_samples(self, nbytes: int) -> int:
-        """Return how many samples a frame of `nbytes` takes on the air; raises PhyError if it carries none so long."""
+        """Return the airtime of a frame of `nbytes` in samples; raises PhyError for frames that are too long."""
 
     @abstractmethod
     def transmitter(self) -> Any:
@@ -99,17 +99,17 @@ class Phy(ABC):
         """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
 
     def denser(self) -> "Iterator[tuple[str, str, Phy]]":
-        """The same PHY in modes of more bits per symbol, sparsest first: the option of each, its value, the PHY."""
+        """Yield the same PHY in modes with more bits per symbol, in ascending order: option, value, PHY."""
         return iter(())
 
     def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
-        """Return the frames that a receiver would hear in samples (complex64) that are there already."""
+        """Return the frames that a receiver decodes in the given samples (complex64)."""
         from flowgraphs.offline import decode
 
         return decode(self.receiver(), blocks)
 
     def describe(self) -> str:
-        """Return the PHY and its mode in a few words."""
+        """Return a short name of the PHY and its mode."""
         return f"{self.name} {self.mode()}".rstrip()
 
 
@@ -128,7 +128,7 @@ def frame_from_pdu(pdu: Any) -> bytes:
 
 
 def received_pdu(received: Received) -> Any:
-    """Return the PDU in which a receiver gives a frame."""
+    """Return the PDU of a received frame."""
     about = pmt.dict_add(pmt.make_dict(), _OK, pmt.from_bool(received.crc_ok))
     whole = pmt.from_long(received.sequence), pmt.from_uint64(received.sample), pmt.from_uint64(received.nsamples)
     for key, value in zip(_WHOLE, whole, strict=True):
@@ -156,12 +156,12 @@ def received_from_pdu(pdu: Any) -> Received:
 
 
 class SequenceGaps:
-    """Knows the frames a receiver has missed, by the sequence numbers of those it got.
+    """Counts the frames that a receiver has missed, by the sequence numbers of received ones.
 
-    Rules kept: a core. On one link nothing overtakes, so a number that is not ahead of the last one is either the last
-    one again (an echo, counted as duplicate) or that of a transmitter that began anew. Ahead means by less than 2^31.
+    Rules kept: a core. A link keeps the order of frames, so a number that is not ahead of the last one is either equal
+    (an echo, counted as duplicate) or of a transmitter that has restarted. Ahead means by less than 2^31.
 
-    Left out: frames missed before the first and after the last one that was heard.
+    Left out: frames missed before the first and after the last received frame.
     """
 
     def __init__(self) -> None:
@@ -171,7 +171,7 @@ class SequenceGaps:
         self.restarts = 0
 
     def handle(self, sequence: int) -> int:
-        """Take the number of a frame that was heard; return how many were missed between it and the one before."""
+        """Take the number of a received frame; return the number of frames missed right before it."""
         last, self._last = self._last, sequence
         if last is None:
             return 0

@@ -1,6 +1,6 @@
 """A PHY in plain Python: a modulator and a demodulator, and GNU Radio's blocks around them.
 
-Rules kept: what a demodulator gives does not depend on how the samples were cut into calls of `feed`.
+Rules kept: the frames of a demodulator do not depend on the division of samples into calls of `feed`.
 """
 
 import math
@@ -15,7 +15,7 @@ from gnuradio import gr
 
 from flowgraphs.phy import Constellation, Phy, Received, Samples, frame_from_pdu, received_pdu
 
-#: a receiver takes samples in lots of about this long
+#: approximate duration of the samples that a receiver takes at a time
 _LOT_S = 0.5e-3
 
 
@@ -23,7 +23,7 @@ class Modulator(Protocol):
     """Turns link frames into bursts, numbering them from 0."""
 
     def modulate(self, frame: bytes) -> Samples:
-        """Return the burst of a frame: complex64. Raises PhyError for a length the PHY does not carry."""
+        """Return the burst of a frame: complex64. Raises PhyError for frames that are too long."""
 
 
 class Demodulator(Protocol):
@@ -34,7 +34,7 @@ class Demodulator(Protocol):
 
 
 class PlainPhy(Phy):
-    """A PHY whose samples are made and read by plain Python."""
+    """A PHY with a modulator and a demodulator in plain Python."""
 
     @abstractmethod
     def modulator(self) -> Modulator:
@@ -42,7 +42,7 @@ class PlainPhy(Phy):
 
     @abstractmethod
     def demodulator(self) -> Demodulator:
-        """Return a new demodulator. Where it has symbols to show, its attribute `constellation` holds them."""
+        """Return a new demodulator. Its attribute `constellation`, if any, holds the newest symbols."""
 
     def transmitter(self) -> "Transmitter":
         """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
@@ -53,7 +53,7 @@ class PlainPhy(Phy):
         return Receiver(self)
 
     def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
-        """Return the frames in samples that are there already."""
+        """Return the frames in the given samples."""
         demodulator = self.demodulator()
         for block in blocks:
             yield from demodulator.feed(block)
@@ -64,7 +64,7 @@ class Transmitter(gr.sync_block):
 
     def __init__(self, phy: PlainPhy) -> None:
         gr.sync_block.__init__(self, f"{phy.name} tx", in_sig=None, out_sig=[np.complex64])
-        # a burst leaves whole, or the device runs dry while Python waits for its turn; the next one fits beside it
+        # room for a whole burst and the next one, so that the device does not run dry while Python waits for its turn
         self.set_min_output_buffer(2 * phy.frame_samples(phy.max_frame_bytes))
         self._modulator = phy.modulator()
         self._bursts: deque[Samples] = deque()
@@ -78,7 +78,7 @@ class Transmitter(gr.sync_block):
     def work(self, input_items: object, output_items: list[Samples]) -> int:
         if not len(self._rest):
             if not self._bursts:
-                # the next message wakes this block; waiting here would keep its own handler from running
+                # the next message wakes this block; waiting here would block its message handler
                 return 0
             self._rest = self._bursts.popleft()
             length = pmt.from_long(len(self._rest))
@@ -107,6 +107,6 @@ class Receiver(gr.sync_block):
 
     @property
     def constellation(self) -> Constellation | None:
-        """The symbols of the newest frame, or None where the PHY has none to show."""
+        """The symbols of the newest frame, or None without any."""
         constellation: Constellation | None = getattr(self._demodulator, "constellation", None)
         return constellation

@@ -1,7 +1,7 @@
-"""Recording what a USRP receives: IQ into a SigMF recording.
+"""Records the received samples of a USRP to SigMF.
 
-Rules kept: what has been received when the recording is interrupted is kept, and described as what it is; a radio that
-stops delivering is an error, not a short recording.
+Rules kept: an interrupted recording keeps its samples, with correct metadata; a radio that stops delivering samples is
+an error, not a short recording.
 """
 
 import time
@@ -15,7 +15,7 @@ from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver, end
 from flowgraphs.recording import RecordingError, data_path, finish
 
 _POLL_S = 0.05
-#: without samples for so long, the radio has stopped
+#: after this time without samples the radio counts as stopped
 _STALL_S = 3.0
 
 
@@ -25,7 +25,7 @@ def record(
     """Record `seconds` of samples into `target`.sigmf-data and .sigmf-meta; return the latter's path.
 
     `progress(share)` is called with 0 to 1. Ctrl-C ends the recording early and is passed on. Raises FrontEndError when
-    the radio is not there or stops, RecordingError when the files cannot be written.
+    the radio does not answer or stops, RecordingError when the files cannot be written.
     """
     receiver = Receiver(settings)
     wanted = round(seconds * settings.rate_sps)

@@ -1,17 +1,17 @@
-"""Recordings of what a receiver heard: IQ samples and what is known of them, in SigMF; and frames out of recordings.
+"""Recordings of received IQ samples with metadata, in SigMF, and the frames in them.
 
 Read first: the SigMF specification (https://sigmf.org), "Global", "Captures" and "Annotations Array"; docs/radios.md.
 
 A recording is two files, TARGET.sigmf-data (the samples, as GNU Radio's file sink writes them) and TARGET.sigmf-meta.
-The data are written first, by whoever has them; `finish` describes them. Names of our own have the prefix "fadelab":
+The caller writes the samples first; `finish` writes the metadata. Names of our own have the prefix "fadelab":
 
-    global       fadelab:phy, fadelab:phy_options   the PHY whose frames are in it, as `make_phy` takes them
-                 fadelab:gaps                       how often samples were lost between the radio and the file
+    global       fadelab:phy, fadelab:phy_options   the PHY of its frames, as arguments of `make_phy`
+                 fadelab:gaps                       number of gaps in the samples, between the radio and the file
     annotations  fadelab:sequence, crc_ok, snr_db, evm_db, cfo_hz, rssi_db   of a frame, as in `phy.Received`
 
-Rules kept: the metadata appear at once and complete, with the data's SHA-512, so an interrupted recording is one
-without metadata or one whose metadata do not fit, and either is an error when it is read. Metadata are valid by the
-sigmf package. Whatever is wrong with a recording comes out as one RecordingError that names the file.
+Rules kept: the metadata are written atomically, with the SHA-512 of the data. So an interrupted recording has no
+metadata, or metadata that do not match; both are errors when it is read. The sigmf package validates the metadata.
+Every fault of a recording is a RecordingError that names the file.
 
 Left out: several channels, archives, and data in files of other formats (SigMF's "non-conforming datasets").
 """
@@ -51,12 +51,12 @@ class RecordingError(RuntimeError):
 
 
 def data_path(target: Path) -> Path:
-    """Return where the samples of `target` are; its own suffix may be that of either file."""
+    """Return the path of the samples of `target`, which may have the suffix of either file."""
     return _base(target).with_name(_base(target).name + _DATA)
 
 
 def meta_path(target: Path) -> Path:
-    """Return where the metadata of `target` are."""
+    """Return the path of the metadata of `target`."""
     return _base(target).with_name(_base(target).name + _META)
 
 
@@ -74,9 +74,9 @@ def finish(
     frames: Iterable[Received] = (),
     datatype: str = "cf32_le",
 ) -> Path:
-    """Describe the samples at `data_path(target)`; return the path of the metadata.
+    """Write the metadata of the samples at `data_path(target)`; return their path.
 
-    A sample that was written in part only is cut off. `frames` are those that were decoded. Raises RecordingError.
+    An incomplete last sample is cut off. `frames` are the decoded frames. Raises RecordingError.
     """
     data, meta = data_path(target), meta_path(target)
     known = {
@@ -118,7 +118,7 @@ def finish(
 
 
 def write(target: Path, samples: Samples, *, datatype: str = "cf32_le", **about: Any) -> Path:
-    """Write a recording whole; `about` is what `finish` takes. Samples of ci16_le are clipped at full scale 1."""
+    """Write a whole recording; `about` are arguments of `finish`. Samples of ci16_le are clipped at full scale 1."""
     if datatype == "ci16_le":
         scaled = np.rint(np.ascontiguousarray(samples, np.complex128).view(np.float64) * _FULL_SCALE)
         stored: NDArray[Any] = np.clip(scaled, -_FULL_SCALE, _FULL_SCALE).astype("<i2")
@@ -133,7 +133,7 @@ def write(target: Path, samples: Samples, *, datatype: str = "cf32_le", **about:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording to read; what the metadata do not say is None or empty."""
+    """An open recording; missing metadata are None or empty."""
 
     path: Path
     datatype: str
@@ -150,7 +150,7 @@ class Recording:
 
     @classmethod
     def read(cls, target: Path) -> "Recording":
-        """Open a recording, by its name or that of either file; raise RecordingError if it is not whole."""
+        """Open a recording, by its name or that of either file; raise RecordingError if it is not complete."""
         data, meta = data_path(target), meta_path(target)
         metadata = _read_metadata(data, meta)
         known, capture = metadata["global"], metadata["captures"][0] if metadata["captures"] else {}
@@ -189,32 +189,32 @@ class Recording:
 
     @property
     def duration_s(self) -> float:
-        """How long it takes to play."""
+        """The duration of the recording."""
         return len(self) / self.rate_sps
 
     def samples(self, start: int = 0, stop: int | None = None) -> Samples:
-        """Return samples as complex64, full scale 1; of cf32_le without reading them before they are looked at."""
+        """Return samples as complex64, full scale 1; those of cf32_le are read from the file on access."""
         part = self._stored[start:stop]
         if self.datatype == "cf32_le":
             return part
         return (part.astype(np.float32) / _FULL_SCALE).view(np.complex64)[:, 0]
 
     def blocks(self, size: int = _BLOCK) -> Iterator[Samples]:
-        """Return the samples one block after the other."""
+        """Yield the samples in blocks."""
         for start in range(0, len(self), size):
             yield self.samples(start, start + size)
 
 
 def decode(recording: Recording, phy: Phy) -> list[Received]:
-    """Return the frames in a recording, as a receiver of the same samples would have heard them."""
+    """Return the frames in a recording, as a receiver decodes them."""
     return list(phy.decode(recording.blocks()))
 
 
 def write_trace(path: Path, frames: Iterable[Received], *, rate_sps: float, link: str, producer: str) -> None:
-    """Write the channel trace of the frames that were heard, times counted from the first sample.
+    """Write the channel trace of the received frames; times count from the first sample.
 
-    Missed frames, known by the gaps in the sequence, are put at equal distances between the frames around them, and
-    their size is taken to be that of the one before. Those before the first and after the last are not known.
+    Missed frames, known by the gaps in the sequence, are written at equal distances between their neighbours, with the
+    size of the frame before them. Frames missed before the first and after the last one are unknown.
     """
     gaps = SequenceGaps()
     last_at = last_nbytes = 0

@@ -1,4 +1,4 @@
-"""Transmitting a recording: IQ from a SigMF recording through a USRP, on the air again."""
+"""Transmits a SigMF recording through a USRP."""
 
 import time
 from collections.abc import Callable
@@ -9,9 +9,9 @@ from flowgraphs.frontend import BURST_TAG, FrontEndError, RadioSettings, Transmi
 from flowgraphs.recording import Recording
 
 _POLL_S = 0.05
-#: the radio has stopped when it takes nothing for so long
+#: after this time without taking samples the radio counts as stopped
 _STALL_S = 3.0
-#: what a device may still hold when it has taken the last sample
+#: time for a device to transmit its buffer after the last sample
 _DRAIN_S = 0.5
 
 
@@ -20,7 +20,7 @@ def transmit(
 ) -> None:
     """Transmit a whole recording as one burst, at the rate and carrier of `settings`.
 
-    `progress(share)` is called with 0 to 1. Raises FrontEndError when the radio is not there or stops.
+    `progress(share)` is called with 0 to 1. Raises FrontEndError when the radio does not answer or stops.
     """
     transmitter = Transmitter(settings)
     total = len(recording)

@@ -1,9 +1,9 @@
-"""Series of taps for an air to follow: gains over time, linear in between, from the beginning again at the end.
+"""Series of taps for an air: gains over time, interpolated linearly, in a loop.
 
 Read first: `vusrp/medium/series.hpp`, which defines the format and reads it for the air.
 
-A series is written beside its place and then moved there, so that an air that follows an older one of the same name
-keeps that until the link is set again.
+A series is written to another file, which then replaces the old one: an air that uses the old one keeps it until the
+link is set again.
 """
 
 import os
@@ -26,7 +26,7 @@ _MAX_DELAY_NS = 1e9
 
 
 class SeriesError(ValueError):
-    """A series that cannot be written, or a file that is none."""
+    """A series that cannot be written, or a file that is not a series."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Series:
 
 
 def write_series(path: Path, interval_ns: float, delays_ns: Sequence[float], taps: ArrayLike) -> None:
-    """Write complex gains of shape (rows, taps) that an air follows as they are, without normalising them.
+    """Write complex gains of shape (rows, taps), which an air applies without normalising them.
 
     Raises SeriesError when the shapes do not fit, when there are no rows, no taps or more than 24, and for numbers
     out of range; OSError as writing a file does.
@@ -83,8 +83,8 @@ def write_gains(path: Path, interval_ns: float, gains_db: ArrayLike) -> None:
 def gains_of(trace: Trace, interval_ns: float) -> NDArray[np.float64]:
     """Return the gains (dB) behind a recorded channel trace, `interval_ns` apart: its SNR, with a mean power of 0 dB.
 
-    Linear between the frames whose SNR is known; of a missed frame nothing is, so a fade that hid frames altogether
-    comes out too shallow. Raises SeriesError for a trace with less than two SNRs.
+    The gains are interpolated linearly between frames with a known SNR. A missed frame has none, so a fade during
+    which all frames were missed comes out too shallow. Raises SeriesError for a trace with less than two SNRs.
     """
     known = [(at, snr) for at, snr in zip(trace.time_ns, trace.snr_db, strict=True) if snr is not None]
     if len(known) < 2 or known[0][0] == known[-1][0]:
@@ -96,7 +96,7 @@ def gains_of(trace: Trace, interval_ns: float) -> NDArray[np.float64]:
 
 
 def read_series(path: Path) -> Series:
-    """Read a series; raises SeriesError, naming the file, for one that does not fit the format, and OSError."""
+    """Read a series; raises SeriesError, with the file's name, for a wrong format, and OSError."""
     octets = path.read_bytes()
     if len(octets) < _HEADER.size or not octets.startswith(_MAGIC):
         raise SeriesError(f"{path}: not a series of taps of version 1.")

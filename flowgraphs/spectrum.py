@@ -1,11 +1,11 @@
-"""The power spectrum of some samples, for looking at."""
+"""The power spectrum of samples, for display."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 from flowgraphs.phy import Samples
 
-#: what an empty bin has, in dB of full scale
+#: power of an empty bin, in dB of full scale
 FLOOR_DB = -200.0
 
 

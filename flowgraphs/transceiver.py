@@ -4,11 +4,10 @@
                                                          ├──────► level meter
                                                          └──────► file (when recording)
 
-Rules kept: the flowgraph is GNU Radio's, its blocks run in threads of their own; a caller gives frames with `send` and
-takes them with `receive`, both of which return at once, and waits on `fileno()`. It never blocks on the radio. What the
-device could not do in time (overflow, underflow, late) is counted, never hidden.
+Rules kept: GNU Radio runs the blocks in threads of their own. A caller uses `send` and `receive`, which return at once,
+and waits on `fileno()`; it never blocks on the radio. Overflows, underflows and late samples of a device are counted.
 
-Left out: how many frames may wait in the radio; the caller paces itself by `Phy.frame_samples`.
+Left out: a limit of the frames in the radio; the caller limits them by `Phy.frame_samples`.
 """
 
 import os
@@ -28,9 +27,9 @@ from flowgraphs.frontend import RadioSettings, Receiver, Transmitter, end
 from flowgraphs.phy import Constellation, Phy, Received, frame_pdu, received_from_pdu
 from flowgraphs.recording import data_path, finish
 
-#: samples the level meter takes at a time
+#: samples that the level meter takes at a time
 _METER_SAMPLES = 16_384
-#: gr-uhd's events: what went wrong while transmitting (uhd/types/metadata.hpp)
+#: gr-uhd's events for errors of transmission (uhd/types/metadata.hpp)
 _LATE_EVENTS = [
     pmt.intern(name) for name in ("underflow", "underflow_in_packet", "time_error", "seq_error", "seq_error_in_burst")
 ]
@@ -39,9 +38,9 @@ _EVENTS = pmt.intern("event_code")
 
 @dataclass(slots=True)
 class DeviceCounters:
-    """What a device could not do in time, since the start."""
+    """Counters of a device's lateness since the start."""
 
-    #: receive: gaps in the samples, since the host did not take them (O)
+    #: receive: gaps in the samples, because the host took them too late (O)
     overflows: int = 0
     #: transmit: samples that came too late or not at all (U, L, S)
     underflows: int = 0
@@ -50,8 +49,8 @@ class DeviceCounters:
 class Transceiver(gr.top_block):
     """A running radio station; `start()` is GNU Radio's, `close()` ends it.
 
-    With `record`, what is received is kept as a SigMF recording of that name, and described when the station closes;
-    `phy_options` are what the PHY was made with, for who decodes it again.
+    With `record`, the received samples are kept as a SigMF recording of that name; its metadata are written when the
+    station closes, with `phy_options`, the arguments of the PHY.
     Raises FrontEndError, PhyError and, when closing, RecordingError.
     """
 
@@ -66,7 +65,7 @@ class Transceiver(gr.top_block):
         gr.top_block.__init__(self, "station", catch_exceptions=False)
         self.settings = settings
         self.phy = phy
-        # transmitter first: with a device that is both, the receiver's settings come last
+        # transmitter first: where a device shares settings, the receiver's hold
         self.tx = Transmitter(settings)
         self.rx = Receiver(settings)
         self._mailbox = _Mailbox()
@@ -79,35 +78,35 @@ class Transceiver(gr.top_block):
         self.msg_connect((self._mailbox, "send"), (transmitter, "frames"))
         self.connect(transmitter, self.tx.block)
         self.connect(self.rx.block, receiver)
-        self.msg_connect((receiver, "frames"), (self._mailbox, "heard"))
+        self.msg_connect((receiver, "frames"), (self._mailbox, "received"))
         self.connect(self.rx.block, self._meter)
         self.connect(self.rx.block, self._gaps)
         self.msg_connect((self.tx.block, "async_msgs"), (self._mailbox, "events"))
         self._record = record
         self._phy_options = phy_options
-        self._heard: list[Received] = []
+        self._frames: list[Received] = []
         self._started = datetime.now(UTC)
         if record is not None:
             self._file = blocks.file_sink(gr.sizeof_gr_complex, str(data_path(record)), False)
             self.connect(self.rx.block, self._file)
 
     def send(self, frame: bytes) -> None:
-        """Put one frame behind those that wait to be transmitted."""
+        """Queue one frame for transmission."""
         self._mailbox.post(frame)
 
     def receive(self) -> Received | None:
-        """Return the next frame that was heard, damaged ones included, or None."""
+        """Return the next received frame, damaged ones included, or None."""
         received = self._mailbox.take()
         if received is not None and self._record is not None:
-            self._heard.append(received)
+            self._frames.append(received)
         return received
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when a frame has been heard."""
+        """Return the descriptor that is readable when a frame has been received."""
         return self._mailbox.fileno()
 
     def airtime_ns(self, nbytes: int) -> int:
-        """Return how long a frame of `nbytes` takes on the air."""
+        """Return the airtime of a frame of `nbytes`."""
         return round(self.phy.frame_samples(nbytes) * 1e9 / self.settings.rate_sps)
 
     def peak_dbfs(self) -> float:
@@ -119,17 +118,17 @@ class Transceiver(gr.top_block):
         return self._meter.newest
 
     def constellation(self) -> Constellation | None:
-        """Return the symbols of the newest frame that was heard, or None where the PHY has none to show."""
+        """Return the symbols of the newest received frame, or None without any."""
         constellation: Constellation | None = getattr(self._modem[1], "constellation", None)
         return constellation
 
     def counters(self) -> DeviceCounters:
-        """Return what the device could not do in time."""
-        # the device names the time of its first sample, and of the first one after every gap
+        """Return the counters of the device's lateness."""
+        # the device tags its first sample, and the first one after every gap, with the time
         return DeviceCounters(max(self._gaps.num_tags() - 1, 0), self._mailbox.late)
 
     def close(self) -> None:
-        """End the flowgraph and give everything back."""
+        """End the flowgraph and release the radio."""
         end(self)
         self.tx.close()
         self.rx.close()
@@ -150,54 +149,54 @@ class Transceiver(gr.top_block):
             gaps=self.counters().overflows,
             phy=self.phy.name,
             phy_options=self._phy_options,
-            frames=self._heard,
+            frames=self._frames,
         )
 
 
 class _Mailbox(gr.basic_block):
-    """Where frames enter and leave GNU Radio's messages."""
+    """Passes frames into GNU Radio's messages and out of them."""
 
     def __init__(self) -> None:
         gr.basic_block.__init__(self, "mailbox", in_sig=None, out_sig=None)
         self._port = pmt.intern("send")
         self.message_port_register_out(self._port)
-        for port, handler in (("heard", self._hear), ("events", self._note)):
+        for port, handler in (("received", self._handle_frame), ("events", self._note)):
             self.message_port_register_in(pmt.intern(port))
             self.set_msg_handler(pmt.intern(port), handler)
-        self._heard: deque[Received] = deque()
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._frames: deque[Received] = deque()
+        self._eventfd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.late = 0
 
     def fileno(self) -> int:
-        return self._bell
+        return self._eventfd
 
     def post(self, frame: bytes) -> None:
         self.message_port_pub(self._port, frame_pdu(frame))
 
     def take(self) -> Received | None:
-        if not self._heard:
-            # silenced before the last look, so that a frame that comes between the two rings again
+        if not self._frames:
+            # read before the last check of the queue, so that a frame in between sets the eventfd again
             try:
-                os.eventfd_read(self._bell)
+                os.eventfd_read(self._eventfd)
             except BlockingIOError:
                 return None
-        return self._heard.popleft() if self._heard else None
+        return self._frames.popleft() if self._frames else None
 
     def close(self) -> None:
-        os.close(self._bell)
+        os.close(self._eventfd)
 
-    def _hear(self, pdu: object) -> None:
-        self._heard.append(received_from_pdu(pdu))
-        os.eventfd_write(self._bell, 1)
+    def _handle_frame(self, pdu: object) -> None:
+        self._frames.append(received_from_pdu(pdu))
+        os.eventfd_write(self._eventfd, 1)
 
     def _note(self, message: object) -> None:
-        # a pair of a name and a dictionary, where the events are a list
+        # a pair of a name and a dictionary with a list of events
         events = pmt.dict_ref(pmt.cdr(message), _EVENTS, pmt.PMT_NIL)
         self.late += any(pmt.list_has(events, event) for event in _LATE_EVENTS)
 
 
 class _LevelMeter(gr.sync_block):
-    """Keeps the largest sample, and the newest ones for who wants to look at them."""
+    """Keeps the largest sample, and the newest samples for display."""
 
     def __init__(self) -> None:
         gr.sync_block.__init__(self, "level meter", in_sig=[np.complex64], out_sig=None)
@@ -211,7 +210,7 @@ class _LevelMeter(gr.sync_block):
 
     def work(self, input_items: list[NDArray[np.complex64]], output_items: object) -> int:
         samples = input_items[0]
-        # either part clips on its own
+        # I and Q clip separately
         self._peak = max(self._peak, float(np.abs(samples.view(np.float32)).max()))
         self.newest = samples[-_METER_SAMPLES:].copy()
         return len(samples)

@@ -98,7 +98,7 @@ class Listener:
             max_frame_bytes=scenario.max_frame_bytes,
             late_bound_ns=0,
             automatic_gain=True,
-            heard=self._heard.append,
+            on_received=self._heard.append,
         )
 
     def receive(self) -> Received | None:

@@ -12,7 +12,7 @@ import pytest
 
 from flowgraphs.air import Air
 from hil_tests.bench import Bench
-from hosts.network import TAP_NAME
+from hosts.kernel.network import TAP_NAME
 from tests.harness.live_runs import children_once_up, finish, left_behind, running, start
 from tests.harness.scenarios import written
 from tests.harness.waiting import wait_for

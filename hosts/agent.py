@@ -5,18 +5,18 @@ Read first: `hosts/engine/agent.py`, which does the work; `hosts/workloads/` (`a
 docs/hosts.md for every message.
 
 On stdin, in this order: the configuration; `{"go": EPOCH}` with the CLOCK_MONOTONIC ns of the run's start
-(may lie ahead); `{"pause": true}` and `{"pause": false}` whenever senders are to get no data, or data again;
+(may lie ahead); `{"pause": true}` and `{"pause": false}` to stop the senders' data, and to let it go on;
 `{"stop": true}`. On stdout: `{"ready": true}`, then `{"tcp": {...}}`, `{"flow": {...}}`, `{"broken": {...}}`,
 `{"result": {...}}` as they come, `{"done": true}` after the last result, or `{"error": "one line"}` and exit
 status 2.
 
 Rules kept
 - One thread, one loop, no polling.
-- Ends when told to stop, and at once when its stdin closes: a killed parent leaves no agent behind. What is
-  unfinished then is reset, not lingered over. SIGINT is the parent's business: Ctrl-C reaches us through it.
+- The agent ends on `stop`, and when its stdin closes: a killed parent leaves no agent behind. Unfinished connections
+  are then reset at once. The agent ignores SIGINT; on Ctrl-C the parent ends it.
 - Every time in a record or result is ns since the epoch.
 
-Left out: starting namespaces and profiles (`hosts/network.py`, `hosts/kernel_profiles/`).
+Left out: starting namespaces and profiles (`hosts/kernel/network.py`, `hosts/kernel/profiles/`).
 """
 
 import sys
@@ -28,24 +28,24 @@ from common.units import MS
 from hosts.engine.agent import Agent, Report
 from hosts.engine.content import Octets
 from hosts.engine.context import Context
-from hosts.engine.probe import ConnectionProbe, Probe, Record
+from hosts.engine.probe import ConnectionProbe, Probe
 from hosts.engine.streams import Tcp
-from hosts.jsonlines import Orders, run_child, say
-from hosts.kernel_profiles import user_profile
+from hosts.jsonlines import MessageReader, run_child, write_message
+from hosts.kernel.namespaces import enter
+from hosts.kernel.probes import TcpProbe
+from hosts.kernel.profiles import user_profile
+from hosts.kernel.tcp_flows import KernelTcp
+from hosts.kernel.tun import Tun
+from hosts.kernel.tun_stack import TunStack, TunTcp
+from hosts.kernel.udp_flows import KernelDatagrams
 from hosts.loop import READ, Loop
-from hosts.namespaces import enter
-from hosts.probes import TcpProbe
 from hosts.tcp.profiles import UserProfile
-from hosts.tcp_flows import KernelTcp
-from hosts.tun import Tun
-from hosts.tun_stack import TunStack, TunTcp
-from hosts.udp_flows import KernelDatagrams
 from hosts.workloads import Workload, from_dict
 from tcpip.segment import HEADER_BYTES
 
 
 class AgentProcess:
-    """One host's agent on a loop of its own, which says on stdout what happens.
+    """One host's agent on a loop of its own; it reports on stdout.
 
     Raises HostError (namespace, ports) and ValueError or KeyError (configuration).
     """
@@ -70,7 +70,7 @@ class AgentProcess:
             seed=seed,
             contents=Octets(seed),
             probe=_probe(host, send) if profile is None else ConnectionProbe(host),
-            emit=_emit,
+            emit=lambda record: self._write({record.measurement: asdict(record)}),
         )
         self._tcp = self._make_tcp(config, profile)
         try:
@@ -82,9 +82,9 @@ class AgentProcess:
                 send=send,
                 receive=receive,
                 ended=self._ended,
-                broken=lambda flow, error: say({"broken": {"flow": flow, "error": error}}),
-                # how long after its connection has broken a bulk without a size begins again, and one with a size that
-                # found nobody; None: never
+                broken=lambda flow, error: write_message({"broken": {"flow": flow, "error": error}}),
+                # pause before a bulk transfer begins again: without a size after its connection broke, with a size
+                # after the peer refused it; None: never again
                 again_ns=None if again_s is None else int(again_s * 1e9),
             )
         except BaseException:
@@ -92,10 +92,10 @@ class AgentProcess:
             raise
 
     def _make_tcp(self, config: Mapping[str, Any], profile: UserProfile | None) -> Tcp:
-        """Return the TCP this host speaks: the kernel's, or (with a profile) ours.
+        """Return the host's TCP: the kernel's, or (with a profile) ours.
 
         `receive_buffer_bytes` and `tun_fd` of the configuration are ours; without them the buffer is the profile's, and
-        /dev/net/tun is opened here. The kernel's windows are its profile's (hosts/kernel_profiles/).
+        /dev/net/tun is opened here. The kernel's windows are its profile's (hosts/kernel/profiles/).
         """
         if profile is None:
             return KernelTcp(self._context, self.loop, delayed_ack=bool(config.get("delayed_ack", False)))
@@ -114,28 +114,28 @@ class AgentProcess:
         self._agent.go(epoch)
         self.loop.at(epoch, self._tick)
         if self._agent.done:
-            say({"done": True})
+            write_message({"done": True})
 
     def pause(self, paused: bool) -> None:
-        """Give senders no new data, or data again."""
+        """Stop the senders' data, or let it go on."""
         self._agent.pause(paused)
 
     def stop(self) -> None:
         """End what still runs, with its results, and leave the loop."""
         self.loop.stop()
         self.loop.refresh()
-        # Every flow must be reset, whether or not somebody still reads our results: a socket that lingers keeps its
-        # namespace alive.
+        # Reset every flow, also when the parent no longer reads the results: a socket that lingers keeps its namespace
+        # alive.
         self._stopping = True
         if self._begun:
             self._agent.stop()
 
     def check(self) -> None:
-        """Raise HostError when what was measured is not to be believed."""
+        """Raise HostError when the measurement is not valid."""
         self._tcp.check()
 
     def close(self) -> None:
-        """Let go of the host's TCP; idempotent."""
+        """Close the host's TCP; idempotent."""
         self._tcp.close()
 
     def _tick(self, _: object) -> None:
@@ -144,10 +144,14 @@ class AgentProcess:
         self.loop.at(self._context.epoch + ticks * self._probe_interval_ns, self._tick)
 
     def _ended(self, report: Report) -> None:
+        self._write({"result": report})
+        if self._agent.done:
+            self._write({"done": True})
+
+    def _write(self, message: dict[str, Any]) -> None:
+        """Write a message; once the agent ends, perhaps to nobody."""
         try:
-            say({"result": report})
-            if self._agent.done:
-                say({"done": True})
+            write_message(message)
         except BrokenPipeError:
             if not self._stopping:
                 raise
@@ -157,16 +161,12 @@ def _probe(host: str, send: list[Workload]) -> Probe:
     return TcpProbe(host, {port: flow for work in send for port, flow in work.ports().items()})
 
 
-def _emit(record: Record) -> None:
-    say({record.measurement: asdict(record)})
-
-
-def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
+def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
     """Run one agent from configuration to stop; raises HostError, ValueError, KeyError or TypeError."""
     agent = AgentProcess(config)
-    say({"ready": True})
+    write_message({"ready": True})
 
-    def obey(messages: list[dict[str, Any]]) -> None:
+    def handle_messages(messages: list[dict[str, Any]]) -> None:
         for message in messages:
             if "go" in message:
                 agent.go(int(message["go"]))
@@ -177,21 +177,23 @@ def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]])
             else:
                 raise ValueError("expected go, pause or stop on stdin")
 
-    def listen_to_parent() -> None:
-        messages = orders.read()
+    def read_parent() -> None:
+        messages = reader.read()
         if messages is None:
             agent.stop()
         else:
-            obey(messages)
+            handle_messages(messages)
 
-    agent.loop.watch(orders, READ, listen_to_parent)
+    agent.loop.watch(reader, READ, read_parent)
     try:
-        obey(waiting)
+        handle_messages(waiting)
         agent.loop.run()
         agent.check()
     finally:
-        agent.stop()
-        agent.close()
+        try:
+            agent.stop()
+        finally:
+            agent.close()
 
 
 if __name__ == "__main__":

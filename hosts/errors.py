@@ -1,8 +1,8 @@
-"""The one exception the hosts layer raises for a machine that cannot do what was asked.
+"""The exception of `hosts` for a machine that cannot fulfil a request.
 
-Rule kept: the message is one line that says what is wrong and what to do about it, fit to be shown as it is.
+Rule kept: the message is one line with the fault and the remedy, which programs show unchanged.
 """
 
 
 class HostError(RuntimeError):
-    """The kernel, its rights or its present state do not allow what was asked."""
+    """The kernel, missing rights or the present state prevent a request."""

@@ -1,4 +1,4 @@
-"""Speaking JSON, a line a message, over stdin and stdout: how a run and its processes talk."""
+"""Messages between a run and its processes: one JSON object per line, over stdin and stdout."""
 
 import json
 import os
@@ -9,18 +9,18 @@ from typing import Any
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
-class Orders:
-    """The lines on stdin."""
+class MessageReader:
+    """Reads the messages on stdin."""
 
     def __init__(self) -> None:
         self._buffer = b""
 
     def fileno(self) -> int:
-        """Standard input's descriptor."""
+        """Return the descriptor of stdin."""
         return _STDIN
 
     def read(self) -> list[dict[str, Any]] | None:
-        """Whole lines that have come, after waiting for some input; None at its end.
+        """Wait for input; return the complete messages, or None at the end of the input.
 
         Raises ValueError when a line is no JSON object.
         """
@@ -28,57 +28,57 @@ class Orders:
         if not data:
             return None
         *lines, self._buffer = (self._buffer + data).split(b"\n")
-        orders = [json.loads(line) for line in lines if line.strip()]
-        if not all(isinstance(order, dict) for order in orders):
+        messages = [json.loads(line) for line in lines if line.strip()]
+        if not all(isinstance(message, dict) for message in messages):
             raise ValueError("every line on stdin must be a JSON object")
-        return orders
+        return messages
 
     def first(self) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
-        """The first message, once it has come whole, and those that came with it; None when there is none."""
+        """Wait for the first message; return it and the messages that came with it, or None at the end of the input."""
         while (messages := self.read()) is not None:
             if messages:
                 return messages[0], messages[1:]
         return None
 
 
-class _Lines:
-    """Where our lines go: stdout as it was at the start."""
+class _Output:
+    """The descriptor that messages go to: stdout as it was at the start."""
 
     fd = _STDOUT
 
     @classmethod
     def claim(cls) -> None:
-        """Keep stdout for our lines alone: what libraries print there goes to stderr from now on."""
+        """Reserve stdout for messages: the prints of libraries go to stderr from now on."""
         cls.fd = os.dup(_STDOUT)
         os.dup2(_STDERR, _STDOUT)
 
 
-def say(message: Mapping[str, Any]) -> None:
-    """Write one line to stdout."""
+def write_message(message: Mapping[str, Any]) -> None:
+    """Write one message to stdout."""
     data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
     while data:
-        data = data[os.write(_Lines.fd, data) :]
+        data = data[os.write(_Output.fd, data) :]
 
 
-def run_child(serve: Callable[[Orders, dict[str, Any], list[dict[str, Any]]], None]) -> int:
-    """Be a process of a run: `serve` it with its orders, the first message and those that came with it.
+def run_child(serve: Callable[[MessageReader, dict[str, Any], list[dict[str, Any]]], None]) -> int:
+    """Run a child process: call `serve` with the reader, the first message, and the messages that came with it.
 
-    Returns the exit status: 0 when stopped or when nobody listens any more, 2 after an error, which has been said in
-    one line. SIGINT and SIGTERM are the parent's business, also when a whole group gets them: the end of its run
-    reaches its children through stdin.
+    Returns the exit status: 0 when stopped or when the parent has closed the pipe, 2 after an error, which has been
+    reported in one line. The process ignores SIGINT and SIGTERM, which a whole process group may get: the parent
+    handles them, and closes the child's stdin.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    _Lines.claim()
-    orders = Orders()
+    _Output.claim()
+    reader = MessageReader()
     try:
-        first = orders.first()
+        first = reader.first()
         if first is not None:
-            serve(orders, *first)
+            serve(reader, *first)
     except BrokenPipeError:
         return 0
     except (RuntimeError, ValueError, KeyError, TypeError, OSError) as error:
         text = f"the configuration lacks {error}" if isinstance(error, KeyError) else str(error)
-        say({"error": " ".join(text.split())})
+        write_message({"error": " ".join(text.split())})
         return 2
     return 0

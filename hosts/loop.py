@@ -1,8 +1,8 @@
-"""Real time: the single thread on which a host's or a proxy's process runs, with descriptors and calls at a time.
+"""The event loop of a host's or a proxy's process in real time: one thread, descriptors and timed calls.
 
-Rules kept: never wakes without a reason; the wait is as long as the nearest call allows. `now` is CLOCK_MONOTONIC in
-ns, which all processes of a machine share, as it was before the present callback; who takes many packets in one
-callback says `refresh` before each.
+Rules kept: the loop wakes only for a ready descriptor or a due call. `now` is the CLOCK_MONOTONIC time in ns (which all
+processes of a machine share) at the begin of the present callback; a callback that takes many packets calls `refresh`
+before each.
 """
 
 import heapq
@@ -18,13 +18,13 @@ Callback = Callable[[], None]
 
 
 class HasFileno(Protocol):
-    """Anything with a descriptor."""
+    """An object with a descriptor."""
 
     def fileno(self) -> int: ...
 
 
 class Loop(Clock):
-    """Calls back when descriptors are ready and at the times that were asked for."""
+    """Calls back when descriptors are ready and at given times."""
 
     def __init__(self) -> None:
         self.now = time.monotonic_ns()
@@ -40,25 +40,25 @@ class Loop(Clock):
         return now
 
     def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = NETWORK) -> None:
-        """See Clock; a time that is over is the next turn."""
+        """See Clock; a time in the past means the next turn."""
         self._insertions += 1
         heapq.heappush(self._calls, (time, priority, self._insertions, call, argument))
 
     def watch(self, source: HasFileno, events: int, callback: Callback) -> None:
-        """Call whenever `source` is ready for `events`; replaces what was asked for it before."""
+        """Call whenever `source` is ready for `events`; replaces an earlier callback of `source`."""
         if source.fileno() in self._selector.get_map():
             self._selector.modify(source, events, callback)
         else:
             self._selector.register(source, events, callback)
 
     def forget(self, source: HasFileno) -> None:
-        """Stop watching; idempotent while the source is open, and nothing after `run`."""
+        """Stop watching; idempotent while the source is open, and without effect after `run`."""
         watched = self._selector.get_map()
         if watched and source.fileno() in watched:
             self._selector.unregister(source)
 
     def stop(self) -> None:
-        """Make `run` return after the callback that is running."""
+        """Make `run` return after the present callback."""
         self._stopped = True
 
     def run(self) -> None:
@@ -68,14 +68,14 @@ class Loop(Clock):
             if self._calls:
                 timeout_s = max(0, self._calls[0][0] - self.refresh()) / 1e9
             ready = self._selector.select(timeout_s)
-            # Calls first: "received by then" must not count what is read after.
+            # calls first: a count at a time must not include data read after it
             now = self.refresh()
             while self._calls and self._calls[0][0] <= now and not self._stopped:
                 _, _, _, call, argument = heapq.heappop(self._calls)
                 call(argument)
                 self.refresh()
             for key, _ in ready:
-                # An earlier callback of this turn may have closed it.
+                # an earlier callback of this turn may have closed it
                 if not self._stopped and self._selector.get_map().get(key.fd) is key:
                     key.data()
                     self.refresh()

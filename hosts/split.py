@@ -2,8 +2,8 @@
 
     wired host == connection == proxy == connection ~~ radio ~~ mobile host
 
-Read first: docs/split.md; `hosts/engine/split.py`, the machine that this drives; `hosts/split_routes.py` for the way of
-packets to the proxy, `hosts/split_ends.py` for the two kinds of connections.
+Read first: docs/split.md; `hosts/engine/split.py`, the machine that this drives; `hosts/kernel/split_routes.py` for the
+way of packets to the proxy, `hosts/kernel/split_ends.py` for the two kinds of connections.
 
 On stdin: the configuration (`split_config` makes it), then anything until `{"stop": true}` or its end. On stdout:
 `{"ready": true}`, at the end `{"split": {...}}` (`SplitCounters`), or `{"error": "one line"}` and exit status 2.
@@ -27,17 +27,17 @@ from typing import Any, Final
 from hosts.engine.split import MOST_CONNECTIONS, Pairs, SplitCounters
 from hosts.engine.stack import Socket
 from hosts.errors import HostError
-from hosts.jsonlines import Orders, run_child, say
-from hosts.kernel_profiles import apply_settings, profile
+from hosts.jsonlines import MessageReader, run_child, write_message
+from hosts.kernel.namespaces import enter
+from hosts.kernel.network import TAP_NAME, VETH_NAME
+from hosts.kernel.profiles import apply_settings, profile
+from hosts.kernel.split_ends import KernelEnd, OctetsEnd, Options, OwnEnd, prepare
+from hosts.kernel.split_routes import SplitRoutes
+from hosts.kernel.tun import TransitTun
+from hosts.kernel.tun_stack import TunStack
 from hosts.loop import READ, Loop
-from hosts.namespaces import enter
-from hosts.network import TAP_NAME, VETH_NAME
-from hosts.split_ends import KernelEnd, OctetsEnd, Options, OwnEnd, prepare
-from hosts.split_routes import SplitRoutes
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
-from hosts.tun import TransitTun
-from hosts.tun_stack import TunStack
 from tcpip.segment import HEADER_BYTES, Flow
 
 _SPARE_DESCRIPTORS: Final = 64
@@ -227,23 +227,23 @@ def _number(address: str) -> int:
     return int(IPv4Address(address))
 
 
-def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
+def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
     """Run the proxy from configuration to stop; raises HostError, ValueError or KeyError."""
     enter(config["namespace"])
     with ExitStack() as stack:
         proxy = Proxy(config, stack)
         stack.callback(proxy.close)
-        say({"ready": True})
+        write_message({"ready": True})
 
-        def obey(messages: list[dict[str, Any]] | None) -> None:
+        def handle_messages(messages: list[dict[str, Any]] | None) -> None:
             if messages is None or any(message.get("stop") for message in messages):
                 proxy.loop.stop()
 
-        proxy.loop.watch(orders, READ, lambda: obey(orders.read()))
-        obey(waiting)
+        proxy.loop.watch(reader, READ, lambda: handle_messages(reader.read()))
+        handle_messages(waiting)
         proxy.loop.run()
         proxy.check()
-        say({"split": asdict(proxy.counters())})
+        write_message({"split": asdict(proxy.counters())})
 
 
 if __name__ == "__main__":

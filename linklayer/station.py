@@ -36,7 +36,7 @@ class Transmitter(ABC):
         """Take one frame; False when it was dropped for want of room."""
 
 
-class LossWitness(ABC):
+class LossObserver(ABC):
     """Is told of every packet that the station loses, and of every guess of its packet filters."""
 
     @abstractmethod
@@ -55,10 +55,10 @@ class LossWitness(ABC):
 class Station:
     """One end of the radio link. `deliver` takes the packets that have crossed it; `queues` are by channel.
 
-    `witness` may be set at any time.
+    `loss_observer` may be set at any time.
     """
 
-    __slots__ = ("_deliver", "_guesser", "_queues", "_transmitter", "link", "refusals", "witness")
+    __slots__ = ("_deliver", "_guesser", "_queues", "_transmitter", "link", "loss_observer", "refusals")
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ class Station:
         queues: Sequence[Queue],
         transmitter: Transmitter,
         deliver: Callable[[Any], object],
-        witness: LossWitness | None = None,
+        loss_observer: LossObserver | None = None,
     ) -> None:
         self._queues, self._transmitter, self._deliver = queues, transmitter, deliver
-        self.witness = witness
+        self.loss_observer = loss_observer
         #: frames that the transmitter had no room for
         self.refusals = 0
         for queue in queues:
@@ -99,13 +99,13 @@ class Station:
         self.fill(now)
 
     def deliver(self, now: int) -> None:
-        """Deliver the packets that have crossed, and tell the witness of those that are lost."""
-        link, deliver, witness = self.link, self._deliver, self.witness
+        """Deliver the packets that have crossed, and report those that are lost to the observer."""
+        link, deliver, loss_observer = self.link, self._deliver, self.loss_observer
         while (delivery := link.poll_packet()) is not None:
             deliver(delivery[0])
         while (packet := link.poll_given_up()) is not None:
-            if witness is not None:
-                witness.given_up(packet, now)
+            if loss_observer is not None:
+                loss_observer.given_up(packet, now)
         self._hear_guesses()
 
     def fill(self, now: int) -> None:
@@ -158,12 +158,12 @@ class Station:
                 self._tell_dropped(frame.payload, now)
 
     def _tell_dropped(self, packet: Sized, now: int) -> None:
-        if self.witness is not None:
-            self.witness.dropped(packet, now)
+        if self.loss_observer is not None:
+            self.loss_observer.dropped(packet, now)
 
     def _hear_guesses(self) -> None:
-        """Let the witness know the guesses of the packet filters."""
+        """Pass the guesses of the packet filters to the observer."""
         if self._guesser is not None:
             while (guess := self._guesser.poll_guess()) is not None:
-                if self.witness is not None:
-                    self.witness.guessed(guess)
+                if self.loss_observer is not None:
+                    self.loss_observer.guessed(guess)

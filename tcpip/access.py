@@ -1,8 +1,7 @@
-"""One way to read and change packets of both kinds: octets on the live tiers, objects in virtual time.
+"""A common interface to read and change packets: octets on the live tiers, objects in virtual time.
 
 Rules kept
-- Packets that are no TCP segments, damaged, fragmented, encrypted or of another protocol have no view: filters leave
-  them alone.
+- Damaged, fragmented and encrypted packets, and packets of other protocols, have no view: filters do not touch them.
 - A changed packet is a copy that differs in its options, its lengths and its checksums and in nothing else (DSCP, ECN,
   hops, urgent pointer and reserved bits stay).
 - An object is marked with CE itself (`Segment.ecn` may change on the way), octets in a copy.
@@ -34,19 +33,19 @@ _SIGNATURES: Final = frozenset({19, 29})
 
 
 class Access(ABC):
-    """How a filter looks at packets and changes their options."""
+    """Reads packets and changes their options, for filters."""
 
     __slots__ = ()
 
     @abstractmethod
     def view(self, packet: Any) -> Segment | None:
-        """Return the TCP segment in a packet, or None where there is none to be read."""
+        """Return the TCP segment in a packet, or None without a readable one."""
 
     @abstractmethod
     def with_option(self, packet: Any, option: Option) -> Any | None:
-        """Return a copy with one more option, the packet itself where it has that option, or None where it cannot.
+        """Return a copy with one more option, the packet itself if it has that option, or None if that is impossible.
 
-        Where the header is full the last SACK block goes: its news is the oldest, and the next ACK repeats it.
+        When the header is full, the last SACK block is removed: it is the oldest, and the next ACK repeats it.
         """
 
     @abstractmethod
@@ -59,9 +58,9 @@ class Access(ABC):
 
 
 def with_ce(packet: Any) -> Any | None:
-    """Return a packet with CE (RFC 3168 section 5), or None where its sender does not understand ECN.
+    """Return a packet with CE (RFC 3168 section 5), or None when its sender does not support ECN.
 
-    Octets are IPv4 or IPv6, of any protocol; what is no IP header cannot be marked. Objects have an attribute `ecn`.
+    Octets are IPv4 or IPv6, of any protocol; other octets cannot be marked. Objects have an attribute `ecn`.
     """
     if isinstance(packet, bytes):
         return _octets_with_ce(packet)
@@ -77,7 +76,7 @@ def _octets_with_ce(packet: bytes) -> bytes | None:
         added = CE - (packet[1] & CE)
         if added == CE:
             return None
-        # RFC 1624: the checksum is adapted, so that a header that was wrong stays wrong
+        # RFC 1624: the checksum is updated, so that a damaged header keeps a wrong one
         total = _MODULUS - int.from_bytes(packet[10:12], "big") + added
         checksum = _MODULUS - (total % (_MODULUS + 1) + total // (_MODULUS + 1))
         return packet[:1] + bytes((packet[1] | CE,)) + packet[2:10] + checksum.to_bytes(2, "big") + packet[12:]
@@ -87,7 +86,7 @@ def _octets_with_ce(packet: bytes) -> bytes | None:
 
 
 def _options_with(segment: Segment, option: Option) -> tuple[tuple[SackBlock, ...], tuple[Option, ...]] | None:
-    """SACK blocks and further options of a segment with one more; None where there is no room, or it is signed."""
+    """SACK blocks and further options of a segment with one more; None without room, or for a signed segment."""
     if _is_signed(segment):
         return None
     sack, extra = segment.sack, (*segment.extra, option)
@@ -103,7 +102,7 @@ def _is_signed(segment: Segment) -> bool:
 
 
 def _extra_with(segment: Segment, sack: tuple[SackBlock, ...]) -> tuple[Option, ...]:
-    """Further options of a segment with other SACK blocks; a second SACK option may not take the place of the first."""
+    """Further options of a segment with other SACK blocks; a second SACK option must not replace the first."""
     return segment.extra if sack else tuple(option for option in segment.extra if option.kind != _SACK)
 
 
@@ -212,6 +211,6 @@ def _rewritten(packet: bytes, before: Segment, after: Segment) -> bytes:
 
 
 def _checksum(octets: bytes, start: int) -> bytes:
-    """The Internet checksum (RFC 1071) of octets, beginning with a sum."""
+    """The Internet checksum (RFC 1071) of octets, with an initial sum."""
     total = start + (int.from_bytes(octets, "big") << ((len(octets) & 1) << 3))
     return (-total % _MODULUS).to_bytes(2, "big")

@@ -3,7 +3,7 @@
 Read first: RFC 6994 (kind 253, ExIDs); COMPARISON sections 2.3 and 3.1; RFC 9293 section 3.1: a TCP ignores the options
 it does not know, so a marked packet does no harm.
 
-| option | octets | on | it says |
+| option | octets | on | meaning |
 |---|---|---|---|
 | ELN | 253, 4, ExID 0xFADE | an ACK | the segment at the ACK's acknowledgement number was lost by corruption |
 | SMART permitted | 253, 4, ExID 0xFADF | a SYN | send SMART options: they are understood |
@@ -28,17 +28,17 @@ _SMART_BYTES: Final = 8
 
 
 def has_eln(segment: Segment) -> bool:
-    """Whether an ACK says that the segment at its acknowledgement number was lost by corruption."""
+    """Whether an ACK reports that the segment at its acknowledgement number was lost by corruption."""
     return ELN in segment.extra
 
 
 def permits_smart(segment: Segment) -> bool:
-    """Whether a SYN asks for SMART options."""
+    """Whether a SYN permits SMART options."""
     return bool(segment.flags & SYN) and SMART_PERMITTED in segment.extra
 
 
 def smart_option(seq: int, length: int) -> Option:
-    """Return the option of an ACK that a segment of `length` octets from `seq` (32-bit) has caused.
+    """Return the option for an ACK whose cause is the segment of `length` octets from `seq` (32-bit).
 
     Raises OverflowError for numbers that do not fit their fields.
     """
@@ -46,7 +46,7 @@ def smart_option(seq: int, length: int) -> Option:
 
 
 def smart_of(segment: Segment) -> tuple[int, int] | None:
-    """Return the cause of an ACK, as 32-bit [left, right) like a SACK block; None where the ACK does not name it."""
+    """Return the cause of an ACK, as 32-bit [left, right) like a SACK block; None without a SMART option."""
     for option in segment.extra:
         if is_smart(option):
             seq = int.from_bytes(option.data[2:6], "big")

@@ -3,9 +3,9 @@
 Read first: RFC 9293 section 3.1; RFC 2018 (SACK), RFC 7323 (window scale, timestamps), RFC 3168 (ECN).
 
 Numbers (`seq`, `ack`, SACK blocks, timestamps) are 32-bit and wrap, as on the wire; the machines unwrap them
-(`common/sequence.py`). A payload is octets on the live tiers; in virtual time a segment has only a size. Whatever
-carries segments counts them by `len()`, the octets of the whole IPv4 packet. Segments do not change once sent, but for
-`ecn`, which a queue may set to CE.
+(`common/sequence.py`). A payload is octets on the live tiers; in virtual time a segment has only a size. The
+`len()` of a segment is the octets of the whole IPv4 packet. A sent segment does not change, except for `ecn`, which a
+queue may set to CE.
 
 Left out: octets (`wire.py`), urgent data, IP options and fragments.
 """
@@ -40,7 +40,7 @@ class Flow(NamedTuple):
 
 
 class SynOptions(NamedTuple):
-    """Options of a SYN; None or False: the option is not there."""
+    """Options of a SYN; None or False: absent."""
 
     mss: int | None = None
     window_scale: int | None = None
@@ -55,7 +55,7 @@ class SynOptions(NamedTuple):
 
 
 class Option(NamedTuple):
-    """An option no field exists for (as the experimental ones, RFC 6994): its kind and the octets behind its length."""
+    """An option without a field of its own (as the experimental ones, RFC 6994): its kind and its data octets."""
 
     kind: int
     data: bytes
@@ -137,21 +137,21 @@ class Segment:
             )
             if self.flags & bit
         )  # fmt: skip
-        words = [f"{names or 'none'} {self.seq}:{(self.seq + self.length) & MASK}({self.length})"]
+        parts = [f"{names or 'none'} {self.seq}:{(self.seq + self.length) & MASK}({self.length})"]
         if self.flags & ACK:
-            words.append(f"ack {self.ack}")
-        words.append(f"win {self.window}")
+            parts.append(f"ack {self.ack}")
+        parts.append(f"win {self.window}")
         if self.sack:
-            words.append("sack " + " ".join(f"{left}:{right}" for left, right in self.sack))
+            parts.append("sack " + " ".join(f"{left}:{right}" for left, right in self.sack))
         if self.timestamps is not None:
-            words.append(f"TS {self.timestamps[0]}/{self.timestamps[1]}")
+            parts.append(f"TS {self.timestamps[0]}/{self.timestamps[1]}")
         if self.syn is not None:
-            words.append(str(self.syn))
+            parts.append(str(self.syn))
         if self.extra:
-            words.append(str(self.extra))
+            parts.append(str(self.extra))
         if self.ecn:
-            words.append(("", "ECT1", "ECT0", "CE")[self.ecn])
-        return f"<{' '.join(words)}>"
+            parts.append(("", "ECT1", "ECT0", "CE")[self.ecn])
+        return f"<{' '.join(parts)}>"
 
 
 def option_bytes(
@@ -160,7 +160,7 @@ def option_bytes(
     syn: SynOptions | None,
     extra: tuple[Option, ...],
 ) -> int:
-    """Return the octets these options take in the header, padded to four."""
+    """Return the octets of these options in the header, padded to a multiple of four."""
     nbytes = 0
     if sack:
         nbytes += 2 + 8 * len(sack)

@@ -1,16 +1,16 @@
-"""Segments as octets and back: the IPv4 packet a link carries.
+"""Encodes segments as IPv4 packets and decodes them.
 
 Read first: RFC 791 section 3.1 and RFC 9293 section 3.1 (headers), RFC 1071 (the checksum), `segment.py`.
 
 Rules kept
 - `parse(emit(segment))` has the fields of `segment`, and `emit` writes `len(segment)` octets.
-- Octets become a segment, or a SegmentError that names the check they failed; both checksums are among the checks, so
-  octets a link has damaged go no further.
-- Options that have a field go there; all others are kept in `extra`, where connections do not look. So an option that
-  Linux ignores (of a wrong length, a second one of its kind, a SYN's on another segment, an MSS of 0) is ignored here
-  too. Options whose lengths do not add up are an error, where Linux takes the segment without them.
-- What we send cannot be fragmented (DF), has 64 hops and DSCP 0, and lies as Linux lays it: MSS, SACK permitted,
-  timestamps, window scale, SACK, each ending on a word's boundary as far as the padding goes.
+- Octets become a segment, or a SegmentError that names the failed check; both checksums are checked, so damaged octets
+  are refused.
+- Options with a field go there; all others go to `extra`, which connections ignore. So an option that Linux ignores (of
+  a wrong length, a second one of its kind, a SYN's on another segment, an MSS of 0) is ignored here, too. Options with
+  inconsistent lengths are an error; Linux accepts such a segment without them.
+- Sent packets have DF, 64 hops and DSCP 0, and the options in the order of Linux: MSS, SACK permitted, timestamps,
+  window scale, SACK, each ending on a word's boundary as far as the padding goes.
 
 Left out: IP options and fragments (both refused), urgent pointers (0), reserved bits (ignored).
 """
@@ -45,7 +45,7 @@ _DONT_FRAGMENT: Final = 0x4000
 #: more fragments, and the offset
 _FRAGMENT: Final = 0x3FFF
 _TTL_PROTOCOL: Final = TTL << 8 | PROTOCOL_TCP
-#: RFC 1071: sums of 16-bit words in ones' complement are remainders by this
+#: RFC 1071: a sum of 16-bit words in ones' complement is a remainder modulo this
 _MODULUS: Final = 0xFFFF
 
 # version to destination address, ports to urgent pointer
@@ -57,7 +57,7 @@ _ADDRESSES_AT: Final = 12
 
 
 class SegmentError(ValueError):
-    """Octets that are no TCP segment; `check` is the one they failed."""
+    """Octets that are no TCP segment; `check` names the failed check."""
 
     def __init__(self, check: Check, what: str) -> None:
         super().__init__(f"{check}: {what}")
@@ -87,7 +87,7 @@ def emit(segment: Segment) -> bytes:
     else:
         raise ValueError(f"{option_bytes} octets of options: at most {MAX_OPTION_BYTES} fit")
     offset = TCP_HEADER_BYTES + option_bytes << 2
-    # Every field adds to the checksums as a number: only payload and options have to be read as words.
+    # each field adds to the checksums as a number; only payload and options are read as words
     addresses = source + destination
     ip_sum = (_VERSION_IHL << 8) + segment.ecn + nbytes + segment.number + _DONT_FRAGMENT + _TTL_PROTOCOL + addresses
     tcp_sum = addresses + PROTOCOL_TCP + nbytes - IP_HEADER_BYTES + source_port + destination_port + seq + ack
@@ -155,7 +155,7 @@ def parse(octets: bytes) -> Segment:
         raise SegmentError("fragment", f"one at {(fragment & 0x1FFF) * 8}")
     if ttl_protocol & 0xFF != PROTOCOL_TCP:
         raise SegmentError("protocol", f"{ttl_protocol & 0xFF}, not {PROTOCOL_TCP}")
-    # Both addresses lie right before the TCP header: with them only protocol and length are missing of the sum.
+    # the addresses lie right before the TCP header: only protocol and length are missing in this sum
     words = int.from_bytes(octets[_ADDRESSES_AT:nbytes], "big") << ((nbytes & 1) << 3)
     if (words + PROTOCOL_TCP + nbytes - IP_HEADER_BYTES) % _MODULUS:
         raise SegmentError("checksum", "that of the TCP segment is wrong")

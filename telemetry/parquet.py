@@ -1,6 +1,6 @@
-"""Records to Parquet: one file per measurement, in the run's folder.
+"""Writes records to Parquet: one file per measurement, in the run's folder.
 
-pyarrow takes a fifth of a second to import, which nobody need wait for before a run: it comes with the first rows.
+The import of pyarrow takes 0.2 s, so it is delayed until the first rows are written.
 """
 
 from pathlib import Path
@@ -39,7 +39,7 @@ class ParquetSink:
             self._flush(type(record))
 
     def close(self) -> None:
-        """Write what is buffered and close the files."""
+        """Write the buffered records and close the files."""
         for kind, rows in self._rows.items():
             if rows:
                 self._flush(kind)
@@ -70,7 +70,7 @@ class ParquetSink:
 
 
 def read_records(folder: Path, measurement: str) -> list[dict[str, Any]]:
-    """Return the rows of one measurement of a run, or none when it has no such records."""
+    """Return the rows of one measurement of a run; empty without such records."""
     import pyarrow.parquet as pq
 
     path = folder / f"{measurement}.parquet"

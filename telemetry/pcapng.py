@@ -1,10 +1,10 @@
-"""Frames with comments into a capture file, as Wireshark and its kin read it.
+"""Writes frames with comments to a capture file that Wireshark can read.
 
 Read first: draft-ietf-opsawg-pcapng, sections 3.1 (blocks), 3.5 (options), 4.1 to 4.3 (the three blocks written here).
 
-Rules: the file ends with a whole block whenever somebody looks, so a killed process leaves a file that can be read, and
-a full disk one without half a frame at its end. Blocks are kept back for a second at most while frames come, so
-`tail -f` may follow. Times are Unix time in ns, and go up if the caller's do.
+Rules: the file always ends with a complete block, so it can be read after a killed process and after a full disk. While
+frames come, blocks are buffered for at most a second, so `tail -f` can follow. Times are Unix time in ns, and increase
+if the caller's do.
 
 Left out: reading; statistics, name resolution and all other blocks; more than one section.
 """
@@ -49,14 +49,14 @@ class CaptureError(RuntimeError):
 
 
 class Direction(IntEnum):
-    """Which way a frame went, in the numbers of the packet flags."""
+    """The direction of a frame, as numbered in the packet flags."""
 
     INBOUND = 1
     OUTBOUND = 2
 
 
 class PcapngWriter:
-    """Writes one capture file; a context manager. Replaces a file that is there. Raises CaptureError."""
+    """Writes one capture file; a context manager. Replaces an existing file. Raises CaptureError."""
 
     def __init__(self, path: Path, *, application: str) -> None:
         self._path = path
@@ -77,7 +77,7 @@ class PcapngWriter:
         self._add(_SECTION, section, *options)
 
     def interface(self, link_type: int, *, name: str, description: str) -> int:
-        """Describe where frames come from; return its number for `packet`. Its frames end with four octets of FCS."""
+        """Describe a source of frames; return its number for `packet`. Its frames end with four octets of FCS."""
         fields = _INTERFACE_FIELDS.pack(link_type, 0, 0)
         options = (
             (_IF_NAME, name.encode()),
@@ -100,7 +100,7 @@ class PcapngWriter:
         crc_error: bool = False,
         dropped: int = 0,
     ) -> None:
-        """Append one frame. `dropped` is how many had no room since the frame before it."""
+        """Append one frame. `dropped` is the number of frames dropped since the previous one."""
         nbytes = len(octets)
         fields = _PACKET_FIELDS.pack(interface, time_ns >> 32, time_ns & 0xFFFF_FFFF, nbytes, nbytes)
         flags = direction | _FLAG_FCS | (_FLAG_CRC_ERROR if crc_error else 0)
@@ -113,7 +113,7 @@ class PcapngWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Put all blocks into the file. Raises CaptureError; the file then ends with the last block that fitted."""
+        """Write all blocks to the file. Raises CaptureError; the file then ends with the last complete block."""
         data = memoryview(b"".join(self._blocks))
         self._blocks.clear()
         self._nbytes = 0
@@ -127,7 +127,7 @@ class PcapngWriter:
             raise CaptureError(f"{self._path}: the capture cannot go on: {error.strerror}") from None
 
     def close(self) -> None:
-        """Put all blocks into the file and close it; idempotent."""
+        """Write all blocks to the file and close it; idempotent."""
         if self._fd >= 0:
             try:
                 self.flush()
@@ -156,5 +156,5 @@ class PcapngWriter:
 
 
 def _padded(octets: bytes) -> bytes:
-    """Fill up to 32 bits."""
+    """Pad to a multiple of 32 bits."""
     return octets + bytes(-len(octets) % 4)

@@ -1,12 +1,12 @@
-"""The records a run is made of.
+"""The records of a run.
 
 Every record carries `time_ns`, nanoseconds since the start of its run (`epoch` in the run's manifest is the
 wall-clock time of that instant). Fields that are counters count since the start of the run; fields that are rates
 (`*_bps`) cover the interval since the previous record of the same source. A value that does not exist yet
 (ssthresh before the first loss) is None.
 
-`measurement` names a kind of record in files and databases; the fields in `tags` say whose record it is, all others
-but the time are its figures. No two records of a run have the same measurement, tags and time.
+`measurement` names a kind of record in files and databases; the fields in `tags` name the source of a record;
+all others but the time are its figures. No two records of a run have the same measurement, tags and time.
 """
 
 from dataclasses import dataclass, fields
@@ -34,7 +34,7 @@ class TcpRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowRecord:
-    """What one application flow had received at one instant (payload bytes at the receiver)."""
+    """The payload bytes that one application flow has received at one instant."""
 
     measurement: ClassVar[str] = "flow"
     tags: ClassVar[tuple[str, ...]] = ("host", "flow")
@@ -48,7 +48,7 @@ class FlowRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkRecord:
-    """One direction of the link, as its sending station sees it."""
+    """One direction of the link, as counted by its sending station."""
 
     measurement: ClassVar[str] = "link"
     tags: ClassVar[tuple[str, ...]] = ("link",)
@@ -57,29 +57,29 @@ class LinkRecord:
     link: str
     #: the link scheme in use
     scheme: str
-    #: whether packets can cross: a session with the peer, where the scheme has such a thing
+    #: whether packets can cross: a session with the peer, for schemes with sessions
     established: bool
     #: all bytes sent on the air
     throughput_bps: float
-    #: bytes of packets the far side acknowledged or, without ARQ, of packets sent once and not known lost
+    #: bytes of packets that the far side acknowledged; without ARQ, of packets sent and not known to be lost
     goodput_bps: float
     #: packets of the IP layer sent for the first time
     packets: int
     frames: int
     retransmissions: int
     fec_frames: int
-    #: frames the far side rebuilt from redundancy; None where nobody hears the far side, as for a station on its own
+    #: frames that the far side rebuilt from redundancy; None without its counts, as for a station on its own
     fec_repairs: int | None
-    #: packets lost for good: given up by the link layer or, while a scheme repairs nothing, taken by the medium, which
-    #: only the far side knows (None as above)
+    #: packets lost for good: given up by the link layer or, under a scheme without repair, lost by the medium, which
+    #: only the far side can count (None as above)
     residual_losses: int | None
-    #: ACKs marked with ELN; like every counter that few schemes have, 0 unless it is given
+    #: ACKs marked with ELN; 0 by default, like all counters of few schemes
     eln_marks: int = 0
     #: bytes waiting in the IP queue
     queue_bytes: int
-    #: packets the IP queue or the MAC buffer refused
+    #: packets that the IP queue or the MAC buffer refused
     congestion_losses: int
-    #: frames the medium damaged or erased (ground truth where the medium is modelled); None as above
+    #: frames that the medium damaged or erased (exact where the medium is modelled); None as above
     corruption_losses: int | None
 
 
@@ -96,13 +96,13 @@ class PhyRecord:
     evm_db: float | None
     cfo_hz: float | None
     per: float | None
-    #: modulation and code of the newest frame heard, as in "qpsk", "qpsk golay2412" or "qam16-3/4"
+    #: modulation and code of the newest received frame, as in "qpsk", "qpsk golay2412" or "qam16-3/4"
     mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationRecord:
-    """What one station's process needs of its machine, over the interval since its previous record."""
+    """Processor time and memory of one station's process, over the interval since its previous record."""
 
     measurement: ClassVar[str] = "station"
     tags: ClassVar[tuple[str, ...]] = ("station",)
@@ -118,28 +118,28 @@ class StationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlRecord:
-    """Something that a person changed while the run went on."""
+    """A change by a live control."""
 
     measurement: ClassVar[str] = "control"
     tags: ClassVar[tuple[str, ...]] = ("name",)
 
     time_ns: int
-    #: what was changed, as in snr_db
+    #: name of the control, as in snr_db
     name: str
-    #: what to, as JSON
+    #: new value, as JSON
     value: str
 
 
 Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord | StationRecord | ControlRecord
-#: a run folder has a file for each of which there are records
+#: a run folder has a file for each type with records
 RECORD_TYPES: tuple[type[Record], ...] = (TcpRecord, FlowRecord, LinkRecord, PhyRecord, StationRecord, ControlRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """One run, at its time 0, replaced when it ends.
+    """One run, written at its time 0 and again when it ends.
 
-    Only databases have it, for other programs that look into them (Grafana); a run's folder says it elsewhere.
+    Only databases have it, for programs such as Grafana; a run's folder has the same data in other files.
     """
 
     measurement: ClassVar[str] = "runs"
@@ -148,10 +148,10 @@ class RunRecord:
     time_ns: int
     scheme: str
     seed: int
-    #: Unix time (ms) of its begin and end, as a time range of Grafana's: the end of a run that goes on is "now"
+    #: Unix time (ms) of its begin and end, as a time range for Grafana; the end of a live run is "now"
     begins: str
     ends: str
-    #: as in its summary; None until it has ended
+    #: as in its summary; None before its end
     goodput_bps: float | None
 
 

@@ -1,7 +1,7 @@
-"""What a run gives its records to.
+"""Sinks: consumers of a run's records.
 
-Order of calls: `begin` once the run's clock has a zero, `write` for every record, `close` at the end, whatever
-happened in between. A sink never makes its run wait: what is slow happens in a thread of the sink's own, or in `close`.
+Order of calls: `begin` once the run's time 0 is known, `write` for every record, `close` at the end in any case. A sink
+never blocks its run: slow work happens in a thread of the sink, or in `close`.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ class Sink(Protocol):
         """Take one record."""
 
     def close(self) -> None:
-        """Take leave: nothing comes any more."""
+        """End: no more records come."""
 
 
 class Sinks:
-    """Several sinks as one. What one of them raises in `close` is raised when all are closed."""
+    """Several sinks as one. `close` closes all before it raises an error of one."""
 
     def __init__(self, sinks: Sequence[Sink]) -> None:
         self._sinks = tuple(sinks)

@@ -1,4 +1,4 @@
-"""What a receiver looks like at one instant: too much and too fleeting for a database, so only shown."""
+"""Views of a receiver at one instant: only shown, since they are too large and short-lived for a database."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ class PhyView:
     """Spectrum and constellation of one receiver."""
 
     time_ns: int
-    #: the direction it hears
+    #: the direction on which it receives
     link: str
     center_hz: float
     rate_sps: float
@@ -16,5 +16,5 @@ class PhyView:
     spectrum_db: tuple[float, ...]
     #: equalised payload symbols (I, Q) of the newest frame, mean power of the ideal constellation 1; empty without one
     symbols: tuple[tuple[float, float], ...]
-    #: as in qpsk; empty when not known
+    #: as in qpsk; empty when unknown
     modulation: str

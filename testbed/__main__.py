@@ -1,7 +1,7 @@
 """`python -m testbed`: the command line, as `./fadelab` starts it.
 
-Rule kept: a termination request unwinds like Ctrl-C does, so that `with` and `finally` blocks still remove
-namespaces, interfaces and children.
+Rule kept: SIGTERM and SIGHUP unwind the stack as Ctrl-C does, so that `with` and `finally` blocks remove namespaces,
+interfaces and child processes.
 """
 
 import signal
@@ -12,7 +12,7 @@ from testbed.cli.app import main
 
 
 def _terminated(signum: int, _frame: FrameType | None) -> None:
-    # A second one finds the default action, should the clean-up itself hang.
+    # a second signal ends the process at once, in case the clean-up hangs
     signal.signal(signum, signal.SIG_DFL)
     raise SystemExit(128 + signum)
 

@@ -1,9 +1,8 @@
-"""The exception for everything that is the user's or the machine's to put right.
+"""The exception for all faults of the input or of the machine, which the user can repair.
 
-Rule kept: the message is one line that says what is wrong and what to do about it; the command line prints it
-as it is and exits with status 2.
+Rule kept: the message is one line with the fault and the remedy; the command line prints it and exits with status 2.
 """
 
 
 class FadelabError(RuntimeError):
-    """What was asked for cannot be done; the message says why and what to do."""
+    """A request that cannot be fulfilled; the message gives the cause and the remedy."""

@@ -1,4 +1,4 @@
-"""Who gets to see a run besides its folder: a database, a dashboard."""
+"""The observers of a run besides its folder: a database and a dashboard."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -8,34 +8,34 @@ from typing import TYPE_CHECKING
 from telemetry.records import Record, RunRecord
 from telemetry.sinks import Sink, Sinks
 from testbed.live.steering import Steering
-from testbed.onlookers import NOBODY, Onlookers
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
+from testbed.run_hooks import NO_HOOKS, RunHooks
 from testbed.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from dashboard.hub import Hub
     from telemetry.influx import Influx, InfluxSink
 
-#: called when a run is about to begin
-Audience = Callable[[Scenario, RunFolder], Onlookers]
-#: takes one line for people
+#: makes the hooks of a run that is about to begin
+MakeHooks = Callable[[Scenario, RunFolder], RunHooks]
+#: shows one line to the user
 Complain = Callable[[str], None]
 
-#: in the run store: what waits for a database that is away
+#: in the run store: records that wait for an unreachable database
 SPOOL = ".influx-spool"
 
 
-def nobody(scenario: Scenario, folder: RunFolder) -> Onlookers:
-    """Nobody."""
-    return NOBODY
+def no_hooks(scenario: Scenario, folder: RunFolder) -> RunHooks:
+    """Return no hooks."""
+    return NO_HOOKS
 
 
 def open_influx(url: str | None, token_file: Path | None) -> "Influx | None":
-    """Return the database at a URL, which must be there now; None without a URL. Raises InfluxError in one line."""
+    """Return the database at a URL, which must answer; None without a URL. Raises InfluxError in one line."""
     if url is None:
         return None
-    # an HTTP client behind it: not for a run without
+    # imports an HTTP client, which runs without a database do without
     from telemetry.influx import Influx, read_token
 
     influx = Influx(url, None if token_file is None else read_token(token_file))
@@ -44,16 +44,16 @@ def open_influx(url: str | None, token_file: Path | None) -> "Influx | None":
 
 
 class DatabaseSink:
-    """A sink for the records of a run that is kept below `runs`; what goes wrong, it says, and the run goes on.
+    """A database sink for a run kept below `runs`. On an error it calls `complain`, and the run goes on.
 
-    The run itself is a record, too: `begin` writes it, and `ended` what is known of it then. Of several processes that
-    make one run together, one `lists` it.
+    The run itself is a record, too: `begin` writes it, `ended` completes it. Where several processes form one run, only
+    one has `lists` set.
     """
 
     def __init__(
         self, influx: "Influx", scenario: Scenario, run: str, runs: Path, complain: Complain, *, lists: bool = True
     ) -> None:
-        # an HTTP client behind it: not for a run without
+        # as above
         from telemetry.influx import InfluxSink
 
         self._influx = influx
@@ -82,16 +82,16 @@ class DatabaseSink:
         self._sink.write(record)
 
     def close(self) -> None:
-        """Send what is left, and say what could not be sent."""
+        """Send the remaining records; complain about those that could not be sent."""
         self._close(self._sink)
 
     def ended(self, summary: Summary | None) -> None:
-        """Write when the run ended, and its goodput if it has a summary; after `close`."""
+        """Write the end of the run, and its goodput if it has a summary; to be called after `close`."""
         from telemetry.influx import InfluxSink
 
         if self._epoch_ns is None:
             return
-        # not the wall clock's: a run in virtual time is longer than it takes
+        # by the records, not the wall clock: virtual time runs faster
         ends = str((self._epoch_ns + self._newest_ns) // 1_000_000 + 1)
         goodput_bps = None if summary is None else summary.goodput_bps
         sink = InfluxSink(self._influx, self._tags, self._spool)
@@ -113,27 +113,27 @@ class DatabaseSink:
 def database_or_none(
     influx: "Influx | None", scenario: Scenario, run: str, runs: Path, complain: Complain, *, lists: bool
 ) -> Sink:
-    """A `DatabaseSink`, or without a database one that keeps nothing."""
+    """Return a `DatabaseSink`, or without a database a sink that keeps nothing."""
     return Sinks(()) if influx is None else DatabaseSink(influx, scenario, run, runs, complain, lists=lists)
 
 
-def database_only(influx: "Influx | None", complain: Complain) -> Audience:
-    """An audience that is a database, or nobody."""
+def database_hooks(influx: "Influx | None", complain: Complain) -> MakeHooks:
+    """Return hooks with a database, or none without one."""
     if influx is None:
-        return nobody
+        return no_hooks
 
-    def join(scenario: Scenario, folder: RunFolder) -> Onlookers:
+    def make(scenario: Scenario, folder: RunFolder) -> RunHooks:
         sink = DatabaseSink(influx, scenario, folder.name, folder.path.parent, complain)
-        return Onlookers([sink], ended=lambda summary, error: sink.ended(summary))
+        return RunHooks([sink], ended=lambda summary, error: sink.ended(summary))
 
-    return join
+    return make
 
 
-def dashboard_and_database(hub: "Hub", influx: "Influx | None", complain: Complain) -> Audience:
-    """An audience that is a dashboard, which may steer, and a database if there is one."""
+def dashboard_hooks(hub: "Hub", influx: "Influx | None", complain: Complain) -> MakeHooks:
+    """Return hooks with a dashboard, its controls, and a database if there is one."""
     from dashboard.hub import RunInfo
 
-    def join(scenario: Scenario, folder: RunFolder) -> Onlookers:
+    def make(scenario: Scenario, folder: RunFolder) -> RunHooks:
         steering = Steering(scenario)
         info = RunInfo(
             name=folder.name,
@@ -154,6 +154,6 @@ def dashboard_and_database(hub: "Hub", influx: "Influx | None", complain: Compla
             if database is not None:
                 database.ended(summary)
 
-        return Onlookers([feed] if database is None else [feed, database], feed, steering, ended)
+        return RunHooks([feed] if database is None else [feed, database], feed, steering, ended)
 
-    return join
+    return make

@@ -1,4 +1,4 @@
-"""Where things are, and which: the checkout this program runs from."""
+"""The checkout that this program runs from: its paths and its version."""
 
 import os
 import tomllib
@@ -6,18 +6,18 @@ from pathlib import Path
 
 
 def root() -> Path:
-    """The checkout: what the launcher says, or where this file stands."""
+    """Return the checkout: that of the launcher, or that of this file."""
     named = os.environ.get("FADELAB_ROOT")
     return Path(named) if named else Path(__file__).resolve().parent.parent
 
 
 def bpf_objects() -> Path:
-    """Where BPF programs are kept once they are built."""
+    """Return the folder of the built BPF programs."""
     return root() / ".build" / "bpf"
 
 
 def fadelab_version() -> str:
-    """The version, with the commit where this is a checkout."""
+    """Return the version, with the commit where this is a git checkout."""
     declared = str(tomllib.loads((root() / "pyproject.toml").read_text())["project"]["version"])
     try:
         head = (root() / ".git" / "HEAD").read_text().strip()

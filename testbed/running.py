@@ -1,26 +1,26 @@
-"""From a scenario to results: tiers by name, repetitions, one run's folder each."""
+"""Runs scenarios: tiers by name, repetitions, a folder per run."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 from common.sides import SIDES
-from hosts import split_routes
-from hosts.network import check_machine
+from hosts.kernel import split_routes
+from hosts.kernel.network import check_machine
 from linklayer.schemes import SCHEMES
 from testbed.errors import FadelabError
 from testbed.live.run import run_live
 from testbed.live.wiring import Medium, check_radios, real_air, sockets, virtual_air
 from testbed.model.run import check_model, run_model
-from testbed.observers import Audience, nobody
-from testbed.onlookers import Show
+from testbed.observers import MakeHooks, no_hooks
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
+from testbed.run_hooks import Show
 from testbed.scenario.channel_models import make_rng
 from testbed.scenario.link_ends import make_link
 from testbed.scenario.schema import Direction, Scenario
 
-#: what joins the stations, by real-time tier
+#: the medium of each real-time tier
 _MEDIA: Mapping[str, Medium] = MappingProxyType({"emulated": sockets, "vusrp": virtual_air, "usrp": real_air})
 
 
@@ -40,7 +40,7 @@ def check_tier(scenario: Scenario) -> None:
 
 
 def unused(scenario: Scenario) -> list[str]:
-    """What the scenario says of queues, radios and the air that has no effect, a line each."""
+    """Return the settings of queues, radios and the air that have no effect on this tier, a line each."""
     return [*_unused_queue(scenario), *_unused_air(scenario)]
 
 
@@ -55,7 +55,7 @@ def _unused_queue(scenario: Scenario) -> list[str]:
 def _unused_air(scenario: Scenario) -> list[str]:
     if scenario.tier == "vusrp":
         return []
-    # by value: a stored scenario says all the defaults, too
+    # by value: a stored scenario contains the defaults, too
     directions = [scenario.channel.direction(side) for side in SIDES]
     keys = [
         f"channel.{key}"
@@ -68,31 +68,31 @@ def _unused_air(scenario: Scenario) -> list[str]:
     return [f"tier {scenario.tier} has no use for {', '.join(keys)}: {why}"] if keys else []
 
 
-def run_once(scenario: Scenario, runs: Path, show: Show, audience: Audience = nobody) -> Summary:
+def run_once(scenario: Scenario, runs: Path, show: Show, make_hooks: MakeHooks = no_hooks) -> Summary:
     """Run a scenario and return its result."""
     check_tier(scenario)
     folder = RunFolder.create(runs, scenario)
-    onlookers = audience(scenario, folder)
+    hooks = make_hooks(scenario, folder)
     try:
         if scenario.tier == "model":
-            summary = run_model(scenario, folder, show, onlookers)
+            summary = run_model(scenario, folder, show, hooks)
         else:
-            summary = run_live(scenario, folder, _MEDIA[scenario.tier], show, onlookers)
+            summary = run_live(scenario, folder, _MEDIA[scenario.tier], show, hooks)
     except BaseException as error:
-        onlookers.ended(None, " ".join(str(error).split()) or type(error).__name__)
+        hooks.ended(None, " ".join(str(error).split()) or type(error).__name__)
         raise
-    onlookers.ended(summary, None)
+    hooks.ended(summary, None)
     return summary
 
 
 def repetitions(scenario: Scenario, repeat: int) -> Iterator[Scenario]:
-    """The scenario with consecutive seeds, starting at its own."""
+    """Yield the scenario with consecutive seeds, from its own on."""
     for offset in range(repeat):
         yield scenario.model_copy(update={"seed": scenario.seed + offset})
 
 
 def require_on_time(summaries: list[Summary], allow_late: bool) -> None:
-    """Raise LateError when a run did not keep the clock, unless that is allowed."""
+    """Raise LateError when a run had late events, unless `allow_late`."""
     late = [s for s in summaries if not s.on_time]
     if late and not allow_late:
         s = late[0]

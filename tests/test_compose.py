@@ -18,7 +18,7 @@ import click
 import pytest
 import yaml
 
-from hosts.kernel_profiles import PROFILES
+from hosts.kernel.profiles import PROFILES
 from testbed.cli.app import cli
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario

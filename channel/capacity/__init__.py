@@ -8,7 +8,7 @@ Rules kept here:
 - A capacity is a piecewise-constant rate. Order of calls: the hop reports its backlog with `handle_backlog` whenever it
   accepts a frame and right before each deadline. Only `handle_deadline` changes the rate, and the deadline after it
   lies later than `now`.
-- Work that waits is served in the end: while bits wait, the rate is above 0 or a deadline is set.
+- All bits are served in the end: while bits wait, the rate is above 0 or a deadline is set.
 - A model draws only from the generator it was given.
 """
 
@@ -26,7 +26,7 @@ class Capacity(ABC):
 
     __slots__ = ()
 
-    #: the rate never changes: the capacity has no deadlines and need not be told of the backlog
+    #: whether the rate never changes, so that there are no deadlines and no calls of `handle_backlog`
     constant: ClassVar[bool] = False
 
     @abstractmethod
@@ -43,12 +43,12 @@ class Capacity(ABC):
 
     @abstractmethod
     def handle_deadline(self, now: int) -> None:
-        """Do what is due by `now`; nothing when early."""
+        """Update the rate at `now`; does nothing when early."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CapacityModel:
-    """A capacity model as scenarios know it: `channel.assignment.kind` is its name, its options stand beside that."""
+    """A capacity model as scenarios know it: `channel.assignment.kind` is its name, its options are further keys."""
 
     name: str
     #: the capacity a terminal gets, for the table in docs/scenarios.md
@@ -58,7 +58,7 @@ class CapacityModel:
     #: makes a capacity of its options, the direction's `rate_bps` and the generator it draws from. Raises ValueError in
     #: one line.
     make: Callable[[Any, int, random.Random], Capacity]
-    #: options as a scenario gives them, for tests: they suit a rate of 128 kbit/s
+    #: options as a scenario gives them, for tests at a rate of 128 kbit/s
     example: Mapping[str, Any]
 
 

@@ -1,4 +1,4 @@
-"""Constant-rate assignment: a rate that is always there, as on any link that is not shared."""
+"""Constant-rate assignment: a constant rate, as on any link that is not shared."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from common.options import NoOptions
 
 
 class ConstantRate(Capacity):
-    """A rate that is always there. Raises ValueError when it is not positive."""
+    """A constant rate. Raises ValueError when it is not positive."""
 
     __slots__ = ("_rate_bps",)
 

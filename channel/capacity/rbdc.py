@@ -14,7 +14,7 @@ from common.units import ns
 class RbdcOptions(DamaOptions):
     """Requests for a rate."""
 
-    #: four superframes, since new data can wait up to three for the request it causes
+    #: four superframes: the request for new data can take up to three
     timeout_ms: Positive = 1060
     #: None: the timeout, a request's own lifetime
     drain_ms: Positive | None = None
@@ -23,9 +23,9 @@ class RbdcOptions(DamaOptions):
 class Rbdc(Terminal):
     """Rate-based dynamic capacity: rate requests up to a guaranteed ceiling.
 
-    While anything waits, the terminal asks in each superframe for the rate that empties its MAC buffer in
-    `drain_ms`. With an empty buffer it asks for nothing and keeps its rate until the timeout, which runs from the
-    start of the first superframe the request can take effect in.
+    While its MAC buffer holds data, the terminal requests in each superframe the rate that empties it in `drain_ms`.
+    With an empty buffer it requests nothing and keeps its rate until the timeout, which begins with the first
+    superframe in which the request can take effect.
     """
 
     __slots__ = ("_drain_ns", "_requests", "_timeout_ns", "_valid_until")

@@ -1,24 +1,23 @@
-"""DAMA: capacity that a satellite terminal asks for; `rbdc.py` asks for a rate, `vbdc.py` for a volume.
+"""DAMA: capacity that a satellite terminal requests; `rbdc.py` requests a rate, `vbdc.py` a volume.
 
 Read first: SLACP section 4; ETSI EN 301 790 section 6.6 (capacity request categories).
 
 Rules kept here:
 
-- Time is cut into superframes; capacity is assigned in whole slots per superframe and served evenly across
-  it. Each assignment starts and ends with a superframe; volume assigned and not used in it is lost.
-- A terminal asks at the start of a superframe, for what is in its MAC buffer then. The answer can take effect
-  at the first superframe that starts `signalling_ms` or more after the request.
+- Time is divided into superframes; capacity is assigned in whole slots per superframe and served evenly across
+  it. Each assignment starts and ends with a superframe; an unused part of it is lost.
+- A terminal sends requests at the start of a superframe, for the data then in its MAC buffer. A request can take effect
+  at the first superframe that starts `signalling_ms` or more later.
 - RBDC is guaranteed up to its ceiling, and the latest request in force holds until the next one or its
   timeout.
 - VBDC is a queue of volumes at the scheduler. A volume is assigned once, as soon as there is room for it.
-- Slots and superframes are such that every rate is a whole number of bit/s, so no bit is gained or lost to
-  rounding.
+- Sizes of slots and superframes make every rate a whole number of bit/s, so rounding neither adds nor removes bits.
 
 The paper gives neither superframe, slot, signalling delay nor timeout: all defaults here are ours
 (docs/channel.md gives the reasons), and all are parameters.
 
 Left out: requests lost on the air, several classes at once in one terminal, free capacity assignment, and the
-other terminals, of which VBDC shows only the wait they cause.
+traffic of other terminals, except for the wait that it adds in VBDC.
 """
 
 from abc import abstractmethod
@@ -36,7 +35,7 @@ SECOND_NS = 1_000_000_000
 class Superframe:
     """The grid on which capacity is assigned.
 
-    `length_ns` is a superframe's length, `slot_bits` the least that can be assigned in one. Defaults (ours):
+    `length_ns` is a superframe's length, `slot_bits` the smallest assignment in a superframe. Defaults (ours):
     five frames of 53 ms, and a slot of one ATM cell, which makes one slot per superframe exactly 1.6 kbit/s
     and 80 of them the paper's 128 kbit/s.
 
@@ -64,7 +63,7 @@ class Superframe:
         return -(-bits // self.slot_bits)
 
     def slots_within(self, rate_bps: int) -> int:
-        """Return the slots per superframe that stay within `rate_bps`; raise ValueError when that is none."""
+        """Return the slots per superframe that stay within `rate_bps`; raise ValueError when not even one does."""
         slots = rate_bps * self.length_ns // (self.slot_bits * SECOND_NS)
         if slots < 1:
             raise ValueError(f"rate_bps is {rate_bps}; one slot per superframe already takes {self.rate_bps(1)} bit/s.")
@@ -77,7 +76,7 @@ class Superframe:
 
 @dataclass(frozen=True, kw_only=True)
 class DamaOptions:
-    """The grid on which capacity is assigned, and how long a request takes to the scheduler and back."""
+    """The grid of capacity assignment, and the time of a request to the scheduler and back."""
 
     superframe_ms: Positive = 265
     #: terminal -> satellite -> scheduler and back, 250 ms each
@@ -95,7 +94,7 @@ class DamaOptions:
 
 
 class Terminal(Capacity):
-    """A terminal that wakes at superframes while it has anything to do. It gets up to `ceiling_bps`.
+    """A terminal that wakes at each superframe while it is busy, with a rate of up to `ceiling_bps`.
 
     Raises ValueError when the ceiling is below one slot per superframe, or a time is 0 in whole ns.
     """
@@ -107,7 +106,7 @@ class Terminal(Capacity):
         self._signalling_ns = positive("signalling_ms", ns(options.signalling_ms))
         self._max_slots = self.superframe.slots_within(positive("rate_bps", ceiling_bps))
         self._backlog_bits = 0
-        #: start of the next superframe, while there is anything to do
+        #: start of the next superframe, None while idle
         self._boundary_at: int | None = None
         #: slots of the present superframe
         self._slots = 0
@@ -117,7 +116,7 @@ class Terminal(Capacity):
         return self.superframe.rate_bps(self._slots)
 
     def handle_backlog(self, backlog_bits: int, now: int) -> None:
-        """Take note of the backlog; the first bits to wait wake the terminal at the next superframe."""
+        """Take the backlog; the first bits wake an idle terminal at the next superframe."""
         self._backlog_bits = backlog_bits
         if backlog_bits and self._boundary_at is None:
             self._boundary_at = self.superframe.at_or_after(now)
@@ -133,4 +132,4 @@ class Terminal(Capacity):
 
     @abstractmethod
     def _start_superframe(self, at: int) -> None:
-        """Assign the slots of the superframe that starts at `at`, ask for others, and set `_boundary_at`."""
+        """Assign the slots of the superframe that starts at `at`, send a request, and set `_boundary_at`."""

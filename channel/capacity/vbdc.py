@@ -19,12 +19,12 @@ class VbdcOptions(DamaOptions):
 
 
 class Vbdc(Terminal):
-    """Volume-based dynamic capacity: requests for what waits in the MAC buffer, with no guarantee.
+    """Volume-based dynamic capacity: requests for the volume in the MAC buffer, without a guarantee.
 
-    In each superframe the terminal asks for the volume that no earlier request covers, in whole slots. A
-    request reaches the head of the scheduler's queue `signalling_ms` after it was sent plus a wait for other
-    terminals' traffic drawn uniformly from `wait_ms` (shortest, longest), never before an earlier one; then
-    it gets up to the ceiling until it is served.
+    In each superframe the terminal requests the volume that no earlier request covers, in whole slots. A request
+    reaches the head of the scheduler's queue after `signalling_ms` and a wait for other terminals' traffic, drawn
+    uniformly from `wait_ms` (shortest, longest), but not before earlier requests. Then it gets up to the ceiling
+    until it is served.
     """
 
     __slots__ = (
@@ -42,18 +42,17 @@ class Vbdc(Terminal):
         shortest, longest = options.wait_ms
         self._wait_ns = ns(shortest), ns(longest)
         self._randint = rng.randint
-        #: requests not yet at the head of the scheduler's queue: (due there at, slots), and their slots in
-        #: all
+        #: requests not yet at the head of the scheduler's queue: (time at the head, slots), and the sum of their slots
         self._requests: deque[tuple[int, int]] = deque()
         self._coming_slots = 0
-        #: slots at the head of the queue that found no room yet
+        #: requested slots at the head of the queue, not assigned yet
         self._due_slots = 0
-        #: totals since the start, for who wants to know what was asked for and what was assigned
+        #: totals since the start
         self.requested_bits = 0
         self.granted_bits = 0
 
     def _start_superframe(self, at: int) -> None:
-        """Assign what was asked for, ask for what is new."""
+        """Assign requested slots, and request slots for new data."""
         requests, slot_bits = self._requests, self.superframe.slot_bits
         while requests and requests[0][0] <= at:
             _, slots = requests.popleft()

@@ -1,4 +1,4 @@
-"""Error models: what the air does to each frame. A file each, which declares an `ERROR_MODEL`.
+"""Error models: the fate of each frame on the air. A file each, which declares an `ERROR_MODEL`.
 
 Read first: COMPARISON section 4 (exponentially spaced bit errors, bursts of frames); SLACP section 4 and
 table 1 (good and bad states); E. N. Gilbert, "Capacity of a burst-noise channel", BSTJ 1960.
@@ -7,12 +7,11 @@ Rules kept here:
 
 - A model is asked once per frame, in order of the frames' starts. It draws only from the generator it was
   given, so a seed and a sequence of frames fix every verdict.
-- A model driven by time (`UniformOnOff`, `GilbertElliott`) draws its states apart from its frames: what is
-  sent does not change when the air is bad. Its clock starts with the first frame it judges.
-- A model says what arrives, not what the link makes of it: a DAMAGED frame arrives with those bits flipped,
-  and finding that out is the CRC's work.
+- A model driven by time (`UniformOnOff`, `GilbertElliott`) draws its states independently of its frames: the traffic
+  does not change the bad times. Its clock starts with the first frame.
+- A model gives the frame that arrives: a DAMAGED frame arrives with those bits flipped, and the CRC must detect it.
 
-Left out: soft information and anything below a frame's bits; that is what the radio tiers are for.
+Left out: soft information, and all below the bits of a frame; the radio tiers have it.
 """
 
 import random
@@ -26,12 +25,12 @@ from common.registry import Registry
 
 
 class Fate(Enum):
-    """What became of one frame on the air."""
+    """The fate of one frame on the air."""
 
     INTACT = "intact"
-    #: heard, with flipped bits
+    #: received with flipped bits
     DAMAGED = "damaged"
-    #: not heard at all
+    #: not received
     ERASED = "erased"
 
 
@@ -48,7 +47,7 @@ ERASED = Verdict(Fate.ERASED)
 
 
 class ErrorModel(ABC):
-    """Judges frames one after another."""
+    """Decides the fate of frames, one after another."""
 
     __slots__ = ()
 
@@ -63,7 +62,7 @@ class ErrorModel(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorModelPlugin:
-    """An error model as scenarios know it: `channel.errors.model` is its name, its options stand beside that."""
+    """An error model as scenarios know it: `channel.errors.model` is its name, its options are further keys."""
 
     name: str
     #: when a frame is lost, for the table in docs/scenarios.md

@@ -11,9 +11,9 @@ from common.options import Bytes, Count
 class FixedBursts(ErrorModel):
     """Bursts of exactly `burst_frames` consecutive frames are lost (COMPARISON table 5).
 
-    Bursts are triggered at exponential distances along the bytes sent, with mean `mean_spacing_bytes`. One
-    that is triggered inside another burst, or by the frame right behind it, waits until one frame has got
-    through: bursts keep their length, and none is dropped, so their rate is exact.
+    Bursts are triggered at exponential distances along the bytes sent, with mean `mean_spacing_bytes`. A burst
+    triggered inside another one, or by the frame right behind it, waits until one frame is intact: so every burst
+    keeps its length, no burst is dropped, and the rate of bursts is exact.
     """
 
     __slots__ = ("_left", "_rate_per_byte", "_rng", "_to_next_bytes", "burst_frames", "mean_spacing_bytes")
@@ -35,7 +35,7 @@ class FixedBursts(ErrorModel):
             return ERASED if self._left else INTACT
         if self._to_next_bytes >= 0:
             return INTACT
-        # From trigger to trigger: what a burst or a wait takes is not added to the distance.
+        # from trigger to trigger: the length of a burst or a wait does not add to the distance
         self._to_next_bytes += int(self._rng.expovariate(self._rate_per_byte))
         self._left = self.burst_frames
         return ERASED

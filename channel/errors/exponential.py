@@ -21,11 +21,11 @@ class ExponentialBitErrors(ErrorModel):
         self.mean_spacing_bytes = positive("mean_spacing_bytes", mean_spacing_bytes)
         self._rate_per_bit = 1.0 / (8 * mean_spacing_bytes)
         self._rng = rng
-        #: good bits ahead of the next wrong one, counted from the end of the last frame judged
+        #: good bits before the next bit error, counted from the end of the last frame
         self._to_next_bits = self._good_run()
 
     def judge(self, start: int, end: int, nbytes: int) -> Verdict:
-        """Return INTACT, or DAMAGED with every wrong bit of the frame."""
+        """Return INTACT, or DAMAGED with all bit errors of the frame."""
         nbits = 8 * nbytes
         at = self._to_next_bits
         if at >= nbits:
@@ -39,7 +39,7 @@ class ExponentialBitErrors(ErrorModel):
         return Verdict(Fate.DAMAGED, tuple(hits))
 
     def _good_run(self) -> int:
-        # The whole part of an exponential is geometric: bits are wrong independently, with exactly the mean
+        # the whole part of an exponential is geometric: bit errors are independent, with exactly the mean
         # asked for in the probability that a run of n bits is clean.
         return int(self._rng.expovariate(self._rate_per_bit))
 

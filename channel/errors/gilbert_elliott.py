@@ -37,7 +37,7 @@ class GilbertElliott(ErrorModel):
         self.good_per = probability("good_per", good_per)
         self.bad_per = probability("bad_per", bad_per)
         self._draw = rng.random
-        # A second generator, so that the states do not depend on how many frames were sent.
+        # a second generator, so that the states do not depend on the number of frames
         self._states = random.Random(rng.getrandbits(64))
         self._started = False
         self._in_bad = False
@@ -46,7 +46,7 @@ class GilbertElliott(ErrorModel):
 
     @property
     def stationary_per(self) -> float:
-        """The long-run share of frames erased, if the instants they start at do not depend on the state."""
+        """The long-run share of erased frames, if their start times do not depend on the state."""
         return (self.good_ns * self.good_per + self.bad_ns * self.bad_per) / (self.good_ns + self.bad_ns)
 
     def judge(self, start: int, end: int, nbytes: int) -> Verdict:

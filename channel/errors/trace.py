@@ -1,4 +1,4 @@
-"""A recorded channel, again (`channel/replay.py`)."""
+"""Replay of a recorded channel (`channel/replay.py`)."""
 
 import random
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class TraceOptions:
 
 
 def _replay(options: TraceOptions, rng: random.Random) -> ErrorModel:
-    # pyarrow behind it: not for runs without a trace
+    # imports pyarrow, which runs without a trace do without
     from channel.replay import TraceReplay
     from channel.trace import read_trace
 

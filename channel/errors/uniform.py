@@ -13,8 +13,8 @@ class UniformOnOff(ErrorModel):
     """Good and bad states of uniformly distributed length; the bad state loses every frame it touches
     (SLACP).
 
-    `good_ns` and `bad_ns` are the ranges (shortest, longest) of the states' lengths. The first frame judged
-    finds the good state at its beginning.
+    `good_ns` and `bad_ns` are the ranges (shortest, longest) of the states' lengths. The good state
+    begins with the first frame.
     """
 
     __slots__ = ("_bad_at", "_bad_until", "_randint", "_started", "bad_ns", "good_ns")
@@ -26,7 +26,7 @@ class UniformOnOff(ErrorModel):
             raise ValueError("good_ns and bad_ns are both 0 to 0; one of the states must last.")
         self._randint = rng.randint
         self._started = False
-        #: the bad state that is on, or comes next: from _bad_at, until just before _bad_until
+        #: the present or next bad state: from _bad_at until just before _bad_until
         self._bad_at = 0
         self._bad_until = 0
 
@@ -52,7 +52,7 @@ class UniformOnOff(ErrorModel):
 
 @dataclass(frozen=True, kw_only=True)
 class UniformOptions:
-    """Good and bad states of uniform length (SLACP table 1, with one's own numbers)."""
+    """Good and bad states of uniform length (as in SLACP table 1, with other numbers)."""
 
     #: shortest and longest
     good_ms: Span

@@ -1,7 +1,7 @@
-"""Write Grafana's files: `python -m dashboard.grafana_boards [FOLDER]`, by default `dashboard/grafana`."""
+"""Write Grafana's files to a folder, by default `dashboard/grafana`: `python -m dashboard.grafana_boards [FOLDER]`."""
 
+import argparse
 import json
-import sys
 from pathlib import Path
 
 from dashboard.grafana_boards.boards import make
@@ -31,4 +31,6 @@ def write(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, nargs="?", default=FOLDER)
+    write(parser.parse_args().folder)

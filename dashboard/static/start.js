@@ -1,4 +1,4 @@
-// Starting runs from the page: what the lab offers, and why it offers nothing just now.
+// Starting runs from the page: what the starter offers, and why it offers nothing just now.
 
 import { announce } from "./announce.js";
 import { post } from "./api.js";
@@ -61,16 +61,16 @@ export class Start {
   }
 
   update() {
-    const lab = this.session.state?.lab ?? null;
-    const why = lab ? lab.why_not : "This dashboard only watches: it starts no runs.";
-    put(this.none, why && lab ? `Nothing can be started just now: ${why}.` : why);
+    const starter = this.session.state?.starter ?? null;
+    const why = starter ? starter.why_not : "This dashboard only watches: it starts no runs.";
+    put(this.none, why && starter ? `Nothing can be started just now: ${why}.` : why);
     this.none.hidden = !why;
-    this.form.hidden = !lab || Boolean(why);
+    this.form.hidden = !starter || Boolean(why);
     this.unlock.node.hidden = this.session.authorised || this.form.hidden;
-    const offered = JSON.stringify(lab?.offers ?? []);
+    const offered = JSON.stringify(starter?.offers ?? []);
     if (offered !== this.#offered) {
       this.#offered = offered;
-      this.#offers = lab?.offers ?? [];
+      this.#offers = starter?.offers ?? [];
       this.scenario.replaceChildren(...this.#offers.map(({ name }) => el("option", { value: name }, name)));
       this.#drawOffer();
     }
@@ -101,7 +101,7 @@ export class Start {
     this.button.disabled = true;
     put(this.button, "Starting …");
     try {
-      await post("/api/lab/start", {
+      await post("/api/start", {
         scenario: this.scenario.value,
         tier: this.tier.value,
         schemes,

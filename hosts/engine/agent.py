@@ -1,6 +1,6 @@
-"""One host's part of a run: it sends and receives the workloads that concern the host, and reports.
+"""One host's part of a run: sends and receives the host's workloads, and reports.
 
-Read first: `hosts/workloads/` for what begins and ends when; `streams.py` and `datagrams.py` for the ends.
+Read first: `hosts/workloads/` for begins and ends; `streams.py` and `datagrams.py` for the two ends of a transfer.
 
 Rules kept
 
@@ -26,11 +26,11 @@ Report = dict[str, Any]
 
 
 class Agent:
-    """What one host sends and receives.
+    """Sends and receives the workloads of one host.
 
-    `ended(report)` is called at every end of a transfer, `broken(flow, error)` when a connection has broken that begins
-    again `again_ns` later (None: never). `see(flow)` makes what is told the payload octets of a flow and the time
-    whenever some have come.
+    `ended(report)` is called for each end of a transfer that is over, `broken(flow, error)` when a connection has
+    broken and will begin again after `again_ns` (None: never). `see(flow)` returns a callback for a flow, which gets
+    the payload octets so far and the time whenever octets arrive.
     """
 
     def __init__(
@@ -70,16 +70,16 @@ class Agent:
 
     @property
     def done(self) -> bool:
-        """Whether every end has reported."""
+        """Whether all ends have reported."""
         return self._missing == 0
 
     @property
     def nbytes(self) -> int:
-        """Payload octets received until now, all flows together."""
+        """Payload octets received so far, all flows together."""
         return sum(counter.nbytes for counter in self._counters.values())
 
     def go(self, epoch: int) -> None:
-        """Start the run's clock: begin to accept, and send at the workloads' times."""
+        """Start the run at `epoch`: accept from now on, and send at the workloads' times."""
         self.context.epoch = epoch
         for work in self._receive:
             work.expect(self)
@@ -87,22 +87,22 @@ class Agent:
             self.clock.at(self.at(work.start_s), work.start, self)
 
     def pause(self, paused: bool) -> None:
-        """Give senders no new data, or data again; what TCP has buffered still goes out, and time goes on."""
+        """Stop the senders' data, or let it go on. TCP still sends its buffers, and durations go on."""
         self._paused = paused
         for sender in self._senders.values():
             sender.pause(paused)
 
     def stop(self) -> None:
-        """End what still runs; its ends report."""
+        """End the transfers that still run; their ends report."""
         for end in [*self._senders.values(), *self._receivers.values()]:
             end.abort("stopped")
 
     def sending(self) -> list[SendingEnd]:
-        """Return the ends of connections on which data is being sent."""
+        """Return the sending ends that are open at present."""
         return [sender for sender in self._senders.values() if isinstance(sender, SendingEnd)]
 
     def sample(self) -> None:
-        """Emit a record of every connected sender and of every flow that is being received."""
+        """Emit a record of every connected sender and of every receiving flow."""
         context = self.context
         for record in context.probe.sample(context.time_ns) if self._send else ():
             context.emit(record)
@@ -122,15 +122,15 @@ class Agent:
         self._ended(head | result)
 
     def end_counting(self, flow: str) -> None:
-        """Emit no more records about a flow that was received, until it begins again."""
+        """Stop the records of a received flow, until it begins again."""
         self._counters[flow].active = False
 
     def mark(self, flow: str) -> None:
-        """Keep how much of a flow has come until now."""
+        """Remember the octets of a flow received so far."""
         self._marked[flow] = self._counters[flow].nbytes
 
     def marked(self, flow: str, default: int) -> int:
-        """Return how much of a flow had come when it was marked."""
+        """Return the octets of a flow at its mark, or `default`."""
         return self._marked.get(flow, default)
 
     # TCP
@@ -154,12 +154,12 @@ class Agent:
         self._tcp.accept(port, came)
 
     def give_up(self, work: "Workload", flow: str) -> None:
-        """End a flow's only connection, whose sender must have given up by now."""
+        """End a flow's only connection; its sender must have given up by now."""
         end = self._receivers.get((flow, 0))
         if isinstance(end, ReceivingEnd):
             end.abort("the sender's end was not heard")
         elif flow not in self._accepted:
-            # no SYN has come through
+            # no SYN has arrived
             self._accepted[flow] = 1
             self._received(work, flow, 0, never_connected(self.context.contents.incoming(f"{flow}/0")))
 
@@ -202,7 +202,7 @@ class Agent:
         self._receivers[work.flow, 0] = receiver
 
     def receive_datagrams(self, work: "OnOffUdp", *, start_at: int, end_at: int) -> None:
-        """Receive a workload's datagrams until `end_at`; they are counted from `start_at` on."""
+        """Receive a workload's datagrams until `end_at`; counts begin at `start_at`."""
         receiver = self._receivers[work.flow, 0]
         assert isinstance(receiver, UdpReceiver)
         receiver.start()

@@ -1,8 +1,8 @@
 """The content of a transfer: pseudo-random octets that both ends can check, or only their number.
 
-Rule kept: the octets of a stream follow from the run's seed and the stream's name alone. Both ends hash the octets
-that pass, and the receiver also compares them with those that should come, so that a transfer cut short can be proved
-intact, too. Where only numbers pass, as in virtual time, the receiver must not have read more than was written.
+Rule kept: the octets of a stream depend on the run's seed and the stream's name alone. Both ends hash the octets, and
+the receiver compares them with the expected ones, so that even an incomplete transfer can be proved intact. In virtual
+time there are only numbers: the receiver must not have read more octets than were written.
 """
 
 import hashlib
@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from hosts.tcp.connection import Connection
 
-#: octets made, offered or read at a time
+#: octets generated, offered or read at a time
 CHUNK: Final = 65536
 
 
 class Outgoing(ABC):
-    """What a sender writes. `taken` counts the octets until now."""
+    """The content that a sender writes. `taken` counts the octets so far."""
 
     __slots__ = ("taken",)
 
@@ -26,29 +26,29 @@ class Outgoing(ABC):
 
     @abstractmethod
     def peek(self, most: int) -> memoryview | int:
-        """Return some of the next octets, or how many: at least one, at most `most`."""
+        """Return some of the next octets, or their number: at least one, at most `most`."""
 
     @abstractmethod
     def take(self, count: int) -> None:
-        """Go on by `count` of the octets that `peek` showed."""
+        """Advance by `count` of the octets that `peek` returned."""
 
     @abstractmethod
     def digest(self) -> dict[str, Any]:
-        """Return what the result says of the content."""
+        """Return the result's entries about the content."""
 
 
 class Incoming(ABC):
-    """What a receiver reads."""
+    """The content that a receiver reads."""
 
     __slots__ = ()
 
     @abstractmethod
     def read(self, connection: Connection) -> int:
-        """Take all that a connection of ours has to read; return the octets."""
+        """Read all available octets of a connection of ours; return their number."""
 
     @abstractmethod
     def verdict(self) -> dict[str, Any]:
-        """Return what the result says of the content, `intact` at least."""
+        """Return the result's entries about the content, `intact` at least."""
 
 
 class Contents(ABC):
@@ -87,7 +87,7 @@ class Stream(Outgoing):
         self.taken += count
 
     def agrees(self, data: bytes) -> bool:
-        """Take as many octets as `data` has; whether they are the same."""
+        """Take as many octets as `data` has; return whether they are equal."""
         view = memoryview(data)
         same = True
         while view:
@@ -107,7 +107,7 @@ class Stream(Outgoing):
 
 
 class Received(Incoming):
-    """The octets that came of one stream, compared with those that should have."""
+    """The received octets of one stream, compared with the expected ones."""
 
     __slots__ = ("_expected", "_hash", "_intact")
 
@@ -136,7 +136,7 @@ class Received(Incoming):
 
 
 class Octets(Contents):
-    """Real octets, made of the run's seed."""
+    """Octets, generated from the run's seed."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -181,7 +181,7 @@ class _Counted(Incoming):
 
 
 class Numbers(Contents):
-    """Numbers of octets; for virtual time, where both hosts share one object."""
+    """Numbers of octets, for virtual time; both hosts share one object."""
 
     def __init__(self) -> None:
         self._written: dict[str, _Written] = {}

@@ -1,4 +1,4 @@
-"""What the ends of all workloads of one host share."""
+"""The context that all transfers of one host share."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,24 +7,24 @@ from hosts.engine.clock import Clock
 from hosts.engine.content import Contents
 from hosts.engine.probe import Emit, Probe
 
-#: what an end reports, by the names of docs/hosts.md
+#: the report of one end of a transfer, with the keys of docs/hosts.md
 Result = dict[str, Any]
 
 
-def nobody(record: object) -> None:
-    """Take a record or a result that is not kept."""
+def ignore(record: object) -> None:
+    """Ignore a record or a result."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Context:
-    """One host's part of a run: its clock, and who takes its records. `epoch` is the run's time 0 on that clock."""
+    """One host's part of a run: its clock, and the callback for its records. `epoch` is the run's time 0."""
 
     clock: Clock
     host: str
     seed: int
     contents: Contents
     probe: Probe
-    emit: Emit = nobody
+    emit: Emit = ignore
     epoch: int = 0
 
     @property

@@ -2,10 +2,10 @@
 
 Rules kept
 
-- Packets have due times that follow from the seed alone; the sender wakes for the next one, never in between.
-- UDP goes on whatever happens: a packet that is refused or far too late is counted as unsent.
+- The due times of packets depend on the seed alone; the sender wakes only for the next packet.
+- UDP goes on after errors: a packet that is refused or far too late counts as unsent.
 
-Left out: congestion control, and knowing which packets were lost (compare the two results).
+Left out: congestion control, and the losses of single packets (compare the two results).
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +19,7 @@ from hosts.engine.probe import FlowCounter
 
 #: IPv4 and UDP headers
 UDP_HEADERS: Final = 28
-#: those, and the sequence number and time that each packet carries
+#: the same with each packet's sequence number and time
 UDP_MIN_PACKET: Final = UDP_HEADERS + 16
 #: a stalled sender may catch up with at most this much; older packets are not sent at all
 _MAX_LAG_NS: Final = 100_000_000
@@ -36,7 +36,7 @@ class DatagramSender(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 class DatagramReceiver(ABC):
@@ -44,11 +44,11 @@ class DatagramReceiver(ABC):
 
     @abstractmethod
     def start(self, take: Callable[[int, int, int], None]) -> None:
-        """From now on call `take` with the payload's octets, its number and its time; earlier ones may have waited."""
+        """Call `take` with each payload's size, number and time; earlier datagrams may have waited."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 class Datagrams(ABC):
@@ -92,7 +92,7 @@ class UdpSender:
         self._paused = paused
         #: whether `done` has been called
         self.ended = False
-        # counted from the start: so that a gap is added with the same precision at any time
+        # relative to the start, so that gaps add with the same precision at any time
         self._started_at = context.clock.now
         self._length_ns = end_at - self._started_at
         self._next_ns = 0.0
@@ -100,7 +100,7 @@ class UdpSender:
         self._send_due(None)
 
     def pause(self, paused: bool) -> None:
-        """Let the packets that are due now pass unsent and uncounted, or send them again."""
+        """Stop sending, or go on; packets due in between are neither sent nor counted."""
         self._paused = paused
 
     def abort(self, reason: str) -> None:
@@ -112,7 +112,7 @@ class UdpSender:
         return self._random.expovariate(1 / mean_ms) * 1e6
 
     def _send_due(self, _: object) -> None:
-        """Send what is due, and wake for the next packet."""
+        """Send the packets that are due, and wake for the next."""
         if self.ended:
             return
         now = self._clock.now
@@ -151,7 +151,7 @@ class UdpSender:
 
 
 class UdpReceiver:
-    """Counts what comes to a port until it is told to end; `done` gets its result, once."""
+    """Counts the datagrams for a port until `abort`; `done` gets its result, once."""
 
     def __init__(self, context: Context, receiver: DatagramReceiver, counter: FlowCounter, done: Done) -> None:
         self._context, self._receiver, self._counter, self._done = context, receiver, counter, done

@@ -1,6 +1,6 @@
 """Transfers over our own TCP.
 
-Read first: `streams.py`, whose two ends these are; `stack.py` for what drives the connections.
+Read first: `streams.py` for the two ends of a transfer; `stack.py`, which drives the connections.
 """
 
 from collections.abc import Callable
@@ -15,15 +15,15 @@ from hosts.engine.streams import Done, Receive, ReceivingEnd, SendingEnd, Tcp, T
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import State
 
-#: makes what looks at the segments of a flow's connections
+#: returns the tap for the connections of a flow
 TapFor = Callable[[str], Tap]
 
 
 class OwnTcp(Tcp):
-    """Our TCP on a stack. `config` is every connection's.
+    """Our TCP on a stack; all connections have `config`.
 
-    `ahead_bytes` is written ahead of the acknowledgements while two congestion windows are less, as Linux's own send
-    buffer grows; None: as much as the connection's send buffer holds.
+    The sender writes at most `ahead_bytes`, or two congestion windows if that is more, ahead of the acknowledgements,
+    as Linux's send buffer grows. None: up to the connection's send buffer.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class OwnTcp(Tcp):
     ) -> None:
         self.stack = stack
         self._context, self._config, self._ahead_bytes, self._tap_for = context, config, ahead_bytes, tap_for
-        #: connections by port that were there before anybody accepted
+        #: connections opened before `accept`, by port
         self._waiting: dict[int, list[Socket]] = {}
 
     def bind(self, port: int) -> None:
@@ -78,10 +78,10 @@ class OwnTcp(Tcp):
         )
 
     def check(self) -> None:
-        """See Tcp: nothing is lost on the way to the stack, unless its driver says so."""
+        """See Tcp: only a driver can lose packets before the stack."""
 
     def close(self) -> None:
-        """See Tcp: the stack has nothing to let go of."""
+        """See Tcp: nothing to close."""
 
 
 class OwnSender(SendingEnd, Application):

@@ -23,7 +23,7 @@ class Packet(Protocol):
 
 
 class Datagram:
-    """A UDP datagram in its IP packet of `nbytes` octets; its payload says `sequence` and `sent_at`."""
+    """A UDP datagram in its IP packet of `nbytes` octets; its payload carries `sequence` and `sent_at`."""
 
     __slots__ = ("ecn", "flow", "nbytes", "sent_at", "sequence")
 

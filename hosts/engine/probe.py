@@ -52,9 +52,9 @@ class _Counted:
 
 
 class Probe(ABC):
-    """Makes records of a host's TCP senders: what is common to the kernel's TCP and to ours.
+    """Makes records of a host's TCP senders: the common part for the kernel's TCP and ours.
 
-    Rule kept: the counters of a flow never run backwards. What a finished connection had counted is kept and added.
+    Rule kept: the counters of a flow never decrease. The counts of finished connections are kept and added.
     """
 
     def __init__(self, host: str) -> None:
@@ -63,7 +63,7 @@ class Probe(ABC):
 
     @abstractmethod
     def sample(self, time_ns: int) -> list[TcpRecord]:
-        """Return a record for each flow that is connected now; `time_ns` is put into the records as it is."""
+        """Return a record for each connected flow; `time_ns` is their time."""
 
     def record(self, time_ns: int, flow: str, info: TcpInfo) -> TcpRecord:
         """Return the record of one connection's state under a flow's name."""
@@ -83,8 +83,8 @@ class Probe(ABC):
         )
 
     def retire(self, time_ns: int, flow: str, local_port: int, info: TcpInfo) -> TcpRecord | None:
-        """Return the last record of a connection, unless there is one of this time; the next under the same name counts
-        on from it.
+        """Return the last record of a connection, unless there is one of this time. The next connection of the flow
+        adds to its counts.
         """
         record = self.record(time_ns, flow, info)
         timeouts = 0 if info.timeouts is None else record.timeouts
@@ -92,21 +92,21 @@ class Probe(ABC):
         return record
 
     def _all_timeouts(self) -> int:
-        """Return the timeouts of the whole host, where those of a connection are not known."""
+        """Return the timeouts of the whole host, if those of a connection are unknown."""
         raise NotImplementedError
 
 
 class ConnectionProbe(Probe):
-    """Samples the connections of ours that it was told to watch."""
+    """Samples connections of our TCP."""
 
     def __init__(self, host: str) -> None:
         super().__init__(host)
         self._watched: dict[str, Connection] = {}
-        #: when each flow's latest record was
+        #: time of each flow's latest record
         self._sampled_at: dict[str, int] = {}
 
     def watch(self, flow: str, connection: Connection) -> None:
-        """Sample this connection under a flow's name from now on, in place of the one before."""
+        """Sample this connection for a flow from now on, in place of the previous one."""
         self._watched[flow] = connection
 
     def sample(self, time_ns: int) -> list[TcpRecord]:
@@ -137,28 +137,28 @@ class FlowCounter:
         self, host: str, flow: str, emit: Emit | None = None, see: Callable[[int, int], None] | None = None
     ) -> None:
         self._host, self._flow, self._emit = host, flow, emit
-        #: called with the octets until now and the time, whenever some have come
+        #: called with the octets so far and the time, whenever octets arrive
         self._see = see
         self.nbytes = 0
-        #: whether the flow is being received, so that there is something to report
+        #: whether the flow is open, so that records are emitted
         self.active = False
         #: time and octets of the latest record
         self._before = (0, 0)
 
     def start(self, time_ns: int) -> None:
-        """Begin to report; ignored while it does."""
+        """Begin the records; ignored when they have begun."""
         if not self.active:
             self.active = True
             self._before = (time_ns, self.nbytes)
 
     def add(self, nbytes: int, now: int) -> None:
-        """Count octets that have come."""
+        """Count received octets."""
         self.nbytes += nbytes
         if self._see is not None:
             self._see(self.nbytes, now)
 
     def report(self, time_ns: int) -> None:
-        """Emit a record for the time since the one before; `time_ns` is since the run's start."""
+        """Emit a record for the time since the previous one; `time_ns` is since the run's start."""
         before_ns, before = self._before
         if not self.active or time_ns <= before_ns or self._emit is None:
             return

@@ -1,16 +1,16 @@
 """The connections of one host's own TCP: by flow, with listeners by port, and each with its timer and application.
 
-Read first: `hosts/tcp/connection.py` for the order of calls that is kept here.
+Read first: `hosts/tcp/connection.py` for the order of calls.
 
 Rules kept
 
-- A segment goes to its connection, then the application hears of it, then what there is to send goes out: so ACKs are
+- For each segment, the connection handles it, then the application, then all segments to send go out: so ACKs are
   clocked segment by segment.
-- A connection has one wakeup at most that counts; it is made earlier when the connection's deadline is, and finds out
-  when it wakes that the deadline has moved to later.
-- A segment for which there is no connection is answered with a RST.
+- A connection has at most one valid wakeup. An earlier deadline sets an earlier wakeup; a wakeup that comes too early
+  sets another.
+- A segment without a connection is answered with a RST.
 
-Left out: what is sent and read (`own_tcp.py`); processing takes no time; ICMP; IP options.
+Left out: the data that is sent and read (`own_tcp.py`); processing time; ICMP; IP options.
 """
 
 from abc import ABC, abstractmethod
@@ -27,43 +27,43 @@ from hosts.tcp.shared import Shared
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
 
 _NEVER: Final = 1 << 63
-#: Linux's ports for connections that ask for none
+#: Linux's range of ports for connections without a given port
 _FIRST_PORT, _LAST_PORT = 32_768, 60_999
 
 
 class Application(ABC):
-    """What uses a connection."""
+    """The user of a connection."""
 
     __slots__ = ()
 
     @abstractmethod
     def handle(self, now: int) -> None:
-        """Do what there is to do: something has come, something was acknowledged, a timer has expired."""
+        """React to received data, to an acknowledgement or to a timer of the connection."""
 
 
 class Tap(ABC):
-    """What looks at the segments of one connection."""
+    """Watches the segments of one connection."""
 
     __slots__ = ()
 
     @abstractmethod
     def sent(self, segment: Segment, now: int) -> None:
-        """See a segment leave."""
+        """A segment leaves."""
 
     @abstractmethod
     def received(self, segment: Segment, now: int) -> None:
-        """See a segment come in."""
+        """A segment arrives."""
 
 
 MakeConnection = Callable[[TcpConfig, Flow, int, Shared], Connection]
-#: makes the application of a connection that has come; None: it gets one later
+#: makes the application of an accepted connection; None: it gets one later
 Accept = Callable[["Socket"], Application | None]
 
 
 class Socket:
-    """A connection of a host and what drives it.
+    """A connection of a host, with its timer and application.
 
-    After calls of the application's own to `connection` it calls `pump`; in `handle` it need not.
+    An application that calls `connection` outside `handle` must call `pump` afterwards.
     """
 
     __slots__ = ("_clock", "_flow", "_send", "_stack", "_wake_at", "application", "connection")
@@ -76,7 +76,7 @@ class Socket:
         self.application: Application | None = None
 
     def pump(self) -> None:
-        """Send what the connection has to send, and wake when it is due."""
+        """Send the connection's segments, and set its wakeup."""
         connection, send, now = self.connection, self._send, self._clock.now
         poll = connection.poll_segment
         segment = poll(now)
@@ -94,7 +94,7 @@ class Socket:
         self.pump()
 
     def close(self) -> None:
-        """Send what was written, then FIN."""
+        """Send the written data, then FIN."""
         self.connection.close(self._clock.now)
         self.pump()
 
@@ -150,8 +150,8 @@ class _Accepting(Application):
 class Stack:
     """A host's TCP with one address, whose segments leave by `send`.
 
-    `rng` draws initial sequence numbers. Ports of connections that ask for none follow one another, or are drawn, too
-    (RFC 6056). `make` makes the connections, for TCPs that are more than a configuration.
+    `rng` draws initial sequence numbers. Connections without a given port get successive ports, or random ones
+    (RFC 6056). `make` makes the connections, for TCPs that need more than a configuration.
     """
 
     def __init__(
@@ -172,19 +172,19 @@ class Stack:
         self._rng = rng
         self._random_ports = random_ports
         self._make = make
-        #: by the direction that comes in
+        #: by the incoming direction
         self._receivers: dict[Flow, Deliver] = {}
         self._listeners: dict[int, tuple[TcpConfig, Accept]] = {}
         self._listener_to_all: tuple[TcpConfig, Accept] | None = None
         self._most: int | None = None
-        #: SYNs that were not heard
+        #: SYNs that were ignored
         self.refusals = 0
         self._datagrams: dict[int, Callable[[Datagram], None]] = {}
         self._next_port = _FIRST_PORT
 
     @property
     def connections(self) -> int:
-        """How many connections there are, those in TIME-WAIT included."""
+        """Number of connections, those in TIME-WAIT included."""
         return len(self._receivers)
 
     def connect(
@@ -196,7 +196,7 @@ class Stack:
     def open(
         self, config: TcpConfig, flow: Flow, application: Application | None = None, tap: Tap | None = None
     ) -> Socket:
-        """Open a connection from an address and a port of one's choice, which no connection has."""
+        """Open a connection with a given, unused flow."""
         socket = self._socket(config, flow, tap)
         socket.application = application
         socket.connection.connect(self.clock.now)
@@ -204,19 +204,19 @@ class Stack:
         return socket
 
     def listen(self, config: TcpConfig, port: int, accept: Accept) -> None:
-        """Let others connect to a port; `accept` makes the application of each connection, once it is open."""
+        """Accept connections to a port; `accept` makes the application of each open connection."""
         self._listeners[port] = (config, accept)
 
     def listen_to_all(self, config: TcpConfig, accept: Accept, most: int) -> None:
-        """Let others connect to every address and port that comes along, but for ports that have listeners.
+        """Accept connections to any address and port, except for ports with listeners.
 
-        While there are `most` connections, those in TIME-WAIT included, a SYN that would make another is not heard.
+        While there are `most` connections, those in TIME-WAIT included, a SYN for another one is ignored.
         """
         self._listener_to_all = (config, accept)
         self._most = most
 
     def listener_at(self, port: int) -> tuple[TcpConfig, Accept] | None:
-        """Return what listens at a port."""
+        """Return the listener at a port."""
         return self._listeners.get(port, self._listener_to_all)
 
     def has(self, flow: Flow) -> bool:
@@ -224,7 +224,7 @@ class Stack:
         return flow.reversed() in self._receivers
 
     def bind(self, port: int, receive: Callable[[Datagram], None]) -> None:
-        """Hand the datagrams that come to a port to `receive`."""
+        """Pass the datagrams for a port to `receive`."""
         self._datagrams[port] = receive
 
     def deliver(self, packet: Segment | Datagram) -> None:
@@ -240,7 +240,7 @@ class Stack:
             self._handle_unknown(packet)
 
     def forget(self, flow: Flow) -> None:
-        """Drop a connection that is closed; `flow` is the direction it sent in."""
+        """Remove a closed connection; `flow` is its sending direction."""
         self._receivers.pop(flow.reversed(), None)
 
     def _handle_unknown(self, segment: Segment) -> None:

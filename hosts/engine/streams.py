@@ -1,16 +1,16 @@
-"""The two ends of one TCP transfer, whichever TCP carries it.
+"""The two ends of one TCP transfer, over any TCP.
 
-Read first: `agent.py` for who drives them; `own_tcp.py` (our TCP) and `hosts/tcp_flows.py` (the kernel's) for what is
-below.
+Read first: `agent.py`, which drives them; `own_tcp.py` (our TCP) and `hosts/kernel/tcp_flows.py` (the kernel's), the
+TCPs below.
 
 Rules kept
 
-- A transfer lasts from before connecting (the first SYN) until the sender has seen the receiver's FIN, which the
-  receiver sends once it has read everything.
-- It ends by itself or by `abort`; what is still unsent then goes with a RST, so that nothing lingers.
+- A transfer lasts from the first SYN until the sender has received the receiver's FIN, which the receiver sends once it
+  has read everything.
+- It ends by itself or by `abort`, which sends a RST and drops unsent data, so that no connection lingers.
 - Times in results are ns since the run's start.
 
-Left out: which transfers there are, and when (`hosts/workloads/`).
+Left out: the choice and the times of transfers (`hosts/workloads/`).
 """
 
 from abc import ABC, abstractmethod
@@ -27,20 +27,20 @@ Done = Callable[[Result], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transfer:
-    """What one connection is to carry: `limit` octets (None: without end), until `end_at` on the clock.
+    """The task of one connection: send `limit` octets (None: without end), until `end_at` on the clock.
 
-    `drain_ns` after `end_at` what the far side has not read is thrown away.
+    Data that the receiver has not read `drain_ns` after `end_at` is dropped.
     """
 
     flow: str
-    #: of the connection within its flow
+    #: number of the connection within its flow
     index: int
     #: IPv4 address and port
     address: tuple[str, int]
     limit: int | None = None
     end_at: int | None = None
     drain_ns: int | None = None
-    #: a kernel's, by its name there; None: the one that connections have by themselves
+    #: for the kernel's TCP, by its kernel name; None: the default
     congestion_control: str | None = None
 
 
@@ -65,7 +65,7 @@ class SendingEnd(ABC):
         return self._connected_ns is not None
 
     def pause(self, paused: bool) -> None:
-        """Write nothing more for now, or go on; the end of the flow's time comes all the same."""
+        """Stop writing, or go on; the duration of the flow goes on in any case."""
         self._paused = paused
         if self._connected_ns is not None and self._writing and not self.ended:
             self._let_write(not paused)
@@ -83,13 +83,13 @@ class SendingEnd(ABC):
         self._let_write(not self._paused)
 
     def _more(self, most: int = CHUNK) -> memoryview | int:
-        """Return the octets to write next, or how many; none when all has been written."""
+        """Return the octets to write next, or their number; empty or 0 when all are written."""
         limit = self._transfer.limit
         left = most if limit is None else min(most, limit - self._content.taken)
         return self._content.peek(left) if left else 0
 
     def _take(self, nbytes: int) -> None:
-        """Note that so many of those octets were written; behind the last one goes FIN."""
+        """Count written octets; send FIN behind the last."""
         self._content.take(nbytes)
         if self._content.taken == self._transfer.limit:
             self._writing = False
@@ -114,7 +114,7 @@ class SendingEnd(ABC):
         self.ended = True
         context, content = self._context, self._content
         local_port, info = self._let_go()
-        # The kernel counts our FIN as an octet, and the state of a closed connection does not tell whether it did.
+        # the kernel counts the FIN as an octet, and the state of a closed connection does not tell whether it has
         info = replace(info, bytes_acked=min(info.bytes_acked, content.taken))
         if self._connected_ns is not None:
             record = context.probe.retire(context.time_ns, self._transfer.flow, local_port, info)
@@ -138,19 +138,19 @@ class SendingEnd(ABC):
 
     @abstractmethod
     def _let_write(self, may: bool) -> None:
-        """Write `_more` whenever there is room, or no longer; `_take` what was written."""
+        """Write octets of `_more` whenever there is room and report them by `_take`, or stop."""
 
     @abstractmethod
     def _shut_down(self) -> None:
-        """Send FIN behind what was written; `_finish` at the peer's FIN."""
+        """Send FIN behind the written octets; call `_finish` at the peer's FIN."""
 
     @abstractmethod
     def _reset(self) -> None:
-        """Let the connection end with a RST."""
+        """End the connection with a RST."""
 
     @abstractmethod
     def _let_go(self) -> tuple[int, TcpInfo]:
-        """Be done with the connection; return its local port and its last state."""
+        """Release the connection; return its local port and its last state."""
 
 
 class ReceivingEnd(ABC):
@@ -175,7 +175,7 @@ class ReceivingEnd(ABC):
     # -- for the TCP below -----------------------------------------------------------------------------------
 
     def _count(self, nbytes: int) -> None:
-        """Note that so many octets were read."""
+        """Count octets that were read."""
         self._last_ns = now = self._context.time_ns
         if self._first_ns is None:
             self._first_ns = now
@@ -204,15 +204,15 @@ class ReceivingEnd(ABC):
 
     @abstractmethod
     def _reset(self) -> None:
-        """Let the connection end with a RST."""
+        """End the connection with a RST."""
 
     @abstractmethod
     def _let_go(self) -> None:
-        """Be done with the connection."""
+        """Release the connection."""
 
 
 def never_connected(content: Incoming) -> Result:
-    """Return the result of a receiving end to which no connection has come."""
+    """Return the result of a receiving end without a connection."""
     return {
         "bytes": 0,
         **content.verdict(),
@@ -225,20 +225,20 @@ def never_connected(content: Incoming) -> Result:
     }
 
 
-#: makes the receiving end of a connection that has come, of this content
+#: makes the receiving end of an accepted connection, for this content
 Receive = Callable[[Incoming, FlowCounter, Done], ReceivingEnd]
 
 
 class Tcp(ABC):
-    """A host's TCP as its agent uses it."""
+    """A host's TCP, as an agent uses it."""
 
     @abstractmethod
     def bind(self, port: int) -> None:
-        """Take a port, and no connection yet. Raises HostError when it is taken."""
+        """Reserve a port without accepting connections. Raises HostError when the port is taken."""
 
     @abstractmethod
     def accept(self, port: int, came: Callable[[Receive], ReceivingEnd]) -> None:
-        """From now on call `came` with every connection to the port."""
+        """Call `came` with every connection to the port from now on."""
 
     @abstractmethod
     def send(self, transfer: Transfer, paused: bool, done: Done) -> SendingEnd:
@@ -246,8 +246,8 @@ class Tcp(ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Raise HostError when what was measured is not to be believed."""
+        """Raise HostError when the measurement is not valid."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of everything; idempotent."""
+        """Release all resources; idempotent."""

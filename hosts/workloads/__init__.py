@@ -1,4 +1,4 @@
-"""Workloads: what the hosts send, in plain data, and how it begins, goes on and ends. A file each, which declares a
+"""Workloads: the traffic of the hosts, as plain data with its begin, course and end. A file each, which declares a
 `WORKLOAD`.
 
 Read first: `hosts/engine/agent.py`, which calls a workload's methods; docs/scenarios.md for the list.
@@ -7,7 +7,7 @@ Rules kept
 
 - The receiver listens. Ports are explicit, so that probes and captures can name flows.
 - A workload is valid once it exists: wrong values raise ValueError with one line.
-- The same code runs in virtual and in real time: a workload sees an agent and its clock, never a socket.
+- The same code runs in virtual and in real time: a workload uses an agent and its clock, never a socket.
 """
 
 from abc import ABC, abstractmethod
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     from hosts.engine.agent import Agent
     from hosts.engine.context import Result
 
-#: what one end of one transfer has reported (docs/hosts.md)
+#: the report of one end of one transfer (docs/hosts.md)
 EndReport = Mapping[str, Any]
 Port = Annotated[int, Gt(0), Lt(65536)]
-#: a duration of a workload that is not to end by itself: ten years
+#: duration of a workload without an end: ten years
 _ENDLESS_S: Final = 3_650 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What came of one flow, out of the reports of both its ends."""
+    """The outcome of one flow, from the reports of both ends."""
 
     #: payload octets received within the span
     nbytes: int
-    #: when it began and ended, in s since the run's start
+    #: begin and end, in s since the run's start
     span: tuple[float, float]
-    #: how long it took; None: as long as the span
+    #: duration; None: that of the span
     duration_s: float | None = None
     finished: bool
-    #: whether the octets received are those sent; None: nobody can tell
+    #: whether the received octets are those sent; None: unknown
     intact: bool | None
-    #: of every transfer that is timed by itself
+    #: durations of transfers that are timed separately
     transfer_s: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload(ABC):
-    """What all workloads have: the flow's name, its direction and port, and when it begins after the run's start."""
+    """The common part of workloads: the flow's name, direction and port, and its begin after the run's start."""
 
     kind: ClassVar[str]
 
@@ -70,35 +70,35 @@ class Workload(ABC):
 
     @property
     def transfers(self) -> int:
-        """How many results each host reports."""
+        """Number of results that each host reports."""
         return 1
 
     @property
     def ends_s(self) -> float | None:
-        """When it has ended, in s since the run's start, where a duration decides."""
+        """The end in s since the run's start, if a duration determines it."""
         return None
 
     @property
     def payload_bytes(self) -> int | None:
-        """How many octets it moves, where a size decides."""
+        """Payload octets of the workload, if it has a size."""
         return None
 
     @property
     def kernels_option(self) -> str | None:
-        """The name of an option that is given and that only the kernel's TCP has."""
+        """The name of a given option that only the kernel's TCP supports."""
         return None
 
     def ports(self) -> dict[int, str]:
-        """Return the flow that each port carries."""
+        """Return the flow of each port."""
         return {self.port: self.flow}
 
     @property
     def largest_packet_bytes(self) -> int | None:
-        """The largest IP packet, where TCP's MSS does not decide."""
+        """The largest IP packet, for workloads without TCP."""
         return None
 
     def lasting(self) -> Self:
-        """Return the workload without the limit of its time, unless it has another."""
+        """Return the workload without its time limit, unless it has another limit."""
         return self
 
     # -- on the receiving host -------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class Workload(ABC):
 
     @abstractmethod
     def expect(self, agent: "Agent") -> None:
-        """Receive from now on; the run's start is known."""
+        """Receive from now on; `agent.at` is valid."""
 
     def received(self, agent: "Agent", flow: str, index: int, result: "Result") -> None:
         """Take the result of a receiving end."""
@@ -129,13 +129,13 @@ class Workload(ABC):
 
     @abstractmethod
     def outcome(self, senders: Sequence[EndReport], receivers: Sequence[EndReport], until_s: float) -> Outcome:
-        """Return what came of one flow, by the reports of its ends, in the order of their transfers.
+        """Return the outcome of one flow from the reports of its ends, in the order of transfers.
 
-        A run that was cut short went on until `until_s`.
+        `until_s`: end of the run.
         """
 
     def span(self, duration_s: float | None, until_s: float) -> tuple[float, float]:
-        """Return when a flow that was to last `duration_s` began and ended."""
+        """Return begin and end of a flow with a planned duration of `duration_s`."""
         end_s = until_s if duration_s is None else min(self.start_s + duration_s, until_s)
         return float(self.start_s), float(max(end_s, self.start_s))
 
@@ -183,12 +183,12 @@ class StreamWorkload(Workload):
 
 
 def intact(receivers: Sequence[EndReport]) -> bool:
-    """Whether all that was read is as it was written."""
+    """Whether all octets that were read equal those written."""
     return all(report["intact"] for report in receivers)
 
 
 def same_streams(senders: Sequence[EndReport], receivers: Sequence[EndReport]) -> bool:
-    """Whether both ends saw the same streams, complete and not merely unspoilt."""
+    """Whether both ends report the same complete streams."""
     return [_stream(report) for report in senders] == [_stream(report) for report in receivers]
 
 
@@ -197,19 +197,19 @@ def _stream(report: EndReport) -> tuple[int, Any]:
 
 
 def seconds_of(reports: Sequence[EndReport]) -> tuple[float, ...]:
-    """Return how long each complete transfer took."""
+    """Return the duration of each complete transfer."""
     return tuple((report["finished_ns"] - report["started_ns"]) / 1e9 for report in reports if report["complete"])
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkloadPlugin:
-    """A workload as scenarios know it: `kind` is its name, the fields of its dataclass stand beside that."""
+    """A workload as scenarios know it: `kind` is its name, the fields of its dataclass are further keys."""
 
     name: str
     #: in a line, for the table in docs/scenarios.md
     summary: str
     options: type[Workload]
-    #: options as a scenario gives them, for tests: some seconds at most on a link of 1 Mbit/s
+    #: options as a scenario gives them, for tests: a few seconds at most on a link of 1 Mbit/s
     example: Mapping[str, Any]
 
 
@@ -222,7 +222,7 @@ def to_dict(workload: Workload) -> dict[str, Any]:
 
 
 def from_dict(raw: Mapping[str, Any]) -> Workload:
-    """Return the workload that `to_dict` gave; raises ValueError in one line when it is something else."""
+    """Return the workload that `to_dict` gave; raises ValueError in one line for other values."""
     plugin = WORKLOADS.get(raw.get("kind", ""))
     if plugin is None:
         raise ValueError(f"workload kind {raw.get('kind')!r}: choose from {', '.join(WORKLOADS)}")
@@ -237,12 +237,12 @@ def from_dict(raw: Mapping[str, Any]) -> Workload:
 
 
 def without_end(workload: Any) -> Any:
-    """Return a workload whose duration never ends."""
+    """Return a workload with an endless duration."""
     return replace(workload, duration_s=_ENDLESS_S)
 
 
 def sender_of(workload: Workload) -> Host:
-    """Return the host that sends it."""
+    """Return the sending host of a workload."""
     return SENDERS[workload.direction]
 
 
@@ -260,13 +260,12 @@ def agent_config(
     again_s: float | None = None,
     tun_fd: int | None = None,
 ) -> dict[str, Any]:
-    """Return the configuration line for one host's agent: it sends and receives what concerns that host.
+    """Return the configuration message of one host's agent, with the workloads that the host sends and receives.
 
-    `peer` is the other host's address. `tcp` is the TCP it speaks: `user:NAME`, or any other name for the kernel's,
-    whose profile says `delayed_ack`. `receive_buffer_bytes` is that of our own TCP; None: its profile's. `again_s`
-    after its connection has broken, a bulk that is limited by time alone begins again; None: never. `tun_fd` is an open
-    /dev/net/tun that the agent inherits, for our own TCP; None: it opens the device. Raises HostError when two
-    workloads share a port.
+    `peer` is the other host's address. `tcp` is the host's TCP: `user:NAME`, or any other name for the kernel's, with
+    `delayed_ack` from its profile. `receive_buffer_bytes` is for our own TCP; None: its profile's. A bulk limited by
+    time alone begins again `again_s` after its connection broke; None: never. `tun_fd` is an open /dev/net/tun that the
+    agent inherits, for our own TCP; None: it opens the device. Raises HostError when two workloads share a port.
     """
     check_ports(workloads)
     return {

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hosts.engine.agent import Agent
     from hosts.engine.context import Result
 
-#: how long after its sender has given up a receiver waits to hear of it
+#: time that a receiver waits for the RST of a sender that gave up
 RST_GRACE_S: Final = 2.0
 
 
@@ -33,8 +33,8 @@ RST_GRACE_S: Final = 2.0
 class Bulk(StreamWorkload):
     """One transfer, or `flows` parallel ones on consecutive ports, each limited by size, by time or by both.
 
-    With a duration the sender stops writing after it and then waits at most `drain_s` for the receiver to
-    have read everything; what is left after that is thrown away (RST).
+    With a duration the sender stops writing after it, and then waits up to `drain_s` until the receiver has read
+    everything; remaining data is dropped (RST).
     """
 
     kind: ClassVar[str] = "bulk"
@@ -46,7 +46,7 @@ class Bulk(StreamWorkload):
     duration_s: Positive | None = None
     flows: Annotated[int, Ge(1), Le(1000)] = 1
     drain_s: NotNegative = 5.0
-    #: the kernel's, by its name there; None: the one that comes with the host's TCP
+    #: for the kernel's TCP, by its kernel name; None: that of the host's TCP profile
     congestion_control: Annotated[str, Matches(r"[a-z0-9_]{1,15}")] | None = None
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ class Bulk(StreamWorkload):
             return
         for flow in self.ports().values():
             agent.clock.at(agent.at(self.ends_s), agent.mark, flow, OBSERVER)
-            # the sender has given up by then, and the RST that says so may be lost as any packet
+            # the sender has given up by then; its RST may be lost like any packet
             given_up_at = agent.at(self.ends_s + self.drain_s + RST_GRACE_S)
             agent.clock.at(given_up_at, partial(agent.give_up, self), flow)
 
@@ -113,7 +113,7 @@ class Bulk(StreamWorkload):
 
     def sent(self, agent: "Agent", port: int, flow: str, index: int, result: "Result") -> None:
         """See Workload."""
-        if self._goes_on(agent, result) or self._found_nobody(agent, result):
+        if self._goes_on(agent, result) or self._peer_was_absent(agent, result):
             assert agent.again_ns is not None
             agent.broken(flow, result["error"])
             agent.clock.at(agent.clock.now + agent.again_ns, partial(self._connect, agent, port, flow), index + 1)
@@ -134,13 +134,13 @@ class Bulk(StreamWorkload):
         )
 
     def _goes_on(self, agent: "Agent", result: "Result") -> bool:
-        """Whether what has ended was but one connection of a bulk that begins again."""
+        """Whether the bulk begins again after this end of a connection."""
         if agent.again_ns is None or self.bytes is not None or self.ends_s is None:
             return False
         return result["error"] not in (None, "stopped") and agent.clock.now < agent.at(self.ends_s)
 
-    def _found_nobody(self, agent: "Agent", result: "Result") -> bool:
-        """Whether the peer of a transfer without a time limit was not there yet."""
+    def _peer_was_absent(self, agent: "Agent", result: "Result") -> bool:
+        """Whether a transfer without a time limit could not connect yet."""
         if agent.again_ns is None or self.duration_s is not None or result["error"] == "stopped":
             return False
         return result["error"] is not None and result["connected_ns"] is None

@@ -32,7 +32,7 @@ class OnOffUdp(Workload):
     off_ms: NotNegative = 100.0
     packet_bytes: Annotated[int, Ge(UDP_MIN_PACKET), Le(65535)] = 1000
     duration_s: Positive = 10.0
-    #: how long after the end of sending the receiver still counts packets
+    #: time after the end of sending in which the receiver still counts packets
     drain_s: NotNegative = 1.0
 
     @property

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Short(StreamWorkload):
     """`count` transfers of `bytes` payload octets, each on a new connection and timed by itself.
 
-    The next one starts `gap_ms` after the one before has finished.
+    The next one starts `gap_ms` after the end of the previous one.
     """
 
     kind: ClassVar[str] = "short"

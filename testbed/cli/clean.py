@@ -8,7 +8,7 @@ import click
 def clean(dry_run: bool) -> None:
     """Remove what a killed run left: namespaces, interfaces, processes, airs."""
     from flowgraphs.air import Air
-    from hosts import network
+    from hosts.kernel import network
 
     # processes first: an air stays as long as one of its radios lives
     leftovers = [str(leftover) for leftover in (network.leftovers() if dry_run else network.clean())]

@@ -11,9 +11,9 @@ from testbed.errors import FadelabError
 
 if TYPE_CHECKING:
     from testbed.cli.machine.capacity import Plan
-    from testbed.observers import Audience
-    from testbed.onlookers import Progress, Show
+    from testbed.observers import MakeHooks
     from testbed.results.summary import Summary
+    from testbed.run_hooks import Progress, Show
     from testbed.scenario.schema import Scenario
 
 #: link schemes and how the demo calls them, the baseline first
@@ -53,7 +53,7 @@ def demo(
     from rich.console import Console
 
     from testbed.cli.machine import capacity
-    from testbed.observers import database_only, open_influx
+    from testbed.observers import database_hooks, open_influx
     from testbed.results import show
     from testbed.running import check_tier
     from testbed.scenario.file import load
@@ -65,7 +65,7 @@ def demo(
     plan, reason = plan_for(wanted)
     common = (*common, *capacity.lowered(wanted, plan.share))
     scenarios = [load(path, (*common, f"link.scheme={scheme}"), tier=tier, seed=seed) for scheme in SCHEMES]
-    audience = database_only(open_influx(influx, token_file), show.warn)
+    make_hooks = database_hooks(open_influx(influx, token_file), show.warn)
     console = Console()
     first = scenarios[0]
     medium = show.medium_in_words(first)
@@ -75,7 +75,7 @@ def demo(
     )
     labels = list(SCHEMES.values())
     with show.progress(labels) as bars:
-        summaries = _run_all(scenarios, bars, plan.together, out, audience)
+        summaries = _run_all(scenarios, bars, plan.together, out, make_hooks)
     folders = [(label, Path(str(summary.folder))) for label, summary in zip(labels, summaries, strict=True)]
     console.print(show.terminal_plot(folders, console.width))
     lowered = f", at {plan.share} of its rates" if plan.share < 1 else ""
@@ -117,7 +117,7 @@ def _rates(scenario: "Scenario") -> tuple[float, ...]:
 
 
 def _run_all(
-    scenarios: "Sequence[Scenario]", bars: "Sequence[Show]", together: int, out: Path, audience: "Audience"
+    scenarios: "Sequence[Scenario]", bars: "Sequence[Show]", together: int, out: Path, make_hooks: "MakeHooks"
 ) -> "list[Summary]":
     """Run the scenarios, `together` at a time; when one fails, the others end, too."""
     from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -138,7 +138,7 @@ def _run_all(
     with ThreadPoolExecutor(together) as pool:
         try:
             futures = [
-                pool.submit(run_once, scenario, out, until_ended(bar), audience)
+                pool.submit(run_once, scenario, out, until_ended(bar), make_hooks)
                 for scenario, bar in zip(scenarios, bars, strict=True)
             ]
             running = set(futures)

@@ -50,19 +50,19 @@ def run(
 
     from rich.console import Console
 
-    from testbed.observers import database_only, open_influx
+    from testbed.observers import database_hooks, open_influx
     from testbed.results import show
     from testbed.running import check_tier, repetitions, require_on_time, run_once, unused
     from testbed.scenario.file import load
 
     loaded = load(scenario, (*settings, *options.device_settings(devices)), tier=tier, tcp=tcp, seed=seed)
     check_tier(loaded)
-    audience = database_only(open_influx(influx, token_file), show.warn)
+    make_hooks = database_hooks(open_influx(influx, token_file), show.warn)
     show.warn(*unused(loaded))
     summaries = []
     for seeded in repetitions(loaded, repeat):
         with show.progress([f"{loaded.name} {loaded.link.scheme} seed {seeded.seed}"]) as [bar]:
-            summaries.append(run_once(seeded, out, bar, audience))
+            summaries.append(run_once(seeded, out, bar, make_hooks))
         if json_:
             print(json.dumps(asdict(summaries[-1])), flush=True)
     if not json_:

@@ -72,7 +72,7 @@ def station(
 
     def up() -> None:
         if address is not None:
-            from hosts.network import add_address
+            from hosts.kernel.network import add_address
 
             add_address(tap, address)
         console.print(f"station {role}: {device}, TAP {tap}; Ctrl-C ends it", highlight=False)

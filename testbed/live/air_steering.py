@@ -1,4 +1,4 @@
-"""The controls of a link whose stations are programs of their own: the air between them, where it is a virtual one."""
+"""The controls of a link between stations that run as separate programs: those of the virtual air between them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +7,7 @@ from common.sides import SIDES
 from dashboard.control import Control, ControlError, Value
 from flowgraphs.air import Air
 from testbed.live.steering import Steering
-from testbed.live.wiring import Shape
+from testbed.live.wiring import AirChannel
 from testbed.scenario.schema import Scenario
 
 _OURS = ("snr_db", "fading", "doppler_hz")
@@ -15,14 +15,14 @@ _WHY_NOT = "the stations are programs of their own: start them anew"
 
 
 class AirSteering:
-    """Controls of the air `name` between ST and BAS, which run `scenario`; `dashboard.control.Controls`.
+    """Controls of the air `name` between ST and BAS, which run `scenario`; implements `dashboard.control.Controls`.
 
-    Raises AirError when there is no such air.
+    Raises AirError when the air does not exist.
     """
 
     def __init__(self, name: str, scenario: Scenario) -> None:
         self._steering = Steering(scenario.model_copy(update={"tier": "vusrp"}))
-        self._shape = Shape(Air.open(name), scenario.radio)
+        self._channel = AirChannel(Air.open(name), scenario.radio)
 
     def describe(self) -> Sequence[Control]:
         """Return all controls with their present values."""
@@ -39,8 +39,8 @@ class AirSteering:
         self._steering.set(name, value)
         for change in self._steering.take():
             for side in SIDES:
-                self._shape.apply(side, change.scenario.channel.direction(side))
+                self._channel.apply(side, change.scenario.channel.direction(side))
 
     def stop(self) -> None:
-        """Raise ControlError: nobody here can end other programs."""
+        """Raise ControlError: the stations are other programs, which this one cannot end."""
         raise ControlError("this run cannot be stopped from here: " + _WHY_NOT)

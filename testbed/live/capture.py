@@ -1,11 +1,11 @@
-"""What a station's antenna sends and hears, into `air-st.pcapng` or `air-bas.pcapng` of the run's folder.
+"""Captures the frames that a station sends and receives, in `air-st.pcapng` or `air-bas.pcapng` of the run's folder.
 
-Read first: docs/capture.md. The writer is `telemetry/pcapng.py`; the words are the link scheme's.
+Read first: docs/capture.md. The writer is `telemetry/pcapng.py`; the link scheme describes the frames.
 
-Rules: a frame sent is stamped when its last bit leaves the transmitter, its fate in the modelled medium known by then;
-a frame heard when the station takes it. So times go up, and nothing waits for anything. What the MAC buffer refused
-was never on the air: it is the drop count of the next frame sent. Each frame is of the scheme that was in use when it
-was sent or heard.
+Rules: a sent frame has the time at which its last bit leaves the transmitter, when its fate in the modelled medium is
+known; a received frame has the time at which the station takes it. So times never decrease and no frame waits. A frame
+that the MAC buffer refused was never on the air: it counts as a drop of the next frame sent. Each frame is decoded by
+the scheme that was in use when it was sent or received.
 """
 
 import time
@@ -22,18 +22,16 @@ from telemetry.pcapng import Direction, PcapngWriter
 from testbed.live.hop_radio import HopRadio
 from testbed.live.station_loop import Radio
 
-#: who transmits on a side
-
 
 def capture_path(folder: Path, side: Side) -> Path:
-    """Where the station that transmits on `side` puts its capture."""
+    """Return the capture file of the station that transmits on `side`."""
     return folder / f"air-{STATIONS[side]}.pcapng"
 
 
 class CapturedRadio(Radio):
-    """The radio of the station that transmits on `side`, all its frames written down; a context manager.
+    """A radio that captures all its frames, of the station that transmits on `side`; a context manager.
 
-    For the station it takes the radio's place. Raises CaptureError.
+    It stands in for the radio that it wraps. Raises CaptureError.
     """
 
     def __init__(self, radio: HopRadio, folder: Path, side: Side, scheme: Scheme) -> None:
@@ -54,7 +52,7 @@ class CapturedRadio(Radio):
         radio.hop.watch(self._leaving)
 
     def switch(self, scheme: Scheme) -> None:
-        """Take what is sent and heard from now on for frames of another scheme."""
+        """Decode frames sent and received from now on by another scheme."""
         self._scheme = scheme
 
     def fileno(self) -> int:
@@ -62,7 +60,7 @@ class CapturedRadio(Radio):
         return self._radio.fileno()
 
     def has_room(self) -> bool:
-        """Whether the radio has."""
+        """Whether the radio has room."""
         return self._radio.has_room()
 
     def send(self, frame: bytes, now: int) -> bool:
@@ -75,7 +73,7 @@ class CapturedRadio(Radio):
         return taken
 
     def receive(self) -> bytes | None:
-        """Return the next frame the radio has heard, written down."""
+        """Capture and return the next frame that the radio has received."""
         frame = self._radio.receive()
         if frame is not None:
             found = self._scheme.describe(frame)
@@ -90,11 +88,11 @@ class CapturedRadio(Radio):
         return frame
 
     def next_deadline(self) -> int | None:
-        """Return the radio's."""
+        """Return the radio's deadline."""
         return self._radio.next_deadline()
 
     def handle_deadline(self, now: int) -> None:
-        """Let the radio do what is due."""
+        """Handle the radio's deadline."""
         self._now = now
         self._radio.handle_deadline(now)
 

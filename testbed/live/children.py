@@ -1,4 +1,4 @@
-"""The processes of a run: told and heard line by line, ended for certain."""
+"""The child processes of a run: JSON messages both ways, and an end that is certain."""
 
 import contextlib
 import json
@@ -16,14 +16,14 @@ from typing import Any
 from testbed.errors import FadelabError
 from testbed.paths import root
 
-#: how long a process may take to end by itself, to be ready, to answer
+#: how long a process may take to end by itself
 _END_TIMEOUT_S = 5.0
 
 Message = dict[str, Any]
 
 
 class ChildError(FadelabError):
-    """A process of the run failed; the message is what it said."""
+    """A process of the run failed; the message is its own."""
 
 
 class Child:
@@ -41,7 +41,7 @@ class Child:
             env={**os.environ, "PYTHONPATH": _python_path()},
         )
         self._buffer = b""
-        #: the end of its output has been seen
+        #: whether its output has ended
         self.ended = False
 
     @property
@@ -54,8 +54,8 @@ class Child:
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
-    def tell(self, message: Mapping[str, Any]) -> None:
-        """Send one message; a process that has ended is not told."""
+    def send(self, message: Mapping[str, Any]) -> None:
+        """Send one message; do nothing when the process has ended."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -70,9 +70,9 @@ class Child:
             self.ended = True
             status = self._process.wait(_END_TIMEOUT_S)
             if status < 0:
-                raise ChildError(f"{self.name}: was killed ({signal.Signals(-status).name}){self._last_words()}")
+                raise ChildError(f"{self.name}: was killed ({signal.Signals(-status).name}){self._last_error_line()}")
             if status:
-                raise ChildError(f"{self.name}: ended with status {status}{self._last_words()}")
+                raise ChildError(f"{self.name}: ended with status {status}{self._last_error_line()}")
             return []
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         messages = [json.loads(line) for line in lines]
@@ -81,7 +81,7 @@ class Child:
                 raise ChildError(f"{self.name}: {message['error']}")
         return messages
 
-    def _last_words(self) -> str:
+    def _last_error_line(self) -> str:
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").strip().splitlines()
         return f": {lines[-1]}" if lines else ""
@@ -94,7 +94,7 @@ class Child:
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()
-        # what it still has to say must not block its end
+        # an unread message must not block its end
         self._process.stdout.close()
         try:
             self._process.wait(_END_TIMEOUT_S)
@@ -105,31 +105,31 @@ class Child:
 
 
 def _python_path() -> str:
-    """The checkout, and behind it what the user has given: GNU Radio modules may be in a folder of their own."""
+    """The checkout, then the user's own path: GNU Radio modules may be in another folder."""
     return os.pathsep.join(filter(None, (str(root()), os.environ.get("PYTHONPATH"))))
 
 
-class Family:
-    """The children of one run, heard together; a context manager that ends them all."""
+class ChildGroup:
+    """The children of one run; a context manager that ends them all."""
 
     def __init__(self) -> None:
         self.children: list[Child] = []
         self._selector = selectors.DefaultSelector()
 
     def add(self, child: Child) -> Child:
-        """Listen to `child` from now on."""
+        """Add a child; `receive_until` reads its messages from now on."""
         self.children.append(child)
         self._selector.register(child, selectors.EVENT_READ)
         return child
 
-    def tell(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any]) -> None:
         """Send one message to all."""
         for child in self.children:
-            child.tell(message)
+            child.send(message)
 
-    def listen(
+    def receive_until(
         self,
-        heard: Callable[[Child, Message], None],
+        handle_message: Callable[[Child, Message], None],
         until: Callable[[], bool],
         *,
         timeout_s: float,
@@ -137,7 +137,7 @@ class Family:
         tick_s: float = 0.1,
         may_end: bool = False,
     ) -> bool:
-        """Pass on messages until `until()`; return False when that took longer than `timeout_s`.
+        """Pass messages to `handle_message` until `until()`; return False after `timeout_s`.
 
         `tick` is called about every `tick_s`. Raises ChildError when a process fails or, unless it `may_end`, ends.
         """
@@ -150,7 +150,7 @@ class Family:
                 child = key.fileobj
                 assert isinstance(child, Child)
                 for message in child.read():
-                    heard(child, message)
+                    handle_message(child, message)
                 if child.ended:
                     self._selector.unregister(child)
                     if not may_end:
@@ -159,7 +159,7 @@ class Family:
                 tick()
         return True
 
-    def __enter__(self) -> "Family":
+    def __enter__(self) -> "ChildGroup":
         return self
 
     def __exit__(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from channel.hop import Arrival, Hop
 from testbed.live.hop_radio import HopRadio
 
-#: how soon to try again when the other station's socket is full
+#: pause before the next attempt when the other station's socket is full
 _RETRY_NS = 1_000_000
 
 
@@ -20,27 +20,27 @@ class EmulatedRadio(HopRadio):
         *,
         max_frame_bytes: int,
         late_bound_ns: int,
-        judged: Callable[[Arrival[bytes]], None] | None = None,
+        on_arrival: Callable[[Arrival[bytes]], None] | None = None,
     ) -> None:
-        super().__init__(hop, max_frame_bytes=max_frame_bytes, late_bound_ns=late_bound_ns, judged=judged)
+        super().__init__(hop, max_frame_bytes=max_frame_bytes, late_bound_ns=late_bound_ns, on_arrival=on_arrival)
         self._peer = peer
         self._peer.setblocking(False)
         self._retry_at: int | None = None
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when a frame has come."""
+        """Return the descriptor that becomes readable when a frame has arrived."""
         return self._peer.fileno()
 
     def receive(self) -> bytes | None:
         """Return the next frame that has arrived, or None."""
         try:
-            # an empty read is the end of the other station; the run's owner deals with that
+            # empty: the other station has ended, which the run notices
             return self._peer.recv(65536) or None
         except (BlockingIOError, ConnectionResetError):
             return None
 
     def next_deadline(self) -> int | None:
-        """When a frame is due, or the transmitter is free for the next."""
+        """When a frame is due, or the transmitter becomes free."""
         return self.hop.next_deadline() if self._retry_at is None else self._retry_at
 
     def _carry(self, now: int) -> None:
@@ -53,7 +53,7 @@ class EmulatedRadio(HopRadio):
                 self._peer.send(waiting[0])
                 waiting.popleft()
         except BlockingIOError:
-            # the other station does not keep up: its frames wait, and the run hears of it
+            # the other station does not keep up: its frames wait and count as late
             self._note(self._late_bound_ns + 1)
             self._retry_at = now + _RETRY_NS
         except (BrokenPipeError, ConnectionResetError):

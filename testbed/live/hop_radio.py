@@ -1,9 +1,9 @@
-"""What the radios of all real-time tiers share: a modelled hop in front of whatever carries the frames.
+"""The common part of all real-time radios: a modelled hop in front of the carrier of the frames.
 
-Rules: the model runs in the sending station's process and keeps exact time of its own, so late driving delays a frame
-but never changes its fate. A damaged frame is carried with its bits flipped, and the link's own check must find that;
-an erased one is not carried. A frame carried later than it was due counts as late beyond the bound: a slow machine is
-never reported as a bad channel.
+Rules: the hop runs in the sending station's process and keeps exact time of its own, so late driving delays a frame but
+never changes its fate. A damaged frame is carried with its bits flipped, which the link's own check must detect; an
+erased frame is not carried. A frame carried later than the bound after its time counts as late: a slow machine is never
+reported as a bad channel.
 """
 
 from abc import abstractmethod
@@ -18,7 +18,7 @@ from testbed.live.station_loop import Radio
 
 @dataclass(slots=True)
 class Lateness:
-    """How well the wall clock was kept."""
+    """Lateness of events against the wall clock."""
 
     events: int = 0
     late_events: int = 0
@@ -26,9 +26,9 @@ class Lateness:
 
 
 class HopRadio(Radio):
-    """Sends frames through `hop`; a subclass says what carries them from there.
+    """Sends frames through `hop`; a subclass carries them from there.
 
-    `judged(arrival)` is called for every frame with its fate.
+    `on_arrival(arrival)` is called for every frame with its fate.
     """
 
     def __init__(
@@ -37,18 +37,18 @@ class HopRadio(Radio):
         *,
         max_frame_bytes: int,
         late_bound_ns: int,
-        judged: Callable[[Arrival[bytes]], None] | None = None,
+        on_arrival: Callable[[Arrival[bytes]], None] | None = None,
     ) -> None:
         self.hop = hop
         self.lateness = Lateness()
         self._max_frame_bytes = max_frame_bytes
         self._late_bound_ns = late_bound_ns
-        self._judged = judged
-        #: frames that have come through the hop and are not carried yet
+        self._on_arrival = on_arrival
+        #: frames that have crossed the hop and wait to be carried
         self._waiting: deque[bytes] = deque()
 
     def resize(self, *, buffer_bytes: int, max_frame_bytes: int) -> None:
-        """Go on with a MAC buffer and frames of other sizes."""
+        """Change the size of the MAC buffer and the largest frame."""
         self.hop.set_buffer_bytes(buffer_bytes)
         self._max_frame_bytes = max_frame_bytes
 
@@ -61,11 +61,11 @@ class HopRadio(Radio):
         return self.hop.handle_frame(frame, len(frame), now)
 
     def handle_deadline(self, now: int) -> None:
-        """Carry what is due."""
+        """Carry the frames that are due."""
         while (arrival := self.hop.poll_arrival(now)) is not None:
             self._note(now - arrival.arrived_at)
-            if self._judged is not None:
-                self._judged(arrival)
+            if self._on_arrival is not None:
+                self._on_arrival(arrival)
             fate = arrival.verdict.fate
             if fate is Fate.ERASED:
                 continue
@@ -76,7 +76,7 @@ class HopRadio(Radio):
 
     @abstractmethod
     def _carry(self, now: int) -> None:
-        """Take from the waiting frames what can go now."""
+        """Carry as many of the waiting frames as can go now."""
 
     def _note(self, late_ns: int) -> None:
         lateness = self.lateness

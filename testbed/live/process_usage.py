@@ -1,4 +1,4 @@
-"""What this process needs of its machine: processor time and memory, as Linux counts them."""
+"""Processor time and memory of this process, as Linux counts them."""
 
 import os
 import time
@@ -10,7 +10,7 @@ _STATM = Path("/proc/self/statm")
 
 
 class Usage:
-    """Processor time between two calls; the clocks are in ns, `processor` counts that of all threads."""
+    """Processor time between two calls. Both clocks are in ns; `processor` is the sum of all threads."""
 
     def __init__(
         self,
@@ -29,5 +29,5 @@ class Usage:
 
 
 def resident_bytes() -> int:
-    """Return how much memory the process has resident (proc(5), statm)."""
+    """Return the resident memory of the process (proc(5), statm)."""
     return int(_STATM.read_text().split()[1]) * _PAGE_BYTES

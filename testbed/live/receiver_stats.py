@@ -1,8 +1,8 @@
-"""What a station's receiver makes of the other station's frames: counts, the channel trace, and the PHY's figures.
+"""Statistics of a station's receiver: counts of the other station's frames, the channel trace, and the PHY's figures.
 
-Rules: a missed frame is known by the gap in the sequence numbers of those around it, so the last ones of a run may go
-unnoticed; in the trace it stands between the two. Times are those of the sample stream, laid against the wall clock by
-the frame that was delivered soonest after its end.
+Rules: a gap in the sequence numbers shows missed frames, so those at the end of a run may go unnoticed; in the trace
+they stand between their neighbours. Times are those of the sample stream. The frame that was delivered soonest after
+its end relates the stream to the wall clock.
 """
 
 import time
@@ -15,8 +15,8 @@ from telemetry.records import PhyRecord
 from testbed.results.frame_trace import FrameTrace
 
 
-class Hearing:
-    """Takes every frame that was heard on `link`; `trace` gets a row for each, and for each one missed.
+class ReceiverStats:
+    """Takes every frame received on `link`; `trace` gets a row for each received and each missed frame.
 
     `clock` is CLOCK_MONOTONIC in ns.
     """
@@ -35,12 +35,12 @@ class Hearing:
         self._gaps = SequenceGaps()
         #: when the stream's first sample was received
         self._stream_at: int | None = None
-        #: end and size of the frame before
+        #: end and size of the previous frame
         self._last: tuple[int, int] | None = None
-        #: frames heard since the last record
+        #: frames received since the last record
         self._fresh: list[Received] = []
         self._fresh_missed = 0
-        #: frames with a good header and a damaged payload, and frames of which nothing was heard
+        #: frames with a good header and a damaged payload, and missed frames
         self.corrupted = 0
         self.missed = 0
 

@@ -1,16 +1,16 @@
-"""What a station's receiver looks like, for who watches: spectrum and constellation, a few times a second."""
+"""Spectrum and constellation of a station's receiver, a few times a second, for the dashboard."""
 
 from flowgraphs.spectrum import spectrum_db
 from flowgraphs.transceiver import Transceiver
 from telemetry.views import PhyView
 
 _BINS = 512
-#: between two views
+#: time between two views
 _INTERVAL_NS = 200_000_000
 
 
-class Viewfinder:
-    """Looks at the radio that hears `link`, while `watched`."""
+class ReceiverView:
+    """Makes views of the radio that receives on `link`, while `watched`."""
 
     def __init__(self, link: str, transceiver: Transceiver) -> None:
         self.watched = False
@@ -19,7 +19,7 @@ class Viewfinder:
         self._next_at = 0
 
     def poll(self, now: int, time_ns: int) -> PhyView | None:
-        """Return a view that is to bear `time_ns`, or None: not watched, too early, nothing received yet."""
+        """Return a view with the time `time_ns`; None when not watched, too early, or without samples yet."""
         if not self.watched or now < self._next_at:
             return None
         samples = self._transceiver.samples()

@@ -1,10 +1,10 @@
-"""Running a scenario in real time: namespaces, stations, hosts, and what they report.
+"""Runs a scenario in real time: sets up namespaces, stations and hosts, and collects their reports.
 
-The tiers differ in what joins the stations (`wiring.py`) and in their radios (`station_process.py`); all else is the
-same.
+The tiers differ in the medium between the stations (`wiring.py`) and in their radios (`station_process.py`), and in
+nothing else.
 
-Rules: whatever happens, nothing is left behind; a process that fails ends the run with what it said; a run that did
-not keep the clock says so in its result.
+Rules: a run leaves nothing behind, however it ends; a process that fails ends the run with its message; the result of
+a run tells how many events were late.
 """
 
 import os
@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from common.sides import HOSTS, SIDES, STATIONS, Host, Side, other
-from hosts.bpf.eln import Eln, needs_eln
 from hosts.engine.split import SplitCounters
-from hosts.kernel_profiles import PROFILES, apply, kernel_profile
-from hosts.network import Network
+from hosts.kernel.bpf.eln import Eln, needs_eln
+from hosts.kernel.network import Network
+from hosts.kernel.profiles import PROFILES, apply, kernel_profile
 from hosts.split import split_config
 from hosts.workloads import EndReport, agent_config
 from linklayer.filters.filter import Guess
@@ -29,13 +29,12 @@ from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sinks
 from telemetry.views import PhyView
-from testbed.live.children import Child, ChildError, Family, Message
+from testbed.live.children import Child, ChildError, ChildGroup, Message
 from testbed.live.station_process import station_config
 from testbed.live.steering import Change
 from testbed.live.wiring import Medium, Wiring
-from testbed.onlookers import NOBODY, Onlookers, Progress, Show
 from testbed.paths import bpf_objects
-from testbed.results.ground_truth import Confusion, Join, Judge, Loss
+from testbed.results.ground_truth import Confusion, GuessScore, Loss, LossGuessMerger
 from testbed.results.rates import RecentRate
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.results.store import RunFolder
@@ -44,12 +43,13 @@ from testbed.results.summary import (
     joined_record,
     summarize,
 )
+from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.link_ends import has_guessers
 from testbed.scenario.schema import Scenario
 
 _READY_S = 30.0
 _FINAL_S = 10.0
-#: the run's epoch lies this far ahead when it is announced, so that everybody has heard
+#: the run's epoch lies this far ahead when it is announced, so that it reaches every process in time
 _LEAD_NS = 200_000_000
 
 
@@ -58,18 +58,18 @@ def run_live(
     folder: RunFolder,
     medium: Medium,
     show: Show = lambda progress: None,
-    onlookers: Onlookers = NOBODY,
+    hooks: RunHooks = NO_HOOKS,
 ) -> Summary:
     """Run `scenario` in real time over `medium` and return its result, which is also in `folder`.
 
-    Closes the onlookers' sinks. Raises FadelabError or HostError in one line.
+    Closes the hooks' sinks. Raises FadelabError or HostError in one line.
     """
-    return _LiveRun(scenario, folder, medium, show, onlookers).run()
+    return _LiveRun(scenario, folder, medium, show, hooks).run()
 
 
 @dataclass(slots=True)
-class _Heard:
-    """What the processes have said so far."""
+class _Reported:
+    """The reports of the processes so far."""
 
     ready: set[str] = field(default_factory=set)
     done: set[str] = field(default_factory=set)
@@ -82,31 +82,31 @@ class _Heard:
 
 
 class _LiveRun:
-    def __init__(self, scenario: Scenario, folder: RunFolder, medium: Medium, show: Show, onlookers: Onlookers) -> None:
+    def __init__(self, scenario: Scenario, folder: RunFolder, medium: Medium, show: Show, hooks: RunHooks) -> None:
         self._scenario = scenario
-        #: the scenario as a person has changed it
+        #: the scenario with the changes of a live control
         self._present = scenario
-        self._steering, self._watcher = onlookers.steering, onlookers.watcher
+        self._steering, self._view_sink = hooks.steering, hooks.view_sink
         tags = {"run": folder.name, "tier": scenario.tier, "scenario": scenario.name}
-        self._sinks = Sinks([ParquetSink(folder.path, tags), *onlookers.sinks])
+        self._sinks = Sinks([ParquetSink(folder.path, tags), *hooks.sinks])
         self._folder = folder
         self._medium = medium
         self._show = show
         self._workloads = scenario.make_workloads()
-        self._heard = _Heard()
+        self._reported = _Reported()
         self._progress = Progress.of(scenario)
         self._epoch = 0
         self._stations: dict[Side, Child] = {}
         self._hosts: dict[Host, Child] = {}
         self._wirings: Mapping[Side, Wiring] = {}
-        #: what the stations were told of anybody watching, and how often a person has changed the run
+        #: whether the stations make views of their radios, and the number of changes by a live control
         self._watched = False
         self._changes = 0
         self._sides: dict[str, Side] = {}
-        self._judge = Judge()
-        self._join = Join(self._judge)
-        #: until when the stations have told what they have lost and guessed
-        self._told_until: dict[Side, int] = {}
+        self._score = GuessScore()
+        self._merger = LossGuessMerger(self._score)
+        #: time up to which each station has reported its losses and guesses
+        self._loss_events_until: dict[Side, int] = {}
         #: bits sent on the air over time (s)
         self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [(0.0, 0.0)] for side in SIDES}
 
@@ -121,14 +121,14 @@ class _LiveRun:
             stack.callback(network.close)
             eln = Eln(bpf_objects())
             stack.callback(eln.close)
-            family = stack.enter_context(Family())
+            group = stack.enter_context(ChildGroup())
             # the interpreters start while the network is made
-            self._start_stations(family)
-            self._hosts = {host: family.add(Child(f"host {host}", "hosts.agent")) for host in HOSTS}
+            self._start_stations(group)
+            self._hosts = {host: group.add(Child(f"host {host}", "hosts.agent")) for host in HOSTS}
             splits = SCHEMES[scenario.link.scheme].split
-            proxy = None if splits is None else family.add(Child("split", "hosts.split"))
+            proxy = None if splits is None else group.add(Child("split", "hosts.split"))
             network.up()
-            for child in family.children:
+            for child in group.children:
                 network.add_child(child.pid)
             for host in HOSTS:
                 profile = kernel_profile(scenario.tcp_of(host), scenario.receive_buffer_bytes)
@@ -139,22 +139,22 @@ class _LiveRun:
             self._configure_stations(network)
             self._configure_hosts(network)
             if proxy is not None:
-                proxy.tell(self._split_config(network, str(splits)))
-            everybody = {child.name for child in family.children}
-            if not family.listen(
-                self._hear, lambda: self._heard.ready == everybody, timeout_s=_READY_S, tick=self._tick
+                proxy.send(self._split_config(network, str(splits)))
+            names = {child.name for child in group.children}
+            if not group.receive_until(
+                self._handle_message, lambda: self._reported.ready == names, timeout_s=_READY_S, tick=self._tick
             ):
-                missing = ", ".join(sorted(everybody - self._heard.ready))
+                missing = ", ".join(sorted(names - self._reported.ready))
                 raise ChildError(f"not ready after {_READY_S:.0f} s: {missing}")
-            duration_s = self._go(family)
-            self._finish(family)
+            duration_s = self._go(group)
+            self._finish(group)
         summary = self._summarize(duration_s)
         self._folder.finish(summary)
         return summary
 
-    def _start_stations(self, family: Family) -> None:
+    def _start_stations(self, group: ChildGroup) -> None:
         for side, wiring in self._wirings.items():
-            child = family.add(Child(f"station {STATIONS[side]}", "testbed.live.station_process", pass_fds=wiring.fds))
+            child = group.add(Child(f"station {STATIONS[side]}", "testbed.live.station_process", pass_fds=wiring.fds))
             self._sides[child.name] = side
             self._stations[side] = child
 
@@ -167,7 +167,7 @@ class _LiveRun:
                 wiring=self._wirings[side].config,
                 folder=self._folder.path.absolute(),
             )
-            child.tell(config)
+            child.send(config)
 
     def _configure_hosts(self, network: Network) -> None:
         for host, peer in zip(HOSTS, reversed(HOSTS), strict=True):
@@ -183,42 +183,42 @@ class _LiveRun:
                 delayed_ack=kernel_profile(tcp).delayed_ack,
                 receive_buffer_bytes=self._scenario.receive_buffer_bytes,
             )
-            self._hosts[host].tell(config)
+            self._hosts[host].send(config)
 
     def _split_config(self, network: Network, profile: str) -> dict[str, Any]:
         return split_config(
             namespace=network.namespaces["bas"],
             mobile=network.address("h1"),
             buffer_bytes=self._scenario.link.split_buffer_bytes,
-            # a TCP that the kernel has is the kernel's
+            # None: the kernel's TCP, where it has the profile
             wireless=None if profile in PROFILES else profile,
         )
 
-    def _go(self, family: Family) -> float:
-        """Run until every host has done its work; return for how long it ran."""
+    def _go(self, group: ChildGroup) -> float:
+        """Run until every host is done; return the duration of the run (s)."""
         self._epoch = time.monotonic_ns() + _LEAD_NS
-        family.tell({"go": self._epoch})
+        group.send({"go": self._epoch})
         epoch_ns = time.time_ns() + self._epoch - time.monotonic_ns()
         self._folder.began(datetime.fromtimestamp(epoch_ns / 1e9, UTC))
         self._sinks.begin(epoch_ns)
         self._progress.phase = "running"
         hosts = {f"host {host}" for host in HOSTS}
-        family.listen(
-            self._hear,
-            lambda: hosts <= self._heard.done or (self._steering is not None and self._steering.stopped),
+        group.receive_until(
+            self._handle_message,
+            lambda: hosts <= self._reported.done or (self._steering is not None and self._steering.stopped),
             timeout_s=self._scenario.limit_s,
             tick=self._tick,
         )
         return (time.monotonic_ns() - self._epoch) / 1e9
 
-    def _finish(self, family: Family) -> None:
-        """Hear everybody's last word."""
+    def _finish(self, group: ChildGroup) -> None:
+        """Stop all processes and collect their final reports."""
         self._progress.phase = "finishing"
         self._show(self._progress)
-        family.tell({"stop": True})
-        family.listen(
-            self._hear,
-            lambda: len(self._heard.finals) == len(SIDES) and all(child.ended for child in family.children),
+        group.send({"stop": True})
+        group.receive_until(
+            self._handle_message,
+            lambda: len(self._reported.finals) == len(SIDES) and all(child.ended for child in group.children),
             timeout_s=_FINAL_S,
             may_end=True,
         )
@@ -227,112 +227,112 @@ class _LiveRun:
         progress = self._progress
         if self._epoch:
             progress.elapsed_s = max((time.monotonic_ns() - self._epoch) / 1e9, 0.0)
-        progress.bytes_received = sum(self._heard.received.values())
-        progress.goodput_bps = self._heard.goodput.bps
+        progress.bytes_received = sum(self._reported.received.values())
+        progress.goodput_bps = self._reported.goodput.bps
         self._show(progress)
-        if self._watcher is not None and self._watcher.watched != self._watched:
+        if self._view_sink is not None and self._view_sink.watched != self._watched:
             self._watched = not self._watched
             for station in self._stations.values():
-                station.tell({"watch": self._watched})
+                station.send({"watch": self._watched})
         if self._steering is not None and 0 < self._epoch <= time.monotonic_ns():
             for change in self._steering.take():
                 self._change(change)
 
     def _change(self, change: Change) -> None:
-        """Let everybody become what a person wants, and keep that it was so."""
+        """Apply a change to the medium, the stations and the hosts, and record it."""
         before, after = self._present, change.scenario
         self._present = after
         for side in SIDES:
-            reshape = self._wirings[side].reshape
-            if reshape is not None:
-                reshape(after.channel.direction(side))
+            set_channel = self._wirings[side].set_channel
+            if set_channel is not None:
+                set_channel(after.channel.direction(side))
         if (before.channel, before.link) != (after.channel, after.link):
             values = after.model_dump(mode="json", exclude_defaults=True)
             for station in self._stations.values():
-                station.tell({"scenario": values})
+                station.send({"scenario": values})
         for host in self._hosts.values():
-            host.tell({"pause": change.paused})
+            host.send({"pause": change.paused})
         self._changes += 1
         self._sinks.write(
             ControlRecord(time_ns=time.monotonic_ns() - self._epoch, name=change.name, value=change.value)
         )
 
-    # -- hearing ---------------------------------------------------------------------------------------------
+    # -- messages --------------------------------------------------------------------------------------------
 
-    def _hear(self, child: Child, message: Message) -> None:
-        heard = self._heard
+    def _handle_message(self, child: Child, message: Message) -> None:
+        reported = self._reported
         for kind, body in message.items():
             if kind == "ready":
-                heard.ready.add(child.name)
+                reported.ready.add(child.name)
             elif kind == "done":
-                heard.done.add(child.name)
+                reported.done.add(child.name)
             elif kind == "tcp":
                 self._progress.cwnd_bytes = body["cwnd_bytes"]
                 self._sinks.write(TcpRecord(**body))
             elif kind == "flow":
-                heard.received[body["flow"]] = body["bytes_received"]
-                heard.goodput.add(body["time_ns"] / 1e9, sum(heard.received.values()))
+                reported.received[body["flow"]] = body["bytes_received"]
+                reported.goodput.add(body["time_ns"] / 1e9, sum(reported.received.values()))
                 self._sinks.write(FlowRecord(**body))
             elif kind == "link":
-                self._hear_station(self._sides[child.name], StationReport.parse(body))
+                self._handle_station_report(self._sides[child.name], StationReport.parse(body))
             elif kind == "phy":
                 self._sinks.write(PhyRecord(**body))
             elif kind == "station":
                 self._sinks.write(StationRecord(station=STATIONS[self._sides[child.name]], **body))
-            elif kind == "view" and self._watcher is not None:
-                self._watcher.show(PhyView(**body))
+            elif kind == "phy_view" and self._view_sink is not None:
+                self._view_sink.show(PhyView(**body))
             elif kind == "result":
-                heard.reports.append(body)
-            elif kind == "truth":
-                self._hear_truth(self._sides[child.name], body)
+                reported.reports.append(body)
+            elif kind == "loss_events":
+                self._handle_loss_events(self._sides[child.name], body)
             elif kind == "final":
-                heard.finals[self._sides[child.name]] = StationFinal.parse(body)
+                reported.finals[self._sides[child.name]] = StationFinal.parse(body)
             elif kind == "split":
-                heard.split = SplitCounters(**body)
+                reported.split = SplitCounters(**body)
 
-    def _hear_station(self, side: Side, report: StationReport) -> None:
-        self._heard.latest[side] = report
+    def _handle_station_report(self, side: Side, report: StationReport) -> None:
+        self._reported.latest[side] = report
         points = self._sent_bits[side]
         last_s, last_bits = points[-1]
         time_s = report.time_ns / 1e9
         points.append((time_s, last_bits + report.throughput_bps * (time_s - last_s)))
-        far = self._heard.latest.get(other(side))
+        far = self._reported.latest.get(other(side))
         self._sinks.write(joined_record(side, report, StationCounts() if far is None else far.counts))
 
-    def _hear_truth(self, side: Side, body: dict[str, Any]) -> None:
-        """Take what a station has lost and guessed; what was before both stations' last words can be judged."""
+    def _handle_loss_events(self, side: Side, body: dict[str, Any]) -> None:
+        """Take a station's losses and guesses; score those up to the time that both stations have reported."""
         for at, flow, seq, end, cause in body["losses"]:
-            self._join.handle(Loss(at, Flow(*flow), seq, end, cause))
+            self._merger.handle(Loss(at, Flow(*flow), seq, end, cause))
         for at, flow, seq, cause, by in body["guesses"]:
-            self._join.handle(Guess(at, Flow(*flow), seq, cause, by))
-        self._told_until[side] = body["until"]
-        if len(self._told_until) == len(SIDES):
-            self._join.settle(min(self._told_until.values()))
+            self._merger.handle(Guess(at, Flow(*flow), seq, cause, by))
+        self._loss_events_until[side] = body["until"]
+        if len(self._loss_events_until) == len(SIDES):
+            self._merger.settle(min(self._loss_events_until.values()))
 
     def _confusion(self) -> Confusion | None:
-        """How right guesses were; None where there were some and nobody knows."""
+        """Return the guesses by true cause; None when filters guess and the true causes are unknown."""
         if self._scenario.tier != "emulated":
             return None if has_guessers(self._scenario) or has_guessers(self._present) else {}
-        self._join.settle(max(self._told_until.values(), default=0) + 1)
-        return self._judge.confusion()
+        self._merger.settle(max(self._loss_events_until.values(), default=0) + 1)
+        return self._score.confusion()
 
     # -- the result ------------------------------------------------------------------------------------------
 
     def _summarize(self, until_s: float) -> Summary:
-        scenario, heard = self._scenario, self._heard
-        if len(heard.finals) < len(SIDES):
-            raise ChildError("a station ended without its last word")
-        if SCHEMES[scenario.link.scheme].split is not None and heard.split is None:
-            raise ChildError("the proxy that splits connections ended without its last word")
+        scenario, reported = self._scenario, self._reported
+        if len(reported.finals) < len(SIDES):
+            raise ChildError("a station ended without its final report")
+        if SCHEMES[scenario.link.scheme].split is not None and reported.split is None:
+            raise ChildError("the proxy that splits connections ended without its final report")
         return summarize(
             scenario,
             run=self._folder.name,
             folder=str(self._folder.path),
-            reports=heard.reports,
-            finals=heard.finals,
+            reports=reported.reports,
+            finals=reported.finals,
             sent_bits=self._sent_bits,
             until_s=until_s,
             changes=self._changes,
-            split=heard.split,
+            split=reported.split,
             confusion=self._confusion(),
         )

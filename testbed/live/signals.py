@@ -1,4 +1,4 @@
-"""Ends that others ask for."""
+"""SIGTERM handling."""
 
 import signal
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def ended_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM, by which service managers end what they started, do what Ctrl-C does."""
+    """Treat SIGTERM, which service managers send, like Ctrl-C."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -1,10 +1,10 @@
-"""One station or one host on its own: for machines with a radio each, for containers, or to look into one end.
+"""One station or one host on its own: for machines with a radio each, for containers, or to examine one end.
 
-The processes are the same as in a run (`station.py`, `hosts/agent.py`); this is their keeper, which passes on what they
-say. Records have the time 0 of this process, so two ends of one link are in step in a database (`--influx`), where
-times are the wall clock's, and nowhere else.
+The processes are the same as in a run (`station_process.py`, `hosts/agent.py`); this module starts one and passes on
+its reports. Time 0 of the records is the start of this process. So the records of two ends of a link agree in time in a
+database (`--influx`), which has wall-clock times, and nowhere else.
 
-Left out: a result. It takes both ends.
+Left out: a result, which needs the counts of both ends.
 """
 
 import os
@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from common.sides import STATIONS, Host, Side
-from hosts.bpf.eln import Eln, needs_eln
-from hosts.kernel_profiles import applied_here, kernel_profile, user_profile
-from hosts.tap import inherited_device
+from hosts.kernel.bpf.eln import Eln, needs_eln
+from hosts.kernel.profiles import applied_here, kernel_profile, user_profile
+from hosts.kernel.tap import inherited_device
 from hosts.workloads import agent_config
 from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink
 from testbed.errors import FadelabError
-from testbed.live.children import Child, ChildError, Family, Message
+from testbed.live.children import Child, ChildError, ChildGroup, Message
 from testbed.live.signals import ended_by_sigterm
 from testbed.live.station_process import station_config
 from testbed.paths import bpf_objects
@@ -34,11 +34,11 @@ from testbed.scenario.schema import Scenario
 
 _READY_S = 30.0
 _FINAL_S = 10.0
-#: how long after its connection has broken a host tries again
+#: pause before a host tries again after its connection broke
 _AGAIN_S = 1.0
 _FOREVER_S = float("inf")
 
-#: called with what a process says, by kind: link, phy, tcp, flow, ready, broken
+#: called with each message: its kind (link, phy, tcp, flow, ready, broken) and its body
 Report = Callable[[str, Mapping[str, Any]], None]
 
 
@@ -54,16 +54,16 @@ def run_station(
     sink: Sink,
     report: Report,
 ) -> Mapping[str, Any]:
-    """Be the station that transmits on `side` until `seconds` have passed, Ctrl-C or SIGTERM; return its last word.
+    """Run the station that transmits on `side` for `seconds`, or to Ctrl-C or SIGTERM; return its final counts.
 
-    `up()` is called once the radio runs and the TAP is there. Closes `sink`. Raises ChildError or HostError, in one
+    `up()` is called once the radio runs and the TAP exists. Closes `sink`. Raises ChildError or HostError, in one
     line.
     """
     tun = inherited_device()
     final: dict[str, Any] = {}
     started = False
 
-    def hear(child: Child, message: Message) -> None:
+    def handle_message(child: Child, message: Message) -> None:
         nonlocal started
         for kind, body in message.items():
             if kind == "started":
@@ -83,18 +83,18 @@ def run_station(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FadelabError(f"{folder}: cannot be made: {error.strerror}; choose another --out") from None
-    with ended_by_sigterm(), Family() as family:
-        child = family.add(_heir("station", "testbed.live.station_process", tun))
+    with ended_by_sigterm(), ChildGroup() as group:
+        child = group.add(_start_with_tun("station", "testbed.live.station_process", tun))
         start = secrets.randbits(64)
         wiring = {"device": device, "tun_fd": tun}
-        child.tell(station_config(scenario, side, wiring=wiring, folder=folder, tap=tap, start=start))
-        if not family.listen(hear, lambda: started, timeout_s=_READY_S):
+        child.send(station_config(scenario, side, wiring=wiring, folder=folder, tap=tap, start=start))
+        if not group.receive_until(handle_message, lambda: started, timeout_s=_READY_S):
             raise ChildError(f"station: the radio did not start within {_READY_S:.0f} s")
         up()
         with _clock(child, sink):
             with suppress(KeyboardInterrupt):
-                family.listen(hear, lambda: False, timeout_s=_FOREVER_S if seconds is None else seconds)
-            _end(family, child, hear)
+                group.receive_until(handle_message, lambda: False, timeout_s=_FOREVER_S if seconds is None else seconds)
+            _end(group, child, handle_message)
     return final
 
 
@@ -108,10 +108,10 @@ def run_host(
     report: Report,
     tick: Callable[[], None],
 ) -> None:
-    """Be one host, in the namespace we are in, until its work is done, `seconds` have passed, Ctrl-C or SIGTERM.
+    """Run one host in the present namespace until its work is done, for `seconds`, or to Ctrl-C or SIGTERM.
 
-    Workloads limited by time alone go on as long as the host does, and begin again when their connection breaks; a
-    transfer limited by size begins when its peer is there.
+    Workloads that only time limits go on as long as the host, and begin again when their connection breaks. A
+    transfer of a given size begins once its peer answers.
     `tick` is called about ten times a second. Closes `sink`. Raises ChildError or HostError, in one line.
     """
     tcp = scenario.tcp_of(host)
@@ -130,11 +130,11 @@ def run_host(
         again_s=_AGAIN_S,
         tun_fd=tun,
     )
-    said: set[str] = set()
+    kinds: set[str] = set()
 
-    def hear(child: Child, message: Message) -> None:
+    def handle_message(child: Child, message: Message) -> None:
         for kind, body in message.items():
-            said.add(kind)
+            kinds.add(kind)
             if kind in ("tcp", "flow"):
                 sink.write(TcpRecord(**body) if kind == "tcp" else FlowRecord(**body))
             if kind in ("tcp", "flow", "broken"):
@@ -144,30 +144,30 @@ def run_host(
         stack.callback(eln.close)
         if needs_eln(kernels):
             eln.load(f"host-{os.getpid()}")
-        # a kernel whose TCP lies idle is left as it is
+        # without kernel TCP, the kernel keeps its settings
         if user_profile(tcp) is None:
             stack.enter_context(applied_here(eln.of(kernels)))
-        family = stack.enter_context(Family())
-        child = family.add(_heir(f"host {host}", "hosts.agent", tun))
+        group = stack.enter_context(ChildGroup())
+        child = group.add(_start_with_tun(f"host {host}", "hosts.agent", tun))
         if needs_eln(kernels):
             eln.add(child.pid)
-        child.tell(config)
-        if not family.listen(hear, lambda: "ready" in said, timeout_s=_READY_S):
+        child.send(config)
+        if not group.receive_until(handle_message, lambda: "ready" in kinds, timeout_s=_READY_S):
             raise ChildError(f"host {host}: not ready after {_READY_S:.0f} s")
         with _clock(child, sink):
             with suppress(KeyboardInterrupt):
                 timeout_s = _FOREVER_S if seconds is None else seconds
-                family.listen(hear, lambda: "done" in said, timeout_s=timeout_s, tick=tick)
-            _end(family, child, hear)
+                group.receive_until(handle_message, lambda: "done" in kinds, timeout_s=timeout_s, tick=tick)
+            _end(group, child, handle_message)
 
 
 def folder_name(role: str) -> str:
-    """The name of the folder of a station that starts now."""
+    """Return the folder name of a station that starts now."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-station-{role}"
 
 
-def _heir(name: str, module: str, tun: int | None) -> Child:
-    """Start a process and leave the descriptor `tun`, if there is one, to it alone: the interface ends with it."""
+def _start_with_tun(name: str, module: str, tun: int | None) -> Child:
+    """Start a process; give it the descriptor `tun`, if any, for itself: the interface ends with the process."""
     if tun is None:
         return Child(name, module)
     try:
@@ -178,8 +178,8 @@ def _heir(name: str, module: str, tun: int | None) -> Child:
 
 @contextmanager
 def _clock(child: Child, sink: Sink) -> Iterator[None]:
-    """Let a process's time, and the sink's, begin now; close the sink at the end."""
-    child.tell({"go": time.monotonic_ns()})
+    """Start the time of a process and of the sink now; close the sink at the end."""
+    child.send({"go": time.monotonic_ns()})
     sink.begin(time.time_ns())
     try:
         yield
@@ -187,6 +187,6 @@ def _clock(child: Child, sink: Sink) -> Iterator[None]:
         sink.close()
 
 
-def _end(family: Family, child: Child, hear: Callable[[Child, Message], None]) -> None:
-    child.tell({"stop": True})
-    family.listen(hear, lambda: child.ended, timeout_s=_FINAL_S, may_end=True)
+def _end(group: ChildGroup, child: Child, handle_message: Callable[[Child, Message], None]) -> None:
+    child.send({"stop": True})
+    group.receive_until(handle_message, lambda: child.ended, timeout_s=_FINAL_S, may_end=True)

@@ -2,8 +2,7 @@
 
 Read first: `linklayer/station.py`, the machine that this drives.
 
-Rules: one thread, one epoll, no polling sleeps: it wakes when a packet or a frame has come or when a deadline is due,
-and never otherwise.
+Rules: one thread, one epoll, no polling sleeps: the loop wakes only for a packet, a frame, a message or a deadline.
 """
 
 import select
@@ -19,7 +18,7 @@ from linklayer.queues import Queue
 from linklayer.station import Station, Transmitter
 from testbed.live.timerfd import TimerFd
 
-#: packets and frames taken in one turn: bounds the time the other side of the loop waits
+#: most packets, and most frames, taken in one turn: bounds the delay that one kind of input causes the other
 BATCH = 32
 
 
@@ -33,11 +32,11 @@ class PacketPort(Protocol):
         """Return the next packet from the kernel, or None."""
 
     def write(self, packet: bytes) -> bool:
-        """Give a packet to the kernel; False when it was refused."""
+        """Give a packet to the kernel; False when the kernel refused it."""
 
 
 class Radio(ABC):
-    """What carries frames: an emulated hop, a virtual USRP, a real one."""
+    """Carries frames: an emulated hop, a virtual USRP, or a real one."""
 
     @abstractmethod
     def fileno(self) -> int:
@@ -66,19 +65,19 @@ class Radio(ABC):
 
 @dataclass(slots=True)
 class LoopCounters:
-    """Counters of what only octets can be."""
+    """Counters of octets, which exist in real time only."""
 
     #: frames handed to the radio, and their octets
     frames: int = 0
     frame_bytes: int = 0
-    #: frames that came damaged beyond use
+    #: frames received that do not parse
     bad_frames: int = 0
-    #: packets the kernel would not take
+    #: packets that the kernel refused
     port_refusals: int = 0
 
 
 class _Octets(Transmitter):
-    """A radio that takes the link's frames: as the octets that the scheme makes of them."""
+    """The radio as a transmitter: encodes frames as octets, as the scheme says."""
 
     __slots__ = ("_counters", "_radio", "emit")
 
@@ -99,7 +98,7 @@ class _Octets(Transmitter):
 
 
 class StationLoop:
-    """One end of the radio link, running until `stop` is called or `control` says so.
+    """One end of the radio link, which runs until `stop` is called.
 
     `queues` are the IP queues by channel. `report(now)` is called every `report_interval_ns`. `control(fd)` is called
     when one of `control_fds` is readable. Times are CLOCK_MONOTONIC nanoseconds.
@@ -137,12 +136,12 @@ class StationLoop:
         self._stopped = True
 
     def switch(self, link: Link, scheme: Scheme, now: int) -> None:
-        """Go on with another link, of another scheme; to be called between turns (`control` is). See `Station.switch`.
+        """Switch to another link, of another scheme, between turns (as `control` is called). See `Station.switch`.
 
-        Frames of the old scheme that still come are nothing to the new one.
+        The new link ignores frames of the old scheme that still arrive.
         """
         self._parse = scheme.parse
-        # the old link sends nothing more, the new one may at once
+        # before `Station.switch`, in which the new link may send
         self._octets.emit = scheme.emit
         self.station.switch(link, now)
 
@@ -171,7 +170,7 @@ class StationLoop:
                 timer.close()
 
     def turn(self, now: int) -> None:
-        """Take what has come, let what is due happen, send what there is room for."""
+        """Take received frames and packets, handle due deadlines, and fill the radio."""
         radio, station = self._radio, self.station
         radio.handle_deadline(now)
         for _ in range(BATCH):

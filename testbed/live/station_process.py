@@ -1,14 +1,22 @@
 """One station of a run: `python -m testbed.live.station_process` joins a TAP to the medium, in its own namespace.
 
-On stdin: the configuration (`station_config` makes it), `{"go": EPOCH}` with the CLOCK_MONOTONIC ns of the run's
-start, and `{"stop": true}` or the end of the input; while it runs, `{"scenario": {...}}` with other errors or another
-link scheme than before, and `{"watch": true}` or false: whether anybody looks at its radio. On stdout:
-`{"started": true}`, `{"ready": true}` once the link is up, then `{"link": {...}}` (and with a radio `{"phy": {...}}`
-and, watched, `{"view": {...}}`; with packet filters on either side and without a radio `{"truth": {...}}`) at every
-interval, `{"station": {...}}` with them, `{"final": {...}}` at the end, or `{"error": "one line"}` and exit status 2.
+Messages on stdin:
 
-Rule kept: it ends when told to or when its stdin closes, so a killed run leaves no station behind. Ctrl-C is the
-run's business.
+- the configuration (`station_config` makes it), first;
+- `{"go": EPOCH}`: the CLOCK_MONOTONIC ns of the run's start;
+- `{"scenario": {...}}`: the scenario from now on; only errors, link scheme and ELN may differ;
+- `{"watch": true}` or false: whether to send views of the radio;
+- `{"stop": true}`, or the end of the input.
+
+Messages on stdout:
+
+- `{"started": true}`, and `{"ready": true}` once the link is up;
+- at every interval `{"link": {...}}` and `{"station": {...}}`; with a radio `{"phy": {...}}`, and while watched
+  `{"phy_view": {...}}`; with packet filters at either end, and without a radio, `{"loss_events": {...}}`;
+- `{"final": {...}}` at the end, or `{"error": "one line"}` and exit status 2.
+
+Rule kept: the station ends on `stop` and when its stdin closes, so a killed run leaves no station behind. It ignores
+SIGINT; on Ctrl-C the run ends it.
 """
 
 import gc
@@ -27,10 +35,10 @@ from channel.errors import Fate
 from channel.hop import Arrival
 from common.sides import Side, other
 from common.units import MS
-from hosts.jsonlines import Orders, run_child, say
-from hosts.namespaces import enter
-from hosts.network import TAP_NAME
-from hosts.tap import Tap
+from hosts.jsonlines import MessageReader, run_child, write_message
+from hosts.kernel.namespaces import enter
+from hosts.kernel.network import TAP_NAME
+from hosts.kernel.tap import Tap
 from linklayer.classify import Classifier
 from linklayer.filters.filter import Guess
 from linklayer.link import FrameError, Link, LinkCounters
@@ -42,7 +50,7 @@ from testbed.live.hop_radio import HopRadio, Lateness
 from testbed.live.process_usage import Usage, resident_bytes
 from testbed.live.station_loop import StationLoop
 from testbed.results.frame_trace import FrameTrace, outcome_of
-from testbed.results.ground_truth import Loss, Witness
+from testbed.results.ground_truth import Loss, LossReporter
 from testbed.results.lost_packets import LostPackets
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.scenario.channel_models import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
@@ -52,11 +60,11 @@ from testbed.scenario.link_ends import has_guessers, make_link, refit
 from testbed.scenario.schema import Scenario
 
 if TYPE_CHECKING:
-    from testbed.live.receiver_stats import Hearing
-    from testbed.live.receiver_view import Viewfinder
+    from testbed.live.receiver_stats import ReceiverStats
+    from testbed.live.receiver_view import ReceiverView
 
 _STDIN = 0
-#: real-time scheduling (sched(7)), so that frames leave on time whatever else runs; the kernel keeps 5 % for the rest
+#: real-time scheduling (sched(7)): frames leave on time under any load; the kernel keeps 5 % for other processes
 _PRIORITY = 1
 
 
@@ -70,12 +78,12 @@ def station_config(
     tap: str = TAP_NAME,
     start: int | None = None,
 ) -> dict[str, Any]:
-    """The configuration line for the station that transmits on `side`.
+    """Return the configuration message of the station that transmits on `side`.
 
-    `wiring` is what the tier's medium gives it: a socket's `peer_fd` or a radio's `device`; and `tun_fd`, an open
-    /dev/net/tun, where the station may not open it. Traces and recordings go to `folder`. Without a namespace it stays
-    where it is started. `start` tells this start from others with the same seed: where the peer goes on, the same
-    random numbers would look like the station it has a session with.
+    `wiring` is from the tier's medium: a socket's `peer_fd` or a radio's `device`; and `tun_fd`, an open /dev/net/tun,
+    where the station may not open it. Traces and recordings go to `folder`. Without a namespace the station stays in
+    the one it was started in. `start` makes the random numbers of this start differ from earlier ones with the same
+    seed: a peer that kept running must not take the new station for the one of its old session.
     """
     return {
         "scenario": scenario.model_dump(mode="json", exclude_defaults=True),
@@ -90,11 +98,11 @@ def station_config(
 
 @dataclass(slots=True)
 class _Unrepaired:
-    """Frames lost while the scheme repaired nothing: in the modelled medium, and in the air towards this station."""
+    """Frames lost under schemes without repair: in the modelled medium, and in the air towards this station."""
 
     taken: int = 0
     unheard: int = 0
-    #: all lost frames at the last count
+    #: both numbers of all lost frames, at the last count
     _before: tuple[int, int] = (0, 0)
 
     def count(self, taken: int, unheard: int, repairs: bool) -> None:
@@ -105,13 +113,13 @@ class _Unrepaired:
 
 
 class StationProcess:
-    """Builds a station from its configuration and reports what it does."""
+    """Builds a station from its configuration, and reports its counts and losses."""
 
-    def __init__(self, config: Mapping[str, Any], stack: ExitStack, orders: Orders) -> None:
+    def __init__(self, config: Mapping[str, Any], stack: ExitStack, reader: MessageReader) -> None:
         scenario = validate(config["scenario"], "scenario")
         side: Side = config["side"]
         self._side = side
-        self._orders = orders
+        self._reader = reader
         if config["namespace"] is not None:
             enter(config["namespace"])
         self._scenario = scenario
@@ -121,18 +129,17 @@ class StationProcess:
         self._changes = 0
         self._start = config.get("start")
         self.link = self._make_link()
-        #: what links before this one have done
+        #: counters of the links before this one
         self._before = LinkCounters()
         self._queues = make_queues(scenario, side)
-        #: what the station's own transmissions met, where the medium is modelled
+        #: trace of the station's own frames, where the medium is modelled
         self._trace: FrameTrace | None = None
-        #: what its receiver heard, where there is a radio
-        self._hearing: Hearing | None = None
-        #: and what that looks like
-        self._view: Viewfinder | None = None
+        #: statistics and views of the receiver, where there is a radio
+        self._receiver_stats: ReceiverStats | None = None
+        self._view: ReceiverView | None = None
         make_radio = self._onair_radio if "device" in config else self._emulated_radio
         self._radio = make_radio(config, scenario, stack)
-        #: the same, with all its frames written down
+        #: the same radio with a capture of its frames
         self._capture: CapturedRadio | None = None
         if scenario.capture:
             folder = Path(config["folder"])
@@ -147,20 +154,20 @@ class StationProcess:
             classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
             report=self._report,
             report_interval_ns=scenario.timing.probe_interval_ms * MS,
-            control=self._listen,
+            control=self._read_messages,
             control_fds=(_STDIN,),
         )
-        #: what was lost of TCP, and what packet filters have guessed, since the last report
+        #: losses of TCP segments, and guesses of packet filters, since the last report
         self._losses: list[Loss] = []
         self._guesses: list[Guess] = []
-        self._witness: Witness | None = None
+        self._loss_reporter: LossReporter | None = None
         self._watch_losses()
         self._ready = False
         self._epoch: int | None = None
         self._last = (0, 0, 0)
         self._usage = Usage()
         self._unrepaired = _Unrepaired()
-        #: while packet filters send packets again
+        #: used while packet filters retransmit packets
         self._lost_packets = LostPackets()
 
     def _make_link(self) -> Link:
@@ -169,7 +176,7 @@ class StationProcess:
         return make_link(self._scenario, self._side, rng, time.monotonic_ns(), sized=False)
 
     def _rng(self, purpose: str) -> Random:
-        """Return the generator for a purpose; another one after every change of the scenario."""
+        """Return the generator for a purpose; after every change of the scenario it is a new one."""
         changes = (str(self._changes),) if self._changes else ()
         return make_rng(self._scenario.seed, purpose, self._side, *changes)
 
@@ -182,13 +189,13 @@ class StationProcess:
             stack.enter_context(socket.socket(fileno=config["peer_fd"])),
             max_frame_bytes=scenario.max_frame_bytes,
             late_bound_ns=round(scenario.timing.late_bound_ms * MS),
-            judged=self._judged,
+            on_arrival=self._on_arrival,
         )
 
     def _onair_radio(self, config: Mapping[str, Any], scenario: Scenario, stack: ExitStack) -> HopRadio:
-        # GNU Radio behind it: not for a run without
-        from testbed.live.receiver_stats import Hearing
-        from testbed.live.receiver_view import Viewfinder
+        # imports GNU Radio, which other tiers do without
+        from testbed.live.receiver_stats import ReceiverStats
+        from testbed.live.receiver_view import ReceiverView
         from testbed.live.usrp_radio import OnAirRadio, open_transceiver, radio_delay_ns
 
         side, far = self._side, other(self._side)
@@ -199,9 +206,9 @@ class StationProcess:
         if scenario.trace:
             path = folder / f"trace-{far}.parquet"
             trace = stack.enter_context(FrameTrace(path, link=far, producer=f"fadelab {scenario.tier}"))
-        self._hearing = Hearing(far, scenario.radio.rate_sps, trace)
-        self._view = Viewfinder(far, transceiver)
-        # the time on the air is part of the modelled delay
+        self._receiver_stats = ReceiverStats(far, scenario.radio.rate_sps, trace)
+        self._view = ReceiverView(far, transceiver)
+        # airtime counts towards the modelled delay
         delay_ms = max(0.0, self._out.delay_ms - radio_delay_ns(transceiver, scenario.max_frame_bytes) / MS)
         return OnAirRadio(
             make_hop(
@@ -214,26 +221,28 @@ class StationProcess:
             max_frame_bytes=scenario.max_frame_bytes,
             late_bound_ns=round(scenario.timing.late_bound_ms * MS),
             automatic_gain=scenario.radio.rx_gain_db == "auto",
-            heard=self._hearing.handle_frame,
+            on_received=self._receiver_stats.handle_frame,
         )
 
     def _mac_buffer_bytes(self, scenario: Scenario) -> int:
         return buffer_bytes(self._out, scenario.max_frame_bytes, scenario.link.ip_queue_bytes, self.link.flow_control)
 
     def _watch_losses(self) -> None:
-        """Have the losses told while packet filters guess at them; a real air does not tell of its own."""
+        """Report losses while packet filters guess at them; the losses of a real air are unknown."""
         scheme = self._scheme
-        known = self._hearing is None and has_guessers(self._scenario)
-        self._witness = (
-            Witness(Octets(), scheme.name, scheme.repairs, self._losses.append, self._guesses.append) if known else None
+        known = self._receiver_stats is None and has_guessers(self._scenario)
+        self._loss_reporter = (
+            LossReporter(Octets(), scheme.name, scheme.repairs, self._losses.append, self._guesses.append)
+            if known
+            else None
         )
-        self.loop.station.witness = self._witness
+        self.loop.station.loss_observer = self._loss_reporter
 
-    def _judged(self, arrival: Arrival[bytes]) -> None:
-        if self._witness is not None and not self._scheme.repairs and arrival.verdict.fate is not Fate.INTACT:
-            # after a change of schemes there are frames that are none of the new one
+    def _on_arrival(self, arrival: Arrival[bytes]) -> None:
+        if self._loss_reporter is not None and not self._scheme.repairs and arrival.verdict.fate is not Fate.INTACT:
+            # after a change of schemes, frames of the old scheme still arrive
             with suppress(FrameError):
-                self._witness.taken(self._scheme.parse(arrival.frame).payload, arrival.arrived_at)
+                self._loss_reporter.taken(self._scheme.parse(arrival.frame).payload, arrival.arrived_at)
         if self._scenario.link.resends:
             self._lost_packets.judge(hash(arrival.frame), arrival.verdict.fate is not Fate.INTACT)
         if self._trace is not None:
@@ -241,27 +250,27 @@ class StationProcess:
             started_at = arrival.sent_at - frame_ns(self._out, nbytes)
             self._trace.write(started_at, nbytes, outcome_of(arrival.verdict))
 
-    def _listen(self, fd: int) -> None:
-        orders = self._orders.read()
-        if orders is None:
+    def _read_messages(self, fd: int) -> None:
+        messages = self._reader.read()
+        if messages is None:
             self.loop.stop()
         else:
-            self.obey(orders)
+            self.handle_messages(messages)
 
-    def obey(self, orders: list[dict[str, Any]]) -> None:
-        """Do what the run says."""
-        for order in orders:
-            if "go" in order:
-                self._begin(int(order["go"]))
-            if "scenario" in order:
-                self._become(validate(order["scenario"], "scenario"))
-            if "watch" in order and self._view is not None:
-                self._view.watched = bool(order["watch"])
-            if order.get("stop"):
+    def handle_messages(self, messages: list[dict[str, Any]]) -> None:
+        """Handle messages of the run."""
+        for message in messages:
+            if "go" in message:
+                self._begin(int(message["go"]))
+            if "scenario" in message:
+                self._change(validate(message["scenario"], "scenario"))
+            if "watch" in message and self._view is not None:
+                self._view.watched = bool(message["watch"])
+            if message.get("stop"):
                 self.loop.stop()
 
-    def _become(self, scenario: Scenario) -> None:
-        """Go on by another scenario, which differs in nothing but errors, link scheme and ELN."""
+    def _change(self, scenario: Scenario) -> None:
+        """Continue with another scenario, which may differ in errors, link scheme and ELN only."""
         before, self._scenario = self._scenario, scenario
         self._out = scenario.channel.direction(self._side)
         self._changes += 1
@@ -276,8 +285,8 @@ class StationProcess:
         self._watch_losses()
 
     def _switch(self, now: int) -> None:
-        """Go on with the scenario's scheme."""
-        # what was lost until now met the old scheme
+        """Switch to the scenario's link scheme."""
+        # count the losses so far under the old scheme
         self._counts()
         old, self._scheme = self.link, SCHEMES[self._scenario.link.scheme]
         self.link = self._make_link()
@@ -288,20 +297,20 @@ class StationProcess:
         self._before += old.counters()
 
     def _resize(self) -> None:
-        """Give the radio what the present link asks for."""
+        """Set the radio's sizes to those of the present link."""
         self._radio.resize(
             buffer_bytes=self._mac_buffer_bytes(self._scenario), max_frame_bytes=self._scenario.max_frame_bytes
         )
 
     def _begin(self, epoch: int) -> None:
         self._epoch = epoch
-        # what was late while the processes still started is nobody's result
+        # lateness while the processes started does not count
         self._radio.lateness = Lateness()
         self._last = (epoch, *self._bytes())
         if self._trace is not None:
             self._trace.begin(epoch)
-        if self._hearing is not None:
-            self._hearing.begin(epoch)
+        if self._receiver_stats is not None:
+            self._receiver_stats.begin(epoch)
 
     def _bytes(self) -> tuple[int, int]:
         return self._radio.hop.bytes, self._link_counters().useful_bytes
@@ -312,7 +321,7 @@ class StationProcess:
     def _report(self, now: int) -> None:
         if not self._ready and self.link.established:
             self._ready = True
-            say({"ready": True})
+            write_message({"ready": True})
         if self._epoch is not None and now > self._last[0]:
             last_at, last_sent, last_useful = self._last
             sent, useful = self._bytes()
@@ -326,22 +335,22 @@ class StationProcess:
                 goodput_bps=(useful - last_useful) * 8 / seconds,
                 counts=self._counts(),
             )
-            say({"link": asdict(report)})
+            write_message({"link": asdict(report)})
             usage = {"processor_percent": self._usage.processor_percent(), "memory_bytes": resident_bytes()}
-            say({"station": {"time_ns": now - self._epoch, **usage}})
-            if self._witness is not None:
-                say({"truth": {"until": now, "losses": self._losses[:], "guesses": self._guesses[:]}})
+            write_message({"station": {"time_ns": now - self._epoch, **usage}})
+            if self._loss_reporter is not None:
+                write_message({"loss_events": {"until": now, "losses": self._losses[:], "guesses": self._guesses[:]}})
             self._losses.clear()
             self._guesses.clear()
-            if self._hearing is not None:
-                say({"phy": asdict(self._hearing.take_record(now - self._epoch))})
+            if self._receiver_stats is not None:
+                write_message({"phy": asdict(self._receiver_stats.take_record(now - self._epoch))})
             if self._view is not None and (view := self._view.poll(now, now - self._epoch)) is not None:
-                say({"view": asdict(view)})
+                write_message({"phy_view": asdict(view)})
 
     def _counts(self) -> StationCounts:
-        """What this station has sent (on its own direction), heard and repaired (on the other)."""
+        """Return the counts of frames sent (on the station's own direction), received and repaired (on the other)."""
         counters, loop, hop = self._link_counters(), self.loop, self._radio.hop
-        unheard = 0 if self._hearing is None else self._hearing.corrupted + self._hearing.missed
+        unheard = 0 if self._receiver_stats is None else self._receiver_stats.corrupted + self._receiver_stats.missed
         self._unrepaired.count(hop.erased + hop.damaged, unheard, self._scheme.repairs)
         return StationCounts.of(
             counters,
@@ -357,27 +366,27 @@ class StationProcess:
         )
 
     def final(self) -> dict[str, Any]:
-        """The station's last word, after its last report; the trace gets what is still on the air, fate decided."""
+        """Write the last report and the trace of frames still on the air; return the final counts."""
         for arrival in self._radio.hop.in_flight():
-            self._judged(arrival)
+            self._on_arrival(arrival)
         self._report(time.monotonic_ns())
         return asdict(StationFinal(counts=self._counts(), **asdict(self._radio.lateness)))
 
 
-def serve(orders: Orders, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
+def serve(reader: MessageReader, config: dict[str, Any], pending: list[dict[str, Any]]) -> None:
     """Run one station from configuration to stop."""
     with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))
     with ExitStack() as stack:
-        process = StationProcess(config, stack, orders)
-        say({"started": True})
-        process.obey(waiting)
+        process = StationProcess(config, stack, reader)
+        write_message({"started": True})
+        process.handle_messages(pending)
         gc.freeze()
         if "device" not in config:
-            # the cores make no cycles, and a pause would be a late frame; GNU Radio makes some in every call of a block
+            # the cores make no reference cycles, and a collection would delay frames; GNU Radio makes cycles
             gc.disable()
         process.loop.run()
-        say({"final": process.final()})
+        write_message({"final": process.final()})
 
 
 if __name__ == "__main__":

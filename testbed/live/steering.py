@@ -1,10 +1,9 @@
-"""The controls of a live run: what a person may change while it goes on.
+"""The controls of a live run: settings that a person may change while it goes on.
 
-A control changes the scenario and nothing else: `set` makes and checks the scenario that is to hold from now on, the
-run takes it with `take` and lets its stations, its air and its hosts become that. Methods may be called from any
-thread.
+A control changes the scenario and nothing else: `set` makes and checks the new scenario; the run gets it by `take` and
+applies it to its stations, its air and its hosts. Methods may be called from any thread.
 
-Rules kept: what is refused changes nothing; a control that this run cannot have is shown with the reason; both
+Rules kept: a refused change has no effect; a control that does not apply to the run is shown with the reason; both
 directions of the link change together.
 """
 
@@ -22,7 +21,7 @@ from testbed.live.wiring import check_radios
 from testbed.scenario.file import validate
 from testbed.scenario.schema import Scenario
 
-#: profiles that need no further figures, and what a control gives those that do
+#: profiles that the fading control offers, and the parameters that it gives them
 _FADING = ("none", "flat", "rician", "epa", "eva", "etu")
 _RICIAN_K_DB = 8.0
 _DOPPLER_HZ = 5.0
@@ -33,7 +32,7 @@ _MAX_PER_PERCENT = 50.0
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: what holds from now on."""
+    """One change, with the scenario that holds from now on."""
 
     name: str
     #: as JSON
@@ -43,7 +42,7 @@ class Change:
 
 
 class Steering:
-    """The controls of one run of `scenario`; `dashboard.control.Controls`."""
+    """The controls of one run of `scenario`; implements `dashboard.control.Controls`."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._lock = threading.Lock()
@@ -52,7 +51,7 @@ class Steering:
         self._changes: list[Change] = []
         self._stopped = threading.Event()
         fading = scenario.channel.direction("up").fading
-        #: what the fading control gives a profile
+        #: parameters of the fading profiles
         self._doppler_hz = fading.doppler_hz if fading is not None and fading.doppler_hz else _DOPPLER_HZ
         self._k_db = fading.k_db if fading is not None and fading.k_db is not None else _RICIAN_K_DB
         self._setters: dict[str, Callable[[dict[str, Any], Value], None]] = {
@@ -126,7 +125,7 @@ class Steering:
         ]
 
     def _why_no_switch(self) -> str:
-        """Why the link scheme cannot change; nothing: it can."""
+        """Return why the link scheme cannot change, or an empty string."""
         scheme = self._scenario.link.scheme
         if SCHEMES[scheme].split is None:
             return ""

@@ -1,7 +1,7 @@
 """A timer as a file descriptor, to wait for a deadline and for input in one epoll.
 
-epoll's own timeout counts milliseconds, which is a whole frame at 10 Mbps; a timerfd counts nanoseconds. Python
-offers it from 3.13 on (os.timerfd_create); until then this is the C library's (timerfd_create(2)).
+The timeout of epoll counts milliseconds, and a frame at 10 Mbps takes about one; a timerfd counts nanoseconds. Python
+has os.timerfd_create from 3.13 on; this module calls timerfd_create(2) of the C library.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class TimerFd:
-    """One timer on CLOCK_MONOTONIC. Register it edge-triggered: then nothing need be read from it."""
+    """One timer on CLOCK_MONOTONIC. Register it edge-triggered, so that it need not be read."""
 
     def __init__(self) -> None:
         fd: int = _libc.timerfd_create(time.CLOCK_MONOTONIC, _CLOEXEC | _NONBLOCK)
@@ -43,11 +43,11 @@ class TimerFd:
             return
         self._at = at
         value = self._spec.value
-        # a value of zero disarms; one nanosecond is as past as any
+        # zero would disarm the timer; 1 ns is in the past as well
         value.sec, value.nsec = divmod(max(at, 1), 1_000_000_000) if at is not None else (0, 0)
         if _libc.timerfd_settime(self._fd, _ABSTIME, ctypes.byref(self._spec), None) < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         os.close(self._fd)

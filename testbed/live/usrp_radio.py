@@ -1,10 +1,10 @@
 """The radio of the tiers `vusrp` and `usrp`: frames as IQ samples through a USRP, virtual or real.
 
-Rules: what the scenario models (rate, delay, errors) is applied to a frame before it is transmitted, as on every tier,
-and the radio adds what it does; the time a frame spends on the air counts towards the modelled delay. At most two
-frames are in the radio at a time. A gap in the received samples and samples sent too late count as late events.
+Rules: the scenario's rate, delay and errors are applied to a frame before it is transmitted, as on every tier; the
+radio's own losses come on top. Airtime counts towards the modelled delay. At most two frames are in the radio at a
+time. A gap in the received samples and samples sent too late count as late events.
 
-Left out: who heard what. A receiver knows of a frame it has missed only by the sequence numbers of the next one.
+Left out: the fate of a frame on the air. A receiver notices a missed frame only by the sequence number of the next.
 """
 
 from collections import deque
@@ -28,7 +28,7 @@ from testbed.scenario.schema import MAX_RATE_SPS, Scenario
 
 #: frames between this station and the antenna: one on the air, one behind it
 _IN_RADIO = 2
-#: from handing over a frame to its first sample on the air, as long as the radio is idle
+#: from handing over a frame to its first sample on the air, when the radio is idle
 LEAD_NS = 2_000_000
 _LEVEL_INTERVAL_NS = 50_000_000
 #: the virtual USRP's default, and that of many real ones: their sample rates are whole fractions of it
@@ -38,8 +38,8 @@ _MASTER_CLOCK_HZ = 200_000_000
 class OnAirRadio(HopRadio):
     """Carries frames through `transceiver`, which is running.
 
-    `heard(received)` is called for every frame the receiver has decoded, damaged ones included. With `automatic_gain`
-    the receiver's gain follows what is heard (flowgraphs/gain.py).
+    `on_received(received)` is called for every decoded frame, damaged ones included. With `automatic_gain` the
+    receiver's gain follows the level of the signal (flowgraphs/gain.py).
     """
 
     def __init__(
@@ -50,39 +50,39 @@ class OnAirRadio(HopRadio):
         max_frame_bytes: int,
         late_bound_ns: int,
         automatic_gain: bool = False,
-        heard: Callable[[Received], None] = lambda received: None,
+        on_received: Callable[[Received], None] = lambda received: None,
     ) -> None:
         super().__init__(hop, max_frame_bytes=max_frame_bytes, late_bound_ns=late_bound_ns)
         self._transceiver = transceiver
         receiver = transceiver.rx
         self._gain = GainControl(receiver.gain_db, *receiver.gain_range_db) if automatic_gain else None
-        self._heard = heard
-        #: when the frames in the radio will have left it
+        self._on_received = on_received
+        #: times at which the frames in the radio leave it
         self._leaves_at: deque[int] = deque()
         self._now = 0
         self._level_at = 0
         self._late_samples = 0
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when a frame has been heard."""
+        """Return the descriptor that becomes readable when a frame has been received."""
         return self._transceiver.fileno()
 
     def has_room(self) -> bool:
-        """Whether the MAC buffer takes a frame of the largest size and none waits for the radio."""
+        """Whether the MAC buffer takes a frame of the largest size and no frame waits for the radio."""
         return not self._waiting and super().has_room()
 
     def receive(self) -> bytes | None:
-        """Return the next frame that was heard, damaged or not, or None."""
+        """Return the next received frame, damaged or not, or None."""
         received = self._transceiver.receive()
         if received is None:
             return None
-        self._heard(received)
+        self._on_received(received)
         if self._gain is not None and received.rssi_db is not None:
             self._set_gain(self._gain.handle_frame(received.rssi_db, self._now))
         return received.payload
 
     def next_deadline(self) -> int | None:
-        """When a frame is due, the radio can take one, or the received level is to be looked at."""
+        """When a frame is due, the radio can take one, or the receiver's level is to be checked."""
         at = self._level_at
         hop_at = self.hop.next_deadline()
         if hop_at is not None and hop_at < at:
@@ -92,12 +92,12 @@ class OnAirRadio(HopRadio):
         return at
 
     def handle_deadline(self, now: int) -> None:
-        """Transmit what is due, and look after the receiver."""
+        """Transmit frames that are due, and check the receiver."""
         self._now = now
         super().handle_deadline(now)
         if now >= self._level_at:
             self._level_at = now + _LEVEL_INTERVAL_NS
-            self._look_after(now)
+            self._check_receiver(now)
 
     def _carry(self, now: int) -> None:
         leaves_at, waiting = self._leaves_at, self._waiting
@@ -109,8 +109,8 @@ class OnAirRadio(HopRadio):
             starts_at = max(leaves_at[-1] if leaves_at else 0, now + LEAD_NS)
             leaves_at.append(starts_at + self._transceiver.airtime_ns(len(frame)))
 
-    def _look_after(self, now: int) -> None:
-        """Count what the device could not do in time, and keep the receiver's level in range."""
+    def _check_receiver(self, now: int) -> None:
+        """Count overflows and underflows as late events, and keep the receiver's level in range."""
         counters = self._transceiver.counters()
         late = counters.overflows + counters.underflows
         for _ in range(late - self._late_samples):
@@ -126,12 +126,12 @@ class OnAirRadio(HopRadio):
 
 @contextmanager
 def open_transceiver(scenario: Scenario, side: Side, device: str, recording: Path | None) -> Iterator[Transceiver]:
-    """Run the radio of the station that transmits on `side`; with `recording`, keep what it receives there.
+    """Run the radio of the station that transmits on `side`; `recording`: a file for the received samples.
 
     Raises FadelabError, FrontEndError or PhyError in one line.
     """
     radio = scenario.radio
-    # else every block says how large its buffers are
+    # else every block logs its buffer sizes
     gr.logging().set_default_level(gr.log_levels.warn)
     options = radio.phy_options(other(side))
     phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **options)
@@ -153,7 +153,7 @@ def open_transceiver(scenario: Scenario, side: Side, device: str, recording: Pat
 
 
 def check_capacity(scenario: Scenario, phy: Phy) -> None:
-    """Raise FadelabError, which names all that has to change, unless the PHY carries full frames at their rates."""
+    """Raise FadelabError, with all necessary changes, unless the PHY carries full frames at their rates."""
     nbytes, rate_sps = scenario.max_frame_bytes, scenario.radio.rate_sps
     wrong, changes = [], []
     if nbytes > phy.max_frame_bytes:
@@ -176,13 +176,13 @@ def check_capacity(scenario: Scenario, phy: Phy) -> None:
 
 
 def _slowness(scenario: Scenario, side: Side, phy: Phy, nbytes: int) -> float:
-    """By how much a frame's airtime exceeds the time it may take at the direction's rate: more than 1 is too slow."""
+    """Return a frame's airtime over its time at the direction's rate; more than 1 is too slow."""
     airtime_ns = phy.frame_samples(nbytes) * 1e9 / scenario.radio.rate_sps
     return airtime_ns / frame_ns(scenario.channel.direction(side), nbytes)
 
 
 def _remedies(scenario: Scenario, phy: Phy, nbytes: int, slow: Mapping[Side, float]) -> list[str]:
-    """Return each change that alone makes the PHY fast enough for all `slow` directions; the last is always there."""
+    """Return the changes, each sufficient alone, that make the PHY fast enough; at least one."""
     radio, remedies = scenario.radio, []
     for option, value, denser in phy.denser():
         if all(_slowness(scenario, side, denser, nbytes) <= 1 for side in slow):
@@ -212,5 +212,5 @@ def _floor(bps: float) -> int:
 
 
 def radio_delay_ns(transceiver: Transceiver, nbytes: int) -> int:
-    """How long a frame takes from here to the other station's link layer, at the least."""
+    """Return the least time that a frame takes to the other station's link layer."""
     return LEAD_NS + transceiver.airtime_ns(nbytes)

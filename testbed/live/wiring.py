@@ -1,7 +1,7 @@
-"""What joins the two stations of a run, tier by tier: sockets, a virtual air, or nothing but the air.
+"""The medium between the two stations of a run, by tier: sockets, a virtual air, or the real air.
 
-A medium is opened for the length of a run and says what each station's configuration and process need for it. A new
-tier is a function here and a line in `running.py`.
+A medium is open for the length of a run. It yields a `Wiring` for each station. A new tier is a function here and a
+line in `running.py`.
 """
 
 import functools
@@ -20,25 +20,25 @@ from testbed.scenario.schema import Direction, RadioOptions, Scenario
 if TYPE_CHECKING:
     from flowgraphs.air import Air
 
-#: one SEQPACKET direction holds this much of frames that have arrived and were not read yet
+#: octets that one direction of a SEQPACKET socket holds unread
 _SOCKET_BYTES = 8 << 20
-#: serial numbers of the virtual USRPs: who transmits on a side
+#: serial number of the virtual USRP that transmits on a side
 SERIALS: Mapping[Side, str] = {"up": "ST", "down": "BAS"}
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What one station gets: a part of its configuration, and the descriptors its process inherits."""
+    """The medium's part of a station's configuration, and the descriptors that its process inherits."""
 
     config: Mapping[str, Any]
     fds: tuple[int, ...] = field(default=())
-    #: lets what this station sends meet another air from now on, where the air is ours to shape
-    reshape: Callable[[Direction], None] | None = None
+    #: changes the air that the station transmits into; None where the air cannot be changed
+    set_channel: Callable[[Direction], None] | None = None
 
 
 _numbers = itertools.count()
 
-#: opens what joins the stations; yields each one's wiring by the side it transmits on
+#: opens the medium; yields the stations' wirings by the side that each transmits on
 Medium = Callable[[Scenario], AbstractContextManager[Mapping[Side, Wiring]]]
 
 
@@ -55,8 +55,8 @@ def sockets(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
             end.close()
 
 
-class Shape:
-    """What a scenario makes of an air between ST and BAS."""
+class AirChannel:
+    """Sets the virtual air between ST and BAS as a scenario's channel says."""
 
     def __init__(self, air: "Air", radio: RadioOptions) -> None:
         from flowgraphs.levels import MIDDLE_GAIN_DB
@@ -68,7 +68,7 @@ class Shape:
         self._rms = make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options("up")).rms
 
     def apply(self, side: Side, direction: Direction) -> None:
-        """Let what is sent on `side` meet this from now on."""
+        """Set the path of frames sent on `side`."""
         from flowgraphs.levels import path_gain_db
 
         gain_db = path_gain_db(direction.snr_db, rate_sps=self._rate_sps, tx_gain_db=self._tx_gain_db, rms=self._rms)
@@ -86,19 +86,19 @@ class Shape:
 
 @contextmanager
 def virtual_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
-    """Tier `vusrp`: two virtual USRPs on an air of the run's own, set up as the channel says."""
-    # GNU Radio behind it: not for a run without
+    """Tier `vusrp`: two virtual USRPs on a new air, set as the scenario's channel says."""
+    # imports GNU Radio, which other tiers do without
     from flowgraphs.air import Air
 
     name = f"run-{os.getpid()}-{next(_numbers)}"
     with Air.create(name, seed=scenario.seed) as air:
-        shape = Shape(air, scenario.radio)
+        channel = AirChannel(air, scenario.radio)
         for side in SIDES:
-            shape.apply(side, scenario.channel.direction(side))
+            channel.apply(side, scenario.channel.direction(side))
         yield {
             side: Wiring(
                 {"device": f"type=vusrp,air={name},serial={SERIALS[side]}"},
-                reshape=functools.partial(shape.apply, side),
+                set_channel=functools.partial(channel.apply, side),
             )
             for side in SIDES
         }
@@ -111,14 +111,14 @@ def real_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
 
 
 def check_radios(scenario: Scenario) -> None:
-    """Raise FadelabError or PhyError unless the scenario names the radios its tier has, and the PHY can do it all."""
+    """Raise FadelabError or PhyError unless the scenario names its tier's radios and the PHY is fast enough."""
     radio = scenario.radio
     if scenario.tier == "usrp" and radio.devices is None:
         raise FadelabError("tier usrp needs two radios: --device ARGS for ST and --device ARGS for BAS")
     if scenario.tier == "vusrp" and radio.devices is not None:
         raise FadelabError("radio.devices name real USRPs: run them with --tier usrp, or leave them out")
     if scenario.tier in ("vusrp", "usrp"):
-        # GNU Radio behind them: not for a run without
+        # import GNU Radio, which other tiers do without
         from flowgraphs.phys import make_phy
         from testbed.live.usrp_radio import check_capacity
 

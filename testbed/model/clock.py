@@ -1,7 +1,7 @@
-"""Virtual time: what happens next, and when.
+"""Virtual time: the queue of events.
 
-Rules kept here: events happen in the order (time, priority, insertion), so that a run is the same wherever and however
-often it is made. An event cannot be taken back: a timer that has moved finds out when it wakes, and goes back to sleep.
+Rules kept here: events happen in the order (time, priority, insertion), so that a run is the same on every machine. An
+event cannot be cancelled: a timer that has moved notices it at its event, and sets another.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from hosts.engine.clock import NETWORK, Clock
 
 
 class VirtualClock(Clock):
-    """The time `now`, in ns since the clock was made, and the events that are to come."""
+    """The time `now`, in ns since the clock was made, and the events ahead."""
 
     __slots__ = ("_count", "_events", "_stopped")
 
@@ -24,20 +24,20 @@ class VirtualClock(Clock):
 
     @property
     def scheduled(self) -> int:
-        """Events until now, those to come included."""
+        """Number of events so far, those ahead included."""
         return self._count
 
     def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = NETWORK) -> None:
-        """See Clock. Raises ValueError for a time that is over."""
+        """See Clock. Raises ValueError for a time in the past."""
         if time < self.now:
             raise ValueError(f"time is {time}, now is {self.now}: an event cannot lie in the past")
         self._count = count = self._count + 1
         heappush(self._events, (time, priority, count, call, argument))
 
     def run(self, until: int | None = None) -> None:
-        """Let the events happen until none is left or `stop` is called; with `until`, up to and with that time.
+        """Run all events, or those up to and at `until`; `stop` ends the run earlier.
 
-        Afterwards `now` is `until`, unless it was stopped (or there is none): then it is the time of the last event.
+        Afterwards `now` is `until`; after `stop`, or without `until`, it is the time of the last event.
         """
         self._stopped = False
         events = self._events

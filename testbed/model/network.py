@@ -1,7 +1,7 @@
 """The network of a scenario in virtual time: h1 - ST ~~ BAS - h2.
 
 Rules kept here: everything random comes from the scenario's seed, under the same names as on the real-time tiers, so
-both directions meet the air they meet there. The link is up before the run's time 0.
+both directions meet the same air as there. The link is up before the run's time 0.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from common.sides import Host, Side
 from common.units import MS
 from hosts.engine.packets import Deliver
 from hosts.engine.stack import Stack
-from hosts.network import AddressPlan
+from hosts.kernel.network import AddressPlan
 from linklayer.classify import Classifier
 from linklayer.link import Scheme
 from linklayer.schemes import SCHEMES
@@ -22,7 +22,7 @@ from testbed.model.clock import VirtualClock
 from testbed.model.split import Splitter, split_configs
 from testbed.model.station import ModelStation, join
 from testbed.model.wire import Wire
-from testbed.results.ground_truth import Judge, Witness
+from testbed.results.ground_truth import GuessScore, LossReporter
 from testbed.results.lost_packets import LostPackets
 from testbed.results.station_counts import StationCounts
 from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
@@ -30,24 +30,24 @@ from testbed.scenario.ip_queues import make_queues
 from testbed.scenario.link_ends import has_guessers, make_link
 from testbed.scenario.schema import Scenario
 
-#: the LAN between h1 and its station, and what a scenario's `wired` begins with (SLACP section 4)
+#: the LAN between h1 and ST, as in SLACP section 4
 LAN_BPS = 100_000_000
 LAN_DELAY_NS = 0
-#: how long the stations may take to find each other
+#: how long the link may take to come up
 _READY_S = 30
 #: from the link being up to the run's time 0: this, and up to a second more, so that the run's start has no fixed place
 #: on the grid of a DAMA's superframes
 _LEAD_NS = 200 * MS
 _LEAD_SPREAD_NS = 1_000 * MS
 
-#: called with the side a frame was sent on and what came of it
-Judged = Callable[[Side, Arrival[Any]], None]
+#: called with the side that a frame was sent on, and the frame with its fate
+OnArrival = Callable[[Side, Arrival[Any]], None]
 
 
 class LinkNetwork:
     """Two hosts and two stations, built from a scenario; `stations` are by the side they transmit on."""
 
-    def __init__(self, scenario: Scenario, judged: Judged | None = None) -> None:
+    def __init__(self, scenario: Scenario, on_arrival: OnArrival | None = None) -> None:
         self._scenario = scenario
         self.clock = clock = VirtualClock()
         addresses = AddressPlan()
@@ -60,12 +60,12 @@ class LinkNetwork:
         h2 = Stack(clock, int(addresses.h2.ip), to_bas.send, make_rng(scenario.seed, "iss", "h2"))
         to_h1 = Wire(clock, h1.deliver, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
         to_h2 = Wire(clock, h2.deliver, rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS))
-        #: of packet filters' guesses, where any makes some
-        self.judge = Judge() if has_guessers(scenario) else None
+        #: compares the packet filters' guesses with the true causes, where any filter guesses
+        self.guess_score = GuessScore() if has_guessers(scenario) else None
         #: where the scheme splits TCP connections
         self.splitter = self._splitter(to_h2.send, lambda packet: bas.send(packet))
-        st = self._station("up", to_h1.send, judged)
-        bas = self._station("down", to_h2.send if self.splitter is None else self.splitter.handle_wireless, judged)
+        st = self._station("up", to_h1.send, on_arrival)
+        bas = self._station("down", to_h2.send if self.splitter is None else self.splitter.handle_wireless, on_arrival)
         enter_bas = bas.send if self.splitter is None else self.splitter.handle_wired
         self.hosts: Mapping[Host, Stack] = {"h1": h1, "h2": h2}
         self.stations: Mapping[Side, ModelStation] = {"up": st, "down": bas}
@@ -87,7 +87,7 @@ class LinkNetwork:
             rng=make_rng(scenario.seed, "iss", "bas"),
         )
 
-    def _station(self, side: Side, deliver: Deliver, judged: Judged | None) -> ModelStation:
+    def _station(self, side: Side, deliver: Deliver, on_arrival: OnArrival | None) -> ModelStation:
         scenario, clock = self._scenario, self.clock
         scheme = SCHEMES[scenario.link.scheme]
         out = scenario.channel.direction(side)
@@ -105,16 +105,12 @@ class LinkNetwork:
             classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
             max_frame_bytes=max_frame_bytes,
             deliver=deliver,
-            judged=None if judged is None else lambda arrival: judged(side, arrival),
-            witness=None if self.judge is None else self._witness(self.judge, scheme),
+            on_arrival=None if on_arrival is None else lambda arrival: on_arrival(side, arrival),
+            loss_reporter=None if self.guess_score is None else _loss_reporter(self.guess_score, scheme),
         )
 
-    @staticmethod
-    def _witness(judge: Judge, scheme: Scheme) -> Witness:
-        return Witness(Objects(), scheme.name, scheme.repairs, judge.handle_loss, judge.handle_guess)
-
     def bring_up(self) -> int:
-        """Let the stations find each other; return the run's time 0, which is yet to come. Raises FadelabError."""
+        """Bring the link up; return the run's time 0, which lies ahead. Raises FadelabError."""
         clock = self.clock
         while not all(station.link.established for station in self.stations.values()):
             if clock.now >= _READY_S * 1000 * MS:
@@ -123,7 +119,7 @@ class LinkNetwork:
         return clock.now + _LEAD_NS + make_rng(self._scenario.seed, "lead").randrange(_LEAD_SPREAD_NS)
 
     def counts(self, side: Side) -> StationCounts:
-        """What the station that transmits on a side has sent there, and heard and repaired on the other one."""
+        """Return the counts of the station that transmits on `side`: sent there, received and repaired on the other."""
         station = self.stations[side]
         hop, counters = station.hop, station.link.counters()
         repairs = SCHEMES[self._scenario.link.scheme].repairs
@@ -137,3 +133,7 @@ class LinkNetwork:
             bad_frames=station.bad_frames + counters.refused,
             repeats=lost_packets.repeats,
         )
+
+
+def _loss_reporter(score: GuessScore, scheme: Scheme) -> LossReporter:
+    return LossReporter(Objects(), scheme.name, scheme.repairs, score.handle_loss, score.handle_guess)

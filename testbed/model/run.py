@@ -1,8 +1,8 @@
 """Tier `model`: a scenario in virtual time.
 
 Rules kept here: the same scenario and seed give the same result and, in a folder, the same files to the byte, whatever
-else the machine does; the wall clock is read for progress alone. What this tier cannot do is refused, and no
-TCP stands in for another.
+else the machine does; the wall clock is read for progress alone. A request that this tier
+cannot fulfil is refused; no TCP stands in for another.
 """
 
 import time
@@ -16,7 +16,7 @@ from common.sides import SIDES, Host, Side, other
 from common.units import MS
 from hosts.engine.agent import Report
 from hosts.engine.clock import OBSERVER
-from hosts.engine.context import nobody
+from hosts.engine.context import ignore
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from telemetry.parquet import ParquetSink
@@ -26,29 +26,29 @@ from testbed.errors import FadelabError
 from testbed.model.network import LinkNetwork
 from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
-from testbed.onlookers import NOBODY, Onlookers, Progress, Show
 from testbed.results.frame_trace import FrameTrace, outcome_of
 from testbed.results.rates import RecentRate
 from testbed.results.station_counts import StationFinal, StationReport
 from testbed.results.store import RunFolder, run_stem
 from testbed.results.summary import Summary, joined_record, summarize
+from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.channel_models import frame_ns, make_rng
 from testbed.scenario.schema import Scenario, user_tcp
 
-#: how often progress is shown at most
+#: least time between two progress displays
 _SHOW_S = 0.05
 
 Begun = Callable[[LinkNetwork, Traffic], None]
-#: after this long both clocks of a 4.4BSD tick together again (500 and 200 ms)
+#: period of the two timer ticks of 4.4BSD together (500 and 200 ms)
 _CLOCKS_NS = 1_000_000_000
 
 
 def simulate(scenario: Scenario, watch: Watch | None = None, begun: Begun = lambda network, traffic: None) -> Summary:
-    """Return the result of a scenario in virtual time; nothing is kept, and `watch` sees its TCP flows.
+    """Return the result of a scenario in virtual time, without files; `watch` gets its TCP segments and frames.
 
-    `begun` is called at the run's time 0, for looking at what `watch` does not see.
+    `begun` is called at the run's time 0, with the network and the traffic.
 
-    Raises FadelabError in one line for what tier `model` cannot do.
+    Raises FadelabError in one line for a scenario that tier `model` cannot run.
     """
     check_model(scenario)
     return _Simulation(scenario, watch=watch, begun=begun).run()
@@ -58,21 +58,21 @@ def run_model(
     scenario: Scenario,
     folder: RunFolder,
     show: Show = lambda progress: None,
-    onlookers: Onlookers = NOBODY,
+    hooks: RunHooks = NO_HOOKS,
 ) -> Summary:
     """Run `scenario` in virtual time and return its result, which is also in `folder` with records and traces.
 
-    What is in the folder does not tell when or where it was made, but for the manifest. Closes the onlookers' sinks.
+    No file of the folder but the manifest depends on time or place. Closes the observers' sinks.
     Raises FadelabError in one line.
     """
     check_model(scenario)
     name = run_stem(scenario)
     with ExitStack() as stack:
         parquet = ParquetSink(folder.path, {"run": name, "tier": scenario.tier, "scenario": scenario.name})
-        sinks = Sinks([parquet, *onlookers.sinks])
+        sinks = Sinks([parquet, *hooks.sinks])
         stack.callback(sinks.close)
-        # a database wants wall-clock times; files that are to repeat have none
-        Sinks(onlookers.sinks).begin(time.time_ns())
+        # a database needs wall-clock times; the files must repeat to the byte and have none
+        Sinks(hooks.sinks).begin(time.time_ns())
         traces = _Traces(scenario, folder, stack) if scenario.trace else None
         recorder = _Recorder(scenario, sinks, show)
         summary = _Simulation(scenario, recorder=recorder, traces=traces).run()
@@ -81,7 +81,7 @@ def run_model(
 
 
 def check_model(scenario: Scenario) -> None:
-    """Raise FadelabError for what a scenario asks for and tier `model` cannot do."""
+    """Raise FadelabError when the scenario asks for something that tier `model` cannot do."""
     if scenario.tier != "model":
         raise FadelabError(f"tier {scenario.tier} is not virtual time: set tier to model")
     if scenario.capture:
@@ -98,14 +98,14 @@ def tcp_config(scenario: Scenario, host: Host) -> TcpConfig:
     """Return the configuration of a host's userspace TCP on the scenario's MTU."""
     config = USER_PROFILES[user_tcp(scenario.tcp_of(host))].config
     receive_buffer = scenario.receive_buffer_bytes or config.receive_buffer
-    # hosts are switched on at different times
+    # hosts boot at different times, so their TCP timer ticks have different phases
     phase_ns = make_rng(scenario.seed, "clock", host).randrange(_CLOCKS_NS)
     # IPv4 and TCP headers
     return replace(config, mss=scenario.mtu - 40, receive_buffer=receive_buffer, clock_phase_ns=phase_ns)
 
 
 class _Simulation:
-    """One scenario from its links coming up to its last word."""
+    """One scenario, from the link coming up to the summary."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class _Simulation:
         self._recorder = recorder
         self._traces = traces
         self._epoch = 0
-        self._network = LinkNetwork(scenario, self._judged if traces is not None or watch is not None else None)
+        self._network = LinkNetwork(scenario, self._on_arrival if traces is not None or watch is not None else None)
         self._main: Side = scenario.make_workloads()[0].direction
         #: bits sent on the air over time (s): at the instants the result asks for
         self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [] for side in SIDES}
@@ -142,7 +142,7 @@ class _Simulation:
             seed=scenario.seed,
             epoch=epoch,
             ended=self._ended,
-            emit=nobody if recorder is None else recorder.emit,
+            emit=ignore if recorder is None else recorder.emit,
             watch=self._watch,
         )
         self._traffic = traffic
@@ -174,26 +174,26 @@ class _Simulation:
             sent_bits=self._sent_bits,
             until_s=until_ns / 1e9,
             changes=0,
-            confusion={} if network.judge is None else network.judge.confusion(),
+            confusion={} if network.guess_score is None else network.guess_score.confusion(),
             split=None if network.splitter is None else network.splitter.counters(),
         )
 
-    def _judged(self, side: Side, arrival: Arrival[Any]) -> None:
-        """Let those who look see a frame's fate."""
+    def _on_arrival(self, side: Side, arrival: Arrival[Any]) -> None:
+        """Pass a frame and its fate to the traces and the watch."""
         if self._traces is not None:
-            self._traces.judged(side, arrival)
+            self._traces.on_arrival(side, arrival)
         if self._watch is not None:
             self._watch.carried(side, arrival, arrival.arrived_at - self._epoch)
 
     def _ended(self, report: Report) -> None:
-        """Note the end of a transfer; the last one ends the run, when all else of its instant has happened."""
+        """Note the end of a transfer; the last one ends the run, when everything else of its instant is done."""
         clock = self._network.clock
         clock.at(clock.now, self._mark, None, OBSERVER)
         if self._traffic.done:
             clock.at(clock.now, lambda _: clock.stop(), None, OBSERVER)
 
     def _mark(self, _: object) -> None:
-        """Note what the main direction's transmitter has sent until now."""
+        """Note the bits that the main direction's transmitter has sent so far."""
         now_s = (self._network.clock.now - self._epoch) / 1e9
         self._sent_bits[self._main].append((now_s, 8.0 * self._network.stations[self._main].hop.bytes))
 
@@ -213,7 +213,7 @@ class _Recorder:
         self._goodput = RecentRate()
 
     def emit(self, record: Record) -> None:
-        """Take a record of the hosts'."""
+        """Take a record of a host."""
         if isinstance(record, TcpRecord):
             self._progress.cwnd_bytes = record.cwnd_bytes
         elif isinstance(record, FlowRecord):
@@ -285,8 +285,8 @@ class _Traces:
             for side in SIDES
         }
 
-    def judged(self, side: Side, arrival: Arrival[Any]) -> None:
-        """Keep a frame's fate."""
+    def on_arrival(self, side: Side, arrival: Arrival[Any]) -> None:
+        """Write a frame and its fate."""
         nbytes = arrival.frame.nbytes
         started_at = arrival.sent_at - frame_ns(self._outs[side], nbytes)
         self._traces[side].write(started_at, nbytes, outcome_of(arrival.verdict))
@@ -297,7 +297,7 @@ class _Traces:
             trace.begin(epoch)
 
     def end(self, network: LinkNetwork) -> None:
-        """Keep what is still on the air, too: its fate is decided."""
+        """Write the frames that are still on the air, too: their fate is decided."""
         for side, station in network.stations.items():
             for arrival in station.hop.in_flight():
-                self.judged(side, arrival)
+                self.on_arrival(side, arrival)

@@ -1,12 +1,13 @@
-"""A station of the radio link in virtual time: a hop in front of it, and packets and frames that are objects.
+"""A station of the radio link in virtual time: it transmits through a hop, and packets and frames are objects.
 
 Read first: `linklayer/station.py`, the machine that this drives.
 
 Rules kept here:
 
-- Packets have a size only. A damaged frame becomes the frame that its receiver would make of it (`Scheme.damage`), or
-  nothing.
-- One wakeup per station, for hop and link together; one that has moved to later finds out when it wakes.
+- Packets have a size and no octets. A damaged frame becomes the frame that its receiver would parse (`Scheme.damage`),
+  or nothing.
+- One wakeup per station, for hop and link together. A wakeup is never cancelled: when it comes too early, the station
+  sets another.
 """
 
 from collections.abc import Callable
@@ -20,14 +21,14 @@ from linklayer.classify import Classifier
 from linklayer.link import Link, Scheme
 from linklayer.queues import Queue
 from linklayer.station import Station, Transmitter
-from testbed.results.ground_truth import Witness
+from testbed.results.ground_truth import LossReporter
 from testbed.results.lost_packets import LostPackets
 
 _NEVER: Final = 1 << 63
 
 
 class _MacBuffer(Transmitter):
-    """The hop as the station sees it."""
+    """The hop, as a transmitter."""
 
     __slots__ = ("_hop", "_max_frame_bytes")
 
@@ -42,10 +43,10 @@ class _MacBuffer(Transmitter):
 
 
 class ModelStation:
-    """One end of the radio link; `deliver` takes what has come across it, and `send` what is to go.
+    """One end of the radio link: `send` takes packets that are to cross it, `deliver` gets those that have crossed.
 
-    `hop` is what it transmits through, `queues` are the IP queues by channel. `judged(arrival)` is called for every
-    frame with its fate, `witness` sees what becomes of packets. `join` tells two stations of each other, once, and
+    The station transmits through `hop`; `queues` are the IP queues by channel. `on_arrival(arrival)` is called for
+    every frame with its fate, `loss_reporter` is told of every lost packet. `join` connects two stations, once, and
     starts them.
     """
 
@@ -54,12 +55,12 @@ class ModelStation:
         "_clock",
         "_damage",
         "_far",
-        "_judged",
+        "_loss_reporter",
+        "_on_arrival",
         "_station",
         "_tcp_channel",
         "_udp_channel",
         "_wake_at",
-        "_witness",
         "arrivals",
         "bad_frames",
         "hop",
@@ -79,8 +80,8 @@ class ModelStation:
         classifier: Classifier,
         max_frame_bytes: int,
         deliver: Deliver,
-        judged: Callable[[Arrival[Any]], None] | None = None,
-        witness: Witness | None = None,
+        on_arrival: Callable[[Arrival[Any]], None] | None = None,
+        loss_reporter: LossReporter | None = None,
         resends: bool = False,
     ) -> None:
         self._clock, self._at = clock, clock.at
@@ -93,13 +94,13 @@ class ModelStation:
             queues=queues,
             transmitter=_MacBuffer(hop, max_frame_bytes),
             deliver=deliver,
-            witness=witness,
+            loss_observer=loss_reporter,
         )
         self._tcp_channel, self._udp_channel = classifier.channel_of(0, TCP), classifier.channel_of(0, UDP)
-        self._judged = judged
-        self._witness = witness
+        self._on_arrival = on_arrival
+        self._loss_reporter = loss_reporter
         self._far: ModelStation | None = None
-        #: when the earliest wakeup is due that counts
+        #: time of the one valid wakeup: later ones in the queue do nothing
         self._wake_at = _NEVER
         #: frames that came through the hop, lost ones included
         self.arrivals = 0
@@ -114,7 +115,7 @@ class ModelStation:
         return self._station.congestion_losses
 
     def send(self, packet: Packet) -> None:
-        """Take a packet of the LAN's that is to cross the link."""
+        """Take a packet from the LAN that is to cross the link."""
         now = self._clock.now
         channel = self._udp_channel if isinstance(packet, Datagram) else self._tcp_channel
         self._station.handle_packet(packet, channel, now)
@@ -142,16 +143,16 @@ class ModelStation:
 
     def _wake(self, at: int) -> None:
         if at != self._wake_at:
-            # an earlier one has taken its place
+            # an earlier wakeup has replaced this one
             return
         self._wake_at = _NEVER
         now, hop, link = self._clock.now, self.hop, self.link
         far = self._far
         assert far is not None
-        left, heard = hop.frames, False
+        left, received = hop.frames, False
         while (arrival := hop.poll_arrival(now)) is not None:
-            heard = self._carry(arrival, far, now) or heard
-        if heard:
+            received = self._carry(arrival, far, now) or received
+        if received:
             far._settle(now)
         due_at = link.next_deadline()
         if due_at is not None and due_at <= now:
@@ -164,17 +165,17 @@ class ModelStation:
             self._arm()
 
     def _carry(self, arrival: Arrival[Any], far: "ModelStation", now: int) -> bool:
-        """Let the far station have what has come through the hop; return whether it heard anything."""
+        """Hand a frame that has crossed the hop to the far station; return whether the station received one."""
         self.arrivals += 1
-        if self._judged is not None:
-            self._judged(arrival)
+        if self._on_arrival is not None:
+            self._on_arrival(arrival)
         frame, verdict = arrival.frame, arrival.verdict
         if self.lost_packets is not None:
             self.lost_packets.judge(frame.payload, verdict.fate is not Fate.INTACT)
-        witness = self._witness
+        loss_reporter = self._loss_reporter
         if verdict is not INTACT and verdict.fate is not Fate.INTACT:
-            if witness is not None and not witness.repairs:
-                witness.taken(frame.payload, now)
+            if loss_reporter is not None and not loss_reporter.repairs:
+                loss_reporter.taken(frame.payload, now)
             if verdict.fate is Fate.ERASED:
                 return False
             frame = self._damage(frame, verdict.bit_errors)

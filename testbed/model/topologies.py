@@ -1,4 +1,4 @@
-"""Networks of more than the testbed's two hosts, put together from the parts of this package."""
+"""Networks of more than two hosts, built from the parts of this package."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from testbed.scenario.channel_models import make_rng
 
 #: addresses of the first source and the first sink: 10.1.0.1 and 10.2.0.1
 _SOURCES, _SINKS = 0x0A01_0001, 0x0A02_0001
-#: where the sinks listen
+#: port of the sinks
 PORT = 5000
 
 
@@ -28,7 +28,7 @@ class DumbbellConfig:
     pairs: int = 10
     bottleneck_bps: int = 10_000_000
     bottleneck_delay_ns: int = 20_000_000
-    #: of every host's own wire, both ways
+    #: wire between each host and its router, both ways
     access_bps: int = 100_000_000
     access_delay_ns: int = 0
 
@@ -38,8 +38,8 @@ class Dumbbell:
 
         sources -- access -- router -- bottleneck, `queue` -- router -- access, `last_hop` -- sinks
 
-    `queue` is in front of the bottleneck for data. What waits elsewhere waits in queues without limit. `last_hop(i)`
-    makes the error model of the wire to sink i, for data only; ACKs are not lost.
+    `queue` is the queue of the bottleneck for data; all other queues have no limit. `last_hop(i)` makes the error model
+    of the wire to sink i, for data only; no ACK is lost.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class Dumbbell:
             self.sinks.append(sink)
 
     def send_bulk(self, config: TcpConfig, starts_ns: list[int]) -> tuple[list[OwnSender], list[FlowCounter]]:
-        """Let each source send without end from its start (ns, not over yet) on; return senders and what is received.
+        """Let each source send without end from its start (ns, not in the past); return senders and receive counters.
 
-        The senders are there once they have started.
+        The list of senders fills as they start.
         """
         senders: list[OwnSender] = []
 

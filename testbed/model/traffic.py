@@ -7,7 +7,7 @@ from ipaddress import IPv4Address
 from common.sides import HOSTS, Host, peer_of
 from hosts.engine.agent import Agent, Report
 from hosts.engine.content import Numbers
-from hosts.engine.context import Context, nobody
+from hosts.engine.context import Context, ignore
 from hosts.engine.datagrams import UDP_HEADERS, DatagramReceiver, Datagrams, DatagramSender
 from hosts.engine.own_tcp import OwnSender, OwnTcp
 from hosts.engine.packets import Datagram
@@ -21,9 +21,9 @@ from testbed.model.watch import Watch
 
 
 class Traffic:
-    """Sends `workloads` between the two `hosts` with the TCP each has in `configs`, from `epoch` on, which is not past.
+    """Runs `workloads` between the two `hosts`, with the TCP of each in `configs`, from `epoch` on (not in the past).
 
-    `ended(report)` is called at every end of a transfer, after which `reports` has it, too; `emit` takes records.
+    `ended(report)` is called for each end of a transfer that is over, once `reports` has it; `emit` takes records.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Traffic:
         seed: int,
         epoch: int,
         ended: Callable[[Report], None],
-        emit: Emit = nobody,
+        emit: Emit = ignore,
         watch: Watch | None = None,
     ) -> None:
         self.reports: list[Report] = []
@@ -69,26 +69,26 @@ class Traffic:
 
     @property
     def done(self) -> bool:
-        """Whether every end has reported."""
+        """Whether all ends have reported."""
         return all(agent.done for agent in self._agents)
 
     @property
     def nbytes(self) -> int:
-        """Payload octets received until now, all flows together."""
+        """Payload octets received so far, all flows together."""
         return sum(agent.nbytes for agent in self._agents)
 
     def sending(self) -> list[Connection]:
-        """The connections on which data is being sent."""
+        """Return the connections that send data at present."""
         ends = [end for agent in self._agents for end in agent.sending()]
         return [end.connection for end in ends if isinstance(end, OwnSender)]
 
     def stop(self) -> None:
-        """End what still runs; its ends report."""
+        """End the transfers that still run; their ends report."""
         for agent in self._agents:
             agent.stop()
 
     def sample(self) -> None:
-        """Emit a record of every connected sender and every flow that is being received."""
+        """Emit a record of every connected sender and of every receiving flow."""
         for agent in self._agents:
             agent.sample()
 
@@ -121,7 +121,7 @@ class _Sender(DatagramSender):
         return True
 
     def close(self) -> None:
-        """There is nothing to let go of."""
+        """Nothing to close."""
 
 
 class _Receiver(DatagramReceiver):
@@ -132,11 +132,11 @@ class _Receiver(DatagramReceiver):
         self._stack.bind(self._port, lambda packet: take(packet.nbytes - UDP_HEADERS, packet.sequence, packet.sent_at))
 
     def close(self) -> None:
-        """There is nothing to let go of: who has ended takes nothing more."""
+        """Nothing to close: an end that is over ignores packets."""
 
 
 class _FlowTap(Tap):
-    """Shows one flow's segments to the watch."""
+    """Passes the segments of one flow to the watch."""
 
     __slots__ = ("_epoch", "_flow", "_watch")
 

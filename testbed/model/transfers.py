@@ -1,10 +1,10 @@
-"""Single transfers between hosts of virtual time, for networks that are put together from parts."""
+"""Single transfers between hosts in virtual time, for networks other than a scenario's."""
 
 from functools import partial
 from ipaddress import IPv4Address
 
 from hosts.engine.content import Numbers
-from hosts.engine.context import Context, nobody
+from hosts.engine.context import Context, ignore
 from hosts.engine.own_tcp import OwnSender, OwnTcp
 from hosts.engine.probe import ConnectionProbe, FlowCounter
 from hosts.engine.stack import Stack, Tap
@@ -12,8 +12,8 @@ from hosts.engine.streams import Done, Receive, ReceivingEnd, Transfer
 from hosts.tcp.config import TcpConfig
 
 
-def receive(stack: Stack, port: int, config: TcpConfig, done: Done = nobody) -> FlowCounter:
-    """Receive all that comes to a port of a host from now on; return what counts it. `done` gets each end's result."""
+def receive(stack: Stack, port: int, config: TcpConfig, done: Done = ignore) -> FlowCounter:
+    """Receive all data for a port of a host from now on; return its counter. `done` gets the result of each end."""
     counter = FlowCounter(str(IPv4Address(stack.address)), f"{port}")
     OwnTcp(_context(stack), stack, config).accept(port, partial(_receive, counter, done))
     return counter
@@ -29,7 +29,7 @@ def send(
     end_at: int | None = None,
     drain_ns: int | None = None,
     tap: Tap | None = None,
-    done: Done = nobody,
+    done: Done = ignore,
 ) -> OwnSender:
     """Send `limit` octets (None: without end) to a port of another host from now on; see `Transfer`."""
     tcp = OwnTcp(_context(stack), stack, config, tap_for=None if tap is None else lambda flow: tap)
@@ -45,7 +45,7 @@ def send(
 
 
 def _context(stack: Stack) -> Context:
-    """A host's part of a run that has begun with the clock."""
+    """Return a host's part of a run whose time 0 is that of the clock."""
     name = str(IPv4Address(stack.address))
     return Context(clock=stack.clock, host=name, seed=0, contents=Numbers(), probe=ConnectionProbe(name))
 

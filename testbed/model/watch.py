@@ -1,4 +1,4 @@
-"""Looking at a simulated run from the program that started it."""
+"""Lets a program watch the run that it simulates."""
 
 from typing import Any
 
@@ -8,24 +8,24 @@ from hosts.engine.clock import OBSERVER
 from hosts.tcp.connection import Connection
 from tcpip.segment import Segment
 
-#: with the objects that a watch is given
+#: includes the types that a watch gets
 __all__ = ["OBSERVER", "Arrival", "Connection", "Segment", "Watch"]
 
 
 class Watch:
-    """Sees the segments of a run's TCP flows, by the flow's name; times are ns since the run's start.
+    """Gets the segments of a run's TCP flows, by the flow's name, and its frames; times are ns since the run's start.
 
     A watch overrides the methods that it needs.
     """
 
     def sent(self, flow: str, segment: Segment, now: int) -> None:
-        """See a segment leave the data sender's host."""
+        """A segment leaves the host of the data sender."""
 
     def received(self, flow: str, segment: Segment, now: int) -> None:
-        """See a segment come in at the data sender's host."""
+        """A segment arrives at the host of the data sender."""
 
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
-        """See the receiver's application read: `nbytes` payload octets until now."""
+        """The receiving application has read `nbytes` payload octets so far."""
 
     def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:
-        """See a frame that has crossed the radio link, or was lost there."""
+        """A frame has crossed the radio link, or was lost there."""

@@ -1,12 +1,12 @@
-"""A wired link in virtual time, one direction; and the router that joins several.
+"""A wired link in virtual time, one direction; and a router.
 
 Rules kept here:
 
 - Times are exact: n packets back to back take their exact time, rounded up to a whole ns once (as `channel/hop.py`).
-- A packet's fate is decided in the order of sending, by when its first and last bit are on the wire. A damaged packet
-  is a lost one: a wire has a frame check.
-- Every packet goes through the queue, also where the wire is free, since a queue that manages itself must see it.
-- Few events: one per packet that finds the wire free, two per packet that has to wait in a queue.
+- The fates of packets are decided in the order of sending, by the times of their first and last bit. A damaged packet
+  is lost: a wire has a frame check.
+- Every packet goes through the queue, also when the wire is free, since active queue management must see all packets.
+- Few events: one per packet that finds the wire free, two per packet that waits in a queue.
 """
 
 from collections.abc import Mapping
@@ -24,9 +24,8 @@ _SECOND_NS: Final = 1_000_000_000
 class Wire:
     """Carries packets to `deliver`, which is called `delay_ns` after a packet's last bit has left.
 
-    `rate_bps` None is infinitely fast. `queue` holds what waits for the transmitter, without the packet that is being
-    sent; None is one that holds everything. `errors` None is a clean wire. Raises ValueError for a rate or a delay
-    that cannot be.
+    `rate_bps` None: infinitely fast. `queue` holds the packets behind the one being sent; None: a queue without limit.
+    `errors` None: a wire without errors. Raises ValueError for an impossible rate or delay.
     """
 
     __slots__ = (
@@ -60,19 +59,18 @@ class Wire:
         if delay_ns < 0:
             raise ValueError(f"delay_ns is {delay_ns}: must not be negative")
         self._clock, self._at, self._deliver = clock, clock.at, deliver
-        # An octet takes `_byte_work / _rate` ns, in lowest terms: with most rates that is whole ns. On an infinitely
-        # fast wire it is no work.
+        # an octet takes `_byte_work / _rate` ns, in lowest terms; 0 on an infinitely fast wire
         common = 1 if rate_bps is None else gcd(8 * _SECOND_NS, rate_bps)
         self._rate = 1 if rate_bps is None else rate_bps // common
         self._byte_work = 0 if rate_bps is None else 8 * _SECOND_NS // common
         self._delay_ns = delay_ns
         self._queue = queue
         self._judge = None if errors is None else errors.judge
-        #: when the transmitter is free, exactly: in ns times the rate
+        #: exact time at which the transmitter is free, in ns times the rate
         self._free = 0
-        #: whether a wakeup is due that takes the next packet from the queue
+        #: whether a wakeup is set that takes the next packet from the queue
         self._waking = False
-        #: packets put on the wire, their octets, and those of them that were lost there
+        #: packets sent, their octets, and the packets lost on the wire
         self.packets = 0
         self.nbytes = 0
         self.corrupted = 0
@@ -83,7 +81,7 @@ class Wire:
         return 0 if self._queue is None else self._queue.drops
 
     def send(self, packet: Packet) -> None:
-        """Take a packet to transmit: it leaves, waits, or is dropped by the queue."""
+        """Take a packet: send it, queue it, or let the queue drop it."""
         now = self._clock.now
         rate, queue, free = self._rate, self._queue, self._free
         start = now * rate
@@ -120,7 +118,7 @@ class Wire:
         assert queue is not None
         packet = queue.pop(self._clock.now)
         if packet is None:
-            # a queue that manages itself may have dropped what was left
+            # active queue management may have dropped the rest
             return
         self._transmit(packet, start)  # type: ignore[arg-type]
         if queue.nbytes:
@@ -129,7 +127,7 @@ class Wire:
 
 
 class Router:
-    """Hands each packet to the route of its destination. Routes may be added while it is used."""
+    """Passes each packet to the route of its destination. Routes may be added at any time."""
 
     __slots__ = ("routes",)
 

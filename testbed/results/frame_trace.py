@@ -1,4 +1,4 @@
-"""The channel trace of a run. Its times count from an epoch that comes later than the first frames."""
+"""The channel trace of a run. Its times count from the run's epoch, which is known only after the first frames."""
 
 from pathlib import Path
 from types import TracebackType
@@ -11,15 +11,15 @@ _OUTCOMES = {Fate.INTACT: Outcome.OK, Fate.DAMAGED: Outcome.PAYLOAD, Fate.ERASED
 
 
 def outcome_of(verdict: Verdict) -> Outcome:
-    """Return the outcome in a trace for a modelled frame's fate."""
+    """Return the fate of a modelled frame, as traces have it."""
     return _OUTCOMES[verdict.fate]
 
 
 class FrameTrace:
-    """Writes a channel trace; a context manager. Rows wait until `begin` says when the run's time 0 is."""
+    """Writes a channel trace; a context manager. Rows wait until `begin` gives the run's time 0."""
 
     def __init__(self, path: Path, *, link: str, producer: str) -> None:
-        # pyarrow behind it: not for the run's own process, which imports the station's module too
+        # imports pyarrow, which the run's own process does without
         from channel.trace import TraceWriter
 
         self._writer = TraceWriter(path, link=link, producer=producer)
@@ -36,7 +36,7 @@ class FrameTrace:
             self._writer.write(at - self._epoch, nbytes, outcome, snr_db, cfo_hz)
 
     def begin(self, epoch: int) -> None:
-        """Count from `epoch`; a replay by index repeats every verdict only if the early ones are there, too."""
+        """Write the rows so far, and count from `epoch`. A replay by index needs the early rows, too."""
         self._epoch = epoch
         for row in self._early:
             self.write(*row)

@@ -1,14 +1,15 @@
-"""Ground truth: what the link has lost of TCP segments and why, and how often guesses at it were right.
+"""Ground truth: the TCP segments that the link has lost, their causes, and how often guesses of the causes were right.
 
 Rules kept
-- The truth of a guess is the last loss of that segment that this guesser has not guessed yet, by the word of the medium
-  and the queues; where there is none the segment was late, or lost elsewhere. Late is no guess of a loss.
-- Where a scheme repairs losses itself a segment is lost when the link gives it up; elsewhere when its frame is.
-- Octets are followed, not packets, so a retransmission may be cut as it likes.
-- Memory is bounded: MAX_FLOWS directions of connections, MAX_RANGES separate losses of each cause, the oldest go. What
-  is guessed now lies near what is acknowledged, so losses well below it are forgotten.
+- The true cause of a guess is the cause of the segment's last loss that this filter has not guessed yet. The medium and
+  the queues report the losses. A segment without such a loss was late, or lost elsewhere. The guess "late" does not use
+  up a loss.
+- Where a scheme repairs losses itself, a segment is lost when the link gives it up; elsewhere when its frame is lost.
+- Losses are kept by octets, not by packets, so a retransmission may have other segment boundaries.
+- Memory is bounded: MAX_FLOWS directions of connections, MAX_RANGES separate losses of each cause; the oldest go.
+  Guesses lie near the highest acknowledged octet, so losses well below a guess are forgotten.
 
-Left out: what wires behind the stations lose, and what a real air does.
+Left out: losses on the wires behind the stations, and losses on a real air.
 """
 
 import heapq
@@ -21,22 +22,22 @@ from typing import Any, Final, NamedTuple, get_args
 from common.sequence import MASK, unwrap
 from linklayer.filters.filter import Cause, Guess
 from linklayer.filters.ranges import Ranges
-from linklayer.station import LossWitness
+from linklayer.station import LossObserver
 from tcpip.access import Access
 from tcpip.segment import FIN, RST, SYN, Flow
 
 MAX_FLOWS: Final = 128
 MAX_RANGES: Final = 256
-#: octets below a guess that may be guessed yet
+#: losses this many octets below a guess are still kept
 _BEHIND: Final = 1 << 18
 CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 
-#: filter -> true cause -> guessed cause -> count
+#: filter -> true cause -> guessed cause -> number of guesses
 Confusion = Mapping[str, Mapping[Cause, Mapping[Cause, int]]]
 
 
 class Loss(NamedTuple):
-    """A copy of a segment that was lost."""
+    """The loss of one copy of a segment."""
 
     at: int
     flow: Flow
@@ -48,12 +49,12 @@ class Loss(NamedTuple):
 
 
 class _Losses:
-    """The losses of one flow."""
+    """The losses of one flow, by cause."""
 
     __slots__ = ("by_cause", "near")
 
     def __init__(self, seq: int) -> None:
-        #: numbers are unwrapped near this one
+        #: 32-bit numbers are unwrapped near this one
         self.near = seq
         self.by_cause: dict[Cause, Ranges] = {cause: Ranges(MAX_RANGES) for cause in ("corruption", "congestion")}
 
@@ -62,7 +63,7 @@ class _Unguessed:
     """The losses that one filter has not guessed yet."""
 
     def __init__(self) -> None:
-        #: the longest unused first
+        #: the flow that was unused for longest comes first
         self._flows: OrderedDict[Flow, _Losses] = OrderedDict()
 
     def add(self, loss: Loss) -> None:
@@ -81,7 +82,7 @@ class _Unguessed:
                 ranges.remove(seq, end)
 
     def cause(self, flow: Flow, seq: int, take: bool) -> Cause:
-        """Return why the segment that begins at `seq` (32-bit) was lost; `take` it where that is guessed now."""
+        """Return the cause of the loss at `seq` (32-bit), "late" without a loss; `take` removes the loss."""
         losses = self._flows.get(flow)
         if losses is not None:
             number = unwrap(seq, losses.near)
@@ -93,7 +94,7 @@ class _Unguessed:
         return "late"
 
     def forget_below(self, flow: Flow, seq: int) -> None:
-        """Forget losses well below `seq` (32-bit)."""
+        """Forget the losses well below `seq` (32-bit)."""
         losses = self._flows.get(flow)
         if losses is not None:
             number = unwrap(seq, losses.near)
@@ -101,8 +102,8 @@ class _Unguessed:
                 ranges.remove_below(number - _BEHIND)
 
 
-class Judge:
-    """Counts guesses by the true cause; losses and guesses come in the order of time."""
+class GuessScore:
+    """Counts guesses by true and guessed cause. Losses and guesses must come in the order of time."""
 
     def __init__(self) -> None:
         self._losses = _Unguessed()
@@ -130,32 +131,32 @@ class Judge:
         return self._counts
 
 
-class Join:
-    """Puts the reports of several stations in the order of time: a loss before a guess of the same instant."""
+class LossGuessMerger:
+    """Merges the losses and guesses of several stations by time; of the same instant, losses come first."""
 
-    def __init__(self, judge: Judge) -> None:
-        self._judge = judge
+    def __init__(self, score: GuessScore) -> None:
+        self._score = score
         self._waiting: list[tuple[int, bool, int, Loss | Guess]] = []
         self._tie = count()
 
-    def handle(self, said: Loss | Guess) -> None:
+    def handle(self, event: Loss | Guess) -> None:
         """Take one loss or one guess."""
-        heapq.heappush(self._waiting, (said.at, isinstance(said, Guess), next(self._tie), said))
+        heapq.heappush(self._waiting, (event.at, isinstance(event, Guess), next(self._tie), event))
 
     def settle(self, until: int) -> None:
-        """Judge all that was before `until`, which every station has told."""
+        """Score all events before `until`; every station has reported its events up to then."""
         while self._waiting and self._waiting[0][0] < until:
-            said = heapq.heappop(self._waiting)[3]
-            if isinstance(said, Guess):
-                self._judge.handle_guess(said)
+            event = heapq.heappop(self._waiting)[3]
+            if isinstance(event, Guess):
+                self._score.handle_guess(event)
             else:
-                self._judge.handle_loss(said)
+                self._score.handle_loss(event)
 
 
-class Witness(LossWitness):
-    """Sees the losses of one station, and reports those of TCP segments; hears the guesses of its packet filters.
+class LossReporter(LossObserver):
+    """Reports the TCP segments that one station loses, and the guesses of its packet filters.
 
-    `scheme` and `repairs` are of the link in use. `linklayer/station.py` says when each method is called.
+    `scheme` is the name of the link scheme in use; `repairs` tells whether the scheme repairs losses itself.
     """
 
     def __init__(
@@ -163,34 +164,34 @@ class Witness(LossWitness):
         access: Access,
         scheme: str,
         repairs: bool,
-        tell_loss: Callable[[Loss], None],
-        tell_guess: Callable[[Guess], None],
+        report_loss: Callable[[Loss], None],
+        report_guess: Callable[[Guess], None],
     ) -> None:
         self.scheme, self.repairs = scheme, repairs
         self._view = access.view
-        self._tell_loss, self._tell_guess = tell_loss, tell_guess
+        self._report_loss, self._report_guess = report_loss, report_guess
 
     def dropped(self, packet: Any, now: int) -> None:
-        """See a packet that a queue had no room for."""
-        self._tell(packet, "congestion", now)
+        """Report a packet that a queue had no room for."""
+        self._report(packet, "congestion", now)
 
     def given_up(self, packet: Any, now: int) -> None:
-        """See a packet that the link has lost for good."""
-        self._tell(packet, "corruption", now)
+        """Report a packet that the link has lost for good."""
+        self._report(packet, "corruption", now)
 
     def taken(self, packet: Any, at: int) -> None:
-        """See a packet whose frame the medium took; where the link repairs that this is not its end."""
+        """Report a packet whose frame the medium lost, unless the link repairs that."""
         if not self.repairs:
-            self._tell(packet, "corruption", at)
+            self._report(packet, "corruption", at)
 
     def guessed(self, guess: Guess) -> None:
-        """Hear a guess."""
-        self._tell_guess(guess if guess.by else guess._replace(by=self.scheme))
+        """Report a guess."""
+        self._report_guess(guess if guess.by else guess._replace(by=self.scheme))
 
-    def _tell(self, packet: Any, cause: Cause, at: int) -> None:
+    def _report(self, packet: Any, cause: Cause, at: int) -> None:
         segment = self._view(packet)
         if segment is None or segment.flags & RST:
             return
         numbers = segment.length + bool(segment.flags & SYN) + bool(segment.flags & FIN)
         if numbers:
-            self._tell_loss(Loss(at, segment.flow, segment.seq, segment.seq + numbers & MASK, cause))
+            self._report_loss(Loss(at, segment.flow, segment.seq, segment.seq + numbers & MASK, cause))

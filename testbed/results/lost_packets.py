@@ -1,22 +1,23 @@
-"""Lost frames that are lost packets, where a packet filter sends packets again without the link's knowledge."""
+"""Tells lost packets from lost frames, where a packet filter retransmits packets without the link's knowledge."""
 
 from collections.abc import Hashable
 from typing import Final
 
-#: packets remembered that got across, and that did not; the oldest goes. A filter sends again what is still in a window
+#: most packets remembered that crossed the link, and that were lost; the oldest go. A filter retransmits packets of the
+#: present window only
 _ACROSS: Final = 512
 _LOST: Final = 128
 
 
 class LostPackets:
-    """Sees the fate of every frame of one direction, with a key that identifies the packet."""
+    """Takes the fate of every frame of one direction, with a key that identifies its packet."""
 
     def __init__(self) -> None:
         self._lost: dict[Hashable, None] = {}
         self._across: dict[Hashable, None] = {}
-        #: lost frames whose packet got across, before or after, or is counted as lost already
+        #: lost frames whose packet crossed in another frame, or is already counted as lost
         self.spared = 0
-        #: frames that brought a packet across again
+        #: frames whose packet had already crossed
         self.repeats = 0
 
     def judge(self, packet: Hashable, lost: bool) -> None:

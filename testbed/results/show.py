@@ -21,11 +21,11 @@ from rich.text import Text
 
 from linklayer.filters.filter import Cause
 from telemetry.parquet import read_records
-from testbed.onlookers import Progress as RunProgress
-from testbed.onlookers import Show
 from testbed.results.ground_truth import CAUSES
 from testbed.results.rates import RecentRate
 from testbed.results.summary import Summary
+from testbed.run_hooks import Progress as RunProgress
+from testbed.run_hooks import Show
 from testbed.scenario.schema import ErrorsPart, Scenario
 
 if TYPE_CHECKING:

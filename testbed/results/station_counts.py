@@ -8,7 +8,7 @@ from linklayer.link import LinkCounters
 
 
 class Hop(Protocol):
-    """The fate of a station's own transmissions (`channel/hop.py`)."""
+    """Counts of a station's own frames (`channel/hop.py`)."""
 
     frames: int
     bytes: int
@@ -17,44 +17,44 @@ class Hop(Protocol):
 
 
 class Queue(Protocol):
-    """Packets that wait (`linklayer/queues/`)."""
+    """A queue of packets (`linklayer/queues/`)."""
 
     @property
     def nbytes(self) -> int:
-        """Their bytes."""
+        """Bytes in the queue."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StationCounts(LinkCounters):
-    """The counts of one station since its start: sent in its own direction, heard and repaired in the other.
+    """Counters of one station since its start: its link, its radio and its queues.
 
-    The counters of its link, and those of its radio and its queues.
+    A station sends on its own direction, and receives and repairs on the other.
     """
 
-    #: all that it sent, acknowledgements included
+    #: all frames sent, acknowledgements included, and their octets
     frames: int = 0
     frame_bytes: int = 0
-    #: waiting in its IP queues now
+    #: octets in the IP queues at present
     queue_bytes: int = 0
     #: packets that an IP queue or the MAC buffer refused
     congestion_losses: int = 0
-    #: its own frames that the modelled medium took
+    #: its own frames that the modelled medium lost
     corruption_losses: int = 0
-    #: the far station's frames that its radio missed or heard damaged
+    #: frames of the far station that its radio missed or received damaged
     unheard: int = 0
-    #: of both, packets lost for good since the scheme repaired nothing
+    #: part of each of the two, under schemes without repair: packets lost for good
     unrepaired_taken: int = 0
     unrepaired_unheard: int = 0
-    #: received octets that were no frame, or a frame of another session
+    #: received frames that do not parse, or are of another session
     bad_frames: int = 0
-    #: packets that the TAP did not take
+    #: packets that the TAP refused
     port_refusals: int = 0
-    #: packets that a packet filter sent again although they were across
+    #: packets that a packet filter retransmitted although they had crossed
     repeats: int = 0
 
     @classmethod
     def of(cls, counters: LinkCounters, hop: Hop, queues: Iterable[Queue], **others: int) -> "StationCounts":
-        """Join the counts of a link, a hop and queues; `others` are those that only the station has."""
+        """Combine the counts of a link, a hop and queues; `others` are the remaining fields."""
         return cls(
             **{field.name: getattr(counters, field.name) for field in fields(LinkCounters)},
             frames=hop.frames,
@@ -67,7 +67,7 @@ class StationCounts(LinkCounters):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationReport:
-    """The report of a station at every interval: rates since the report before, counts since its start."""
+    """A station's periodic report: rates since the previous report, counts since its start."""
 
     #: after the run's time 0
     time_ns: int
@@ -75,27 +75,27 @@ class StationReport:
     established: bool
     #: all bytes sent on the air
     throughput_bps: float
-    #: packet bytes the far side acknowledged; without ARQ, sent
+    #: packet bytes that the far side acknowledged; without ARQ, that were sent
     goodput_bps: float
     counts: StationCounts
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> "StationReport":
-        """Return the report that `dataclasses.asdict` made `body` of."""
+        """Return the report of which `body` is the `dataclasses.asdict`."""
         return cls(**{**body, "counts": StationCounts(**body["counts"])})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationFinal:
-    """The last report of a station: its counts, and how well it kept the clock."""
+    """A station's final report: its counts, and its lateness against the wall clock."""
 
     counts: StationCounts
     events: int
     late_events: int = 0
-    #: how late the latest was, ns
+    #: largest lateness (ns)
     max_ns: int = 0
 
     @classmethod
     def parse(cls, body: Mapping[str, Any]) -> "StationFinal":
-        """Return the last report that `dataclasses.asdict` made `body` of."""
+        """Return the report of which `body` is the `dataclasses.asdict`."""
         return cls(**{**body, "counts": StationCounts(**body["counts"])})

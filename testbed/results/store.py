@@ -1,6 +1,6 @@
-"""The run store: one folder per run, complete enough to repeat the run and to draw everything from.
+"""The run store: one folder per run, sufficient to repeat the run and to draw all its plots.
 
-scenario.yaml   what was run, every default filled in
+scenario.yaml   the scenario, with all defaults
 manifest.json   command, tier, seed, versions, kernel, start; once it runs, its epoch
 *.parquet       records by measurement (telemetry/records.py), trace-up/-down: the channel traces
 summary.json    the result
@@ -64,11 +64,11 @@ class RunFolder:
         self._write("manifest.json", self._manifest)
 
     def began(self, epoch: datetime) -> None:
-        """Keep the wall-clock time from which the records count."""
+        """Write the wall-clock time of the run's time 0."""
         self._write("manifest.json", {**self._manifest, "epoch": epoch.isoformat(timespec="milliseconds")})
 
     def finish(self, summary: Summary) -> None:
-        """Keep the result."""
+        """Write the result."""
         self._write("summary.json", asdict(summary))
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
@@ -76,12 +76,12 @@ class RunFolder:
 
 
 def run_stem(scenario: Scenario) -> str:
-    """Return the name of a run without its date."""
+    """Return the name of a run without its start time."""
     return f"{scenario.name}-{scenario.tier}-{scenario.link.scheme}-s{scenario.seed}"
 
 
 def manifest(scenario: Scenario) -> dict[str, Any]:
-    """Return what identifies a run beyond its scenario: the command, the seed and the versions of all programs."""
+    """Return the details of a run beyond its scenario: command, seed, versions, machine."""
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "scenario": scenario.name,

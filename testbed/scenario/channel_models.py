@@ -1,7 +1,7 @@
-"""The modelled medium of a scenario: channel models put together from the scenario's numbers.
+"""The modelled medium of a scenario: builds channel models from the scenario's settings.
 
-Every generator is seeded by the run's seed and the direction's name, so the two directions draw apart and a run can
-be repeated.
+Every random generator is seeded by the run's seed and the direction's name, so the two directions draw independently
+and a run can be repeated.
 """
 
 from random import Random
@@ -21,7 +21,7 @@ _FRAMINGS: dict[str, Framing] = {"raw": raw, "aal5": aal5, "aal5-llc": aal5_llc}
 
 
 def make_rng(seed: int, *names: str) -> Random:
-    """Return the generator for one purpose of one run: same seed and names, same numbers."""
+    """Return the random generator for one purpose of a run; equal seeds and names give equal numbers."""
     return Random(f"{seed}/{'/'.join(names)}")
 
 
@@ -46,7 +46,7 @@ def make_capacity(direction: Direction, rng: Random) -> Capacity:
 
 
 def make_errors(errors: ErrorsPart, rng: Random) -> ErrorModel:
-    """Return the error model a scenario describes. Raises ValueError (TraceError) in one line."""
+    """Return the error model of a scenario. Raises ValueError (TraceError) in one line."""
     plugin = ERROR_MODELS[errors.model]
     return plugin.make(options_of(errors, plugin.options), rng)
 
@@ -59,8 +59,8 @@ def check_medium(direction: Direction, side: Side) -> None:
 def buffer_bytes(direction: Direction, frame_bytes: int, ip_queue_bytes: int, flow_control: bool) -> int:
     """Return the size of the MAC buffer for frames of up to `frame_bytes`.
 
-    With flow control it holds two frames or 4 ms of the rate, so that the transmitter never runs dry and
-    retransmissions need not wait; without, it is the only queue there is.
+    With flow control it holds two frames or 4 ms of the rate: the transmitter never runs dry, and retransmissions wait
+    only briefly. Without flow control it is the only queue.
     """
     paced = direction.mac_buffer_bytes or max(2 * frame_bytes, direction.rate_bps // 8 * 4 // 1000)
     if flow_control:
@@ -69,10 +69,10 @@ def buffer_bytes(direction: Direction, frame_bytes: int, ip_queue_bytes: int, fl
 
 
 def frame_ms(direction: Direction, frame_bytes: int) -> float:
-    """How long a frame takes to send."""
+    """Return the time to send a frame, in ms."""
     return frame_ns(direction, frame_bytes) / MS
 
 
 def frame_ns(direction: Direction, frame_bytes: int) -> int:
-    """How long a frame takes to send, in whole nanoseconds."""
+    """Return the time to send a frame, in whole ns."""
     return _FRAMINGS[direction.framing](frame_bytes) * 1_000_000_000 // direction.rate_bps

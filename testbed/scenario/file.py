@@ -1,4 +1,4 @@
-"""Reading scenarios: a YAML file, `--set key=value`, and one line about what is wrong and where."""
+"""Reads scenarios: YAML files and `--set key=value`. Errors are one line with the place and the remedy."""
 
 import difflib
 import re
@@ -18,17 +18,17 @@ from testbed.scenario.schema import DirectionError, Scenario
 
 
 class ScenarioError(FadelabError):
-    """A scenario that cannot be run as it stands."""
+    """A scenario that is not valid."""
 
 
-#: parts that may be a name alone, and the key that holds the name otherwise
+#: parts that may be given by a name alone, and the key of the name in a mapping
 _NAMED = {"errors": "model", "queue": "kind", "assignment": "kind", "radio": "phy"}
-#: of these, parts that refuse the keys of others
+#: parts of these that refuse the keys of their alternatives
 _STRICT = ("errors", "queue")
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML 1.1 takes 2e6 for a string; here it is a number."""
+    """Reads 2e6 as a number; YAML 1.1 has it as a string."""
 
 
 _Loader.add_implicit_resolver(
@@ -58,8 +58,8 @@ def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario
     except yaml.YAMLError as error:
         raise ScenarioError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(raw, dict):
-        what = "is empty" if raw is None else f"holds one {type(raw).__name__}"
-        raise ScenarioError(f"{path}: {what}: a scenario is a mapping of keys to values")
+        found = "is empty" if raw is None else f"holds one {type(raw).__name__}"
+        raise ScenarioError(f"{path}: {found}: a scenario is a mapping of keys to values")
     for setting in settings:
         apply_setting(raw, setting)
     raw.update({key: value for key, value in overrides.items() if value is not None})
@@ -67,9 +67,9 @@ def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario
 
 
 def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Scenario:
-    """Return the scenario `raw` describes; `where` names its source in errors.
+    """Return the scenario of the values `raw`; `where` names their source in errors.
 
-    With `base`, where relative paths start, the medium is tried, too: a trace must be there and whole.
+    `base` is the folder of relative paths. With it, the medium is checked, too: its traces must exist and be complete.
     """
     try:
         scenario = Scenario.model_validate(raw)
@@ -114,7 +114,7 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
                 raise ScenarioError(f"--set {setting}: {parent} is {here!r} and has no keys")
             continue
         if not isinstance(here.get(parent), dict | list):
-            # a name such as `queue: red` stands for the mapping in which something is set
+            # a name such as `queue: red` becomes a mapping, in which the key is set
             name = here.get(parent)
             here[parent] = {_NAMED[parent]: name} if isinstance(name, str) and parent in _NAMED else {}
         here = here[parent]
@@ -136,9 +136,9 @@ def _item(items: list[Any], index: str, setting: str) -> Any:
 
 
 def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
-    """Turn pydantic's first complaint into one line: where, what, what to do; `above` is where its keys stand."""
+    """Turn pydantic's first error into one line: place, fault, remedy; `above` is the path of its keys."""
     first = error.errors(include_url=False)[0]
-    # a union's tag is part of pydantic's path, not of ours
+    # pydantic's path contains the tags of unions, ours does not
     location = [str(part) for i, part in enumerate(first["loc"]) if i == 0 or part not in _TAGS]
     place = ".".join((*above, *location))
     kind, message, value = first["type"], first["msg"], first.get("input")
@@ -170,7 +170,7 @@ def _explain(error: ValidationError, above: tuple[str, ...] = ()) -> str:
 
 
 def _keys_below(path: Iterable[str]) -> list[str]:
-    """The keys that may stand at `path` in a scenario, whatever models and kinds are chosen on the way there."""
+    """Return the keys that are valid at `path` in a scenario, for any choice of models and kinds on the path."""
     parts: set[type[Part]] = {Scenario}
     for name in path:
         if name in SIDES:
@@ -202,7 +202,7 @@ def _all_parts(part: type[Part], found: dict[type[Part], None]) -> dict[type[Par
 
 _PARTS: list[type[Part]] = [*_all_parts(Scenario, {}), schema.Direction]
 _KEYS = sorted({name for part in _PARTS for name in part.model_fields})
-#: the tags of discriminated unions, which stand in pydantic's paths
+#: the tags of discriminated unions, which pydantic's paths contain
 _TAGS = {
     tag
     for part in _PARTS

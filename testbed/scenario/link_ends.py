@@ -1,4 +1,4 @@
-"""The two ends of a scenario's link: the scheme's endpoint, behind the packet filters that are asked for."""
+"""The two ends of a scenario's link: the endpoint of the scheme, behind the scenario's packet filters."""
 
 from random import Random
 
@@ -11,7 +11,7 @@ from tcpip.access import Objects, Octets
 from testbed.scenario.channel_models import frame_ms
 from testbed.scenario.schema import Scenario
 
-#: who transmits on a side
+#: the end that transmits on a side
 ENDS: dict[Side, End] = {"up": "mobile", "down": "base"}
 
 
@@ -25,7 +25,7 @@ def make_link(scenario: Scenario, side: Side, rng: Random, now: int, *, sized: b
 
 
 def refit(link: Link, scenario: Scenario, side: Side) -> Link:
-    """Return the live end that transmits on `side` behind the filters that the scenario asks for; those it has stay."""
+    """Put the live end that transmits on `side` behind the scenario's packet filters; filters that it has stay."""
     there = {each.name: each for each in link.filters} if isinstance(link, Filtered) else {}
     fresh = _filters(scenario, _context(scenario, side, Random(scenario.seed), 0, sized=False))
     filters = tuple(there.get(each.name, each) for each in fresh)

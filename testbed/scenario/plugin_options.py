@@ -1,4 +1,4 @@
-"""The options of plugins as parts of a scenario: pydantic models made of the dataclasses that plugins declare."""
+"""The options of plugins as parts of a scenario: pydantic models, made from the dataclasses of the plugins."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, crea
 
 
 class Part(BaseModel):
-    """A piece of a scenario: unknown keys are errors, values do not change, and no number is infinite."""
+    """A part of a scenario: unknown keys are errors, values are frozen, and numbers are finite."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -20,7 +20,7 @@ class Part(BaseModel):
 
 
 class Declared(Protocol):
-    """What is needed of a plugin's declaration."""
+    """A plugin's declaration, as far as this module uses it."""
 
     @property
     def name(self) -> str:
@@ -35,15 +35,15 @@ P = TypeVar("P", bound=Part)
 
 
 def parts_of(plugins: Iterable[Declared], tag: str, base: type[P]) -> Mapping[str, type[P]]:
-    """Return a part for each plugin by its name; the key `tag` holds the name, the others are the plugin's options."""
+    """Return a part per plugin, by name; its key `tag` holds the name, its other keys are the plugin's options."""
     return {plugin.name: part_of(plugin.options, base, **{tag: plugin.name}) for plugin in plugins}
 
 
 def choice_of(parts: Mapping[str, type[Part]], tag: str, default: str | None = None, *, lenient: bool = False) -> Any:
-    """Return the type of whichever part is chosen: by its name under the key `tag`, or by its name alone.
+    """Return the union of the parts. A scenario chooses one by its name under the key `tag`, or by its name alone.
 
-    A mapping without `tag` chooses `default`. A key that is null has its default. `lenient` passes over the keys that
-    only other parts have, so that one may change `tag` and leave the other keys as they are.
+    A mapping without `tag` chooses `default`. A null key has its default. `lenient` ignores the keys that only other
+    parts have, so that a user may change `tag` and keep the other keys.
     """
     known = {key for part in parts.values() for key in part.model_fields}
 
@@ -65,19 +65,19 @@ def choice_of(parts: Mapping[str, type[Part]], tag: str, default: str | None = N
 
 
 def options_of(part: Part, options: type[Any]) -> Any:
-    """Return the plugin's own options of a part."""
+    """Return the plugin's options object from a part."""
     return options(**part.option_values([field.name for field in fields(options)]))
 
 
 def part_of(options: type[Any], base: type[P], **tag: str) -> type[P]:
-    """Return the part that plugin options of a dataclass are; with `tag`, a key that holds just that."""
+    """Return the part for a dataclass of plugin options; `tag` adds a key with one allowed value."""
     key = options, base, tuple(tag.items())
     if key not in _MADE:
         _MADE[key] = _make(options, base, tag)
     return _MADE[key]  # type: ignore[return-value]
 
 
-#: a part is made once, so that those that workers send are of the same class
+#: each part is made once, so that unpickled parts have the same class
 _MADE: dict[tuple[type[Any], type[Part], tuple[tuple[str, str], ...]], type[Part]] = {}
 
 
@@ -94,7 +94,7 @@ def _make(options: type[Any], base: type[Part], tag: Mapping[str, str]) -> type[
         return part
 
     def reduced(part: Part) -> tuple[Any, ...]:
-        # the class stands in no module: a worker makes it again, from classes that do
+        # pickle finds no module for the class: unpickling makes it again from classes that have one
         return _restored, (options, base, tag, dict(part), part.model_fields_set)
 
     validators: dict[str, Any] = {"check": model_validator(mode="after")(check)}
@@ -111,6 +111,6 @@ def _restored(
 
 
 def with_parts(name: str, parts: Mapping[str, type[Part]]) -> type[Part]:
-    """Return a base for a part that has others under the keys of `parts`, with their defaults."""
+    """Return a base class with each of `parts` under its key, by default with default options."""
     entries: dict[str, Any] = {key: (part, part()) for key, part in parts.items()}
     return create_model(name, __base__=Part, **entries)

@@ -1,6 +1,6 @@
-"""The schema of a scenario: what to run, on any tier.
+"""The schema of a scenario, for all tiers.
 
-Units are in the names (`rate_bps`, `delay_ms`). docs/scenarios.md describes every key. `file.py` reads them.
+Names have units as suffixes (`rate_bps`, `delay_ms`). docs/scenarios.md describes every key; `file.py` reads files.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from channel.errors import ERROR_MODELS
 from common.options import Bytes, NotNegative, Positive, Probability
 from common.sides import SIDES, Host, Side
 from flowgraphs.phys import PHYS, PhyOptions
-from hosts.kernel_profiles import PROFILES, USER_PREFIX
+from hosts.kernel.profiles import PROFILES, USER_PREFIX
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import WORKLOADS, Workload, check_ports, sender_of
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
@@ -27,10 +27,10 @@ from linklayer.schemes import SCHEMES
 from testbed.scenario.plugin_options import Part, choice_of, options_of, part_of, parts_of, with_parts
 
 Tier = Literal["model", "emulated", "vusrp", "usrp"]
-#: the TCP of tier `model` where a scenario names none: the nearest to what kernels do by default that has a name here
+#: default TCP of tier `model`: the nearest of ours to the default of kernels
 MODEL_TCP = "sack"
 MAX_RATE_SPS = 50_000_000
-#: a clean channel for every modulation
+#: high enough for every modulation to be free of errors
 DEFAULT_SNR_DB = 40.0
 
 
@@ -40,7 +40,7 @@ def user_tcp(tcp: str) -> str:
 
 
 def check_tcp(tier: Tier, tcp: str, key: str = "tcp") -> None:
-    """Raise ValueError unless hosts of a tier can speak the TCP of that name, which the scenario has at `key`."""
+    """Raise ValueError unless a tier has the TCP of that name; `key` is its key in the scenario."""
     if tier == "model":
         if user_tcp(tcp) not in USER_PROFILES:
             raise ValueError(
@@ -52,7 +52,7 @@ def check_tcp(tier: Tier, tcp: str, key: str = "tcp") -> None:
 
 
 class DirectionError(ValueError):
-    """What is wrong with `up` or `down` of a channel."""
+    """An error in `up` or `down` of a channel."""
 
     def __init__(self, side: Side, cause: ValidationError) -> None:
         super().__init__(f"{side}: {cause}")
@@ -64,7 +64,7 @@ class DirectionError(ValueError):
 
 
 class FastOptions(Part):
-    """Which packets go without ARQ."""
+    """Selects the packets that are sent without ARQ."""
 
     dscp: frozenset[Annotated[int, Field(ge=0, le=63)]] = frozenset({DSCP_VOICE_ADMIT, DSCP_EF})
     #: IP protocol numbers
@@ -105,10 +105,10 @@ _DROP_TAIL = QUEUE_PARTS["drop-tail"](kind="drop-tail")
 
 
 class LinkOptions(LinkParts):
-    """What the two stations run between their IP interfaces."""
+    """The link between the IP interfaces of the two stations."""
 
     scheme: str = "slacp"
-    #: per station; with a scheme that has flow control
+    #: size of each station's IP queue, which only schemes with flow control use
     ip_queue_bytes: Bytes = 64_000
     queue: Queue = _DROP_TAIL
     fast: FastOptions = FastOptions()
@@ -116,7 +116,7 @@ class LinkOptions(LinkParts):
     filters: tuple[str, ...] = ()
     #: short for the filter `eln-ends` or `eln-base` (docs/eln.md)
     eln: Literal["none", "ends", "base"] = "none"
-    #: schemes that split TCP connections: what the base station holds of one
+    #: schemes that split TCP connections: the base station's buffer per connection
     split_buffer_bytes: Bytes = 65_536
 
     @model_validator(mode="before")
@@ -141,22 +141,22 @@ class LinkOptions(LinkParts):
         return self
 
     def packet_filters(self) -> tuple[FilterPlugin, ...]:
-        """Return the packet filters in front of the link, at whichever end: the scheme's, then the others."""
+        """Return the packet filters at both ends of the link: those of the scheme, then the others."""
         eln = () if self.eln == "none" else (f"eln-{self.eln}",)
         return (*SCHEMES[self.scheme].filters, *(FILTERS[name] for name in (*self.filters, *eln)))
 
     @property
     def resends(self) -> bool:
-        """Whether packet filters put packets on the link again."""
+        """Whether any packet filter retransmits packets."""
         return any(plugin.resends for plugin in self.packet_filters())
 
     def scheme_options(self) -> Any:
-        """Return the options of the scheme, of its own dataclass."""
+        """Return the options of the scheme, as its dataclass."""
         scheme = SCHEMES[self.scheme]
         return self.options_at(scheme.options_key, scheme.options)
 
     def options_at(self, key: str, options: type[Any]) -> Any:
-        """Return the options of a scheme or packet filter that stand at `key`, of their dataclass."""
+        """Return the options of a scheme or packet filter at `key`, as their dataclass."""
         return options_of(getattr(self, key), options) if key else options()
 
 
@@ -184,7 +184,7 @@ def error_part(model: str, **options: Any) -> ErrorsPart:
 
 
 class AssignmentPart(Part):
-    """How the transmitter gets capacity: a capacity model and its options; docs/channel.md explains them."""
+    """The capacity model of the transmitter and its options; see docs/channel.md."""
 
     kind: str
 
@@ -202,7 +202,7 @@ _CONSTANT_RATE = ASSIGNMENT_PARTS["cra"](kind="cra")
 
 
 class ExcessDelayOptions(Part):
-    """With `probability` a frame, and everything behind it, is held for `hold_ms` (SLOWLINK)."""
+    """With `probability` a frame, and all frames behind it, are held for `hold_ms` (SLOWLINK)."""
 
     probability: Probability
     hold_ms: Positive
@@ -214,7 +214,7 @@ class FadingOptions(Part):
     #: a published profile or one of ours (channel/delay_profiles.py)
     profile: str = "flat"
     doppler_hz: NotNegative = 0.0
-    #: for the TDL profiles, which are published for a delay spread of one
+    #: for the TDL profiles, whose published delays are multiples of the delay spread
     delay_spread_ns: Positive | None = None
     #: for profile rician: power of the line of sight over the scattered power
     k_db: float | None = None
@@ -229,7 +229,7 @@ class FadingOptions(Part):
         return self
 
     def taps(self) -> tuple[Tap, ...]:
-        """Return the taps of the multipath channel; a series brings its own."""
+        """Return the taps of the multipath channel, none for a series."""
         if self.series is not None:
             return ()
         return profile(self.profile, doppler_hz=self.doppler_hz, delay_spread_ns=self.delay_spread_ns, k_db=self.k_db)
@@ -254,23 +254,11 @@ class Direction(Part):
     cfo_hz: float = 0.0
 
 
-class Channel(Part):
-    """The medium: what both directions share, and `up` (ST to BAS) and `down` where they differ."""
+class Channel(Direction):
+    """The medium: the values that both directions share, and `up` (ST to BAS) and `down` where they differ."""
 
-    rate_bps: Annotated[int, Field(gt=0)]
-    delay_ms: NotNegative
-    mac_buffer_bytes: Bytes | None = None
-    bare_buffer_bytes: Bytes | None = None
-    framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
-    assignment: Assignment = _CONSTANT_RATE
     #: short for errors: {model: bernoulli, per: ...}; goes before a `per` given there, and before model none
     per: Probability | None = None
-    errors: Errors = error_part("none")
-    excess_delay: ExcessDelayOptions | None = None
-    #: virtual radios; `fading: eva` is short for {profile: eva}
-    snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
-    fading: FadingOptions | None = None
-    cfo_hz: float = 0.0
     up: dict[str, Any] = Field(default_factory=dict)
     down: dict[str, Any] = Field(default_factory=dict)
 
@@ -282,7 +270,7 @@ class Channel(Part):
 
     @model_validator(mode="after")
     def _check(self) -> "Channel":
-        # every default filled in, a stored scenario has errors none beside its per
+        # a stored scenario has all defaults, so it has errors none beside its per
         if self.per is not None and self.errors.model not in ("bernoulli", "none"):
             raise ValueError(f"per and errors {self.errors.model} are both given: set one of them to null")
         for side in SIDES:
@@ -296,11 +284,11 @@ class Channel(Part):
         return self
 
     def own(self, side: Side) -> dict[str, Any]:
-        """What one direction has of its own."""
+        """Return the settings of one direction alone."""
         return self.up if side == "up" else self.down
 
     def direction(self, side: Side) -> Direction:
-        """Return one direction: what both share, overridden by what `up` or `down` says."""
+        """Return one direction: the shared settings, overridden by those of `up` or `down`."""
         shared = {name: getattr(self, name) for name in Direction.model_fields}
         own = _expand_names(self.own(side))
         per = own.pop("per", None) if "errors" not in own else None
@@ -329,7 +317,7 @@ class Wired(Part):
 
 
 class RadioOptions(Part):
-    """The two stations' radios, on the tiers that have any: a PHY and its options, and what all PHYs need."""
+    """The radios of the two stations, on tiers with radios: the PHY with its options, and the radio front ends."""
 
     phy: str
     #: complex samples per second, of both radios
@@ -339,9 +327,9 @@ class RadioOptions(Part):
     down_hz: Positive = 2.40e9
     tx_gain_db: NotNegative | None = None
     rx_gain_db: NotNegative | Literal["auto"] = "auto"
-    #: UHD device arguments of ST's and BAS's radio; tier usrp needs both
+    #: UHD device arguments of ST's and of BAS's radio, for tier usrp
     devices: tuple[str, str] | None = None
-    #: keep what both radios receive as SigMF recordings
+    #: record the received samples of both radios as SigMF
     record: bool = False
 
     @model_validator(mode="after")
@@ -352,13 +340,13 @@ class RadioOptions(Part):
             raise ValueError(f"devices are both {self.devices[0]!r}: name one by serial or addr for each station")
         return self
 
-    def phy_options(self, hearing: Side) -> dict[str, Any]:
-        """What `make_phy` takes at the station that hears what is sent on a side."""
-        return {**asdict(self._options()), "carrier_hz": self.carrier_hz(hearing)}
+    def phy_options(self, receiving: Side) -> dict[str, Any]:
+        """Return the arguments of `make_phy` at the station that receives on a side."""
+        return {**asdict(self._options()), "carrier_hz": self.carrier_hz(receiving)}
 
     @property
     def mode(self) -> str:
-        """The PHY's modulation and code in a few words."""
+        """A short name of the PHY's modulation and code."""
         return self._options().mode()
 
     def _options(self) -> PhyOptions:
@@ -376,7 +364,7 @@ RADIO_PARTS: Mapping[str, type[RadioOptions]] = parts_of(PHYS.values(), "phy", R
 if TYPE_CHECKING:
     Radio = RadioOptions
 else:
-    # lenient: one may change `phy` alone
+    # lenient: a user may change `phy` alone
     Radio = choice_of(RADIO_PARTS, "phy", "ofdm", lenient=True)
 
 
@@ -384,7 +372,7 @@ else:
 
 
 class WorkloadPart(Part):
-    """A workload and its options; a flow's name and a port that are left open are given by `make_workloads`."""
+    """A workload and its options; `make_workloads` fills in a missing flow name and port."""
 
     kind: str
     flow: Annotated[str, Field(min_length=1)] | None = None
@@ -408,7 +396,7 @@ else:
 
 
 class Timing(Part):
-    """What a real-time tier must keep."""
+    """Limits of lateness on real-time tiers, and the interval of records."""
 
     #: an event later than this is late
     late_bound_ms: Positive = 10
@@ -427,9 +415,9 @@ class Scenario(Part):
     #: octets of the IP packet
     mtu: int = Field(default=1500, ge=576, le=9000)
     tcp: str = "cubic"
-    #: that of h2, where it speaks another one
+    #: the TCP of h2; None: as h1
     tcp_h2: str | None = None
-    #: what the hosts' TCP can hold of what has come, and about the largest window it offers; None: the profile's
+    #: receive buffer of the hosts' TCP, which limits the offered window; None: the profile's
     receive_buffer_bytes: Bytes | None = None
     link: LinkOptions = LinkOptions()
     channel: Channel
@@ -437,7 +425,7 @@ class Scenario(Part):
     radio: Radio = RADIO_PARTS["ofdm"](phy="ofdm")
     workloads: Annotated[tuple[WorkloadOptions, ...], Field(min_length=1)]
     timing: Timing = Timing()
-    #: write every frame's fate to a channel trace, for replay
+    #: write the fate of every frame to a channel trace, for replay
     trace: bool = True
     #: write every frame on the air to capture files, for Wireshark
     capture: bool = False
@@ -447,7 +435,7 @@ class Scenario(Part):
     @model_validator(mode="before")
     @classmethod
     def _choose_tcp(cls, raw: Any) -> Any:
-        """Give a scenario that leaves its TCP open one that its tier has."""
+        """Fill in a missing TCP with the tier's default."""
         if isinstance(raw, dict) and raw.get("tcp") is None:
             tcp = MODEL_TCP if raw.get("tier") == "model" else cls.model_fields["tcp"].default
             raw = {**raw, "tcp": tcp}
@@ -496,12 +484,12 @@ class Scenario(Part):
                 )
 
     def tcp_of(self, host: Host) -> str:
-        """Return the TCP a host speaks."""
+        """Return the TCP of a host."""
         return self.tcp if host == "h1" or self.tcp_h2 is None else self.tcp_h2
 
     @property
     def tcps(self) -> str:
-        """Both hosts' TCP, in few words."""
+        """The TCP of both hosts, for display."""
         return self.tcp if self.tcp_of("h2") == self.tcp else f"{self.tcp} and {self.tcp_h2}"
 
     @property
@@ -510,7 +498,7 @@ class Scenario(Part):
         return self.mtu + SCHEMES[self.link.scheme].overhead_bytes
 
     def make_workloads(self) -> list[Workload]:
-        """Return the workloads with ports and flow names given where the scenario leaves them open."""
+        """Return the workloads; missing ports and flow names are filled in."""
         made: list[Workload] = []
         for index, part in enumerate(self.workloads):
             flow = part.kind if len(self.workloads) == 1 else f"{part.kind}{index + 1}"

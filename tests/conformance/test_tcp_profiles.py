@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from hosts.kernel_profiles import LINUX, PROFILES
+from hosts.kernel.profiles import LINUX, PROFILES
 from hosts.tcp.connection import State
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.recovery import RECOVERIES

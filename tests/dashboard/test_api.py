@@ -17,7 +17,7 @@ import pytest
 
 from dashboard.app import ServerError
 from dashboard.charts import CHARTS
-from dashboard.control import Order
+from dashboard.control import RunRequest
 from dashboard.hub import Hub
 from telemetry.records import RECORD_TYPES, LinkRecord
 from tests.harness.dashboard_runs import EPOCH_NS, TCP, Bench, Hand, Page, application, info, keep, records
@@ -30,7 +30,7 @@ RECORDS = records(5, 8.0)
 
 
 class Stage:
-    """A dashboard with a live run, a run that is over, a lab and a database."""
+    """A dashboard with a live run, a run that is over, a starter and a database."""
 
     def __init__(self, runs: Path, kept: Path) -> None:
         self.hub, self.hand, self.bench = Hub(), Hand(), Bench()
@@ -41,7 +41,7 @@ class Stage:
         self.runs = runs
         shutil.copytree(kept, runs)
         self.database = {"state": "running", "message": ""}
-        self.app = application(runs, self.hub, lab=self.bench, database=lambda: self.database)
+        self.app = application(runs, self.hub, starter=self.bench, database=lambda: self.database)
         self.page = Page(self.app)
 
 
@@ -68,7 +68,7 @@ def test_state(stage: Stage) -> None:
     assert state["authorised"] is True
     assert [run["name"] for run in state["live"]] == ["live-run"]
     assert set(state["live"][0]) == RUN_INFO
-    assert state["lab"] == {"why_not": "", "offers": [json.loads(json.dumps(asdict(stage.bench.offers()[0])))]}
+    assert state["starter"] == {"why_not": "", "offers": [json.loads(json.dumps(asdict(stage.bench.offers()[0])))]}
     assert state["database"] == stage.database
     assert state["retention_s"] == 600
     assert Page(stage.app, token=None).get("/api/state")["authorised"] is False
@@ -77,8 +77,8 @@ def test_state(stage: Stage) -> None:
 def test_a_dashboard_that_only_watches(tmp_path: Path) -> None:
     page = Page(application(tmp_path))
     state = page.get("/api/state")
-    assert (state["live"], state["lab"], state["database"]) == ([], None, None)
-    assert page.post("/api/lab/start", asdict(ORDER)) == (
+    assert (state["live"], state["starter"], state["database"]) == ([], None, None)
+    assert page.post("/api/start", asdict(REQUEST)) == (
         409,
         {"error": "this dashboard only watches: it starts no runs"},
     )
@@ -213,13 +213,13 @@ def test_a_plot_shows_what_was_asked_for(stage: Stage) -> None:
 
 # -- changing -----------------------------------------------------------------------------------------------------
 
-ORDER = Order("lossy-link", "emulated", ("none", "slacp"), 20.0, 7)
+REQUEST = RunRequest("lossy-link", "emulated", ("none", "slacp"), 20.0, 7)
 
 
 def test_starting_runs(stage: Stage) -> None:
-    assert stage.page.post("/api/lab/start", asdict(ORDER)) == (200, {"ok": True})
-    assert stage.bench.orders == [ORDER]
-    assert stage.page.post("/api/lab/start", asdict(ORDER)) == (
+    assert stage.page.post("/api/start", asdict(REQUEST)) == (200, {"ok": True})
+    assert stage.bench.requests == [REQUEST]
+    assert stage.page.post("/api/start", asdict(REQUEST)) == (
         409,
         {"error": "nothing can be started: a run is going on"},
     )
@@ -245,11 +245,11 @@ def test_starting_runs(stage: Stage) -> None:
         {"seed": 1 << 80},
     ],
 )
-def test_orders_that_are_none(stage: Stage, change: dict[str, Any]) -> None:
-    status, answer = stage.page.post("/api/lab/start", asdict(ORDER) | change)
+def test_invalid_run_requests_are_refused(stage: Stage, change: dict[str, Any]) -> None:
+    status, answer = stage.page.post("/api/start", asdict(REQUEST) | change)
     assert status == 400
     assert list(answer) == ["error"]
-    assert stage.bench.orders == []
+    assert stage.bench.requests == []
 
 
 def test_steering_a_run(stage: Stage) -> None:

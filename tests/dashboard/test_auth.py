@@ -23,7 +23,7 @@ READS = (
     "/api/compare?a=past-run&b=past-run",
 )
 CHANGES: dict[str, Any] = {
-    "/api/lab/start": {"scenario": "x", "tier": "emulated", "schemes": ["none"], "seconds": 5, "seed": 1},
+    "/api/start": {"scenario": "x", "tier": "emulated", "schemes": ["none"], "seconds": 5, "seed": 1},
     "/api/runs/live-run/controls": {"name": "snr_db", "value": 3},
     "/api/runs/live-run/stop": {},
 }
@@ -37,12 +37,12 @@ class Stage:
         self.hub, self.hand, self.bench = Hub(), Hand(), Bench()
         self.hub.open(info("live-run"), self.hand)
         keep(runs, "past-run", [TCP])
-        self.app: Flask = application(runs, self.hub, lab=self.bench, **options)
+        self.app: Flask = application(runs, self.hub, starter=self.bench, **options)
         self.client: FlaskClient = self.app.test_client()
 
     @property
     def untouched(self) -> bool:
-        return not (self.hand.told or self.hand.stopped or self.bench.orders)
+        return not (self.hand.told or self.hand.stopped or self.bench.requests)
 
     def log_in(self) -> None:
         assert self.client.post("/api/login", json={"token": TOKEN}, headers=HERE).status_code == 200
@@ -197,7 +197,7 @@ def test_without_the_token_the_state_says_no_more_than_that(closed: Stage) -> No
     state = closed.client.get("/api/state").json
     assert state is not None
     assert (state["authorised"], state["token_to_read"]) == (False, True)
-    assert (state["live"], state["lab"], state["database"]) == ([], None, None)
+    assert (state["live"], state["starter"], state["database"]) == ([], None, None)
     closed.log_in()
     state = closed.client.get("/api/state").json
     assert state is not None

@@ -1,4 +1,4 @@
-"""The demo as an audience sees it: real TCP over virtual radios, a real browser, and hands on the controls."""
+"""The demo end to end: real TCP over virtual radios, a real browser, and changes by the live controls."""
 
 import json
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ pytestmark = [*needs_network, needs_vusrp]
 
 #: where no QPSK frame comes through whole
 DEAF_DB = 5
-#: what the audience is promised, by the times of the records
+#: delays that the documentation promises, by the times of the records
 REACTION_S = 2.0
 
 

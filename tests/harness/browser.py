@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from dashboard.app import DashboardConfig, Served, create_app, serve
-from dashboard.control import Order
+from dashboard.control import RunRequest
 from dashboard.hub import Hub
 from dashboard.rehearsal import Rehearsal
 from tests.harness.waiting import PATIENCE_S, wait_for
@@ -41,7 +41,7 @@ class Site(Protocol):
 
 
 class Stage:
-    """A dashboard on a free port, whose lab makes runs up; it can be ended and begun again on that port."""
+    """A dashboard on a free port, whose run starter makes up runs; it can be stopped and started again on that port."""
 
     def __init__(self, runs: Path, *, token_to_read: bool = False) -> None:
         self.runs = runs
@@ -55,7 +55,12 @@ class Stage:
         self.hub = Hub()
         self.rehearsal = self._open.enter_context(Rehearsal(self.hub))
         config = DashboardConfig(
-            self.hub, self.runs, TOKEN, lab=self.rehearsal, version="test", require_token_to_read=self._token_to_read
+            self.hub,
+            self.runs,
+            TOKEN,
+            starter=self.rehearsal,
+            version="test",
+            require_token_to_read=self._token_to_read,
         )
         self._served: Served = self._open.enter_context(serve(create_app(config), "127.0.0.1", self._port))
         self._port = self._served.port
@@ -66,7 +71,7 @@ class Stage:
 
     def play(self, *schemes: str, seconds: float = 600) -> None:
         """Start a made-up run for each scheme."""
-        self.rehearsal.start(Order("rehearsal", "vusrp", schemes or ("none", "slacp"), seconds, 1))
+        self.rehearsal.start(RunRequest("rehearsal", "vusrp", schemes or ("none", "slacp"), seconds, 1))
 
     def stop(self) -> None:
         """End the runs."""

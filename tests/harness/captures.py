@@ -16,8 +16,8 @@ from pathlib import Path
 
 from common.sequence import MASK, precedes
 from hosts.errors import HostError
-from hosts.namespaces import NETNS_DIR, PREFIX, run_in
-from hosts.network import VETH_NAME
+from hosts.kernel.namespaces import NETNS_DIR, PREFIX, run_in
+from hosts.kernel.network import VETH_NAME
 from telemetry.pcapng import Direction, PcapngWriter
 from tests.harness.tshark import rows
 

@@ -11,7 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from dashboard.app import DashboardConfig, create_app
-from dashboard.control import Control, ControlError, Offer, Order, Value
+from dashboard.control import Control, ControlError, Offer, RunRequest, Value
 from dashboard.hub import Hub, RunInfo
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, StationRecord, TcpRecord
@@ -39,7 +39,7 @@ def info(name: str = "a-run", **changes: Any) -> RunInfo:
 
 
 def records(seed: int, seconds: float, interval_s: float = 0.1) -> list[Record]:
-    """Records of one run in the order in which it writes them, counters and values drawn at random."""
+    """Records of one run in the request in which it writes them, counters and values drawn at random."""
     draw = random.Random(seed)
     counters: dict[tuple[str, str], int] = {}
 
@@ -164,21 +164,21 @@ class Hand:
 
 
 class Bench:
-    """A lab that notes its orders."""
+    """A run starter that records its requests."""
 
     def __init__(self) -> None:
-        self.orders: list[Order] = []
+        self.requests: list[RunRequest] = []
 
     def offers(self) -> Sequence[Offer]:
         return [Offer("lossy-link", "a lossy link", ("emulated",), ("none", "slacp"))]
 
     def why_not(self) -> str:
-        return "a run is going on" if self.orders else ""
+        return "a run is going on" if self.requests else ""
 
-    def start(self, order: Order) -> None:
-        if self.orders:
+    def start(self, request: RunRequest) -> None:
+        if self.requests:
             raise ControlError("nothing can be started: a run is going on")
-        self.orders.append(order)
+        self.requests.append(request)
 
 
 def application(runs: Path, hub: Hub | None = None, **options: Any) -> Flask:

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hosts.namespaces import NETNS_DIR
-from hosts.ownership import RUN_DIR
+from hosts.kernel.namespaces import NETNS_DIR
+from hosts.kernel.ownership import RUN_DIR
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario

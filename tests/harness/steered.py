@@ -8,8 +8,8 @@ from typing import Any
 from telemetry.records import FlowRecord, LinkRecord, Record
 from telemetry.views import PhyView
 from testbed.live.steering import Steering
-from testbed.onlookers import Onlookers
 from testbed.results.summary import Summary
+from testbed.run_hooks import RunHooks
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
 from tests.harness.waiting import wait_for
@@ -61,11 +61,9 @@ class Drive:
         self.eyes = Eyes()
         self.steering = Steering(scenario)
         self.outcomes: list[tuple[Summary | None, str | None]] = []
-        onlookers = Onlookers([self.eyes], self.eyes, self.steering, lambda *outcome: self.outcomes.append(outcome))
+        hooks = RunHooks([self.eyes], self.eyes, self.steering, lambda *outcome: self.outcomes.append(outcome))
         self._pool = ThreadPoolExecutor(1)
-        self._run = self._pool.submit(
-            run_once, scenario, runs, lambda progress: None, lambda scenario, folder: onlookers
-        )
+        self._run = self._pool.submit(run_once, scenario, runs, lambda progress: None, lambda scenario, folder: hooks)
 
     def until(self, what: Callable[[], Any]) -> None:
         """Wait for something to happen in a run that goes on."""

@@ -20,9 +20,9 @@ from typing import Any, Literal
 
 import pytest
 
-from hosts.namespaces import run_in
-from hosts.network import Network
-from hosts.tap import Tap
+from hosts.kernel.namespaces import run_in
+from hosts.kernel.network import Network
+from hosts.kernel.tap import Tap
 
 ROOT = Path(__file__).parents[2]
 #: bound on anything that is waited for

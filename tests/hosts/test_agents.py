@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from hosts import kernel_profiles
-from hosts.kernel_profiles import PROFILES
-from hosts.namespaces import run_in
-from hosts.network import Network
-from hosts.probes import tcp_counters
+from hosts.kernel import profiles as kernel_profiles
+from hosts.kernel.namespaces import run_in
+from hosts.kernel.network import Network
+from hosts.kernel.probes import tcp_counters
+from hosts.kernel.profiles import PROFILES
 from hosts.workloads import Workload, agent_config
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp

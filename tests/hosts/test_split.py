@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from hosts.errors import HostError
-from hosts.namespaces import NETNS_DIR, run_in
-from hosts.network import Network
+from hosts.kernel.namespaces import NETNS_DIR, run_in
+from hosts.kernel.network import Network
+from hosts.kernel.split_routes import SplitRoutes
+from hosts.kernel.tcp_info import state_of
 from hosts.split import split_config
-from hosts.split_routes import SplitRoutes
-from hosts.tcp_info import state_of
 from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, needs_network, run_name, wait_until
 
 pytestmark = [*needs_network, pytest.mark.patient]
@@ -346,6 +346,6 @@ def test_a_proxy_that_cannot_be_is_one_line(net: Network, monkeypatch: pytest.Mo
     )
     assert "no network namespace" in proxy.wait_for("error")["error"]
     assert proxy.close() == 2
-    monkeypatch.setattr("hosts.split_routes._PATH", "/nowhere")
+    monkeypatch.setattr("hosts.kernel.split_routes._PATH", "/nowhere")
     with pytest.raises(HostError, match=r"^nft is missing: apt-get install nftables$"):
         run_in(net.namespaces["bas"], lambda: SplitRoutes(["eth0"], 1))

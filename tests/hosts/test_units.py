@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosts import network
 from hosts.engine.content import CHUNK, Stream
 from hosts.engine.probe import TcpInfo
 from hosts.errors import HostError
-from hosts.kernel_profiles import PROFILES, profile
+from hosts.kernel import network
+from hosts.kernel.namespaces import enter, namespace_name
+from hosts.kernel.probes import _interface_lines, _snmp_pairs
+from hosts.kernel.profiles import PROFILES, profile
+from hosts.kernel.tap import ethernet_headers, inherited_device, is_ip
+from hosts.kernel.tcp_info import parse
 from hosts.loop import READ, Loop
-from hosts.namespaces import enter, namespace_name
-from hosts.probes import _interface_lines, _snmp_pairs
-from hosts.tap import ethernet_headers, inherited_device, is_ip
-from hosts.tcp_info import parse
 from hosts.workloads import Workload, agent_config, from_dict
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.short import Short

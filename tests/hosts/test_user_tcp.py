@@ -15,12 +15,12 @@ import pytest
 
 from common.sequence import MASK
 from common.sides import Host
-from hosts import kernel_profiles
-from hosts.kernel_profiles import kernel_profile
-from hosts.namespaces import run_in
-from hosts.network import Network
-from hosts.probes import interface_counters, tcp_counters
-from hosts.tap import Tap
+from hosts.kernel import profiles as kernel_profiles
+from hosts.kernel.namespaces import run_in
+from hosts.kernel.network import Network
+from hosts.kernel.probes import interface_counters, tcp_counters
+from hosts.kernel.profiles import kernel_profile
+from hosts.kernel.tap import Tap
 from hosts.workloads import Workload, agent_config
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp

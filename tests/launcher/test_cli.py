@@ -115,7 +115,7 @@ def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_clean_says_what_it_does(
     args: list[str], shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    network = pytest.importorskip("hosts.network")
+    network = pytest.importorskip("hosts.kernel.network")
     called: list[str] = []
 
     def removed(name: str) -> list[str]:

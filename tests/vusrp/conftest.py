@@ -23,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A realtime air keeps the wall's time; all else here has a time of its own."""
     for item in items:
         if Path(__file__).parent in item.path.parents and not item.get_closest_marker("realtime"):
-            on_the_wall = "live_lab" in getattr(item, "fixturenames", ())
+            on_the_wall = "live_bench" in getattr(item, "fixturenames", ())
             item.add_marker("light" if on_the_wall else "patient")
 
 
@@ -35,8 +35,8 @@ def medium() -> Medium:
     return Medium(build())
 
 
-class Lab:
-    """An air and the radios on it."""
+class Bench:
+    """A test bench: an air and the radios on it."""
 
     def __init__(self, folder: Path, air: Air) -> None:
         self.air = air
@@ -78,21 +78,21 @@ def uhd_modules(air_name: str) -> Path:
 
 
 @pytest.fixture
-def lab(request: pytest.FixtureRequest, air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Lab]:
+def bench(request: pytest.FixtureRequest, air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Bench]:
     """A lockstep air without noise: every sample is known. Its parameter: bursts that time waits for."""
     del uhd_modules
     wait_streams = getattr(request, "param", 0)
-    lab = Lab(tmp_path, Air.create(air_name, clock="lockstep", seed=5, wait_streams=wait_streams))
-    lab.air.set_receiver("*", noise_dbm_hz=float("-inf"))
-    yield lab
-    lab.close()
+    bench = Bench(tmp_path, Air.create(air_name, clock="lockstep", seed=5, wait_streams=wait_streams))
+    bench.air.set_receiver("*", noise_dbm_hz=float("-inf"))
+    yield bench
+    bench.close()
 
 
 @pytest.fixture
-def live_lab(air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Lab]:
+def live_bench(air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Bench]:
     """A realtime air without noise."""
     del uhd_modules
-    lab = Lab(tmp_path, Air.create(air_name, seed=5))
-    lab.air.set_receiver("*", noise_dbm_hz=float("-inf"))
-    yield lab
-    lab.close()
+    bench = Bench(tmp_path, Air.create(air_name, seed=5))
+    bench.air.set_receiver("*", noise_dbm_hz=float("-inf"))
+    yield bench
+    bench.close()

@@ -18,7 +18,7 @@ from channel.delay_profiles import Kind, Tap
 from flowgraphs.air import Air, AirError, Link
 from flowgraphs.series import write_series
 from tests.harness.radio_process import MODULES, RadioProcess
-from tests.vusrp.conftest import LEAD, Lab
+from tests.vusrp.conftest import LEAD, Bench
 
 
 def test_what_is_set_is_what_holds(air_name: str) -> None:
@@ -108,30 +108,32 @@ def test_an_air_goes_when_nothing_keeps_it(air_name: str) -> None:
     assert air_name not in Air.names()
 
 
-def test_a_device_has_one_owner_who_is_named(live_lab: Lab) -> None:
-    owner = live_lab.radio("V1")
-    with pytest.raises(RuntimeError, match=f"device V1 of air '{live_lab.air.name}' is in use by process {owner.pid}$"):
-        live_lab.radio("V1")
-    devices = live_lab.air.devices()
+def test_a_device_has_one_owner_named_in_the_error(live_bench: Bench) -> None:
+    owner = live_bench.radio("V1")
+    with pytest.raises(
+        RuntimeError, match=f"device V1 of air '{live_bench.air.name}' is in use by process {owner.pid}$"
+    ):
+        live_bench.radio("V1")
+    devices = live_bench.air.devices()
     assert [(device.serial, device.pid) for device in devices] == [("V1", owner.pid)]
     owner.gain("rx", 12.0, channel=1)
     owner.tune("tx", 2.4e9)
-    (device,) = live_lab.air.devices()
+    (device,) = live_bench.air.devices()
     assert (device.rx[1].gain_db, device.rx[1].full_scale_dbm) == (12.0, -22.0)
     assert device.tx[0].freq_hz == 2.4e9
 
 
-def test_programs_that_name_no_serial_get_the_next_free_device(live_lab: Lab, tmp_path: Path) -> None:
-    radios = [RadioProcess(tmp_path, f"type=vusrp,air={live_lab.air.name}") for _ in range(3)]
-    assert [device.serial for device in live_lab.air.devices()] == ["V1", "V2", "V3"]
+def test_programs_that_name_no_serial_get_the_next_free_device(live_bench: Bench, tmp_path: Path) -> None:
+    radios = [RadioProcess(tmp_path, f"type=vusrp,air={live_bench.air.name}") for _ in range(3)]
+    assert [device.serial for device in live_bench.air.devices()] == ["V1", "V2", "V3"]
     radios[1].close()
-    again = RadioProcess(tmp_path, f"type=vusrp,air={live_lab.air.name}")
-    assert [device.serial for device in live_lab.air.devices()] == ["V1", "V2", "V3"]
+    again = RadioProcess(tmp_path, f"type=vusrp,air={live_bench.air.name}")
+    assert [device.serial for device in live_bench.air.devices()] == ["V1", "V2", "V3"]
     for radio in (*radios, again):
         radio.close()
 
 
-def test_an_air_has_room_for_eight_devices(live_lab: Lab) -> None:
+def test_an_air_has_room_for_eight_devices(live_bench: Bench) -> None:
     script = """if 1:
         import sys, uhd
         held = [uhd.usrp.MultiUSRP(f"type=vusrp,air={sys.argv[1]},serial=N{i}") for i in range(8)]
@@ -140,7 +142,7 @@ def test_an_air_has_room_for_eight_devices(live_lab: Lab) -> None:
         except RuntimeError as error:
             print(error)
     """
-    done = _python(script, live_lab.air.name)
+    done = _python(script, live_bench.air.name)
     assert "has its 8 devices: take another air" in done.stdout
 
 
@@ -184,13 +186,13 @@ def test_the_airs_clock_and_the_clock_source_are_two_arguments(
     radio.close()
 
 
-def test_a_killed_owner_leaves_its_serial_number_and_the_air_usable(live_lab: Lab) -> None:
-    killed = live_lab.radio("V1")
+def test_a_killed_owner_leaves_its_serial_number_and_the_air_usable(live_bench: Bench) -> None:
+    killed = live_bench.radio("V1")
     killed.send(np.zeros(100_000, np.complex64), end=False)
     killed.kill()
-    assert live_lab.air.devices() == []
-    live_lab.air.set_link("*", "*", gain_db=-50)
-    tx, rx = live_lab.radio("V1"), live_lab.radio("V2", rx_gain=40.0)
+    assert live_bench.air.devices() == []
+    live_bench.air.set_link("*", "*", gain_db=-50)
+    tx, rx = live_bench.radio("V1"), live_bench.radio("V2", rx_gain=40.0)
     rx.open("rx")
     tx.open("tx")
     start = rx.now() + LEAD
@@ -200,17 +202,17 @@ def test_a_killed_owner_leaves_its_serial_number_and_the_air_usable(live_lab: La
     assert heard == pytest.approx(np.repeat([0.0, 0.5, 0.0], [500, 1_000, 500]), abs=1e-6)
 
 
-def test_what_a_killed_owner_would_still_have_sent_is_not_heard_after_its_successor(live_lab: Lab) -> None:
-    live_lab.air.set_link("*", "*", gain_db=-50)
-    rx = live_lab.radio("V2", rx_gain=40.0)
-    killed = live_lab.radio("V1")
+def test_what_a_killed_owner_would_still_have_sent_is_not_heard_after_its_successor(live_bench: Bench) -> None:
+    live_bench.air.set_link("*", "*", gain_db=-50)
+    rx = live_bench.radio("V2", rx_gain=40.0)
+    killed = live_bench.radio("V1")
     rx.open("rx")
     killed.open("tx")
     # longer than a program takes to start: a start in the past would be an error, not silence
     at = killed.now() + 4 * LEAD
     killed.send(np.full(200_000, 0.9, np.complex64), at=at)
     killed.kill()
-    live_lab.radio("V1")
+    live_bench.radio("V1")
     rx.start(200_000, at=at)
     assert not rx.collect(200_000).any()
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from channel.delay_profiles import Kind, Tap
 from flowgraphs.air import Air
 from tests.harness.radio_process import Message
-from tests.vusrp.conftest import Lab
+from tests.vusrp.conftest import Bench
 
 N = 150_000
 
@@ -31,11 +31,11 @@ def set_up_fading(air: Air) -> None:
     air.set_link("*", "*", gain_db=-50, delay_ns=1_250, cfo_hz=333.0, taps=taps)
 
 
-def run(lab: Lab, tx_chunk: int, rx_chunks: tuple[int, int]) -> list[NDArray[np.complex64]]:
+def run(bench: Bench, tx_chunk: int, rx_chunks: tuple[int, int]) -> list[NDArray[np.complex64]]:
     """Let V1 send without times, while V2 and V3 receive side by side; return what they got."""
-    set_up_fading(lab.air)
-    tx = lab.radio("V1")
-    receivers = [lab.radio("V2"), lab.radio("V3")]
+    set_up_fading(bench.air)
+    tx = bench.radio("V1")
+    receivers = [bench.radio("V2"), bench.radio("V3")]
     for rx, chunk in zip(receivers, rx_chunks, strict=True):
         rx.start(N, at=2_000)
         rx.begin("collect", N, chunk)
@@ -47,11 +47,15 @@ def run(lab: Lab, tx_chunk: int, rx_chunks: tuple[int, int]) -> list[NDArray[np.
     return heard
 
 
-@pytest.mark.parametrize("lab", [1], indirect=True)
-def test_two_runs_hear_the_same_bits_whatever_the_chunks(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> None:
-    first = run(lab, tx_chunk=10_000, rx_chunks=(4_096, 4_096))
-    lab.close()
-    again = Lab(tmp_path_factory.mktemp("again"), Air.create(lab.air.name, clock="lockstep", seed=5, wait_streams=1))
+@pytest.mark.parametrize("bench", [1], indirect=True)
+def test_two_runs_hear_the_same_bits_whatever_the_chunks(
+    bench: Bench, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    first = run(bench, tx_chunk=10_000, rx_chunks=(4_096, 4_096))
+    bench.close()
+    again = Bench(
+        tmp_path_factory.mktemp("again"), Air.create(bench.air.name, clock="lockstep", seed=5, wait_streams=1)
+    )
     second = run(again, tx_chunk=777, rx_chunks=(1_000, 33))
     again.close()
     for a, b in zip(first, second, strict=True):
@@ -60,42 +64,42 @@ def test_two_runs_hear_the_same_bits_whatever_the_chunks(lab: Lab, tmp_path_fact
     assert not np.array_equal(first[0], first[1])
 
 
-@pytest.mark.parametrize("lab", [1], indirect=True)
-def test_time_waits_for_the_bursts_it_was_told_of(lab: Lab) -> None:
-    tx, rx = lab.radio("V1"), lab.radio("V2", rx_gain=50.0)
+@pytest.mark.parametrize("bench", [1], indirect=True)
+def test_time_waits_for_the_bursts_it_was_told_of(bench: Bench) -> None:
+    tx, rx = bench.radio("V1"), bench.radio("V2", rx_gain=50.0)
     rx.start()
     rx.begin("collect", 5_000)
     time.sleep(0.3)
-    assert lab.air.now_ns == 0
+    assert bench.air.now_ns == 0
     tx.send(np.full(1_000, 0.5, np.complex64))
     heard = np.abs(rx.finish()[0])
     assert np.flatnonzero(heard)[[0, -1]].tolist() == [1_000, 1_999]  # a lead of 1 ms
 
 
-def test_time_jumps_to_the_start_of_the_only_stream(lab: Lab) -> None:
-    radio = lab.radio("V1")
+def test_time_jumps_to_the_start_of_the_only_stream(bench: Bench) -> None:
+    radio = bench.radio("V1")
     begun = time.monotonic()
     radio.start(1_000, at=3_600_000_000)
     radio.collect(1_000)
     assert time.monotonic() - begun < 600.0
-    assert lab.air.now_ns == 3_600_001_000_000
+    assert bench.air.now_ns == 3_600_001_000_000
 
 
-def test_time_stands_still_while_receivers_are_idle(lab: Lab) -> None:
-    tx, rx = lab.radio("V1"), lab.radio("V2", rx_gain=50.0)
+def test_time_stands_still_while_receivers_are_idle(bench: Bench) -> None:
+    tx, rx = bench.radio("V1"), bench.radio("V2", rx_gain=50.0)
     tx.send(np.full(40_000, 0.5, np.complex64), at=2_000)
     rx.start(10_000)
     rx.collect(10_000)
-    now_ns = lab.air.now_ns
+    now_ns = bench.air.now_ns
     time.sleep(0.3)
-    assert lab.air.now_ns == now_ns
+    assert bench.air.now_ns == now_ns
     heard = np.abs(rx.listen(40_000)[0])
     assert heard == pytest.approx(np.repeat([0.5, 0.0], [32_000, 8_000]), abs=1e-6)
 
 
-@pytest.mark.parametrize("lab", [1], indirect=True)
-def test_nothing_is_late_however_slow_a_transmitter_is(lab: Lab) -> None:
-    tx, rx = lab.radio("V1"), lab.radio("V2", rx_gain=50.0)
+@pytest.mark.parametrize("bench", [1], indirect=True)
+def test_nothing_is_late_however_slow_a_transmitter_is(bench: Bench) -> None:
+    tx, rx = bench.radio("V1"), bench.radio("V2", rx_gain=50.0)
     rx.start(50_000)
     rx.begin("collect", 50_000)
     sent = noise_like(40_000, seed=2)
@@ -108,17 +112,17 @@ def test_nothing_is_late_however_slow_a_transmitter_is(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("rate", [200e6 / 4096, 25e6])
-def test_rates_from_end_to_end_run(lab: Lab, rate: float) -> None:
-    tx, rx = lab.radio("V1", rate=rate), lab.radio("V2", rate=rate, rx_gain=50.0)
+def test_rates_from_end_to_end_run(bench: Bench, rate: float) -> None:
+    tx, rx = bench.radio("V1", rate=rate), bench.radio("V2", rate=rate, rx_gain=50.0)
     start = int(rate)
     tx.send(np.full(5_000, 0.5, np.complex64), at=start + 1_000)
     heard = np.abs(rx.listen(8_000, at=start)[0])
     assert heard == pytest.approx(np.repeat([0.0, 0.5, 0.0], [1_000, 5_000, 2_000]), abs=1e-6)
 
 
-@pytest.mark.parametrize("lab", [1], indirect=True)
-def test_a_killed_transmitter_does_not_hold_receivers(lab: Lab) -> None:
-    tx, rx = lab.radio("V1"), lab.radio("V2", rx_gain=50.0)
+@pytest.mark.parametrize("bench", [1], indirect=True)
+def test_a_killed_transmitter_does_not_hold_receivers(bench: Bench) -> None:
+    tx, rx = bench.radio("V1"), bench.radio("V2", rx_gain=50.0)
     tx.send(np.full(5_000, 0.5, np.complex64), end=False)
     rx.start(20_000)
     rx.begin("collect", 20_000)
@@ -126,11 +130,11 @@ def test_a_killed_transmitter_does_not_hold_receivers(lab: Lab) -> None:
     tx.kill()
     heard = np.abs(rx.finish()[0])
     assert heard == pytest.approx(np.repeat([0.0, 0.5, 0.0], [1_000, 5_000, 14_000]), abs=1e-6)
-    assert [device.serial for device in lab.air.devices()] == ["V2"]
+    assert [device.serial for device in bench.air.devices()] == ["V2"]
 
 
-def test_a_killed_receiver_does_not_hold_the_others(lab: Lab) -> None:
-    dying, living = lab.radio("V1"), lab.radio("V2")
+def test_a_killed_receiver_does_not_hold_the_others(bench: Bench) -> None:
+    dying, living = bench.radio("V1"), bench.radio("V2")
     dying.start()
     living.start(100_000)
     living.begin("collect", 100_000)
@@ -139,8 +143,8 @@ def test_a_killed_receiver_does_not_hold_the_others(lab: Lab) -> None:
     assert living.finish().shape == (1, 100_000)
 
 
-def test_a_receiver_that_stops_releases_the_others(lab: Lab) -> None:
-    leaving, staying = lab.radio("V1"), lab.radio("V2")
+def test_a_receiver_that_stops_releases_the_others(bench: Bench) -> None:
+    leaving, staying = bench.radio("V1"), bench.radio("V2")
     leaving.start()
     staying.start(100_000)
     staying.begin("collect", 100_000)
@@ -150,8 +154,8 @@ def test_a_receiver_that_stops_releases_the_others(lab: Lab) -> None:
     timer.join()
 
 
-def test_transmitters_go_on_alone_when_all_receivers_have_gone(lab: Lab) -> None:
-    tx, rx = lab.radio("V1"), lab.radio("V2")
+def test_transmitters_go_on_alone_when_all_receivers_have_gone(bench: Bench) -> None:
+    tx, rx = bench.radio("V1"), bench.radio("V2")
     rx.start(1_000)
     rx.collect(1_000)
     tx.begin("send", np.zeros(3_000_000, np.complex64))

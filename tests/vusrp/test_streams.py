@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.harness.radio_process import Message, Piece, RadioProcess
-from tests.vusrp.conftest import LEAD, Lab
+from tests.vusrp.conftest import LEAD, Bench
 
 PACKET = 2040
 
@@ -27,8 +27,8 @@ def events(radio: RadioProcess, until: str, most: int = 50) -> list[str]:
     return found
 
 
-def test_a_number_of_samples_comes_in_packets_with_their_times(lab: Lab) -> None:
-    radio = lab.radio("V1")
+def test_a_number_of_samples_comes_in_packets_with_their_times(bench: Bench) -> None:
+    radio = bench.radio("V1")
     assert radio.open("rx") == PACKET
     radio.start(5_000, at=3_000)
     pieces = [radio.recv(PACKET)[1] for _ in range(3)]
@@ -40,8 +40,8 @@ def test_a_number_of_samples_comes_in_packets_with_their_times(lab: Lab) -> None
     assert radio.recv(1, timeout=0.0)[1].error == "timeout"
 
 
-def test_a_packet_that_does_not_fit_comes_in_fragments(lab: Lab) -> None:
-    radio = lab.radio("V1")
+def test_a_packet_that_does_not_fit_comes_in_fragments(bench: Bench) -> None:
+    radio = bench.radio("V1")
     radio.open("rx", args="spp=500")
     radio.start(1_000, at=2_000)
     pieces = [radio.recv(n)[1] for n in (300, 100, 100, 400, 5_000)]
@@ -55,8 +55,8 @@ def test_a_packet_that_does_not_fit_comes_in_fragments(lab: Lab) -> None:
     assert [piece.end_of_burst for piece in pieces] == [False] * 4 + [True]
 
 
-def test_continuous_streaming_ends_with_an_end_of_burst_after_stop(live_lab: Lab) -> None:
-    radio = live_lab.radio("V1")
+def test_continuous_streaming_ends_with_an_end_of_burst_after_stop(live_bench: Bench) -> None:
+    radio = live_bench.radio("V1")
     radio.start()
     pieces = [radio.recv(PACKET)[1] for _ in range(5)]
     radio.stop()
@@ -69,16 +69,16 @@ def test_continuous_streaming_ends_with_an_end_of_burst_after_stop(live_lab: Lab
     assert radio.recv(1, timeout=0.0)[1].error == "timeout"
 
 
-def test_a_command_in_the_past_is_late(live_lab: Lab) -> None:
-    radio = live_lab.radio("V1")
+def test_a_command_in_the_past_is_late(live_bench: Bench) -> None:
+    radio = live_bench.radio("V1")
     radio.set_now(5_000_000)
     radio.start(100, at=4_000_000)
     assert radio.recv(100)[1].error == "late"
     assert radio.recv(100, timeout=0.0)[1].error == "timeout"
 
 
-def test_commands_chain(lab: Lab) -> None:
-    radio = lab.radio("V1")
+def test_commands_chain(bench: Bench) -> None:
+    radio = bench.radio("V1")
     radio.start(100, at=2_000, more=True)
     radio.start(50, more=True)
     assert radio.recv(100)[1] == Piece(100, "none", 2_000, True, False, False)
@@ -88,8 +88,8 @@ def test_commands_chain(lab: Lab) -> None:
     assert radio.recv(100)[1].end_of_burst
 
 
-def test_a_program_that_sleeps_loses_samples_and_is_told_where(live_lab: Lab) -> None:
-    radio = live_lab.radio("V1", rate=10e6)
+def test_a_program_that_sleeps_loses_samples_and_is_told_where(live_bench: Bench) -> None:
+    radio = live_bench.radio("V1", rate=10e6)
     radio.start()
     _, before = radio.recv(PACKET)
     time.sleep(0.25)  # 2^20 samples take 0.105 s
@@ -102,17 +102,17 @@ def test_a_program_that_sleeps_loses_samples_and_is_told_where(live_lab: Lab) ->
     assert "O" in radio.said
 
 
-def test_a_finite_stream_ends_with_its_overflow(live_lab: Lab) -> None:
-    radio = live_lab.radio("V1", rate=10e6)
+def test_a_finite_stream_ends_with_its_overflow(live_bench: Bench) -> None:
+    radio = live_bench.radio("V1", rate=10e6)
     radio.start(10_000_000)
     time.sleep(0.25)
     assert radio.recv(PACKET)[1].error == "overflow"
     assert radio.recv(PACKET, timeout=0.0)[1].error == "timeout"
 
 
-def test_a_timed_burst_in_real_time_lands_on_its_sample_and_is_acknowledged(live_lab: Lab) -> None:
-    live_lab.air.set_link("V1", "V2", gain_db=-50)
-    tx, rx = live_lab.radio("V1"), live_lab.radio("V2")
+def test_a_timed_burst_in_real_time_lands_on_its_sample_and_is_acknowledged(live_bench: Bench) -> None:
+    live_bench.air.set_link("V1", "V2", gain_db=-50)
+    tx, rx = live_bench.radio("V1"), live_bench.radio("V2")
     rx.open("rx")
     tx.open("tx")
     start = rx.now() + LEAD
@@ -123,9 +123,9 @@ def test_a_timed_burst_in_real_time_lands_on_its_sample_and_is_acknowledged(live
     assert tx.message() == Message("burst_ack", start + 12_000, 0)
 
 
-def test_bursts_far_ahead_are_all_sent_at_once(live_lab: Lab) -> None:
-    live_lab.air.set_link("V1", "V2", gain_db=-50)
-    tx, rx = live_lab.radio("V1"), live_lab.radio("V2")
+def test_bursts_far_ahead_are_all_sent_at_once(live_bench: Bench) -> None:
+    live_bench.air.set_link("V1", "V2", gain_db=-50)
+    tx, rx = live_bench.radio("V1"), live_bench.radio("V2")
     rx.open("rx")
     tx.open("tx")
     start = rx.now() + LEAD
@@ -136,8 +136,8 @@ def test_bursts_far_ahead_are_all_sent_at_once(live_lab: Lab) -> None:
     assert [tx.message() for _ in range(20)] == [Message("burst_ack", start + k * 10_000 + 1_000, 0) for k in range(20)]
 
 
-def test_a_burst_that_runs_dry_underflows_and_the_next_packet_starts_anew(live_lab: Lab) -> None:
-    radio = live_lab.radio("V1", tx_gain=40.0, rx_gain=50.0)
+def test_a_burst_that_runs_dry_underflows_and_the_next_packet_starts_anew(live_bench: Bench) -> None:
+    radio = live_bench.radio("V1", tx_gain=40.0, rx_gain=50.0)
     radio.start()
     radio.send(burst(1_000, 0.25), end=False)
     underflow = radio.message()
@@ -153,8 +153,8 @@ def test_a_burst_that_runs_dry_underflows_and_the_next_packet_starts_anew(live_l
     assert "U" in radio.said
 
 
-def test_the_next_burst_policy_drops_the_rest_of_a_burst_that_ran_dry(live_lab: Lab) -> None:
-    radio = live_lab.radio("V1", tx_gain=40.0, rx_gain=50.0)
+def test_the_next_burst_policy_drops_the_rest_of_a_burst_that_ran_dry(live_bench: Bench) -> None:
+    radio = live_bench.radio("V1", tx_gain=40.0, rx_gain=50.0)
     radio.open("tx", args="underflow_policy=next_burst")
     radio.send(burst(1_000), end=False)
     assert events(radio, "underflow") == ["underflow"]
@@ -165,8 +165,8 @@ def test_the_next_burst_policy_drops_the_rest_of_a_burst_that_ran_dry(live_lab: 
     assert events(radio, "burst_ack") == ["burst_ack"]
 
 
-def test_a_burst_in_the_past_is_late_and_never_heard(live_lab: Lab) -> None:
-    radio = live_lab.radio("V1", tx_gain=40.0, rx_gain=50.0)
+def test_a_burst_in_the_past_is_late_and_never_heard(live_bench: Bench) -> None:
+    radio = live_bench.radio("V1", tx_gain=40.0, rx_gain=50.0)
     radio.open("tx")
     radio.set_now(5_000_000)
     radio.start(60_000)
@@ -177,15 +177,15 @@ def test_a_burst_in_the_past_is_late_and_never_heard(live_lab: Lab) -> None:
     assert "L" in radio.said
 
 
-def test_send_blocks_while_a_quarter_million_samples_wait(live_lab: Lab) -> None:
-    radio = live_lab.radio("V1")
+def test_send_blocks_while_a_quarter_million_samples_wait(live_bench: Bench) -> None:
+    radio = live_bench.radio("V1")
     radio.open("tx")
     sent = radio.send(burst(400_000), at=radio.now() + 30_000_000, timeout=1.0)
     assert 262_144 - PACKET <= sent <= 262_144
 
 
-def test_a_burst_of_two_channels_is_acknowledged_on_each(lab: Lab) -> None:
-    radio = lab.radio("V1")
+def test_a_burst_of_two_channels_is_acknowledged_on_each(bench: Bench) -> None:
+    radio = bench.radio("V1")
     radio.open("tx", (0, 1))
     radio.send(np.vstack([burst(100), burst(100)]), at=2_000)
     radio.start(4_000)
@@ -193,8 +193,8 @@ def test_a_burst_of_two_channels_is_acknowledged_on_each(lab: Lab) -> None:
     assert [radio.message(), radio.message()] == [Message("burst_ack", 2_100, 0), Message("burst_ack", 2_100, 1)]
 
 
-def test_the_rate_may_change_while_a_stream_runs(live_lab: Lab) -> None:
-    radio = live_lab.radio("V1")
+def test_the_rate_may_change_while_a_stream_runs(live_bench: Bench) -> None:
+    radio = live_bench.radio("V1")
     radio.start()
     _, before = radio.recv(PACKET)
     radio.call("set_rx_rate", 2e6)
@@ -204,9 +204,9 @@ def test_the_rate_may_change_while_a_stream_runs(live_lab: Lab) -> None:
     assert radio.recv(PACKET)[1].at - after.at == PACKET / 2  # times are still counted at 1 Msps
 
 
-def test_times_are_set_now_and_at_the_next_second(live_lab: Lab) -> None:
-    air = live_lab.air
-    radio, other = live_lab.radio("V1"), live_lab.radio("V2")
+def test_times_are_set_now_and_at_the_next_second(live_bench: Bench) -> None:
+    air = live_bench.air
+    radio, other = live_bench.radio("V1"), live_bench.radio("V2")
     begun_ns = air.now_ns
     radio.set_now(70_000_000)
     assert 0 <= radio.now() - 70_000_000 <= (air.now_ns - begun_ns) // 1000 + 1
@@ -232,16 +232,16 @@ def test_times_are_set_now_and_at_the_next_second(live_lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("asked", "got"), [(1e6, 1e6), (3e6, 200e6 / 67), (1.0, 200e6 / 4096), (190e6, 200e6), (1e9, 200e6)]
 )
-def test_rates_are_the_master_clock_over_a_whole_number(lab: Lab, asked: float, got: float) -> None:
-    radio = lab.radio("V1")
+def test_rates_are_the_master_clock_over_a_whole_number(bench: Bench, asked: float, got: float) -> None:
+    radio = bench.radio("V1")
     radio.call("set_rx_rate", asked)
     radio.call("set_tx_rate", asked, 1)
     assert radio.call("get_rx_rate") == got
     assert radio.call("get_tx_rate", 1) == got
 
 
-def test_gains_and_frequencies_are_held_to_their_ranges(lab: Lab) -> None:
-    radio = lab.radio("V1", args=",master_clock_rate=100e6")
+def test_gains_and_frequencies_are_held_to_their_ranges(bench: Bench) -> None:
+    radio = bench.radio("V1", args=",master_clock_rate=100e6")
     assert [radio.gain("rx", gain) for gain in (-5.0, 10.1, 99.0)] == [0.0, 10.0, 60.0]
     assert [radio.gain("tx", gain, 1) for gain in (-5.0, 10.3, 99.0)] == [0.0, 10.25, 60.0]
     assert radio.tune("rx", 2.4e9) == 2.4e9

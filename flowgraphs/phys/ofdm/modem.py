@@ -145,10 +145,10 @@ class Demodulator:
     def __init__(self, phy: OfdmPhy) -> None:
         self._phy = phy
         self._liquid = liquid()
-        self._heard: list[_Heard] = []
+        self._decoded: list[_DecodedFrame] = []
         self._shown: deque[Constellation] = deque(maxlen=1)
-        listener = _listener(phy.network, self._heard, self._shown)
-        self._callback = ffi.callback("framesync_callback", listener, error=0)
+        callback = _callback(phy.network, self._decoded, self._shown)
+        self._callback = ffi.callback("framesync_callback", callback, error=0)
         self._synchronizer = make(
             self._liquid.ofdmflexframesync_create,
             self._liquid.ofdmflexframesync_destroy,
@@ -182,8 +182,8 @@ class Demodulator:
                         self._synchronizer, ffi.from_buffer("float[]", part), len(part)
                     )
                 self._seen = stop
-                found += [self._measure(heard, block_start) for heard in self._heard]
-                self._heard.clear()
+                found += [self._measure(frame, block_start) for frame in self._decoded]
+                self._decoded.clear()
         return found
 
     @property
@@ -191,30 +191,30 @@ class Demodulator:
         """The symbols of the newest frame."""
         return self._shown[0] if self._shown else None
 
-    def _measure(self, heard: "_Heard", block_start: int) -> Received:
-        """Complete what liquid knows of a frame that ended in the block that starts at `block_start`."""
+    def _measure(self, frame: "_DecodedFrame", block_start: int) -> Received:
+        """Add sample index, levels and SNR to a frame that ended in the block that starts at `block_start`."""
         phy, of = self._phy, self._phy.format
-        symbols = of.symbols(len(heard.payload), MODULATIONS[heard.modulation], heard.fec)
+        symbols = of.symbols(len(frame.payload), MODULATIONS[frame.modulation], frame.fec)
         nsamples = symbols * of.symbol_samples
-        start = self._find(block_start - nsamples, heard.cfo)
+        start = self._find(block_start - nsamples, frame.cfo)
         samples = self._history.read(start, start + nsamples)
         # not by `vdot`: BLAS takes all processors for so many
         power = 2 * float(np.mean(np.square(samples.view(np.float32))))
         received = Received(
-            heard.payload,
-            heard.crc_ok,
-            heard.sequence,
+            frame.payload,
+            frame.crc_ok,
+            frame.sequence,
             start,
             nsamples + phy.taper,
-            snr_db=phy.evm_at_0_db - heard.noise_db,
-            evm_db=heard.evm_db,
-            cfo_hz=heard.cfo / (2 * math.pi) * phy.rate_sps,
+            snr_db=phy.evm_at_0_db - frame.noise_db,
+            evm_db=frame.evm_db,
+            cfo_hz=frame.cfo / (2 * math.pi) * phy.rate_sps,
             rssi_db=10 * math.log10(max(power, 1e-20)),
-            mode=mode(heard.modulation, self._codes.get(heard.fec, f"code {heard.fec}")),
+            mode=mode(frame.modulation, self._codes.get(frame.fec, f"code {frame.fec}")),
         )
-        if heard.crc_ok:
+        if frame.crc_ok:
             return received
-        look = self._equalizer.look(samples, heard.cfo, len(heard.payload), heard.modulation, heard.fec)
+        look = self._equalizer.look(samples, frame.cfo, len(frame.payload), frame.modulation, frame.fec)
         if look is None:
             return received
         snr_db = look.snr_db + 10 * math.log10(len(of.active) / of.subcarriers)
@@ -232,8 +232,8 @@ class Demodulator:
         return first + int(np.argmax(match / np.maximum(energy, 1e-20)))
 
 
-class _Heard(NamedTuple):
-    """What liquid says of a frame."""
+class _DecodedFrame(NamedTuple):
+    """A frame as liquid decodes it."""
 
     payload: bytes
     crc_ok: bool
@@ -242,17 +242,17 @@ class _Heard(NamedTuple):
     #: liquid's number
     fec: int
     evm_db: float
-    #: EVM where its decisions are to be trusted
+    #: EVM over symbols with reliable decisions
     noise_db: float
     #: radians per sample
     cfo: float
 
 
-def _listener(network: int, heard: list[_Heard], shown: deque[Constellation]) -> Any:
-    """Return what liquid calls at the end of every frame; our network's go to `heard`, their symbols to `shown`."""
+def _callback(network: int, frames: list[_DecodedFrame], shown: deque[Constellation]) -> Any:
+    """Return liquid's callback for decoded frames; those of our network go to `frames`, their symbols to `shown`."""
     names = {modulation_number(name): name for name in MODULATIONS}
 
-    def listen(
+    def decoded(
         header: Any, header_ok: int, payload: Any, nbytes: int, crc_ok: int, stats: Any, userdata: object
     ) -> int:
         if not header_ok or not 1 <= nbytes <= MAX_FRAME_BYTES or stats.mod_scheme not in names:
@@ -267,10 +267,10 @@ def _listener(network: int, heard: list[_Heard], shown: deque[Constellation]) ->
         # else the header's, whose BPSK is decided rightly for sure
         noise_db = evm_db if crc_ok and stats.num_framesyms >= _MANY_SYMBOLS else stats.evm
         octets = bytes(ffi.buffer(payload, nbytes))
-        heard.append(_Heard(octets, bool(crc_ok), sequence, name, stats.fec0, evm_db, noise_db, stats.cfo))
+        frames.append(_DecodedFrame(octets, bool(crc_ok), sequence, name, stats.fec0, evm_db, noise_db, stats.cfo))
         return 0
 
-    return listen
+    return decoded
 
 
 def _evm_db(symbols: NDArray[np.float32], modulation: Modulation) -> float:

@@ -1,7 +1,7 @@
 """The userspace TCPs by name: `--tcp user:NAME` on the live tiers, `--tcp NAME` on tier `model`. A file for each
 family, which declares a `PROFILE` or a tuple of them.
 
-A profile is a configuration of one machine. A name that the kernel's profiles (`hosts/kernel_profiles/`) have too is
+A profile is a configuration of one machine. A name that the kernel's profiles (`hosts/kernel/profiles/`) have too is
 the same TCP, as exactly as the papers put it.
 """
 

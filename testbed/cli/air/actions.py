@@ -16,7 +16,7 @@ from flowgraphs.air import Air, AirError
 from flowgraphs.recording import Recording
 from flowgraphs.series import gains_of, write_gains
 from testbed.errors import FadelabError
-from testbed.live.wiring import Shape
+from testbed.live.wiring import AirChannel
 from testbed.scenario.file import load
 
 #: received power of a recording's full scale
@@ -50,9 +50,9 @@ def create(name: str, *, clock: str | None, seed: int | None, wait_streams: int 
     wanted = None if scenario is None else load(scenario)
     with Air.create(name, clock=clock, seed=seed, wait_streams=wait_streams, keep=True) as air:
         if wanted is not None:
-            shape = Shape(air, wanted.radio)
+            channel = AirChannel(air, wanted.radio)
             for side in SIDES:
-                shape.apply(side, wanted.channel.direction(side))
+                channel.apply(side, wanted.channel.direction(side))
 
 
 def remove(name: str) -> None:

@@ -16,17 +16,17 @@ from typing import Any
 from rich.console import Console
 
 from dashboard.app import LOCAL_HOSTS, DashboardConfig, create_app, serve
-from dashboard.control import Controls, Order
+from dashboard.control import Controls, RunRequest
 from dashboard.hub import Hub
 from dashboard.tail import Tail
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_token
-from testbed.cli.dashboard.orders import Lab
+from testbed.cli.dashboard.run_starter import LiveRunStarter
 from testbed.cli.machine import capacity, processors
 from testbed.cli.options import DEMO_SCENARIOS
 from testbed.errors import FadelabError
 from testbed.live.air_steering import AirSteering
 from testbed.live.signals import ended_by_sigterm
-from testbed.observers import SPOOL, dashboard_and_database, open_influx
+from testbed.observers import SPOOL, dashboard_hooks, open_influx
 from testbed.paths import fadelab_version, root
 from testbed.scenario.file import load
 
@@ -36,7 +36,7 @@ DATABASE = ".influxdb"
 _DEMO_S = 3600.0
 #: cores kept for the page, its database and a browser: twice their mean need (docs/measurements.md), since busy
 #: stations in real time leave them nothing
-_AUDIENCE_CORES = 0.75
+_PAGE_CORES = 0.75
 
 
 def serve_dashboard(
@@ -80,14 +80,14 @@ def serve_dashboard(
             state = "away" if tail.problem else "up"
             return {"url": database.url, "state": state, "waiting": waiting, "message": tail.problem}
 
-        lab = stack.enter_context(
-            Lab(root() / "scenarios", runs, dashboard_and_database(hub, database, complain), complain)
+        starter = stack.enter_context(
+            LiveRunStarter(root() / "scenarios", runs, dashboard_hooks(hub, database, complain), complain)
         )
         config = DashboardConfig(
             hub=hub,
             runs=runs,
             token=token,
-            lab=lab,
+            starter=starter,
             database=database_state,
             hosts=(*LOCAL_HOSTS, bind),
             require_token_to_read=not _is_loopback(bind),
@@ -99,22 +99,22 @@ def serve_dashboard(
         console.print("the address above opens the dashboard and its controls; Ctrl-C ends it")
         console.print(f"runs elsewhere join with: fadelab run ... --influx {database.url}")
         if demo:
-            _start_demo(lab, console)
+            _start_demo(starter, console)
         with suppress(KeyboardInterrupt):
             served.wait()
         console.print("ending")
 
 
-def _start_demo(lab: Lab, console: Console) -> None:
+def _start_demo(starter: LiveRunStarter, console: Console) -> None:
     """Start the demo at the largest share of its rates that leaves cores enough for the page and a browser."""
     path = DEMO_SCENARIOS["vusrp"]
     wanted = load(path, tier="vusrp")
-    room = processors.look().beside(_AUDIENCE_CORES)
+    room = processors.look().beside(_PAGE_CORES)
     costs = capacity.link_costs(wanted, processors.slowness())
     share = capacity.choose(room, costs, links=1).share
     if share < 1:
         console.print(f"the demo runs at {share} of its rates, so that the page keeps up on this machine")
-    lab.start(Order(path.stem, "vusrp", ("slacp",), _DEMO_S, wanted.seed), capacity.lowered(wanted, share))
+    starter.start(RunRequest(path.stem, "vusrp", ("slacp",), _DEMO_S, wanted.seed), capacity.lowered(wanted, share))
 
 
 @contextmanager

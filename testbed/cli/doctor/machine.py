@@ -8,7 +8,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from hosts.kernel_profiles import ELN_CONTROL, PROFILES
+from hosts.kernel.profiles import ELN_CONTROL, PROFILES
 from testbed.cli.doctor.look import RUNS, Look, Seen, read
 from testbed.paths import root
 

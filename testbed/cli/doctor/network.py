@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping
 from functools import cache
 
-from hosts import split_routes
+from hosts.kernel import split_routes
 from testbed.cli.doctor.look import RUNS, Look, Seen
 
 _CLONE_NEWNET = 0x40000000

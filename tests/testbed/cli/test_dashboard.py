@@ -85,7 +85,7 @@ def test_bind_beyond_loopback_demands_token(tmp_path: Path) -> None:
 def test_a_run_is_started_steered_stopped_and_found_again(tmp_path: Path) -> None:
     with running(*FREE, "--out", tmp_path) as dashboard:
         order = {"scenario": "lossy-link", "tier": "emulated", "schemes": ["slacp"], "seconds": 600, "seed": 5}
-        dashboard.ask("/api/lab/start", order)
+        dashboard.ask("/api/start", order)
         run = wait_for(dashboard.live)["name"]
         dashboard.ask(f"/api/runs/{run}/controls", {"name": "per", "value": 12})
         wait_for(lambda: b"per" in _stream_until_note(dashboard, run))
@@ -133,7 +133,7 @@ def test_live_run_of_another_program_is_shown(tmp_path: Path) -> None:
 def test_ending_the_dashboard_ends_its_runs_and_keeps_them(tmp_path: Path) -> None:
     with running(*FREE, "--out", tmp_path) as dashboard:
         order = {"scenario": "lossy-link", "tier": "emulated", "schemes": ["slacp"], "seconds": 600, "seed": 5}
-        dashboard.ask("/api/lab/start", order)
+        dashboard.ask("/api/start", order)
         run = wait_for(dashboard.live)["name"]
         dashboard.process.send_signal(signal.SIGINT)
         status, _, err = finish(dashboard.process)

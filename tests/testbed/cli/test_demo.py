@@ -24,8 +24,8 @@ IDLE = Room(free=8.0, claimable=8.0)
 LATE: dict[str, Any] = {"late_events": 34, "events": 2891, "max_late_ms": 44.4, "on_time": False}
 
 
-class Lab:
-    """Runs nothing; `results` are by scheme."""
+class DemoBench:
+    """A demo whose runs are replaced: `results` are by scheme."""
 
     def __init__(self, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.out = out
@@ -60,17 +60,17 @@ class Lab:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    return Lab(tmp_path / "runs", monkeypatch)
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> DemoBench:
+    return DemoBench(tmp_path / "runs", monkeypatch)
 
 
 @pytest.mark.parametrize("late", [("none",), ("slacp",), ("none", "slacp")])
-def test_late_demo_warns_in_one_line_and_succeeds(
-    late: tuple[str, ...], lab: Lab, capsys: pytest.CaptureFixture[str]
+def test_a_late_demo_is_one_line_of_warning_and_status_0(
+    late: tuple[str, ...], bench: DemoBench, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for scheme in late:
-        lab.results[scheme] = LATE
-    assert lab.demo() == 0
+        bench.results[scheme] = LATE
+    assert bench.demo() == 0
     shown = capsys.readouterr()
     assert "demo.png" in shown.out
     assert shown.err.count("\n") == 1
@@ -78,60 +78,60 @@ def test_late_demo_warns_in_one_line_and_succeeds(
     assert shown.err.count("34 of 2891") == len(late)
 
 
-def test_a_demo_on_time_warns_of_nothing(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    assert lab.demo("--allow-late") == 0
+def test_a_demo_on_time_warns_of_nothing(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.demo("--allow-late") == 0
     assert capsys.readouterr().err == ""
 
 
-def test_other_warnings_have_their_own_lines(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    lab.results["slacp"] = {**LATE, "intact": False}
-    assert lab.demo() == 0
+def test_other_warnings_have_their_own_lines(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.results["slacp"] = {**LATE, "intact": False}
+    assert bench.demo() == 0
     late, spoilt = capsys.readouterr().err.splitlines()
     assert "late" in late
     assert "not what was sent" in spoilt
 
 
-def test_links_run_side_by_side_with_room_for_both(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    assert lab.demo() == 0
-    assert lab.most_at_once == 2
+def test_links_run_side_by_side_with_room_for_both(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench.demo() == 0
+    assert bench.most_at_once == 2
     assert "after the other" not in capsys.readouterr().out
 
 
-def test_links_run_in_turn_with_room_for_one(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    lab.room = Room(free=1.0, claimable=1.9)
-    assert lab.demo() == 0
-    assert lab.most_at_once == 1
+def test_links_run_in_turn_with_room_for_one(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.room = Room(free=1.0, claimable=1.9)
+    assert bench.demo() == 0
+    assert bench.most_at_once == 1
     out = capsys.readouterr().out
     assert "One run after the other: 2 links at once take 3.0 cores, and 1.0 are free." in out
-    assert {scenario.radio.rate_sps for scenario in lab.scenarios} == {2.5e6}
+    assert {scenario.radio.rate_sps for scenario in bench.scenarios} == {2.5e6}
 
 
-def test_links_run_at_lower_rate_with_less_room(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    lab.room = Room(free=0.9, claimable=0.95)
-    assert lab.demo("--seconds", "4") == 0
-    assert lab.most_at_once == 1
+def test_on_a_weak_machine_the_links_run_at_a_lower_rate(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.room = Room(free=0.9, claimable=0.95)
+    assert bench.demo("--seconds", "4") == 0
+    assert bench.most_at_once == 1
     out = " ".join(capsys.readouterr().out.split())
     assert "One run after the other at 1/4 of its rates" in out
     assert "500.00 kbit/s, 25 ms each way, ofdm qpsk at 0.625 Msps" in out
     assert "the same 4 s without and with SLACP, tier vusrp, at 1/4 of its rates" in out
     # what a folder stores
-    for scenario in lab.scenarios:
+    for scenario in bench.scenarios:
         assert (scenario.channel.rate_bps, scenario.radio.rate_sps) == (500_000, 625_000)
         assert scenario.description.endswith(", at 1/4 of these rates")
 
 
 @pytest.mark.parametrize("setting", ["radio.rate_sps=5e6", "channel.up.rate_bps=1e6"])
-def test_rate_set_by_user_is_kept(setting: str, lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    lab.room = Room(free=0.2, claimable=0.2)
-    assert lab.demo("--set", setting) == 0
+def test_a_given_rate_is_kept(setting: str, bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.room = Room(free=0.2, claimable=0.2)
+    assert bench.demo("--set", setting) == 0
     assert "it may be late" in " ".join(capsys.readouterr().out.split())
     asked = load(DEMO_SCENARIOS["vusrp"], (setting,))
-    for scenario in lab.scenarios:
+    for scenario in bench.scenarios:
         assert (scenario.channel, scenario.radio) == (asked.channel, asked.radio)
 
 
-def test_one_pair_of_real_radios_is_never_shared(lab: Lab, capsys: pytest.CaptureFixture[str]) -> None:
-    lab.room = Room(free=64.0, claimable=60.0)
-    assert lab.demo("--tier", "usrp", "--device", "a", "--device", "b") == 0
-    assert lab.most_at_once == 1
-    assert plan_for(lab.scenarios[0])[0] == Plan(1, Fraction(1))
+def test_one_pair_of_real_radios_is_never_shared(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:
+    bench.room = Room(free=64.0, claimable=60.0)
+    assert bench.demo("--tier", "usrp", "--device", "a", "--device", "b") == 0
+    assert bench.most_at_once == 1
+    assert plan_for(bench.scenarios[0])[0] == Plan(1, Fraction(1))

@@ -25,8 +25,8 @@ from flowgraphs.levels import path_gain_db
 from flowgraphs.phys import make_phy
 from flowgraphs.recording import write
 from flowgraphs.transceiver import Transceiver
-from hosts import network
-from hosts.namespaces import run_in
+from hosts.kernel import network
+from hosts.kernel.namespaces import run_in
 from testbed.cli import app
 from testbed.cli.options import device_settings
 from testbed.errors import FadelabError

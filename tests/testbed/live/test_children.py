@@ -11,7 +11,9 @@ from testbed.paths import root
 def test_a_child_finds_the_checkout_first_and_then_what_the_user_has_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "given.py").write_text("import sys\nfrom hosts.jsonlines import say\nsay({'path': sys.path})\n")
+    (tmp_path / "given.py").write_text(
+        "import sys\nfrom hosts.jsonlines import write_message\nwrite_message({'path': sys.path})\n"
+    )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     child = Child("given", "given")
     try:

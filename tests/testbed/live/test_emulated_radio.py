@@ -19,7 +19,7 @@ def radio(
     *,
     buffer: int = 4000,
     socket_bytes: int | None = None,
-    judged: Callable[[Arrival[bytes]], None] | None = None,
+    on_arrival: Callable[[Arrival[bytes]], None] | None = None,
 ) -> Iterator[tuple[EmulatedRadio, socket.socket]]:
     """A radio and the socket at which its frames arrive."""
     hop = scripted_hop(verdicts, buffer=buffer)
@@ -28,7 +28,7 @@ def radio(
     if socket_bytes is not None:
         near.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, socket_bytes)
     with closing(near), closing(far):
-        yield EmulatedRadio(hop, near, max_frame_bytes=1500, late_bound_ns=BOUND_NS, judged=judged), far
+        yield EmulatedRadio(hop, near, max_frame_bytes=1500, late_bound_ns=BOUND_NS, on_arrival=on_arrival), far
 
 
 def arrived(far: socket.socket) -> list[bytes]:
@@ -77,10 +77,10 @@ def test_damaged_frames_have_exactly_those_bits_flipped() -> None:
     assert damage(got, bits) == frame
 
 
-def test_erased_frames_do_not_arrive_and_all_are_judged() -> None:
+def test_erased_frames_do_not_arrive_but_are_reported() -> None:
     seen: list[Arrival[bytes]] = []
     frames = frames_of([50, 60, 70])
-    with radio([INTACT, ERASED, INTACT], judged=seen.append) as (emulated, far):
+    with radio([INTACT, ERASED, INTACT], on_arrival=seen.append) as (emulated, far):
         for frame in frames:
             emulated.send(frame, 0)
         run_down(emulated)
@@ -105,7 +105,7 @@ def test_driving_late_changes_no_verdict_and_no_time() -> None:
     punctual: list[Arrival[bytes]] = []
     late: list[Arrival[bytes]] = []
     for seen, drive in ((punctual, True), (late, False)):
-        with radio(verdicts, judged=seen.append) as (emulated, _):
+        with radio(verdicts, on_arrival=seen.append) as (emulated, _):
             for frame in frames_of([400] * 4):
                 emulated.send(frame, 0)
             if drive:

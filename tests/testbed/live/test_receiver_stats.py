@@ -10,7 +10,7 @@ from channel.replay import Outcome, Trace
 from channel.trace import read_trace
 from flowgraphs.phy import Received
 from telemetry.records import PhyRecord
-from testbed.live.receiver_stats import Hearing
+from testbed.live.receiver_stats import ReceiverStats
 from testbed.results.frame_trace import FrameTrace
 from tests.harness.records import recorded
 
@@ -45,38 +45,38 @@ def frame(
     return Received(bytes(nbytes), crc_ok, sequence, at, 500, snr_db, evm_db, cfo_hz, mode=mode)
 
 
-def traced(path: Path, heard: list[tuple[Received, int]]) -> tuple[Hearing, Trace]:
+def traced(path: Path, heard: list[tuple[Received, int]]) -> tuple[ReceiverStats, Trace]:
     """Hear frames, each so long (ns) after its last sample was received."""
     clock = Clock()
     with FrameTrace(path, link="up", producer="test") as trace:
-        hearing = Hearing("up", RATE_SPS, trace, clock)
-        hearing.begin(STREAM_AT)
+        stats = ReceiverStats("up", RATE_SPS, trace, clock)
+        stats.begin(STREAM_AT)
         for received, delay_ns in heard:
             clock.now = STREAM_AT + (received.sample + received.nsamples) * US + delay_ns
-            hearing.handle_frame(received)
-    return hearing, read_trace(path)
+            stats.handle_frame(received)
+    return stats, read_trace(path)
 
 
 # -- records -------------------------------------------------------------------------------------------------
 
 
 def test_a_record_has_the_means_of_its_interval() -> None:
-    hearing = Hearing("down", RATE_SPS, None)
-    hearing.handle_frame(frame(0, mode="bpsk", snr_db=10.0, evm_db=-20.0, cfo_hz=100.0))
-    hearing.handle_frame(frame(1, snr_db=13.0, evm_db=-26.0, cfo_hz=-300.0, crc_ok=False))
-    hearing.handle_frame(frame(4, snr_db=16.0, mode="qam16"))
-    assert hearing.take_record(7) == recorded(
+    stats = ReceiverStats("down", RATE_SPS, None)
+    stats.handle_frame(frame(0, mode="bpsk", snr_db=10.0, evm_db=-20.0, cfo_hz=100.0))
+    stats.handle_frame(frame(1, snr_db=13.0, evm_db=-26.0, cfo_hz=-300.0, crc_ok=False))
+    stats.handle_frame(frame(4, snr_db=16.0, mode="qam16"))
+    assert stats.take_record(7) == recorded(
         PhyRecord, time_ns=7, link="down", snr_db=13.0, evm_db=-23.0, cfo_hz=-100.0, per=3 / 5, mode="qam16"
     )
     # the gap to the frame before lies in the interval of the one after
-    hearing.handle_frame(frame(6, snr_db=5.0))
-    assert hearing.take_record(8) == recorded(PhyRecord, time_ns=8, link="down", snr_db=5.0, per=0.5)
-    assert (hearing.corrupted, hearing.missed) == (1, 3)
+    stats.handle_frame(frame(6, snr_db=5.0))
+    assert stats.take_record(8) == recorded(PhyRecord, time_ns=8, link="down", snr_db=5.0, per=0.5)
+    assert (stats.corrupted, stats.missed) == (1, 3)
 
 
 def test_an_interval_without_frames_knows_nothing() -> None:
-    hearing = Hearing("up", RATE_SPS, None)
-    assert hearing.take_record(1) == recorded(PhyRecord, time_ns=1, link="up")
+    stats = ReceiverStats("up", RATE_SPS, None)
+    assert stats.take_record(1) == recorded(PhyRecord, time_ns=1, link="up")
 
 
 # -- the trace -----------------------------------------------------------------------------------------------
@@ -84,14 +84,14 @@ def test_an_interval_without_frames_knows_nothing() -> None:
 
 def test_missed_frames_stand_between_their_neighbours(tmp_path: Path) -> None:
     heard = [frame(0, nbytes=60), frame(1, crc_ok=False, nbytes=70, snr_db=4.5, cfo_hz=25.0), frame(4, nbytes=80)]
-    hearing, trace = traced(tmp_path / "trace", [(received, 0) for received in heard])
+    stats, trace = traced(tmp_path / "trace", [(received, 0) for received in heard])
     assert trace.outcome == [OK, PAYLOAD, MISSED, MISSED, OK]
     assert trace.time_ns == [0, 1_000 * US, 2_000 * US, 3_000 * US, 4_000 * US]
     # a frame nobody heard is as long as the one before
     assert trace.nbytes == [60, 70, 70, 70, 80]
     assert trace.snr_db == [None, 4.5, None, None, None]
     assert trace.cfo_hz == [None, 25.0, None, None, None]
-    assert (hearing.corrupted, hearing.missed) == (1, 2)
+    assert (stats.corrupted, stats.missed) == (1, 2)
 
 
 def test_times_are_the_streams_by_the_soonest_delivery(tmp_path: Path) -> None:
@@ -123,10 +123,10 @@ def test_every_frame_has_its_row_in_order(
         expected += [MISSED] * missed + [OK if crc_ok else PAYLOAD]
         sequence = (first + position) % 2**32
         frames.append((frame(sequence, sample=1000 * position, crc_ok=crc_ok), delay_ns))
-    hearing, trace = traced(tmp_path_factory.mktemp("trace") / "trace", frames)
+    stats, trace = traced(tmp_path_factory.mktemp("trace") / "trace", frames)
     assert trace.outcome == expected
-    assert hearing.missed == expected.count(MISSED)
-    assert hearing.corrupted == expected.count(PAYLOAD)
+    assert stats.missed == expected.count(MISSED)
+    assert stats.corrupted == expected.count(PAYLOAD)
     # never before a frame's first sample came, never after all that was delivered by then
     rows = [at for at, outcome in zip(trace.time_ns, trace.outcome, strict=True) if outcome is not MISSED]
     latest = 0

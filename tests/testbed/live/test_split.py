@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hosts.network import AddressPlan
+from hosts.kernel.network import AddressPlan
 from testbed.cli import app
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
@@ -104,7 +104,7 @@ def test_without_nft_the_run_is_refused_before_there_is_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path / "split.yaml", scenario(link={"scheme": "split"}))
-    monkeypatch.setattr("hosts.split_routes._PATH", "/nowhere")
+    monkeypatch.setattr("hosts.kernel.split_routes._PATH", "/nowhere")
     assert app.main(["run", str(path), "--tier", "emulated", "--out", str(tmp_path / "runs")]) == 2
     assert capsys.readouterr().err == "fadelab: nft is missing: apt-get install nftables\n"
     assert not (tmp_path / "runs").exists()

@@ -19,9 +19,9 @@ from common.sides import Host
 from flowgraphs.air import Air
 from flowgraphs.levels import path_gain_db
 from flowgraphs.phys import make_phy
-from hosts.kernel_profiles import read_back
-from hosts.namespaces import run_in
-from hosts.network import Network, Role
+from hosts.kernel.namespaces import run_in
+from hosts.kernel.network import Network, Role
+from hosts.kernel.profiles import read_back
 from telemetry.influx import Influx, InfluxServer
 from testbed.cli.host import Meter
 from testbed.cli.station import tier_of

@@ -21,7 +21,7 @@ from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.schemes.none import NONE
 from linklayer.schemes.slacp import SLACP
-from linklayer.station import LossWitness
+from linklayer.station import LossObserver
 from tcpip.access import Octets
 from testbed.live.station_loop import Radio, StationLoop
 
@@ -305,8 +305,8 @@ def test_without_flow_control_the_radio_drops() -> None:
         assert b.port.kernel.recv(2048) == packet(50)
 
 
-class Seen(LossWitness):
-    """A witness that keeps what it sees."""
+class RecordingObserver(LossObserver):
+    """Keeps every call."""
 
     def __init__(self) -> None:
         self.lost: list[object] = []
@@ -324,10 +324,10 @@ class Seen(LossWitness):
 
 
 @pytest.mark.parametrize("scheme", [NONE, SLACP], ids=lambda scheme: scheme.name)
-def test_a_witness_sees_what_there_was_no_room_for(scheme: Scheme) -> None:
+def test_loss_observer_gets_packets_dropped_for_want_of_room(scheme: Scheme) -> None:
     with stations(scheme, limit=240) as (a, b):
         wait_for(lambda: a.link.established and b.link.established)
-        a.loop.station.witness = seen = Seen()
+        a.loop.station.loss_observer = seen = RecordingObserver()
         a.radio.room = False
         for number in range(30):
             a.port.kernel.send(packet(number))
@@ -335,16 +335,16 @@ def test_a_witness_sees_what_there_was_no_room_for(scheme: Scheme) -> None:
         # what fits into the queue, with flow control
         room = 10 if a.link.flow_control else 0
         assert seen.lost == [packet(number) for number in range(room, 30)]
-        a.loop.station.witness = None
+        a.loop.station.loss_observer = None
         a.port.kernel.send(packet(30))
         wait_for(lambda: a.loop.station.refusals + a.queues[0].drops == 31 - room)
         assert len(seen.lost) == 30 - room
 
 
-def test_a_witness_sees_what_the_link_gave_up_with_its_session() -> None:
+def test_loss_observer_gets_packets_given_up_with_the_session() -> None:
     with stations(SLACP) as (a, b):
         wait_for(lambda: a.link.established and b.link.established)
-        a.loop.station.witness = seen = Seen()
+        a.loop.station.loss_observer = seen = RecordingObserver()
         a.radio.hurt = lambda frame: bytes(len(frame))
         a.port.kernel.send(packet(1))
         wait_for(lambda: a.link.counters().packets == 1)

@@ -9,7 +9,7 @@ import pytest
 from common.sides import SIDES
 from dashboard.control import Control, ControlError
 from testbed.live.steering import Steering
-from testbed.onlookers import Onlookers
+from testbed.run_hooks import RunHooks
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario, error_part
 from tests.harness.scenarios import scenario
@@ -142,14 +142,14 @@ def test_a_scheme_the_radios_cannot_carry_is_refused(monkeypatch: pytest.MonkeyP
     assert control(steering, "slacp").value is True
 
 
-def test_a_failed_run_says_so_to_its_onlookers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_get_the_error_of_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object) -> None:
         raise RuntimeError("no\nair")
 
     monkeypatch.setattr("testbed.running.check_tier", lambda scenario: None)
     monkeypatch.setattr("testbed.running.run_live", broken)
     outcomes: list[Any] = []
-    onlookers = Onlookers(ended=lambda *outcome: outcomes.append(outcome))
+    hooks = RunHooks(ended=lambda *outcome: outcomes.append(outcome))
     with pytest.raises(RuntimeError):
-        run_once(scenario(), tmp_path, lambda progress: None, lambda scenario, folder: onlookers)
+        run_once(scenario(), tmp_path, lambda progress: None, lambda scenario, folder: hooks)
     assert outcomes == [(None, "no air")]

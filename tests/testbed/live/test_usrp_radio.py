@@ -252,7 +252,7 @@ def test_a_fixed_gain_stays() -> None:
 
 def test_frames_are_handed_up_damaged_or_not() -> None:
     seen: list[Received] = []
-    onair, transceiver = radio(heard=seen.append)
+    onair, transceiver = radio(on_received=seen.append)
     frames = [a_frame(0), a_frame(1, crc_ok=False), a_frame(5)]
     assert onair.receive() is None
     transceiver.heard.extend(frames)

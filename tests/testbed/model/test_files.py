@@ -14,8 +14,8 @@ from telemetry.parquet import read_records
 from telemetry.records import Record
 from testbed.cli import app
 from testbed.model.run import run_model
-from testbed.onlookers import Onlookers, Progress
 from testbed.results.store import RunFolder
+from testbed.run_hooks import Progress, RunHooks
 from tests.harness.live_runs import finish, start
 from tests.harness.model_runs import kept, model
 from tests.harness.waiting import wait_for
@@ -120,11 +120,11 @@ class Collector:
         self.closed += 1
 
 
-def test_onlookers_get_every_record_and_the_wall_clock(tmp_path: Path) -> None:
+def test_hooks_get_every_record_and_the_wall_clock(tmp_path: Path) -> None:
     collector = Collector()
     run = model()
     folder = RunFolder.create(tmp_path, run)
-    run_model(run, folder, onlookers=Onlookers([collector]))
+    run_model(run, folder, hooks=RunHooks([collector]))
     assert (len(collector.begun), collector.closed) == (1, 1)
     for name in ("tcp", "flow", "link"):
         kept_rows = read_records(folder.path, name)

@@ -1,4 +1,4 @@
-"""Ground truth: losses and guesses, joined and counted."""
+"""Ground truth: losses and guesses, merged by time and counted."""
 
 from dataclasses import replace
 from typing import Any
@@ -15,7 +15,7 @@ from tcpip.access import Access, Objects, Octets
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
 from tcpip.wire import emit
 from testbed.model.run import simulate
-from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, Join, Judge, Loss, Witness
+from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, GuessScore, Loss, LossGuessMerger, LossReporter
 from testbed.results.summary import Summary
 from tests.harness.model_runs import memory_used, model
 
@@ -31,56 +31,56 @@ def guess(at: int, seq: int, cause: Cause, by: str = "eln") -> Guess:
     return Guess(at, FLOW, seq & MASK, cause, by)
 
 
-def counted(judge: Judge) -> dict[tuple[str, Cause, Cause], int]:
-    """What is not 0: by whom, what it was, what was guessed."""
+def counted(score: GuessScore) -> dict[tuple[str, Cause, Cause], int]:
+    """All counts above 0, by filter, true cause and guessed cause."""
     return {
         (name, truth, guessed): n
-        for name, rows in judge.confusion().items()
+        for name, rows in score.confusion().items()
         for truth, row in rows.items()
         for guessed, n in row.items()
         if n
     }
 
 
-def test_a_guess_is_judged_by_the_last_loss() -> None:
-    judge = Judge()
+def test_a_guess_is_compared_with_the_last_loss() -> None:
+    score = GuessScore()
     for seq in (0, MSS, 2 * MSS):
-        judge.handle_loss(loss(1, seq, "congestion"))
-    judge.handle_loss(loss(2, MSS, "corruption"))
-    judge.handle_guess(guess(3, 0, "congestion"))
-    judge.handle_guess(guess(3, MSS, "corruption"))
-    judge.handle_guess(guess(3, 2 * MSS, "corruption"))
-    judge.handle_guess(guess(3, 3 * MSS, "corruption"))
-    assert counted(judge) == {
+        score.handle_loss(loss(1, seq, "congestion"))
+    score.handle_loss(loss(2, MSS, "corruption"))
+    score.handle_guess(guess(3, 0, "congestion"))
+    score.handle_guess(guess(3, MSS, "corruption"))
+    score.handle_guess(guess(3, 2 * MSS, "corruption"))
+    score.handle_guess(guess(3, 3 * MSS, "corruption"))
+    assert counted(score) == {
         ("eln", "congestion", "congestion"): 1,
         ("eln", "corruption", "corruption"): 1,
         ("eln", "congestion", "corruption"): 1,
         ("eln", "late", "corruption"): 1,
     }
-    assert all(tuple(rows) == CAUSES for rows in judge.confusion().values())
+    assert all(tuple(rows) == CAUSES for rows in score.confusion().values())
 
 
-def test_each_filter_guesses_a_loss_once() -> None:
-    judge = Judge()
-    judge.handle_loss(loss(1, 0, "corruption"))
+def test_a_loss_is_guessed_once_by_each() -> None:
+    score = GuessScore()
+    score.handle_loss(loss(1, 0, "corruption"))
     for by in ("eln", "eln", "snoop"):
-        judge.handle_guess(guess(2, 0, "corruption", by))
-    judge.handle_loss(loss(3, 0, "corruption"))
-    judge.handle_guess(guess(4, 0, "corruption"))
-    assert counted(judge) == {
+        score.handle_guess(guess(2, 0, "corruption", by))
+    score.handle_loss(loss(3, 0, "corruption"))
+    score.handle_guess(guess(4, 0, "corruption"))
+    assert counted(score) == {
         ("eln", "corruption", "corruption"): 2,
         ("eln", "late", "corruption"): 1,
         ("snoop", "corruption", "corruption"): 1,
     }
 
 
-def test_loss_guessed_late_can_be_guessed_again() -> None:
-    judge = Judge()
-    judge.handle_loss(loss(1, 0, "corruption"))
+def test_a_loss_taken_for_late_can_be_guessed_yet() -> None:
+    score = GuessScore()
+    score.handle_loss(loss(1, 0, "corruption"))
     causes: tuple[Cause, ...] = ("late", "late", "corruption", "corruption")
     for at, cause in enumerate(causes, start=2):
-        judge.handle_guess(guess(at, 0, cause))
-    assert counted(judge) == {
+        score.handle_guess(guess(at, 0, cause))
+    assert counted(score) == {
         ("eln", "corruption", "late"): 2,
         ("eln", "corruption", "corruption"): 1,
         ("eln", "late", "corruption"): 1,
@@ -88,88 +88,88 @@ def test_loss_guessed_late_can_be_guessed_again() -> None:
 
 
 def test_numbers_wrap_and_flows_are_apart() -> None:
-    judge = Judge()
+    score = GuessScore()
     first = MASK - MSS // 2
-    judge.handle_loss(loss(1, first, "corruption"))
-    judge.handle_loss(loss(1, first + MSS, "congestion"))
-    judge.handle_loss(loss(1, first + MSS, "corruption", FLOW.reversed()))
-    judge.handle_guess(guess(2, first + MSS, "congestion"))
-    judge.handle_guess(guess(2, first, "corruption"))
-    assert counted(judge) == {("eln", "congestion", "congestion"): 1, ("eln", "corruption", "corruption"): 1}
+    score.handle_loss(loss(1, first, "corruption"))
+    score.handle_loss(loss(1, first + MSS, "congestion"))
+    score.handle_loss(loss(1, first + MSS, "corruption", FLOW.reversed()))
+    score.handle_guess(guess(2, first + MSS, "congestion"))
+    score.handle_guess(guess(2, first, "corruption"))
+    assert counted(score) == {("eln", "congestion", "congestion"): 1, ("eln", "corruption", "corruption"): 1}
 
 
-def test_ground_truth_memory_is_bounded() -> None:
-    judge = Judge()
+def test_what_is_remembered_is_bounded() -> None:
+    score = GuessScore()
     for port in range(2 * MAX_FLOWS):
-        judge.handle_loss(loss(1, 0, "corruption", FLOW._replace(source_port=port)))
+        score.handle_loss(loss(1, 0, "corruption", FLOW._replace(source_port=port)))
     for n in range(2 * MAX_RANGES):
-        judge.handle_loss(loss(1, 2 * n * MSS, "corruption"))
-    assert len(judge._losses._flows) == MAX_FLOWS
-    assert len(judge._losses._flows[FLOW].by_cause["corruption"]) == MAX_RANGES
+        score.handle_loss(loss(1, 2 * n * MSS, "corruption"))
+    assert len(score._losses._flows) == MAX_FLOWS
+    assert len(score._losses._flows[FLOW].by_cause["corruption"]) == MAX_RANGES
     # the oldest went
     last = (4 * MAX_RANGES - 2) * MSS
-    judge.handle_guess(guess(2, 0, "corruption"))
-    judge.handle_guess(guess(2, last, "corruption"))
-    judge.handle_guess(guess(2, last - 2 * MSS, "corruption"))
-    assert counted(judge) == {("eln", "late", "corruption"): 1, ("eln", "corruption", "corruption"): 2}
+    score.handle_guess(guess(2, 0, "corruption"))
+    score.handle_guess(guess(2, last, "corruption"))
+    score.handle_guess(guess(2, last - 2 * MSS, "corruption"))
+    assert counted(score) == {("eln", "late", "corruption"): 1, ("eln", "corruption", "corruption"): 2}
 
 
 def test_losses_well_below_a_guess_are_forgotten() -> None:
-    judge = Judge()
+    score = GuessScore()
     for n in range(1000):
-        judge.handle_loss(loss(1, n * 10_000, "corruption"))
-    judge.handle_guess(guess(2, 9_990_000, "corruption"))
-    judge.handle_guess(guess(2, 9_000_000, "corruption"))
-    judge.handle_guess(guess(2, 9_800_000, "corruption"))
-    assert counted(judge) == {("eln", "late", "corruption"): 1, ("eln", "corruption", "corruption"): 2}
-    assert len(judge._losses._flows[FLOW].by_cause["corruption"]) < 30
+        score.handle_loss(loss(1, n * 10_000, "corruption"))
+    score.handle_guess(guess(2, 9_990_000, "corruption"))
+    score.handle_guess(guess(2, 9_000_000, "corruption"))
+    score.handle_guess(guess(2, 9_800_000, "corruption"))
+    assert counted(score) == {("eln", "late", "corruption"): 1, ("eln", "corruption", "corruption"): 2}
+    assert len(score._losses._flows[FLOW].by_cause["corruption"]) < 30
 
 
-def test_reports_of_stations_are_put_in_order_of_time() -> None:
-    judge = Judge()
-    join = Join(judge)
-    # the guessing station is heard before the one that lost
-    join.handle(guess(10, 0, "corruption"))
-    join.handle(guess(10, MSS, "corruption"))
-    join.settle(10)
-    assert counted(judge) == {}
-    join.handle(loss(9, 0, "congestion"))
-    join.handle(loss(10, 0, "corruption"))
-    join.handle(loss(11, MSS, "corruption"))
-    join.settle(12)
-    assert counted(judge) == {("eln", "corruption", "corruption"): 1, ("eln", "late", "corruption"): 1}
+def test_losses_and_guesses_of_several_stations_are_merged_by_time() -> None:
+    score = GuessScore()
+    merger = LossGuessMerger(score)
+    # the guess comes in before the loss of the other station
+    merger.handle(guess(10, 0, "corruption"))
+    merger.handle(guess(10, MSS, "corruption"))
+    merger.settle(10)
+    assert counted(score) == {}
+    merger.handle(loss(9, 0, "congestion"))
+    merger.handle(loss(10, 0, "corruption"))
+    merger.handle(loss(11, MSS, "corruption"))
+    merger.settle(12)
+    assert counted(score) == {("eln", "corruption", "corruption"): 1, ("eln", "late", "corruption"): 1}
 
 
 @pytest.mark.parametrize("access", [Objects(), Octets()], ids=["objects", "octets"])
-def test_witness_reports_segments_that_take_sequence_numbers(access: Access) -> None:
+def test_losses_of_segments_without_sequence_numbers_are_not_reported(access: Access) -> None:
     losses: list[Loss] = []
     guesses: list[Guess] = []
-    witness = Witness(access, "snoop", False, losses.append, guesses.append)
+    reporter = LossReporter(access, "snoop", False, losses.append, guesses.append)
 
     def packet(flags: int, length: int) -> Any:
         segment = Segment(FLOW, MASK, 5, flags, 9, length, bytes(length))
         return emit(segment) if isinstance(access, Octets) else segment
 
-    witness.dropped(packet(ACK, 0), 1)
-    witness.dropped(packet(RST, 0), 1)
-    witness.dropped(b"", 1)
-    witness.dropped(packet(SYN, 0), 2)
-    witness.taken(packet(ACK, 10), 3)
-    witness.given_up(packet(ACK | FIN, 10), 4)
+    reporter.dropped(packet(ACK, 0), 1)
+    reporter.dropped(packet(RST, 0), 1)
+    reporter.dropped(b"", 1)
+    reporter.dropped(packet(SYN, 0), 2)
+    reporter.taken(packet(ACK, 10), 3)
+    reporter.given_up(packet(ACK | FIN, 10), 4)
     assert losses == [
         Loss(2, FLOW, MASK, 0, "congestion"),
         Loss(3, FLOW, MASK, 9, "corruption"),
         Loss(4, FLOW, MASK, 10, "corruption"),
     ]
-    witness.guessed(Guess(5, FLOW, 7, "late"))
-    witness.guessed(guess(6, 7, "late"))
+    reporter.guessed(Guess(5, FLOW, 7, "late"))
+    reporter.guessed(guess(6, 7, "late"))
     assert [each.by for each in guesses] == ["snoop", "eln"]
 
 
-def test_lost_frame_of_repairing_link_is_no_lost_segment() -> None:
+def test_a_lost_frame_is_no_lost_segment_where_the_link_repairs() -> None:
     losses: list[Loss] = []
-    witness = Witness(Objects(), "slacp", True, losses.append, lambda guess: None)
-    witness.taken(Segment(FLOW, 0, 0, ACK, 9, 10), 1)
+    reporter = LossReporter(Objects(), "slacp", True, losses.append, lambda guess: None)
+    reporter.taken(Segment(FLOW, 0, 0, ACK, 9, 10), 1)
     assert losses == []
 
 
@@ -193,7 +193,7 @@ def eln_run(scheme: str, eln: str, **others: Any) -> Summary:
 
 @pytest.mark.parametrize("tcp", ["reno", "newreno", "sack"])
 @pytest.mark.parametrize("scheme", ["none", "slacp"])
-def test_marker_guesses_losses_of_its_link_right(scheme: str, tcp: str) -> None:
+def test_eln_marker_guesses_the_losses_of_its_own_link(scheme: str, tcp: str) -> None:
     summary = eln_run(scheme, "ends", tcp=tcp)
     assert summary.confusion is not None
     rows = summary.confusion["eln"]
@@ -202,7 +202,7 @@ def test_marker_guesses_losses_of_its_link_right(scheme: str, tcp: str) -> None:
     assert link.residual_losses > 0
     assert rows["corruption"]["corruption"] > 0
     assert rows["congestion"]["congestion"] > 5
-    # a segment that its queue drops and then the link loses, before anybody can know, is two losses and one truth
+    # a segment that its queue drops and then the link loses, before any filter can notice, is two losses and one guess
     wrong = sum(n for truth, row in rows.items() for guessed, n in row.items() if guessed != truth)
     assert wrong <= 0.02 * sum(n for row in rows.values() for n in row.values()) + 1
     assert sum(rows["corruption"].values()) <= link.residual_losses
@@ -212,7 +212,7 @@ def test_marker_guesses_losses_of_its_link_right(scheme: str, tcp: str) -> None:
     assert summary.link["up"].eln_marks == 0
 
 
-def test_marker_at_base_alone_mistakes_full_mobile_queue_for_corruption() -> None:
+def test_marker_at_base_alone_takes_queue_drops_of_mobile_end_for_corruption() -> None:
     workloads = [{"kind": "bulk", "bytes": 1_500_000, "direction": "up"}]
     channel = {"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.02}
     found = {}
@@ -246,13 +246,13 @@ def test_marking_for_three_hours_takes_no_more_memory_than_for_one(eln: str) -> 
     assert last < 1.1 * first
 
 
-def test_no_filters_no_guesses() -> None:
+def test_without_filters_there_are_no_guesses() -> None:
     summary = simulate(model())
     assert summary.confusion == {}
     assert all(summary.link[side].eln_marks == 0 for side in SIDES)
 
 
-def test_results_repeat_with_the_seed() -> None:
+def test_one_seed_gives_one_result() -> None:
     first, second = (eln_run("none", "base", tcp="sack") for _ in range(2))
     assert replace(first, run="") == replace(second, run="")
     assert first.confusion

@@ -10,10 +10,10 @@ from rich.console import Console
 
 from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, LinkRecord, TcpRecord
-from testbed.onlookers import Progress
 from testbed.results import show
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
+from testbed.run_hooks import Progress
 from testbed.scenario.schema import error_part
 from tests.harness.records import recorded
 from tests.harness.scenarios import LINK, summary

@@ -1,6 +1,6 @@
 """Transfers over the kernel's TCP.
 
-Read first: `hosts/engine/streams.py`, whose two ends these are.
+Read first: `hosts/engine/streams.py` for the two ends of a transfer.
 """
 
 import errno
@@ -15,23 +15,23 @@ from hosts.engine.context import Context
 from hosts.engine.probe import FlowCounter, TcpInfo
 from hosts.engine.streams import Done, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
 from hosts.errors import HostError
+from hosts.kernel.sockets import delay_acks, listen
+from hosts.kernel.tcp_info import of_socket
 from hosts.loop import READ, WRITE, Loop
-from hosts.sockets import delay_acks, listen
-from hosts.tcp_info import of_socket
 
-#: writes or reads before other flows get their turn
+#: most writes or reads in a row, before other flows are served
 _TURNS = 4
 
 
 class KernelTcp(Tcp):
-    """The TCP of the namespace we are in; with `delayed_ack` it is asked for delayed ACKs."""
+    """The TCP of the current namespace; with `delayed_ack`, receivers request delayed ACKs."""
 
     def __init__(self, context: Context, loop: Loop, *, delayed_ack: bool = False) -> None:
         self._context, self._loop, self._delayed_ack = context, loop, delayed_ack
         self._listeners: dict[int, socket.socket] = {}
 
     def bind(self, port: int) -> None:
-        """Take a port; connections wait until they are accepted. Raises HostError when it is taken."""
+        """Listen on a port; connections wait for `accept`. Raises HostError when the port is taken."""
         listener = listen(self._context.host, port, socket.SOCK_STREAM)
         if self._delayed_ack:
             delay_acks(listener)
@@ -47,10 +47,10 @@ class KernelTcp(Tcp):
         return KernelSender(self._context, self._loop, transfer, paused, done)
 
     def check(self) -> None:
-        """See Tcp: the kernel keeps up with itself."""
+        """See Tcp: always valid."""
 
     def close(self) -> None:
-        """Let go of the ports; idempotent."""
+        """Close the ports; idempotent."""
         for listener in self._listeners.values():
             listener.close()
 
@@ -58,7 +58,7 @@ class KernelTcp(Tcp):
         try:
             connection, _ = listener.accept()
         except OSError:
-            return  # it was reset before we came
+            return  # reset before it was accepted
         came(partial(KernelReceiver, self._context, self._loop, connection, self._delayed_ack))
 
 
@@ -183,5 +183,5 @@ def _control_by(connection: socket.socket, name: str) -> None:
 
 
 def _reset_at_close(connection: socket.socket) -> None:
-    """Let closing send a RST and forget what is unsent."""
+    """Make `close` send a RST and drop unsent data."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

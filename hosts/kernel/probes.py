@@ -1,14 +1,13 @@
-"""Looking at the kernel's TCP and interfaces from outside the programs that use them.
+"""Samples the kernel's TCP connections and interfaces from outside the programs that use them.
 
-Read first: sock_diag(7); include/uapi/linux/inet_diag.h; `hosts/tcp_info.py` for the fields.
+Read first: sock_diag(7); include/uapi/linux/inet_diag.h; `hosts/kernel/tcp_info.py` for the fields.
 
 Rules kept
-- By netlink, never by parsing a program's output. One dump per sample, whatever the number of flows; well
-  under a millisecond, where pyroute2's DiagSocket (0.9) took 2 ms for ten sockets and 200 ms to import. The
-  request is one fixed structure, so it is spelled out here.
-- Counters of a flow name never run backwards: what a finished connection had counted is kept and added.
+- By netlink, never by parsing a program's output. One dump per sample for all flows takes well under 1 ms; DiagSocket
+  of pyroute2 0.9 took 2 ms for ten sockets and 200 ms to import. The request is one fixed structure, built here.
+- Counters of a flow never decrease: the counts of finished connections are kept and added.
 
-Left out: IPv6 (switched off in our namespaces), UDP, receiving sides.
+Left out: IPv6 (off in our namespaces), UDP, receiving sides.
 """
 
 import os
@@ -20,8 +19,8 @@ from types import TracebackType
 
 from hosts.engine.probe import Probe, TcpInfo
 from hosts.errors import HostError
-from hosts.namespaces import run_in
-from hosts.tcp_info import SYN_SENT, parse
+from hosts.kernel.namespaces import run_in
+from hosts.kernel.tcp_info import SYN_SENT, parse
 from telemetry.records import TcpRecord
 
 _NETLINK_SOCK_DIAG = 4
@@ -40,7 +39,7 @@ _DIAG_MSG_BYTES = 72
 
 
 class TcpProbe(Probe):
-    """Samples every TCP sender of the current namespace whose port has a flow name.
+    """Samples every TCP sender of the current namespace on a port with a flow name.
 
     `remote_ports` names flows by the port they connect to, `local_ports` by the port they were accepted on.
     Of several connections under one name the last one listed is sampled. Raises HostError when the kernel
@@ -74,11 +73,11 @@ class TcpProbe(Probe):
         return super().retire(time_ns, flow, local_port, info)
 
     def _all_timeouts(self) -> int:
-        """See Probe: before Linux 6.7 only the namespace as a whole counts them, which is exact for a single flow."""
+        """See Probe. Before Linux 6.7 the kernel counts them per namespace only, which is exact for a single flow."""
         return _snmp_pairs(Path("/proc/thread-self/net/netstat").read_text())["TCPTimeouts"]
 
     def close(self) -> None:
-        """Let go of the netlink socket; idempotent."""
+        """Close the netlink socket; idempotent."""
         self._netlink.close()
 
     def __enter__(self) -> "TcpProbe":
@@ -123,9 +122,9 @@ def _attribute(message: bytes, wanted: int) -> bytes | None:
 
 
 def tcp_counters(namespace: str) -> dict[str, int]:
-    """The namespace's TCP counters since it was made, by their SNMP names (RetransSegs, TCPTimeouts, ...).
+    """Return the TCP counters of a namespace, by their SNMP names (RetransSegs, TCPTimeouts, ...).
 
-    Those of `Tcp:` in /proc/net/snmp and of `TcpExt:` in /proc/net/netstat. Raises HostError.
+    They are those of `Tcp:` in /proc/net/snmp and of `TcpExt:` in /proc/net/netstat. Raises HostError.
     """
 
     def read() -> dict[str, int]:
@@ -136,7 +135,7 @@ def tcp_counters(namespace: str) -> dict[str, int]:
 
 
 def interface_counters(namespace: str) -> dict[str, dict[str, int]]:
-    """Per interface of the namespace: rx/tx bytes, packets, errors and drops since it was made.
+    """Return rx/tx bytes, packets, errors and drops per interface of the namespace.
 
     Raises HostError.
     """
@@ -145,7 +144,7 @@ def interface_counters(namespace: str) -> dict[str, dict[str, int]]:
 
 
 def interface_counters_here() -> dict[str, dict[str, int]]:
-    """The same of the namespace we are in."""
+    """Return the same for the current namespace."""
     return _interface_lines(Path("/proc/thread-self/net/dev").read_text())
 
 

@@ -1,4 +1,4 @@
-"""The lab: what it offers, what it refuses, and runs that it starts and ends."""
+"""The run starter: its offers, its refusals, and runs that it starts and ends."""
 
 import os
 import threading
@@ -9,26 +9,26 @@ from typing import Any
 
 import pytest
 
-from dashboard.control import ControlError, Order
+from dashboard.control import ControlError, RunRequest
 from flowgraphs.air import LIBRARY
 from linklayer.schemes import SCHEMES
-from testbed.cli.dashboard.orders import Lab
+from testbed.cli.dashboard.run_starter import LiveRunStarter
 from testbed.live.steering import Steering
-from testbed.observers import nobody
-from testbed.onlookers import Onlookers
+from testbed.observers import no_hooks
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
+from testbed.run_hooks import RunHooks
 from testbed.scenario.schema import Scenario
 from tests.harness.live_runs import left_behind
 from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
-ORDER = Order("lossy-link", "emulated", ("none", "slacp"), 600, 3)
+REQUEST = RunRequest("lossy-link", "emulated", ("none", "slacp"), 600, 3)
 
 
-class Company:
-    """An audience that notes what it saw of each run."""
+class HookRecorder:
+    """Hooks that record every call of each run."""
 
     def __init__(self) -> None:
         self.scenarios: list[Scenario] = []
@@ -36,9 +36,9 @@ class Company:
         self.outcomes: list[tuple[Summary | None, str | None]] = []
         self.lock = threading.Lock()
 
-    def join(self, scenario: Scenario, folder: RunFolder) -> Onlookers:
+    def make_hooks(self, scenario: Scenario, folder: RunFolder) -> RunHooks:
         self.scenarios.append(scenario)
-        return Onlookers([self], None, Steering(scenario), lambda *outcome: self.outcomes.append(outcome))
+        return RunHooks([self], None, Steering(scenario), lambda *outcome: self.outcomes.append(outcome))
 
     def begin(self, epoch_ns: int) -> None: ...
 
@@ -50,8 +50,8 @@ class Company:
 
 
 @pytest.fixture
-def company() -> Company:
-    return Company()
+def recorder() -> HookRecorder:
+    return HookRecorder()
 
 
 @pytest.fixture
@@ -60,13 +60,13 @@ def complaints() -> list[str]:
 
 
 @pytest.fixture
-def lab(tmp_path: Path, company: Company, complaints: list[str]) -> Iterator[Lab]:
-    with Lab(SCENARIOS, tmp_path, company.join, complaints.append) as opened:
+def starter(tmp_path: Path, recorder: HookRecorder, complaints: list[str]) -> Iterator[LiveRunStarter]:
+    with LiveRunStarter(SCENARIOS, tmp_path, recorder.make_hooks, complaints.append) as opened:
         yield opened
 
 
-def test_it_offers_every_scenario_with_its_own_tier_first(lab: Lab) -> None:
-    offers = {offer.name: offer for offer in lab.offers()}
+def test_starter_offers_every_scenario_with_its_own_tier_first(starter: LiveRunStarter) -> None:
+    offers = {offer.name: offer for offer in starter.offers()}
     assert set(offers) == {path.stem for path in SCENARIOS.glob("*.yaml")}
     assert offers["lossy-link"].tiers[0] == "emulated"
     if LIBRARY.exists():
@@ -78,8 +78,8 @@ def test_it_offers_every_scenario_with_its_own_tier_first(lab: Lab) -> None:
 def test_unreadable_scenario_is_not_offered(tmp_path: Path, complaints: list[str]) -> None:
     (tmp_path / "good.yaml").write_text((SCENARIOS / "lossy-link.yaml").read_text())
     (tmp_path / "bad.yaml").write_text("name: [")
-    lab = Lab(tmp_path, tmp_path / "runs", nobody, complaints.append)
-    assert [offer.name for offer in lab.offers()] == ["good"]
+    starter = LiveRunStarter(tmp_path, tmp_path / "runs", no_hooks, complaints.append)
+    assert [offer.name for offer in starter.offers()] == ["good"]
     assert [str(tmp_path / "bad.yaml") in line for line in complaints] == [True]
 
 
@@ -95,48 +95,50 @@ def test_unreadable_scenario_is_not_offered(tmp_path: Path, complaints: list[str
         ({"seed": -1}, "seed"),
     ],
 )
-def test_wrong_orders_are_refused(
-    lab: Lab, company: Company, tmp_path: Path, change: dict[str, Any], complaint: str
+def test_what_cannot_be_started_is_refused(
+    starter: LiveRunStarter, recorder: HookRecorder, tmp_path: Path, change: dict[str, Any], complaint: str
 ) -> None:
     if os.geteuid() != 0:
         pytest.skip("needs root: without, the refusal says that and nothing else")
     with pytest.raises(ControlError, match=complaint):
-        lab.start(replace(ORDER, **change))
-    assert (company.scenarios, list(tmp_path.iterdir())) == ([], [])
+        starter.start(replace(REQUEST, **change))
+    assert (recorder.scenarios, list(tmp_path.iterdir())) == ([], [])
 
 
 @pytest.mark.net
 @needs_network[1]
-def test_runs_start_side_by_side_and_end_with_the_lab(tmp_path: Path, company: Company, complaints: list[str]) -> None:
-    with Lab(SCENARIOS, tmp_path, company.join, complaints.append) as lab:
-        lab.start(ORDER, ["channel.rate_bps=1e6"])
-        wait_for(lambda: {r.scheme for r in company.records if r.measurement == "link"} == {"none", "slacp"})
-        assert {s.channel.rate_bps for s in company.scenarios} == {1_000_000}
-        assert lab.why_not() == "a run is going on: stop it first"
+def test_runs_start_side_by_side_and_end_with_the_starter(
+    tmp_path: Path, recorder: HookRecorder, complaints: list[str]
+) -> None:
+    with LiveRunStarter(SCENARIOS, tmp_path, recorder.make_hooks, complaints.append) as starter:
+        starter.start(REQUEST, ["channel.rate_bps=1e6"])
+        wait_for(lambda: {r.scheme for r in recorder.records if r.measurement == "link"} == {"none", "slacp"})
+        assert {s.channel.rate_bps for s in recorder.scenarios} == {1_000_000}
+        assert starter.why_not() == "a run is going on: stop it first"
         with pytest.raises(ControlError, match="nothing can be started: a run is going on"):
-            lab.start(ORDER)
+            starter.start(REQUEST)
     assert complaints == []
-    assert {(s.seed, s.link.scheme, s.make_workloads()[0].ends_s) for s in company.scenarios} == {
+    assert {(s.seed, s.link.scheme, s.make_workloads()[0].ends_s) for s in recorder.scenarios} == {
         (3, "none", 600),
         (3, "slacp", 600),
     }
-    assert [(summary is not None, error) for summary, error in company.outcomes] == [(True, None)] * 2
+    assert [(summary is not None, error) for summary, error in recorder.outcomes] == [(True, None)] * 2
     assert len(list(tmp_path.glob("*/summary.json"))) == 2
     assert left_behind(os.getpid()) == []
     with pytest.raises(ControlError, match="the dashboard is closing"):
-        lab.start(ORDER)
+        starter.start(REQUEST)
 
 
 @pytest.mark.net
 @needs_network[1]
-def test_failed_run_is_a_complaint(
-    lab: Lab, company: Company, complaints: list[str], monkeypatch: pytest.MonkeyPatch
+def test_a_run_that_fails_is_a_complaint(
+    starter: LiveRunStarter, recorder: HookRecorder, complaints: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: object) -> None:
         raise RuntimeError("the air\nis out")
 
     monkeypatch.setattr("testbed.running.run_live", broken)
-    lab.start(replace(ORDER, schemes=("slacp",)))
+    starter.start(replace(REQUEST, schemes=("slacp",)))
     wait_for(lambda: complaints)
-    assert (complaints, company.outcomes) == (["the air is out"], [(None, "the air is out")])
-    wait_for(lambda: lab.why_not() == "")
+    assert (complaints, recorder.outcomes) == (["the air is out"], [(None, "the air is out")])
+    wait_for(lambda: starter.why_not() == "")

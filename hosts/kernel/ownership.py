@@ -1,14 +1,14 @@
-"""Who owns which namespace and control group, so that what a killed run left can be told from a run that lives.
+"""Records of the owners of namespaces and control groups, to find the leftovers of killed runs.
 
 Read first: proc_pid_stat(5) (field 22, starttime), pidfd_open(2), flock(2).
 
 Rules kept
 - A process is named by pid *and* start time, so a reused pid is never taken for the earlier process.
-- A run's record appears, whole, before its first namespace does and goes after its last one: a `fadelab-*`
-  namespace without a record therefore belongs to nobody.
-- Nothing of a run whose owner is alive is ever touched.
+- A run's record is written atomically before its first namespace and removed after its last one: so a `fadelab-*`
+  namespace without a record has no owner.
+- While the owner of a run is alive, nothing of the run is changed.
 
-Left out: processes that a run started and did not register; they end by themselves when their stdin closes.
+Left out: unregistered child processes; they end when their stdin closes.
 """
 
 import fcntl
@@ -22,18 +22,18 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from hosts.bpf import cgroups
 from hosts.errors import HostError
-from hosts.namespaces import NETNS_DIR, PREFIX
+from hosts.kernel.bpf import cgroups
+from hosts.kernel.namespaces import NETNS_DIR, PREFIX
 
 RUN_DIR = Path("/run/fadelab")
-#: How long a leftover process may take to end after SIGTERM, and again after SIGKILL.
+#: time that a leftover process may take to end after SIGTERM, and again after SIGKILL
 END_TIMEOUT_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process for all time: its pid and when it started (clock ticks since boot)."""
+    """Identifies a process: its pid and its start time (clock ticks since boot)."""
 
     pid: int
     started: int
@@ -45,7 +45,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What `/run/fadelab/<run>.json` holds."""
+    """The content of `/run/fadelab/<run>.json`."""
 
     run: str
     owner: Process
@@ -53,12 +53,12 @@ class RunRecord:
     children: tuple[Process, ...] = ()
 
     def to_json(self) -> str:
-        """The record as one JSON object."""
+        """Return the record as one JSON object."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> "RunRecord":
-        """Parse `to_json`'s text; raises ValueError, KeyError or TypeError when it is something else."""
+        """Parse `to_json`'s text; raises ValueError, KeyError or TypeError for other text."""
         raw = json.loads(text)
         return cls(
             run=str(raw["run"]),
@@ -70,16 +70,15 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """What one dead run left: its namespaces, the processes of it that still run, and its control group."""
+    """The leftovers of one dead run: namespaces, running processes, and control group."""
 
     run: str
     namespaces: tuple[str, ...]
     processes: tuple[Process, ...]
-    #: its control group
     group: str | None = None
 
     def __str__(self) -> str:
-        """One line for people."""
+        """Describe the leftovers in one line."""
         parts = [f"network namespaces {', '.join(self.namespaces)}"] if self.namespaces else []
         if self.processes:
             parts.append(f"processes {', '.join(str(process.pid) for process in self.processes)}")
@@ -89,12 +88,12 @@ class Leftover:
 
 
 def start_time(pid: int) -> int | None:
-    """When a process started, in clock ticks since boot; None for no such process and for a zombie."""
+    """Return the start time of a process in clock ticks since boot; None for a zombie or a missing process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return None
-    # The command name, in parentheses, may itself hold blanks and parentheses.
+    # the command name, in parentheses, may contain blanks and parentheses
     fields = stat[stat.rindex(")") + 2 :].split()
     return None if fields[0] in "ZX" else int(fields[19])
 
@@ -142,14 +141,14 @@ class Registry:
             self._path(run).unlink()
 
     def leftovers(self) -> list[Leftover]:
-        """What killed runs left, by run name; changes nothing."""
+        """Return the leftovers of killed runs, by run name; changes nothing."""
         if not self._run_dir.exists() and not self._ours() and not cgroups.names():
             return []
         with self._locked():
             return self._find()
 
     def clean(self, run: str | None = None) -> list[Leftover]:
-        """Remove what `leftovers` finds, of one run or of all: processes, namespaces, records; returns what it was.
+        """Remove the leftovers of one run or of all: processes, namespaces, records; return them.
 
         Raises HostError when the rights are missing or a process does not end.
         """
@@ -171,7 +170,7 @@ class Registry:
         path = self._netns_dir / name
         if not path.exists():
             return
-        from pyroute2 import netns  # 200 ms to import: only who makes or removes namespaces pays
+        from pyroute2 import netns  # the import takes 200 ms
 
         try:
             netns.remove(str(path))
@@ -186,7 +185,7 @@ class Registry:
             run = path.stem
             record = self._read(path)
             if record is None:
-                # Records appear whole, so this is not one being written: only its name can be trusted.
+                # records are written atomically, so this file is damaged: only its name is valid
                 names = tuple(name for name in present if name.rpartition("-")[0] == PREFIX + run)
                 found[run] = Leftover(run, names, ())
             else:
@@ -240,10 +239,10 @@ class Registry:
 
 
 def end_processes(processes: Iterable[Process], timeout_s: float = END_TIMEOUT_S) -> None:
-    """End processes by SIGTERM and, where that does not help in time, SIGKILL.
+    """End processes by SIGTERM and, after the timeout, by SIGKILL.
 
-    A pidfd is taken first and the start time compared after, so that no reused pid can be hit.
-    Raises HostError when the rights are missing or one does not end.
+    The pidfd is opened before the start time is compared, so a reused pid gets no signal.
+    Raises HostError when rights are missing or a process does not end.
     """
     waiting: dict[int, Process] = {}
     try:

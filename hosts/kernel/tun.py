@@ -1,4 +1,4 @@
-"""A TUN interface that takes the peer's TCP away from the kernel: IP packets in, IP packets out.
+"""A TUN interface that receives the peer's TCP in place of the kernel: IP packets in, IP packets out.
 
     kernel's sockets (UDP, ICMP) ─┐                   ┌─ eth0 ─ ... ─ the peer
                                   ├─ kernel's routing ┤
@@ -7,16 +7,16 @@
 Read first: the kernel's Documentation/networking/tuntap.rst; ip-rule(8); ip-sysctl.rst for accept_local.
 
 Rules kept
-- Our TCP has the host's own address: what the peer, a capture or a scenario sees does not depend on whose TCP it is.
-- A routing rule before the one for local addresses sends what is TCP and from the peer to the TUN. The kernel's own TCP
-  never sees such a segment, so it cannot answer one with a RST; all else stays with the kernel.
-- Packets cross whole and unchanged but for the TTL, which forwarding lessens by one.
-- The ring the kernel queues packets for us in (`txqueuelen`) holds many windows; what it loses all the same is `lost`.
-- Settings are those of this namespace, and `close` takes them back. A killed process leaves rules that do nothing, for
-  the TUN and its route are gone with it.
+- Our TCP has the host's own address: the peer, captures and scenarios do not notice a difference to the kernel's.
+- A routing rule before the one for local addresses sends all TCP from the peer to the TUN. The kernel's TCP never gets
+  such a segment, so it cannot answer with a RST; the kernel gets all other packets.
+- Packets are unchanged except for the TTL, which forwarding decreases by one.
+- The kernel's ring of packets for us (`txqueuelen`) holds many windows; `lost` counts packets that it still loses.
+- Settings are changed in this namespace only, and `close` restores them. The rules of a killed process have no effect,
+  since its TUN and route are gone.
 
-A base station that splits connections has a TUN, too (`TransitTun`): all TCP that comes in by one interface goes there,
-whosever it is, and what comes from there goes where its destination is.
+A base station that splits connections has a TUN, too (`TransitTun`): it gets all TCP that arrives on one interface, and
+its packets are routed by their destinations.
 
 Left out: IPv6, several peers.
 """
@@ -30,8 +30,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self
 
 from hosts.errors import HostError
-from hosts.probes import interface_counters_here
-from hosts.tap import IFF_TUN, REFUSALS, configure, open_device
+from hosts.kernel.probes import interface_counters_here
+from hosts.kernel.tap import IFF_TUN, REFUSALS, configure, open_device
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
@@ -43,7 +43,7 @@ _EARLY_DEMUX = Path("/proc/sys/net/ipv4/tcp_early_demux")
 # linux/rtnetlink.h
 _LOCAL_TABLE = 255
 _LOCAL_ROUTE = 2
-#: a routing table of our own, and the order of the rules: ours, then the one for local addresses, which is at 0 else
+#: our routing table, and the order of rules: ours, then the one for local addresses, which is normally at 0
 _TABLE = 7793
 _RULE, _LOCAL_RULE_AFTER, _LOCAL_RULE = 1, 2, 0
 
@@ -51,8 +51,8 @@ _RULE, _LOCAL_RULE_AFTER, _LOCAL_RULE = 1, 2, 0
 class Tun:
     """The open TUN of the current namespace through which all TCP from and to `peer` goes.
 
-    `descriptor` as in `open_device`. Raises HostError where the peer is none, or rights, a route to it or a setting are
-    missing.
+    `descriptor` as in `open_device`. Raises HostError when the peer is not an address, or rights, a route or a setting
+    are missing.
     """
 
     def __init__(
@@ -66,30 +66,30 @@ class Tun:
 
     def _open(self, name: str, routing: "_Routing", txqueuelen: int, descriptor: int | None = None) -> None:
         self.name = name
-        #: packets the kernel did not take
+        #: packets that the kernel refused
         self.refused = 0
         self._fd = open_device(name, IFF_TUN, descriptor)
         self._routing = routing
         try:
-            #: our address (None: everybody's), and the MTU of the way to the peer
+            #: our address (None: all addresses), and the MTU of the path to the peer
             self.address, self.mtu = routing.make(txqueuelen)
         except BaseException:
             self.close()
             raise
 
     def fileno(self) -> int:
-        """The descriptor to wait on."""
+        """Return the descriptor to wait on."""
         return self._fd
 
     def read(self) -> bytes | None:
-        """The next IP packet, or None when nothing waits."""
+        """Return the next IP packet, or None."""
         try:
             return os.read(self._fd, 65535)
         except BlockingIOError:
             return None
 
     def write(self, packet: bytes) -> bool:
-        """Hand one IP packet to the kernel; False when it refuses it."""
+        """Pass one IP packet to the kernel; False when the kernel refuses it."""
         try:
             os.write(self._fd, packet)
         except OSError as error:
@@ -101,15 +101,15 @@ class Tun:
 
     @property
     def lost(self) -> int:
-        """Packets that were lost between the kernel and us, by the kernel's counters and ours: either was too slow."""
+        """Packets lost between the kernel and this process, because one of them was too slow."""
         return interface_counters_here()[self.name]["tx_dropped"] + self.refused
 
     def close(self) -> None:
-        """Take the settings back and remove the interface; idempotent."""
+        """Restore the settings and remove the interface; idempotent."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-            self._routing.take_back()
+            self._routing.restore()
 
     def __enter__(self) -> Self:
         return self
@@ -121,9 +121,9 @@ class Tun:
 
 
 class TransitTun(Tun):
-    """The open TUN of the current namespace, a router's, through which all TCP goes that comes in by `interface`.
+    """The open TUN of the current namespace, a router's, which gets all TCP that arrives on `interface`.
 
-    Raises HostError where rights or the interface are missing.
+    Raises HostError when rights or the interface are missing.
     """
 
     def __init__(self, interface: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000) -> None:
@@ -131,20 +131,20 @@ class TransitTun(Tun):
 
 
 class _Routing(Protocol):
-    """What of the namespace's routing is ours while a TUN is open."""
+    """Changes of a namespace's routing while a TUN is open."""
 
     def make(self, txqueuelen: int) -> tuple[str | None, int]:
-        """Lead TCP to the TUN; return our address, if we have one, and the MTU of the way. Raises HostError."""
+        """Route TCP to the TUN; return our address, if any, and the MTU of the path. Raises HostError."""
 
-    def take_back(self) -> None:
-        """Make everything as it was."""
+    def restore(self) -> None:
+        """Restore the routing."""
 
 
 class _TransitSettings:
-    """A rule for what comes in by one interface, and a route to the TUN.
+    """A rule for packets that arrive on one interface, and a route to the TUN.
 
-    No packet goes to a socket before it is routed (`tcp_early_demux`): one of the kernel's own with the same addresses
-    and ports, towards the other host, would swallow what our TCP sends.
+    `tcp_early_demux` is off, so that no packet reaches a socket before it is routed: otherwise a kernel socket towards
+    the other host, with the same addresses and ports, would get the segments of our TCP.
     """
 
     def __init__(self, name: str, interface: str) -> None:
@@ -174,7 +174,7 @@ class _TransitSettings:
                 ) from None
         return None, mtu
 
-    def take_back(self) -> None:
+    def restore(self) -> None:
         """See _Routing."""
         from pyroute2 import IPRoute
 
@@ -185,14 +185,14 @@ class _TransitSettings:
 
 
 class _Settings:
-    """What of the namespace's routing is ours while a TUN is open."""
+    """Rules and settings for the TCP of one peer, and a route to the TUN."""
 
     def __init__(self, name: str, peer: str) -> None:
         self._name, self._peer = name, peer
         self._before: dict[Path, str] = {}
 
     def make(self, txqueuelen: int) -> tuple[str, int]:
-        """Lead the peer's TCP to the TUN; return our address and the MTU towards the peer. Raises HostError."""
+        """Route the peer's TCP to the TUN; return our address and the MTU towards the peer. Raises HostError."""
         from pyroute2 import IPRoute, NetlinkError  # 200 ms to import
 
         with IPRoute() as ip:
@@ -214,8 +214,8 @@ class _Settings:
                 raise HostError(f"cannot lead TCP from {self._peer} to TUN {self._name}: {error.args[1]}") from None
         return str(route.get("prefsrc")), mtu
 
-    def take_back(self) -> None:
-        """Make everything as it was."""
+    def restore(self) -> None:
+        """Restore the routing."""
         from pyroute2 import IPRoute
 
         with IPRoute() as ip:
@@ -224,11 +224,11 @@ class _Settings:
             path.write_text(value)
 
     def _let_pass(self, way_out: str) -> None:
-        """Let packets go from the TUN to the peer and back, though they come from an address of this host."""
+        """Allow packets from the TUN to the peer and back, although they have an address of this host."""
         self._set(self._name, "accept_local", "1")
         self._set(self._name, "forwarding", "1")
         self._set(way_out, "forwarding", "1")
-        # A strict reverse-path check would expect our own address on the loopback; the larger of both values holds.
+        # a strict reverse-path check would expect our own address on the loopback; the larger of both values holds
         if max((_CONF_DIR / scope / "rp_filter").read_text().strip() for scope in ("all", self._name)) == "1":
             self._set(self._name, "rp_filter", "2")
 
@@ -251,7 +251,7 @@ class _Settings:
 
 
 def _restore_rules(ip: "IPRoute") -> None:
-    """Remove our rules, or those a killed process has left, and let that for local addresses come first again."""
+    """Remove our rules, or those of a killed process, and put the rule for local addresses first again."""
     if not _count_rules(ip, _LOCAL_RULE):
         ip.rule("add", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
     for priority in (_RULE, _LOCAL_RULE_AFTER):
@@ -259,7 +259,7 @@ def _restore_rules(ip: "IPRoute") -> None:
 
 
 def _count_rules(ip: "IPRoute", priority: int) -> int:
-    # a rule of priority 0 does not say so
+    # a rule of priority 0 has no such attribute
     return sum((rule.get("priority") or 0) == priority for rule in ip.get_rules(family=socket.AF_INET))
 
 

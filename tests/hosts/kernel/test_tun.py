@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from hosts.errors import HostError
-from hosts.namespaces import run_in
-from hosts.network import Network
-from hosts.probes import tcp_counters
-from hosts.tun import TUN_NAME, Tun
+from hosts.kernel.namespaces import run_in
+from hosts.kernel.network import Network
+from hosts.kernel.probes import tcp_counters
+from hosts.kernel.tun import TUN_NAME, Tun
 from tcpip.segment import ACK, PSH, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
 from tests.hosts.harness import PATIENCE_S, Bridge, needs_network, run_name

@@ -1,4 +1,4 @@
-"""Entering network namespaces: the few lines everything else in this folder stands on.
+"""Enters network namespaces, for the other modules of this folder.
 
 Read first: setns(2), network_namespaces(7), ip-netns(8) (for the `/run/netns` convention).
 
@@ -7,7 +7,7 @@ Rules kept
 - `run_in` never moves the caller: a network namespace belongs to a thread, not to a process, so the work runs
   in a thread that enters the namespace and then ends.
 
-Left out: creating and removing namespaces (`hosts/network.py`), and every namespace type other than network.
+Left out: creating and removing namespaces (`hosts/kernel/network.py`), and every namespace type other than network.
 """
 
 import ctypes
@@ -20,9 +20,9 @@ from typing import TypeVar
 
 from hosts.errors import HostError
 
-#: Where ip-netns(8) keeps its names; `ip netns` therefore shows ours too.
+#: the folder of ip-netns(8), so that `ip netns` shows our namespaces, too
 NETNS_DIR = Path("/run/netns")
-#: Every namespace this project makes is called `fadelab-<run>-<role>`.
+#: all our namespaces have the name `fadelab-<run>-<role>`
 PREFIX = "fadelab-"
 _CLONE_NEWNET = 0x40000000  # linux/sched.h
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
@@ -31,9 +31,9 @@ T = TypeVar("T")
 
 
 def namespace_name(run: str, role: str) -> str:
-    """The name of one host's namespace.
+    """Return the name of one host's namespace.
 
-    Raises HostError when the run's name would not do as part of a file name.
+    Raises HostError when the run's name is not valid in a file name.
     """
     if not _RUN_NAME.fullmatch(run):
         raise HostError(f"run name {run!r} must be 1 to 48 letters, digits, '_', '.' or '-'")
@@ -41,9 +41,9 @@ def namespace_name(run: str, role: str) -> str:
 
 
 def enter(name: str) -> None:
-    """Move the calling thread (a process that has only one: itself) into the named namespace, for good.
+    """Move the calling thread into the named namespace for good; in a process of one thread, the process.
 
-    Raises HostError when there is no such namespace or the rights are missing.
+    Raises HostError when the namespace does not exist or rights are missing.
     """
     try:
         descriptor = os.open(NETNS_DIR / name, os.O_RDONLY | os.O_CLOEXEC)
@@ -60,7 +60,7 @@ def enter(name: str) -> None:
 
 
 def run_in(name: str, work: Callable[[], T]) -> T:
-    """Run `work` inside the named namespace and return its value; the caller stays where it is.
+    """Run `work` inside the named namespace and return its value; the caller stays in its own.
 
     Inside `work`, `/proc/self/net` still shows the caller's namespace; use `/proc/thread-self/net`.
     Raises what `work` raises, and HostError when the namespace cannot be entered.

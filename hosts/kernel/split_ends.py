@@ -19,9 +19,9 @@ from typing import Final
 
 from hosts.engine.split import End
 from hosts.engine.stack import Application, Socket
+from hosts.kernel.tcp_info import of_socket
 from hosts.loop import READ, WRITE, Loop
 from hosts.tcp.connection import State
-from hosts.tcp_info import of_socket
 
 #: linux/in.h, linux/sockios.h
 _IP_TRANSPARENT = 19

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from hosts import kernel_profiles
-from hosts.bpf import build, cgroups
-from hosts.bpf.eln import Eln
-from hosts.bpf.libbpf import Libbpf
 from hosts.errors import HostError
-from hosts.kernel_profiles import ELN_CONTROL, PROFILES
-from hosts.network import Network
-from hosts.ownership import Registry
-from hosts.tap import Tap
+from hosts.kernel import profiles as kernel_profiles
+from hosts.kernel.bpf import build, cgroups
+from hosts.kernel.bpf.eln import Eln
+from hosts.kernel.bpf.libbpf import Libbpf
+from hosts.kernel.network import Network
+from hosts.kernel.ownership import Registry
+from hosts.kernel.profiles import ELN_CONTROL, PROFILES
+from hosts.kernel.tap import Tap
 from hosts.workloads import agent_config
 from hosts.workloads.bulk import Bulk
 from tcpip.access import Octets
@@ -299,7 +299,7 @@ def test_a_killed_run_leaves_a_group_that_cleaning_removes(tmp_path: Path) -> No
     name = run_name()
     program = f"""
 import pathlib, sys
-from hosts.bpf.eln import Eln
+from hosts.kernel.bpf.eln import Eln
 eln = Eln(pathlib.Path({str(CACHE)!r}))
 eln.load({name!r})
 print(eln.name, flush=True)

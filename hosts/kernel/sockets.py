@@ -1,4 +1,4 @@
-"""Sockets of the kernel's, as the ends of workloads want them."""
+"""Kernel sockets for the ends of workloads."""
 
 import errno
 import socket
@@ -7,14 +7,14 @@ from hosts.errors import HostError
 
 
 def listen(host: str, port: int, kind: socket.SocketKind) -> socket.socket:
-    """A non-blocking socket bound to the port, listening where it is a stream.
+    """Return a non-blocking socket bound to the port; a stream socket listens.
 
     Raises HostError when the port is taken.
     """
     listener = socket.socket(socket.AF_INET, kind)
     try:
         if kind == socket.SOCK_STREAM:
-            # Connections of an earlier run in TIME_WAIT are no reason to refuse the port.
+            # connections of an earlier run in TIME_WAIT must not block the port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("0.0.0.0", port))
         if kind == socket.SOCK_STREAM:
@@ -28,5 +28,5 @@ def listen(host: str, port: int, kind: socket.SocketKind) -> socket.socket:
 
 
 def delay_acks(sock: socket.socket) -> None:
-    """Ask the kernel for delayed ACKs from now on; it falls back by itself, so ask again at every read."""
+    """Ask the kernel for delayed ACKs. It falls back by itself, so call this at every read."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)

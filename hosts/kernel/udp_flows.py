@@ -1,6 +1,6 @@
 """UDP over the kernel's sockets.
 
-Read first: `hosts/engine/datagrams.py`, whose packets these carry.
+Read first: `hosts/engine/datagrams.py` for the packets.
 """
 
 import socket
@@ -9,18 +9,18 @@ from collections.abc import Callable
 from typing import Final
 
 from hosts.engine.datagrams import UDP_HEADERS, DatagramReceiver, Datagrams, DatagramSender
+from hosts.kernel.sockets import listen
 from hosts.loop import READ, Loop
-from hosts.sockets import listen
 
-#: what each payload begins with: sequence number, and CLOCK_MONOTONIC (ns) when it was sent
+#: header of each payload: sequence number, and CLOCK_MONOTONIC (ns) of sending
 _PAYLOAD_HEADER: Final = struct.Struct("!QQ")
-#: datagrams read before others on the loop get their turn
+#: most datagrams in a row, before other sources of the loop are served
 _TURN: Final = 64
 _MAX_BYTES: Final = 65535
 
 
 class KernelDatagrams(Datagrams):
-    """The UDP of the namespace we are in."""
+    """The UDP of the current namespace."""
 
     def __init__(self, loop: Loop, host: str) -> None:
         self._loop, self._host = loop, host
@@ -64,7 +64,7 @@ class KernelDatagramReceiver(DatagramReceiver):
         self._loop, self._socket = loop, bound
 
     def start(self, take: Callable[[int, int, int], None]) -> None:
-        """See DatagramReceiver: what came before waits in the socket."""
+        """See DatagramReceiver: earlier datagrams wait in the socket."""
         self._loop.watch(self._socket, READ, lambda: self._read(take))
 
     def close(self) -> None:

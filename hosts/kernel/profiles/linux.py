@@ -1,6 +1,6 @@
 """Linux as it is, with one congestion control or the other."""
 
-from hosts.kernel_profiles import ELN_CONTROL, LINUX, TcpProfile
+from hosts.kernel.profiles import ELN_CONTROL, LINUX, TcpProfile
 
 _NO_SACK = {**LINUX, "tcp_sack": "0", "tcp_dsack": "0"}
 

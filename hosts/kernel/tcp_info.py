@@ -3,8 +3,8 @@
 Read first: include/uapi/linux/tcp.h of the kernel (field order is the ABI; new fields are only ever
 appended).
 
-Why not pyroute2's: 0.9 knows the structure up to tcpi_snd_wnd and so lacks tcpi_total_rto (Linux 6.7). Read
-by `hosts/probes.py` (through netlink) and `hosts/tcp_flows.py` (of its own sockets).
+pyroute2 0.9 has the structure up to tcpi_snd_wnd only, without tcpi_total_rto (Linux 6.7). `probes.py` reads it by
+netlink, `tcp_flows.py` from its own sockets.
 """
 
 import socket
@@ -17,7 +17,7 @@ INFINITE_SSTHRESH = 0x7FFFFFFF
 #: include/net/tcp_states.h; in FIN_WAIT2 our FIN has been acknowledged
 SYN_SENT = 2
 _FIN_WAIT2 = 5
-#: More than any kernel's tcp_info; it tells how much of it was filled.
+#: more than any kernel's tcp_info; the kernel returns the actual size
 _TCP_INFO_MAX = 512
 
 # Offsets in octets from the start of struct tcp_info.
@@ -30,7 +30,7 @@ _AT_RTO, _AT_RTT, _AT_TOTAL_RETRANS, _AT_BYTES_ACKED, _AT_BYTES_SENT, _AT_TOTAL_
 
 
 def parse(payload: bytes) -> TcpInfo:
-    """Read a tcp_info of any kernel since 4.1; raises ValueError when it is shorter."""
+    """Parse the tcp_info of any kernel since 4.1; raises ValueError when it is shorter."""
     if len(payload) < _AT_BYTES_ACKED + 8:
         raise ValueError(f"tcp_info of {len(payload)} octets")
     rto_us, _, mss = _RTO_TO_MSS.unpack_from(payload, _AT_RTO)
@@ -56,5 +56,5 @@ def state_of(sock: socket.socket) -> int:
 
 
 def of_socket(sock: socket.socket) -> TcpInfo:
-    """What the kernel says of one of our own sockets, also after its connection has ended."""
+    """Return the kernel's state of one of our own sockets, also after its connection has ended."""
     return parse(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_MAX))

@@ -10,11 +10,11 @@ import errno
 from dataclasses import replace
 from pathlib import Path
 
-from hosts.bpf.build import build
-from hosts.bpf.cgroups import Cgroup
-from hosts.bpf.libbpf import Libbpf, Object
 from hosts.errors import HostError
-from hosts.kernel_profiles import ELN_CONTROL, TcpProfile
+from hosts.kernel.bpf.build import build
+from hosts.kernel.bpf.cgroups import Cgroup
+from hosts.kernel.bpf.libbpf import Libbpf, Object
+from hosts.kernel.profiles import ELN_CONTROL, TcpProfile
 
 #: runs that can have one side by side
 _MOST = 32

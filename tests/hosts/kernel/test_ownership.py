@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hosts.bpf import cgroups
 from hosts.errors import HostError
-from hosts.ownership import Leftover, Process, Registry, RunRecord, end_processes, start_time
+from hosts.kernel.bpf import cgroups
+from hosts.kernel.ownership import Leftover, Process, Registry, RunRecord, end_processes, start_time
 
 NOBODY = Process(pid=2**22 + 1, started=1)  # above the largest pid_max
 

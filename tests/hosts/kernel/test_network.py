@@ -14,15 +14,15 @@ from types import MappingProxyType
 
 import pytest
 
-from hosts import kernel_profiles
-from hosts.bpf.eln import Eln, needs_eln
 from hosts.errors import HostError
-from hosts.kernel_profiles import PROFILES
-from hosts.namespaces import NETNS_DIR, run_in
-from hosts.network import Network, clean, leftovers
-from hosts.ownership import RUN_DIR, Leftover
-from hosts.probes import interface_counters, tcp_counters
-from hosts.tap import Tap
+from hosts.kernel import profiles as kernel_profiles
+from hosts.kernel.bpf.eln import Eln, needs_eln
+from hosts.kernel.namespaces import NETNS_DIR, run_in
+from hosts.kernel.network import Network, clean, leftovers
+from hosts.kernel.ownership import RUN_DIR, Leftover
+from hosts.kernel.probes import interface_counters, tcp_counters
+from hosts.kernel.profiles import PROFILES
+from hosts.kernel.tap import Tap
 from tests.hosts.harness import ROOT, Bridge, needs_network, run_name
 
 pytestmark = [*needs_network, pytest.mark.patient]
@@ -83,7 +83,7 @@ def test_hosts_reach_each_other_over_the_radio(net: Network) -> None:
 
 SCRIPT = """
 import subprocess, sys
-from hosts.network import Network
+from hosts.kernel.network import Network
 network = Network(sys.argv[1])
 network.up()
 child = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])

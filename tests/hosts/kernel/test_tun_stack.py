@@ -10,11 +10,11 @@ import pytest
 
 from common.units import MS
 from hosts.engine.stack import Application, Socket, Stack
+from hosts.kernel.tun import Tun
+from hosts.kernel.tun_stack import TunStack
 from hosts.loop import Loop
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import State
-from hosts.tun import Tun
-from hosts.tun_stack import TunStack
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
 

@@ -7,11 +7,11 @@ Read first: network_namespaces(7), veth(4); docs/hosts.md for the addresses.
 Rules kept
 - Everything lives in namespaces made here; the machine's own links, routes and sysctls are never touched.
 - `close` removes all of it, also after `up` failed half-way; a second `close` does nothing.
-- The owner is on record (`hosts/ownership.py`) before the first namespace exists.
+- The owner is on record (`hosts/kernel/ownership.py`) before the first namespace exists.
 - Packets on the wire are real segments: see `_configure_veth`.
 
-Left out: who opens the TAPs (a station process, through `hosts/tap.py`), and TCP's settings
-(`hosts/kernel_profiles/`).
+Left out: opening the TAPs, which station processes do (`hosts/kernel/tap.py`), and settings of TCP
+(`hosts/kernel/profiles.py`).
 """
 
 import os
@@ -22,9 +22,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from hosts.errors import HostError
-from hosts.namespaces import enter, namespace_name, run_in
-from hosts.ownership import Leftover, Registry
-from hosts.tap import TUN_DEVICE, TUN_MISSING, create_persistent
+from hosts.kernel.namespaces import enter, namespace_name, run_in
+from hosts.kernel.ownership import Leftover, Registry
+from hosts.kernel.tap import TUN_DEVICE, TUN_MISSING, create_persistent
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
@@ -76,10 +76,10 @@ class Network:
         self._claimed = False
 
     def up(self) -> None:
-        """Make and configure everything.
+        """Create and configure the namespaces.
 
         Raises HostError when rights, /dev/net/tun or kernel support are missing, or the run exists already;
-        whatever was made until then is removed again.
+        everything made so far is removed again.
         """
         check_machine()
         self._registry.claim(self.run, self.namespaces.values())
@@ -102,11 +102,11 @@ class Network:
         self._claimed = False
 
     def add_child(self, pid: int) -> None:
-        """Put a process on record, so that `clean` ends it should this run be killed."""
+        """Record a child process, so that `clean` ends it if this run is killed."""
         self._registry.add_child(self.run, pid)
 
     def address(self, host: Literal["h1", "h2"]) -> str:
-        """A host's IPv4 address."""
+        """Return a host's IPv4 address."""
         return str((self.addresses.h1 if host == "h1" else self.addresses.h2).ip)
 
     def __enter__(self) -> "Network":
@@ -119,7 +119,7 @@ class Network:
         self.close()
 
     def _build(self) -> None:
-        from pyroute2 import netns  # 200 ms to import: not for processes that only `enter`
+        from pyroute2 import netns  # imports take 200 ms, which processes that only `enter` do without
 
         for name in self.namespaces.values():
             netns.create(name)
@@ -141,12 +141,12 @@ class Network:
         run_in(self.namespaces[role], body)
 
     def _prepare(self, ip: "IPRoute") -> None:
-        """What every namespace gets before it has a link."""
+        """Configure a namespace before it has a link."""
         # IPv6 would put router solicitations and neighbour discovery on the radio link.
         for knob, value in (
             ("ipv6/conf/all/disable_ipv6", 1),
             ("ipv6/conf/default/disable_ipv6", 1),
-            # A reverse-path check has nothing to add to a closed network.
+            # a closed network needs no reverse-path check
             ("ipv4/conf/all/rp_filter", 0),
             ("ipv4/conf/default/rp_filter", 0),
             ("ipv4/ip_forward", 1),
@@ -175,7 +175,7 @@ class Network:
         self._configure_veth(ip, lan)
         create_persistent(TAP_NAME)
         index = ip.link_lookup(ifname=TAP_NAME)[0]
-        # a station that speaks TCP itself makes single segments, too
+        # a station with TCP of its own makes single segments, too
         ip.link("set", index=index, mtu=self.mtu, txqlen=self.txqueuelen, arp=False, gso_max_segs=1)
         ip.link("set", index=index, state="up")
         ip.addr("add", index=index, address=str(radio.ip), prefixlen=radio.network.prefixlen)
@@ -198,12 +198,12 @@ class Network:
 
 
 def leftovers() -> list[Leftover]:
-    """What killed runs left on this machine; see `Registry.leftovers`."""
+    """Return the leftovers of killed runs on this machine; see `Registry.leftovers`."""
     return Registry().leftovers()
 
 
 def clean(run: str | None = None) -> list[Leftover]:
-    """Remove what killed runs left on this machine; see `Registry.clean`."""
+    """Remove the leftovers of killed runs on this machine; see `Registry.clean`."""
     return Registry().clean(run)
 
 
@@ -224,7 +224,7 @@ def add_address(interface: str, address: str) -> None:
 
 
 def check_machine() -> None:
-    """Raise HostError when this process cannot make namespaces and TAPs at all."""
+    """Raise HostError when this process cannot make namespaces and TAPs."""
     capabilities = _capabilities()
     wanted = 1 << _CAP_NET_ADMIN | 1 << _CAP_SYS_ADMIN
     if capabilities & wanted != wanted:
@@ -236,5 +236,5 @@ def check_machine() -> None:
 
 
 def _capabilities() -> int:
-    """This process's effective capabilities, one bit each."""
+    """Return the effective capabilities of this process, one bit each."""
     return int(Path("/proc/self/status").read_text().split("CapEff:")[1].split()[0], 16)

@@ -1,41 +1,40 @@
-"""Which TCP a host speaks: kernel settings under the names the papers use. A file for each family, which declares a
-`PROFILE` or a tuple of them.
+"""Profiles of the kernel's TCP: settings under the names of the papers. A file for each family declares a `PROFILE` or
+a tuple of them.
 
 Read first: the kernel's Documentation/networking/ip-sysctl.rst; tcp(7); ip-route(8) for initcwnd and
 quickack; the SLACP paper's section on TCP variants for `reference` and the `enhanced` ones.
 
 Rules kept
-- Every profile sees to every setting named here, so that switching profiles leaves nothing of the one before. What
-  already is as it should be is not written: in a container /proc/sys may be read-only.
-- Congestion control is given by the route (congctl): outside the machine's first namespace the sysctl takes only
-  what `tcp_allowed_congestion_control` lists, and that list is machine-wide, so not ours to change.
-- Settings are written inside the namespace only and read back; what the kernel lacks is an error, not a
-  guess.
+- Every profile has a value for every setting here, so a new profile replaces the previous one completely. A setting
+  that already has its value is not written: in a container /proc/sys may be read-only.
+- The route selects the congestion control (congctl): outside the machine's first namespace the sysctl accepts only
+  names in `tcp_allowed_congestion_control`, a list for the whole machine, which must not change.
+- Settings are written inside the namespace only and read back; a setting that the kernel lacks is an error.
 
-What Linux can be told, and what it cannot
+Possible and impossible settings of Linux
 - NewReno: congestion control `reno` without SACK recovers by partial ACKs (RFC 6582). The window still
   shrinks by proportional rate reduction (RFC 6937), not by inflation and deflation.
 - RACK: off by `tcp_recovery=0` on kernels that still have RFC 6675's loss detection; newer ones use RACK for every
-  SACK connection whatever it says. Without SACK three dupacks count, kept at three by `tcp_max_reordering=3`.
+  SACK connection in any case. Without SACK three dupacks count, kept at three by `tcp_max_reordering=3`.
 - TLP: off by `tcp_early_retrans=0`. F-RTO: `tcp_frto` (0 off, 2 on).
 - Limited transmit (RFC 3042) is part of Linux's recovery and cannot be switched off, not even for
   `reference`.
-- Initial window: the route's `initcwnd`. After a lost SYN it is 1 whatever the route says.
-- Delayed ACK: the timer adapts between 40 and 200 ms; a fixed 200 ms cannot be asked for. A new connection
-  acknowledges up to 16 segments (at most half the receiver's window) at once, which is very nearly the paper's
-  DAASS. `delayed_ack` makes our receivers ask for delayed ACKs at every read (TCP_QUICKACK 0), for `reference`; the
+- Initial window: the route's `initcwnd`. After a lost SYN it is always 1.
+- Delayed ACK: the timer adapts between 40 and 200 ms; a fixed 200 ms is not possible. A new connection
+  acknowledges up to 16 segments (at most half the receiver's window) at once, which nearly equals the paper's
+  DAASS. `delayed_ack` makes our receivers request delayed ACKs at every read (TCP_QUICKACK 0), for `reference`; the
   kernel still acknowledges at once from a delayed-ACK timeout until the next read.
 - quickack: the route attribute at the receiver makes it acknowledge every segment for the connection's life.
 - RTO: at least 200 ms (`tcp_rto_min_us`, Linux 6.11), measured in ms, against 1 s in RFC 6298; initially 1 s.
-- CBI: the metrics cache keeps ssthresh per peer, and with it RTT and reordering, which cannot be left out.
-  The cache is per namespace and so per run. A connection that never left slow start can only raise what is
-  cached.
-- ELN: a congestion control in eBPF (`hosts/bpf`), which somebody has to load before the route can name it.
+- CBI: the metrics cache keeps ssthresh per peer, and with it RTT and reordering, which cannot be excluded.
+  The cache is per namespace and so per run. A connection that never left slow start can only raise the cached
+  values.
+- ELN: a congestion control in eBPF (`hosts/kernel/bpf`), which must be loaded before the route can name it.
 - Socket buffers tune themselves up to 16 MiB, more than any link here can hold; without window scaling the
-  receiver's window ends at 65535 octets, as it did for the papers.
-- ECN stays as Linux has it (answered, not asked for), except for `reference`: off.
+  receiver's window is at most 65535 octets, as in the papers.
+- ECN is Linux's default (accepted, not requested), except for `reference`: off.
 
-Left out: per-socket options of foreign programs, MPTCP; what a userspace TCP does (`hosts/tcp/profiles/`).
+Left out: per-socket options of other programs, MPTCP; profiles of userspace TCPs (`hosts/tcp/profiles/`).
 """
 
 import errno
@@ -49,16 +48,16 @@ from typing import TYPE_CHECKING, Final
 
 from common.registry import Registry
 from hosts.errors import HostError
-from hosts.namespaces import run_in
+from hosts.kernel.namespaces import run_in
 from hosts.tcp.profiles import USER_PROFILES, UserProfile
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
-#: what tells a userspace TCP (hosts/tcp/profiles/) from one of the kernel's
+#: prefix of the names of userspace TCPs (hosts/tcp/profiles/)
 USER_PREFIX = "user:"
 
-#: the congestion control that hosts/bpf loads for a run
+#: the congestion control that hosts/kernel/bpf loads for a run
 ELN_CONTROL = "fadelab_eln"
 
 _MAIN_TABLE = 254  # linux/rtnetlink.h
@@ -98,7 +97,7 @@ class TcpProfile:
     name: str
     #: one line for people
     summary: str
-    #: names below net.ipv4, all those of LINUX
+    #: names below net.ipv4, the same in all profiles
     sysctls: Mapping[str, str]
     #: by its kernel name
     congestion_control: str = "reno"
@@ -108,15 +107,15 @@ class TcpProfile:
 
     @property
     def saves_metrics(self) -> bool:
-        """Whether a connection starts from what an earlier one to the same peer learnt."""
+        """Whether a connection starts from the metrics of an earlier one to the same peer."""
         return self.sysctls["tcp_no_metrics_save"] == "0"
 
 
-PROFILES: Final = Registry("hosts.kernel_profiles", "PROFILE", TcpProfile)
+PROFILES: Final = Registry("hosts.kernel.profiles", "PROFILE", TcpProfile)
 
 
 def profile(name: str) -> TcpProfile:
-    """The profile of that name; raises HostError naming those there are."""
+    """Return the profile of a name; raises HostError with all names."""
     try:
         return PROFILES[name]
     except KeyError:
@@ -124,7 +123,7 @@ def profile(name: str) -> TcpProfile:
 
 
 def user_profile(name: str) -> UserProfile | None:
-    """The userspace TCP called user:NAME, or None for a name without the prefix; raises HostError as `profile` does."""
+    """Return the userspace TCP user:NAME, or None for a name without the prefix; raises HostError as `profile` does."""
     if not name.startswith(USER_PREFIX):
         return None
     try:
@@ -135,10 +134,10 @@ def user_profile(name: str) -> UserProfile | None:
 
 
 def kernel_profile(name: str, receive_buffer: int | None = None) -> TcpProfile:
-    """The kernel's settings on a host that speaks the TCP of that name: with a userspace TCP the kernel's lies idle.
+    """Return the kernel's settings on a host with this TCP; a userspace TCP leaves the kernel's idle.
 
-    `receive_buffer` is in octets of payload, None: it tunes itself. As for SO_RCVBUF (socket(7)) the kernel takes twice
-    as much memory, and what of it becomes the window depends on how full its packets are: somewhat more than asked.
+    `receive_buffer` is in octets of payload; None: automatic. As for SO_RCVBUF (socket(7)) the kernel reserves twice
+    as much memory. The resulting window depends on the fill of packets and is somewhat larger than `receive_buffer`.
     Raises HostError as `profile` does.
     """
     if user_profile(name) is not None:
@@ -152,18 +151,18 @@ def kernel_profile(name: str, receive_buffer: int | None = None) -> TcpProfile:
 
 
 def apply(namespace: str, profile: TcpProfile) -> None:
-    """Make a host's TCP that of the profile: its sysctls and the attributes of its default route.
+    """Apply a profile to a host: its sysctls and the attributes of its default route.
 
-    Connections that exist already keep what they have. Raises HostError for a setting, a congestion control
-    or a namespace that is missing, and when the kernel does not keep what was written.
+    Existing connections keep their settings. Raises HostError for a setting, a congestion control
+    or a namespace that is missing, and when the kernel does not keep a written value.
     """
     run_in(namespace, lambda: _apply_here(profile))
 
 
 def apply_settings(profile: TcpProfile) -> None:
-    """Make the sysctls of the namespace the caller stands in those of the profile, and leave its routes alone.
+    """Apply the sysctls of a profile to the caller's namespace, without its routes.
 
-    Congestion control is the sockets' business then. Raises HostError as `apply` does.
+    Sockets must then set congestion control themselves. Raises HostError as `apply` does.
     """
     for name, value in profile.sysctls.items():
         _set(name, value, profile.name)
@@ -171,7 +170,7 @@ def apply_settings(profile: TcpProfile) -> None:
 
 @contextmanager
 def applied_here(profile: TcpProfile) -> Iterator[None]:
-    """Make the TCP of the namespace the caller stands in that of the profile, until the context ends.
+    """Apply a profile to the caller's namespace, until the context ends.
 
     Raises HostError as `apply` does. A caller that is killed leaves the settings behind.
     """
@@ -187,7 +186,7 @@ def applied_here(profile: TcpProfile) -> Iterator[None]:
         _apply_here(profile)
         yield
     except BaseException:
-        # what went wrong first is what people should read
+        # report the first error
         with suppress(HostError):
             restore()
         raise
@@ -195,7 +194,7 @@ def applied_here(profile: TcpProfile) -> Iterator[None]:
 
 
 def read_back(namespace: str) -> dict[str, str]:
-    """The present values of all settings profiles write, and of the default route cc_algo, initcwnd, quickack."""
+    """Return the present values of all settings of profiles, and cc_algo, initcwnd, quickack of the default route."""
     return run_in(namespace, _read_here)
 
 
@@ -226,7 +225,7 @@ def _set(name: str, value: str, why: str) -> None:
 
 
 def _replace_default_route(metrics: dict[str, int | str]) -> None:
-    from pyroute2 import IPRoute, NetlinkError  # 200 ms to import: some import this module for PROFILES only
+    from pyroute2 import IPRoute, NetlinkError  # imports take 200 ms, and some users need PROFILES only
 
     with IPRoute() as ip:
         routes = ip.get_default_routes(family=socket.AF_INET, table=_MAIN_TABLE)

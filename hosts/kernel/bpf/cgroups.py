@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from hosts.errors import HostError
-from hosts.namespaces import PREFIX
+from hosts.kernel.namespaces import PREFIX
 
 _FSOPEN, _FSCONFIG, _FSMOUNT = 430, 431, 432  # the same on all architectures but alpha
 _FSOPEN_CLOEXEC = _FSMOUNT_CLOEXEC = 1  # linux/mount.h

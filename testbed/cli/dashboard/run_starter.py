@@ -1,7 +1,7 @@
-"""Starting runs on behalf of the dashboard: one order at a time, one run per scheme, side by side.
+"""Starting runs on behalf of the dashboard: one request at a time, one run per scheme, side by side.
 
-Read first: `Lab` in `dashboard/control.py`. A run started here ends as its scenario says, by its controls, or with the
-lab.
+Read first: `dashboard/control.py`, whose `RunStarter` this implements. A run ends as its scenario says, by its
+controls, or with the starter.
 """
 
 import threading
@@ -10,15 +10,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from dashboard.control import ControlError, Offer, Order
+from dashboard.control import ControlError, Offer, RunRequest
 from flowgraphs.air import LIBRARY
 from hosts.errors import HostError
-from hosts.network import check_machine
+from hosts.kernel.network import check_machine
 from linklayer.schemes import SCHEMES
 from testbed.live.steering import Steering
-from testbed.observers import Audience
-from testbed.onlookers import Onlookers, Progress
+from testbed.observers import MakeHooks
 from testbed.results.store import RunFolder
+from testbed.run_hooks import Progress, RunHooks
 from testbed.running import check_tier, run_once
 from testbed.scenario.file import ScenarioError, load
 from testbed.scenario.schema import Scenario
@@ -30,16 +30,16 @@ _SECONDS = (2.0, 24 * 3600.0)
 _END_S = 30.0
 
 
-class Lab:
-    """Runs the scenarios in a folder, keeps the runs below `runs` and lets `audience` see them.
+class LiveRunStarter:
+    """Runs the scenarios in a folder, keeps the runs below `runs` and adds the hooks of `make_hooks`.
 
     `complain` is called with one line when a run ends in an error. Ends its runs when it is left.
     """
 
-    def __init__(self, scenarios: Path, runs: Path, audience: Audience, complain: Callable[[str], None]) -> None:
+    def __init__(self, scenarios: Path, runs: Path, make_hooks: MakeHooks, complain: Callable[[str], None]) -> None:
         self._scenarios = scenarios
         self._runs = runs
-        self._audience = audience
+        self._make_hooks = make_hooks
         self._complain = complain
         self._lock = threading.Lock()
         self._closing = False
@@ -75,13 +75,13 @@ class Lab:
             return str(error)
         return ""
 
-    def start(self, order: Order, settings: Sequence[str] = ()) -> None:
+    def start(self, request: RunRequest, settings: Sequence[str] = ()) -> None:
         """Start the runs, their scenario changed by `settings` (`KEY=VALUE`). Raises ControlError in one line."""
         with self._lock:
             why_not = "the dashboard is closing" if self._closing else self.why_not()
             if why_not:
                 raise ControlError(f"nothing can be started: {why_not}")
-            scenarios = [self._scenario(order, scheme, settings) for scheme in order.schemes]
+            scenarios = [self._scenario(request, scheme, settings) for scheme in request.schemes]
             self._steerings = []
             self._threads = [
                 threading.Thread(target=self._run, args=(scenario,), name=f"run {scenario.link.scheme}")
@@ -90,18 +90,18 @@ class Lab:
             for thread in self._threads:
                 thread.start()
 
-    def _scenario(self, order: Order, scheme: str, changes: Sequence[str]) -> Scenario:
+    def _scenario(self, request: RunRequest, scheme: str, changes: Sequence[str]) -> Scenario:
         """Return the scenario of one run. Raises ControlError."""
-        path = self._scenarios / f"{order.scenario}.yaml"
+        path = self._scenarios / f"{request.scenario}.yaml"
         if path not in self._scenarios.glob("*.yaml"):
-            raise ControlError(f"there is no scenario of the name {order.scenario!r}")
-        if order.tier not in _TIERS:
-            raise ControlError(f"tier is {order.tier!r}: must be one of {', '.join(_TIERS)}")
-        if not _SECONDS[0] <= order.seconds <= _SECONDS[1]:
-            raise ControlError(f"{order.seconds:g} seconds: must be {_SECONDS[0]:g} to {_SECONDS[1]:g}")
+            raise ControlError(f"there is no scenario of the name {request.scenario!r}")
+        if request.tier not in _TIERS:
+            raise ControlError(f"tier is {request.tier!r}: must be one of {', '.join(_TIERS)}")
+        if not _SECONDS[0] <= request.seconds <= _SECONDS[1]:
+            raise ControlError(f"{request.seconds:g} seconds: must be {_SECONDS[0]:g} to {_SECONDS[1]:g}")
         try:
-            settings = (f"link.scheme={scheme}", *_lasting(load(path), order.seconds), *changes)
-            scenario = load(path, settings, tier=order.tier, seed=order.seed)
+            settings = (f"link.scheme={scheme}", *_lasting(load(path), request.seconds), *changes)
+            scenario = load(path, settings, tier=request.tier, seed=request.seed)
             check_tier(scenario)
         except RuntimeError as error:
             raise ControlError(str(error)) from None
@@ -111,19 +111,19 @@ class Lab:
 
     def _run(self, scenario: Scenario) -> None:
         try:
-            run_once(scenario, self._runs, _silent, self._join)
+            run_once(scenario, self._runs, _silent, self._hooks)
         except (RuntimeError, ValueError, OSError) as error:
             self._complain(" ".join(str(error).split()))
 
-    def _join(self, scenario: Scenario, folder: RunFolder) -> Onlookers:
-        """Let the audience see a run, and keep a hand on it."""
-        onlookers = self._audience(scenario, folder)
-        if onlookers.steering is not None:
+    def _hooks(self, scenario: Scenario, folder: RunFolder) -> RunHooks:
+        """Make the hooks of a run, and keep its controls."""
+        hooks = self._make_hooks(scenario, folder)
+        if hooks.steering is not None:
             with self._lock:
-                self._steerings.append(onlookers.steering)
+                self._steerings.append(hooks.steering)
                 if self._closing:
-                    onlookers.steering.stop()
-        return onlookers
+                    hooks.steering.stop()
+        return hooks
 
     def close(self) -> None:
         """End the runs and wait for them."""

@@ -1,15 +1,15 @@
 """Our TCP in real time: a stack of connections whose segments cross a TUN.
 
-Read first: `hosts/engine/stack.py` for the stack, `hosts/tun.py` for whose segments come.
+Read first: `hosts/engine/stack.py` for the stack, `hosts/kernel/tun.py` for the routing of segments.
 
 Rules kept
 
-- Nothing waits: a packet that the TUN has no room for is lost, as in any queue, and counted.
+- A packet that the TUN has no room for is lost and counted, as in any queue.
 - Octets that are no segment, and segments for another host, are counted and dropped.
-- Initial sequence numbers and ports cannot be guessed (RFC 6528, RFC 6056) nor repeated by the next process, whose peer
-  may still know the one before.
-- A stack on a router's TUN (`TransitTun`) has everybody's address: it takes connections to all of them and connects as
-  anybody.
+- Initial sequence numbers and ports cannot be guessed (RFC 6528, RFC 6056), and differ between processes, since a peer
+  may still have connections of an earlier one.
+- A stack on a router's TUN (`TransitTun`) has all addresses: it accepts connections to any address and connects from
+  any.
 """
 
 from ipaddress import IPv4Address
@@ -20,20 +20,20 @@ from hosts.engine.context import Context
 from hosts.engine.own_tcp import OwnTcp
 from hosts.engine.stack import Stack
 from hosts.errors import HostError
+from hosts.kernel.tun import Tun
 from hosts.loop import READ, Loop
 from hosts.tcp.config import TcpConfig
-from hosts.tun import Tun
 from tcpip.segment import Segment
 from tcpip.wire import SegmentError, emit, parse
 
-#: packets taken before others on the loop get their turn
+#: most packets in a row, before other sources of the loop are served
 _TURN: Final = 64
-#: what is written ahead of the acknowledgements while two congestion windows are less: as Linux's own send buffer grows
+#: least limit of data ahead of the acknowledgements (see `OwnTcp`), as Linux's send buffer
 _AHEAD_BYTES: Final = 65_536
 
 
 class TunStack:
-    """All connections of one host whose segments cross `tun`, which the loop watches from now on."""
+    """All connections of one host over `tun`, which the loop watches from now on."""
 
     def __init__(self, loop: Loop, tun: Tun) -> None:
         self.tun = tun
@@ -45,7 +45,7 @@ class TunStack:
         loop.watch(tun, READ, self._receive)
 
     def check(self) -> None:
-        """Raise HostError when packets were lost between the kernel and us, which nobody must take for the link's."""
+        """Raise HostError when packets were lost between the kernel and this process, and not on the link."""
         if lost := self.tun.lost:
             raise HostError(
                 f"{lost} packets were lost at {self.tun.name}: this machine is too slow for our TCP at such rates"

@@ -1,17 +1,18 @@
-"""A TAP interface as the station process sees it: IP packets in, IP packets out.
+"""A TAP interface for a station process: IP packets in, IP packets out.
 
 Read first: the kernel's Documentation/networking/tuntap.rst; netdevice(7) for the ioctls.
 
 Rules kept
-- Packets cross this class whole and unchanged; only the 14-byte Ethernet header is taken off and put on.
-- Never blocks. `read` has nothing -> None; the kernel refuses a packet -> `write` returns False. Both count.
-- IFF_NOARP: no ARP crosses the link; every frame written is addressed to the interface itself, which is what
-  makes the kernel take it.
+- Packets are unchanged; only the 14-byte Ethernet header is removed and added.
+- No call blocks. `read` returns None when no packet waits; `write` returns False when the kernel refuses a packet, and
+  counts it.
+- IFF_NOARP: no ARP crosses the link; every written frame is addressed to the interface itself, so the kernel accepts
+  it.
 
-Left out: addresses and routes (`hosts/network.py` sets them on the persistent interface, so that they survive
-a station's restart), multi-queue, vnet headers. Without vnet headers the kernel hands over no bundle: a
-TSO/GSO packet forwarded here is segmented before it enters the ring, which holds `txqueuelen` packets. A full
-ring drops, so the ring must hold the largest burst that arrives between two reads (a window, for TCP).
+Left out: addresses and routes (`hosts/kernel/network.py` sets them on the persistent interface, so that they survive
+a station's restart), multi-queue, vnet headers. Without vnet headers the kernel segments a
+forwarded TSO/GSO packet before it enters the ring, which holds `txqueuelen` packets. A full ring drops packets, so it
+must hold the largest burst between two reads (a window, for TCP).
 """
 
 import errno
@@ -45,16 +46,16 @@ _IFF_UP, _IFF_NOARP = 0x1, 0x80
 
 ETHERNET_BYTES = 14
 _ETHERTYPES = {4: b"\x08\x00", 6: b"\x86\xdd"}
-#: The kernel had no room or would not have this packet; anything else is a fault of ours.
+#: errors by which the kernel refuses a packet; all others are faults of the program
 REFUSALS = frozenset({errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.EINVAL, errno.EIO, errno.EMSGSIZE})
-#: who opens which
+#: the user of each kind of interface
 _USERS = {"TAP": "station", "TUN": "host"}
 #: major and minor number of /dev/net/tun (linux/miscdevice.h)
 _TUN_NUMBERS = (10, 200)
 
 
 def ethernet_headers(mac: bytes) -> tuple[bytes | None, ...]:
-    """The header to put before a packet, by the packet's first octet; None where that is no IP version."""
+    """Return the header for a packet, by the packet's first octet; None for an unknown IP version."""
     return tuple(mac + mac + _ETHERTYPES[octet >> 4] if octet >> 4 in _ETHERTYPES else None for octet in range(256))
 
 
@@ -64,7 +65,7 @@ def is_ip(frame: bytes) -> bool:
 
 
 class Tap:
-    """One open TAP interface of the current namespace, created when it is not there yet.
+    """One open TAP interface of the current namespace, created if necessary.
 
     `mtu` in octets of the IP packet (None: leave it), `txqueuelen` in packets, `descriptor` as in `open_device`.
     Raises HostError.
@@ -74,9 +75,9 @@ class Tap:
         self, name: str = "fl0", *, mtu: int | None = None, txqueuelen: int = 1000, descriptor: int | None = None
     ) -> None:
         self.name = name
-        #: frames read that carried no IP packet
+        #: received frames without an IP packet
         self.non_ip_dropped = 0
-        #: packets the kernel did not take
+        #: packets that the kernel refused
         self.refused = 0
         self._fd = open_device(name, IFF_TAP, descriptor)
         try:
@@ -88,11 +89,11 @@ class Tap:
         self._read_bytes = max(self.mtu, 1500) + ETHERNET_BYTES + 4
 
     def fileno(self) -> int:
-        """The descriptor to wait on; readable means `read` has something (perhaps only a frame to drop)."""
+        """Return the descriptor to wait on; when readable, `read` may still return None."""
         return self._fd
 
     def read(self) -> bytes | None:
-        """The next IP packet, or None when nothing waits."""
+        """Return the next IP packet, or None."""
         while True:
             try:
                 frame = os.read(self._fd, self._read_bytes)
@@ -103,7 +104,7 @@ class Tap:
             self.non_ip_dropped += 1
 
     def write(self, packet: bytes) -> bool:
-        """Hand one IP packet to the kernel; False when it is not IP or the kernel refuses it."""
+        """Pass one packet to the kernel; False when it is not IP or the kernel refuses it."""
         header = self._headers[packet[0]] if packet else None
         if header is not None:
             try:
@@ -116,7 +117,7 @@ class Tap:
         return False
 
     def close(self) -> None:
-        """Let go of the interface; idempotent."""
+        """Close the interface; idempotent."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
@@ -131,7 +132,7 @@ class Tap:
 
 
 def create_persistent(name: str) -> None:
-    """Make a TAP in the current namespace that stays when no process has it open.
+    """Make a TAP in the current namespace that exists without an open descriptor.
 
     Raises HostError.
     """
@@ -145,9 +146,9 @@ def create_persistent(name: str) -> None:
 
 
 def inherited_device() -> int | None:
-    """The descriptor of /dev/net/tun that FADELAB_TUN_FD names; None where the variable is not set or empty.
+    """Return the descriptor of /dev/net/tun in FADELAB_TUN_FD; None when the variable is not set or empty.
 
-    Where the device is root's alone, root opens it for a process that then runs as an ordinary user (docker/service).
+    Where only root may open the device, root opens it for a process of an ordinary user (docker/service).
     Raises HostError when the number is no open descriptor of that device.
     """
     text = os.environ.get(TUN_FD_VARIABLE, "")
@@ -164,10 +165,10 @@ def inherited_device() -> int | None:
 
 
 def open_device(name: str, kind: int, descriptor: int | None = None) -> int:
-    """Open a TAP or a TUN (`kind`), made when it is not there yet; return its descriptor.
+    """Open a TAP or a TUN (`kind`), created if necessary; return its descriptor.
 
-    It belongs to the current network namespace, or to the one in which `descriptor`, an open and unused /dev/net/tun,
-    was opened. `descriptor` becomes the interface's own and is closed when that fails. Raises HostError.
+    It belongs to the current network namespace, or to that in which `descriptor`, an open and unused /dev/net/tun, was
+    opened. The interface takes ownership of `descriptor`, which is closed on failure. Raises HostError.
     """
     what = "TAP" if kind == IFF_TAP else "TUN"
     if descriptor is None:
@@ -204,12 +205,12 @@ def configure(name: str, mtu: int | None, txqueuelen: int) -> tuple[bytes, int]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         if mtu is not None:
             request(_SIOCSIFMTU, "i20x", mtu)
-        # Also resizes the ring the kernel queues packets for us in.
+        # also resizes the ring in which the kernel queues packets for us
         request(_SIOCSIFTXQLEN, "i20x", txqueuelen)
         flags: int = struct.unpack_from("H", request(_SIOCGIFFLAGS))[0]
         request(_SIOCSIFFLAGS, "H22x", flags | _IFF_UP | _IFF_NOARP)
-        # Opening a TAP gives it a carrier, but the kernel starts its queue from a work item later and drops packets
-        # until then. Asking for the link state makes it do so now (linkwatch_sync_dev).
+        # opening a TAP gives it a carrier, but the kernel starts its queue later, from a work item, and drops packets
+        # until then; a query of the link state starts it now (linkwatch_sync_dev)
         link = array("I", [_ETHTOOL_GLINK, 0])
         request(_SIOCETHTOOL, "P16x", link.buffer_info()[0])
         mac = request(_SIOCGIFHWADDR)[2:8]

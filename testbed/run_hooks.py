@@ -1,4 +1,4 @@
-"""What can be seen of a run while it goes on, and who takes part in it besides its folder."""
+"""The progress of a run, and the hooks by which a database or a dashboard takes part in it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -15,54 +15,54 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Progress:
-    """What can be shown while a run goes on."""
+    """The state of a run, for a progress display."""
 
     phase: str = "setting up"
     elapsed_s: float = 0.0
-    #: when the run will end, if that is known
+    #: duration of the run, if known
     expected_s: float | None = None
     bytes_received: int = 0
     bytes_expected: int | None = None
-    #: mean of the last second, all flows
+    #: mean over the last second, all flows together
     goodput_bps: float = 0.0
     cwnd_bytes: int | None = None
 
     @classmethod
     def of(cls, scenario: Scenario) -> "Progress":
-        """Return what can be shown before a run."""
+        """Return the progress before a run."""
         return cls(expected_s=_expected_s(scenario), bytes_expected=_expected_bytes(scenario))
 
 
 Show = Callable[[Progress], None]
 
 
-class Watcher(Protocol):
-    """Who looks at the radios of a run."""
+class ViewSink(Protocol):
+    """Takes the views of a run's radios."""
 
     @property
     def watched(self) -> bool:
-        """Whether anybody looks right now."""
+        """Whether views are wanted at present."""
 
     def show(self, view: PhyView) -> None:
         """Take a view."""
 
 
 @dataclass(frozen=True, slots=True)
-class Onlookers:
-    """Who else takes part in a run: further sinks for its records, eyes for its radios, a hand on its controls."""
+class RunHooks:
+    """Additions to a run: sinks for its records, a sink for views of its radios, live controls, and a callback."""
 
     sinks: Sequence[Sink] = ()
-    watcher: Watcher | None = None
+    view_sink: ViewSink | None = None
     steering: "Steering | None" = None
-    #: called with the result, or with what went wrong
+    #: called at the end with the summary, or with the error
     ended: Callable[[Summary | None, str | None], None] = lambda summary, error: None
 
 
-NOBODY = Onlookers()
+NO_HOOKS = RunHooks()
 
 
 def _expected_s(scenario: Scenario) -> float | None:
-    """How long the run takes if only durations decide, or None."""
+    """Return the duration of the run where no workload ends by size, else None."""
     end_s = 0.0
     for work in scenario.make_workloads():
         if work.ends_s is None:
@@ -72,7 +72,7 @@ def _expected_s(scenario: Scenario) -> float | None:
 
 
 def _expected_bytes(scenario: Scenario) -> int | None:
-    """How many payload bytes the run moves if only sizes decide, or None."""
+    """Return the payload bytes of the run where every workload has a size, else None."""
     total = 0
     for work in scenario.make_workloads():
         if work.payload_bytes is None:

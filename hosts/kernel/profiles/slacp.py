@@ -1,6 +1,6 @@
 """The SLACP paper's hosts, as nearly as Linux can be told (its sections 3 and 4)."""
 
-from hosts.kernel_profiles import LINUX, TcpProfile
+from hosts.kernel.profiles import LINUX, TcpProfile
 
 _REFERENCE = {
     **LINUX,
