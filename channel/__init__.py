@@ -1,1 +1,1 @@
-"""Channel models: what happens to a frame between two radios."""
+"""Channel models: the path of a frame between two radios."""

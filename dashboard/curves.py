@@ -186,7 +186,7 @@ class Curves:
             self.curves[track.chart, track.label] = track.curve
         track.curve.append(self.batch, time_s, value)
 
-    # -- what there is ---------------------------------------------------------------------------------------
+    # -- reading ---------------------------------------------------------------------------------------------
 
     def picture(self, problem: str = "") -> Picture:
         """Return all data so far, as a copy."""

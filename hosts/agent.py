@@ -121,7 +121,7 @@ class AgentProcess:
         self._agent.pause(paused)
 
     def stop(self) -> None:
-        """End what still runs, with its results, and leave the loop."""
+        """End the transfers that still run, report their results, and leave the loop."""
         self.loop.stop()
         self.loop.refresh()
         # Reset every flow, also when the parent no longer reads the results: a socket that lingers keeps its namespace

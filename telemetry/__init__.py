@@ -1,1 +1,1 @@
-"""Telemetry: the record types every part of fadelab speaks, and the sinks that keep them."""
+"""Telemetry: the record types of all parts of fadelab, and the sinks for them."""

@@ -142,7 +142,7 @@ class Agent:
     def accept(self, work: "Workload", port: int, flow: str) -> None:
         """Receive a flow from all connections to a port."""
 
-        def came(receive: Receive) -> ReceivingEnd:
+        def accepted(receive: Receive) -> ReceivingEnd:
             index = self._accepted.get(flow, 0)
             self._accepted[flow] = index + 1
             content = self.context.contents.incoming(f"{flow}/{index}")
@@ -151,7 +151,7 @@ class Agent:
                 self._receivers[flow, index] = end
             return end
 
-        self._tcp.accept(port, came)
+        self._tcp.accept(port, accepted)
 
     def give_up(self, work: "Workload", flow: str) -> None:
         """End a flow's only connection; its sender must have given up by now."""

@@ -49,11 +49,11 @@ class OwnTcp(Tcp):
 
         self.stack.listen(self._config, port, wait)
 
-    def accept(self, port: int, came: Callable[[Receive], ReceivingEnd]) -> None:
+    def accept(self, port: int, accepted: Callable[[Receive], ReceivingEnd]) -> None:
         """See Tcp."""
 
         def receive(socket: Socket) -> Application:
-            end = came(partial(OwnReceiver, self._context, socket))
+            end = accepted(partial(OwnReceiver, self._context, socket))
             assert isinstance(end, OwnReceiver)
             return end
 

@@ -99,7 +99,7 @@ class Socket:
         self.pump()
 
     def abort(self) -> None:
-        """End the connection at once, with a RST where the peer must hear of it."""
+        """End the connection at once, with a RST if the peer knows it."""
         self.connection.abort(self._clock.now)
         self.pump()
 
@@ -139,7 +139,7 @@ class _Accepting(Application):
     def handle(self, now: int) -> None:
         socket = self._socket
         if socket.connection.connected:
-            # who listens by the end of the handshake has the connection
+            # the listener at the end of the handshake gets the connection
             listener = self._stack.listener_at(socket.connection.flow.source_port)
             assert listener is not None, "a port that has had a listener keeps one"
             socket.application = listener[1](socket)

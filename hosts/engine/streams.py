@@ -237,8 +237,8 @@ class Tcp(ABC):
         """Reserve a port without accepting connections. Raises HostError when the port is taken."""
 
     @abstractmethod
-    def accept(self, port: int, came: Callable[[Receive], ReceivingEnd]) -> None:
-        """Call `came` with every connection to the port from now on."""
+    def accept(self, port: int, accepted: Callable[[Receive], ReceivingEnd]) -> None:
+        """Call `accepted` with every connection to the port from now on."""
 
     @abstractmethod
     def send(self, transfer: Transfer, paused: bool, done: Done) -> SendingEnd:

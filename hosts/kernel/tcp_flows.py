@@ -37,10 +37,10 @@ class KernelTcp(Tcp):
             delay_acks(listener)
         self._listeners[port] = listener
 
-    def accept(self, port: int, came: Callable[[Receive], ReceivingEnd]) -> None:
+    def accept(self, port: int, accepted: Callable[[Receive], ReceivingEnd]) -> None:
         """See Tcp."""
         listener = self._listeners[port]
-        self._loop.watch(listener, READ, partial(self._accept, listener, came))
+        self._loop.watch(listener, READ, partial(self._accept, listener, accepted))
 
     def send(self, transfer: Transfer, paused: bool, done: Done) -> SendingEnd:
         """See Tcp."""
@@ -54,12 +54,12 @@ class KernelTcp(Tcp):
         for listener in self._listeners.values():
             listener.close()
 
-    def _accept(self, listener: socket.socket, came: Callable[[Receive], ReceivingEnd]) -> None:
+    def _accept(self, listener: socket.socket, accepted: Callable[[Receive], ReceivingEnd]) -> None:
         try:
             connection, _ = listener.accept()
         except OSError:
             return  # reset before it was accepted
-        came(partial(KernelReceiver, self._context, self._loop, connection, self._delayed_ack))
+        accepted(partial(KernelReceiver, self._context, self._loop, connection, self._delayed_ack))
 
 
 class KernelSender(SendingEnd):

@@ -1,12 +1,12 @@
-"""InfluxDB: records go there as a run makes them, and come back from there.
+"""InfluxDB: writes a run's records to a database, and reads records back.
 
 Read in this order:
 
-- `errors.py`: what can go wrong, by what the sink does about it;
+- `errors.py`: errors, by the sink's reaction;
 - `line.py`: records to line protocol;
 - `client.py`: `Influx`, one database over HTTP;
 - `spool.py`: batches on disk while the database is away;
-- `sink.py`: `InfluxSink`, which ties these together in a thread;
+- `sink.py`: `InfluxSink`, which uses these in a thread;
 - `server.py`: `InfluxServer`, Debian's influxd as a supervised child;
 - `tail.py`: `InfluxTail`, new records read back.
 

@@ -5,9 +5,9 @@ Read first: InfluxDB 1.x API reference, `/ping`, `/write` and `/query`; "InfluxD
 Rules kept
 - Only `/ping`, `/write?db=&precision=ns` and `/query` are used, which all versions serve.
 - Values never become part of a query's text here: callers bind them (`params`), or quote names with `identifier`.
-- Every failure is an InfluxError of one line; which one says whether trying again can help (`errors.py`).
+- Every failure is an InfluxError of one line; its class tells whether a retry can help (`errors.py`).
 
-Left out: UDP, chunked answers, and anything but InfluxQL.
+Left out: UDP, chunked answers, and other query languages than InfluxQL.
 """
 
 import gzip
@@ -31,7 +31,7 @@ DATABASE = "fadelab"
 _CONNECT_S = 2.0
 _CONNECTIONS = 16
 
-#: not dropped=0, which 1.x says of lines that are no line protocol, having had no points of them
+#: not dropped=0, which 1.x reports for lines that do not parse and so have no points
 _PARTIAL_WRITE = re.compile(r"partial write: .*\bdropped=([1-9]\d*)$")
 
 
@@ -46,17 +46,17 @@ class Series:
 
 
 class Influx:
-    """A database and how to get at it; made at once, connected when used. May be shared between threads.
+    """A database and its access; connects on use. May be shared between threads.
 
-    `token` is a 2.x or 3.x API token, or `user:password`. Waits for an answer `timeout_s` at most. Raises InfluxError
-    when the URL is none.
+    `token` is a 2.x or 3.x API token, or `user:password`. Waits up to `timeout_s` for an answer. Raises InfluxError
+    for an invalid URL.
     """
 
     def __init__(self, url: str, token: str | None = None, database: str = DATABASE, *, timeout_s: float = 5.0) -> None:
         parts = _checked(url)
         self.url = parts.url.rstrip("/")
         self.database = database
-        #: as in fadelab@127.0.0.1:8086; fit for the name of a file
+        #: as in fadelab@127.0.0.1:8086; valid as a file name
         self.label = f"{database}@{parts.netloc}{parts.path or ''}".rstrip("/").replace("/", "_")
         self._has_token = token is not None
         self._headers = _authorization(token)
@@ -71,7 +71,7 @@ class Influx:
         self.write_packed(pack(lines))
 
     def write_packed(self, body: bytes) -> None:
-        """Write what `pack` made; as `write`."""
+        """Write a result of `pack`; as `write`."""
         headers = {"Content-Encoding": "gzip", "Content-Type": "text/plain; charset=utf-8"}
         answer = self._request("POST", "/write", {"db": self.database, "precision": "ns"}, headers, body)
         if answer.status in (200, 204):
@@ -85,14 +85,14 @@ class Influx:
         raise self._away(answer)
 
     def query(self, influxql: str, params: Mapping[str, Any] | None = None) -> list[Series]:
-        """Return the series that one statement, or several with `;` between them, give.
+        """Return the series of one statement, or of several separated by `;`.
 
         `params` are bound to `$name` in WHERE clauses. Raises AwayError, and InfluxError when a statement fails.
         """
         arguments = {"db": self.database, "epoch": "ns", "q": influxql}
         if params:
             arguments["params"] = json.dumps(dict(params))
-        # 1.x wants POST for what changes something; 3.x reads nothing but the URL.
+        # 1.x requires POST for changes; 3.x reads parameters from the URL only
         method = "GET" if influxql.lstrip()[:4].upper() in ("SELE", "SHOW") else "POST"
         answer = self._request(method, "/query", arguments)
         if answer.status == 400:
@@ -108,13 +108,13 @@ class Influx:
             if "error" in result:
                 raise InfluxError(f"{self._name}: {self._explained(result['error'])}")
             for series in result.get("series", ()):
-                # `partial` is not looked at: 1.6 sets it on every series of more than 10,000 rows, whole ones too.
+                # `partial` is ignored: 1.6 sets it on every series of more than 10,000 rows, also on complete ones
                 tags = series.get("tags", {})
                 found.append(Series(series.get("name", ""), tags, tuple(series["columns"]), series.get("values", [])))
         return found
 
     def version(self) -> str:
-        """Return the server's version. Raises AwayError, also when what answers is no InfluxDB."""
+        """Return the server's version. Raises AwayError, also when another server answers."""
         answer = self._request("GET", "/ping")
         if answer.status in (401, 403):
             raise self._away(answer)
@@ -124,16 +124,16 @@ class Influx:
         return version
 
     def check(self) -> None:
-        """Raise AwayError, saying why, unless the database is there and takes what this token writes."""
+        """Raise AwayError, with the reason, unless the database exists and this token may write."""
         self.version()
-        # 2.x and later may find an empty request bad, but only once they would have taken a full one.
+        # 2.x and later may refuse an empty request, but only after they have checked the token
         with suppress(RefusedError):
             self.write(b"")
 
     def create_database(self, retention_days: int) -> None:
-        """Make the database unless it is there, keeping records for so many days. InfluxDB 1.x only.
+        """Create the database unless it exists, with a retention of so many days. InfluxDB 1.x only.
 
-        Elsewhere that is the administrator's: raises InfluxError, as for missing rights.
+        Raises InfluxError for later versions, which need an administrator, and for missing rights.
         """
         version = self.version()
         if not version.lstrip("v").startswith("1."):
@@ -147,7 +147,7 @@ class Influx:
         )
 
     def _explained(self, error: str) -> str:
-        # All that 1.6 says of several statements when their database is not there.
+        # the only message of 1.6 for several statements on a missing database
         return f"{error}; is there a database {self.database}?" if error == "not executed" else error
 
     @property
@@ -189,7 +189,7 @@ class Influx:
 
 def pack(lines: bytes) -> bytes:
     """Compress a request's body."""
-    # Level 1: levels above take twice the time for a tenth of the size.
+    # level 1: higher levels take twice the time and save a tenth of the size
     return gzip.compress(lines, 1, mtime=0)
 
 
@@ -202,7 +202,7 @@ def identifier(name: str) -> str:
 def read_token(path: Path) -> str:
     """Return the token in a file of one line. Raises InfluxError.
 
-    Who else may read the file is not looked at: containers' secrets are world-readable inside.
+    The permissions of the file are not checked: secrets in containers are world-readable.
     """
     try:
         lines: Sequence[str] = path.read_text().split("\n")
@@ -235,7 +235,7 @@ def _authorization(token: str | None) -> dict[str, str]:
 
 
 def _reason(error: HTTPError) -> str:
-    """What the kernel said, without urllib3's object names around it."""
+    """Return the kernel's message, without urllib3's object names."""
     if isinstance(error, ConnectTimeoutError) and not isinstance(error, NewConnectionError):
         return "cannot be reached"
     cause: BaseException | None = error
@@ -247,12 +247,12 @@ def _reason(error: HTTPError) -> str:
 
 
 def _complaint(answer: urllib3.BaseHTTPResponse) -> str:
-    """Return what is wrong, in one line."""
+    """Return the error of an answer, in one line."""
     return _said(answer) or f"status {answer.status} {answer.reason or ''}".rstrip()
 
 
 def _said(answer: urllib3.BaseHTTPResponse) -> str | None:
-    """Return what the server says is wrong, as 1.x does in a header, 2.x and 3.x in JSON; None when it is neither."""
+    """Return the server's error message: 1.x sends it in a header, 2.x and 3.x in JSON; None without one."""
     text = answer.headers.get("X-Influxdb-Error")
     if text is None:
         try:

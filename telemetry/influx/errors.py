@@ -1,21 +1,21 @@
-"""What can go wrong with a database, told apart by what its user does next.
+"""Errors of a database, one class per reaction.
 
-Rule kept: the message is one line that says what is wrong, where, and what to do about it, fit to be shown as it is.
+Rule kept: the message is one line with fault, place and remedy, which programs show unchanged.
 """
 
 
 class InfluxError(RuntimeError):
-    """The database cannot do what was asked."""
+    """The database cannot fulfil a request."""
 
 
 class AwayError(InfluxError):
-    """Not now: it is down, unreachable, full, or its administrator has something to set right. Try again later."""
+    """The database is down, unreachable, full or misconfigured at present. Try again later."""
 
 
 class RefusedError(InfluxError):
-    """Never: it has looked at these points and does not take them, or not all of them.
+    """The database has refused some or all of these points for good.
 
-    `points` is how many it left out, None when it did not say.
+    `points` is the number of refused points, None when unknown.
     """
 
     def __init__(self, message: str, points: int | None = None) -> None:
@@ -24,4 +24,4 @@ class RefusedError(InfluxError):
 
 
 class TooLargeError(InfluxError):
-    """Not at once: more than it takes in one request."""
+    """The request is larger than the database accepts."""

@@ -1,22 +1,22 @@
-"""What happened, in words, from the records of one run: what a program that shows a database marks on its charts."""
+"""Events of one run as text, from its records: marks on the charts of programs that show a database."""
 
 import json
 from typing import Any
 
 from telemetry.records import ControlRecord, DatabaseRecord, TcpRecord
 
-#: more flows than anyone looks at: names beyond come from something that does not end
+#: limit of remembered flows, in case names never end
 _MAX_FLOWS = 10_000
 
 
 class Events:
-    """Takes the records of one run in their order."""
+    """Finds the events in the records of one run, in their order."""
 
     def __init__(self) -> None:
         self._timeouts: dict[tuple[str, str], int] = {}
 
     def text(self, record: DatabaseRecord) -> str:
-        """Return what the next record tells of; nothing if it is one of many."""
+        """Return the text of the event in the next record, or an empty string."""
         if isinstance(record, TcpRecord):
             count = self._new_timeouts(record)
             return "" if count == 0 else "timeout" if count == 1 else f"{count} timeouts"
@@ -32,12 +32,12 @@ class Events:
         if len(self._timeouts) >= _MAX_FLOWS:
             self._timeouts.clear()
         self._timeouts[flow] = record.timeouts
-        # fewer than before are those of a new connection
+        # a smaller count is that of a new connection
         return record.timeouts - before if record.timeouts > before else record.timeouts
 
 
 def _plain(value: str) -> Any:
-    """Return what a control's JSON says to a person: no quotes around a string."""
+    """Return a control's JSON for display: strings without quotes."""
     try:
         found = json.loads(value)
     except ValueError:

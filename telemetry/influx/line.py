@@ -3,14 +3,14 @@ r"""Records as line protocol.
 Read first: InfluxData's line protocol reference, "Special characters" and "Data types".
 
 Rules kept
-- What has no value is not written: None, and floats that are not finite, for which InfluxDB has no number. A record
-  of which nothing is left gives no line.
-- Field strings come back from the database as they were. So do tags, but for what line protocol cannot say: a line
-  feed becomes the two characters `\n`, backslashes at the end go, and a tag that is then empty is left out.
-- Speed: some records come every few milliseconds, thousands per second together. Each type's line is written by one
-  f-string, made from the type's fields as dataclasses make their methods, and the escaped tags are remembered.
+- Missing values are not written: None, and floats that are not finite, which InfluxDB does not support. A record
+  without any value gives no line.
+- Field strings are unchanged when read back. So are tags, except for characters that line protocol cannot represent: a
+  line feed becomes the two characters `\n`, backslashes at the end are removed, and an empty tag is left out.
+- Speed: records come at up to thousands per second. One f-string per type, generated from its fields as dataclasses
+  generate their methods, writes its lines; escaped tags are cached.
 
-The function made for PhyRecord, its f-string cut in pieces:
+The function generated for PhyRecord, with its f-string in pieces:
 
     def line(r, heads, epoch_ns):
         fields = (
@@ -28,17 +28,17 @@ from typing import Any
 from telemetry.influx.events import Events
 from telemetry.records import DATABASE_TYPES, DatabaseRecord, field_types
 
-#: more tag sets than anyone looks at: names beyond come from something that does not end
+#: limit of cached tag sets, in case names never end
 _MAX_HEADS = 10_000
 
 _TAG_ESCAPES = str.maketrans({",": "\\,", "=": "\\=", " ": "\\ ", "\n": "\\n"})
 
-#: one point as `Encoder` writes it: tags to the first bare space, then fields, in which only strings hold line feeds
+#: one point as `Encoder` writes it: tags up to the first bare space, then fields; only strings may contain line feeds
 _POINT = re.compile(rb'[^\n]+?(?<!\\) (?:[^"\n]|"(?:[^"\\]|\\.)*")*\n', re.DOTALL)
 
 
 class Encoder:
-    """Writes the records of one run, whose `tags` every line bears and whose time 0 is `epoch_ns` (Unix, ns)."""
+    """Encodes the records of one run. Every line has `tags`; the run's time 0 is `epoch_ns` (Unix, ns)."""
 
     def __init__(self, tags: Mapping[str, str], epoch_ns: int) -> None:
         self._epoch_ns = epoch_ns
@@ -51,9 +51,9 @@ class Encoder:
         return write(record, heads, self._epoch_ns)
 
     def lines(self, records: Iterable[DatabaseRecord]) -> tuple[bytes, int]:
-        """Return the lines of many records in UTF-8, and how many lines they are.
+        """Return the lines of many records in UTF-8, and their number.
 
-        A record that tells of something has it in words, too, in a field `text` (`events.py`).
+        A record of an event has its text in the field `text` (`events.py`).
         """
         kinds, epoch_ns = self._kinds, self._epoch_ns
         lines = []
@@ -65,24 +65,24 @@ class Encoder:
                 line = f'{fields},text="{escape_string(text)}" {time_ns}'
             if line:
                 lines.append(line)
-        # UTF-8 has no surrogates, and no name is worth a batch.
+        # UTF-8 has no surrogates; a bad name must not cost a batch
         return "".join(lines).encode(errors="replace"), len(lines)
 
 
 def halves(lines: bytes) -> tuple[bytes, bytes]:
-    """Cut what an `Encoder` wrote between two points, as near to the middle as may be."""
+    """Divide the output of an `Encoder` between two points, near the middle."""
     ends = [match.end() for match in _POINT.finditer(lines)]
     middle = ends[len(ends) // 2 - 1] if len(ends) > 1 else len(lines)
     return lines[:middle], lines[middle:]
 
 
 def escape_tag(value: str) -> str:
-    """Return a tag's value as line protocol has it; empty when there is nothing to write."""
+    """Return a tag's value in line protocol; empty when it must be left out."""
     return value.translate(_TAG_ESCAPES).rstrip("\\")
 
 
 def escape_string(value: str) -> str:
-    """Return a field's string as it stands between its quotes."""
+    """Return a field's string as written between quotes."""
     return value.replace("\\", "\\\\").replace('"', '\\"')
 
 
@@ -98,7 +98,7 @@ class _Heads(dict[tuple[str, ...], str]):
         if len(self) >= _MAX_HEADS:
             self.clear()
         tags = {**self._tags, **dict(zip(self._kind.tags, values, strict=True))}
-        # InfluxDB would sort them, for every point.
+        # sorted, so that InfluxDB need not sort them for every point
         pairs = [(name, escape_tag(value)) for name, value in sorted(tags.items())]
         head = ",".join([self._kind.measurement, *(f"{name}={value}" for name, value in pairs if value)]) + " "
         self[values] = head

@@ -3,13 +3,13 @@
 Read first: influxd's configuration reference (1.6); setpriv(1), flock(2).
 
 Rules kept
-- Nothing but 127.0.0.1 is listened on, and nothing outside the folder is touched; the system's own influxdb service
-  and its settings play no part.
-- It lives as long as we do: started again when it dies or is stuck, killed by the kernel when we are. Ctrl-C on the
-  terminal does not reach it, so what is still to be written can be.
-- One folder, one server.
+- The server listens on 127.0.0.1 only and writes only to its folder; it does not use the system's influxdb service or
+  settings.
+- The server lives as long as this process: it is restarted when it dies or hangs, and the kernel kills it when this
+  process is killed. Ctrl-C on the terminal does not reach it, so remaining records can still be written.
+- One server per folder.
 
-Left out: users and TLS. Whoever may talk to this machine's loopback may read and write.
+Left out: users and TLS. Every local user may read and write.
 """
 
 import fcntl
@@ -35,7 +35,7 @@ _STOP_S = 10.0
 _FIRST_RETRY_S = 0.1
 _LAST_RETRY_S = 5.0
 _POLL_S = 0.05
-#: how often a running server is looked at, and the room on its disk that is worth another start
+#: interval of checks of the running server, and free disk space necessary for a restart
 _LOOK_S = 1.0
 _ROOM = 1 << 20
 
@@ -71,9 +71,9 @@ level = "warn"
 
 
 class InfluxServer:
-    """An InfluxDB of our own, from `with` to its end: its database is there when the block begins.
+    """An InfluxDB server as a context manager; its database exists when the block begins.
 
-    `port` 0 takes a free one. Records are kept for `retention_days`. Raises InfluxError when it cannot start.
+    `port` 0: a free port. Records are kept for `retention_days`. Raises InfluxError when it cannot start.
     """
 
     def __init__(self, folder: Path, port: int = 8086, *, database: str = DATABASE, retention_days: int = 30) -> None:
@@ -81,7 +81,7 @@ class InfluxServer:
         self.port = port
         self._database = database
         self._retention_days = retention_days
-        #: how often it has been started again since `start`
+        #: number of restarts since `start`
         self.restarts = 0
         self._stopping = threading.Event()
         self._lock = threading.Lock()
@@ -91,12 +91,12 @@ class InfluxServer:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The server's URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int | None:
-        """The process id of influxd; None while there is none."""
+        """The process id of influxd, or None."""
         process = self._process
         return process.pid if process is not None and process.poll() is None else None
 
@@ -118,7 +118,7 @@ class InfluxServer:
             raise
         self._stopping.clear()
         self.restarts = 0
-        # The kernel's death signal counts the parent thread, so the thread that starts influxd must last.
+        # the parent-death signal refers to the parent thread, so the thread that starts influxd must live on
         self._supervisor = threading.Thread(target=self._supervise, name="influxd", daemon=True)
         self._supervisor.start()
         try:
@@ -129,7 +129,7 @@ class InfluxServer:
             raise
 
     def close(self) -> None:
-        """Stop it; the data stay."""
+        """Stop the server; the data stay."""
         self._stopping.set()
         with self._lock:
             process = self._process
@@ -201,9 +201,9 @@ class InfluxServer:
             self.restarts += 1
 
     def _watch(self, process: subprocess.Popen[bytes]) -> None:
-        """Wait for its end, and bring it about when it is stuck.
+        """Wait for the server's end; end it when it hangs.
 
-        Once influxd 1.6 has found its disk full, it fails every write until it is started again, room or no room.
+        After a full disk, influxd 1.6 fails every write until it is restarted, even with free space.
         """
         failures = 0
         while True:
@@ -216,7 +216,7 @@ class InfluxServer:
                 process.kill()
 
     def _failed_writes(self, otherwise: int) -> int:
-        """Return how many writes to its disk have failed, or `otherwise` when it does not say."""
+        """Return the number of failed disk writes, or `otherwise` when unknown."""
         try:
             answer = urllib3.request("GET", f"{self.url}/debug/vars", timeout=_LOOK_S, retries=False)
             wals = [group["values"] for name, group in answer.json().items() if name.startswith("tsm1_wal")]
@@ -256,7 +256,7 @@ class InfluxServer:
             except AwayError as error:
                 if self.restarts:
                     raise InfluxError(
-                        f"influxd does not start: {self._last_words()} (all of it: {self._log})"
+                        f"influxd does not start: {self._last_log_line()} (all of it: {self._log})"
                     ) from None
                 if time.monotonic() > give_up_at:
                     raise InfluxError(
@@ -264,7 +264,7 @@ class InfluxServer:
                     ) from None
             time.sleep(_POLL_S)
 
-    def _last_words(self) -> str:
+    def _last_log_line(self) -> str:
         lines = self._log.read_text(errors="replace").split("\n")
         return next((" ".join(line.split())[:300] for line in reversed(lines) if line.strip()), "it says nothing")
 
@@ -272,7 +272,7 @@ class InfluxServer:
 def _free_port(port: int) -> int:
     """Return `port`, or a free one for 0. Raises InfluxError when it is taken."""
     with socket.socket() as probe:
-        # as influxd does it: connections that have ended do not hold the port
+        # as in influxd: ended connections do not block the port
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))

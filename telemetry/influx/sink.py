@@ -1,16 +1,16 @@
-"""Records into InfluxDB, whatever becomes of it.
+"""Writes records to InfluxDB, also across outages of the database.
 
 Rules kept
 - `write` appends to a queue and returns; a thread does everything else.
-- Batches reach the database in the order of their records. While it is away they go to the spool, and once anything is
-  there everything passes through it.
-- Sending twice does no harm: a point with the same measurement, tags and time replaces itself. So whenever it is not
-  certain that a batch arrived, it is sent again.
-- What the database refuses for good is kept in the spool's `rejected/` and holds nothing up.
-- A record is given up only when disk and memory are full, and then counted and told.
+- Batches reach the database in the order of their records. While the database is away they go to the spool; while the
+  spool is not empty, all batches pass through it.
+- Duplicates are harmless: a point replaces one with the same measurement, tags and time. So a batch is sent again
+  whenever its arrival is uncertain.
+- Points that the database refuses for good go to the spool's `rejected/` and do not block others.
+- A record is dropped only when disk and memory are full; dropped records are counted and reported.
 
-Away means: no connection, no answer in time, 401, 403, 404 (no such database), 429, 5xx and whatever else an
-administrator can mend while the run goes on.
+Away means: no connection, no answer in time, 401, 403, 404 (no such database), 429, 5xx and other errors that an
+administrator can repair during the run.
 """
 
 import gzip
@@ -28,17 +28,17 @@ from telemetry.influx.line import Encoder, halves
 from telemetry.influx.spool import Batch, Spool
 from telemetry.records import DatabaseRecord
 
-#: how long records may wait to be sent together, and how many at most
+#: longest wait of records for a batch, and most records of a batch
 _INTERVAL_S = 0.1
 _BATCH_POINTS = 5_000
 
-#: between attempts while the database is away
+#: pause between attempts while the database is away
 _FIRST_RETRY_S = 0.1
 _LAST_RETRY_S = 2.0
 
-#: without a disk: packed batches in memory, some 25 bytes per record
+#: limit of packed batches in memory, without a disk; about 25 bytes per record
 _MEMORY_BYTES = 64 << 20
-#: without that either: records, some hundred bytes each
+#: limit of unpacked records, after that; some hundred bytes each
 _QUEUE_RECORDS = 200_000
 
 State = Literal["idle", "writing", "away", "closed"]
@@ -46,27 +46,26 @@ State = Literal["idle", "writing", "away", "closed"]
 
 @dataclass(frozen=True, slots=True)
 class SinkStatus:
-    """Where the records are. `message` is one line, empty when there is nothing to say."""
+    """Counts of records by their place. `message` is one line, or empty."""
 
-    #: in the database
+    #: records in the database
     written: int
-    #: on their way: in memory, or in the spool, where those of earlier runs may be too
+    #: in memory or in the spool, those of earlier runs included
     waiting: int
     #: refused by the database, kept in the spool's `rejected/`
     rejected: int
-    #: given up: neither the database nor disk nor memory had room
+    #: dropped, because database, disk and memory had no room
     dropped: int
-    #: nothing sent yet, the last attempt went well, or failed; closed
+    #: before the first attempt; the last attempt succeeded; it failed; closed
     state: State
     message: str
 
 
 class InfluxSink:
-    """A sink (`telemetry/sinks.py`) that writes to a database; every point bears `tags`.
+    """A sink (`telemetry/sinks.py`) that writes to a database; every point has `tags`.
 
-    What waits is kept in `spool`, in a folder for each database (`Influx.label`); other sinks and processes may use it
-    at the same time.
-    `close` takes up to `flush_s` and one time-out of `influx` to send what is left.
+    Waiting batches are kept in `spool`, in a folder per database (`Influx.label`), which other sinks and processes may
+    use at the same time. `close` takes up to `flush_s` and one time-out of `influx` to send the rest.
     """
 
     def __init__(self, influx: Influx, tags: Mapping[str, str], spool: Path, *, flush_s: float = 3.0) -> None:
@@ -82,7 +81,7 @@ class InfluxSink:
         self._disk_trouble = ""
         self._refusal = ""
         self._written = self._rejected = self._dropped = self._overflowed = 0
-        # Below: the thread's own.
+        # below: used by the thread only
         self._encoder: Encoder | None = None
         self._memory: deque[Batch] = deque()
         self._memory_bytes = 0
@@ -92,7 +91,7 @@ class InfluxSink:
         self._retry_at = 0.0
 
     def begin(self, epoch_ns: int) -> None:
-        """Start to send: to a record's time, `epoch_ns` is added."""
+        """Start to send; `epoch_ns` is added to the time of records."""
         self._encoder = Encoder(self._tags, epoch_ns)
         self._thread = threading.Thread(target=self._run, name="influx-sink", daemon=True)
         self._thread.start()
@@ -105,7 +104,7 @@ class InfluxSink:
             self._overflowed += 1
 
     def close(self) -> None:
-        """Send what is left, or leave it in the spool. Raises InfluxError when records were given up."""
+        """Send the rest, or leave it in the spool. Raises InfluxError when records were dropped."""
         if self._thread is not None:
             self._closing.set()
             self._thread.join()
@@ -123,7 +122,7 @@ class InfluxSink:
             )
 
     def status(self) -> SinkStatus:
-        """Return how it stands; costs next to nothing."""
+        """Return the status; cheap."""
         left = f"{self._spool.points} records wait in {self._spool.folder} for the next run"
         notes = (
             left if self._state == "closed" and self._spool.points else "",
@@ -145,7 +144,7 @@ class InfluxSink:
         try:
             self._work()
         except Exception as error:
-            # A bug; the traceback goes to stderr, as from any thread.
+            # a bug; the traceback goes to stderr, as from any thread
             self._trouble = f"internal error of the sink: {type(error).__name__}: {error}"
             raise
 
@@ -173,11 +172,11 @@ class InfluxSink:
             self._disk_trouble = _disk_line(self._spool, error)
 
     def _can_send(self) -> bool:
-        """Whether there is more to send than can wait for the next round."""
+        """Whether enough records wait to send before the next round."""
         return bool(self._memory or self._spool.points) and time.monotonic() >= self._retry_at
 
     def _encode(self) -> None:
-        """Move the queue into packed batches, as far as memory takes them."""
+        """Move the queue into packed batches, as far as memory allows."""
         assert self._encoder is not None
         left = len(self._queue)
         while left and self._memory_bytes < _MEMORY_BYTES:
@@ -188,9 +187,9 @@ class InfluxSink:
                 self._remember(Batch(pack(lines), points))
 
     def _deliver(self, until: float) -> None:
-        """Send batches, oldest first, until none is left, the database is away or it is `until` (monotonic).
+        """Send batches, oldest first, until all are sent, the database is away or the time is `until` (monotonic).
 
-        One is tried in any case.
+        At least one is tried.
         """
         while time.monotonic() >= self._retry_at:
             spooled = self._spool.first()
@@ -214,7 +213,7 @@ class InfluxSink:
                 return
 
     def _send(self, batch: Batch) -> int:
-        """Send one batch, in pieces if need be; return how many points were taken."""
+        """Send one batch, divided if necessary; return the number of accepted points."""
         try:
             self._influx.write_packed(batch.body)
         except TooLargeError as error:
@@ -229,7 +228,7 @@ class InfluxSink:
         return batch.points
 
     def _reject(self, batch: Batch, error: TooLargeError | RefusedError) -> int:
-        """Set aside a batch of which the database left out some or all points; return how many it took."""
+        """Set aside a batch with refused points; return the number of accepted ones."""
         left_out = error.points if isinstance(error, RefusedError) and error.points else batch.points
         try:
             self._spool.reject(batch, str(error))
@@ -241,7 +240,7 @@ class InfluxSink:
         return batch.points - left_out
 
     def _spill(self) -> None:
-        """Move batches from memory to disk, as far as it takes them."""
+        """Move batches from memory to disk, as far as space allows."""
         try:
             while self._memory:
                 self._spool.append(self._memory[0])

@@ -1,4 +1,4 @@
-"""Batches on disk, first in, first out: what waits while the database is away.
+"""A FIFO queue of batches on disk, for the time that the database is away.
 
 Layout of a folder, which belongs to one database:
 
@@ -7,12 +7,12 @@ Layout of a folder, which belongs to one database:
     <folder>/torn/…gz                                    damaged, never sent
 
 Rules kept
-- A batch's file appears whole: written aside, synced to disk, renamed. A killed process loses no batch, and neither
-  does a power cut once `append` has returned.
+- A batch's file is written atomically: written under another name, synced to disk, renamed. Once `append` has returned,
+  neither a kill nor a power cut loses the batch.
 - A lane belongs to the sink that holds its lock (flock on the folder), so several sinks and processes share a spool
-  folder. A lane nobody holds was left by a process that is gone: the next sink takes it over.
-- Batches of a lane leave in the order they came, older lanes before newer ones.
-- Nothing is made before there is something to keep.
+  folder. An unlocked lane is that of a dead process: the next sink takes it over.
+- Batches leave a lane in their order, older lanes before newer ones.
+- No folder is made before the first batch.
 """
 
 import fcntl
@@ -52,23 +52,23 @@ class _Lane:
 
 
 class Spool:
-    """One sink's view of a spool folder. Methods that write raise OSError when the disk does not take it."""
+    """One sink's view of a spool folder. Methods that write raise OSError when the disk fails."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lanes: deque[_Lane] = deque()
         self._own: _Lane | None = None
-        #: points that wait
+        #: number of waiting points
         self.points = 0
-        #: the newest thing found wrong with what was there, in one line
+        #: the latest problem with existing files, in one line
         self.trouble = ""
 
     def adopt(self) -> None:
-        """Take over what processes that are gone have left."""
+        """Take over the lanes of dead processes."""
         if not self.folder.is_dir():
             return
         with self._locked():
-            # Our own lanes are locked too, by descriptors other than the ones tried here.
+            # our own lanes are locked, too, by other descriptors than those tried here
             paths = (path for path in self.folder.iterdir() if _LANE.fullmatch(path.name))
             found = [lane for path in paths if (lane := _take(path))]
         for lane in found:
@@ -82,7 +82,7 @@ class Spool:
         self._tidy()
 
     def append(self, batch: Batch) -> None:
-        """Keep one batch, behind all others."""
+        """Append one batch."""
         if self._own is None:
             self._own = self._new_lane()
             self._lanes.append(self._own)
@@ -93,7 +93,7 @@ class Spool:
         self.points += batch.points
 
     def first(self) -> Batch | None:
-        """Return the oldest batch, which stays. Damaged ones met on the way are set aside."""
+        """Return the oldest batch without removing it. Damaged ones are set aside."""
         while lane := self._front():
             number, points = lane.files[0]
             path = lane.file(number, points)
@@ -108,21 +108,21 @@ class Spool:
         return None
 
     def pop(self) -> None:
-        """Let the oldest batch go."""
+        """Remove the oldest batch."""
         lane = self._front()
         assert lane is not None
-        # A file that cannot go is sent once more by a later process, which does no harm.
+        # if the file cannot be removed, a later process sends it again, which is harmless
         with suppress(OSError):
             lane.file(*lane.files[0]).unlink()
         self._forget(lane)
 
     def reject(self, batch: Batch, why: str) -> None:
-        """Keep a batch for people to look at; its first line is the reason, as a comment."""
+        """Keep a refused batch for inspection; its first line is the reason, as a comment."""
         reason = gzip.compress(f"# {why}\n".encode())
         _write(_made(self.folder / "rejected") / f"{time.time_ns()}-{batch.points}.gz", reason + batch.body)
 
     def close(self) -> None:
-        """Let go of the folder; what waits there is for the next sink."""
+        """Release the folder; the next sink takes over waiting batches."""
         self._own = None
         self._tidy()
         for lane in self._lanes:
@@ -144,7 +144,7 @@ class Spool:
         self._tidy()
 
     def _tidy(self) -> None:
-        """Remove lanes that are empty and will stay so."""
+        """Remove lanes that are empty for good."""
         done = [lane for lane in self._lanes if not lane.files and lane is not self._own]
         if not done:
             return
@@ -166,7 +166,7 @@ class Spool:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Nobody else makes, takes or removes lanes meanwhile."""
+        """Exclude other processes from making, taking and removing lanes."""
         lock = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -176,7 +176,7 @@ class Spool:
 
 
 def _take(path: Path) -> _Lane | None:
-    """Lock a lane, or return None when somebody has, or it is another user's."""
+    """Lock a lane, or return None when it is locked or belongs to another user."""
     try:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     except PermissionError:
@@ -196,7 +196,7 @@ def _made(folder: Path) -> Path:
 
 def _is_whole(body: bytes) -> bool:
     try:
-        # nothing at all counts as whole to gzip
+        # gzip accepts an empty file
         return bool(gzip.decompress(body))
     except (EOFError, zlib.error, gzip.BadGzipFile):
         return False

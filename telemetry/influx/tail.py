@@ -1,11 +1,10 @@
-"""Records read back from a database as they arrive, whoever writes them.
+"""Reads new records from a database as they arrive, from all writers.
 
 Rules kept
-- A record is returned once. Writers are not in step, so each poll looks back over `overlap_s` again, and what the
-  poll before returned is left out.
-- A source that writes faster than a page can show is read in part: it costs no more than others.
-- What arrives later than that (a spool replayed after the database was away) is left out too: it is history, which
-  the page that shows it can query.
+- A record is returned once. Writers are not synchronised, so each poll reads the last `overlap_s` again, and omits the
+  records of earlier polls.
+- A source that writes faster than a page can show is read in part, so it costs no more than others.
+- Later records (a spool sent after the database was away) are omitted, too: pages can query them as history.
 """
 
 import time
@@ -21,19 +20,19 @@ _MEASUREMENTS = ", ".join(identifier(measurement) for measurement in _KINDS)
 
 
 class Arrival(NamedTuple):
-    """A record, whose it is, and when it was made (Unix, ns)."""
+    """A record with its run's tags and its time (Unix, ns)."""
 
-    #: those of its run; the record's own are in the record
+    #: the run's tags; those of the record are in the record
     tags: dict[str, str]
     time_ns: int
-    #: its own `time_ns` is the same: a database does not know runs' time 0
+    #: its `time_ns` is the same, since a database does not know a run's time 0
     record: Record
 
 
 class InfluxTail:
-    """Reads what is new in a database; records from before `since_ns` (Unix; by default now) are not.
+    """Reads new records of a database, not older than `since_ns` (Unix; default: now).
 
-    Of each source a poll takes the `newest` records at most.
+    A poll reads at most the `newest` records of each source.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class InfluxTail:
         self._seen: set[tuple[object, ...]] = set()
 
     def poll(self) -> list[Arrival]:
-        """Return what has come since the last poll, in order of time. Raises InfluxError."""
+        """Return the records since the last poll, in order of time. Raises InfluxError."""
         found = self._influx.query(
             f"SELECT * FROM {_MEASUREMENTS} WHERE time >= {self._since_ns} GROUP BY * "
             f"ORDER BY time DESC LIMIT {self._newest}"

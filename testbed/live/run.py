@@ -38,11 +38,7 @@ from testbed.results.ground_truth import Confusion, GuessScore, Loss, LossGuessM
 from testbed.results.rates import RecentRate
 from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.results.store import RunFolder
-from testbed.results.summary import (
-    Summary,
-    joined_record,
-    summarize,
-)
+from testbed.results.summary import Summary, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.link_ends import has_guessers
 from testbed.scenario.schema import Scenario

@@ -60,7 +60,7 @@ class Radio(ABC):
 
     @abstractmethod
     def handle_deadline(self, now: int) -> None:
-        """Do what is due."""
+        """Handle everything that is due."""
 
 
 @dataclass(slots=True)

@@ -244,7 +244,7 @@ class StationProcess:
             with suppress(FrameError):
                 self._loss_reporter.taken(self._scheme.parse(arrival.frame).payload, arrival.arrived_at)
         if self._scenario.link.resends:
-            self._lost_packets.judge(hash(arrival.frame), arrival.verdict.fate is not Fate.INTACT)
+            self._lost_packets.handle_fate(hash(arrival.frame), arrival.verdict.fate is not Fate.INTACT)
         if self._trace is not None:
             nbytes = len(arrival.frame)
             started_at = arrival.sent_at - frame_ns(self._out, nbytes)

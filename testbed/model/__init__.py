@@ -1,1 +1,1 @@
-"""Virtual time: the parts a simulated network is put together from, and tier `model` (docs/model.md)."""
+"""Virtual time: the parts of simulated networks, and tier `model` (docs/model.md)."""

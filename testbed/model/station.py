@@ -171,7 +171,7 @@ class ModelStation:
             self._on_arrival(arrival)
         frame, verdict = arrival.frame, arrival.verdict
         if self.lost_packets is not None:
-            self.lost_packets.judge(frame.payload, verdict.fate is not Fate.INTACT)
+            self.lost_packets.handle_fate(frame.payload, verdict.fate is not Fate.INTACT)
         loss_reporter = self._loss_reporter
         if verdict is not INTACT and verdict.fate is not Fate.INTACT:
             if loss_reporter is not None and not loss_reporter.repairs:

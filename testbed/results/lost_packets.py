@@ -3,8 +3,8 @@
 from collections.abc import Hashable
 from typing import Final
 
-#: most packets remembered that crossed the link, and that were lost; the oldest go. A filter retransmits packets of the
-#: present window only
+#: limits of remembered packets, that crossed the link and that were lost; the oldest go. A filter retransmits packets
+#: of the present window only
 _ACROSS: Final = 512
 _LOST: Final = 128
 
@@ -20,7 +20,7 @@ class LostPackets:
         #: frames whose packet had already crossed
         self.repeats = 0
 
-    def judge(self, packet: Hashable, lost: bool) -> None:
+    def handle_fate(self, packet: Hashable, lost: bool) -> None:
         """Take the next frame's fate."""
         if lost:
             if packet in self._across or packet in self._lost:

@@ -1,1 +1,1 @@
-"""Scenarios: the schema, the file, and what its parts become."""
+"""Scenarios: the schema, files, and the models and link ends made from a scenario."""

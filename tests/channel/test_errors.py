@@ -50,7 +50,7 @@ def test_exponential_bit_errors(nbytes: int, spacing: int) -> None:
     assert all(0 <= bit < 8 * nbytes for v in verdicts for bit in v.bit_errors)
 
 
-def test_exponential_bit_errors_do_not_depend_on_how_the_bytes_are_cut() -> None:
+def test_exponential_bit_errors_do_not_depend_on_frame_sizes() -> None:
     def positions(nbytes: int) -> list[int]:
         model = ExponentialBitErrors(500, random.Random(5))
         verdicts = judge_all(model, 60_000 // nbytes, nbytes)
@@ -75,7 +75,7 @@ def test_fixed_bursts_have_their_length_and_rate(burst_frames: int, spacing: int
     ("start", "end", "lost"),
     [(9, 10, False), (9, 11, True), (10, 11, True), (14, 15, True), (15, 16, False), (9, 16, True)],
 )
-def test_the_bad_state_has_its_first_instant_and_not_the_one_behind_its_last(start: int, end: int, lost: bool) -> None:
+def test_bad_state_includes_its_first_instant_but_not_its_end(start: int, end: int, lost: bool) -> None:
     model = UniformOnOff((10, 10), (5, 5), random.Random(0))
     assert model.judge(0, 1, 1) is INTACT
     assert (model.judge(start, end, 1) is ERASED) == lost
@@ -104,7 +104,7 @@ def test_on_off_loses_exactly_what_touches_the_bad_state() -> None:
 
 
 @pytest.mark.parametrize("name", TABLE_1)
-def test_paper_models_spend_the_right_share_of_time_in_bursts(name: str) -> None:
+def test_table1_models_have_the_papers_share_of_bad_time(name: str) -> None:
     model = ERROR_MODELS[name].make(NoOptions(), random.Random(9))
     assert isinstance(model, UniformOnOff)
     step, frames = 20 * MS, 60_000
@@ -146,7 +146,7 @@ def test_gilbert_elliott_starts_stationary() -> None:
     assert abs(lost - trials * 0.25) <= binomial_bound(trials, 0.25)
 
 
-def test_gilbert_elliott_bursts_last_as_long_as_the_bad_state() -> None:
+def test_gilbert_elliott_bursts_have_the_length_of_the_bad_state() -> None:
     model = GilbertElliott(200 * MS, 50 * MS, random.Random(12))
     runs = [len(list(run)) for v, run in groupby(judge_all(model, 200_000)) if v is ERASED]
     # Frames of 1 ms sample the bad state: a sojourn seen at all has a geometric number of samples.

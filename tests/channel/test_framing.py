@@ -8,7 +8,7 @@ from channel.framing import aal5, aal5_llc, raw, raw_with_overhead
 
 
 @given(st.integers(0, 100_000))
-def test_aal5_is_the_fewest_whole_cells_that_hold_frame_and_trailer(nbytes: int) -> None:
+def test_aal5_uses_the_fewest_cells_for_frame_and_trailer(nbytes: int) -> None:
     cells, rest = divmod(aal5(nbytes), 53 * 8)
     assert rest == 0
     assert 48 * (cells - 1) < nbytes + 8 <= 48 * cells

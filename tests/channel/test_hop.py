@@ -151,7 +151,7 @@ def test_an_early_deadline_does_nothing() -> None:
     assert hop.next_deadline() is None
 
 
-def test_the_buffer_counts_the_frame_being_sent_and_takes_any_frame_when_empty() -> None:
+def test_mac_buffer_counts_the_frame_being_sent() -> None:
     hop = make_hop(buffer_bytes=2_000)
     assert hop.handle_frame(0, 5_000, 0)
     assert hop.room() == 0
@@ -163,15 +163,15 @@ def test_the_buffer_counts_the_frame_being_sent_and_takes_any_frame_when_empty()
     assert hop.refused == 3
 
 
-def test_the_error_model_is_asked_in_order_with_the_frames_time_on_the_air() -> None:
+def test_error_model_gets_frames_in_order_with_their_airtime() -> None:
     asked = []
 
-    class Witness(ErrorModel):
+    class RecordingErrors(ErrorModel):
         def judge(self, start: int, end: int, nbytes: int) -> Verdict:
             asked.append((start, end, nbytes))
             return ERASED if nbytes == 2_000 else INTACT
 
-    hop = make_hop(error_model=Witness())
+    hop = make_hop(error_model=RecordingErrors())
     arrivals, _ = drive_punctually(hop, [(3, 1_000), (0, 2_000), (100 * MS, 500)])
     assert asked == [
         (3, 3 + 8 * MS, 1_000),
@@ -184,12 +184,12 @@ def test_the_error_model_is_asked_in_order_with_the_frames_time_on_the_air() -> 
 def test_a_frame_starts_when_there_is_a_rate() -> None:
     starts = []
 
-    class Witness(ErrorModel):
+    class RecordingErrors(ErrorModel):
         def judge(self, start: int, end: int, nbytes: int) -> Verdict:
             starts.append((start, end))
             return INTACT
 
-    hop = make_hop(Vbdc(128_000, VbdcOptions(), random.Random(0)), aal5, Witness())
+    hop = make_hop(Vbdc(128_000, VbdcOptions(), random.Random(0)), aal5, RecordingErrors())
     drive_punctually(hop, [(1, 1_450)])
     assert starts == [(795 * MS, 1_060 * MS)]
 
@@ -279,7 +279,7 @@ def test_frames_in_flight_have_left_and_not_arrived() -> None:
     assert [left.frame for left in hop.in_flight()] == ["second"]
 
 
-def test_a_new_error_model_judges_the_frame_on_the_air_and_what_follows() -> None:
+def test_new_error_model_applies_from_the_frame_on_the_air() -> None:
     hop = make_hop(propagation_ns=0, buffer_bytes=10_000)
     for number in range(3):
         assert hop.handle_frame(number, 1_000, 0)

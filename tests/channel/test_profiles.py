@@ -80,7 +80,7 @@ def test_names_are_not_case_sensitive() -> None:
     assert taps_of("EVA") == taps_of("eva")
 
 
-def test_rician_is_one_tap_with_a_line_of_sight_that_stands_still() -> None:
+def test_rician_is_one_tap_with_a_static_line_of_sight() -> None:
     (tap,) = taps_of("rician", k_db=3.0)
     assert (tap.kind, tap.k_db, tap.los_doppler_hz) == (Kind.RICIAN, 3.0, 0.0)
 

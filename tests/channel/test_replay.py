@@ -55,7 +55,7 @@ def test_a_used_up_trace_is_an_error() -> None:
 
 
 @given(st.integers(1, 2000))
-def test_a_payload_hit_spares_the_header_and_stays_inside_the_frame(nbytes: int) -> None:
+def test_payload_damage_spares_the_header(nbytes: int) -> None:
     verdict = TraceReplay(make_trace([0], [PAYLOAD])).judge(0, 1, nbytes)
     (bit,) = verdict.bit_errors
     assert verdict.fate is Fate.DAMAGED

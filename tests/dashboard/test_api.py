@@ -20,7 +20,17 @@ from dashboard.charts import CHARTS
 from dashboard.control import RunRequest
 from dashboard.hub import Hub
 from telemetry.records import RECORD_TYPES, LinkRecord
-from tests.harness.dashboard_runs import EPOCH_NS, TCP, Bench, Hand, Page, application, info, keep, records
+from tests.harness.dashboard_runs import (
+    EPOCH_NS,
+    TCP,
+    Page,
+    RecordingControls,
+    RecordingStarter,
+    application,
+    info,
+    keep,
+    records,
+)
 
 RUN_INFO = {"name", "title", "scenario", "scheme", "tier", "tcp", "seed", "topology", "epoch_ns", "live", "ended"} | {
     "controlled",
@@ -33,15 +43,15 @@ class Stage:
     """A dashboard with a live run, a run that is over, a starter and a database."""
 
     def __init__(self, runs: Path, kept: Path) -> None:
-        self.hub, self.hand, self.bench = Hub(), Hand(), Bench()
-        self.feed = self.hub.open(info("live-run"), self.hand)
+        self.hub, self.controls, self.starter = Hub(), RecordingControls(), RecordingStarter()
+        self.feed = self.hub.open(info("live-run"), self.controls)
         self.feed.begin(EPOCH_NS)
         for record in RECORDS:
             self.feed.write(record)
         self.runs = runs
         shutil.copytree(kept, runs)
         self.database = {"state": "running", "message": ""}
-        self.app = application(runs, self.hub, starter=self.bench, database=lambda: self.database)
+        self.app = application(runs, self.hub, starter=self.starter, database=lambda: self.database)
         self.page = Page(self.app)
 
 
@@ -68,7 +78,7 @@ def test_state(stage: Stage) -> None:
     assert state["authorised"] is True
     assert [run["name"] for run in state["live"]] == ["live-run"]
     assert set(state["live"][0]) == RUN_INFO
-    assert state["starter"] == {"why_not": "", "offers": [json.loads(json.dumps(asdict(stage.bench.offers()[0])))]}
+    assert state["starter"] == {"why_not": "", "offers": [json.loads(json.dumps(asdict(stage.starter.offers()[0])))]}
     assert state["database"] == stage.database
     assert state["retention_s"] == 600
     assert Page(stage.app, token=None).get("/api/state")["authorised"] is False
@@ -218,7 +228,7 @@ REQUEST = RunRequest("lossy-link", "emulated", ("none", "slacp"), 20.0, 7)
 
 def test_starting_runs(stage: Stage) -> None:
     assert stage.page.post("/api/start", asdict(REQUEST)) == (200, {"ok": True})
-    assert stage.bench.requests == [REQUEST]
+    assert stage.starter.requests == [REQUEST]
     assert stage.page.post("/api/start", asdict(REQUEST)) == (
         409,
         {"error": "nothing can be started: a run is going on"},
@@ -249,15 +259,15 @@ def test_invalid_run_requests_are_refused(stage: Stage, change: dict[str, Any]) 
     status, answer = stage.page.post("/api/start", asdict(REQUEST) | change)
     assert status == 400
     assert list(answer) == ["error"]
-    assert stage.bench.requests == []
+    assert stage.starter.requests == []
 
 
 def test_steering_a_run(stage: Stage) -> None:
     assert stage.page.post("/api/runs/live-run/controls", {"name": "snr_db", "value": 7.5}) == (200, {"ok": True})
-    assert stage.hand.told == [("snr_db", 7.5)]
+    assert stage.controls.changes == [("snr_db", 7.5)]
     assert stage.feed.describe_controls()[0]["value"] == 7.5
     assert stage.page.post("/api/runs/live-run/stop", {}) == (200, {"ok": True})
-    assert stage.hand.stopped
+    assert stage.controls.stopped
 
 
 @pytest.mark.parametrize(
@@ -277,7 +287,7 @@ def test_controls_that_are_none(stage: Stage, body: Any, status: int) -> None:
     found, answer = stage.page.post("/api/runs/live-run/controls", body)
     assert found == status
     assert list(answer) == ["error"]
-    assert stage.hand.told == []
+    assert stage.controls.changes == []
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
@@ -286,7 +296,7 @@ def test_values_that_are_no_numbers(stage: Stage, value: str) -> None:
     body = f'{{"name": "snr_db", "value": {value}}}'
     answer = stage.page.client.post("/api/runs/live-run/controls", data=body, headers=headers)
     assert answer.status_code == 400
-    assert stage.hand.told == []
+    assert stage.controls.changes == []
 
 
 def test_a_run_that_is_over_or_not_ours_cannot_be_steered(stage: Stage) -> None:
@@ -296,7 +306,7 @@ def test_a_run_that_is_over_or_not_ours_cannot_be_steered(stage: Stage) -> None:
     assert stage.page.post("/api/runs/live-run/stop", {}) == (409, {"error": "the run is over"})
     stage.hub.open(info("foreign"))
     assert stage.page.post("/api/runs/foreign/stop", {})[0] == 409
-    assert not stage.hand.stopped
+    assert not stage.controls.stopped
 
 
 # -- what is not there ----------------------------------------------------------------------------------------------

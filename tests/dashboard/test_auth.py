@@ -11,7 +11,7 @@ from werkzeug.test import TestResponse
 
 from dashboard.auth import Guard
 from dashboard.hub import Hub
-from tests.harness.dashboard_runs import TCP, TOKEN, Bench, Hand, application, info, keep
+from tests.harness.dashboard_runs import TCP, TOKEN, RecordingControls, RecordingStarter, application, info, keep
 
 READS = (
     "/api/charts",
@@ -34,15 +34,15 @@ class Stage:
     """A dashboard, and what a change would have changed."""
 
     def __init__(self, runs: Path, **options: Any) -> None:
-        self.hub, self.hand, self.bench = Hub(), Hand(), Bench()
-        self.hub.open(info("live-run"), self.hand)
+        self.hub, self.controls, self.starter = Hub(), RecordingControls(), RecordingStarter()
+        self.hub.open(info("live-run"), self.controls)
         keep(runs, "past-run", [TCP])
-        self.app: Flask = application(runs, self.hub, starter=self.bench, **options)
+        self.app: Flask = application(runs, self.hub, starter=self.starter, **options)
         self.client: FlaskClient = self.app.test_client()
 
     @property
     def untouched(self) -> bool:
-        return not (self.hand.told or self.hand.stopped or self.bench.requests)
+        return not (self.controls.changes or self.controls.stopped or self.starter.requests)
 
     def log_in(self) -> None:
         assert self.client.post("/api/login", json={"token": TOKEN}, headers=HERE).status_code == 200

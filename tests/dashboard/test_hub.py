@@ -10,7 +10,7 @@ import pytest
 from dashboard.hub import RUNS, Feed, Hub, Reader
 from telemetry.records import LinkRecord, TcpRecord
 from telemetry.views import PhyView
-from tests.harness.dashboard_runs import EPOCH_NS, LINK, TCP, Hand, info, records
+from tests.harness.dashboard_runs import EPOCH_NS, LINK, TCP, RecordingControls, info, records
 
 S = 1_000_000_000
 VIEW = PhyView(S, "up", 2.4e9, 2.5e6, (-90.0, -60.04), ((0.70711, -0.70711),), "qpsk")
@@ -107,7 +107,7 @@ def test_a_run_of_the_same_name_takes_the_place(hub: Hub) -> None:
 
 
 def test_a_run_that_is_over_says_so_and_stays(hub: Hub) -> None:
-    feed = hub.open(info(), Hand())
+    feed = hub.open(info(), RecordingControls())
     with reader(hub) as page:
         page.frame()
         feed.close()
@@ -138,11 +138,11 @@ def test_a_name_that_is_no_name_is_refused() -> None:
 
 
 def test_changed_controls_are_told_once() -> None:
-    hub, hand = Hub(), Hand()
-    feed = hub.open(info(), hand)
+    hub, controls = Hub(), RecordingControls()
+    feed = hub.open(info(), controls)
     with reader(hub) as page:
         assert [control["value"] for control in read(page)["controls"]] == [20.0]
-        hand.set("snr_db", 5.0)
+        controls.set("snr_db", 5.0)
         feed.describe_controls(fresh=True)
         assert [control["value"] for control in read(page)["controls"]] == [5.0]
         assert page.frame() is None

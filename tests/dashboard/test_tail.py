@@ -11,7 +11,7 @@ from dashboard.hub import Feed, Hub
 from dashboard.tail import Tail
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail
 from telemetry.records import LinkRecord, Record, TcpRecord
-from tests.harness.dashboard_runs import LINK, TCP, Hand, info
+from tests.harness.dashboard_runs import LINK, TCP, RecordingControls, info
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -41,14 +41,14 @@ class Elsewhere:
 
 
 def test_a_run_elsewhere_is_seen_here(influx: Influx, tmp_path: Path) -> None:
-    hub, hand = Hub(), Hand()
+    hub, recording = Hub(), RecordingControls()
     asked: list[dict[str, str]] = []
 
-    def controls(tags: dict[str, str]) -> Controls:
+    def controls_of(tags: dict[str, str]) -> Controls:
         asked.append(tags)
-        return hand
+        return recording
 
-    with Tail(hub, InfluxTail(influx), controls) as tail:
+    with Tail(hub, InfluxTail(influx), controls_of) as tail:
         run = Elsewhere(influx, tmp_path)
         links = [replace(LINK, time_ns=n * 100 * MS, frames=n) for n in range(1, 6)]
         run.write(*links, *(replace(TCP, time_ns=n * 100 * MS) for n in range(1, 6)))

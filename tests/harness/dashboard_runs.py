@@ -143,27 +143,27 @@ def keep(runs: Path, name: str, kept: Iterable[Record] = (), **changes: Any) -> 
     return folder
 
 
-class Hand:
-    """Controls that note what they were told."""
+class RecordingControls:
+    """Controls that record their changes."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, Value]] = []
+        self.changes: list[tuple[str, Value]] = []
         self.stopped = False
 
     def describe(self) -> Sequence[Control]:
-        present = next((value for name, value in reversed(self.told) if name == "snr_db"), 20.0)
+        present = next((value for name, value in reversed(self.changes) if name == "snr_db"), 20.0)
         return [Control("snr_db", "SNR", "range", present, "dB", 0, 40, 0.5)]
 
     def set(self, name: str, value: Value) -> None:
         if name != "snr_db":
             raise ControlError("there is no such control")
-        self.told.append((name, value))
+        self.changes.append((name, value))
 
     def stop(self) -> None:
         self.stopped = True
 
 
-class Bench:
+class RecordingStarter:
     """A run starter that records its requests."""
 
     def __init__(self) -> None:

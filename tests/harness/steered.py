@@ -18,8 +18,8 @@ from tests.harness.waiting import wait_for
 ENDLESS = [{"kind": "bulk", "duration_s": 600}]
 
 
-class Eyes:
-    """A sink and a watcher that keep everything."""
+class RecordingSink:
+    """A sink for records and views that keeps everything."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -58,10 +58,10 @@ class Drive:
     """A run in a thread, with a hand on its controls; a context manager, which ends it."""
 
     def __init__(self, scenario: Scenario, runs: Path) -> None:
-        self.eyes = Eyes()
+        self.sink = RecordingSink()
         self.steering = Steering(scenario)
         self.outcomes: list[tuple[Summary | None, str | None]] = []
-        hooks = RunHooks([self.eyes], self.eyes, self.steering, lambda *outcome: self.outcomes.append(outcome))
+        hooks = RunHooks([self.sink], self.sink, self.steering, lambda *outcome: self.outcomes.append(outcome))
         self._pool = ThreadPoolExecutor(1)
         self._run = self._pool.submit(run_once, scenario, runs, lambda progress: None, lambda scenario, folder: hooks)
 

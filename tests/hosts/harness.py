@@ -104,7 +104,7 @@ class AgentProcess:
         self._over = False
         self._thread = threading.Thread(target=self._read, name="agent output")
         self._thread.start()
-        self.say(config)
+        self.send(config)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
@@ -116,7 +116,7 @@ class AgentProcess:
             self._over = True
             self._news.notify_all()
 
-    def say(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any]) -> None:
         """Send one line."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
@@ -172,7 +172,7 @@ def go(started: list[AgentProcess]) -> int:
     """Start the clock of all agents now; returns the epoch."""
     epoch = time.monotonic_ns()
     for agent in started:
-        agent.say({"go": epoch})
+        agent.send({"go": epoch})
     return epoch
 
 

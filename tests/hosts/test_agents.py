@@ -180,7 +180,7 @@ def test_a_dead_link_ends_in_bounded_time(net: Network) -> None:
     with Bridge(net, die), agents(*configs(net, [Bulk(duration_s=0.2, drain_s=0.1)])) as started:
         go(started)
         sent = started[0].wait_for("result")["result"]
-        started[1].say({"stop": True})
+        started[1].send({"stop": True})
         received = started[1].wait_for("result")["result"]
     assert (sent["complete"], sent["error"]) == (False, "not drained in time")
     assert (received["complete"], received["error"]) == (False, "stopped")
@@ -256,15 +256,15 @@ def test_paused_senders_send_nothing_new_and_go_on_where_they_stopped(net: Netwo
 
     with Bridge(net), agents(*configs(net, work, probe_interval_ms=20)) as [sender, receiver]:
         # a transfer too fast to be caught is paused before its first octet
-        sender.say({"pause": True})
+        sender.send({"pause": True})
         go([sender, receiver])
         wait_until(lambda: len(sender.all("tcp")) > 5)
         assert {*received(receiver, "tcp"), *received(receiver, "udp")} == {0}
-        sender.say({"pause": False})
+        sender.send({"pause": False})
         wait_until(lambda: received(receiver, "udp")[-1] > 10_000)
         result = receiver.wait_for("result")["result"]
         assert (result["flow"], result["bytes"], result["intact"]) == ("tcp", 30_000_000, True)
-        sender.say({"pause": True})
+        sender.send({"pause": True})
         wait_until(lambda: received(receiver, "udp")[-8:].count(received(receiver, "udp")[-1]) == 8)
 
 
@@ -273,7 +273,7 @@ def test_a_socket_that_is_reset_while_paused_is_a_result(net: Network) -> None:
     with Bridge(net), agents(*configs(net, work)) as [sender, receiver]:
         go([sender, receiver])
         wait_until(lambda: len(receiver.all("flow")) > 0)
-        sender.say({"pause": True})
-        receiver.say({"stop": True})
-        sender.say({"pause": False})
+        sender.send({"pause": True})
+        receiver.send({"stop": True})
+        sender.send({"pause": False})
         assert sender.wait_for("result")["result"]["complete"] is False

@@ -52,7 +52,7 @@ class Split(NamedTuple):
 
     def counters(self) -> dict[str, int]:
         """What the proxy says at its end."""
-        self.proxy.say({"stop": True})
+        self.proxy.send({"stop": True})
         counters: dict[str, int] = self.proxy.wait_for("split")["split"]
         return counters
 

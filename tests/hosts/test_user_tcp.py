@@ -309,7 +309,7 @@ def test_a_dead_link_ends_in_bounded_time(net: Network) -> None:
         go(started)
         wait_until(lambda: len(started[1].all("flow")) > 0)
         sent = started[0].wait_for("result")["result"]
-        started[1].say({"stop": True})
+        started[1].send({"stop": True})
         received = started[1].wait_for("result")["result"]
     assert (sent["complete"], sent["error"]) == (False, "not drained in time")
     assert (received["complete"], received["error"]) == (False, "stopped")
@@ -369,11 +369,11 @@ def test_paused_senders_send_nothing_new_and_go_on_where_they_stopped(net: Netwo
     config = configs(net, ("user:sack", "user:sack"), [Bulk(bytes=size)], probe_interval_ms=20)
     with Bridge(net), agents(*config) as [sender, receiver]:
         # a transfer too fast to be caught is paused before its first octet
-        sender.say({"pause": True})
+        sender.send({"pause": True})
         go([sender, receiver])
         wait_until(lambda: len(sender.all("tcp")) > 5)
         assert {*received(receiver)} == {0}
-        sender.say({"pause": False})
+        sender.send({"pause": False})
         result = receiver.wait_for("result")["result"]
         assert (result["bytes"], result["intact"]) == (size, True)
 
@@ -409,7 +409,7 @@ def test_a_host_that_did_not_keep_up_says_so(net: Network) -> None:
                     theirs.sendto(stray, (net.address("h1"), 0))
         finally:
             agent.process.send_signal(signal.SIGCONT)
-        agent.say({"stop": True})
+        agent.send({"stop": True})
         said = agent.wait_for("error")["error"]
         assert re.fullmatch(r"\d+ packets were lost at tcp0: this machine is too slow for our TCP at such rates", said)
         assert agent.process.wait(PATIENCE_S) == 2

@@ -50,7 +50,7 @@ def test_octets_and_objects_change_alike(segment: Segment, option: Option) -> No
 
 
 @given(segments(), st.sampled_from((ELN, smart_option(1, 2))))
-def test_what_is_put_in_and_taken_out_again_leaves_the_segment_as_it_was(segment: Segment, option: Option) -> None:
+def test_adding_and_removing_an_option_restores_the_segment(segment: Segment, option: Option) -> None:
     for access in ACCESSES:
         before = packet(access, segment)
         changed = access.with_option(before, option)
@@ -115,7 +115,7 @@ def test_octets_keep_what_a_segment_has_no_field_for() -> None:
         assert changed[-3:] == b"abc"
 
 
-def test_a_second_sack_option_does_not_take_the_place_of_the_first() -> None:
+def test_second_sack_option_does_not_replace_the_first() -> None:
     lying = Segment(FLOW, 1, 1000, ACK, 9000, sack=((2000, 3000),), extra=(Option(5, bytes(8)), ELN))
     changed = Octets().with_sack(emit(lying), ())
     assert (parse(changed).sack, parse(changed).extra) == ((), (ELN,))
@@ -132,7 +132,7 @@ def test_a_signed_segment_is_not_changed(access: Access, signature: Option) -> N
 
 
 @pytest.mark.parametrize("octets", [b"", b"\x60" + bytes(59), emit(ack())[:-1], emit(ack())[:-1] + b"x"])
-def test_octets_without_a_segment_have_no_view_and_are_not_changed(octets: bytes) -> None:
+def test_octets_without_a_segment_have_no_view(octets: bytes) -> None:
     access = Octets()
     assert access.view(octets) is None
     assert access.with_option(octets, ELN) is None
@@ -148,7 +148,7 @@ def test_objects_that_are_no_segment_have_no_view() -> None:
 
 
 @given(segments(), st.integers(0, 3))
-def test_octets_and_objects_get_ce_alike_where_the_sender_understands_it(segment: Segment, ecn: int) -> None:
+def test_ce_is_set_for_ect_senders_in_octets_and_objects(segment: Segment, ecn: int) -> None:
     segment.ecn = ecn
     octets = emit(segment)
     marked = with_ce(octets)

@@ -207,7 +207,7 @@ def test_retention(influx: Influx) -> None:
     assert policies() == [["autogen", "168h0m0s", "24h0m0s"]]
 
 
-def test_databases_of_later_versions_are_their_administrators() -> None:
+def test_create_is_refused_by_later_influxdb_versions() -> None:
     refused = pytest.raises(InfluxError, match=r"version v2\.7\.1, where the administrator makes databases")
     with serving(Stub(headers={"X-Influxdb-Version": "v2.7.1"})) as web, refused:
         Influx(web.url).create_database(30)

@@ -46,7 +46,7 @@ def complaint(server: InfluxServer) -> str:
     return str(caught.value)
 
 
-def test_it_is_ready_when_the_block_begins_and_gone_when_it_ends(tmp_path: Path) -> None:
+def test_server_runs_within_its_context(tmp_path: Path) -> None:
     with InfluxServer(tmp_path / 'new \\ "näme"' / "folder", port=0, retention_days=7) as server:
         influx = Influx(server.url)
         influx.check()

@@ -111,7 +111,7 @@ def test_a_run_that_never_began(tmp_path: Path) -> None:
     assert sink.status() == sink_module.SinkStatus(0, 0, 0, 0, "closed", "")
 
 
-def test_nothing_is_lost_while_the_database_is_killed_and_down(tmp_path: Path) -> None:
+def test_no_record_is_lost_while_the_database_is_down(tmp_path: Path) -> None:
     """The same records go to Parquet; in the end both have the same."""
     port = free_port()
     (tmp_path / "db").mkdir()
@@ -263,7 +263,7 @@ def test_a_wrong_token_keeps_everything_for_the_right_one(tmp_path: Path) -> Non
         assert stored(influx) == dict.fromkeys(FIGURES, 20)
 
 
-def test_what_the_database_refuses_is_set_aside_and_holds_nothing_up(influx: Influx, tmp_path: Path) -> None:
+def test_refused_batches_are_set_aside_without_blocking(influx: Influx, tmp_path: Path) -> None:
     influx.write(f"control value=1.5 {EPOCH_NS}\n".encode())
     sink = begun(influx, tmp_path)
     feed(sink, 100)
@@ -281,7 +281,7 @@ def test_what_the_database_refuses_is_set_aside_and_holds_nothing_up(influx: Inf
     assert all(text.startswith("# InfluxDB at ") for text in texts)
 
 
-def test_requests_are_made_as_small_as_the_database_wants_them(tmp_path: Path) -> None:
+def test_too_large_requests_are_divided(tmp_path: Path) -> None:
     (tmp_path / "db").mkdir()
     with influxd(tmp_path / "db", free_port(), INFLUXDB_HTTP_MAX_BODY_SIZE="600") as url:
         influx = Influx(url)
@@ -309,7 +309,7 @@ def test_without_a_disk_records_wait_in_memory(stub: Stub, tmp_path: Path) -> No
     assert lines(stub) == Encoder(TAGS, EPOCH_NS).lines(records(200))[0].decode().splitlines()
 
 
-def test_what_neither_database_nor_disk_nor_memory_takes_is_told(
+def test_records_that_fit_nowhere_are_counted_and_reported(
     stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sink_module, "_MEMORY_BYTES", 500)

@@ -145,7 +145,7 @@ def test_a_damaged_batch_is_set_aside(tmp_path: Path, damage: str) -> None:
     assert spool.trouble == f"{path}: damaged, not sent; it is in {tmp_path / 'torn'} now"
 
 
-def test_a_batch_half_written_by_a_killed_process_is_set_aside(tmp_path: Path) -> None:
+def test_incomplete_batch_of_a_killed_process_is_set_aside(tmp_path: Path) -> None:
     lane = tmp_path / "1-1"
     lane.mkdir()
     (lane / "00000001-10.part").write_bytes(b"half")

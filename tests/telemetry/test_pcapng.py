@@ -120,7 +120,7 @@ def test_a_killed_process_leaves_whole_frames(tmp_path: Path) -> None:
     assert 500 - 66 < len(found) < 500
 
 
-def test_a_full_disk_ends_the_capture_with_the_last_whole_frame(tmp_path: Path) -> None:
+def test_full_disk_ends_the_capture_at_a_whole_frame(tmp_path: Path) -> None:
     path = tmp_path / "air.pcapng"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     made = PcapngWriter(path, application="a test")

@@ -57,7 +57,7 @@ def test_a_sent_frame_has_its_fate(tmp_path: Path) -> None:
     assert column(capture_path(tmp_path, "up"), "frame.comment", where="slacp.crc.status == 1") == comments(tmp_path)
 
 
-def test_a_frame_is_stamped_when_its_last_bit_leaves_not_when_the_station_looks(tmp_path: Path) -> None:
+def test_capture_time_is_when_the_last_bit_leaves(tmp_path: Path) -> None:
     with captured(tmp_path) as (radio, _):
         for frame in (SENT, RESENT):
             radio.send(frame, 0)
@@ -69,7 +69,7 @@ def test_a_frame_is_stamped_when_its_last_bit_leaves_not_when_the_station_looks(
     assert [at - first for at in later] == pytest.approx([0.000_1, 0.059_924], abs=1e-6)
 
 
-def test_what_the_buffer_refused_is_counted_with_the_next_frame(tmp_path: Path) -> None:
+def test_refused_frames_are_drops_of_the_next_captured_frame(tmp_path: Path) -> None:
     with captured(tmp_path) as (radio, _):
         assert [radio.send(SENT, 0) for _ in range(5)] == [True, True, True, False, False]
         radio.handle_deadline(10 * MS)

@@ -109,11 +109,11 @@ def test_a_capture_follows_a_change_of_scheme(tmp_path: Path) -> None:
     drive = Drive(scenario(capture=True, channel={"rate_bps": 4_000_000, "delay_ms": 10}, workloads=work), tmp_path)
     try:
         for slacp in (False, True):
-            drive.grows(drive.eyes.received, 100_000)
+            drive.grows(drive.sink.received, 100_000)
             drive.steering.set("slacp", slacp)
             scheme = "slacp" if slacp else "none"
-            drive.until(functools.partial(lambda wanted: drive.eyes.links()[-1].scheme == wanted, scheme))
-        drive.grows(drive.eyes.received, 100_000)
+            drive.until(functools.partial(lambda wanted: drive.sink.links()[-1].scheme == wanted, scheme))
+        drive.grows(drive.sink.received, 100_000)
     finally:
         run = drive.end()
     for side in SIDES:

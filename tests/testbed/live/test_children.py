@@ -8,9 +8,7 @@ from testbed.live.children import Child
 from testbed.paths import root
 
 
-def test_a_child_finds_the_checkout_first_and_then_what_the_user_has_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_python_path_of_a_child_is_checkout_then_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "given.py").write_text(
         "import sys\nfrom hosts.jsonlines import write_message\nwrite_message({'path': sys.path})\n"
     )

@@ -74,7 +74,7 @@ def test_the_base_station_alone_knows_of_holes_in_what_the_mobile_end_sends(runs
 
 
 @needs_vusrp
-def test_on_an_air_nobody_knows_the_truth(tmp_path: Path) -> None:
+def test_on_radio_tiers_true_causes_are_unknown(tmp_path: Path) -> None:
     run = scenario(
         tier="vusrp",
         link={"scheme": "none", "eln": "ends"},
@@ -91,31 +91,31 @@ def test_on_an_air_nobody_knows_the_truth(tmp_path: Path) -> None:
 def test_eln_can_be_switched_while_a_run_goes_on(tmp_path: Path) -> None:
     channel = {"rate_bps": 4_000_000, "delay_ms": 10, "per": 0.05}
     with Drive(scenario(workloads=ENDLESS, link={"scheme": "none"}, channel=channel), tmp_path) as drive:
-        eyes, steer = drive.eyes, drive.steering.set
-        drive.until(lambda: eyes.received() > 100_000)
-        assert eyes.links()[-1].eln_marks == 0
+        sink, steer = drive.sink, drive.steering.set
+        drive.until(lambda: sink.received() > 100_000)
+        assert sink.links()[-1].eln_marks == 0
 
         steer("eln", True)
-        drive.until(lambda: eyes.links()[-1].eln_marks > 5)
-        sent = eyes.links()[-1].packets
+        drive.until(lambda: sink.links()[-1].eln_marks > 5)
+        sent = sink.links()[-1].packets
         # the other schemes, too, while it is on
         steer("slacp", True)
-        drive.until(lambda: eyes.links()[-1].scheme == "slacp" and eyes.links()[-1].established)
-        drive.grows(eyes.received, 50_000)
-        sessions = eyes.links()[-1].packets
+        drive.until(lambda: sink.links()[-1].scheme == "slacp" and sink.links()[-1].established)
+        drive.grows(sink.received, 50_000)
+        sessions = sink.links()[-1].packets
         steer("eln", False)
-        drive.until(lambda: len(eyes.links()) > 1 and eyes.links()[-1].packets > sessions)
-        drive.grows(eyes.received, 100_000)
+        drive.until(lambda: len(sink.links()) > 1 and sink.links()[-1].packets > sessions)
+        drive.grows(sink.received, 100_000)
         steer("slacp", False)
-        drive.until(lambda: eyes.links()[-1].scheme == "none")
-        marks = eyes.links()[-1].eln_marks
-        drive.grows(eyes.corrupted, 10)
-        assert eyes.links()[-1].eln_marks == marks
-        assert eyes.links()[-1].packets > sent
+        drive.until(lambda: sink.links()[-1].scheme == "none")
+        marks = sink.links()[-1].eln_marks
+        drive.grows(sink.corrupted, 10)
+        assert sink.links()[-1].eln_marks == marks
+        assert sink.links()[-1].packets > sent
 
         summary = drive.end()
         assert summary.intact
         assert rows_of(summary)["corruption"]["corruption"] > 0
         for side in ("up", "down"):
-            counts = [link.eln_marks for link in eyes.links(side)]
+            counts = [link.eln_marks for link in sink.links(side)]
             assert counts == sorted(counts)

@@ -20,7 +20,7 @@ def _nothing_left_behind() -> Iterator[None]:
 
 
 @pytest.mark.light
-def test_tcp_that_understands_ecn_is_marked_and_other_tcp_loses(tmp_path: Path) -> None:
+def test_red_marks_ecn_flows_and_drops_others(tmp_path: Path) -> None:
     # what finds ten packets waiting is notified
     step = {"kind": "red", "weight": 1, "min_packets": 10, "max_packets": 10, "mark_above": True}
     runs = [

@@ -96,7 +96,7 @@ def test_the_receiver_measures_what_was_set(run: Summary, side: str) -> None:
 
 
 @pytest.mark.parametrize("side", ["up", "down"])
-def test_the_trace_holds_every_frame_that_was_heard_or_missed(run: Summary, side: str) -> None:
+def test_trace_has_every_received_and_missed_frame(run: Summary, side: str) -> None:
     trace, link = trace_of(run, side), run.link[side]
     lost = [outcome for outcome in trace.outcome if outcome is not Outcome.OK]
     assert len(lost) == link.corruption_losses

@@ -246,7 +246,7 @@ def test_ctrl_c_ends_a_run_tidily(command: str, endless: Path, tmp_path: Path) -
     assert running(children) == []
 
 
-def test_a_killed_run_leaves_nothing_that_clean_does_not_remove(
+def test_clean_removes_all_leftovers_of_a_killed_run(
     endless: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     process = start("run", endless, "--out", tmp_path / "runs")

@@ -90,7 +90,7 @@ def begin(stack: ExitStack, *args: Any) -> HostProcess:
 @pytest.mark.net
 @pytest.mark.patient
 @needs_network[1]
-def test_hosts_find_each_other_whenever_they_come_and_leave_no_settings_behind(tmp_path: Path) -> None:
+def test_hosts_connect_in_any_order_and_restore_settings(tmp_path: Path) -> None:
     with bridged() as (network, stack):
         settings = ("--set", "tcp=reference")
         before = read_back(network.namespaces["h1"])
@@ -118,7 +118,7 @@ def test_hosts_find_each_other_whenever_they_come_and_leave_no_settings_behind(t
 @pytest.mark.net
 @pytest.mark.patient
 @needs_network[1]
-def test_a_host_that_speaks_our_tcp_leaves_the_kernels_as_it_was(tmp_path: Path) -> None:
+def test_host_with_own_tcp_keeps_the_kernels_settings(tmp_path: Path) -> None:
     def rules() -> str:
         # -N: names of protocols and tables would be those of the machine's /etc
         return run_in(network.namespaces["h1"], partial(subprocess.check_output, ["ip", "-N", "rule"], text=True))
@@ -148,7 +148,7 @@ def test_a_host_that_speaks_our_tcp_leaves_the_kernels_as_it_was(tmp_path: Path)
 @pytest.mark.net
 @pytest.mark.patient
 @needs_network[1]
-def test_a_host_sends_its_records_to_a_database_and_ends_when_its_work_is_done(tmp_path: Path) -> None:
+def test_host_writes_to_a_database_and_ends_with_its_work(tmp_path: Path) -> None:
     path = tmp_path / "both.yaml"
     path.write_text(
         "{name: both, channel: {rate_bps: 2000000, delay_ms: 1}, workloads: ["
@@ -262,7 +262,7 @@ def test_a_meter_says_what_passed_since_it_spoke_last(capfd: Capture, monkeypatc
 @pytest.mark.net
 @needs_network[1]
 @needs_vusrp
-def test_a_station_that_is_started_again_is_not_taken_for_the_one_before(tmp_path: Path) -> None:
+def test_restarted_station_gets_a_new_session(tmp_path: Path) -> None:
     addresses = {"st": "10.9.0.1", "bas": "10.9.0.2"}
     with Air.create(air_name(), seed=1) as air, ExitStack() as stack:
         gain_db = path_gain_db(30, rate_sps=2.5e6, tx_gain_db=30, rms=make_phy("ofdm", rate_sps=2.5e6).rms)
@@ -308,7 +308,7 @@ def test_the_tier_of_a_station_is_that_of_its_radio(device: str, tier: str) -> N
 
 
 @pytest.mark.parametrize(("scheme", "residual_losses"), [("slacp", 7), ("none", None)])
-def test_a_station_alone_reports_nothing_that_only_the_far_side_knows(scheme: str, residual_losses: int | None) -> None:
+def test_station_alone_reports_no_counts_of_the_far_side(scheme: str, residual_losses: int | None) -> None:
     counts = StationCounts(
         packets=3,
         frames=3,

@@ -278,7 +278,7 @@ def test_classes_take_their_channels() -> None:
         assert a.link.sent.arq_bytes == 24  # type: ignore[attr-defined]
 
 
-def test_with_flow_control_packets_wait_in_the_ip_queue_while_the_radio_has_no_room() -> None:
+def test_with_flow_control_packets_wait_in_the_ip_queue() -> None:
     with stations(SLACP, limit=24 * 30) as (a, b):
         wait_for(lambda: a.link.established and b.link.established)
         a.radio.room = False
@@ -370,7 +370,7 @@ def test_filters_come_and_go_while_packets_flow(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SCHEMES))
-def test_a_frame_damaged_beyond_use_is_counted_and_the_loop_goes_on(name: str) -> None:
+def test_unparsable_frame_is_counted(name: str) -> None:
     with stations(SCHEMES[name]) as (a, b):
         wait_for(lambda: a.link.established and b.link.established)
         before = b.loop.counters.bad_frames

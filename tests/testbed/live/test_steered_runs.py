@@ -24,36 +24,36 @@ def gained(counter: str, before: LinkRecord, after: LinkRecord) -> int:
 @pytest.mark.light
 def test_a_run_becomes_what_a_person_wants(tmp_path: Path) -> None:
     with Drive(scenario(workloads=ENDLESS, channel={"rate_bps": 4_000_000, "delay_ms": 10}), tmp_path) as drive:
-        eyes, steer = drive.eyes, drive.steering.set
-        drive.until(lambda: eyes.received() > 200_000)
-        assert eyes.corrupted() == 0
+        sink, steer = drive.sink, drive.steering.set
+        drive.until(lambda: sink.received() > 200_000)
+        assert sink.corrupted() == 0
 
         steer("per", 20)
-        drive.until(lambda: eyes.corrupted() > 20)
-        assert eyes.links()[-1].retransmissions > 0
+        drive.until(lambda: sink.corrupted() > 20)
+        assert sink.links()[-1].retransmissions > 0
 
         steer("slacp", False)
-        drive.until(lambda: eyes.links()[-1].scheme == "none")
-        drive.grows(eyes.corrupted, 5)
-        bare = eyes.links()[-1]
-        drive.grows(eyes.corrupted, 5)
+        drive.until(lambda: sink.links()[-1].scheme == "none")
+        drive.grows(sink.corrupted, 5)
+        bare = sink.links()[-1]
+        drive.grows(sink.corrupted, 5)
         # nothing repairs now: every loss is a loss for good, and nothing is sent twice
-        later = eyes.links()[-1]
+        later = sink.links()[-1]
         assert gained("residual_losses", bare, later) == gained("corruption_losses", bare, later) > 0
         assert later.retransmissions == bare.retransmissions
 
         steer("per", 0)
         steer("slacp", True)
-        drive.until(lambda: eyes.links()[-1].scheme == "slacp" and eyes.links()[-1].established)
-        before = eyes.received()
-        drive.until(lambda: eyes.received() > before + 200_000)
+        drive.until(lambda: sink.links()[-1].scheme == "slacp" and sink.links()[-1].established)
+        before = sink.received()
+        drive.until(lambda: sink.received() > before + 200_000)
 
         steer("paused", True)
         # what TCP has buffered still goes out
-        drive.until(lambda: [link.packets for link in eyes.links()[-5:]].count(eyes.links()[-1].packets) == 5)
-        still = eyes.received()
+        drive.until(lambda: [link.packets for link in sink.links()[-5:]].count(sink.links()[-1].packets) == 5)
+        still = sink.received()
         steer("paused", False)
-        drive.until(lambda: eyes.received() > still + 100_000)
+        drive.until(lambda: sink.received() > still + 100_000)
 
         summary = drive.end()
         names = ["per", "slacp", "per", "slacp", "paused", "paused"]
@@ -62,47 +62,47 @@ def test_a_run_becomes_what_a_person_wants(tmp_path: Path) -> None:
         assert [(row["name"], json.loads(row["value"])) for row in rows] == list(
             zip(names, [20, False, 0, True, True, False], strict=True)
         )
-        assert eyes.closed
+        assert sink.closed
         assert drive.outcomes == [(summary, None)]
         # counters never run backwards, whatever was switched
         for side in SIDES:
             for name in ("packets", "frames", "retransmissions", "residual_losses", "corruption_losses"):
-                counts = [getattr(link, name) for link in eyes.links(side)]
+                counts = [getattr(link, name) for link in sink.links(side)]
                 assert counts == sorted(counts), name
         # what other sinks got is what the run's folder has
-        assert len(read_records(folder_of(summary), "link")) == len(eyes.links("up")) + len(eyes.links("down"))
+        assert len(read_records(folder_of(summary), "link")) == len(sink.links("up")) + len(sink.links("down"))
 
 
 @needs_vusrp
-def test_the_air_is_reshaped_and_looked_at(tmp_path: Path) -> None:
+def test_air_changes_during_a_run_and_views_are_sent(tmp_path: Path) -> None:
     with Drive(
         scenario(tier="vusrp", workloads=ENDLESS, channel={"rate_bps": 2_000_000, "delay_ms": 15, "snr_db": 25}),
         tmp_path,
     ) as drive:
-        eyes = drive.eyes
+        sink = drive.sink
 
         def snr() -> float:
             heard = [
-                r.snr_db for r in eyes.records if isinstance(r, PhyRecord) and r.link == "up" and r.snr_db is not None
+                r.snr_db for r in sink.records if isinstance(r, PhyRecord) and r.link == "up" and r.snr_db is not None
             ]
             return heard[-1] if heard else 0.0
 
-        drive.until(lambda: eyes.received() > 100_000 and abs(snr() - 25) < 2)
-        assert eyes.views == []
-        eyes.watched = True
-        drive.until(lambda: {view.link for view in eyes.views if view.symbols} == {"up", "down"})
-        view = next(view for view in reversed(eyes.views) if view.link == "up")
+        drive.until(lambda: sink.received() > 100_000 and abs(snr() - 25) < 2)
+        assert sink.views == []
+        sink.watched = True
+        drive.until(lambda: {view.link for view in sink.views if view.symbols} == {"up", "down"})
+        view = next(view for view in reversed(sink.views) if view.link == "up")
         assert (view.modulation, view.rate_sps, len(view.spectrum_db)) == ("qpsk", 2.5e6, 512)
         # QPSK's symbols lie about its four points
         assert all(abs(abs(i) - 0.707) < 0.4 and abs(abs(q) - 0.707) < 0.4 for i, q in view.symbols)
-        eyes.watched = False
+        sink.watched = False
 
         drive.steering.set("snr_db", 12)
         drive.until(lambda: abs(snr() - 12) < 2)
-        drive.grows(eyes.corrupted, 5)
-        seen = len(eyes.views)
+        drive.grows(sink.corrupted, 5)
+        seen = len(sink.views)
         drive.steering.set("snr_db", 30)
         drive.until(lambda: abs(snr() - 30) < 2)
         # nobody looks any more
-        assert len(eyes.views) == seen
+        assert len(sink.views) == seen
         assert drive.end().intact

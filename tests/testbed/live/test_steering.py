@@ -53,7 +53,7 @@ def test_a_run_without_an_air_of_its_own_says_why() -> None:
 
 
 @pytest.mark.parametrize("scheme", ["split", "split-smart"])
-def test_split_connections_cannot_be_joined_while_a_run_goes_on(scheme: str) -> None:
+def test_scheme_cannot_change_while_connections_are_split(scheme: str) -> None:
     steering = Steering(scenario(link={"scheme": scheme}))
     with pytest.raises(ControlError, match=rf"^SLACP cannot be changed: {scheme} splits connections"):
         steering.set("slacp", True)

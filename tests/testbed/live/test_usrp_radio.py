@@ -126,7 +126,7 @@ def test_an_idle_radio_sends_a_frame_when_it_is_due() -> None:
     assert transceiver.bursts == [Burst(frame, 0, due_at + LEAD_NS, due_at + LEAD_NS + 2 * MS)]
 
 
-def test_a_busy_radio_sends_back_to_back_and_holds_two_at_most() -> None:
+def test_busy_radio_sends_back_to_back_with_two_frames_at_most() -> None:
     onair, transceiver = radio()
     frames = frames_of([1500] * 8)
     for frame in frames:
@@ -261,7 +261,7 @@ def test_frames_are_handed_up_damaged_or_not() -> None:
     assert onair.fileno() == transceiver.fileno()
 
 
-def test_the_delay_of_the_radio_is_its_lead_and_the_time_on_the_air() -> None:
+def test_radio_delay_is_lead_and_airtime() -> None:
     transceiver: Any = Transceiver()
     assert radio_delay_ns(transceiver, 1500) == LEAD_NS + 3 * MS
 

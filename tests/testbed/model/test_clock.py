@@ -23,7 +23,7 @@ def test_events_happen_by_time_then_priority_then_insertion() -> None:
     assert clock.now == 7
 
 
-def test_what_an_event_causes_at_its_own_instant_comes_before_the_observers() -> None:
+def test_events_of_one_instant_precede_its_observers() -> None:
     clock = VirtualClock()
     seen: list[str] = []
 

@@ -83,7 +83,7 @@ def test_a_trace_has_every_frame(tmp_path: Path) -> None:
         assert trace.time_ns[0] < 0
 
 
-def test_progress_is_told_and_an_interrupt_leaves_what_was_recorded(tmp_path: Path) -> None:
+def test_interrupt_keeps_the_records_so_far(tmp_path: Path) -> None:
     shown: list[Progress] = []
 
     def interrupted(progress: Progress) -> None:

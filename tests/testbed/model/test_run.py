@@ -94,7 +94,7 @@ def test_the_rate_of_a_long_transfer_is_the_links() -> None:
 # -- the same every time -------------------------------------------------------------------------------------
 
 
-def test_the_same_seed_is_the_same_run_and_another_is_another() -> None:
+def test_runs_are_equal_for_equal_seeds_only() -> None:
     run = model(channel={"per": 0.1}, workloads=[{"kind": "bulk", "bytes": 200_000}])
     first = simulate(run)
     assert simulate(run) == first
@@ -197,7 +197,7 @@ def test_slacp_carries_more_over_a_lossy_link() -> None:
 
 
 @pytest.mark.parametrize("scheme", list(SCHEMES))
-def test_capacity_that_must_be_asked_for_makes_a_transfer_slower(scheme: str) -> None:
+def test_requested_capacity_makes_a_transfer_slower(scheme: str) -> None:
     times = {}
     for kind in ("cra", "rbdc", "vbdc"):
         run = model(
@@ -447,7 +447,7 @@ def test_on_the_live_tiers_our_own_tcp_has_a_prefix(tcp: str, good: bool) -> Non
 
 
 @pytest.mark.parametrize("scheme", list(SCHEMES))
-def test_three_hours_of_a_slow_flow_take_no_more_memory_than_one(scheme: str) -> None:
+def test_memory_of_a_slow_flow_does_not_grow_with_time(scheme: str) -> None:
     run = model(
         tcp="reference",
         # a small window, so that all that SLACP keeps is in use within the first hour
@@ -461,7 +461,7 @@ def test_three_hours_of_a_slow_flow_take_no_more_memory_than_one(scheme: str) ->
     assert last < 1.1 * first
 
 
-def test_the_handshake_is_part_of_the_link_counters_and_not_of_the_run() -> None:
+def test_link_handshake_counts_for_the_link_but_not_for_the_run() -> None:
     log = Log()
     summary = simulate(model(), log)
     assert log.sent_segments[0][1:] == (0, 0)

@@ -67,7 +67,7 @@ def test_packets_back_to_back_are_rounded_up_once(queue: DropTail | None) -> Non
     assert [sequence for _, sequence in end.arrived] == list(range(6))
 
 
-def test_a_packet_that_comes_when_the_wire_is_free_starts_at_once() -> None:
+def test_packet_starts_at_once_on_a_free_wire() -> None:
     end = End()
     wire = Wire(end.clock, end.deliver, rate_bps=8_000_000_000, queue=DropTail(limit_packets=1))
     for at in (0, 10, 25):
@@ -77,7 +77,7 @@ def test_a_packet_that_comes_when_the_wire_is_free_starts_at_once() -> None:
     assert wire.congestion_drops == 0
 
 
-def test_what_does_not_fit_into_the_queue_is_lost_by_congestion() -> None:
+def test_packets_beyond_the_queue_limit_are_congestion_drops() -> None:
     end = End()
     wire = Wire(end.clock, end.deliver, rate_bps=8_000_000_000, queue=DropTail(limit_packets=2))
     for sequence in range(5):
@@ -120,7 +120,7 @@ def test_an_infinitely_fast_wire_only_delays() -> None:
     assert end.arrived == [(3, 0), (3, 1), (3, 2)]
 
 
-def test_a_queue_that_drops_as_it_is_emptied_leaves_the_wire_usable() -> None:
+def test_wire_survives_a_queue_that_drops_on_pop() -> None:
     end = End()
     queue = CoDel(
         CoDelOptions(limit_packets=1000, target_ms=1e-6, interval_ms=1e-5),

@@ -96,7 +96,7 @@ def test_a_direction_takes_what_it_does_not_say_from_both() -> None:
     assert (down.rate_bps, down.delay_ms, down.errors) == (1_000_000, 3, error_part("low"))
 
 
-def test_per_stands_for_bernoulli_in_both_or_in_one_direction() -> None:
+def test_per_is_short_for_bernoulli_in_both_or_one_direction() -> None:
     bernoulli = error_part("bernoulli", per=0.2)
     both = validate(with_channel(per=0.2), "x").channel
     assert both.direction("up").errors == both.direction("down").errors == bernoulli
@@ -154,7 +154,7 @@ def test_set_over_a_name_keeps_the_name() -> None:
         load(LOSSY, ["channel.errors=high", "channel.errors.per=0.5"])
 
 
-def test_set_per_goes_before_bernoulli_but_not_before_another_model() -> None:
+def test_set_per_overrides_bernoulli_but_no_other_model() -> None:
     assert load(LOSSY, ["channel.per=0.4"]).channel.direction("down").errors == error_part("bernoulli", per=0.4)
     with pytest.raises(ScenarioError, match="per and errors high are both given"):
         load(LOSSY, ["channel.errors=high", "channel.per=0.4"])
@@ -427,7 +427,7 @@ def test_a_setting_below_a_plain_list(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(("tier", "tcp"), [("emulated", "cubic"), ("vusrp", "cubic"), ("model", "sack")])
-def test_a_scenario_that_names_no_tcp_gets_one_that_its_tier_has(tier: str, tcp: str) -> None:
+def test_default_tcp_depends_on_the_tier(tier: str, tcp: str) -> None:
     assert load(LOSSY, tier=tier).tcp == tcp
 
 
