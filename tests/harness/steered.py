@@ -55,7 +55,7 @@ class RecordingSink:
 
 
 class Drive:
-    """A run in a thread, with its live controls; a context manager, which ends it."""
+    """A run in a thread, with a hand on its controls; a context manager, which ends it."""
 
     def __init__(self, scenario: Scenario, runs: Path) -> None:
         self.sink = RecordingSink()

@@ -74,7 +74,7 @@ def test_the_base_station_alone_knows_of_holes_in_what_the_mobile_end_sends(runs
 
 
 @needs_vusrp
-def test_on_an_air_nobody_knows_the_truth(tmp_path: Path) -> None:
+def test_on_radio_tiers_true_causes_are_unknown(tmp_path: Path) -> None:
     run = scenario(
         tier="vusrp",
         link={"scheme": "none", "eln": "ends"},

@@ -74,7 +74,7 @@ def test_a_run_becomes_what_a_person_wants(tmp_path: Path) -> None:
 
 
 @needs_vusrp
-def test_the_air_is_reshaped_and_looked_at(tmp_path: Path) -> None:
+def test_air_changes_during_a_run_and_views_are_sent(tmp_path: Path) -> None:
     with Drive(
         scenario(tier="vusrp", workloads=ENDLESS, channel={"rate_bps": 2_000_000, "delay_ms": 15, "snr_db": 25}),
         tmp_path,

@@ -174,7 +174,7 @@ def test_plot_writes_a_picture(folder: Path) -> None:
     assert target.stat().st_size > 10_000
 
 
-def test_losses_of_the_air_of_the_link_and_of_queues_are_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kinds_of_losses_have_separate_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # nothing is repaired: every frame lost on the air is a packet lost, and what queues drop was never there
     losses = {"corruption_losses": [4, 9], "residual_losses": [4, 9], "congestion_losses": [13, 13]}
     with ParquetSink(tmp_path, {}) as sink:

@@ -55,7 +55,7 @@ def receiver(index: int = 0, **values: Any) -> dict[str, Any]:
 # -- by size -------------------------------------------------------------------------------------------------
 
 
-def test_a_transfer_by_size_lasts_from_the_first_syn_to_its_end() -> None:
+def test_transfer_by_size_lasts_from_first_syn_to_end() -> None:
     flow = summarize_flow(Bulk(bytes=1000, start_s=0.5), "f", [receiver(), sender()], 9.0)
     assert (flow.bytes, flow.duration_s, flow.start_s, flow.end_s) == (1000, 2.0, 0.5, 2.5)
     assert flow.goodput_bps == 4000
@@ -149,7 +149,7 @@ def series() -> list[dict[str, Any]]:
     return reports
 
 
-def test_short_transfers_are_timed_each_and_together_without_gaps() -> None:
+def test_short_transfers_are_timed_without_gaps() -> None:
     flow = summarize_flow(Short(bytes=1000, count=3), "f", series(), 20.0)
     assert flow.transfer_s == (0.5, 1.0, 1.5)
     assert (flow.duration_s, flow.start_s, flow.end_s) == (3.0, 0, 7.5)
