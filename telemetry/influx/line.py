@@ -126,7 +126,7 @@ def _writer(kind: type[DatabaseRecord]) -> _Writer:
 
 
 def _part(name: str, hint: type[Any], optional: bool) -> str:
-    """Return the piece of an f-string that writes one field, a comma in front."""
+    """Return the piece of an f-string that writes a comma and one field."""
     at = f"r.{name}"
     value = {int: f"{{{at}}}i", float: f"{{{at}}}", bool: f"{{{at}}}", str: f'"{{escape({at})}}"'}[hint]
     checks = [f"{at} is not None"] * optional + [f"isfinite({at})"] * (hint is float)

@@ -74,7 +74,7 @@ def _rows(series: Series) -> list[tuple[int, dict[str, Any]]]:
 
 
 def _record(kind: type[Record], row: Mapping[str, Any]) -> Record | None:
-    """Make a record of a row, or None when another program wrote it and a field of a record is missing."""
+    """Make a record of a row; None for a row of another program that lacks fields."""
     values = {}
     for name, (make, optional) in _FIELDS[kind].items():
         value = row.get(name)
@@ -88,5 +88,5 @@ def _record(kind: type[Record], row: Mapping[str, Any]) -> Record | None:
 
 
 _FIELDS = {kind: field_types(kind) for kind in RECORD_TYPES}
-#: a float that was not finite is not in the database, nor is a tag that was empty
+#: missing values of mandatory fields: the database has neither non-finite floats nor empty tags
 _ABSENT: Mapping[type[Any], Any] = {float: nan, str: ""}

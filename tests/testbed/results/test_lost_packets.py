@@ -21,7 +21,7 @@ def test_a_packet_lost_twice_is_lost_once() -> None:
     assert counts_of(("a", True), ("a", True), ("a", False)) == (0, 2, 0)
 
 
-def test_a_needless_copy_that_is_lost_is_no_lost_packet() -> None:
+def test_lost_needless_copy_is_no_lost_packet() -> None:
     assert counts_of(("a", False), ("a", True), ("b", True)) == (1, 1, 0)
 
 
