@@ -1,7 +1,7 @@
 """Replay of a trace: the outcome that belongs to the frame, or to the instant."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from channel.errors import ERASED, INTACT, Fate, Verdict
@@ -55,6 +55,8 @@ def test_a_used_up_trace_is_an_error() -> None:
 
 
 @given(st.integers(1, 2000))
+@example(HEADER_BYTES)
+@example(HEADER_BYTES + 1)
 def test_payload_damage_spares_the_header(nbytes: int) -> None:
     verdict = TraceReplay(make_trace([0], [PAYLOAD])).judge(0, 1, nbytes)
     (bit,) = verdict.bit_errors
