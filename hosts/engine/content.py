@@ -25,12 +25,8 @@ class Outgoing(ABC):
         self.taken = 0
 
     @abstractmethod
-    def peek(self, most: int) -> memoryview | int:
-        """Return some of the next octets, or their number: at least one, at most `most`."""
-
-    @abstractmethod
-    def take(self, count: int) -> None:
-        """Advance by `count` of the octets that `peek` returned."""
+    def write(self, connection: Connection, most: int) -> int:
+        """Write some of the next octets to a connection of ours, at most `most`; return their number."""
 
     @abstractmethod
     def digest(self) -> dict[str, Any]:
@@ -74,14 +70,20 @@ class Stream(Outgoing):
         self._waiting = memoryview(b"")
         self._hash = hashlib.sha256()
 
-    def peek(self, most: int) -> memoryview:
+    def write(self, connection: Connection, most: int) -> int:
         """See Outgoing."""
+        written = connection.write(bytes(self.peek(most)))
+        self.take(written)
+        return written
+
+    def peek(self, most: int) -> memoryview:
+        """Return some of the next octets: at least one, at most `most`."""
         if not self._waiting:
             self._waiting = memoryview(self._random.randbytes(CHUNK))
         return self._waiting[:most]
 
     def take(self, count: int) -> None:
-        """See Outgoing."""
+        """Advance by `count` of the octets that `peek` returned."""
         self._hash.update(self._waiting[:count])
         self._waiting = self._waiting[count:]
         self.taken += count
@@ -153,11 +155,10 @@ class Octets(Contents):
 class _Written(Outgoing):
     __slots__ = ()
 
-    def peek(self, most: int) -> int:
-        return most
-
-    def take(self, count: int) -> None:
-        self.taken += count
+    def write(self, connection: Connection, most: int) -> int:
+        written = connection.write(most)
+        self.taken += written
+        return written
 
     def digest(self) -> dict[str, Any]:
         return {}

@@ -133,19 +133,17 @@ class OwnSender(SendingEnd, Application):
             self._socket.pump()
 
     def _write(self) -> None:
-        room = self._room()
-        while room > 0 and self._writing:
-            data = self._more(room)
-            self._take(self.connection.write(data if isinstance(data, int) else bytes(data)))
-            room = self._room()
-
-    def _room(self) -> int:
-        connection = self.connection
+        connection, content, limit = self.connection, self._content, self._limit
         room = connection.write_room
-        if self._ahead_bytes is None:
-            return room
-        ahead = max(2 * connection.cwnd, self._ahead_bytes) + connection.bytes_acked - self._content.taken
-        return min(room, ahead)
+        if self._ahead_bytes is not None:
+            ahead = max(2 * connection.cwnd, self._ahead_bytes) + connection.bytes_acked - content.taken
+            room = min(room, ahead)
+        while room > 0:
+            written = content.write(connection, room if limit is None else min(room, limit - content.taken))
+            if content.taken == limit:
+                self._end_writing()
+                return
+            room = room - written if written else 0
 
     def _shut_down(self) -> None:
         self._socket.close()
@@ -170,8 +168,9 @@ class OwnReceiver(ReceivingEnd, Application):
         if self.ended:
             return
         connection = self._connection
-        if connection.readable:
-            self._count(self._content.read(connection))
+        nbytes = self._content.read(connection)
+        if nbytes:
+            self._count(nbytes, now)
         if connection.at_end:
             connection.close(now)
             self._finish(None)

@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from hosts.engine.content import CHUNK, Incoming
+from hosts.engine.content import Incoming
 from hosts.engine.context import Context, Result
 from hosts.engine.probe import FlowCounter, TcpInfo
 
@@ -50,6 +50,7 @@ class SendingEnd(ABC):
     def __init__(self, context: Context, transfer: Transfer, paused: bool, done: Done) -> None:
         self._context, self._clock, self._transfer, self._done = context, context.clock, transfer, done
         self._content = context.contents.outgoing(f"{transfer.flow}/{transfer.index}")
+        self._limit = transfer.limit
         self._connected_ns: int | None = None
         self._writing = True
         self._paused = paused
@@ -82,18 +83,10 @@ class SendingEnd(ABC):
         self._connected_ns = self._context.time_ns
         self._let_write(not self._paused)
 
-    def _more(self, most: int = CHUNK) -> memoryview | int:
-        """Return the octets to write next, or their number; empty or 0 when all are written."""
-        limit = self._transfer.limit
-        left = most if limit is None else min(most, limit - self._content.taken)
-        return self._content.peek(left) if left else 0
-
-    def _take(self, nbytes: int) -> None:
-        """Count written octets; send FIN behind the last."""
-        self._content.take(nbytes)
-        if self._content.taken == self._transfer.limit:
-            self._writing = False
-            self._shut_down()
+    def _end_writing(self) -> None:
+        """Send FIN behind the octets that were written: there are no more."""
+        self._writing = False
+        self._shut_down()
 
     def _handle_end(self, _: object) -> None:
         """The flow's time is over."""
@@ -103,8 +96,7 @@ class SendingEnd(ABC):
             self.abort("not connected within the duration")
             return
         if self._writing:
-            self._writing = False
-            self._shut_down()
+            self._end_writing()
         if self._transfer.drain_ns is not None:
             self._clock.at(self._clock.now + self._transfer.drain_ns, self.abort, "not drained in time")
 
@@ -138,7 +130,7 @@ class SendingEnd(ABC):
 
     @abstractmethod
     def _let_write(self, may: bool) -> None:
-        """Write octets of `_more` whenever there is room and report them by `_take`, or stop."""
+        """Write octets of the content whenever there is room, up to the limit and then `_end_writing`; or stop."""
 
     @abstractmethod
     def _shut_down(self) -> None:
@@ -158,6 +150,7 @@ class ReceivingEnd(ABC):
 
     def __init__(self, context: Context, content: Incoming, counter: FlowCounter, done: Done) -> None:
         self._context, self._content, self._counter, self._done = context, content, counter, done
+        self._epoch = context.epoch
         self.nbytes = 0
         self._accepted_ns = context.time_ns
         self._first_ns: int | None = None
@@ -174,13 +167,13 @@ class ReceivingEnd(ABC):
 
     # -- for the TCP below -----------------------------------------------------------------------------------
 
-    def _count(self, nbytes: int) -> None:
+    def _count(self, nbytes: int, now: int) -> None:
         """Count octets that were read."""
-        self._last_ns = now = self._context.time_ns
+        self._last_ns = time_ns = now - self._epoch
         if self._first_ns is None:
-            self._first_ns = now
+            self._first_ns = time_ns
         self.nbytes += nbytes
-        self._counter.add(nbytes, now)
+        self._counter.add(nbytes, time_ns)
 
     def _finish(self, error: str | None) -> None:
         if self.ended:

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from functools import partial
 
-from hosts.engine.content import CHUNK, Incoming, Received
+from hosts.engine.content import CHUNK, Incoming, Received, Stream
 from hosts.engine.context import Context
 from hosts.engine.probe import FlowCounter, TcpInfo
 from hosts.engine.streams import Done, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
@@ -67,7 +67,8 @@ class KernelSender(SendingEnd):
 
     def __init__(self, context: Context, loop: Loop, transfer: Transfer, paused: bool, done: Done) -> None:
         super().__init__(context, transfer, paused, done)
-        self._loop = loop
+        assert isinstance(self._content, Stream), "a kernel takes octets, not numbers"
+        self._octets, self._loop = self._content, loop
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._socket.setblocking(False)
         if transfer.congestion_control is not None:
@@ -95,10 +96,11 @@ class KernelSender(SendingEnd):
         for _ in range(_TURNS):
             if not self._writing:
                 return
-            data = self._more()
-            assert not isinstance(data, int), "a kernel takes octets, not numbers"
+            left = CHUNK if self._limit is None else min(CHUNK, self._limit - self._octets.taken)
             try:
-                self._take(self._socket.send(data))
+                self._octets.take(self._socket.send(self._octets.peek(left)))
+                if self._octets.taken == self._limit:
+                    self._end_writing()
             except BlockingIOError:
                 return
             except OSError as error:
@@ -165,7 +167,7 @@ class KernelReceiver(ReceivingEnd):
                 self._finish(None)
                 return
             self._octets.add(data)
-            self._count(len(data))
+            self._count(len(data), self._loop.now)
 
     def _reset(self) -> None:
         _reset_at_close(self._socket)

@@ -100,7 +100,8 @@ class Connection(Endpoint):
         receiver = self._receiver
         flags = segment.flags
         near = receiver.nxt
-        seq = unwrap(segment.seq, near)
+        # most segments are the next ones, which need no call
+        seq = near if segment.seq == near & MASK else unwrap(segment.seq, near)
         length = segment.length
         plain = seq == near and not receiver.timestamps and not flags & (SYN | RST)
         if state is _SYN_RECEIVED and seq == near - 1 and flags & (SYN | ACK | RST) == SYN | ACK:

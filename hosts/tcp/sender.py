@@ -9,7 +9,7 @@ window is probed with one octet behind it, at the RTO with its backoff (RFC 9293
 Left out: urgent data, pacing, D-SACK.
 """
 
-from common.sequence import unwrap
+from common.sequence import MASK, unwrap
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.growth import GROWTHS
@@ -121,7 +121,8 @@ class Sender(SendState):
     def handle_ack(self, segment: Segment, seq: int, now: int) -> bool:
         """Take the acknowledgement in a segment whose first number is `seq`; False: it is of octets never sent."""
         una = self.una
-        ack = unwrap(segment.ack, una)
+        # most data comes with an acknowledgement of nothing new, which needs no call
+        ack = una if segment.ack == una & MASK else unwrap(segment.ack, una)
         if ack > self.max:
             return False
         fresh = 0
