@@ -68,7 +68,6 @@ class Probe(ABC):
     def record(self, time_ns: int, flow: str, info: TcpInfo) -> TcpRecord:
         """Return the record of one connection's state under a flow's name."""
         before = self._before.get(flow, _Counted())
-        timeouts = self._all_timeouts() if info.timeouts is None else info.timeouts
         return TcpRecord(
             time_ns=time_ns,
             host=self._host,
@@ -79,7 +78,7 @@ class Probe(ABC):
             rto_ms=info.rto_ms,
             bytes_acked=before.bytes_acked + info.bytes_acked,
             retransmits=before.retransmits + info.retransmits,
-            timeouts=before.timeouts + timeouts,
+            timeouts=before.timeouts + self._timeouts(info),
         )
 
     def retire(self, time_ns: int, flow: str, local_port: int, info: TcpInfo) -> TcpRecord | None:
@@ -91,9 +90,9 @@ class Probe(ABC):
         self._before[flow] = _Counted(record.bytes_acked, record.retransmits, timeouts)
         return record
 
-    def _all_timeouts(self) -> int:
-        """Return the timeouts of the whole host, if those of a connection are unknown."""
-        raise NotImplementedError
+    @abstractmethod
+    def _timeouts(self, info: TcpInfo) -> int:
+        """Return the RTO expiries to report of a connection."""
 
 
 class ConnectionProbe(Probe):
@@ -126,6 +125,10 @@ class ConnectionProbe(Probe):
             return None
         self._sampled_at[flow] = time_ns
         return record
+
+    def _timeouts(self, info: TcpInfo) -> int:
+        assert info.timeouts is not None, "our TCP counts them"
+        return info.timeouts
 
 
 class FlowCounter:

@@ -72,8 +72,10 @@ class TcpProbe(Probe):
         self._retired.add(local_port)
         return super().retire(time_ns, flow, local_port, info)
 
-    def _all_timeouts(self) -> int:
-        """See Probe. Before Linux 6.7 the kernel counts them per namespace only, which is exact for a single flow."""
+    def _timeouts(self, info: TcpInfo) -> int:
+        """See Probe. Before Linux 6.7 only the namespace as a whole counts them, which is exact for a single flow."""
+        if info.timeouts is not None:
+            return info.timeouts
         return _snmp_pairs(Path("/proc/thread-self/net/netstat").read_text())["TCPTimeouts"]
 
     def close(self) -> None:
