@@ -93,7 +93,8 @@ class Endpoint:
     @property
     def at_end(self) -> bool:
         """Whether the peer's FIN has come and everything before it was read."""
-        return self.fin_received and not self._receiver.readable
+        receiver = self._receiver
+        return receiver.fin is not None and receiver.read_up_to == receiver.fin < receiver.nxt
 
     @property
     def closed(self) -> bool:

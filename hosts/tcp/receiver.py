@@ -119,11 +119,13 @@ class Receiver:
 
     def discard(self, most: int | None = None) -> int:
         """Take everything, or up to `most` octets, unseen; return how many."""
-        count = self.readable
+        nxt, fin = self.nxt, self.fin
+        count = nxt - self.read_up_to - (fin is not None and nxt > fin)
         if most is not None and most < count:
             count = most
         if count:
-            del self._octets[:count]
+            if self._octets:
+                del self._octets[:count]
             self._read(count)
         return count
 

@@ -306,7 +306,7 @@ class Sender(SendState):
             self.round_trips.handle_sent_again(end)
             if self.resent is not None:
                 self.resent[seq] = self.max, now
-        else:
+        elif not self.round_trips.timestamps:
             self.round_trips.handle_sent(end, now)
         if seq <= self.nxt < end:
             self.nxt = end

@@ -32,8 +32,8 @@ class RoundTrips:
         self._ambiguous = first
 
     def handle_sent(self, end: int, now: int) -> None:
-        """Take the first transmission of octets up to `end`."""
-        if not (self.timestamps or (self._one_timed and self._times)):
+        """Take the first transmission of octets up to `end`; not needed with timestamps."""
+        if not (self._one_timed and self._times):
             self._times.append((end, now))
 
     def handle_sent_again(self, end: int) -> None:
