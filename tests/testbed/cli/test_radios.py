@@ -5,12 +5,10 @@ import os
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +24,11 @@ from flowgraphs.phys import make_phy
 from flowgraphs.recording import write
 from flowgraphs.transceiver import Transceiver
 from hosts.kernel import network
-from hosts.kernel.namespaces import run_in
 from testbed.cli import app
 from testbed.cli.options import device_settings
 from testbed.errors import FadelabError
 from testbed.running import unused
+from testbed.scenario.file import load
 from tests.harness.live_runs import ROOT, complaint, fadelab, finish, start
 from tests.harness.radios import CARRIER_HZ, RATE_SPS, air_name, needs_vusrp, on, quiet_air
 from tests.harness.scenarios import scenario
@@ -90,6 +88,24 @@ def test_an_air_is_made_changed_and_removed(kept: str, capfd: Capture) -> None:
     assert done(capfd, "air", "create", kept) == ""
     assert done(capfd, "air", "remove", kept) == ""
     assert kept not in Air.names()
+
+
+@needs_vusrp
+def test_an_air_is_made_as_a_scenario_has_it(capfd: Capture) -> None:
+    path = ROOT / "scenarios" / "fading-link.yaml"
+    channel, name = load(path).channel, air_name()
+    try:
+        assert done(capfd, "air", "create", name, "--scenario", path) == ""
+        with Air.open(name) as air:
+            rms = make_phy("ofdm", rate_sps=2.5e6).rms
+            gain_db = path_gain_db(channel.snr_db, rate_sps=2.5e6, tx_gain_db=30, rms=rms)
+            for tx, rx in (("ST", "BAS"), ("BAS", "ST")):
+                link = air.link(tx, rx)
+                assert link.gain_db == pytest.approx(gain_db)
+                assert channel.fading is not None
+                assert link.taps == channel.fading.taps()
+    finally:
+        Air.remove(name)
 
 
 @needs_vusrp
@@ -372,9 +388,7 @@ def decoded(capfd: Capture, recording: Path) -> list[dict[str, Any]]:
     ("args", "message"),
     [
         (("--device", "serial=1"), "--device is given 1 times: name ST's radio, then BAS's"),
-        (("--tier", "usrp"), "tier usrp needs two radios: --device ARGS for ST and --device ARGS for BAS"),
         (("--tier", "usrp", *2 * ("--device", "serial=1")), "radio: devices are both 'serial=1': name one by serial"),
-        (("--tier", "vusrp", "--device", "serial=1", "--device", "serial=2"), "radio.devices name real USRPs"),
         (("--tier", "vusrp", "--set", "channel.rate_bps=2e7"), "radio: ofdm qpsk at 2.5 Msps carries 2"),
         (("--tier", "vusrp", "--set", "radio.fec=turbo"), "radio.fec: input should be 'none', 'rep3', "),
         (("--tier", "vusrp", "--set", "radio.modulation=am"), "radio.modulation: input should be 'bpsk', 'qpsk'"),
@@ -462,83 +476,3 @@ def test_impossible_station_is_one_line(args: tuple[str, ...], message: str, tmp
     device = f"type=vusrp,air={air_name()},serial=V1"
     args = tuple(arg.replace("DEVICE", device) for arg in args)
     assert message in refused(capfd, "station", "--tap", "flx0", "--out", tmp_path, *args)
-
-
-@pytest.mark.net
-@needs_network[1]
-@needs_vusrp
-def test_two_stations_carry_packets_between_their_hosts(tmp_path: Path) -> None:
-    if shutil.which("unshare") is None:
-        pytest.skip("needs unshare (util-linux)")
-    addresses = {"st": "10.9.0.1", "bas": "10.9.0.2"}
-    with Air.create(air_name(), seed=1) as air:
-        gain_db = path_gain_db(30, rate_sps=2.5e6, tx_gain_db=30, rms=make_phy("ofdm", rate_sps=2.5e6).rms)
-        air.set_link("*", "*", gain_db=gain_db)
-        stations = {role: alone(air, role, f"{address}/24", tmp_path) for role, address in addresses.items()}
-        try:
-            for role in stations:
-                wait_for(partial(has_said, tmp_path / role, "Ctrl-C ends it\n"))
-            st, bas = (run_in(net(stations[role].pid), partial(bound, a)) for role, a in addresses.items())
-            with st, bas:
-                exchange(st, bas, (addresses["bas"], 5000))
-                exchange(bas, st, (addresses["st"], 5000))
-            for station in stations.values():
-                station.send_signal(signal.SIGINT)
-        finally:
-            ended = {role: finish(station) for role, station in stations.items()}
-        assert air.devices() == []
-    assert air.name not in Air.names()
-    for role, (status, out, _) in ended.items():
-        err = (tmp_path / role).read_text()
-        assert (status, out) == (0, ""), err
-        assert f"station {role}: type=vusrp,air={air.name},serial={role}, TAP fl0; Ctrl-C ends it" in err
-        [folder] = tmp_path.glob(f"*-station-{role}")
-        final = json.loads((folder / "station.json").read_text())
-        assert final["delivered"] > 0
-        assert final["residual_losses"] == 0
-        far = "down" if role == "st" else "up"
-        assert Outcome.OK in read_trace(folder / f"trace-{far}.parquet").outcome
-
-
-def alone(air: Air, role: str, address: str, out: Path) -> "subprocess.Popen[str]":
-    """A station in a network namespace of its own; what it says goes to a file named by its role."""
-    args = ("station", "--as", role, "--device", on(air, role).args, "--address", address, "--out", out)
-    with (out / role).open("w") as said:
-        return subprocess.Popen(
-            ["unshare", "--net", sys.executable, "-m", "testbed", *map(str, args)],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            text=True,
-            env={**os.environ, "COLUMNS": "200"},
-        )
-
-
-def net(pid: int) -> str:
-    """The network namespace of a process, as `run_in` takes it."""
-    return f"/proc/{pid}/ns/net"
-
-
-def has_said(where: Path, what: str) -> bool:
-    return what in where.read_text()
-
-
-def bound(address: str) -> socket.socket:
-    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    bound.bind((address, 5000))
-    bound.settimeout(0.2)
-    return bound
-
-
-def exchange(sender: socket.socket, receiver: socket.socket, to: tuple[str, int]) -> None:
-    """Send until it is heard: the link may not be up yet."""
-
-    def heard() -> bytes | None:
-        sender.sendto(b"hello", to)
-        try:
-            return receiver.recv(100)
-        except TimeoutError:
-            return None
-
-    assert wait_for(heard) == b"hello"
