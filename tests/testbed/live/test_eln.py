@@ -11,7 +11,6 @@ from telemetry.parquet import read_records
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
 from tests.harness.live_runs import folder_of, run_all
-from tests.harness.radios import needs_vusrp
 from tests.harness.scenarios import scenario
 from tests.harness.steered import ENDLESS, Drive
 from tests.hosts.harness import needs_network
@@ -71,20 +70,6 @@ def test_the_base_station_alone_knows_of_holes_in_what_the_mobile_end_sends(runs
     assert rows["corruption"]["corruption"] > 0
     assert summary.link["down"].eln_marks > 0
     assert summary.link["up"].eln_marks == 0
-
-
-@needs_vusrp
-def test_on_radio_tiers_true_causes_are_unknown(tmp_path: Path) -> None:
-    run = scenario(
-        tier="vusrp",
-        link={"scheme": "none", "eln": "ends"},
-        channel={"rate_bps": 2_000_000, "delay_ms": 15, "snr_db": 25},
-        workloads=[{"kind": "bulk", "bytes": 100_000}],
-        timing={"late_fraction": 1.0},
-    )
-    [summary] = run_all([run], tmp_path)
-    assert summary.confusion is None
-    assert summary.intact
 
 
 @pytest.mark.light
