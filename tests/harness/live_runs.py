@@ -14,8 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hosts.kernel.namespaces import NETNS_DIR
 from hosts.kernel.ownership import RUN_DIR
+from testbed.cli import app
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
@@ -90,6 +93,21 @@ def complaint(outcome: tuple[int, str, str]) -> str:
     assert err.startswith("fadelab: ")
     assert err.count("\n") == 1
     return err
+
+
+def refused(capture: pytest.CaptureFixture[str], *args: str | Path) -> str:
+    """The one line of a command that was refused in this process."""
+    status = app.main([str(arg) for arg in args])
+    shown = capture.readouterr()
+    return complaint((status, shown.out, shown.err))
+
+
+def done(capture: pytest.CaptureFixture[str], *args: str | Path) -> str:
+    """What a command in this process printed, which went well."""
+    status = app.main([str(arg) for arg in args])
+    shown = capture.readouterr()
+    assert (status, shown.err) == (0, "")
+    return shown.out
 
 
 def records_of(owner: int) -> list[dict[str, Any]]:

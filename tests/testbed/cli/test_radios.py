@@ -29,7 +29,7 @@ from testbed.cli.options import device_settings
 from testbed.errors import FadelabError
 from testbed.running import unused
 from testbed.scenario.file import load
-from tests.harness.live_runs import ROOT, complaint, fadelab, finish, start
+from tests.harness.live_runs import ROOT, complaint, done, fadelab, finish, refused, start
 from tests.harness.radios import CARRIER_HZ, RATE_SPS, air_name, needs_vusrp, on, quiet_air
 from tests.harness.scenarios import scenario
 from tests.harness.waiting import wait_for
@@ -39,21 +39,6 @@ pytestmark = [pytest.mark.realtime, pytest.mark.light]
 
 LOSSY = "scenarios/lossy-link.yaml"
 Capture = pytest.CaptureFixture[str]
-
-
-def refused(capfd: Capture, *args: str | Path) -> str:
-    """The one line with which a command is, in this process."""
-    status = app.main([str(arg) for arg in args])
-    shown = capfd.readouterr()
-    return complaint((status, shown.out, shown.err))
-
-
-def done(capfd: Capture, *args: str | Path) -> str:
-    """What a command that went well has printed."""
-    status = app.main([str(arg) for arg in args])
-    shown = capfd.readouterr()
-    assert (status, shown.err) == (0, "")
-    return shown.out
 
 
 # -- airs ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hosts.kernel.network import AddressPlan
 from testbed.cli import app
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
-from tests.harness.live_runs import folder_of, run_all
+from tests.harness.live_runs import folder_of, refused, run_all
 from tests.harness.scenarios import scenario, written
 from tests.harness.tshark import column, needs_tshark, rows
 from tests.hosts.harness import needs_network
@@ -105,6 +105,6 @@ def test_without_nft_the_run_is_refused_before_there_is_a_folder(
 ) -> None:
     path = written(tmp_path / "split.yaml", scenario(link={"scheme": "split"}))
     monkeypatch.setattr("hosts.kernel.split_routes._PATH", "/nowhere")
-    assert app.main(["run", str(path), "--tier", "emulated", "--out", str(tmp_path / "runs")]) == 2
-    assert capsys.readouterr().err == "fadelab: nft is missing: apt-get install nftables\n"
+    said = refused(capsys, "run", path, "--tier", "emulated", "--out", tmp_path / "runs")
+    assert said == "fadelab: nft is missing: apt-get install nftables\n"
     assert not (tmp_path / "runs").exists()

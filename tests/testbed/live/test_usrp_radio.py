@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from flowgraphs.gain import SEARCH_NS, SETTLE_NS, STEP_DB, TARGET_DBFS
 from flowgraphs.phy import Received
 from flowgraphs.transceiver import DeviceCounters
-from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.live.hop_radio import Lateness
 from testbed.live.usrp_radio import LEAD_NS, OnAirRadio, check_capacity, radio_delay_ns
@@ -23,7 +22,7 @@ from testbed.live.wiring import check_radios
 from testbed.paths import root
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
-from tests.harness.live_runs import complaint
+from tests.harness.live_runs import refused
 from tests.harness.scenarios import scenario
 from tests.harness.scripted_hop import BOUND_NS, DELAY_NS, MS, frames_of, scripted_hop
 
@@ -363,7 +362,6 @@ def test_without_gr_ieee802_11_the_wifi_scenario_is_refused_in_one_line(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ieee802_11", None)
     monkeypatch.setattr("testbed.running.check_machine", lambda: None)
-    status = app.main(["run", str(root() / "scenarios" / "wifi-link.yaml"), "--out", str(tmp_path)])
-    shown = capfd.readouterr()
-    assert complaint((status, shown.out, shown.err)).startswith("fadelab: PHY wifi needs gr-ieee802-11 (")
+    said = refused(capfd, "run", root() / "scenarios" / "wifi-link.yaml", "--out", tmp_path)
+    assert said.startswith("fadelab: PHY wifi needs gr-ieee802-11 (")
     assert list(tmp_path.iterdir()) == []
