@@ -285,17 +285,6 @@ def test_a_connection_learns_from_the_one_before() -> None:
     assert learnt.retransmissions < alone.retransmissions
 
 
-def test_down_is_the_other_way() -> None:
-    run = model(
-        channel={"down": {"rate_bps": 500_000}},
-        workloads=[{"kind": "bulk", "bytes": 100_000, "direction": "down"}],
-    )
-    summary = simulate(run)
-    assert (summary.flows[0].direction, summary.capacity_bps) == ("down", 500_000)
-    assert summary.link["down"].packets > 70 > summary.link["up"].retransmissions
-    assert summary.goodput_bps < 500_000
-
-
 def test_a_duration_counts_what_was_read_in_it() -> None:
     log = Log()
     summary = simulate(model(workloads=[{"kind": "bulk", "duration_s": 4, "start_s": 2}]), log)
