@@ -46,9 +46,6 @@ class Log(Watch):
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
         self.deliveries.append((flow, nbytes, now))
 
-    def carried(self, side: str, arrival: object, now: int) -> None:
-        """A frame on the air; nothing to this watch."""
-
 
 # -- exact times ---------------------------------------------------------------------------------------------
 
