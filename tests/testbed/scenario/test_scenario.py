@@ -36,12 +36,16 @@ def write(folder: Path, values: Any, name: str = "case.yaml") -> Path:
     return path
 
 
+def minimal(**values: Any) -> dict[str, Any]:
+    return {**MINIMAL, **values}
+
+
 def with_channel(**values: Any) -> dict[str, Any]:
-    return {**MINIMAL, "channel": {**MINIMAL["channel"], **values}}
+    return minimal(channel={**MINIMAL["channel"], **values})
 
 
 def with_workload(**values: Any) -> dict[str, Any]:
-    return {**MINIMAL, "workloads": [{**MINIMAL["workloads"][0], **values}]}
+    return minimal(workloads=[{**MINIMAL["workloads"][0], **values}])
 
 
 def sound_trace(path: Path) -> Path:
@@ -71,7 +75,7 @@ def test_defaults() -> None:
 
 
 def test_workloads_get_ports_and_names_of_their_own() -> None:
-    raw = {**MINIMAL, "workloads": [{"kind": "bulk", "bytes": 1}, {"kind": "short"}, {"kind": "bulk", "bytes": 1}]}
+    raw = minimal(workloads=[{"kind": "bulk", "bytes": 1}, {"kind": "short"}, {"kind": "bulk", "bytes": 1}])
     made = validate(raw, "here").make_workloads()
     assert [(work.flow, work.port) for work in made] == [("bulk1", 5001), ("short2", 6001), ("bulk3", 7001)]
 
@@ -226,12 +230,12 @@ def test_a_relative_trace_starts_at_the_scenarios_folder(tmp_path: Path) -> None
 #: YAML has keys that are no words
 NO_WORD: dict[Any, Any] = {5: 5}
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
-    "unknown key": ({**MINIMAL, "chanel": {}}, "chanel", "did you mean channel?"),
+    "unknown key": (minimal(chanel={}), "chanel", "did you mean channel?"),
     "unknown key inside": (with_channel(rate_bsp=1), "channel.rate_bsp", "did you mean rate_bps?"),
     "unknown key in up": (with_channel(up={"rate_bsp": 1}), "channel.up.rate_bsp", "did you mean rate_bps?"),
-    "key of another place": ({**MINIMAL, "per": 0.1}, "per", "is no key here"),
+    "key of another place": (minimal(per=0.1), "per", "is no key here"),
     "no channel": ({k: v for k, v in MINIMAL.items() if k != "channel"}, "channel", "is missing"),
-    "no rate": ({**MINIMAL, "channel": {"delay_ms": 1}}, "channel.rate_bps", "is missing"),
+    "no rate": (minimal(channel={"delay_ms": 1}), "channel.rate_bps", "is missing"),
     "negative rate": (with_channel(rate_bps=-1), "channel.rate_bps", "greater than 0 (it is -1)"),
     "broken rate": (with_channel(rate_bps=1.5), "channel.rate_bps", "valid integer"),
     "per": (with_channel(per=2), "channel.per", "less than or equal to 1 (it is 2)"),
@@ -239,50 +243,42 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "per is NaN": (with_channel(per=float("nan")), "channel.per", "nan"),
     "endless delay": (with_channel(delay_ms=float("inf")), "channel.delay_ms", "finite"),
     "endless rate": (with_channel(rate_bps=float("inf")), "channel.rate_bps", "finite"),
-    "unknown scheme": ({**MINIMAL, "link": {"scheme": "arq"}}, "link: scheme 'arq'", "choose from none, slacp"),
-    "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "enhanced-daass, or of our own TCPs user:bsd, "),
+    "unknown scheme": (minimal(link={"scheme": "arq"}), "link: scheme 'arq'", "choose from none, slacp"),
+    "unknown tcp": (minimal(tcp="vegas"), "tcp 'vegas'", "enhanced-daass, or of our own TCPs user:bsd, "),
     "a tcp of the kernel's on a model": (
-        {**MINIMAL, "tier": "model", "tcp": "cubic"},
+        minimal(tier="model", tcp="cubic"),
         "tcp 'cubic' cannot run on tier model",
         "which has no kernel: choose from bsd, ",
     ),
-    "our tcp without its prefix": ({**MINIMAL, "tcp": "sack"}, "tcp 'sack'", "user:sack"),
-    "unknown tcp of ours": ({**MINIMAL, "tcp": "user:cubic"}, "tcp 'user:cubic'", "user:sack"),
+    "our tcp without its prefix": (minimal(tcp="sack"), "tcp 'sack'", "user:sack"),
+    "unknown tcp of ours": (minimal(tcp="user:cubic"), "tcp 'user:cubic'", "user:sack"),
     "a receive buffer above what a window can say": (
-        {**MINIMAL, "tier": "model", "tcp": "reference", "receive_buffer_bytes": 65536},
+        minimal(tier="model", tcp="reference", receive_buffer_bytes=65536),
         "receive_buffer_bytes: reference: receive_buffer is 65536",
         "must be 65535 at most",
     ),
-    "unknown tcp of h2": ({**MINIMAL, "tcp_h2": "vegas"}, "tcp_h2 'vegas'", "user:sack"),
+    "unknown tcp of h2": (minimal(tcp_h2="vegas"), "tcp_h2 'vegas'", "user:sack"),
     "the kernel's at h2 of a model": (
-        {**MINIMAL, "tier": "model", "tcp": "sack", "tcp_h2": "cubic"},
+        minimal(tier="model", tcp="sack", tcp_h2="cubic"),
         "tcp_h2 'cubic' cannot run on tier model",
         "sack-ecn",
     ),
     "a congestion control of the kernel's for a flow of ours": (
-        {
-            **MINIMAL,
-            "tcp": "user:sack",
-            "workloads": [{"kind": "bulk", "bytes": 1000, "congestion_control": "reno"}],
-        },
+        minimal(tcp="user:sack", workloads=[{"kind": "bulk", "bytes": 1000, "congestion_control": "reno"}]),
         "workloads.0.congestion_control is the kernel's",
         "the sender's tcp 'user:sack' is our own: leave it out",
     ),
-    "unknown tier": ({**MINIMAL, "tier": "moon"}, "tier", "'emulated'"),
-    "unknown model": (
-        with_channel(errors="worst"),
-        "channel.errors",
-        "'worst' is unknown: choose from 'bern",
-    ),
+    "unknown tier": (minimal(tier="moon"), "tier", "'emulated'"),
+    "unknown model": (with_channel(errors="worst"), "channel.errors", "'worst' is unknown: choose from 'bern"),
     "unknown model down": (with_channel(down={"errors": "worst"}), "channel.down.errors", "'worst' is unknown"),
     "no model": (with_channel(errors={"per": 0.1}), "channel.errors.model", "is missing"),
     "errors as number": (with_channel(errors=5), "channel.errors", "must be a mapping of keys to values, not 5"),
     "both": (with_channel(per=0.1, errors="high"), "channel", "per and errors high are both given"),
     "both up": (with_channel(up={"per": 0.1, "errors": "high"}), "channel: up", "both per and errors"),
     "up as number": (with_channel(up=5), "channel.up", "must be a mapping of keys to values, not 5"),
-    "channel as number": ({**MINIMAL, "channel": 5}, "channel", "must be a mapping of keys to values, not 5"),
-    "link as name": ({**MINIMAL, "link": "none"}, "link", "must be a mapping of keys to values, not 'none'"),
-    "trace as word": ({**MINIMAL, "trace": "maybe"}, "trace", "valid boolean"),
+    "channel as number": (minimal(channel=5), "channel", "must be a mapping of keys to values, not 5"),
+    "link as name": (minimal(link="none"), "link", "must be a mapping of keys to values, not 'none'"),
+    "trace as word": (minimal(trace="maybe"), "trace", "valid boolean"),
     "span backwards": (
         with_channel(errors={"model": "uniform", "good_ms": [5, 1], "bad_ms": [0, 1]}),
         "channel.errors.good_ms",
@@ -310,27 +306,27 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "channel.down.mac_buffer_bytes",
         "must hold a frame of 1534 bytes",
     ),
-    "blocks too large": ({**MINIMAL, "link": {"slacp": {"block_frames": 200}}}, "link.slacp", "255 frames a block"),
-    "no workload": ({**MINIMAL, "workloads": []}, "workloads", "needs 1 entry at least"),
-    "workloads as number": ({**MINIMAL, "workloads": 5}, "workloads", "must be a list, not 5"),
-    "workload as number": ({**MINIMAL, "workloads": [5]}, "workloads.0", "must be a mapping"),
-    "unknown workload": ({**MINIMAL, "workloads": [{"kind": "web"}]}, "workloads.0", "'web' is unknown"),
-    "endless bulk": ({**MINIMAL, "workloads": [{"kind": "bulk"}]}, "workloads.0", "needs bytes or duration_s"),
+    "blocks too large": (minimal(link={"slacp": {"block_frames": 200}}), "link.slacp", "255 frames a block"),
+    "no workload": (minimal(workloads=[]), "workloads", "needs 1 entry at least"),
+    "workloads as number": (minimal(workloads=5), "workloads", "must be a list, not 5"),
+    "workload as number": (minimal(workloads=[5]), "workloads.0", "must be a mapping"),
+    "unknown workload": (minimal(workloads=[{"kind": "web"}]), "workloads.0", "'web' is unknown"),
+    "endless bulk": (minimal(workloads=[{"kind": "bulk"}]), "workloads.0", "needs bytes or duration_s"),
     "port": (with_workload(port=70_000), "workloads.0.port", "less than 65536 (it is 70000)"),
     "ports run out": (with_workload(port=65_535, flows=2), "workloads.0", "end above 65535"),
     "port clash": (
-        {**MINIMAL, "workloads": [{"kind": "bulk", "bytes": 1, "port": 9}, {"kind": "short", "port": 9}]},
+        minimal(workloads=[{"kind": "bulk", "bytes": 1, "port": 9}, {"kind": "short", "port": 9}]),
         "workloads",
         "both use port 9",
     ),
     "name clash": (
-        {**MINIMAL, "workloads": [{"kind": "bulk", "bytes": 1, "flow": "a"}, {"kind": "short", "flow": "a"}]},
+        minimal(workloads=[{"kind": "bulk", "bytes": 1, "flow": "a"}, {"kind": "short", "flow": "a"}]),
         "workloads",
         "two flows are called a",
     ),
-    "name": ({**MINIMAL, "name": "../up"}, "name", "pattern"),
-    "seed": ({**MINIMAL, "seed": -1}, "seed", "greater than or equal to 0"),
-    "dscp": ({**MINIMAL, "link": {"fast": {"dscp": [64]}}}, "link.fast.dscp.0", "less than or equal to 63"),
+    "name": (minimal(name="../up"), "name", "pattern"),
+    "seed": (minimal(seed=-1), "seed", "greater than or equal to 0"),
+    "dscp": (minimal(link={"fast": {"dscp": [64]}}), "link.fast.dscp.0", "less than or equal to 63"),
     "trace that is not there": (
         with_channel(errors={"model": "trace", "path": "none.parquet"}),
         "channel.up",
@@ -414,7 +410,7 @@ def test_a_setting_that_cannot_be(setting: str, explanation: str, capsys: pytest
 
 
 def test_a_setting_below_a_plain_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path, {**MINIMAL, "link": {"fast": {"dscp": [1]}}})
+    path = write(tmp_path, minimal(link={"fast": {"dscp": [1]}}))
     assert "0 is 1 and has no keys" in refused(capsys, "run", path, "--set", "link.fast.dscp.0.x=1")
 
 
@@ -424,9 +420,9 @@ def test_default_tcp_depends_on_the_tier(tier: str, tcp: str) -> None:
 
 
 def test_hosts_speak_one_tcp_or_each_their_own() -> None:
-    both = Scenario.model_validate({**MINIMAL, "tcp": "user:sack"})
+    both = Scenario.model_validate(minimal(tcp="user:sack"))
     assert (both.tcp_of("h1"), both.tcp_of("h2"), both.tcps) == ("user:sack", "user:sack", "user:sack")
-    each = Scenario.model_validate({**MINIMAL, "tcp": "user:sack", "tcp_h2": "cubic"})
+    each = Scenario.model_validate(minimal(tcp="user:sack", tcp_h2="cubic"))
     assert (each.tcp_of("h1"), each.tcp_of("h2"), each.tcps) == ("user:sack", "cubic", "user:sack and cubic")
 
 
