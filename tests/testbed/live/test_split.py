@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from hosts.kernel.network import AddressPlan
-from testbed.cli import app
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
 from tests.harness.live_runs import folder_of, refused, run_all
@@ -91,13 +90,6 @@ def test_smart_options_let_the_base_station_send_again_what_was_lost_and_no_more
     assert lost >= 3
     # a timeout without need may send one more
     assert lost <= again <= lost + 3
-
-
-def test_the_result_says_plainly_what_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path / "split.yaml", scenario(link={"scheme": "split"}, trace=False))
-    assert app.main(["run", str(path), "--tier", "emulated", "--out", str(tmp_path / "runs"), "--allow-late"]) == 0
-    words = " ".join(capsys.readouterr().out.split())
-    assert "end-to-end ACK semantics are lost" in words
 
 
 def test_without_nft_the_run_is_refused_before_there_is_a_folder(
