@@ -272,22 +272,16 @@ def test_wrong_replay_arguments_are_one_line(short: Path, args: tuple[str, ...],
 
 
 @needs_vusrp
-def test_frames_are_recorded_decoded_transmitted_and_recorded_again(tmp_path: Path, capfd: Capture) -> None:
+def test_frames_are_recorded_decoded_and_transmitted_again(tmp_path: Path, capfd: Capture) -> None:
     phy = make_phy("ofdm", rate_sps=RATE_SPS)
     payloads = [bytes([number]) * 200 for number in range(25)]
-    gain_db = path_gain_db(30, rate_sps=RATE_SPS, tx_gain_db=30, rms=phy.rms)
-
-    def record(air: Air, name: str, seconds: float) -> "subprocess.Popen[str]":
-        device = on(air, "B").args
-        setup = ("--freq", str(CARRIER_HZ), "--rate", str(RATE_SPS), "--seconds", str(seconds))
-        return start("record", tmp_path / name, "--device", device, *setup)
-
+    setup = ("--freq", str(CARRIER_HZ), "--rate", str(RATE_SPS), "--seconds", "1")
     with Air.create(air_name(), seed=1) as air:
-        air.set_link("A", "B", gain_db=gain_db)
+        air.set_link("A", "B", gain_db=path_gain_db(30, rate_sps=RATE_SPS, tx_gain_db=30, rms=phy.rms))
         transceiver = Transceiver(on(air, "A", tx_hz=CARRIER_HZ, rx_hz=CARRIER_HZ + 5e6), phy)
         transceiver.start()
         try:
-            recorder = record(air, "lab", 1.0)
+            recorder = start("record", tmp_path / "lab", "--device", on(air, "B").args, *setup)
             while recorder.poll() is None:
                 wait_for(lambda: recorder.poll() is not None or any(device.serial == "B" for device in air.devices()))
                 for payload in payloads:
@@ -301,7 +295,7 @@ def test_frames_are_recorded_decoded_transmitted_and_recorded_again(tmp_path: Pa
     capfd.readouterr()
     assert out == f"{tmp_path}/lab.sigmf-meta  1.000 s at 1 Msps\n"
 
-    frames = decoded(capfd, tmp_path / "lab")
+    frames = [json.loads(line) for line in done(capfd, "replay", tmp_path / "lab", "--json").splitlines()]
     assert len(frames) >= len(payloads)
     assert all(frame["crc_ok"] and bytes.fromhex(frame["payload"]) in payloads for frame in frames)
     assert done(capfd, "replay", tmp_path / "lab", "--trace", tmp_path / "lab.parquet") == (
@@ -311,23 +305,8 @@ def test_frames_are_recorded_decoded_transmitted_and_recorded_again(tmp_path: Pa
     assert trace.outcome == [Outcome.OK] * len(frames)
     assert trace.time_ns == [round(frame["sample"] * 1e9 / RATE_SPS) for frame in frames]
 
-    # again, on an air whose time waits for the transmitter
-    with quiet_air(clock="lockstep", wait_streams=1) as air:
-        # a noise of its own is in the recording; 20 dB more than the path takes, so that it is heard as it was
-        air.set_link("A", "B", gain_db=-20)
-        recorder = record(air, "again", 1.2)
+    with quiet_air() as air:
         assert done(capfd, "replay", tmp_path / "lab", "--device", on(air, "A").args) == "transmitted 1.000 s\n"
-        status, out, err = finish(recorder)
-    assert status == 0, err
-    again = decoded(capfd, tmp_path / "again")
-    # the end of the first recording may have cut a frame, which ends in silence now. It is whole when it lacks no more
-    # than the receiver lags behind, or what its last symbol does not need.
-    again, cut = again[: len(frames)], again[len(frames) :]
-    assert len(cut) <= 1
-    assert all(not frame["crc_ok"] or bytes.fromhex(frame["payload"]) in payloads for frame in cut)
-    for key in ("payload", "sequence", "crc_ok", "nsamples"):
-        assert [frame[key] for frame in again] == [frame[key] for frame in frames]
-    assert len({frame["sample"] - first["sample"] for frame, first in zip(again, frames, strict=True)}) == 1
 
 
 def frames_sent_by(transceiver: Transceiver) -> Callable[[], bool]:
@@ -339,10 +318,6 @@ def frames_sent_by(transceiver: Transceiver) -> Callable[[], bool]:
         return taken[-1] == taken[-2] > taken[0]
 
     return idle
-
-
-def decoded(capfd: Capture, recording: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in done(capfd, "replay", recording, "--json").splitlines()]
 
 
 # -- runs that cannot be -------------------------------------------------------------------------------------
