@@ -59,18 +59,19 @@ def folder_of(summary: Summary) -> Path:
     return Path(summary.folder)
 
 
-def start(*args: str | Path, **options: Any) -> "subprocess.Popen[str]":
-    """`python -m testbed` with these arguments."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "testbed", *map(str, args)],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "COLUMNS": "80"},
+def start(
+    *args: str | Path, before: Sequence[str] = (), columns: str = "80", **options: Any
+) -> "subprocess.Popen[str]":
+    """`python -m testbed` with these arguments, after the words of `before`; other options are Popen's."""
+    given: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "env": {**os.environ, "COLUMNS": columns},
         **options,
-    )
+    }
+    return subprocess.Popen([*before, sys.executable, "-m", "testbed", *map(str, args)], cwd=ROOT, **given)
 
 
 def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:

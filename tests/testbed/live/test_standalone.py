@@ -1,13 +1,11 @@
 """Hosts and stations on their own: `fadelab host` over a bridge without loss, `fadelab station` started again."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -31,7 +29,7 @@ from testbed.cli.host import Meter
 from testbed.cli.station import tier_of
 from testbed.results.station_counts import StationCounts, StationReport
 from testbed.results.summary import link_record
-from tests.harness.live_runs import ROOT, complaint, fadelab, finish
+from tests.harness.live_runs import complaint, fadelab, finish, start
 from tests.harness.radios import air_name, needs_vusrp
 from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import Bridge, needs_network, run_name
@@ -50,16 +48,9 @@ class HostProcess:
     def __init__(self, network: Network, role: Host, said: Path, *args: str | Path) -> None:
         self._said = said
         peer = network.address("h2" if role == "h1" else "h1")
-        command = [sys.executable, "-m", "testbed", "host", "--as", role, "--peer", peer, *map(str, args)]
-
-        def begin() -> "subprocess.Popen[bytes]":
-            environment = {**os.environ, "COLUMNS": "200"}
-            with said.open("wb") as out:
-                return subprocess.Popen(
-                    command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment
-                )
-
-        self.process = run_in(network.namespaces[role], begin)
+        with said.open("wb") as out:
+            command = partial(start, "host", "--as", role, "--peer", peer, *args, columns="200", stdout=out, stderr=out)
+            self.process = run_in(network.namespaces[role], command)
 
     def wait_for(self, pattern: str) -> None:
         """Wait until it says something of this pattern that it has not said before."""
@@ -200,14 +191,8 @@ def test_a_station_without_a_place_for_its_files_is_one_line() -> None:
 
 def refused_in(network: Network, role: Role, *before: str, tcp: str = "cubic") -> str:
     """The last line of `fadelab host` in a namespace where it cannot be; `before` runs it."""
-    command = [*before, sys.executable, "-m", "testbed", "host", "--peer", "10.77.2.2", "--set", f"tcp={tcp}"]
-    process = run_in(
-        network.namespaces[role],
-        lambda: subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ),
-    )
-    status, out, err = finish(process)
+    command = partial(start, "host", "--peer", "10.77.2.2", "--set", f"tcp={tcp}", before=before, columns="200")
+    status, out, err = finish(run_in(network.namespaces[role], command))
     assert (status, out) == (2, "")
     return err.splitlines()[-1]
 
@@ -221,16 +206,14 @@ def test_a_host_that_cannot_have_its_tcp_is_one_line() -> None:
         assert refused_in(network, "st").startswith("fadelab: the namespace has no default route")
         # as in a container
         read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys"
-        said = refused_in(network, "h1", "unshare", "--mount", "sh", "-c", f'{read_only} && exec "$@"', "sh")
+        container = ("unshare", "--mount", "sh", "-c", f'{read_only} && exec "$@"', "sh")
+        said = refused_in(network, "h1", *container)
         assert re.fullmatch(
             r"fadelab: cannot set net\.ipv4\.tcp_\w+ to [\d ]+: Read-only file system; "
             r"give it to the container as a sysctl",
             said,
         )
-        said = refused_in(
-            network, "h1", "unshare", "--mount", "sh", "-c", f'{read_only} && exec "$@"', "sh", tcp="user:sack"
-        )
-        assert said == (
+        assert refused_in(network, "h1", *container, tcp="user:sack") == (
             "fadelab: host h1: cannot set net.ipv4.conf.tcp0.accept_local to 1: Read-only file system; "
             "give net.ipv4.conf.default.accept_local=1 to the container as a sysctl"
         )
@@ -266,17 +249,9 @@ ADDRESSES = {"st": "10.9.0.1", "bas": "10.9.0.2"}
 def alone(air: Air, role: str, out: Path) -> "subprocess.Popen[str]":
     """A station in a network namespace of its own, on the air; what it says goes to a file named by its role."""
     device = f"type=vusrp,air={air.name},serial={role}"
-    args = ("station", "--as", role, "--device", device, "--address", f"{ADDRESSES[role]}/24", "--out", str(out))
+    args = ("station", "--as", role, "--device", device, "--address", f"{ADDRESSES[role]}/24", "--out", out)
     with (out / role).open("w") as said:
-        station = subprocess.Popen(
-            ["unshare", "--net", sys.executable, "-m", "testbed", *args],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            text=True,
-            env={**os.environ, "COLUMNS": "200"},
-        )
+        station = start(*args, before=("unshare", "--net"), columns="200", stderr=said)
     wait_for(lambda: f"station {role}: {device}, TAP fl0; Ctrl-C ends it\n" in (out / role).read_text())
     return station
 
