@@ -139,27 +139,6 @@ def test_the_folder_has_it_all(transfer: Summary) -> None:
     assert load(folder / "scenario.yaml").link.scheme == transfer.scheme
 
 
-def test_a_replayed_trace_repeats_every_outcome(transfers: dict[str, Summary], tmp_path: Path) -> None:
-    sources = [folder_of(transfers[scheme]) / "trace-up.parquet" for scheme in SCHEMES]
-    scenarios = [
-        scenario(
-            seed=99,
-            link={"scheme": scheme},
-            channel={**AIR, "up": {"errors": {"model": "trace", "path": str(source), "by": "index"}}},
-            workloads=[{"kind": "bulk", "bytes": 200_000}],
-        )
-        for scheme, source in zip(SCHEMES, sources, strict=True)
-    ]
-    for source, replayed in zip(sources, run_all(scenarios, tmp_path), strict=True):
-        wanted = read_trace(source).outcome
-        found = read_trace(folder_of(replayed) / "trace-up.parquet").outcome
-        assert len(found) > 100
-        assert list(found) == list(itertools.islice(itertools.cycle(wanted), len(found)))
-        assert replayed.link["up"].corruption_losses > 0
-        assert replayed.link["down"].corruption_losses == 0
-        assert replayed.intact
-
-
 def test_red_marks_ecn_flows_and_drops_others(tmp_path: Path) -> None:
     # what finds ten packets waiting is notified
     queue = {"kind": "red", "weight": 1, "min_packets": 10, "max_packets": 10, "mark_above": True}

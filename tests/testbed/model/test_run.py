@@ -183,45 +183,6 @@ def test_slacp_carries_more_over_a_lossy_link() -> None:
     assert bare.link["up"].residual_losses == bare.link["up"].corruption_losses
 
 
-@pytest.mark.parametrize("scheme", list(SCHEMES))
-def test_requested_capacity_makes_a_transfer_slower(scheme: str) -> None:
-    times = {}
-    for kind in ("cra", "rbdc", "vbdc"):
-        run = model(
-            tcp="reference",
-            mtu=1450,
-            link={"scheme": scheme},
-            channel={
-                "rate_bps": 128_000,
-                "delay_ms": 250,
-                "framing": "aal5",
-                "down": {"rate_bps": 512_000},
-                "up": {"assignment": kind},
-                "mac_buffer_bytes": 14_400,
-                "bare_buffer_bytes": 28_800,
-            },
-            workloads=[{"kind": "bulk", "bytes": 200_000}],
-        )
-        summary = simulate(run)
-        assert (summary.finished, summary.intact) == (True, True)
-        times[kind] = summary.duration_s
-    # 200 kB and headers in cells
-    assert 14 < times["cra"] < min(times["rbdc"], times["vbdc"])
-    assert max(times.values()) < 60
-
-
-def test_without_flow_control_the_mac_buffer_drops() -> None:
-    run = model(
-        link={"scheme": "none"},
-        channel={"bare_buffer_bytes": 6000},
-        workloads=[{"kind": "bulk", "duration_s": 10}],
-    )
-    summary = simulate(run)
-    assert summary.link["up"].congestion_losses > 0
-    assert summary.retransmissions >= summary.link["up"].congestion_losses
-    assert summary.link["up"].corruption_losses == 0
-
-
 def test_a_damaged_frame_tells_slacp_what_was_lost() -> None:
     run = model(
         channel={"errors": {"model": "exponential", "mean_spacing_bytes": 15_000}},
