@@ -3,11 +3,9 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,15 +20,6 @@ pytestmark = pytest.mark.slow
 LOSSY = "scenarios/lossy-link.yaml"
 NOBODY = 65534
 SMALL = ("--set", "channel.rate_bps=4e6", "--set", "channel.delay_ms=2", "--set", "workloads.0.duration_s=1")
-
-
-@pytest.fixture
-def anyones(tmp_path: Path) -> Iterator[Path]:
-    """A folder that others may write to, too; pytest's own are its user's."""
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o777)
-    yield folder
-    shutil.rmtree(folder)
 
 
 @pytest.mark.net
@@ -99,12 +88,15 @@ def test_wrong_run_arguments_are_one_line(args: tuple[str, ...], message: str, t
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("command", [("run", LOSSY), ("demo",)])
-def test_runs_without_rights_are_one_line(command: tuple[str, ...], anyones: Path) -> None:
+def test_runs_without_rights_are_one_line(command: tuple[str, ...]) -> None:
     try:
         subprocess.run([sys.executable, "-c", ""], cwd=ROOT, check=True, user=NOBODY, group=NOBODY, extra_groups=[])
     except (PermissionError, subprocess.CalledProcessError):
         pytest.skip("other users cannot run this Python: the checkout is in a private folder")
-    process = start(*command, "--out", anyones / "runs", user=NOBODY, group=NOBODY, extra_groups=[])
-    assert "need root: run with sudo or as root" in complaint(finish(process))
-    assert list(anyones.iterdir()) == []
+    # pytest's own folders are its user's
+    with tempfile.TemporaryDirectory() as anyones:
+        Path(anyones).chmod(0o777)
+        process = start(*command, "--out", f"{anyones}/runs", user=NOBODY, group=NOBODY, extra_groups=[])
+        assert "need root: run with sudo or as root" in complaint(finish(process))
+        assert list(Path(anyones).iterdir()) == []
     assert left_behind(process.pid) == []

@@ -32,12 +32,13 @@ class HookRecorder:
 
     def __init__(self) -> None:
         self.scenarios: list[Scenario] = []
-        self.sink = RecordingSink()
+        self.sinks: list[RecordingSink] = []
         self.outcomes: list[tuple[Summary | None, str | None]] = []
 
     def make_hooks(self, scenario: Scenario, folder: RunFolder) -> RunHooks:
         self.scenarios.append(scenario)
-        return RunHooks([self.sink], None, Steering(scenario), lambda *outcome: self.outcomes.append(outcome))
+        self.sinks.append(RecordingSink())
+        return RunHooks([self.sinks[-1]], None, Steering(scenario), lambda *outcome: self.outcomes.append(outcome))
 
 
 @pytest.fixture
@@ -103,7 +104,7 @@ def test_runs_start_side_by_side_and_end_with_the_starter(
 ) -> None:
     with LiveRunStarter(SCENARIOS, tmp_path, recorder.make_hooks, complaints.append) as starter:
         starter.start(REQUEST, ["channel.rate_bps=1e6"])
-        wait_for(lambda: {r.scheme for r in recorder.sink.links()} == {"none", "slacp"})
+        wait_for(lambda: {link.scheme for sink in recorder.sinks for link in sink.links()} == {"none", "slacp"})
         assert {s.channel.rate_bps for s in recorder.scenarios} == {1_000_000}
         assert starter.why_not() == "a run is going on: stop it first"
         with pytest.raises(ControlError, match="nothing can be started: a run is going on"):

@@ -13,6 +13,7 @@ from channel.replay import Outcome, Trace
 from channel.trace import write_trace
 from linklayer.schemes.slacp import SlacpOptions
 from testbed.live.station_process import station_config
+from testbed.results.store import RunFolder
 from testbed.scenario import schema
 from testbed.scenario.channel_models import frame_ms
 from testbed.scenario.file import ScenarioError, load, validate
@@ -204,7 +205,9 @@ def test_there_and_back(path: Path, settings: list[str], tmp_path: Path) -> None
     scenario = load(path, settings)
     whole = scenario.model_dump(mode="json", exclude_none=True)
     assert validate(json.loads(json.dumps(whole)), "json") == scenario
-    assert load(write(tmp_path, whole)) == scenario
+    stored = RunFolder.create(tmp_path, scenario).path / "scenario.yaml"
+    assert load(stored) == scenario
+    assert yaml.safe_load(stored.read_text()) == whole
     sent = station_config(scenario, "up", namespace="n", wiring={"peer_fd": 3}, folder=Path("runs"))
     assert validate(json.loads(json.dumps(sent))["scenario"], "station") == scenario
 
