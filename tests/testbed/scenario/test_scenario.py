@@ -350,7 +350,7 @@ def test_one_line_names_file_and_key(case: str, tmp_path: Path, capsys: pytest.C
     assert not (tmp_path / "runs").exists()
 
 
-FILES: dict[str, tuple[bytes | None, str]] = {
+FILES: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "is empty"),
     "only a comment": (b"# nothing\n", "is empty"),
     "not YAML": (b"name: [1, 2\n", "not valid YAML"),
@@ -359,7 +359,6 @@ FILES: dict[str, tuple[bytes | None, str]] = {
     "a word": (b"hello\n", "holds one str"),
     "binary": (bytes(range(256)), "is YAML text"),
     "control characters": (b"name: \x00\x01\n", "not valid YAML"),
-    "missing": (None, "no such scenario"),
 }
 
 
@@ -367,8 +366,7 @@ FILES: dict[str, tuple[bytes | None, str]] = {
 def test_a_file_that_is_no_scenario(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content, explanation = FILES[case]
     path = tmp_path / "case.yaml"
-    if content is not None:
-        path.write_bytes(content)
+    path.write_bytes(content)
     line = refused(capsys, "run", path)
     assert line.startswith(f"fadelab: {path}: ")
     assert explanation in line
@@ -379,8 +377,9 @@ def test_a_directory_is_no_scenario(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_a_missing_scenario_tells_its_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
-    line = refused(capsys, "run", LOSSY.with_name("lossy.yaml"))
-    assert "no such scenario" in line
+    missing = LOSSY.with_name("lossy.yaml")
+    line = refused(capsys, "run", missing)
+    assert line.startswith(f"fadelab: {missing}: no such scenario")
     assert str(LOSSY) in line
 
 
