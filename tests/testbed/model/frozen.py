@@ -115,7 +115,8 @@ def digest(name: str) -> str:
         }
         scenario = validate(raw, name, base=Path(place))
         folder = RunFolder.create(Path(place) / "runs", scenario)
-        run_model(scenario, folder)
+        summary = run_model(scenario, folder)
+        assert (summary.finished, summary.intact) == (True, True), name
         return _digest(folder.path)
 
 

@@ -151,29 +151,6 @@ def run_of(summary: Summary) -> str:
 # -- media and schemes ---------------------------------------------------------------------------------------
 
 
-ERRORS: list[dict[str, Any]] = [
-    *({"model": name} for name in ("none", "low", "med", "high", "vhigh", "huge")),
-    {"model": "bernoulli", "per": 0.05},
-    {"model": "exponential", "mean_spacing_bytes": 30_000},
-    {"model": "bursts", "burst_frames": 3, "mean_spacing_bytes": 60_000},
-    {"model": "uniform", "good_ms": [500, 3000], "bad_ms": [20, 100]},
-    {"model": "gilbert-elliott", "good_ms": 1000, "bad_ms": 50},
-]
-
-
-@pytest.mark.parametrize("scheme", list(SCHEMES))
-@pytest.mark.parametrize("errors", ERRORS, ids=lambda errors: str(errors["model"]))
-def test_every_error_model_lets_a_transfer_through(errors: dict[str, Any], scheme: str) -> None:
-    channel = {"rate_bps": 500_000, "errors": errors}
-    run = model(link={"scheme": scheme}, channel=channel, workloads=[{"kind": "bulk", "bytes": 2_000_000}])
-    summary = simulate(run)
-    assert (summary.finished, summary.intact) == (True, True)
-    assert summary.flows[0].bytes == 2_000_000
-    up = summary.link["up"]
-    assert (up.corruption_losses > 0) == (errors["model"] != "none")
-    assert up.per == up.corruption_losses / up.frames
-
-
 def test_slacp_carries_more_over_a_lossy_link() -> None:
     run = {"channel": {"per": 0.05}, "workloads": [{"kind": "bulk", "duration_s": 30}]}
     bare, slacp = (simulate(model(link={"scheme": scheme}, **run)) for scheme in ("none", "slacp"))
