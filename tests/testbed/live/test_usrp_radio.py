@@ -272,12 +272,6 @@ def test_a_phy_that_is_just_fast_enough_is() -> None:
         check_capacity(scenario(channel={"rate_bps": 2_000_100}, radio={"rate_sps": 2.5e6}), phy)
 
 
-def test_each_direction_is_looked_at() -> None:
-    phy: Any = Phy(10)
-    with pytest.raises(FadelabError, match=r"less than channel.rate_bps 3000000 \(down\)"):
-        check_capacity(scenario(channel={"down": {"rate_bps": 3_000_000}}, radio={"rate_sps": 2.5e6}), phy)
-
-
 @given(st.integers(2_000_000, 50_000_000), st.floats(0.1, 0.99))
 def test_the_rate_it_advises_is_enough(rate_bps: int, share: float) -> None:
     def offered(sps: float) -> Any:
@@ -295,13 +289,6 @@ def test_the_rate_it_advises_is_enough(rate_bps: int, share: float) -> None:
     advised_bps = int(str(caught.value).split("rate_bps to ")[1].split(" ")[0])
     assert share * rate_bps * 0.98 < advised_bps < share * rate_bps * 1.001
     check_capacity(scenario(channel={"rate_bps": advised_bps}, radio=offered(share * needed_sps).radio), phy)
-
-
-def test_a_phy_must_carry_the_largest_frame() -> None:
-    phy: Any = Phy(1, max_frame_bytes=1533)
-    with pytest.raises(FadelabError, match=r"^radio: morse carries frames of 1533 bytes, not 1534: set mtu to 1499$"):
-        check_capacity(scenario(), phy)
-    check_capacity(scenario(mtu=1499), phy)
 
 
 def test_only_what_helps_is_advised() -> None:

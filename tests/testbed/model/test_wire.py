@@ -1,12 +1,11 @@
 """When packets arrive at the end of a wire, and which do not."""
 
-from collections.abc import Sequence
 from random import Random
 from typing import Any
 
 import pytest
 
-from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
+from channel.errors import ERASED, INTACT, Fate, Verdict
 from hosts.engine.packets import Datagram
 from linklayer.queues import QueueContext
 from linklayer.queues.codel import CoDel, CoDelOptions
@@ -14,6 +13,7 @@ from linklayer.queues.drop_tail import DropTail
 from tcpip.segment import Flow
 from testbed.model.clock import VirtualClock
 from testbed.model.wire import Router, Wire
+from tests.harness.scripted_hop import Script
 
 FLOW = Flow(1, 10, 2, 20)
 MS = 1_000_000
@@ -21,18 +21,6 @@ MS = 1_000_000
 
 def packet(nbytes: int, sequence: int = 0, flow: Flow = FLOW) -> Datagram:
     return Datagram(flow, nbytes, sequence, 0)
-
-
-class Script(ErrorModel):
-    """An error model that says what it is told, and keeps what it was asked."""
-
-    def __init__(self, verdicts: Sequence[Verdict]) -> None:
-        self._verdicts = iter(verdicts)
-        self.asked: list[tuple[int, int, int]] = []
-
-    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
-        self.asked.append((start, end, nbytes))
-        return next(self._verdicts, INTACT)
 
 
 class End:
