@@ -2,14 +2,11 @@
 
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from common.sides import SIDES
 from hosts.tcp.profiles import USER_PROFILES
@@ -21,7 +18,9 @@ from testbed.model.run import simulate
 from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
+from tests.harness.live_runs import fadelab
 from tests.harness.model_runs import kept, memory_used, model
+from tests.harness.scenarios import written
 
 pytestmark = pytest.mark.slow
 
@@ -89,12 +88,11 @@ def test_the_rate_of_a_long_transfer_is_the_links() -> None:
 
 
 def in_another_process(run: Scenario, folder: Path, hash_seed: str) -> Path:
-    path = folder / "scenario.yaml"
     folder.mkdir()
-    path.write_text(yaml.safe_dump(run.model_dump(mode="json", exclude_none=True)))
-    command = [sys.executable, "-m", "testbed", "run", str(path), "--out", str(folder / "runs"), "--json"]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=120)
+    path = written(folder / "scenario.yaml", run)
+    status, _, err = fadelab("run", path, "--out", folder / "runs", "--json", env=environment)
+    assert status == 0, err
     [made] = (folder / "runs").iterdir()
     return made
 
