@@ -183,12 +183,6 @@ def test_a_host_that_cannot_be_is_one_line(args: tuple[str, ...], message: str) 
     assert message in complaint(fadelab("host", *args))
 
 
-def test_a_station_without_a_place_for_its_files_is_one_line() -> None:
-    said = complaint(fadelab("station", "--device", "type=vusrp,air=nowhere", "--out", "/dev/null/runs"))
-    assert "/dev/null/runs/" in said
-    assert said.strip().endswith("cannot be made: Not a directory; choose another --out")
-
-
 def refused_in(network: Network, role: Role, *before: str, tcp: str = "cubic") -> str:
     """The last line of `fadelab host` in a namespace where it cannot be; `before` runs it."""
     command = partial(start, "host", "--peer", "10.77.2.2", "--set", f"tcp={tcp}", before=before, columns="200")

@@ -1,11 +1,9 @@
 """The radio of the tiers with radios, in simulated time and on an invented transceiver."""
 
 import itertools
-import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -22,7 +20,6 @@ from testbed.live.wiring import check_radios
 from testbed.paths import root
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
-from tests.harness.live_runs import refused
 from tests.harness.scenarios import scenario
 from tests.harness.scripted_hop import BOUND_NS, DELAY_NS, MS, frames_of, scripted_hop
 
@@ -342,13 +339,3 @@ def test_wifi_in_another_scenario_is_refused_once() -> None:
         check_radios(offered("mtu=1459", remedy))
         with pytest.raises(FadelabError, match=r"not 1494: set mtu to 1459$"):
             check_radios(offered("mtu=1460", remedy))
-
-
-def test_without_gr_ieee802_11_the_wifi_scenario_is_refused_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setitem(sys.modules, "ieee802_11", None)
-    monkeypatch.setattr("testbed.running.check_machine", lambda: None)
-    said = refused(capfd, "run", root() / "scenarios" / "wifi-link.yaml", "--out", tmp_path)
-    assert said.startswith("fadelab: PHY wifi needs gr-ieee802-11 (")
-    assert list(tmp_path.iterdir()) == []
