@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -331,11 +331,8 @@ def _lower_gain(a: Transceiver, db: float) -> float:
 @contextmanager
 def _real_time() -> Iterator[None]:
     """Let the threads that are started here run before those of other programs, as in a station."""
-    try:
+    with suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-    except PermissionError:
-        yield
-        return
     try:
         yield
     finally:
@@ -344,9 +341,6 @@ def _real_time() -> Iterator[None]:
 
 @contextmanager
 def _started(settings: RadioSettings, phy: Phy) -> Iterator[Transceiver]:
-    transceiver = Transceiver(settings, phy)
-    transceiver.start()
-    try:
+    with closing(Transceiver(settings, phy)) as transceiver:
+        transceiver.start()
         yield transceiver
-    finally:
-        transceiver.close()

@@ -14,8 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hosts.kernel.namespaces import NETNS_DIR
 from hosts.kernel.ownership import RUN_DIR
+from testbed.cli import app
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
@@ -56,18 +59,19 @@ def folder_of(summary: Summary) -> Path:
     return Path(summary.folder)
 
 
-def start(*args: str | Path, **options: Any) -> "subprocess.Popen[str]":
-    """`python -m testbed` with these arguments."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "testbed", *map(str, args)],
-        cwd=ROOT,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "COLUMNS": "80"},
+def start(
+    *args: str | Path, before: Sequence[str] = (), columns: str = "80", **options: Any
+) -> "subprocess.Popen[str]":
+    """`python -m testbed` with these arguments, after the words of `before`; other options are Popen's."""
+    given: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "text": True,
+        "env": {**os.environ, "COLUMNS": columns},
         **options,
-    )
+    }
+    return subprocess.Popen([*before, sys.executable, "-m", "testbed", *map(str, args)], cwd=ROOT, **given)
 
 
 def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
@@ -90,6 +94,21 @@ def complaint(outcome: tuple[int, str, str]) -> str:
     assert err.startswith("fadelab: ")
     assert err.count("\n") == 1
     return err
+
+
+def refused(capture: pytest.CaptureFixture[str], *args: str | Path) -> str:
+    """The one line of a command that was refused in this process."""
+    status = app.main([str(arg) for arg in args])
+    shown = capture.readouterr()
+    return complaint((status, shown.out, shown.err))
+
+
+def done(capture: pytest.CaptureFixture[str], *args: str | Path) -> str:
+    """What a command in this process printed, which went well."""
+    status = app.main([str(arg) for arg in args])
+    shown = capture.readouterr()
+    assert (status, shown.err) == (0, "")
+    return shown.out
 
 
 def records_of(owner: int) -> list[dict[str, Any]]:

@@ -16,12 +16,14 @@ BOUND_NS = 10 * MS
 
 
 class Script(ErrorModel):
-    """An error model that says what it is told."""
+    """An error model that says what it is told, and keeps what it was asked."""
 
     def __init__(self, verdicts: Sequence[Verdict]) -> None:
         self._verdicts = iter(verdicts)
+        self.asked: list[tuple[int, int, int]] = []
 
     def judge(self, start: int, end: int, nbytes: int) -> Verdict:
+        self.asked.append((start, end, nbytes))
         return next(self._verdicts, INTACT)
 
 

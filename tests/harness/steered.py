@@ -19,7 +19,7 @@ ENDLESS = [{"kind": "bulk", "duration_s": 600}]
 
 
 class RecordingSink:
-    """A sink for records and views that keeps everything."""
+    """A sink for records and views of one run that keeps everything, and begins and ends once."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
@@ -29,12 +29,15 @@ class RecordingSink:
         self.watched = False
 
     def begin(self, epoch_ns: int) -> None:
+        assert not self.epoch_ns
+        assert not self.records
         self.epoch_ns = epoch_ns
 
     def write(self, record: Record) -> None:
         self.records.append(record)
 
     def close(self) -> None:
+        assert not self.closed
         self.closed = True
 
     def show(self, view: PhyView) -> None:

@@ -34,19 +34,13 @@ def test_it_opens_without_a_run_and_ends_with_sigterm(tmp_path: Path) -> None:
         influx.check()
 
 
-def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
+def test_a_second_dashboard_on_one_port_or_run_store_is_one_line(tmp_path: Path) -> None:
     with running(*FREE, "--out", tmp_path / "a") as first:
-        refused = fadelab("dashboard", "--port", str(first.port), "--influx-port", "0", "--out", tmp_path / "b")
-        line = complaint(refused)
+        line = complaint(fadelab("dashboard", *FREE, "--port", str(first.port), "--out", tmp_path / "b"))
         assert f"port {first.port} of 127.0.0.1: another dashboard listens there" in line
-        assert first.ask("/api/state")["live"] == []
-
-
-def test_a_second_dashboard_on_one_run_store_is_one_line(tmp_path: Path) -> None:
-    with running(*FREE, "--out", tmp_path) as first:
-        line = complaint(fadelab("dashboard", *FREE, "--out", tmp_path))
-        assert str(tmp_path) in line
-        assert first.ask("/api/state")["database"]["state"] == "up"
+        assert str(tmp_path / "a") in complaint(fadelab("dashboard", *FREE, "--out", tmp_path / "a"))
+        state = first.ask("/api/state")
+        assert (state["live"], state["database"]["state"]) == ([], "up")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The run starter: its offers, its refusals, and runs that it starts and ends."""
 
 import os
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from testbed.results.summary import Summary
 from testbed.run_hooks import RunHooks
 from testbed.scenario.schema import Scenario
 from tests.harness.live_runs import left_behind
+from tests.harness.steered import RecordingSink
 from tests.harness.waiting import wait_for
 from tests.hosts.harness import needs_network
 
@@ -32,21 +32,13 @@ class HookRecorder:
 
     def __init__(self) -> None:
         self.scenarios: list[Scenario] = []
-        self.records: list[Any] = []
+        self.sinks: list[RecordingSink] = []
         self.outcomes: list[tuple[Summary | None, str | None]] = []
-        self.lock = threading.Lock()
 
     def make_hooks(self, scenario: Scenario, folder: RunFolder) -> RunHooks:
         self.scenarios.append(scenario)
-        return RunHooks([self], None, Steering(scenario), lambda *outcome: self.outcomes.append(outcome))
-
-    def begin(self, epoch_ns: int) -> None: ...
-
-    def write(self, record: Any) -> None:
-        with self.lock:
-            self.records.append(record)
-
-    def close(self) -> None: ...
+        self.sinks.append(RecordingSink())
+        return RunHooks([self.sinks[-1]], None, Steering(scenario), lambda *outcome: self.outcomes.append(outcome))
 
 
 @pytest.fixture
@@ -112,7 +104,7 @@ def test_runs_start_side_by_side_and_end_with_the_starter(
 ) -> None:
     with LiveRunStarter(SCENARIOS, tmp_path, recorder.make_hooks, complaints.append) as starter:
         starter.start(REQUEST, ["channel.rate_bps=1e6"])
-        wait_for(lambda: {r.scheme for r in recorder.records if r.measurement == "link"} == {"none", "slacp"})
+        wait_for(lambda: {link.scheme for sink in recorder.sinks for link in sink.links()} == {"none", "slacp"})
         assert {s.channel.rate_bps for s in recorder.scenarios} == {1_000_000}
         assert starter.why_not() == "a run is going on: stop it first"
         with pytest.raises(ControlError, match="nothing can be started: a run is going on"):

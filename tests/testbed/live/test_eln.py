@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,6 @@ from telemetry.parquet import read_records
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
 from tests.harness.live_runs import folder_of, run_all
-from tests.harness.radios import needs_vusrp
 from tests.harness.scenarios import scenario
 from tests.harness.steered import ENDLESS, Drive
 from tests.hosts.harness import needs_network
@@ -24,28 +22,19 @@ def rows_of(summary: Summary) -> Mapping[Cause, Mapping[Cause, int]]:
     return summary.confusion["eln"]
 
 
-@pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Summary]:
-    """Two TCPs down a crowded link whose two ends mark, and one up a link whose base station marks."""
-    crowded = {"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.01}
-    both: dict[str, Any] = {
-        "link": {"scheme": "none", "eln": "ends", "ip_queue_bytes": 9000},
-        "channel": crowded,
-        "workloads": [{"kind": "bulk", "duration_s": 8, "direction": "down"}],
-    }
-    base: dict[str, Any] = {
-        "link": {"scheme": "none", "eln": "base"},
-        "channel": {**crowded, "per": 0.03},
-        "workloads": [{"kind": "bulk", "duration_s": 6, "direction": "up"}],
-    }
-    told = ({"tcp": "reno-nosack", **both}, {"tcp": "reno", **both}, base)
-    scenarios = [scenario(timing={"late_fraction": 1.0}, **changes) for changes in told]
-    return run_all(scenarios, tmp_path_factory.mktemp("runs"))
-
-
 @pytest.mark.light
-def test_the_marker_is_right_about_a_link_that_loses_in_two_ways(runs: list[Summary]) -> None:
-    for summary in runs[:2]:
+def test_the_marker_is_right_about_a_link_that_loses_in_two_ways(tmp_path: Path) -> None:
+    scenarios = [
+        scenario(
+            tcp=tcp,
+            link={"scheme": "none", "eln": "ends", "ip_queue_bytes": 9000},
+            channel={"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.01},
+            workloads=[{"kind": "bulk", "duration_s": 8, "direction": "down"}],
+            timing={"late_fraction": 1.0},
+        )
+        for tcp in ("reno-nosack", "reno")
+    ]
+    for summary in run_all(scenarios, tmp_path):
         rows, link = rows_of(summary), summary.link["down"]
         total = sum(rows[truth][guess] for truth in CAUSES for guess in CAUSES)
         right = sum(rows[cause][cause] for cause in CAUSES)
@@ -62,29 +51,6 @@ def test_the_marker_is_right_about_a_link_that_loses_in_two_ways(runs: list[Summ
         marks = [row["eln_marks"] for row in read_records(folder_of(summary), "link") if row["link"] == "down"]
         assert marks == sorted(marks)
         assert marks[-1] == link.eln_marks
-
-
-@pytest.mark.light
-def test_the_base_station_alone_knows_of_holes_in_what_the_mobile_end_sends(runs: list[Summary]) -> None:
-    summary = runs[2]
-    rows = rows_of(summary)
-    assert rows["corruption"]["corruption"] > 0
-    assert summary.link["down"].eln_marks > 0
-    assert summary.link["up"].eln_marks == 0
-
-
-@needs_vusrp
-def test_on_radio_tiers_true_causes_are_unknown(tmp_path: Path) -> None:
-    run = scenario(
-        tier="vusrp",
-        link={"scheme": "none", "eln": "ends"},
-        channel={"rate_bps": 2_000_000, "delay_ms": 15, "snr_db": 25},
-        workloads=[{"kind": "bulk", "bytes": 100_000}],
-        timing={"late_fraction": 1.0},
-    )
-    [summary] = run_all([run], tmp_path)
-    assert summary.confusion is None
-    assert summary.intact
 
 
 @pytest.mark.light

@@ -100,21 +100,6 @@ def test_lateness_is_counted_from_when_the_frame_was_due(late_ns: int, late: int
         assert emulated.lateness.max_ns == late_ns
 
 
-def test_driving_late_changes_no_verdict_and_no_time() -> None:
-    verdicts = [INTACT, ERASED, Verdict(Fate.DAMAGED, (3,)), INTACT]
-    punctual: list[Arrival[bytes]] = []
-    late: list[Arrival[bytes]] = []
-    for seen, drive in ((punctual, True), (late, False)):
-        with radio(verdicts, on_arrival=seen.append) as (emulated, _):
-            for frame in frames_of([400] * 4):
-                emulated.send(frame, 0)
-            if drive:
-                run_down(emulated)
-            else:
-                emulated.handle_deadline(10**10)
-    assert punctual == late
-
-
 def test_a_full_socket_makes_frames_wait_and_loses_none() -> None:
     frames = [bytes([n % 256]) * 1000 for n in range(60)]
     with radio(buffer=60_000, socket_bytes=8000) as (emulated, far):
@@ -150,13 +135,6 @@ def test_has_room_for_a_frame_of_the_largest_size() -> None:
         assert not emulated.has_room()
         emulated.handle_deadline(1_500_000)
         assert emulated.has_room()
-
-
-def test_a_frame_without_room_is_refused() -> None:
-    with radio(buffer=2000) as (emulated, far):
-        assert [emulated.send(bytes(1000), 0) for _ in range(3)] == [True, True, False]
-        run_down(emulated)
-        assert len(arrived(far)) == 2
 
 
 def test_receive_gives_frames_then_none_also_after_the_end() -> None:

@@ -9,7 +9,6 @@ import signal
 import statistics
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -139,56 +138,17 @@ def test_the_folder_has_it_all(transfer: Summary) -> None:
     assert load(folder / "scenario.yaml").link.scheme == transfer.scheme
 
 
-def test_a_replayed_trace_repeats_every_outcome(transfers: dict[str, Summary], tmp_path: Path) -> None:
-    sources = [folder_of(transfers[scheme]) / "trace-up.parquet" for scheme in SCHEMES]
-    scenarios = [
-        scenario(
-            seed=99,
-            link={"scheme": scheme},
-            channel={**AIR, "up": {"errors": {"model": "trace", "path": str(source), "by": "index"}}},
-            workloads=[{"kind": "bulk", "bytes": 200_000}],
-        )
-        for scheme, source in zip(SCHEMES, sources, strict=True)
-    ]
-    for source, replayed in zip(sources, run_all(scenarios, tmp_path), strict=True):
-        wanted = read_trace(source).outcome
-        found = read_trace(folder_of(replayed) / "trace-up.parquet").outcome
-        assert len(found) > 100
-        assert list(found) == list(itertools.islice(itertools.cycle(wanted), len(found)))
-        assert replayed.link["up"].corruption_losses > 0
-        assert replayed.link["down"].corruption_losses == 0
-        assert replayed.intact
-
-
-def test_udp_on_the_fast_channel_is_never_retransmitted(tmp_path: Path) -> None:
-    udp = {
-        "kind": "onoff-udp",
-        "off_ms": 0,
-        "rate_bps": 640_000,
-        "packet_bytes": 400,
-        "duration_s": 1.25,
-        "drain_s": 0.3,
-    }
-    channel = {**AIR, "per": 0.2}
-    alone, beside = run_all(
-        [
-            scenario(channel=channel, workloads=[udp]),
-            scenario(channel=channel, workloads=[{"kind": "bulk", "duration_s": 1.25, "drain_s": 1}, udp]),
-        ],
+def test_red_marks_ecn_flows_and_drops_others(tmp_path: Path) -> None:
+    # what finds ten packets waiting is notified
+    queue = {"kind": "red", "weight": 1, "min_packets": 10, "max_packets": 10, "mark_above": True}
+    channel, work = {"rate_bps": 4_000_000, "delay_ms": 20}, [{"kind": "bulk", "bytes": 1_000_000}]
+    marked, lost = run_all(
+        [scenario(tcp=tcp, link={"queue": queue}, channel=channel, workloads=work) for tcp in ("cubic-ecn", "cubic")],
         tmp_path,
     )
-    assert (alone.link["up"].retransmissions, alone.link["up"].fec_frames) == (0, 0)
-    assert alone.link["up"].frames >= 200
-    tcp, beside_tcp = beside.flows
-    assert beside.link["up"].retransmissions > 0
-    assert (tcp.kind, tcp.intact, tcp.finished) == ("bulk", True, True)
-    assert beside.goodput_bps <= beside.throughput_bps <= beside.capacity_bps * 1.05
-    for flow in (*alone.flows, beside_tcp):
-        assert (flow.kind, flow.intact, flow.finished) == ("onoff-udp", None, True)
-        # 250 packets are due; what the air took is gone. 6 standard deviations: which draws are for whose packets
-        # depends on TCP's timing, and binomial tails are beyond 5 with 1.4e-6, beyond 6 with 1.6e-8.
-        lost = 250 - flow.bytes / 372
-        assert abs(lost - 50) < 6 * (250 * 0.2 * 0.8) ** 0.5
+    assert (marked.finished, lost.finished) == (True, True)
+    assert (marked.retransmissions, marked.link["up"].congestion_losses) == (0, 0)
+    assert lost.retransmissions >= lost.link["up"].congestion_losses > 0
 
 
 def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
@@ -202,25 +162,15 @@ def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
 # -- what a run leaves behind --------------------------------------------------------------------------------
 
 
-def broken_trace(path: Path) -> dict[str, Any]:
-    path.write_bytes(b"PAR1 and no more")
-    return {"model": "trace", "path": str(path)}
-
-
-def short_trace(path: Path) -> dict[str, Any]:
+def test_a_child_that_fails_ends_the_run_with_what_it_said(tmp_path: Path) -> None:
+    path = tmp_path / "air.parquet"
     write_trace(path, Trace(list(range(20)), [100] * 20, [Outcome.OK] * 20))
-    return {"model": "trace", "path": str(path), "by": "index", "loop": False}
-
-
-@pytest.mark.parametrize(
-    ("make", "message"), [(broken_trace, "not a complete Parquet file"), (short_trace, "the trace is used up")]
-)
-def test_a_child_that_fails_ends_the_run_with_what_it_said(make: Any, message: str, tmp_path: Path) -> None:
-    failing = scenario(channel={**AIR, "up": {"errors": make(tmp_path / "air.parquet")}}, workloads=ENDLESS)
+    errors = {"model": "trace", "path": str(path), "by": "index", "loop": False}
+    failing = scenario(channel={**AIR, "up": {"errors": errors}}, workloads=ENDLESS)
     with pytest.raises(ChildError) as caught:
         run_once(failing, tmp_path / "runs", lambda progress: None)
     assert str(caught.value).startswith("station st: ")
-    assert message in str(caught.value)
+    assert "the trace is used up" in str(caught.value)
     assert "\n" not in str(caught.value)
     # _nothing_left_behind does the rest
 

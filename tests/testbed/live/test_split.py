@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from hosts.kernel.network import AddressPlan
-from testbed.cli import app
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
-from tests.harness.live_runs import folder_of, run_all
+from tests.harness.live_runs import folder_of, refused, run_all
 from tests.harness.scenarios import scenario, written
 from tests.harness.tshark import column, needs_tshark, rows
 from tests.hosts.harness import needs_network
@@ -93,18 +92,11 @@ def test_smart_options_let_the_base_station_send_again_what_was_lost_and_no_more
     assert lost <= again <= lost + 3
 
 
-def test_the_result_says_plainly_what_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path / "split.yaml", scenario(link={"scheme": "split"}, trace=False))
-    assert app.main(["run", str(path), "--tier", "emulated", "--out", str(tmp_path / "runs"), "--allow-late"]) == 0
-    words = " ".join(capsys.readouterr().out.split())
-    assert "end-to-end ACK semantics are lost" in words
-
-
 def test_without_nft_the_run_is_refused_before_there_is_a_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = written(tmp_path / "split.yaml", scenario(link={"scheme": "split"}))
     monkeypatch.setattr("hosts.kernel.split_routes._PATH", "/nowhere")
-    assert app.main(["run", str(path), "--tier", "emulated", "--out", str(tmp_path / "runs")]) == 2
-    assert capsys.readouterr().err == "fadelab: nft is missing: apt-get install nftables\n"
+    said = refused(capsys, "run", path, "--tier", "emulated", "--out", tmp_path / "runs")
+    assert said == "fadelab: nft is missing: apt-get install nftables\n"
     assert not (tmp_path / "runs").exists()

@@ -1,11 +1,11 @@
 """Hosts and stations on their own: `fadelab host` over a bridge without loss, `fadelab station` started again."""
 
-import os
+import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from channel.replay import Outcome
+from channel.trace import read_trace
 from common.sides import Host
 from flowgraphs.air import Air
 from flowgraphs.levels import path_gain_db
@@ -27,12 +29,10 @@ from testbed.cli.host import Meter
 from testbed.cli.station import tier_of
 from testbed.results.station_counts import StationCounts, StationReport
 from testbed.results.summary import link_record
-from testbed.scenario.file import load
-from tests.harness.live_runs import ROOT, complaint, fadelab, finish
+from tests.harness.live_runs import complaint, fadelab, finish, start
 from tests.harness.radios import air_name, needs_vusrp
 from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import Bridge, needs_network, run_name
-from tests.testbed.cli.test_radios import alone, bound, done, exchange, has_said, net
 
 Capture = pytest.CaptureFixture[str]
 RECEIVES = r"\d s  received [1-9][0-9.]* .bit/s\n"
@@ -48,16 +48,9 @@ class HostProcess:
     def __init__(self, network: Network, role: Host, said: Path, *args: str | Path) -> None:
         self._said = said
         peer = network.address("h2" if role == "h1" else "h1")
-        command = [sys.executable, "-m", "testbed", "host", "--as", role, "--peer", peer, *map(str, args)]
-
-        def begin() -> "subprocess.Popen[bytes]":
-            environment = {**os.environ, "COLUMNS": "200"}
-            with said.open("wb") as out:
-                return subprocess.Popen(
-                    command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment
-                )
-
-        self.process = run_in(network.namespaces[role], begin)
+        with said.open("wb") as out:
+            command = partial(start, "host", "--as", role, "--peer", peer, *args, columns="200", stdout=out, stderr=out)
+            self.process = run_in(network.namespaces[role], command)
 
     def wait_for(self, pattern: str) -> None:
         """Wait until it says something of this pattern that it has not said before."""
@@ -190,22 +183,10 @@ def test_a_host_that_cannot_be_is_one_line(args: tuple[str, ...], message: str) 
     assert message in complaint(fadelab("host", *args))
 
 
-def test_a_station_without_a_place_for_its_files_is_one_line() -> None:
-    said = complaint(fadelab("station", "--device", "type=vusrp,air=nowhere", "--out", "/dev/null/runs"))
-    assert "/dev/null/runs/" in said
-    assert said.strip().endswith("cannot be made: Not a directory; choose another --out")
-
-
 def refused_in(network: Network, role: Role, *before: str, tcp: str = "cubic") -> str:
     """The last line of `fadelab host` in a namespace where it cannot be; `before` runs it."""
-    command = [*before, sys.executable, "-m", "testbed", "host", "--peer", "10.77.2.2", "--set", f"tcp={tcp}"]
-    process = run_in(
-        network.namespaces[role],
-        lambda: subprocess.Popen(
-            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        ),
-    )
-    status, out, err = finish(process)
+    command = partial(start, "host", "--peer", "10.77.2.2", "--set", f"tcp={tcp}", before=before, columns="200")
+    status, out, err = finish(run_in(network.namespaces[role], command))
     assert (status, out) == (2, "")
     return err.splitlines()[-1]
 
@@ -219,16 +200,14 @@ def test_a_host_that_cannot_have_its_tcp_is_one_line() -> None:
         assert refused_in(network, "st").startswith("fadelab: the namespace has no default route")
         # as in a container
         read_only = "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys"
-        said = refused_in(network, "h1", "unshare", "--mount", "sh", "-c", f'{read_only} && exec "$@"', "sh")
+        container = ("unshare", "--mount", "sh", "-c", f'{read_only} && exec "$@"', "sh")
+        said = refused_in(network, "h1", *container)
         assert re.fullmatch(
             r"fadelab: cannot set net\.ipv4\.tcp_\w+ to [\d ]+: Read-only file system; "
             r"give it to the container as a sysctl",
             said,
         )
-        said = refused_in(
-            network, "h1", "unshare", "--mount", "sh", "-c", f'{read_only} && exec "$@"', "sh", tcp="user:sack"
-        )
-        assert said == (
+        assert refused_in(network, "h1", *container, tcp="user:sack") == (
             "fadelab: host h1: cannot set net.ipv4.conf.tcp0.accept_local to 1: Read-only file system; "
             "give net.ipv4.conf.default.accept_local=1 to the container as a sysctl"
         )
@@ -258,39 +237,92 @@ def test_a_meter_says_what_passed_since_it_spoke_last(capfd: Capture, monkeypatc
 
 # -- stations ------------------------------------------------------------------------------------------------
 
+ADDRESSES = {"st": "10.9.0.1", "bas": "10.9.0.2"}
+
+
+def alone(air: Air, role: str, out: Path) -> "subprocess.Popen[str]":
+    """A station in a network namespace of its own, on the air; what it says goes to a file named by its role."""
+    device = f"type=vusrp,air={air.name},serial={role}"
+    args = ("station", "--as", role, "--device", device, "--address", f"{ADDRESSES[role]}/24", "--out", out)
+    with (out / role).open("w") as said:
+        station = start(*args, before=("unshare", "--net"), columns="200", stderr=said)
+    wait_for(lambda: f"station {role}: {device}, TAP fl0; Ctrl-C ends it\n" in (out / role).read_text())
+    return station
+
+
+def bound(address: str) -> socket.socket:
+    bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    bound.bind((address, 5000))
+    bound.settimeout(0.2)
+    return bound
+
+
+def exchange(sender: socket.socket, receiver: socket.socket) -> None:
+    """Send until it is heard: the link may not be up yet."""
+
+    def heard() -> bytes | None:
+        sender.sendto(b"hello", to)
+        try:
+            return receiver.recv(100)
+        except TimeoutError:
+            return None
+
+    to = receiver.getsockname()
+    assert wait_for(heard) == b"hello"
+
 
 @pytest.mark.net
 @needs_network[1]
 @needs_vusrp
-def test_restarted_station_gets_a_new_session(tmp_path: Path) -> None:
-    addresses = {"st": "10.9.0.1", "bas": "10.9.0.2"}
+def test_stations_carry_packets_between_their_hosts_and_get_a_new_session_at_each_start(tmp_path: Path) -> None:
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare (util-linux)")
     with Air.create(air_name(), seed=1) as air, ExitStack() as stack:
         gain_db = path_gain_db(30, rate_sps=2.5e6, tx_gain_db=30, rms=make_phy("ofdm", rate_sps=2.5e6).rms)
         air.set_link("*", "*", gain_db=gain_db)
 
         def begin(role: str) -> "subprocess.Popen[str]":
-            station = alone(air, role, f"{addresses[role]}/24", tmp_path)
+            station = alone(air, role, tmp_path)
             stack.callback(finish, station)
             stack.callback(station.terminate)
-            wait_for(partial(has_said, tmp_path / role, "Ctrl-C ends it\n"))
             return station
 
-        stations = {role: begin(role) for role in addresses}
+        def end(role: str, how: signal.Signals) -> None:
+            stations[role].send_signal(how)
+            assert finish(stations[role])[:2] == (0, ""), (tmp_path / role).read_text()
+
+        stations = {role: begin(role) for role in ADDRESSES}
         for start in range(2):
             if start:
-                stations["st"].terminate()
-                assert finish(stations["st"])[0] == 0
+                end("st", signal.SIGTERM)
                 stations["st"] = begin("st")
-            st, bas = (run_in(net(stations[role].pid), partial(bound, a)) for role, a in addresses.items())
+            st, bas = (
+                run_in(f"/proc/{stations[role].pid}/ns/net", partial(bound, address))
+                for role, address in ADDRESSES.items()
+            )
             with st, bas:
-                exchange(st, bas, (addresses["bas"], 5000))
+                exchange(st, bas)
+                exchange(bas, st)
                 # more than `exchange` sends while it waits: were these numbers used again, it would wait in vain
                 bas.settimeout(PATIENCE_S)
                 for _ in range(0 if start else 4):
                     for number in range(100):
-                        st.sendto(b"more %d" % number, (addresses["bas"], 5000))
+                        st.sendto(b"more %d" % number, bas.getsockname())
                     while bas.recv(100) != b"more 99":
                         pass
+        for role in ADDRESSES:
+            end(role, signal.SIGINT)
+        assert air.devices() == []
+    assert air.name not in Air.names()
+    for role, far, starts in (("st", "down", 2), ("bas", "up", 1)):
+        folders = list(tmp_path.glob(f"*-station-{role}"))
+        assert len(folders) == starts
+        for folder in folders:
+            final = json.loads((folder / "station.json").read_text())
+            assert final["delivered"] > 0
+            # while ST was away, BAS's kernel may have sent what it sends by itself
+            assert role == "bas" or final["residual_losses"] == 0
+            assert Outcome.OK in read_trace(folder / f"trace-{far}.parquet").outcome
 
 
 @pytest.mark.parametrize(
@@ -326,22 +358,3 @@ def test_station_alone_reports_no_counts_of_the_far_side(scheme: str, residual_l
     record = link_record("up", report)
     assert (record.link, record.frames, record.residual_losses, record.eln_marks) == ("up", 3, residual_losses, 11)
     assert (record.fec_repairs, record.corruption_losses) == (None, None)
-
-
-@pytest.mark.patient
-@needs_vusrp
-def test_an_air_is_made_as_a_scenario_has_it(capfd: Capture) -> None:
-    path = ROOT / "scenarios" / "fading-link.yaml"
-    channel, name = load(path).channel, air_name()
-    try:
-        assert done(capfd, "air", "create", name, "--scenario", path) == ""
-        with Air.open(name) as air:
-            rms = make_phy("ofdm", rate_sps=2.5e6).rms
-            gain_db = path_gain_db(channel.snr_db, rate_sps=2.5e6, tx_gain_db=30, rms=rms)
-            for tx, rx in (("ST", "BAS"), ("BAS", "ST")):
-                link = air.link(tx, rx)
-                assert link.gain_db == pytest.approx(gain_db)
-                assert channel.fading is not None
-                assert link.taps == channel.fading.taps()
-    finally:
-        Air.remove(name)

@@ -1,7 +1,6 @@
 """The controls of a run: what they take."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from common.sides import SIDES
 from dashboard.control import Control, ControlError
 from testbed.live.steering import Steering
-from testbed.run_hooks import RunHooks
-from testbed.running import run_once
 from testbed.scenario.schema import Scenario, error_part
 from tests.harness.scenarios import scenario
 
@@ -140,16 +137,3 @@ def test_a_scheme_the_radios_cannot_carry_is_refused(monkeypatch: pytest.MonkeyP
     with pytest.raises(ControlError, match=r"^frames of 1504 bytes$"):
         steering.set("slacp", False)
     assert control(steering, "slacp").value is True
-
-
-def test_hooks_get_the_error_of_a_failed_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*args: object) -> None:
-        raise RuntimeError("no\nair")
-
-    monkeypatch.setattr("testbed.running.check_tier", lambda scenario: None)
-    monkeypatch.setattr("testbed.running.run_live", broken)
-    outcomes: list[Any] = []
-    hooks = RunHooks(ended=lambda *outcome: outcomes.append(outcome))
-    with pytest.raises(RuntimeError):
-        run_once(scenario(), tmp_path, lambda progress: None, lambda scenario, folder: hooks)
-    assert outcomes == [(None, "no air")]

@@ -8,7 +8,7 @@ from common.sides import SIDES
 from testbed.live.capture import capture_path
 from testbed.results.summary import Summary
 from tests.harness.interop import Handshake, handshakes, wrong
-from tests.harness.live_runs import complaint, fadelab, folder_of, run_all
+from tests.harness.live_runs import folder_of, run_all
 from tests.harness.scenarios import scenario
 from tests.harness.tshark import needs_tshark
 from tests.hosts.harness import needs_network
@@ -56,8 +56,3 @@ def test_both_ways_across_a_lossy_link(runs: dict[tuple[str, float], Summary], t
     assert [wrong(capture, PORTS.values()) for capture in captures] == [0, 0]
     # what h1 asked for left it at the terminal, and what h2 agreed to left it at the base station
     assert handshakes(captures[0]) == dict.fromkeys(PORTS.values(), EVERYTHING)
-
-
-def test_a_tcp_that_nobody_has_is_one_line() -> None:
-    outcome = fadelab("run", "scenarios/lossy-link.yaml", "--set", "tcp=user:vegas")
-    assert "tcp 'user:vegas' is no profile: choose from reno" in complaint(outcome)

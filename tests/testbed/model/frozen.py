@@ -33,77 +33,71 @@ _TCPS = (
     "reference", "enhanced", "enhanced-cbi", "enhanced-no-daass", "reno", "newreno", "sack", "sack-ecn", "smart", "eln",
     "eln-rxmt", "sack-eln", "bsd", "bsd-newreno", "bsd-sack", "bsd-smart", "bsd-eln", "bsd-eln-rxmt", "sack-cubic",
 )  # fmt: skip
+_ERRORS: dict[str, dict[str, Any]] = {
+    **{name: {} for name in ("low", "high", "huge")},
+    "exponential": {"mean_spacing_bytes": 20_000},
+    "bursts": {"burst_frames": 3, "mean_spacing_bytes": 40_000},
+    "uniform": {"good_ms": [100, 400], "bad_ms": [5, 60]},
+    "gilbert-elliott": {"good_ms": 200, "bad_ms": 30, "good_per": 0.01, "bad_per": 0.6},
+}
+_TRACE = {"model": "trace", "path": "trace.parquet"}
 _BOTH_WAYS = [
     {"kind": "bulk", "flow": "there", "bytes": 120_000, "direction": "down"},
     {"kind": "bulk", "flow": "back", "bytes": 60_000, "start_s": 0.4},
+]
+#: long enough for the rarest errors
+_LONG = [
+    {"kind": "bulk", "bytes": 2_500_000},
+    {"kind": "bulk", "flow": "back", "direction": "down", "bytes": 500_000},
 ]
 _MIXED = [
     {"kind": "bulk", "bytes": 150_000, "flows": 2, "direction": "down"},
     {"kind": "short", "bytes": 8_000, "count": 5, "gap_ms": 100},
     {"kind": "onoff-udp", "rate_bps": 200_000, "duration_s": 3, "direction": "down"},
 ]
+_BARE = {"scheme": "none"}
 
-
-def _scenarios() -> dict[str, dict[str, Any]]:
-    """What differs from `_run`'s scenario, by a name."""
-    found: dict[str, dict[str, Any]] = {}
-    for number, scheme in enumerate(SCHEMES):
-        found[f"scheme {scheme}"] = {
-            "channel": _LOSSY,
-            "link": {"scheme": scheme},
-            "workloads": _BOTH_WAYS,
-            "seed": number,
-        }
-    for number, tcp in enumerate(_TCPS):
-        found[f"tcp {tcp}"] = {"channel": _LOSSY, "link": {"scheme": "none"}, "tcp": tcp, "seed": number}
-    errors: list[Any] = [
-        *("low", "high", "huge"),
-        {"model": "exponential", "mean_spacing_bytes": 20_000},
-        {"model": "bursts", "burst_frames": 3, "mean_spacing_bytes": 40_000},
-        {"model": "uniform", "good_ms": [100, 400], "bad_ms": [5, 60]},
-        {"model": "gilbert-elliott", "good_ms": 200, "bad_ms": 30, "good_per": 0.01, "bad_per": 0.6},
-    ]
-    for error in errors:
-        name = error if isinstance(error, str) else error["model"]
-        # long enough for the rarest errors
-        work = [
-            {"kind": "bulk", "bytes": 2_500_000},
-            {"kind": "bulk", "flow": "back", "direction": "down", "bytes": 500_000},
-        ]
-        found[f"errors {name}"] = {"channel": {"errors": error}, "workloads": work}
-    found["errors by time of a trace"] = {"channel": {"errors": {"model": "trace", "path": "trace.parquet"}}}
-    found["errors by index of a trace"] = {
-        "channel": {"errors": {"model": "trace", "path": "trace.parquet", "by": "index"}},
-        "link": {"scheme": "snoop"},
-    }
-    for kind in ("cra", "rbdc", "vbdc"):
-        found[f"assignment {kind}"] = {"channel": {"assignment": kind, "delay_ms": 250, **_LOSSY}}
-    found["excess delay"] = {"channel": {"excess_delay": {"probability": 0.02, "hold_ms": 400}}}
-    found["cells"] = {"trace": True, "channel": {"framing": "aal5", "up": {"rate_bps": 300_000}}, "workloads": _MIXED}
-    found["small queues"] = {
+#: what differs from the scenario of `digest`, by a name
+SCENARIOS: dict[str, dict[str, Any]] = {
+    **{
+        f"scheme {scheme}": {"channel": _LOSSY, "link": {"scheme": scheme}, "workloads": _BOTH_WAYS, "seed": number}
+        for number, scheme in enumerate(SCHEMES)
+    },
+    **{
+        f"tcp {tcp}": {"channel": _LOSSY, "link": _BARE, "tcp": tcp, "seed": number} for number, tcp in enumerate(_TCPS)
+    },
+    **{
+        f"errors {model}": {"channel": {"errors": {"model": model, **options}}, "workloads": _LONG}
+        for model, options in _ERRORS.items()
+    },
+    "errors by time of a trace": {"channel": {"errors": _TRACE}},
+    "errors by index of a trace": {"channel": {"errors": {**_TRACE, "by": "index"}}, "link": {"scheme": "snoop"}},
+    **{
+        f"assignment {kind}": {"channel": {"assignment": kind, "delay_ms": 250, **_LOSSY}}
+        for kind in ("cra", "rbdc", "vbdc")
+    },
+    "excess delay": {"channel": {"excess_delay": {"probability": 0.02, "hold_ms": 400}}},
+    "cells": {"trace": True, "channel": {"framing": "aal5", "up": {"rate_bps": 300_000}}, "workloads": _MIXED},
+    "small queues": {
         "channel": {"mac_buffer_bytes": 3_000},
-        "link": {"scheme": "none", "ip_queue_bytes": 6_000},
+        "link": {**_BARE, "ip_queue_bytes": 6_000},
         "workloads": _MIXED,
-    }
-    found["out of order"] = {
+    },
+    "out of order": {
         "channel": _LOSSY,
         "link": {"slacp": {"in_order": False, "redundancy": 2}},
         "workloads": _MIXED,
-    }
-    for eln in ("ends", "base"):
-        found[f"eln at {eln}"] = {
-            "channel": _LOSSY,
-            "link": {"scheme": "none", "eln": eln},
-            "tcp": "eln",
-            "workloads": _BOTH_WAYS,
-        }
-    found["tcp of two kinds"] = {"channel": _LOSSY, "tcp": "sack", "tcp_h2": "bsd", "workloads": _BOTH_WAYS}
-    for seed in (2, 3):
-        found[f"mixed traffic, seed {seed}"] = {"channel": {"errors": "vhigh"}, "workloads": _MIXED, "seed": seed}
-    return found
-
-
-SCENARIOS = _scenarios()
+    },
+    **{
+        f"eln at {eln}": {"channel": _LOSSY, "link": {**_BARE, "eln": eln}, "tcp": "eln", "workloads": _BOTH_WAYS}
+        for eln in ("ends", "base")
+    },
+    "tcp of two kinds": {"channel": _LOSSY, "tcp": "sack", "tcp_h2": "bsd", "workloads": _BOTH_WAYS},
+    **{
+        f"mixed traffic, seed {seed}": {"channel": {"errors": "vhigh"}, "workloads": _MIXED, "seed": seed}
+        for seed in (2, 3)
+    },
+}
 
 
 def digest(name: str) -> str:
@@ -121,7 +115,8 @@ def digest(name: str) -> str:
         }
         scenario = validate(raw, name, base=Path(place))
         folder = RunFolder.create(Path(place) / "runs", scenario)
-        run_model(scenario, folder)
+        summary = run_model(scenario, folder)
+        assert (summary.finished, summary.intact) == (True, True), name
         return _digest(folder.path)
 
 

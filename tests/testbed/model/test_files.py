@@ -11,13 +11,13 @@ from channel.replay import Outcome
 from channel.trace import read_trace
 from common.sides import SIDES
 from telemetry.parquet import read_records
-from telemetry.records import Record
 from testbed.cli import app
 from testbed.model.run import run_model
 from testbed.results.store import RunFolder
 from testbed.run_hooks import Progress, RunHooks
 from tests.harness.live_runs import finish, start
 from tests.harness.model_runs import kept, model
+from tests.harness.steered import RecordingSink
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -101,34 +101,16 @@ def test_interrupt_keeps_the_records_so_far(tmp_path: Path) -> None:
     assert not (folder.path / "summary.json").exists()
 
 
-class Collector:
-    """A sink that keeps what it is given."""
-
-    def __init__(self) -> None:
-        self.begun: list[int] = []
-        self.records: list[Record] = []
-        self.closed = 0
-
-    def begin(self, epoch_ns: int) -> None:
-        assert not self.records
-        self.begun.append(epoch_ns)
-
-    def write(self, record: Record) -> None:
-        self.records.append(record)
-
-    def close(self) -> None:
-        self.closed += 1
-
-
 def test_hooks_get_every_record_and_the_wall_clock(tmp_path: Path) -> None:
-    collector = Collector()
+    sink = RecordingSink()
     run = model()
     folder = RunFolder.create(tmp_path, run)
-    run_model(run, folder, hooks=RunHooks([collector]))
-    assert (len(collector.begun), collector.closed) == (1, 1)
+    run_model(run, folder, hooks=RunHooks([sink]))
+    assert sink.epoch_ns > 0
+    assert sink.closed
     for name in ("tcp", "flow", "link"):
         kept_rows = read_records(folder.path, name)
-        assert [asdict(record) for record in collector.records if record.measurement == name] == kept_rows
+        assert [asdict(record) for record in sink.records if record.measurement == name] == kept_rows
     assert not [row for row in kept_rows if row["time_ns"] > 60 * SECOND]
 
 

@@ -2,33 +2,29 @@
 
 import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from common.sides import SIDES
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.schemes import SCHEMES
 from tcpip.segment import Segment
-from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.model.network import LAN_BPS
 from testbed.model.run import simulate
 from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
+from tests.harness.live_runs import fadelab
 from tests.harness.model_runs import kept, memory_used, model
-from tests.harness.scenarios import scenario
+from tests.harness.scenarios import written
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
-SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
 SECOND = 1_000_000_000
 
 
@@ -48,9 +44,6 @@ class Log(Watch):
 
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
         self.deliveries.append((flow, nbytes, now))
-
-    def carried(self, side: str, arrival: object, now: int) -> None:
-        """A frame on the air; nothing to this watch."""
 
 
 # -- exact times ---------------------------------------------------------------------------------------------
@@ -94,21 +87,12 @@ def test_the_rate_of_a_long_transfer_is_the_links() -> None:
 # -- the same every time -------------------------------------------------------------------------------------
 
 
-def test_runs_are_equal_for_equal_seeds_only() -> None:
-    run = model(channel={"per": 0.1}, workloads=[{"kind": "bulk", "bytes": 200_000}])
-    first = simulate(run)
-    assert simulate(run) == first
-    another = simulate(run.model_copy(update={"seed": 2}))
-    assert replace(another, seed=1, run=first.run) != first
-
-
 def in_another_process(run: Scenario, folder: Path, hash_seed: str) -> Path:
-    path = folder / "scenario.yaml"
     folder.mkdir()
-    path.write_text(yaml.safe_dump(run.model_dump(mode="json", exclude_none=True)))
-    command = [sys.executable, "-m", "testbed", "run", str(path), "--out", str(folder / "runs"), "--json"]
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, timeout=120)
+    path = written(folder / "scenario.yaml", run)
+    status, _, err = fadelab("run", path, "--out", folder / "runs", "--json", env=environment)
+    assert status == 0, err
     [made] = (folder / "runs").iterdir()
     return made
 
@@ -164,28 +148,6 @@ def run_of(summary: Summary) -> str:
 
 # -- media and schemes ---------------------------------------------------------------------------------------
 
-ERRORS: list[dict[str, Any]] = [
-    *({"model": name} for name in ("none", "low", "med", "high", "vhigh", "huge")),
-    {"model": "bernoulli", "per": 0.05},
-    {"model": "exponential", "mean_spacing_bytes": 30_000},
-    {"model": "bursts", "burst_frames": 3, "mean_spacing_bytes": 60_000},
-    {"model": "uniform", "good_ms": [500, 3000], "bad_ms": [20, 100]},
-    {"model": "gilbert-elliott", "good_ms": 1000, "bad_ms": 50},
-]
-
-
-@pytest.mark.parametrize("scheme", list(SCHEMES))
-@pytest.mark.parametrize("errors", ERRORS, ids=lambda errors: str(errors["model"]))
-def test_every_error_model_lets_a_transfer_through(errors: dict[str, Any], scheme: str) -> None:
-    channel = {"rate_bps": 500_000, "errors": errors}
-    run = model(link={"scheme": scheme}, channel=channel, workloads=[{"kind": "bulk", "bytes": 2_000_000}])
-    summary = simulate(run)
-    assert (summary.finished, summary.intact) == (True, True)
-    assert summary.flows[0].bytes == 2_000_000
-    up = summary.link["up"]
-    assert (up.corruption_losses > 0) == (errors["model"] != "none")
-    assert up.per == up.corruption_losses / up.frames
-
 
 def test_slacp_carries_more_over_a_lossy_link() -> None:
     run = {"channel": {"per": 0.05}, "workloads": [{"kind": "bulk", "duration_s": 30}]}
@@ -194,45 +156,6 @@ def test_slacp_carries_more_over_a_lossy_link() -> None:
     assert slacp.link["up"].retransmissions > 0
     assert slacp.link["up"].residual_per < 0.01 < bare.link["up"].residual_per
     assert bare.link["up"].residual_losses == bare.link["up"].corruption_losses
-
-
-@pytest.mark.parametrize("scheme", list(SCHEMES))
-def test_requested_capacity_makes_a_transfer_slower(scheme: str) -> None:
-    times = {}
-    for kind in ("cra", "rbdc", "vbdc"):
-        run = model(
-            tcp="reference",
-            mtu=1450,
-            link={"scheme": scheme},
-            channel={
-                "rate_bps": 128_000,
-                "delay_ms": 250,
-                "framing": "aal5",
-                "down": {"rate_bps": 512_000},
-                "up": {"assignment": kind},
-                "mac_buffer_bytes": 14_400,
-                "bare_buffer_bytes": 28_800,
-            },
-            workloads=[{"kind": "bulk", "bytes": 200_000}],
-        )
-        summary = simulate(run)
-        assert (summary.finished, summary.intact) == (True, True)
-        times[kind] = summary.duration_s
-    # 200 kB and headers in cells
-    assert 14 < times["cra"] < min(times["rbdc"], times["vbdc"])
-    assert max(times.values()) < 60
-
-
-def test_without_flow_control_the_mac_buffer_drops() -> None:
-    run = model(
-        link={"scheme": "none"},
-        channel={"bare_buffer_bytes": 6000},
-        workloads=[{"kind": "bulk", "duration_s": 10}],
-    )
-    summary = simulate(run)
-    assert summary.link["up"].congestion_losses > 0
-    assert summary.retransmissions >= summary.link["up"].congestion_losses
-    assert summary.link["up"].corruption_losses == 0
 
 
 def test_a_damaged_frame_tells_slacp_what_was_lost() -> None:
@@ -293,17 +216,6 @@ def test_a_connection_learns_from_the_one_before() -> None:
     assert learnt.flows[0].transfer_s[0] == alone.flows[0].transfer_s[0]
     # the second one's slow start ends before the buffer overflows
     assert learnt.retransmissions < alone.retransmissions
-
-
-def test_down_is_the_other_way() -> None:
-    run = model(
-        channel={"down": {"rate_bps": 500_000}},
-        workloads=[{"kind": "bulk", "bytes": 100_000, "direction": "down"}],
-    )
-    summary = simulate(run)
-    assert (summary.flows[0].direction, summary.capacity_bps) == ("down", 500_000)
-    assert summary.link["down"].packets > 70 > summary.link["up"].retransmissions
-    assert summary.goodput_bps < 500_000
 
 
 def test_a_duration_counts_what_was_read_in_it() -> None:
@@ -424,34 +336,17 @@ def test_what_this_tier_cannot_do_is_one_line(changes: dict[str, Any], message: 
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("tcp", ["cubic", "bbr", "user:cubic", "enhanced-daass"])
-def test_a_tcp_of_the_kernels_is_refused(tcp: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "runs"
-    arguments = ("run", str(SHIPPED[0]), "--tier", "model", "--set", f"tcp={tcp}", "--out", str(out))
-    assert app.main(arguments) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert f"tcp '{tcp}' cannot run on tier model, which has no kernel: choose from bsd, " in line
-    assert not out.exists()
-
-
-@pytest.mark.parametrize(("tcp", "good"), [("user:sack", True), ("sack", False), ("user:cubic", False)])
-def test_on_the_live_tiers_our_own_tcp_has_a_prefix(tcp: str, good: bool) -> None:
-    if good:
-        assert scenario(tcp=tcp).tcp == tcp
-        return
-    with pytest.raises(FadelabError, match=f"tcp '{tcp}' is no profile: choose from .*cubic.* user:sack"):
-        scenario(tcp=tcp)
-
-
 # -- cost ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scheme", list(SCHEMES))
-def test_memory_of_a_slow_flow_does_not_grow_with_time(scheme: str) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "eln"), [*((scheme, "none") for scheme in SCHEMES), ("none", "ends"), ("none", "base")]
+)
+def test_memory_of_a_slow_flow_does_not_grow_with_time(scheme: str, eln: str) -> None:
     run = model(
         tcp="reference",
         # a small window, so that all that SLACP keeps is in use within the first hour
-        link={"scheme": scheme, "ip_queue_bytes": 20_000, "slacp": {"window": 64}},
+        link={"scheme": scheme, "eln": eln, "ip_queue_bytes": 20_000, "slacp": {"window": 64}},
         channel={"rate_bps": 4800, "delay_ms": 200, "per": 0.1},
         mtu=576,
         workloads=[{"kind": "bulk", "duration_s": 3 * 3600}],

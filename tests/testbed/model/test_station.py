@@ -5,7 +5,7 @@ emitted, damaged bit by bit, parsed and repaired by Reed-Solomon.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from random import Random
 from typing import Any
@@ -161,22 +161,28 @@ def real_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
     return deliveries, counts
 
 
+def model_station(clock: VirtualClock, run: Scenario, side: Side, deliver: Callable[[Any], object]) -> ModelStation:
+    link = make_link(run, side, sized=True)
+    return ModelStation(
+        clock,
+        link=link,
+        scheme=SCHEMES[run.link.scheme],
+        hop=make_medium(run, side, link.flow_control),
+        queues=tuple(DropTail(run.link.ip_queue_bytes) for _ in range(2)),
+        classifier=Classifier(run.link.fast.dscp, run.link.fast.protocols),
+        max_frame_bytes=run.max_frame_bytes,
+        deliver=deliver,
+    )
+
+
 def virtual_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
     """What two stations of virtual time deliver, and what they have counted."""
     clock = VirtualClock()
     deliveries: list[Delivery] = []
 
     def station(side: Side) -> ModelStation:
-        link = make_link(run, side, sized=True)
-        return ModelStation(
-            clock,
-            link=link,
-            scheme=SCHEMES[run.link.scheme],
-            hop=make_medium(run, side, link.flow_control),
-            queues=tuple(DropTail(run.link.ip_queue_bytes) for _ in range(2)),
-            classifier=Classifier(run.link.fast.dscp, run.link.fast.protocols),
-            max_frame_bytes=run.max_frame_bytes,
-            deliver=lambda packet: deliveries.append((clock.now, other(side), octets_of(packet))),
+        return model_station(
+            clock, run, side, lambda packet: deliveries.append((clock.now, other(side), octets_of(packet)))
         )
 
     stations = {side: station(side) for side in SIDES}
@@ -232,17 +238,7 @@ def test_both_kinds_of_station_do_the_same(scheme: str, channel: dict[str, Any])
 def test_a_station_sleeps_while_nothing_happens() -> None:
     run = scenario(link={"scheme": "none"})
     clock = VirtualClock()
-    link = make_link(run, "up", sized=True)
-    station = ModelStation(
-        clock,
-        link=link,
-        scheme=SCHEMES["none"],
-        hop=make_medium(run, "up", link.flow_control),
-        queues=(),
-        classifier=Classifier(),
-        max_frame_bytes=run.max_frame_bytes,
-        deliver=lambda packet: None,
-    )
+    station = model_station(clock, run, "up", lambda packet: None)
     join(station, station)
     station.send(bytes(100))  # type: ignore[arg-type]
     clock.run()

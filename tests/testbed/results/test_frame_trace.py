@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from channel.replay import Outcome
 from channel.trace import read_trace
 from testbed.results.frame_trace import FrameTrace
@@ -26,20 +24,6 @@ def test_rows_wait_for_the_epoch_and_count_from_it(tmp_path: Path) -> None:
     assert rows.snr_db == [12.5, None, 3.0, None]
     assert rows.cfo_hz == [-300.0, None, None, None]
     assert (rows.link, rows.producer) == ("up", "test")
-
-
-def test_written_rows_are_kept_when_run_fails(tmp_path: Path) -> None:
-    path = tmp_path / "trace.parquet"
-
-    def fail() -> None:
-        with FrameTrace(path, link="up", producer="test") as trace:
-            trace.begin(0)
-            trace.write(7, 10, OK)
-            raise RuntimeError("the radio is gone")
-
-    with pytest.raises(RuntimeError, match="the radio is gone"):
-        fail()
-    assert read_trace(path).time_ns == [7]
 
 
 def test_run_without_epoch_has_empty_trace(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Ground truth: losses and guesses, merged by time and counted."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from tcpip.wire import emit
 from testbed.model.run import simulate
 from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, GuessScore, Loss, LossGuessMerger, LossReporter
 from testbed.results.summary import Summary
-from tests.harness.model_runs import memory_used, model
+from tests.harness.model_runs import model
 
 FLOW = Flow(1, 10, 2, 20)
 MSS = 100
@@ -231,31 +230,10 @@ def test_marker_at_base_alone_takes_queue_drops_of_mobile_end_for_corruption() -
     assert summary.confusion["eln"]["congestion"]["corruption"] > 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("eln", ["ends", "base"])
-def test_memory_of_eln_marking_does_not_grow_with_time(eln: str) -> None:
-    run = model(
-        tcp="reference",
-        link={"scheme": "none", "eln": eln, "ip_queue_bytes": 20_000},
-        channel={"rate_bps": 4800, "delay_ms": 200, "per": 0.1},
-        mtu=576,
-        workloads=[{"kind": "bulk", "duration_s": 3 * 3600}],
-        limit_s=4 * 3600,
-    )
-    first, last = memory_used(run, (3600, 3 * 3600 - 60))
-    assert last < 1.1 * first
-
-
 def test_without_filters_there_are_no_guesses() -> None:
     summary = simulate(model())
     assert summary.confusion == {}
     assert all(summary.link[side].eln_marks == 0 for side in SIDES)
-
-
-def test_one_seed_gives_one_result() -> None:
-    first, second = (eln_run("none", "base", tcp="sack") for _ in range(2))
-    assert replace(first, run="") == replace(second, run="")
-    assert first.confusion
 
 
 # -- filters that come and go ----------------------------------------------------------------------------------

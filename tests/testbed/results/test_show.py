@@ -107,6 +107,9 @@ def test_a_table_says_what_happened() -> None:
         assert piece in text
     assert "(cut)" not in text
     assert "(cut)" in rendered([summary(finished=False)], width=100)
+    lost = "end-to-end ACK semantics are lost"
+    assert lost not in " ".join(text.split())
+    assert lost in " ".join(rendered([summary(end_to_end_acks=False)]).split())
 
 
 def test_a_table_of_repetitions_has_medians() -> None:

@@ -7,11 +7,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import yaml
 
 from testbed.errors import FadelabError
 from testbed.results.store import RunFolder
-from testbed.scenario.file import load
 from tests.harness.scenarios import scenario, summary
 
 ROOT = Path(__file__).parents[3]
@@ -39,18 +37,6 @@ def test_manifest_names_command_seed_and_versions(tmp_path: Path) -> None:
     folder.began(epoch)
     began = json.loads((folder.path / "manifest.json").read_text())
     assert began == {**manifest, "epoch": "2026-01-02T03:04:05.678+00:00"}
-
-
-@pytest.mark.parametrize("path", sorted((ROOT / "scenarios").glob("*.yaml")), ids=lambda path: path.stem)
-@pytest.mark.parametrize("settings", [[], ["channel.errors=null", "channel.per=0.1", "channel.up.per=0.2"]])
-def test_the_stored_scenario_is_complete_and_runs_again(path: Path, settings: list[str], tmp_path: Path) -> None:
-    made = load(path, settings, seed=9)
-    stored = RunFolder.create(tmp_path, made).path / "scenario.yaml"
-    assert load(stored) == made
-    values = yaml.safe_load(stored.read_text())
-    assert values.keys() == {name for name in type(made).model_fields if getattr(made, name) is not None}
-    assert values["link"]["slacp"]["retransmissions"] == 1
-    assert values["timing"]["probe_interval_ms"] == 100
 
 
 def test_the_result_is_kept(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """Results from hand-made reports."""
 
-import json
 import re
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from hosts.workloads.short import Short
 from telemetry.records import RECORD_TYPES
 from testbed.results.station_counts import StationCounts
 from testbed.results.summary import FlowSummary, LinkSummary, Summary, rise, summarize_flow, summarize_link
-from tests.harness.scenarios import summary
 
 S = 1_000_000_000
 
@@ -228,11 +226,6 @@ def test_rise_is_taken_between_the_points() -> None:
     assert rise(points, 1, 1) == 0
     assert rise(points, -1, 5) == 30
     assert rise([(0.0, 0.0)], 0, 3) == 0
-
-
-def test_a_summary_is_json() -> None:
-    text = json.dumps(asdict(summary()))
-    assert json.loads(text)["flows"][0]["flow"] == "bulk"
 
 
 @pytest.mark.parametrize("kind", [Summary, FlowSummary, LinkSummary, SplitCounters, *RECORD_TYPES])

@@ -30,17 +30,6 @@ def fates(hop: Hop[int], frames: int = 400, nbytes: int = 1000) -> list[Fate]:
     return found
 
 
-def test_rate_and_delay() -> None:
-    hop = make_hop(direction(rate_bps=1_000_000, delay_ms=7.5), "up", 1, 10_000)
-    hop.handle_frame("frame", 500, 0)
-    assert hop.next_deadline() == 4 * MS
-    hop.handle_deadline(4 * MS)
-    assert hop.next_deadline() == 11_500_000
-    arrival = hop.poll_arrival(11_500_000)
-    assert arrival is not None
-    assert (arrival.frame, arrival.sent_at, arrival.arrived_at) == ("frame", 4 * MS, 11_500_000)
-
-
 def test_framing_takes_its_time() -> None:
     cells = direction(rate_bps=128_000, framing="aal5")
     assert frame_ns(cells, 1484) == aal5(1484) * 1_000_000_000 // 128_000
@@ -48,12 +37,6 @@ def test_framing_takes_its_time() -> None:
     hop = make_hop(cells, "up", 1, 10_000)
     hop.handle_frame("frame", 1484, 0)
     assert abs((hop.next_deadline() or 0) - frame_ns(cells, 1484)) <= 1
-
-
-def test_the_buffer_refuses_what_it_has_no_room_for() -> None:
-    hop = make_hop(direction(), "up", 1, 2500)
-    assert [hop.handle_frame(n, 1000, 0) for n in range(3)] == [True, True, False]
-    assert hop.room() == 500
 
 
 @pytest.mark.parametrize(
@@ -72,35 +55,15 @@ def test_buffer_sizes(channel: dict[str, Any], flow_control: bool, expected: int
     assert buffer_bytes(direction(**channel), 1534, 64_000, flow_control) == expected
 
 
-@pytest.mark.parametrize(
-    "errors",
-    [
-        {"model": "bernoulli", "per": 0.3},
-        {"model": "exponential", "mean_spacing_bytes": 3000},
-        {"model": "bursts", "burst_frames": 3, "mean_spacing_bytes": 5000},
-        {"model": "uniform", "good_ms": [10, 50], "bad_ms": [5, 20]},
-        {"model": "gilbert-elliott", "good_ms": 30, "bad_ms": 10},
-        {"model": "huge"},
-    ],
-    ids=lambda errors: errors["model"],
-)
-def test_the_seed_and_the_direction_fix_every_verdict(errors: dict[str, Any]) -> None:
-    # huge's good state may last 7 s: there, enough frames to see it end
-    frames = 400 if errors["model"] != "huge" else 6000
+def test_the_seed_and_the_direction_fix_every_verdict() -> None:
     draws: list[tuple[Side, int]] = [("up", 5), ("up", 5), ("up", 6), ("down", 5)]
     first, again, other_seed, other_way = (
-        fates(make_hop(direction(errors=errors), side, seed, 10_000), frames) for side, seed in draws
+        fates(make_hop(direction(per=0.3), side, seed, 10_000)) for side, seed in draws
     )
     assert first == again
     assert first != other_seed
     assert first != other_way
     assert set(first) > {Fate.INTACT}
-
-
-def test_per_is_the_share_of_frames_lost() -> None:
-    lost = fates(make_hop(direction(per=0.2), "up", 1, 10_000), 5000).count(Fate.ERASED)
-    # 5 standard deviations
-    assert abs(lost - 1000) < 5 * (5000 * 0.2 * 0.8) ** 0.5
 
 
 def test_directions_differ_where_they_are_told_to() -> None:

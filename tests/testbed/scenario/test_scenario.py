@@ -12,13 +12,14 @@ import yaml
 from channel.replay import Outcome, Trace
 from channel.trace import write_trace
 from linklayer.schemes.slacp import SlacpOptions
-from testbed.cli import app
 from testbed.live.station_process import station_config
+from testbed.results.store import RunFolder
 from testbed.scenario import schema
 from testbed.scenario.channel_models import frame_ms
 from testbed.scenario.file import ScenarioError, load, validate
 from testbed.scenario.plugin_options import Part
 from testbed.scenario.schema import Scenario, error_part
+from tests.harness.live_runs import refused
 
 ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "scenarios").glob("*.yaml"))
@@ -36,12 +37,16 @@ def write(folder: Path, values: Any, name: str = "case.yaml") -> Path:
     return path
 
 
+def minimal(**values: Any) -> dict[str, Any]:
+    return {**MINIMAL, **values}
+
+
 def with_channel(**values: Any) -> dict[str, Any]:
-    return {**MINIMAL, "channel": {**MINIMAL["channel"], **values}}
+    return minimal(channel={**MINIMAL["channel"], **values})
 
 
 def with_workload(**values: Any) -> dict[str, Any]:
-    return {**MINIMAL, "workloads": [{**MINIMAL["workloads"][0], **values}]}
+    return minimal(workloads=[{**MINIMAL["workloads"][0], **values}])
 
 
 def sound_trace(path: Path) -> Path:
@@ -71,7 +76,7 @@ def test_defaults() -> None:
 
 
 def test_workloads_get_ports_and_names_of_their_own() -> None:
-    raw = {**MINIMAL, "workloads": [{"kind": "bulk", "bytes": 1}, {"kind": "short"}, {"kind": "bulk", "bytes": 1}]}
+    raw = minimal(workloads=[{"kind": "bulk", "bytes": 1}, {"kind": "short"}, {"kind": "bulk", "bytes": 1}])
     made = validate(raw, "here").make_workloads()
     assert [(work.flow, work.port) for work in made] == [("bulk1", 5001), ("short2", 6001), ("bulk3", 7001)]
 
@@ -200,7 +205,9 @@ def test_there_and_back(path: Path, settings: list[str], tmp_path: Path) -> None
     scenario = load(path, settings)
     whole = scenario.model_dump(mode="json", exclude_none=True)
     assert validate(json.loads(json.dumps(whole)), "json") == scenario
-    assert load(write(tmp_path, whole)) == scenario
+    stored = RunFolder.create(tmp_path, scenario).path / "scenario.yaml"
+    assert load(stored) == scenario
+    assert yaml.safe_load(stored.read_text()) == whole
     sent = station_config(scenario, "up", namespace="n", wiring={"peer_fd": 3}, folder=Path("runs"))
     assert validate(json.loads(json.dumps(sent))["scenario"], "station") == scenario
 
@@ -226,61 +233,55 @@ def test_a_relative_trace_starts_at_the_scenarios_folder(tmp_path: Path) -> None
 #: YAML has keys that are no words
 NO_WORD: dict[Any, Any] = {5: 5}
 WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
-    "unknown key": ({**MINIMAL, "chanel": {}}, "chanel", "did you mean channel?"),
+    "unknown key": (minimal(chanel={}), "chanel", "did you mean channel?"),
     "unknown key inside": (with_channel(rate_bsp=1), "channel.rate_bsp", "did you mean rate_bps?"),
     "unknown key in up": (with_channel(up={"rate_bsp": 1}), "channel.up.rate_bsp", "did you mean rate_bps?"),
-    "key of another place": ({**MINIMAL, "per": 0.1}, "per", "is no key here"),
+    "key of another place": (minimal(per=0.1), "per", "is no key here"),
     "no channel": ({k: v for k, v in MINIMAL.items() if k != "channel"}, "channel", "is missing"),
-    "no rate": ({**MINIMAL, "channel": {"delay_ms": 1}}, "channel.rate_bps", "is missing"),
+    "no rate": (minimal(channel={"delay_ms": 1}), "channel.rate_bps", "is missing"),
     "negative rate": (with_channel(rate_bps=-1), "channel.rate_bps", "greater than 0 (it is -1)"),
-    "negative rate down": (with_channel(down={"rate_bps": -1}), "channel.down.rate_bps", "greater than 0 (it is -1)"),
     "broken rate": (with_channel(rate_bps=1.5), "channel.rate_bps", "valid integer"),
     "per": (with_channel(per=2), "channel.per", "less than or equal to 1 (it is 2)"),
     "per up": (with_channel(up={"per": 2}), "channel.up.per", "less than or equal to 1 (it is 2)"),
     "per is NaN": (with_channel(per=float("nan")), "channel.per", "nan"),
     "endless delay": (with_channel(delay_ms=float("inf")), "channel.delay_ms", "finite"),
     "endless rate": (with_channel(rate_bps=float("inf")), "channel.rate_bps", "finite"),
-    "endless time": (with_workload(duration_s=float("inf")), "workloads.0.duration_s", "finite"),
-    "unknown scheme": ({**MINIMAL, "link": {"scheme": "arq"}}, "link: scheme 'arq'", "choose from none, slacp"),
-    "unknown tcp": ({**MINIMAL, "tcp": "vegas"}, "tcp 'vegas'", "enhanced-daass, or of our own TCPs user:bsd, "),
-    "unknown tcp of ours": ({**MINIMAL, "tcp": "user:cubic"}, "tcp 'user:cubic'", "user:sack"),
+    "unknown scheme": (minimal(link={"scheme": "arq"}), "link: scheme 'arq'", "choose from none, slacp"),
+    "unknown tcp": (minimal(tcp="vegas"), "tcp 'vegas'", "enhanced-daass, or of our own TCPs user:bsd, "),
+    "a tcp of the kernel's on a model": (
+        minimal(tier="model", tcp="cubic"),
+        "tcp 'cubic' cannot run on tier model",
+        "which has no kernel: choose from bsd, ",
+    ),
+    "our tcp without its prefix": (minimal(tcp="sack"), "tcp 'sack'", "user:sack"),
+    "unknown tcp of ours": (minimal(tcp="user:cubic"), "tcp 'user:cubic'", "user:sack"),
     "a receive buffer above what a window can say": (
-        {**MINIMAL, "tier": "model", "tcp": "reference", "receive_buffer_bytes": 65536},
+        minimal(tier="model", tcp="reference", receive_buffer_bytes=65536),
         "receive_buffer_bytes: reference: receive_buffer is 65536",
         "must be 65535 at most",
     ),
-    "unknown tcp of h2": ({**MINIMAL, "tcp_h2": "vegas"}, "tcp_h2 'vegas'", "user:sack"),
+    "unknown tcp of h2": (minimal(tcp_h2="vegas"), "tcp_h2 'vegas'", "user:sack"),
     "the kernel's at h2 of a model": (
-        {**MINIMAL, "tier": "model", "tcp": "sack", "tcp_h2": "cubic"},
+        minimal(tier="model", tcp="sack", tcp_h2="cubic"),
         "tcp_h2 'cubic' cannot run on tier model",
         "sack-ecn",
     ),
     "a congestion control of the kernel's for a flow of ours": (
-        {
-            **MINIMAL,
-            "tcp": "user:sack",
-            "workloads": [{"kind": "bulk", "bytes": 1000, "congestion_control": "reno"}],
-        },
+        minimal(tcp="user:sack", workloads=[{"kind": "bulk", "bytes": 1000, "congestion_control": "reno"}]),
         "workloads.0.congestion_control is the kernel's",
         "the sender's tcp 'user:sack' is our own: leave it out",
     ),
-    "unknown tier": ({**MINIMAL, "tier": "moon"}, "tier", "'emulated'"),
-    "unknown model": (
-        with_channel(errors="worst"),
-        "channel.errors",
-        "'worst' is unknown: choose from 'bern",
-    ),
+    "unknown tier": (minimal(tier="moon"), "tier", "'emulated'"),
+    "unknown model": (with_channel(errors="worst"), "channel.errors", "'worst' is unknown: choose from 'bern"),
     "unknown model down": (with_channel(down={"errors": "worst"}), "channel.down.errors", "'worst' is unknown"),
     "no model": (with_channel(errors={"per": 0.1}), "channel.errors.model", "is missing"),
-    "model's key missing": (with_channel(errors="bernoulli"), "channel.errors.per", "is missing"),
-    "model without that key": (with_channel(errors={"model": "high", "per": 0.1}), "channel.errors.per", "no key here"),
     "errors as number": (with_channel(errors=5), "channel.errors", "must be a mapping of keys to values, not 5"),
     "both": (with_channel(per=0.1, errors="high"), "channel", "per and errors high are both given"),
     "both up": (with_channel(up={"per": 0.1, "errors": "high"}), "channel: up", "both per and errors"),
     "up as number": (with_channel(up=5), "channel.up", "must be a mapping of keys to values, not 5"),
-    "channel as number": ({**MINIMAL, "channel": 5}, "channel", "must be a mapping of keys to values, not 5"),
-    "link as name": ({**MINIMAL, "link": "none"}, "link", "must be a mapping of keys to values, not 'none'"),
-    "trace as word": ({**MINIMAL, "trace": "maybe"}, "trace", "valid boolean"),
+    "channel as number": (minimal(channel=5), "channel", "must be a mapping of keys to values, not 5"),
+    "link as name": (minimal(link="none"), "link", "must be a mapping of keys to values, not 'none'"),
+    "trace as word": (minimal(trace="maybe"), "trace", "valid boolean"),
     "span backwards": (
         with_channel(errors={"model": "uniform", "good_ms": [5, 1], "bad_ms": [0, 1]}),
         "channel.errors.good_ms",
@@ -308,27 +309,27 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
         "channel.down.mac_buffer_bytes",
         "must hold a frame of 1534 bytes",
     ),
-    "blocks too large": ({**MINIMAL, "link": {"slacp": {"block_frames": 200}}}, "link.slacp", "255 frames a block"),
-    "no workload": ({**MINIMAL, "workloads": []}, "workloads", "needs 1 entry at least"),
-    "workloads as number": ({**MINIMAL, "workloads": 5}, "workloads", "must be a list, not 5"),
-    "workload as number": ({**MINIMAL, "workloads": [5]}, "workloads.0", "must be a mapping"),
-    "unknown workload": ({**MINIMAL, "workloads": [{"kind": "web"}]}, "workloads.0", "'web' is unknown"),
-    "endless bulk": ({**MINIMAL, "workloads": [{"kind": "bulk"}]}, "workloads.0", "needs bytes or duration_s"),
+    "blocks too large": (minimal(link={"slacp": {"block_frames": 200}}), "link.slacp", "255 frames a block"),
+    "no workload": (minimal(workloads=[]), "workloads", "needs 1 entry at least"),
+    "workloads as number": (minimal(workloads=5), "workloads", "must be a list, not 5"),
+    "workload as number": (minimal(workloads=[5]), "workloads.0", "must be a mapping"),
+    "unknown workload": (minimal(workloads=[{"kind": "web"}]), "workloads.0", "'web' is unknown"),
+    "endless bulk": (minimal(workloads=[{"kind": "bulk"}]), "workloads.0", "needs bytes or duration_s"),
     "port": (with_workload(port=70_000), "workloads.0.port", "less than 65536 (it is 70000)"),
     "ports run out": (with_workload(port=65_535, flows=2), "workloads.0", "end above 65535"),
     "port clash": (
-        {**MINIMAL, "workloads": [{"kind": "bulk", "bytes": 1, "port": 9}, {"kind": "short", "port": 9}]},
+        minimal(workloads=[{"kind": "bulk", "bytes": 1, "port": 9}, {"kind": "short", "port": 9}]),
         "workloads",
         "both use port 9",
     ),
     "name clash": (
-        {**MINIMAL, "workloads": [{"kind": "bulk", "bytes": 1, "flow": "a"}, {"kind": "short", "flow": "a"}]},
+        minimal(workloads=[{"kind": "bulk", "bytes": 1, "flow": "a"}, {"kind": "short", "flow": "a"}]),
         "workloads",
         "two flows are called a",
     ),
-    "name": ({**MINIMAL, "name": "../up"}, "name", "pattern"),
-    "seed": ({**MINIMAL, "seed": -1}, "seed", "greater than or equal to 0"),
-    "dscp": ({**MINIMAL, "link": {"fast": {"dscp": [64]}}}, "link.fast.dscp.0", "less than or equal to 63"),
+    "name": (minimal(name="../up"), "name", "pattern"),
+    "seed": (minimal(seed=-1), "seed", "greater than or equal to 0"),
+    "dscp": (minimal(link={"fast": {"dscp": [64]}}), "link.fast.dscp.0", "less than or equal to 63"),
     "trace that is not there": (
         with_channel(errors={"model": "trace", "path": "none.parquet"}),
         "channel.up",
@@ -338,28 +339,18 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-def one_line(capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    """Run the command line to its refusal; the line it says."""
-    assert app.main(["run", *args]) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.count("\n") == 1
-    assert "Traceback" not in shown.err
-    return shown.err
-
-
 @pytest.mark.parametrize("case", WRONG)
 def test_one_line_names_file_and_key(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     raw, key, explanation = WRONG[case]
     path = write(tmp_path, raw)
-    line = one_line(capsys, str(path), "--out", str(tmp_path / "runs"))
+    line = refused(capsys, "run", path, "--out", tmp_path / "runs")
     assert line.startswith(f"fadelab: {path}: {key}")
     assert explanation.lower() in line.lower()
     assert not re.search(r"pydantic|validat(e|ion)|instance of|dictionary", line)
     assert not (tmp_path / "runs").exists()
 
 
-FILES: dict[str, tuple[bytes | None, str]] = {
+FILES: dict[str, tuple[bytes, str]] = {
     "empty": (b"", "is empty"),
     "only a comment": (b"# nothing\n", "is empty"),
     "not YAML": (b"name: [1, 2\n", "not valid YAML"),
@@ -368,7 +359,6 @@ FILES: dict[str, tuple[bytes | None, str]] = {
     "a word": (b"hello\n", "holds one str"),
     "binary": (bytes(range(256)), "is YAML text"),
     "control characters": (b"name: \x00\x01\n", "not valid YAML"),
-    "missing": (None, "no such scenario"),
 }
 
 
@@ -376,20 +366,20 @@ FILES: dict[str, tuple[bytes | None, str]] = {
 def test_a_file_that_is_no_scenario(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content, explanation = FILES[case]
     path = tmp_path / "case.yaml"
-    if content is not None:
-        path.write_bytes(content)
-    line = one_line(capsys, str(path))
+    path.write_bytes(content)
+    line = refused(capsys, "run", path)
     assert line.startswith(f"fadelab: {path}: ")
     assert explanation in line
 
 
 def test_a_directory_is_no_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert f"{tmp_path}: cannot be read: Is a directory" in one_line(capsys, str(tmp_path))
+    assert f"{tmp_path}: cannot be read: Is a directory" in refused(capsys, "run", tmp_path)
 
 
 def test_a_missing_scenario_tells_its_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
-    line = one_line(capsys, str(LOSSY.with_name("lossy.yaml")))
-    assert "no such scenario" in line
+    missing = LOSSY.with_name("lossy.yaml")
+    line = refused(capsys, "run", missing)
+    assert line.startswith(f"fadelab: {missing}: no such scenario")
     assert str(LOSSY) in line
 
 
@@ -398,7 +388,7 @@ def test_a_trace_that_is_cut_short(keep: int, tmp_path: Path, capsys: pytest.Cap
     trace = sound_trace(tmp_path / "air.parquet")
     trace.write_bytes(trace.read_bytes()[:keep])
     path = write(tmp_path, with_channel(down={"errors": {"model": "trace", "path": "air.parquet"}}))
-    line = one_line(capsys, str(path))
+    line = refused(capsys, "run", path)
     assert line.startswith(f"fadelab: {path}: channel.down: {trace}: not a complete Parquet file")
 
 
@@ -418,12 +408,12 @@ def test_a_trace_that_is_cut_short(keep: int, tmp_path: Path, capsys: pytest.Cap
     ],
 )
 def test_a_setting_that_cannot_be(setting: str, explanation: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert explanation in one_line(capsys, str(LOSSY), "--set", setting)
+    assert explanation in refused(capsys, "run", LOSSY, "--set", setting)
 
 
 def test_a_setting_below_a_plain_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = write(tmp_path, {**MINIMAL, "link": {"fast": {"dscp": [1]}}})
-    assert "0 is 1 and has no keys" in one_line(capsys, str(path), "--set", "link.fast.dscp.0.x=1")
+    path = write(tmp_path, minimal(link={"fast": {"dscp": [1]}}))
+    assert "0 is 1 and has no keys" in refused(capsys, "run", path, "--set", "link.fast.dscp.0.x=1")
 
 
 @pytest.mark.parametrize(("tier", "tcp"), [("emulated", "cubic"), ("vusrp", "cubic"), ("model", "sack")])
@@ -432,9 +422,9 @@ def test_default_tcp_depends_on_the_tier(tier: str, tcp: str) -> None:
 
 
 def test_hosts_speak_one_tcp_or_each_their_own() -> None:
-    both = Scenario.model_validate({**MINIMAL, "tcp": "user:sack"})
+    both = Scenario.model_validate(minimal(tcp="user:sack"))
     assert (both.tcp_of("h1"), both.tcp_of("h2"), both.tcps) == ("user:sack", "user:sack", "user:sack")
-    each = Scenario.model_validate({**MINIMAL, "tcp": "user:sack", "tcp_h2": "cubic"})
+    each = Scenario.model_validate(minimal(tcp="user:sack", tcp_h2="cubic"))
     assert (each.tcp_of("h1"), each.tcp_of("h2"), each.tcps) == ("user:sack", "cubic", "user:sack and cubic")
 
 
