@@ -53,12 +53,12 @@ def test_an_example_is_a_plugin_at_once(document: Path, tmp_path: Path) -> None:
     assert all(figure > 0 for figure in figures)
 
     plural = re.sub("([^h])ys$", r"\1ies", f"{document.stem.replace('-', '_')}s")
-    conformance = f"tests/conformance/test_{plural}.py"
+    conformance = [f"tests/conformance/test_{plural}.py", "tests/conformance/test_options.py"]
     declared = re.search(r'name="([^"]+)"|kind: ClassVar\[str\] = "([^"]+)"', text)
     assert declared is not None
     # the others of its kind are tested without it
     chosen = f"{declared[1] or declared[2]} or document"
-    arguments = ["-q", "-p", "no:cacheprovider", "-k", chosen, conformance]
+    arguments = ["-q", "-p", "no:cacheprovider", "-k", chosen, *conformance]
     done = run(f"import pytest; sys.exit(pytest.main({arguments!r}))")
     # all but what looks for it in documents, which the checkout does not have
     passed = re.search(r"\n\d failed, (\d+) passed", done.stdout)

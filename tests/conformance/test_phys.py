@@ -12,13 +12,12 @@ import pytest
 
 from flowgraphs.phys import PHYS, make_phy
 from testbed.scenario.schema import RadioOptions
-from tests.conformance.options import Kind
+from tests.conformance.options import PHY
 
 RATE_SPS = 2e6
 SNR_DB = 25.0
 #: of the frames that are sent, in bytes
 SIZES = (1, 2, 60, 333, 1400)
-KIND = Kind(registry=PHYS, place="radio", tag="phy")
 
 
 @pytest.mark.parametrize("name", PHYS)
@@ -28,34 +27,9 @@ def test_its_options_have_names_of_their_own_among_the_radios_keys(name: str) ->
 
 @pytest.mark.parametrize("name", PHYS)
 def test_the_radio_that_hears_a_side_is_on_its_carrier(name: str) -> None:
-    radio = KIND.example(name, network=7, rms=0.125).radio
+    radio = PHY.example(name, network=7, rms=0.125).radio
     options = radio.phy_options("down")
     assert (options["network"], options["rms"], options["carrier_hz"]) == (7, 0.125, radio.down_hz)
-
-
-@pytest.mark.parametrize("name", PHYS)
-def test_what_a_scenario_stores_is_what_it_says(name: str) -> None:
-    KIND.check_round_trip(name)
-
-
-@pytest.mark.parametrize("name", PHYS)
-def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
-    KIND.check_refusals(name)
-
-
-@pytest.mark.parametrize("name", PHYS)
-def test_settings_reach_its_options_and_its_name_is_enough(name: str) -> None:
-    KIND.check_settings(name)
-
-
-@pytest.mark.parametrize("name", PHYS)
-def test_options_of_another_may_stand_beside_it(name: str) -> None:
-    KIND.check_others(name)
-
-
-@pytest.mark.parametrize("name", PHYS)
-def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
-    KIND.check_document(name)
 
 
 def test_options_are_cheap_to_import() -> None:
@@ -182,5 +156,5 @@ def test_denser_modes_are_denser_and_a_scenario_has_them(name: str) -> None:
     airtimes = [phy.frame_samples(1400), *(other.frame_samples(1400) for _, _, other in modes)]
     assert all(denser < sparser for sparser, denser in pairwise(airtimes))
     for option, value, other in modes:
-        radio = KIND.scenario(phy=name, **{option: value}).radio
+        radio = PHY.scenario(name, **{option: value}).radio
         assert (radio.mode, other.name) == (other.mode(), name)

@@ -15,11 +15,10 @@ from tcpip.segment import ACK, CE, ECT0, NOT_ECT, Flow, Segment
 from tcpip.wire import emit, parse
 from testbed.scenario.file import apply_setting
 from testbed.scenario.ip_queues import make_queues
-from tests.conformance.options import Kind
+from tests.conformance.options import QUEUE
 
 MS = 1_000_000
 LIMIT_BYTES = 9000
-KIND = Kind(registry=QUEUES, place="link.queue", tag="kind")
 
 
 @dataclass(slots=True, eq=False)
@@ -156,7 +155,7 @@ def test_octets_are_marked_as_objects_are_and_stay_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", QUEUES)
 def test_a_scenario_makes_a_queue_per_channel(name: str) -> None:
-    assert [type(queue) for queue in make_queues(KIND.example(name), "up")] == [type(made(name))] * 2
+    assert [type(queue) for queue in make_queues(QUEUE.example(name), "up")] == [type(made(name))] * 2
 
 
 @pytest.mark.parametrize("name", QUEUES)
@@ -164,23 +163,3 @@ def test_another_queues_options_go_with_its_name(name: str) -> None:
     raw: dict[str, Any] = {"link": {"queue": {"kind": "other", "nonsense": 1}}}
     apply_setting(raw, f"link.queue.kind={name}")
     assert raw == {"link": {"queue": {"kind": name}}}
-
-
-@pytest.mark.parametrize("name", QUEUES)
-def test_what_a_scenario_stores_is_what_it_says(name: str) -> None:
-    KIND.check_round_trip(name)
-
-
-@pytest.mark.parametrize("name", QUEUES)
-def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
-    KIND.check_refusals(name)
-
-
-@pytest.mark.parametrize("name", QUEUES)
-def test_settings_reach_its_options_and_its_name_is_enough(name: str) -> None:
-    KIND.check_settings(name)
-
-
-@pytest.mark.parametrize("name", QUEUES)
-def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
-    KIND.check_document(name)
