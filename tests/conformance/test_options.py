@@ -63,7 +63,7 @@ def test_the_name_is_enough(kind: Kind, name: str) -> None:
 def test_options_of_another_may_stand_beside(kind: Kind, name: str) -> None:
     """So that one may change the name alone."""
     own = {field.name for field in fields(kind.registry[name].options)}
-    others = {
+    others: dict[str, Any] = {
         field.name: field.default
         for plugin in kind.registry.values()
         for field in fields(plugin.options)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from telemetry.influx import Influx, InfluxError, InfluxServer
-from tests.harness.influxd import answers, count, free_port
+from tests.harness.influxd import answers, count
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -74,13 +74,6 @@ def test_only_loopback_is_listened_on(server: InfluxServer) -> None:
     addresses = listening(server.pid)
     assert f"127.0.0.1:{server.port}" in addresses
     assert all(address.startswith("127.0.0.1:") for address in addresses)
-
-
-def test_a_port_of_ones_choice(tmp_path: Path) -> None:
-    port = free_port()
-    with InfluxServer(tmp_path, port=port) as server:
-        assert server.url == f"http://127.0.0.1:{port}"
-        assert answers(server.url)
 
 
 def test_two_on_one_port(server: InfluxServer, tmp_path: Path) -> None:

@@ -15,12 +15,9 @@ import pytest
 from telemetry.influx.spool import Batch, Spool
 
 SPOOLER = """
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import gzip, sys
 from pathlib import Path
 from telemetry.influx.spool import Batch, Spool
-import gzip
 spool = Spool(Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     spool.append(Batch(gzip.compress(b"theirs %d" % number), number + 1))

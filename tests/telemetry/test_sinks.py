@@ -55,10 +55,3 @@ def test_all_are_closed_whatever_one_raises() -> None:
     with pytest.raises(KeyError, match="a"):
         sinks.close()
     assert heard == [("a", "close"), ("b", "close"), ("c", "close")]
-
-
-def test_none() -> None:
-    sinks = Sinks([])
-    sinks.begin(0)
-    sinks.write(RECORD)
-    sinks.close()
