@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,9 +11,8 @@ from hypothesis import strategies as st
 
 from dashboard.charts import CHARTS, FURTHER_CHARTS, Chart, Percentile, offered
 from dashboard.curves import ALL, SOURCES, Curves, Mark, Note
-from dashboard.store import Store
 from telemetry.records import ControlRecord, FlowRecord, LinkRecord, Record, TcpRecord
-from tests.harness.dashboard_runs import LINK, TCP, keep, records
+from tests.harness.dashboard_runs import LINK, TCP, records
 from tests.harness.records import recorded
 
 S = 1_000_000_000
@@ -180,23 +178,6 @@ def test_a_stream_gives_what_a_batch_gives(seed: int, sizes: list[int]) -> None:
     assert (marks, notes) == (batch.marks(), batch.notes())
     assert len(read) > 20
     assert marks
-
-
-def test_a_runs_files_give_what_its_stream_gave(tmp_path: Path) -> None:
-    some = records(1, 20.0)
-    keep(tmp_path, "a-run", some)
-    picture = Store([tmp_path]).picture("a-run")
-    live = drawn(some)
-    found = {
-        (curve.chart, curve.label): [
-            (t, None if math.isnan(v) else v) for t, v in zip(curve.times, curve.values, strict=True)
-        ]
-        for curve in picture.curves
-    }
-    assert found == everything(live)
-    assert list(picture.marks) == live.marks()
-    assert list(picture.notes) == live.notes()
-    assert picture.problem == ""
 
 
 def test_long_runs_are_forgotten_from_their_beginning() -> None:
