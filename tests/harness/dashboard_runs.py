@@ -2,6 +2,7 @@
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,11 +11,21 @@ from typing import Any
 from flask import Flask
 from flask.testing import FlaskClient
 
+from common.units import MS, SECOND
 from dashboard.app import DashboardConfig, create_app
 from dashboard.control import Control, ControlError, Offer, RunRequest, Value
 from dashboard.hub import Hub, RunInfo
 from telemetry.parquet import ParquetSink
-from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, StationRecord, TcpRecord
+from telemetry.records import (
+    ControlRecord,
+    FlowRecord,
+    LinkRecord,
+    PhyRecord,
+    Record,
+    StationRecord,
+    TcpRecord,
+    field_types,
+)
 from tests.harness.records import recorded
 
 TOKEN = "correct horse battery staple"
@@ -38,71 +49,38 @@ def info(name: str = "a-run", **changes: Any) -> RunInfo:
     return replace(RunInfo(name, "a run", "lossy-link", "slacp", "vusrp", "cubic", 1), **changes)
 
 
-def records(seed: int, seconds: float, interval_s: float = 0.1) -> list[Record]:
-    """Records of one run in the request in which it writes them, counters and values drawn at random."""
-    draw = random.Random(seed)
-    counters: dict[tuple[str, str], int] = {}
+def records(seed: int, seconds: float) -> list[Record]:
+    """Records of one run in the order in which it writes them.
 
-    def more(source: str, name: str, most: int) -> int:
-        counters[source, name] = counters.get((source, name), 0) + draw.randrange(most + 1)
-        return counters[source, name]
+    At random: integers grow, other figures have any value, and what may be None sometimes is.
+    """
+    draw = random.Random(seed)
+    grown: Counter[object] = Counter()
+
+    def drawn(kind: type[Record], time_ns: int, **given: Any) -> Record:
+        figures: dict[str, Any] = {}
+        for name, (hint, optional) in field_types(kind).items():
+            if optional and draw.random() < 0.05:
+                figures[name] = None
+            elif hint is int:
+                source = (kind, *given.values(), name)
+                grown[source] += draw.randrange(20)
+                figures[name] = grown[source]
+            elif hint is float:
+                figures[name] = draw.uniform(0, 100)
+        return kind(**figures | {"time_ns": time_ns} | given)
 
     found: list[Record] = []
-    for step in range(1, int(seconds / interval_s) + 1):
-        time_ns = int(step * interval_s * 1e9) + draw.randrange(1_000_000)
+    for step in range(1, int(10 * seconds) + 1):
+        time_ns = step * 100 * MS + draw.randrange(MS)
         for link in ("up", "down"):
-            found.append(
-                recorded(
-                    LinkRecord,
-                    time_ns=time_ns,
-                    link=link,
-                    scheme="slacp",
-                    established=True,
-                    throughput_bps=draw.uniform(0, 2e6),
-                    goodput_bps=draw.uniform(0, 2e6),
-                    **{name: more(link, name, 20) for name in ("packets", "frames", "retransmissions", "fec_frames")},
-                    fec_repairs=None if draw.random() < 0.05 else more(link, "fec_repairs", 2),
-                    residual_losses=None if draw.random() < 0.05 else more(link, "residual_losses", 1),
-                    queue_bytes=draw.randrange(64_000),
-                    congestion_losses=more(link, "congestion_losses", 1),
-                    corruption_losses=more(link, "corruption_losses", 3),
-                )
-            )
-            snr_db = None if draw.random() < 0.1 else draw.uniform(5, 25)
-            found.append(
-                recorded(PhyRecord, time_ns=time_ns + 1, link=link, snr_db=snr_db, cfo_hz=0.0, per=0.1, mode="qpsk")
-            )
-        found.append(
-            recorded(
-                StationRecord,
-                time_ns=time_ns,
-                station="st",
-                processor_percent=draw.uniform(0, 90),
-                memory_bytes=draw.randrange(100_000_000),
-            )
-        )
+            found.append(drawn(LinkRecord, time_ns, link=link, scheme="slacp", established=True))
+            found.append(drawn(PhyRecord, time_ns + 1, link=link, mode="qpsk"))
+        found.append(drawn(StationRecord, time_ns, station="st"))
         for flow in ("bulk-1", "bulk-2"):
-            ssthresh = None if step < 5 else draw.randrange(60_000)
-            found.append(
-                recorded(
-                    TcpRecord,
-                    time_ns=time_ns + draw.randrange(50_000),
-                    host="h1",
-                    flow=flow,
-                    cwnd_bytes=draw.randrange(60_000),
-                    ssthresh_bytes=ssthresh,
-                    srtt_ms=draw.uniform(50, 300),
-                    bytes_acked=more(flow, "bytes_acked", 30_000),
-                    retransmits=more(flow, "retransmits", 2),
-                )
-            )
-            received = more(flow, "bytes_received", 30_000)
-            found.append(
-                recorded(
-                    FlowRecord, time_ns=time_ns + draw.randrange(50_000), host="h2", flow=flow, bytes_received=received
-                )
-            )
-    found.append(recorded(ControlRecord, time_ns=int(seconds * 0.5e9), name="snr_db", value="12.5"))
+            found.append(drawn(TcpRecord, time_ns + draw.randrange(50_000), host="h1", flow=flow))
+            found.append(drawn(FlowRecord, time_ns + draw.randrange(50_000), host="h2", flow=flow))
+    found.append(recorded(ControlRecord, time_ns=int(seconds * SECOND / 2), name="snr_db", value="12.5"))
     return found
 
 
