@@ -18,14 +18,12 @@ import pytest
 from dashboard.app import ServerError
 from dashboard.charts import CHARTS
 from dashboard.control import RunRequest
-from dashboard.hub import Hub
 from telemetry.records import RECORD_TYPES, LinkRecord
 from tests.harness.dashboard_runs import (
     EPOCH_NS,
     TCP,
     Page,
-    RecordingControls,
-    RecordingStarter,
+    Stage,
     application,
     info,
     keep,
@@ -37,22 +35,7 @@ RUN_INFO = {"name", "title", "scenario", "scheme", "tier", "tcp", "seed", "topol
     "charts",
 }
 RECORDS = records(5, 8.0)
-
-
-class Stage:
-    """A dashboard with a live run, a run that is over, a starter and a database."""
-
-    def __init__(self, runs: Path, kept: Path) -> None:
-        self.hub, self.controls, self.starter = Hub(), RecordingControls(), RecordingStarter()
-        self.feed = self.hub.open(info("live-run"), self.controls)
-        self.feed.begin(EPOCH_NS)
-        for record in RECORDS:
-            self.feed.write(record)
-        self.runs = runs
-        shutil.copytree(kept, runs)
-        self.database = {"state": "running", "message": ""}
-        self.app = application(runs, self.hub, starter=self.starter, database=lambda: self.database)
-        self.page = Page(self.app)
+DATABASE = {"state": "running", "message": ""}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +49,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def stage(tmp_path: Path, kept: Path) -> Stage:
-    return Stage(tmp_path / "runs", kept)
+    """A dashboard with both, with a live run of the same records, and with a database."""
+    shutil.copytree(kept, tmp_path / "runs")
+    stage = Stage(tmp_path / "runs", database=lambda: DATABASE)
+    stage.feed.begin(EPOCH_NS)
+    for record in RECORDS:
+        stage.feed.write(record)
+    return stage
 
 
 # -- reading --------------------------------------------------------------------------------------------------
@@ -79,7 +68,7 @@ def test_state(stage: Stage) -> None:
     assert [run["name"] for run in state["live"]] == ["live-run"]
     assert set(state["live"][0]) == RUN_INFO
     assert state["starter"] == {"why_not": "", "offers": [json.loads(json.dumps(asdict(stage.starter.offers()[0])))]}
-    assert state["database"] == stage.database
+    assert state["database"] == DATABASE
     assert state["retention_s"] == 600
     assert Page(stage.app, token=None).get("/api/state")["authorised"] is False
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import asdict
 from pathlib import Path
 
@@ -29,9 +28,9 @@ from testbed.papers.results import (
 )
 from testbed.papers.workers import WorkerError, call_all
 from tests.experiments.made_up import PAPER, Die
+from tests.harness.waiting import PATIENCE_S, wait_for
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60.0
 
 
 def computed(workers: int = 1, first_seed: int = 1) -> Results:
@@ -108,11 +107,7 @@ def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
         start_new_session=True,
     )
     try:
-        given_up_at = time.monotonic() + PATIENCE_S
-        while len(list(tmp_path.iterdir())) < 2:
-            assert process.poll() is None, process.communicate()
-            assert time.monotonic() < given_up_at
-            time.sleep(0.02)
+        wait_for(lambda: len(list(tmp_path.iterdir())) == 2)
         # as a terminal does: to the whole group
         os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE_S)

@@ -192,3 +192,14 @@ class Page:
         assert list(answer.json) == ["error"]
         assert "\n" not in answer.json["error"]
         return answer.status_code, answer.json["error"]
+
+
+class Stage:
+    """A dashboard with a live run that can be steered, a starter, and clients that have no token or have shown it."""
+
+    def __init__(self, runs: Path, **options: Any) -> None:
+        self.runs = runs
+        self.hub, self.controls, self.starter = Hub(), RecordingControls(), RecordingStarter()
+        self.feed = self.hub.open(info("live-run"), self.controls)
+        self.app = application(runs, self.hub, starter=self.starter, **options)
+        self.client, self.page = self.app.test_client(), Page(self.app)
