@@ -13,6 +13,7 @@ import pytest
 from flowgraphs.phys import PHYS, make_phy
 from testbed.scenario.schema import RadioOptions
 from tests.conformance.options import PHY
+from tests.harness.awgn import air
 
 RATE_SPS = 2e6
 SNR_DB = 25.0
@@ -54,6 +55,12 @@ def made(name: str, **options: Any) -> Any:
         pytest.skip(str(error))
 
 
+@pytest.fixture(params=PHYS)
+def phy(request: pytest.FixtureRequest) -> Any:
+    """Each PHY."""
+    return made(request.param)
+
+
 def frames(seed: int) -> list[bytes]:
     rng = np.random.default_rng(seed)
     return [rng.bytes(size) for size in SIZES]
@@ -71,10 +78,7 @@ def test_what_it_has_not_is_refused_in_one_line(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PHYS)
-def test_frames_cross_samples_and_the_report_is_true(name: str) -> None:
-    phy = made(name)
-    from tests.harness.awgn import air
+def test_frames_cross_samples_and_the_report_is_true(phy: Any) -> None:
     from tests.harness.bursts import modulated
 
     sent = frames(1)
@@ -102,26 +106,21 @@ def test_frames_cross_samples_and_the_report_is_true(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PHYS)
-def test_what_is_no_frame_is_not_heard(name: str) -> None:
-    phy, rng = made(name), np.random.default_rng(3)
-    from tests.harness.awgn import air
+def test_what_is_no_frame_is_not_heard(phy: Any) -> None:
+    rng = np.random.default_rng(3)
     from tests.harness.bursts import modulated
 
     noise = rng.standard_normal(400_000, np.float32).view(np.complex64)
     tone = np.exp(0.3j * np.arange(100_000)).astype(np.complex64)
     for samples in (np.zeros(100_000, np.complex64), noise, 1e6 * noise, 1e-9 * noise, tone):
         assert [frame for frame in phy.decode([samples.astype(np.complex64)]) if frame.crc_ok] == []
-    theirs = modulated(made(name, network=1), frames(4))
+    theirs = modulated(made(phy.name, network=1), frames(4))
     path = air(theirs, rng, rms=phy.rms, snr_db=SNR_DB, tail=4000)
     assert list(phy.decode([path.samples])) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PHYS)
-def test_a_damaged_burst_does_no_harm_to_the_next(name: str) -> None:
-    phy = made(name)
-    from tests.harness.awgn import air
+def test_a_damaged_burst_does_no_harm_to_the_next(phy: Any) -> None:
     from tests.harness.bursts import modulated
 
     sent = frames(5)
@@ -139,9 +138,7 @@ def test_a_damaged_burst_does_no_harm_to_the_next(name: str) -> None:
     assert all(frame.sequence == len(sent) - 1 for frame in heard if not frame.crc_ok)
 
 
-@pytest.mark.parametrize("name", PHYS)
-def test_frames_that_do_not_fit_are_refused(name: str) -> None:
-    phy = made(name)
+def test_frames_that_do_not_fit_are_refused(phy: Any) -> None:
     from flowgraphs.phy import PhyError
 
     assert phy.frame_samples(phy.max_frame_bytes) > 0
@@ -149,12 +146,10 @@ def test_frames_that_do_not_fit_are_refused(name: str) -> None:
         phy.frame_samples(phy.max_frame_bytes + 1)
 
 
-@pytest.mark.parametrize("name", PHYS)
-def test_denser_modes_are_denser_and_a_scenario_has_them(name: str) -> None:
-    phy = made(name)
+def test_denser_modes_are_denser_and_a_scenario_has_them(phy: Any) -> None:
     modes = list(phy.denser())
     airtimes = [phy.frame_samples(1400), *(other.frame_samples(1400) for _, _, other in modes)]
     assert all(denser < sparser for sparser, denser in pairwise(airtimes))
     for option, value, other in modes:
-        radio = PHY.scenario(name, **{option: value}).radio
-        assert (radio.mode, other.name) == (other.mode(), name)
+        radio = PHY.scenario(phy.name, **{option: value}).radio
+        assert (radio.mode, other.name) == (other.mode(), phy.name)

@@ -25,6 +25,7 @@ from tests.harness.dashboard_runs import (
     Page,
     Stage,
     application,
+    damage,
     info,
     keep,
     records,
@@ -354,10 +355,7 @@ def test_half_written_files(stage: Stage) -> None:
 
 
 def test_damaged_records_make_no_csv(tmp_path: Path) -> None:
-    file = keep(tmp_path, "a-run", records(1, 30.0)) / "link.parquet"
-    octets = bytearray(file.read_bytes())
-    octets[200:3000] = bytes(2800)
-    file.write_bytes(octets)
+    damage(keep(tmp_path, "a-run", records(1, 30.0)) / "link.parquet")
     page = Page(application(tmp_path))
     assert page.problem("/api/runs/a-run/export/link.csv") == (404, "the records are damaged")
 

@@ -16,7 +16,7 @@ from dashboard import compare
 from dashboard.curves import Mark
 from dashboard.store import PAGE, Row, Store, StoreError, Wanted
 from dashboard.thinning import thin, thin_marks
-from tests.harness.dashboard_runs import keep, records
+from tests.harness.dashboard_runs import damage, keep, records
 
 AS_ROOT = os.geteuid() == 0
 ROOT = Path(__file__).parents[2]
@@ -214,11 +214,7 @@ def test_records_that_cannot_be_read_are_left_out_and_said(tmp_path: Path, spoil
 
 
 def test_a_damaged_page_of_records_is_said(tmp_path: Path) -> None:
-    folder = keep(tmp_path, "a-run", records(1, 30.0))
-    file = folder / "link.parquet"
-    octets = bytearray(file.read_bytes())
-    octets[200:3000] = bytes(2800)
-    file.write_bytes(octets)
+    damage(keep(tmp_path, "a-run", records(1, 30.0)) / "link.parquet")
     assert Store([tmp_path]).picture("a-run").problem == "link.parquet is damaged"
 
 

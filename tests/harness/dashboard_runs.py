@@ -121,6 +121,13 @@ def keep(runs: Path, name: str, kept: Iterable[Record] = (), **changes: Any) -> 
     return folder
 
 
+def damage(file: Path) -> None:
+    """Overwrite a page of a file of records."""
+    octets = bytearray(file.read_bytes())
+    octets[200:3000] = bytes(2800)
+    file.write_bytes(octets)
+
+
 class RecordingControls:
     """Controls that record their changes."""
 
