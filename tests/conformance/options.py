@@ -16,6 +16,7 @@ from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.scenario.file import validate
 from testbed.scenario.schema import Scenario, WorkloadPart
+from tests.harness.scenarios import raw_scenario
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +40,7 @@ class Kind:
 
     def raw(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return a scenario with these options, as a file would contain it."""
-        raw: dict[str, Any] = {
-            "name": "sample",
-            "channel": {"rate_bps": 2_000_000, "delay_ms": 25},
-            "workloads": [{"kind": "bulk", "bytes": 100_000}],
-        }
+        raw = raw_scenario()
         for path, value in ((self.place(name), dict(options)), (self.name_at, name)):
             here: Any = raw
             *parents, last = keys(path)

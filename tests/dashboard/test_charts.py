@@ -36,12 +36,12 @@ def everything(curves: Curves) -> dict[tuple[str, str], list[tuple[float, float 
 # -- the definition, in words, over all rows at once ----------------------------------------------------------
 
 
-def by_definition(rows: list[tuple[float, int]], make: Callable[[float, int], float | None]) -> list[Any]:
+def by_definition(rows: list[tuple[Any, ...]], make: Callable[..., float | None]) -> list[float | None]:
     """For each row: what `make` says of the time and growth since the newest row a second ago, or else the first."""
     found = []
-    for time_s, count in rows:
-        older = [row for row in rows if row[0] <= time_s - 1] or rows[:1]
-        found.append(make(time_s - older[-1][0], count - older[-1][1]))
+    for row in rows:
+        older = [other for other in rows if other[0] <= row[0] - 1] or rows[:1]
+        found.append(make(*(now - then for now, then in zip(row, older[-1], strict=True))))
     return found
 
 
@@ -52,7 +52,7 @@ def test_rates_cover_the_last_second(steps: list[tuple[int, int]]) -> None:
         time_ns, count = time_ns + step_ns, count + more
         rows.append((time_ns, count))
     curves = drawn([replace(TCP, time_ns=time_ns, retransmits=count) for time_ns, count in rows])
-    in_s = [(time_ns / 1e9, count) for time_ns, count in rows]
+    in_s: list[tuple[Any, ...]] = [(time_ns / 1e9, count) for time_ns, count in rows]
     expected = by_definition(in_s, lambda span_s, grown: grown / max(span_s, 0.5) if span_s else None)
     found = points(curves, "repairs", "bulk TCP retransmits")
     assert [v for _, v in found] == expected[1:]
@@ -62,16 +62,12 @@ def test_rates_cover_the_last_second(steps: list[tuple[int, int]]) -> None:
 @given(st.lists(st.tuples(st.integers(0, 30), st.floats(0, 1)), min_size=2, max_size=60))
 def test_errors_are_shares_of_the_last_second(steps: list[tuple[int, float]]) -> None:
     frames = losses = 0
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for number, (sent, share) in enumerate(steps):
         frames, losses = frames + sent, losses + round(sent * share)
         rows.append((number / 10, frames, losses))
     curves = drawn([replace(LINK, time_ns=int(t * S), frames=f, corruption_losses=c) for t, f, c in rows])
-    expected: list[float | None] = []
-    for t, f, c in rows:
-        older = [row for row in rows if row[0] <= t - 1] or rows[:1]
-        sent = f - older[-1][1]
-        expected.append(100 * (c - older[-1][2]) / sent if sent else None)
+    expected = by_definition(rows, lambda span_s, sent, lost: 100 * lost / sent if sent else None)
     while expected and expected[0] is None:
         expected.pop(0)
     found = points(curves, "per", "up before") if expected else []

@@ -5,7 +5,6 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
-from tcpip.segment import Segment
 from testbed.model.run import simulate
 from testbed.model.watch import Watch
 from testbed.results.summary import Summary
@@ -43,18 +42,9 @@ class Memory(Watch):
         self._marks_ns = [int(mark_s * 1e9) for mark_s in marks_s]
         self.used: list[int] = []
 
-    def sent(self, flow: str, segment: Segment, now: int) -> None:
-        """Nothing to see."""
-
-    def received(self, flow: str, segment: Segment, now: int) -> None:
-        """Nothing to see."""
-
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
         if self._marks_ns and now >= self._marks_ns[0]:
             self._marks_ns.pop(0)
             # how much waits for the collector depends on the tests before
             gc.collect()
             self.used.append(tracemalloc.get_traced_memory()[0])
-
-    def carried(self, side: str, arrival: object, now: int) -> None:
-        """A frame on the air; nothing to this watch."""
