@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Sized
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -19,17 +18,7 @@ from tests.conformance.options import QUEUE
 
 MS = 1_000_000
 LIMIT_BYTES = 9000
-
-
-@dataclass(slots=True, eq=False)
-class Packet:
-    """A packet of virtual time: a size, and the ECN field of its IP header."""
-
-    nbytes: int = 1500
-    ecn: int = NOT_ECT
-
-    def __len__(self) -> int:
-        return self.nbytes
+FLOW = Flow(0x0A4D0102, 40_000, 0x0A4D0202, 5001)
 
 
 def made(name: str, *, seed: int = 1, limit_bytes: int = LIMIT_BYTES) -> Queue:
@@ -40,11 +29,16 @@ def made(name: str, *, seed: int = 1, limit_bytes: int = LIMIT_BYTES) -> Queue:
 
 
 def segment(number: int, ecn: int) -> Segment:
-    return Segment(Flow(0x0A4D0102, 40_000, 0x0A4D0202, 5001), number, 1, ACK, 700, 1000, bytes(1000), ecn=ecn)
+    return Segment(FLOW, number, 1, ACK, 700, 1000, bytes(1000), ecn=ecn)
+
+
+def packet_of(nbytes: int = 1500, ecn: int = NOT_ECT) -> Segment:
+    """A packet of virtual time, which has no octets."""
+    return Segment(FLOW, 1, 1, ACK, 700, nbytes - 40, ecn=ecn)
 
 
 PACKETS = st.one_of(
-    st.builds(Packet, st.integers(1, 4000), st.integers(0, 3)),
+    st.builds(packet_of, st.integers(40, 4000), st.integers(0, 3)),
     st.builds(lambda number, ecn: emit(segment(number, ecn)), st.integers(0, 2**32 - 1), st.integers(0, 3)),
     # anything at all, with the beginning of an IP header or not
     st.builds(
@@ -110,7 +104,7 @@ def test_the_limit_holds_order_stays_and_every_loss_is_told(name: str, steps: li
 def test_an_empty_queue_gives_nothing_and_takes_a_packet(name: str) -> None:
     queue = made(name)
     assert (queue.pop(0), len(queue), queue.nbytes, queue.drops, queue.marks) == (None, 0, 0, 0, 0)
-    packet = Packet()
+    packet = packet_of()
     assert queue.push(packet, 1)
     assert queue.pop(2) is packet
 
@@ -129,17 +123,17 @@ def standing(name: str, packets: list[Any], seed: int = 1) -> tuple[Queue, list[
 @pytest.mark.parametrize("name", QUEUES)
 def test_a_seed_fixes_what_is_lost(name: str) -> None:
     def sizes(seed: int) -> list[int]:
-        return [len(packet) for packet in standing(name, [Packet(1000 + number) for number in range(400)], seed)[1]]
+        return [len(packet) for packet in standing(name, [packet_of(1000 + number) for number in range(400)], seed)[1]]
 
     assert sizes(1) == sizes(1)
 
 
 @pytest.mark.parametrize("name", QUEUES)
 def test_a_queue_that_stands_loses_packets_or_marks_those_that_can_be(name: str) -> None:
-    queue, _ = standing(name, [Packet() for _ in range(400)])
+    queue, _ = standing(name, [packet_of() for _ in range(400)])
     assert queue.drops > 0
     assert queue.marks == 0
-    marking, left = standing(name, [Packet(ecn=ECT0) for _ in range(400)])
+    marking, left = standing(name, [packet_of(ecn=ECT0) for _ in range(400)])
     assert marking.drops <= queue.drops
     assert sum(packet.ecn == CE for packet in left) <= marking.marks
 

@@ -2,10 +2,8 @@
 
 import io
 import json
-import logging
 import math
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from dashboard.control import RunRequest
 from telemetry.records import RECORD_TYPES, LinkRecord
 from tests.harness.dashboard_runs import (
     EPOCH_NS,
+    HERE,
     TCP,
     Page,
     Stage,
@@ -282,9 +281,10 @@ def test_controls_that_are_none(stage: Stage, body: Any, status: int) -> None:
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_values_that_are_no_numbers(stage: Stage, value: str) -> None:
-    headers = {"Origin": "http://localhost", "Content-Type": "application/json"}
     body = f'{{"name": "snr_db", "value": {value}}}'
-    answer = stage.page.client.post("/api/runs/live-run/controls", data=body, headers=headers)
+    answer = stage.page.client.post(
+        "/api/runs/live-run/controls", data=body, headers=HERE, content_type="application/json"
+    )
     assert answer.status_code == 400
     assert stage.controls.changes == []
 
@@ -360,13 +360,12 @@ def test_damaged_records_make_no_csv(tmp_path: Path) -> None:
     assert page.problem("/api/runs/a-run/export/link.csv") == (404, "the records are damaged")
 
 
-def test_a_fault_is_one_line_and_no_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_is_one_line_and_no_traceback(tmp_path: Path) -> None:
     def broken() -> dict[str, Any]:
         raise KeyError("secret")
 
     page = Page(application(tmp_path, database=broken))
-    with caplog.at_level(logging.CRITICAL):
-        status, line = page.problem("/api/state")
+    status, line = page.problem("/api/state")
     assert status == 500
     assert "secret" not in line
 
@@ -384,11 +383,3 @@ def test_the_page_and_its_parts(stage: Stage) -> None:
         assert library.mimetype == "text/javascript"
     for outside in ("../jquery/jquery.js", "..%2f..%2f..%2fetc/passwd", "%2fetc%2fpasswd"):
         assert stage.page.client.get(f"/assets/dygraphs/{outside}").status_code == 404
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """A fault that a test provokes is not the terminal's business."""
-    logging.getLogger("dashboard.app").setLevel(logging.CRITICAL)
-    yield
-    logging.getLogger("dashboard.app").setLevel(logging.NOTSET)

@@ -8,7 +8,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 from dashboard.auth import Guard
-from tests.harness.dashboard_runs import TCP, TOKEN, Stage, keep
+from tests.harness.dashboard_runs import HERE, TCP, TOKEN, Stage, keep
 
 READS = (
     "/api/charts",
@@ -24,7 +24,6 @@ CHANGES: dict[str, Any] = {
     "/api/runs/live-run/controls": {"name": "snr_db", "value": 3},
     "/api/runs/live-run/stop": {},
 }
-HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 
 
 class Door(Stage):

@@ -29,6 +29,8 @@ from telemetry.records import (
 from tests.harness.records import recorded
 
 TOKEN = "correct horse battery staple"
+#: headers of a request from the page
+HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 EPOCH_NS = 1_790_000_000_000_000_000
 LINK = recorded(
     LinkRecord,
@@ -187,9 +189,7 @@ class Page:
 
     def post(self, path: str, body: Any) -> tuple[int, Any]:
         """What a POST says: status and JSON."""
-        answer = self.client.post(
-            path, json=body, headers={"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
-        )
+        answer = self.client.post(path, json=body, headers=HERE)
         return answer.status_code, answer.json
 
     def problem(self, path: str, **query: Any) -> tuple[int, str]:
