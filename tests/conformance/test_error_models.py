@@ -19,11 +19,11 @@ def made(name: str, traces: Path, seed: int) -> ErrorModel:
     return make_errors(ERROR_MODEL.example(name, base=traces).channel.direction("up").errors, random.Random(seed))
 
 
-def judged(model: ErrorModel, count: int, nbytes: int = 1000) -> Iterator[Verdict]:
+def judged(model: ErrorModel, count: int) -> Iterator[Verdict]:
     """Judge frames of 20 ms, a second after every tenth."""
     for number in range(count):
         start = number * 20 * MS + number // 10 * 1000 * MS
-        yield model.judge(start, start + 20 * MS, nbytes)
+        yield model.judge(start, start + 20 * MS, 1000)
 
 
 @pytest.mark.parametrize("name", ERROR_MODELS)

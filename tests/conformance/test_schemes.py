@@ -19,9 +19,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 PACKET = bytes.fromhex("45000020000100004011000a0a4d01020a4d0202") + bytes(12)
 
 
-def end(name: str, side: str = "mobile") -> Link:
+def end(name: str) -> Link:
     context = LinkContext(
-        end="mobile" if side == "mobile" else "base",
+        end="mobile",
         access=Octets(),
         sized=False,
         rng=Random(1),
