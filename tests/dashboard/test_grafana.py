@@ -421,18 +421,7 @@ def test_two_runs_are_compared_whenever_they_were(influx: Influx, tmp_path: Path
 
 def test_a_share_has_no_value_while_little_is_sent(influx: Influx, tmp_path: Path) -> None:
     idle = (
-        recorded(
-            LinkRecord,
-            time_ns=tick * SECOND,
-            link="up",
-            scheme="slacp",
-            established=True,
-            packets=5,
-            frames=tick,
-            fec_repairs=0,
-            residual_losses=0,
-            corruption_losses=tick,
-        )
+        recorded(LinkRecord, time_ns=tick * SECOND, link="up", frames=tick, corruption_losses=tick)
         for tick in range(1, 6)
     )
     quiet = keep(influx, "idle", 1_790_001_000 * SECOND, idle, tmp_path)
