@@ -4,7 +4,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from telemetry.records import (
     field_types,
 )
 from tests.harness.records import recorded
+from tests.harness.scenarios import summary
 
 TOKEN = "correct horse battery staple"
 #: headers of a request from the page
@@ -90,30 +91,14 @@ def keep(runs: Path, name: str, kept: Iterable[Record] = (), **changes: Any) -> 
     """Make the folder of a run that is over; `changes` are to its result."""
     folder = runs / name
     folder.mkdir(parents=True)
-    summary: dict[str, Any] = {
-        "run": name,
-        "scenario": "lossy-link",
-        "tier": "emulated",
-        "scheme": "slacp",
-        "tcp": "cubic",
-        "seed": 1,
-        "duration_s": 8.0,
-        "goodput_bps": 1.5e6,
-        "throughput_bps": 1.9e6,
-        "capacity_bps": 2_000_000,
-        "retransmissions": 8,
-        "timeouts": 0,
-        "on_time": True,
-        "changes": 0,
-        "finished": True,
-        "link": {"up": {"per": 0.05, "frames": 1000}},
-    } | changes
-    about = {key: summary[key] for key in ("scenario", "tier", "seed")}
-    stamps = {"started": f"2026-11-21T12:00:{summary['seed']:02}.000+00:00", "epoch": "2026-11-21T12:01:00.123+00:00"}
+    usual = {"scenario": "lossy-link", "duration_s": 8.0, "goodput_bps": 1.5e6, "throughput_bps": 1.9e6}
+    result = asdict(summary(**usual | {"run": name} | changes))
+    about = {key: result[key] for key in ("scenario", "tier", "seed")}
+    stamps = {"started": f"2026-11-21T12:00:{result['seed']:02}.000+00:00", "epoch": "2026-11-21T12:01:00.123+00:00"}
     (folder / "manifest.json").write_text(json.dumps(about | stamps))
-    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "summary.json").write_text(json.dumps(result))
     (folder / "scenario.yaml").write_text(
-        f"name: {summary['scenario']}\ntier: {summary['tier']}\nlink:\n  scheme: {summary['scheme']}\nworkloads:\n"
+        f"name: {result['scenario']}\ntier: {result['tier']}\nlink:\n  scheme: {result['scheme']}\nworkloads:\n"
         f"- kind: bulk\n"
     )
     with ParquetSink(folder, {"run": name}) as sink:
