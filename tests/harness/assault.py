@@ -20,6 +20,7 @@ from linklayer.filters.filter import End
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, LinkContext
 from linklayer.plain import Plain, PlainFrame
+from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import Segment
@@ -165,14 +166,12 @@ class _Side:
         self._network, self._end = network, end
         self._clock = network.clock
         self.checked = Checked(network.make_end(end, 0), network.access, retries=network.retries)
-        self._queue: deque[Any] = deque()
-        self._queued = 0
+        self._queue = DropTail(network.queue_bytes)
         #: packets that have left the link's end and wait for the transmitter
         self._ready: deque[Any] = deque()
         self._free_at = 0
         self._wake_at: int | None = None
         self._restarts = 0
-        self.drops = 0
 
     def restart(self) -> None:
         """Forget everything, but for what waits in the IP queue; every other time, the filters alone forget."""
@@ -186,23 +185,17 @@ class _Side:
 
     def send(self, segment: Segment) -> None:
         """Take a segment of a valid flow from the IP side."""
-        packet = tagged(self._network.packet(segment), "ip", mine=True)
-        if self._queued + len(packet) > self._network.queue_bytes:
-            self.drops += 1
-            return
-        self._queue.append(packet)
-        self._queued += len(packet)
-        self.pump()
+        if self._queue.push(tagged(self._network.packet(segment), "ip", mine=True), self._clock.now):
+            self.pump()
 
     def pump(self, _: object = None) -> None:
         """Transmit what there is, retransmissions first."""
         network, now = self._network, self._clock.now
         while self._free_at <= now:
             if not self._ready:
-                if not self._queue:
+                packet = self._queue.pop(now)
+                if packet is None:
                     break
-                packet = self._queue.popleft()
-                self._queued -= len(packet)
                 self._ready += self.checked.from_ip(packet, now).to_link
                 self._arm()
             packet = self._ready.popleft()
