@@ -63,11 +63,6 @@ def feed(sink: InfluxSink, number: int, start: int = 0) -> None:
         sink.write(record)
 
 
-def embedded_at(influx: Influx, folder: Path) -> InfluxServer:
-    """The server of which `influx` has had only the URL so far."""
-    return InfluxServer(folder / "db", port=int(influx.url.rpartition(":")[2]))
-
-
 @pytest.fixture
 def stub() -> Iterator[Stub]:
     with serving(Stub()) as made:
@@ -184,7 +179,8 @@ def test_what_a_closed_sink_left_is_sent_by_the_next(tmp_path: Path) -> None:
         status = sink.status()
         assert (status.written, status.waiting, status.dropped, status.state) == (0, 50 * (part + 1), 0, "closed")
         assert status.message.startswith(f"{status.waiting} records wait in {spool} for the next run; InfluxDB at")
-    with embedded_at(influx, tmp_path):
+    # at the port of the URL that was all there was so far
+    with InfluxServer(tmp_path / "db", port=int(influx.url.rpartition(":")[2])):
         sink = begun(influx, tmp_path / "spool")
         wait_for(lambda: sink.status().written == 150)
         sink.close()
