@@ -2,6 +2,7 @@
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Any
 
@@ -206,15 +207,11 @@ def test_pages_and_runs_at_once(hub: Hub) -> None:
                 if last:
                     break
 
-    writers = [threading.Thread(target=write, args=(feed,)) for feed in feeds]
-    pages = [threading.Thread(target=watch, args=(seen[n],)) for n in range(3)]
-    for thread in (*pages, *writers):
-        thread.start()
-    for thread in writers:
-        thread.join()
-    written.set()
-    for thread in pages:
-        thread.join()
+    with ThreadPoolExecutor(len(feeds) + len(seen)) as pool:
+        pages = [pool.submit(watch, page) for page in seen]
+        wait([pool.submit(write, feed) for feed in feeds])
+        written.set()
+    assert not any(page.exception() for page in pages)
     everything = [n / 10 for n in range(3000)]
     assert seen == [{"one": everything, "two": everything}] * 3
 
