@@ -184,21 +184,22 @@ def test_a_filter_that_swallows_is_seen(access: Access, swallows: Callable[[Segm
         Network(made(lambda: swallowing(swallows)), access).run(3000)
 
 
+#: by what is said of it
+BROKEN: dict[str, dict[str, Any]] = {
+    "came out 2 times": {"from_link": lambda broken, packet: [packet, packet]},
+    "became|came out|is signed": {"to_link": copy},
+    "goes back there": {"from_link": reflect},
+    "was put on the link again": {"to_link": keep, "from_link": repeat},
+    "would spin": {"due_at": 10**8},
+    "early for": {"to_link": keep_data, "due_at": 10**15, "expire": Broken.resend_latest},
+}
+
+
 @by_access
-@pytest.mark.parametrize(
-    ("does", "what"),
-    [
-        ({"from_link": lambda broken, packet: [packet, packet]}, "came out 2 times"),
-        ({"to_link": copy}, "became|came out|is signed"),
-        ({"from_link": reflect}, "goes back there"),
-        ({"to_link": keep, "from_link": repeat}, "was put on the link again"),
-        ({"due_at": 10**8}, "would spin"),
-        ({"to_link": keep_data, "due_at": 10**15, "expire": Broken.resend_latest}, "early for"),
-    ],
-)
-def test_a_filter_that_does_what_none_may_is_seen(access: Access, does: dict[str, Any], what: str) -> None:
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_filter_that_does_what_none_may_is_seen(access: Access, what: str) -> None:
     with pytest.raises(RuleBrokenError, match=what):
-        Network(made(lambda: Broken(**does)), access).run(3000)
+        Network(made(lambda: Broken(**BROKEN[what])), access).run(3000)
 
 
 def test_a_filter_that_changes_a_packet_in_place_is_seen() -> None:
