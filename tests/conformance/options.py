@@ -1,126 +1,107 @@
-"""What holds of the options of every kind of plugin that a scenario chooses by its name."""
+"""The kinds of plugins that a scenario chooses by name, and scenarios made of their examples."""
 
-import math
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from testbed.scenario.file import ScenarioError, apply_setting, validate
-from testbed.scenario.schema import Scenario
-
-DOCS = Path(__file__).parents[2] / "docs"
+from channel.capacity import CAPACITY_MODELS
+from channel.errors import ERROR_MODELS
+from flowgraphs.phys import PHYS
+from hosts.workloads import WORKLOADS
+from linklayer.filters import FILTERS
+from linklayer.queues import QUEUES
+from linklayer.schemes import SCHEMES
+from testbed.scenario.file import validate
+from testbed.scenario.schema import Scenario, WorkloadPart
+from tests.harness.scenarios import raw_scenario
 
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """A kind of plugins: `place` in a scenario holds the options of the one that its key `tag` names."""
+    """A kind of plugins: where a scenario has the name of the plugin it chooses, and its options."""
 
     registry: Mapping[str, Any]
-    place: str
-    tag: str
-    #: where relative paths of an example start
-    base: Path | None = None
+    name_at: str
+    #: `{key}` stands for the plugin's own key
+    options_at: str
+    #: all options have defaults
+    name_is_enough: bool = True
+    #: options of another plugin of the kind may stand beside
+    tolerant: bool = False
     #: options of every plugin of the kind, which the document lists once
     shared: frozenset[str] = frozenset()
 
-    @property
-    def keys(self) -> list[str | int]:
-        """The keys and indices that lead to the place."""
-        return [int(key) if key.isdigit() else key for key in self.place.split(".")]
+    def place(self, name: str) -> str:
+        """Return the keys that lead to a plugin's options."""
+        return self.options_at.format(key=getattr(self.registry[name], "options_key", "")).rstrip(".")
 
-    def scenario(self, **chosen: Any) -> Scenario:
-        """Return a scenario in which `chosen` stands at the place."""
-        raw: dict[str, Any] = {
-            "name": "sample",
-            "channel": {"rate_bps": 2_000_000, "delay_ms": 25},
-            "workloads": [{"kind": "bulk", "bytes": 100_000}],
-        }
-        here: Any = raw
-        *parents, last = self.keys
-        for parent in parents:
-            here = here.setdefault(parent, {})
-        here[last] = chosen
-        return validate(raw, "sample", base=self.base)
+    def raw(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a scenario with these options, as a file would contain it."""
+        raw = raw_scenario()
+        for path, value in ((self.place(name), dict(options)), (self.name_at, name)):
+            here: Any = raw
+            *parents, last = keys(path)
+            for key in parents:
+                here = here[key] if isinstance(key, int) else here.setdefault(key, {})
+            here[last] = value
+        return raw
 
-    def example(self, name: str, **changes: Any) -> Scenario:
-        """Return a scenario with a plugin's example, as a file would contain it."""
-        return self.scenario(**{self.tag: name, **getattr(self.registry[name], "example", {}), **changes})
+    def scenario(self, name: str, *, base: Path | None = None, **options: Any) -> Scenario:
+        """Return a scenario with these options alone; `base`: where relative paths start."""
+        return validate(self.raw(name, options), "sample", base=base)
 
-    def chosen(self, scenario: Scenario) -> Any:
-        """Return the part of a scenario that stands at the place."""
+    def example(self, name: str, *, base: Path | None = None, **changes: Any) -> Scenario:
+        """Return a scenario with a plugin's example."""
+        return self.scenario(name, base=base, **{**self.example_options(name), **changes})
+
+    def example_options(self, name: str) -> Mapping[str, Any]:
+        """Return the options of a plugin's example; none where all have defaults."""
+        example: Mapping[str, Any] = getattr(self.registry[name], "example", {})
+        return example
+
+    def chosen(self, scenario: Scenario, name: str) -> Any:
+        """Return the part of a scenario that has a plugin's options."""
         found: Any = scenario
-        for key in self.keys:
+        for key in keys(self.place(name)):
             found = found[key] if isinstance(key, int) else getattr(found, key)
         return found
 
-    def check_round_trip(self, name: str) -> None:
-        """A scenario that is stored, whole or without defaults, is the same when it is read."""
-        whole = self.example(name)
-        assert getattr(self.chosen(whole), self.tag) == name
-        assert Scenario.model_validate(whole.model_dump(mode="json")) == whole
-        assert Scenario.model_validate(whole.model_dump(mode="json", exclude_defaults=True)) == whole
 
-    def check_refusals(self, name: str) -> None:
-        """Unknown, missing and wrong options are one line, which names the option."""
+def keys(path: str) -> list[str | int]:
+    """Return the keys and indices of a path with dots."""
+    return [int(key) if key.isdigit() else key for key in path.split(".")]
 
-        def refusal(options: dict[str, Any]) -> str:
-            with pytest.raises(ScenarioError) as error:
-                self.scenario(**{self.tag: name, **options})
-            assert "\n" not in str(error.value)
-            return str(error.value)
 
-        plugin = self.registry[name]
-        example = dict(getattr(plugin, "example", {}))
-        assert f"{self.place}.nonsense" in refusal({**example, "nonsense": 1})
-        for field in fields(plugin.options):
-            if field.default is MISSING:
-                left = {key: value for key, value in example.items() if key != field.name}
-                assert f"{self.place}.{field.name}: is missing" in refusal(left)
-            # no option is a mapping, and none is infinite
-            nonsense: tuple[Any, ...] = ({}, math.inf)
-            for wrong in nonsense:
-                assert f"{self.place}.{field.name}" in refusal({**example, field.name: wrong})
+CAPACITY_MODEL = Kind(
+    registry=CAPACITY_MODELS, name_at="channel.assignment.kind", options_at="channel.assignment", tolerant=True
+)
+ERROR_MODEL = Kind(
+    registry=ERROR_MODELS, name_at="channel.errors.model", options_at="channel.errors", name_is_enough=False
+)
+PHY = Kind(registry=PHYS, name_at="radio.phy", options_at="radio", tolerant=True)
+QUEUE = Kind(registry=QUEUES, name_at="link.queue.kind", options_at="link.queue")
+WORKLOAD = Kind(
+    registry=WORKLOADS,
+    name_at="workloads.0.kind",
+    options_at="workloads.0",
+    name_is_enough=False,
+    shared=frozenset(WorkloadPart.model_fields) - {"kind"},
+)
+SCHEME = Kind(registry=SCHEMES, name_at="link.scheme", options_at="link.{key}")
+FILTER = Kind(registry=FILTERS, name_at="link.filters", options_at="link.{key}")
 
-    def check_settings(self, name: str) -> None:
-        """All options have defaults, `--set` reaches each of them, and the name alone is enough."""
-        expected = self.chosen(self.scenario(**{self.tag: name}))
-        for field in fields(self.registry[name].options):
-            assert field.default is not MISSING
-            raw: dict[str, Any] = {}
-            apply_setting(raw, f"{self.place}.{self.tag}={name}")
-            apply_setting(raw, f"{self.place}.{field.name}={written(field.default)}")
-            for key in self.place.split("."):
-                raw = raw[key]
-            assert self.chosen(self.scenario(**raw)) == expected
+#: kinds with a table in docs/scenarios.md
+TABLES = (CAPACITY_MODEL, ERROR_MODEL, PHY, QUEUE, WORKLOAD)
+KINDS = (*TABLES, SCHEME, FILTER)
 
-    def check_others(self, name: str) -> None:
-        """Options of other plugins of the kind may stand beside, so that one may change the name alone."""
-        own = {field.name for field in fields(self.registry[name].options)}
-        others = {
-            field.name: field.default
-            for plugin in self.registry.values()
-            for field in fields(plugin.options)
-            if field.name not in own
-        }
-        assert self.example(name, **others) == self.example(name)
 
-    def check_document(self, name: str) -> None:
-        """docs/scenarios.md has a row with the name, the options with their defaults in brackets, and the summary."""
-        plugin = self.registry[name]
-        rows = [line.split("|") for line in (DOCS / "scenarios.md").read_text().splitlines() if line.startswith("| `")]
-        [keys] = [row[2] for row in rows if f"`{name}`" in row[1] and row[3].strip() == plugin.summary]
-        for field in fields(plugin.options):
-            if field.name in self.shared:
-                continue
-            assert f"`{field.name}`" in keys
-            if field.default is not MISSING:
-                after = keys.split(f"`{field.name}`", 1)[1].lstrip()
-                # None stands for a default that is computed: the table says from what
-                default = "" if field.default is None else written(field.default)
-                assert after.startswith((f"({default}", f"(`{default}`")), (field.name, default)
+def every_plugin(kinds: Iterable[Kind] = KINDS) -> pytest.MarkDecorator:
+    """Run a test for each plugin of these kinds."""
+    plugins = [pytest.param(kind, name, id=f"{kind.name_at}={name}") for kind in kinds for name in kind.registry]
+    return pytest.mark.parametrize(("kind", "name"), plugins)
 
 
 def written(value: Any) -> str:

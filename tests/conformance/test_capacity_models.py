@@ -11,13 +11,12 @@ from channel.errors.none import NoErrors
 from channel.framing import raw
 from channel.hop import Arrival, Hop
 from testbed.scenario.channel_models import make_capacity
-from tests.conformance.options import Kind
+from tests.conformance.options import CAPACITY_MODEL
 from tests.harness.hop_driving import Traffic, drive_punctually
 
 MS = 1_000_000
 SECOND = 1_000_000_000
 RATE_BPS = 128_000
-KIND = Kind(registry=CAPACITY_MODELS, place="channel.assignment", tag="kind")
 
 #: (gap before the frame in ns, bytes of the frame)
 TRAFFIC = st.lists(
@@ -27,7 +26,7 @@ TRAFFIC = st.lists(
 
 def made(name: str, seed: int = 1) -> Capacity:
     """The model's example, for a link of RATE_BPS."""
-    direction = KIND.example(name).channel.direction("up").model_copy(update={"rate_bps": RATE_BPS})
+    direction = CAPACITY_MODEL.example(name).channel.direction("up").model_copy(update={"rate_bps": RATE_BPS})
     return make_capacity(direction, random.Random(seed))
 
 
@@ -97,28 +96,3 @@ def test_a_constant_one_has_its_rate_at_once_and_no_deadlines(name: str) -> None
     capacity = made(name)
     capacity.handle_backlog(10**6, 0)
     assert (capacity.rate_bps(), capacity.next_deadline()) == (RATE_BPS, None)
-
-
-@pytest.mark.parametrize("name", CAPACITY_MODELS)
-def test_what_a_scenario_stores_is_what_it_says(name: str) -> None:
-    KIND.check_round_trip(name)
-
-
-@pytest.mark.parametrize("name", CAPACITY_MODELS)
-def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
-    KIND.check_refusals(name)
-
-
-@pytest.mark.parametrize("name", CAPACITY_MODELS)
-def test_settings_reach_its_options_and_its_name_is_enough(name: str) -> None:
-    KIND.check_settings(name)
-
-
-@pytest.mark.parametrize("name", CAPACITY_MODELS)
-def test_options_of_another_may_stand_beside_it(name: str) -> None:
-    KIND.check_others(name)
-
-
-@pytest.mark.parametrize("name", CAPACITY_MODELS)
-def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
-    KIND.check_document(name)

@@ -3,30 +3,20 @@
 import json
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted(path for path in (ROOT / "docs" / "how-to").glob("*.md") if path.name != "README.md")
+from tests.conformance.examples import ROOT, run
 
-#: puts folders of the example beside the packages of the checkout, then runs the command line or pytest
-PROGRAM = """\
-import importlib, sys
-from pathlib import Path
-for folder in {folders!r}:
-    package = importlib.import_module(folder.replace("/", "."))
-    package.__path__.append(str(Path({place!r}) / folder))
-{run}
-"""
+DOCUMENTS = sorted(path for path in (ROOT / "docs" / "how-to").glob("*.md") if path.name != "README.md")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
 def test_an_example_is_a_plugin_at_once(document: Path, tmp_path: Path) -> None:
     text = document.read_text()
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     folders = set()
     for path, code in re.findall(r"```python\n# (\S+\.py)\n(.*?)```", text, re.DOTALL):
         assert not (ROOT / path).exists()
@@ -36,15 +26,9 @@ def test_an_example_is_a_plugin_at_once(document: Path, tmp_path: Path) -> None:
         folders.add(next(str(parent) for parent in Path(path).parents if (ROOT / parent).is_dir()))
     assert folders
 
-    def run(what: str) -> "subprocess.CompletedProcess[str]":
-        program = PROGRAM.format(folders=sorted(folders), place=str(tmp_path), run=what)
-        return subprocess.run(
-            [sys.executable, "-P", "-c", program], cwd=ROOT, capture_output=True, text=True, check=False, timeout=250
-        )
-
     [command] = re.findall(r"```sh\n\./fadelab (.*?)\n```", text, re.DOTALL)
-    words = [*shlex.split(command), "--json", "--out", str(tmp_path / "runs")]
-    done = run(f"import sys; from testbed.cli.app import main; sys.exit(main({words!r}))")
+    words = ["./fadelab", *shlex.split(command), "--json", "--out", str(tmp_path / "runs")]
+    done = run(words, tmp_path, folders)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     # of a run, or of each cell of a paper
@@ -53,13 +37,12 @@ def test_an_example_is_a_plugin_at_once(document: Path, tmp_path: Path) -> None:
     assert all(figure > 0 for figure in figures)
 
     plural = re.sub("([^h])ys$", r"\1ies", f"{document.stem.replace('-', '_')}s")
-    conformance = f"tests/conformance/test_{plural}.py"
+    conformance = [f"tests/conformance/test_{plural}.py", "tests/conformance/test_options.py"]
     declared = re.search(r'name="([^"]+)"|kind: ClassVar\[str\] = "([^"]+)"', text)
     assert declared is not None
     # the others of its kind are tested without it
     chosen = f"{declared[1] or declared[2]} or document"
-    arguments = ["-q", "-p", "no:cacheprovider", "-k", chosen, conformance]
-    done = run(f"import pytest; sys.exit(pytest.main({arguments!r}))")
+    done = run(["pytest", "-q", "-k", chosen, *conformance], tmp_path, folders)
     # all but what looks for it in documents, which the checkout does not have
     passed = re.search(r"\n\d failed, (\d+) passed", done.stdout)
     assert passed is not None, done.stdout

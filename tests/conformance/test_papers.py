@@ -1,6 +1,5 @@
 """What every paper keeps to; a new one is covered as soon as its file is there."""
 
-import json
 import math
 import pickle
 from dataclasses import replace
@@ -10,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from testbed.errors import FadelabError
-from testbed.papers import outputs, report
+from testbed.papers import report
 from testbed.papers.computing import reproduce
-from testbed.papers.paper import PAPERS, Paper, chosen
+from testbed.papers.paper import PAPERS, Paper
 from testbed.papers.results import CellResult, Headline, Results, Sample, Tally
 
 pytestmark = pytest.mark.slow
@@ -46,15 +45,6 @@ def test_cells_have_names_and_cases_of_their_own_and_a_figure(paper: Paper) -> N
         assert cell.paper.median > 0
         assert (cell.paper.p25 or 0) <= cell.paper.median <= (cell.paper.p75 or math.inf)
         assert cell.unit or paper.unit
-
-
-@every_paper
-def test_patterns_choose_cells_in_the_papers_order(paper: Paper) -> None:
-    place = paper.cells[0].name.split("/")[0]
-    assert chosen(paper, [f"{place}/*"]) == [cell for cell in paper.cells if cell.name.startswith(f"{place}/")]
-    assert chosen(paper, []) == list(paper.cells)
-    with pytest.raises(FadelabError, match="no cell matches 'nowhere/"):
-        chosen(paper, [paper.cells[0].name, "nowhere/*"])
 
 
 @every_paper
@@ -125,13 +115,6 @@ def test_the_report_has_every_figure_and_a_part_has_a_part(paper: Paper) -> None
     assert headings[-1] == "## Parameters"
     for line in (line for line in whole.splitlines() if line.startswith("|")):
         assert line.endswith("|")
-
-
-@every_paper
-def test_json_has_every_cell_and_no_infinity(paper: Paper) -> None:
-    document = outputs.document(made_up(paper), paper)
-    text = json.dumps(document, allow_nan=False)
-    assert [cell["cell"] for cell in json.loads(text)["cells"]] == [cell.name for cell in paper.cells]
 
 
 @every_paper

@@ -12,13 +12,13 @@ import pytest
 
 from flowgraphs.phys import PHYS, make_phy
 from testbed.scenario.schema import RadioOptions
-from tests.conformance.options import Kind
+from tests.conformance.options import PHY
+from tests.harness.awgn import air
 
 RATE_SPS = 2e6
 SNR_DB = 25.0
 #: of the frames that are sent, in bytes
 SIZES = (1, 2, 60, 333, 1400)
-KIND = Kind(registry=PHYS, place="radio", tag="phy")
 
 
 @pytest.mark.parametrize("name", PHYS)
@@ -28,34 +28,9 @@ def test_its_options_have_names_of_their_own_among_the_radios_keys(name: str) ->
 
 @pytest.mark.parametrize("name", PHYS)
 def test_the_radio_that_hears_a_side_is_on_its_carrier(name: str) -> None:
-    radio = KIND.example(name, network=7, rms=0.125).radio
+    radio = PHY.example(name, network=7, rms=0.125).radio
     options = radio.phy_options("down")
     assert (options["network"], options["rms"], options["carrier_hz"]) == (7, 0.125, radio.down_hz)
-
-
-@pytest.mark.parametrize("name", PHYS)
-def test_what_a_scenario_stores_is_what_it_says(name: str) -> None:
-    KIND.check_round_trip(name)
-
-
-@pytest.mark.parametrize("name", PHYS)
-def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
-    KIND.check_refusals(name)
-
-
-@pytest.mark.parametrize("name", PHYS)
-def test_settings_reach_its_options_and_its_name_is_enough(name: str) -> None:
-    KIND.check_settings(name)
-
-
-@pytest.mark.parametrize("name", PHYS)
-def test_options_of_another_may_stand_beside_it(name: str) -> None:
-    KIND.check_others(name)
-
-
-@pytest.mark.parametrize("name", PHYS)
-def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
-    KIND.check_document(name)
 
 
 def test_options_are_cheap_to_import() -> None:
@@ -80,6 +55,12 @@ def made(name: str, **options: Any) -> Any:
         pytest.skip(str(error))
 
 
+@pytest.fixture(params=PHYS)
+def phy(request: pytest.FixtureRequest) -> Any:
+    """Each PHY."""
+    return made(request.param)
+
+
 def frames(seed: int) -> list[bytes]:
     rng = np.random.default_rng(seed)
     return [rng.bytes(size) for size in SIZES]
@@ -97,10 +78,7 @@ def test_what_it_has_not_is_refused_in_one_line(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PHYS)
-def test_frames_cross_samples_and_the_report_is_true(name: str) -> None:
-    phy = made(name)
-    from tests.harness.awgn import air
+def test_frames_cross_samples_and_the_report_is_true(phy: Any) -> None:
     from tests.harness.bursts import modulated
 
     sent = frames(1)
@@ -128,26 +106,21 @@ def test_frames_cross_samples_and_the_report_is_true(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PHYS)
-def test_what_is_no_frame_is_not_heard(name: str) -> None:
-    phy, rng = made(name), np.random.default_rng(3)
-    from tests.harness.awgn import air
+def test_what_is_no_frame_is_not_heard(phy: Any) -> None:
+    rng = np.random.default_rng(3)
     from tests.harness.bursts import modulated
 
     noise = rng.standard_normal(400_000, np.float32).view(np.complex64)
     tone = np.exp(0.3j * np.arange(100_000)).astype(np.complex64)
     for samples in (np.zeros(100_000, np.complex64), noise, 1e6 * noise, 1e-9 * noise, tone):
         assert [frame for frame in phy.decode([samples.astype(np.complex64)]) if frame.crc_ok] == []
-    theirs = modulated(made(name, network=1), frames(4))
+    theirs = modulated(made(phy.name, network=1), frames(4))
     path = air(theirs, rng, rms=phy.rms, snr_db=SNR_DB, tail=4000)
     assert list(phy.decode([path.samples])) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PHYS)
-def test_a_damaged_burst_does_no_harm_to_the_next(name: str) -> None:
-    phy = made(name)
-    from tests.harness.awgn import air
+def test_a_damaged_burst_does_no_harm_to_the_next(phy: Any) -> None:
     from tests.harness.bursts import modulated
 
     sent = frames(5)
@@ -165,9 +138,7 @@ def test_a_damaged_burst_does_no_harm_to_the_next(name: str) -> None:
     assert all(frame.sequence == len(sent) - 1 for frame in heard if not frame.crc_ok)
 
 
-@pytest.mark.parametrize("name", PHYS)
-def test_frames_that_do_not_fit_are_refused(name: str) -> None:
-    phy = made(name)
+def test_frames_that_do_not_fit_are_refused(phy: Any) -> None:
     from flowgraphs.phy import PhyError
 
     assert phy.frame_samples(phy.max_frame_bytes) > 0
@@ -175,12 +146,10 @@ def test_frames_that_do_not_fit_are_refused(name: str) -> None:
         phy.frame_samples(phy.max_frame_bytes + 1)
 
 
-@pytest.mark.parametrize("name", PHYS)
-def test_denser_modes_are_denser_and_a_scenario_has_them(name: str) -> None:
-    phy = made(name)
+def test_denser_modes_are_denser_and_a_scenario_has_them(phy: Any) -> None:
     modes = list(phy.denser())
     airtimes = [phy.frame_samples(1400), *(other.frame_samples(1400) for _, _, other in modes)]
     assert all(denser < sparser for sparser, denser in pairwise(airtimes))
     for option, value, other in modes:
-        radio = KIND.scenario(phy=name, **{option: value}).radio
-        assert (radio.mode, other.name) == (other.mode(), name)
+        radio = PHY.scenario(phy.name, **{option: value}).radio
+        assert (radio.mode, other.name) == (other.mode(), phy.name)

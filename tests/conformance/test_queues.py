@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Sized
-from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -15,22 +14,11 @@ from tcpip.segment import ACK, CE, ECT0, NOT_ECT, Flow, Segment
 from tcpip.wire import emit, parse
 from testbed.scenario.file import apply_setting
 from testbed.scenario.ip_queues import make_queues
-from tests.conformance.options import Kind
+from tests.conformance.options import QUEUE
 
 MS = 1_000_000
 LIMIT_BYTES = 9000
-KIND = Kind(registry=QUEUES, place="link.queue", tag="kind")
-
-
-@dataclass(slots=True, eq=False)
-class Packet:
-    """A packet of virtual time: a size, and the ECN field of its IP header."""
-
-    nbytes: int = 1500
-    ecn: int = NOT_ECT
-
-    def __len__(self) -> int:
-        return self.nbytes
+FLOW = Flow(0x0A4D0102, 40_000, 0x0A4D0202, 5001)
 
 
 def made(name: str, *, seed: int = 1, limit_bytes: int = LIMIT_BYTES) -> Queue:
@@ -41,11 +29,16 @@ def made(name: str, *, seed: int = 1, limit_bytes: int = LIMIT_BYTES) -> Queue:
 
 
 def segment(number: int, ecn: int) -> Segment:
-    return Segment(Flow(0x0A4D0102, 40_000, 0x0A4D0202, 5001), number, 1, ACK, 700, 1000, bytes(1000), ecn=ecn)
+    return Segment(FLOW, number, 1, ACK, 700, 1000, bytes(1000), ecn=ecn)
+
+
+def packet_of(nbytes: int = 1500, ecn: int = NOT_ECT) -> Segment:
+    """A packet of virtual time, which has no octets."""
+    return Segment(FLOW, 1, 1, ACK, 700, nbytes - 40, ecn=ecn)
 
 
 PACKETS = st.one_of(
-    st.builds(Packet, st.integers(1, 4000), st.integers(0, 3)),
+    st.builds(packet_of, st.integers(40, 4000), st.integers(0, 3)),
     st.builds(lambda number, ecn: emit(segment(number, ecn)), st.integers(0, 2**32 - 1), st.integers(0, 3)),
     # anything at all, with the beginning of an IP header or not
     st.builds(
@@ -111,7 +104,7 @@ def test_the_limit_holds_order_stays_and_every_loss_is_told(name: str, steps: li
 def test_an_empty_queue_gives_nothing_and_takes_a_packet(name: str) -> None:
     queue = made(name)
     assert (queue.pop(0), len(queue), queue.nbytes, queue.drops, queue.marks) == (None, 0, 0, 0, 0)
-    packet = Packet()
+    packet = packet_of()
     assert queue.push(packet, 1)
     assert queue.pop(2) is packet
 
@@ -130,17 +123,17 @@ def standing(name: str, packets: list[Any], seed: int = 1) -> tuple[Queue, list[
 @pytest.mark.parametrize("name", QUEUES)
 def test_a_seed_fixes_what_is_lost(name: str) -> None:
     def sizes(seed: int) -> list[int]:
-        return [len(packet) for packet in standing(name, [Packet(1000 + number) for number in range(400)], seed)[1]]
+        return [len(packet) for packet in standing(name, [packet_of(1000 + number) for number in range(400)], seed)[1]]
 
     assert sizes(1) == sizes(1)
 
 
 @pytest.mark.parametrize("name", QUEUES)
 def test_a_queue_that_stands_loses_packets_or_marks_those_that_can_be(name: str) -> None:
-    queue, _ = standing(name, [Packet() for _ in range(400)])
+    queue, _ = standing(name, [packet_of() for _ in range(400)])
     assert queue.drops > 0
     assert queue.marks == 0
-    marking, left = standing(name, [Packet(ecn=ECT0) for _ in range(400)])
+    marking, left = standing(name, [packet_of(ecn=ECT0) for _ in range(400)])
     assert marking.drops <= queue.drops
     assert sum(packet.ecn == CE for packet in left) <= marking.marks
 
@@ -156,7 +149,7 @@ def test_octets_are_marked_as_objects_are_and_stay_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", QUEUES)
 def test_a_scenario_makes_a_queue_per_channel(name: str) -> None:
-    assert [type(queue) for queue in make_queues(KIND.example(name), "up")] == [type(made(name))] * 2
+    assert [type(queue) for queue in make_queues(QUEUE.example(name), "up")] == [type(made(name))] * 2
 
 
 @pytest.mark.parametrize("name", QUEUES)
@@ -164,23 +157,3 @@ def test_another_queues_options_go_with_its_name(name: str) -> None:
     raw: dict[str, Any] = {"link": {"queue": {"kind": "other", "nonsense": 1}}}
     apply_setting(raw, f"link.queue.kind={name}")
     assert raw == {"link": {"queue": {"kind": name}}}
-
-
-@pytest.mark.parametrize("name", QUEUES)
-def test_what_a_scenario_stores_is_what_it_says(name: str) -> None:
-    KIND.check_round_trip(name)
-
-
-@pytest.mark.parametrize("name", QUEUES)
-def test_unknown_and_wrong_options_are_one_line(name: str) -> None:
-    KIND.check_refusals(name)
-
-
-@pytest.mark.parametrize("name", QUEUES)
-def test_settings_reach_its_options_and_its_name_is_enough(name: str) -> None:
-    KIND.check_settings(name)
-
-
-@pytest.mark.parametrize("name", QUEUES)
-def test_the_document_has_it_with_its_options_and_defaults(name: str) -> None:
-    KIND.check_document(name)

@@ -5,9 +5,7 @@ import pytest
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import GROWTHS
 from hosts.tcp.profiles import USER_PROFILES
-from testbed.model.run import simulate
 from tests.conformance.tcp_documents import rows
-from tests.harness.model_runs import model
 from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of
 
 #: the profiles in which a growth appears by itself
@@ -60,14 +58,6 @@ def test_a_timeout_forgets_no_threshold_and_the_window_opens_again(name: str) ->
     growth.handle_timeout()
     assert (sender.cwnd, sender.ssthresh) == (SMSS, threshold)
     assert avoid(growth, sender, 3)[-1][1] > threshold / SMSS
-
-
-@pytest.mark.parametrize("name", GROWTHS)
-def test_a_transfer_among_losses_repeats_with_its_seed(name: str) -> None:
-    run = model(tcp=PROFILES[name], channel={"per": 0.03}, workloads=[{"kind": "bulk", "bytes": 200_000}], seed=5)
-    first = simulate(run)
-    assert first == simulate(run)
-    assert (first.finished, first.intact) == (True, True)
 
 
 @pytest.mark.parametrize("name", GROWTHS)

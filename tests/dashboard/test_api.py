@@ -2,10 +2,8 @@
 
 import io
 import json
-import logging
 import math
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -18,15 +16,15 @@ import pytest
 from dashboard.app import ServerError
 from dashboard.charts import CHARTS
 from dashboard.control import RunRequest
-from dashboard.hub import Hub
 from telemetry.records import RECORD_TYPES, LinkRecord
 from tests.harness.dashboard_runs import (
     EPOCH_NS,
+    HERE,
     TCP,
     Page,
-    RecordingControls,
-    RecordingStarter,
+    Stage,
     application,
+    damage,
     info,
     keep,
     records,
@@ -37,22 +35,7 @@ RUN_INFO = {"name", "title", "scenario", "scheme", "tier", "tcp", "seed", "topol
     "charts",
 }
 RECORDS = records(5, 8.0)
-
-
-class Stage:
-    """A dashboard with a live run, a run that is over, a starter and a database."""
-
-    def __init__(self, runs: Path, kept: Path) -> None:
-        self.hub, self.controls, self.starter = Hub(), RecordingControls(), RecordingStarter()
-        self.feed = self.hub.open(info("live-run"), self.controls)
-        self.feed.begin(EPOCH_NS)
-        for record in RECORDS:
-            self.feed.write(record)
-        self.runs = runs
-        shutil.copytree(kept, runs)
-        self.database = {"state": "running", "message": ""}
-        self.app = application(runs, self.hub, starter=self.starter, database=lambda: self.database)
-        self.page = Page(self.app)
+DATABASE = {"state": "running", "message": ""}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +49,13 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def stage(tmp_path: Path, kept: Path) -> Stage:
-    return Stage(tmp_path / "runs", kept)
+    """A dashboard with both, with a live run of the same records, and with a database."""
+    shutil.copytree(kept, tmp_path / "runs")
+    stage = Stage(tmp_path / "runs", database=lambda: DATABASE)
+    stage.feed.begin(EPOCH_NS)
+    for record in RECORDS:
+        stage.feed.write(record)
+    return stage
 
 
 # -- reading --------------------------------------------------------------------------------------------------
@@ -79,7 +68,7 @@ def test_state(stage: Stage) -> None:
     assert [run["name"] for run in state["live"]] == ["live-run"]
     assert set(state["live"][0]) == RUN_INFO
     assert state["starter"] == {"why_not": "", "offers": [json.loads(json.dumps(asdict(stage.starter.offers()[0])))]}
-    assert state["database"] == stage.database
+    assert state["database"] == DATABASE
     assert state["retention_s"] == 600
     assert Page(stage.app, token=None).get("/api/state")["authorised"] is False
 
@@ -292,9 +281,10 @@ def test_controls_that_are_none(stage: Stage, body: Any, status: int) -> None:
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_values_that_are_no_numbers(stage: Stage, value: str) -> None:
-    headers = {"Origin": "http://localhost", "Content-Type": "application/json"}
     body = f'{{"name": "snr_db", "value": {value}}}'
-    answer = stage.page.client.post("/api/runs/live-run/controls", data=body, headers=headers)
+    answer = stage.page.client.post(
+        "/api/runs/live-run/controls", data=body, headers=HERE, content_type="application/json"
+    )
     assert answer.status_code == 400
     assert stage.controls.changes == []
 
@@ -365,21 +355,17 @@ def test_half_written_files(stage: Stage) -> None:
 
 
 def test_damaged_records_make_no_csv(tmp_path: Path) -> None:
-    file = keep(tmp_path, "a-run", records(1, 30.0)) / "link.parquet"
-    octets = bytearray(file.read_bytes())
-    octets[200:3000] = bytes(2800)
-    file.write_bytes(octets)
+    damage(keep(tmp_path, "a-run", records(1, 30.0)) / "link.parquet")
     page = Page(application(tmp_path))
     assert page.problem("/api/runs/a-run/export/link.csv") == (404, "the records are damaged")
 
 
-def test_a_fault_is_one_line_and_no_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_fault_is_one_line_and_no_traceback(tmp_path: Path) -> None:
     def broken() -> dict[str, Any]:
         raise KeyError("secret")
 
     page = Page(application(tmp_path, database=broken))
-    with caplog.at_level(logging.CRITICAL):
-        status, line = page.problem("/api/state")
+    status, line = page.problem("/api/state")
     assert status == 500
     assert "secret" not in line
 
@@ -397,11 +383,3 @@ def test_the_page_and_its_parts(stage: Stage) -> None:
         assert library.mimetype == "text/javascript"
     for outside in ("../jquery/jquery.js", "..%2f..%2f..%2fetc/passwd", "%2fetc%2fpasswd"):
         assert stage.page.client.get(f"/assets/dygraphs/{outside}").status_code == 404
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """A fault that a test provokes is not the terminal's business."""
-    logging.getLogger("dashboard.app").setLevel(logging.CRITICAL)
-    yield
-    logging.getLogger("dashboard.app").setLevel(logging.NOTSET)

@@ -5,13 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Flask
-from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from dashboard.auth import Guard
-from dashboard.hub import Hub
-from tests.harness.dashboard_runs import TCP, TOKEN, RecordingControls, RecordingStarter, application, info, keep
+from tests.harness.dashboard_runs import HERE, TCP, TOKEN, Stage, keep
 
 READS = (
     "/api/charts",
@@ -27,18 +24,14 @@ CHANGES: dict[str, Any] = {
     "/api/runs/live-run/controls": {"name": "snr_db", "value": 3},
     "/api/runs/live-run/stop": {},
 }
-HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 
 
-class Stage:
-    """A dashboard, and what a change would have changed."""
+class Door(Stage):
+    """A dashboard with a run that is over, and a client that may try to come in."""
 
     def __init__(self, runs: Path, **options: Any) -> None:
-        self.hub, self.controls, self.starter = Hub(), RecordingControls(), RecordingStarter()
-        self.hub.open(info("live-run"), self.controls)
+        super().__init__(runs, **options)
         keep(runs, "past-run", [TCP])
-        self.app: Flask = application(runs, self.hub, starter=self.starter, **options)
-        self.client: FlaskClient = self.app.test_client()
 
     @property
     def untouched(self) -> bool:
@@ -59,13 +52,13 @@ class Stage:
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Stage:
-    return Stage(tmp_path)
+def stage(tmp_path: Path) -> Door:
+    return Door(tmp_path)
 
 
 @pytest.fixture
-def closed(tmp_path: Path) -> Stage:
-    return Stage(tmp_path, require_token_to_read=True)
+def closed(tmp_path: Path) -> Door:
+    return Door(tmp_path, require_token_to_read=True)
 
 
 def failed(answer: TestResponse, status: int) -> bool:
@@ -96,7 +89,7 @@ OURS = {"here", "here, no metadata", "here, no referrer"}
 @pytest.mark.parametrize("token", ["none", "wrong bearer", "no bearer", "session", "bearer"])
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("path", CHANGES)
-def test_changing_takes_the_token_and_the_page(stage: Stage, path: str, place: str, token: str) -> None:
+def test_changing_takes_the_token_and_the_page(stage: Door, path: str, place: str, token: str) -> None:
     answer = stage.client.post(path, json=CHANGES[path], headers={**stage.show(token), **PLACES[place]})
     # a program that is no browser says nothing of where it is, and shows the token
     from_us = place in OURS or (place == "nowhere" and "bearer" in token)
@@ -110,7 +103,7 @@ def test_changing_takes_the_token_and_the_page(stage: Stage, path: str, place: s
 
 
 @pytest.mark.parametrize("path", CHANGES)
-def test_changing_takes_a_post_of_json(stage: Stage, path: str) -> None:
+def test_changing_takes_a_post_of_json(stage: Door, path: str) -> None:
     stage.log_in()
     for kind in ("application/x-www-form-urlencoded", "text/plain", "multipart/form-data", ""):
         assert failed(stage.client.post(path, data="{}", content_type=kind, headers=HERE), 415)
@@ -121,7 +114,7 @@ def test_changing_takes_a_post_of_json(stage: Stage, path: str) -> None:
     assert stage.untouched
 
 
-def test_a_body_that_is_too_long_is_not_read(stage: Stage) -> None:
+def test_a_body_that_is_too_long_is_not_read(stage: Door) -> None:
     stage.log_in()
     answer = stage.client.post("/api/runs/live-run/controls", json={"name": "a" * 100_000, "value": 1}, headers=HERE)
     assert answer.status_code in (400, 413)
@@ -143,7 +136,7 @@ BAD_HOSTS = (
 
 
 @pytest.mark.parametrize("path", ["/", "/api/state", "/static/nothing.js", *READS])
-def test_names_that_are_not_ours_are_refused(stage: Stage, path: str) -> None:
+def test_names_that_are_not_ours_are_refused(stage: Door, path: str) -> None:
     stage.log_in()
     for host in BAD_HOSTS:
         answer = stage.client.get(path, headers={"Host": host})
@@ -154,20 +147,20 @@ def test_names_that_are_not_ours_are_refused(stage: Stage, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", CHANGES)
-def test_names_that_are_not_ours_change_nothing(stage: Stage, path: str) -> None:
+def test_names_that_are_not_ours_change_nothing(stage: Door, path: str) -> None:
     for host in BAD_HOSTS:
         headers = {**stage.show("bearer"), "Host": host, "Origin": f"http://{host}", "Sec-Fetch-Site": "same-origin"}
         assert failed(stage.client.post(path, json=CHANGES[path], headers=headers), 400)
     assert stage.untouched
 
 
-def test_our_names_and_all_addresses_are_let_through(stage: Stage) -> None:
+def test_our_names_and_all_addresses_are_let_through(stage: Door) -> None:
     for host in GOOD_HOSTS:
         assert stage.client.get("/api/state", headers={"Host": host}).status_code == 200, host
 
 
 def test_further_names_can_be_allowed(tmp_path: Path) -> None:
-    stage = Stage(tmp_path, hosts=("Lab.Example",))
+    stage = Door(tmp_path, hosts=("Lab.Example",))
     assert stage.client.get("/api/state", headers={"Host": "lab.example:8000"}).status_code == 200
     assert stage.client.get("/api/state", headers={"Host": "localhost"}).status_code == 400
 
@@ -176,13 +169,13 @@ def test_further_names_can_be_allowed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", READS)
-def test_reading_is_free_by_default(stage: Stage, path: str) -> None:
+def test_reading_is_free_by_default(stage: Door, path: str) -> None:
     assert stage.client.get(path).status_code == 200
 
 
 @pytest.mark.parametrize("token", ["none", "wrong bearer", "no bearer", "session", "bearer"])
 @pytest.mark.parametrize("path", [*READS, "/api/nothing", "/api/stream?run=live-run"])
-def test_reading_can_take_the_token(closed: Stage, path: str, token: str) -> None:
+def test_reading_can_take_the_token(closed: Door, path: str, token: str) -> None:
     if "stream" in path and token in ("session", "bearer"):
         # one that begins has no end: tests/dashboard/test_serving.py
         path = "/api/stream?run=nothing"
@@ -193,7 +186,7 @@ def test_reading_can_take_the_token(closed: Stage, path: str, token: str) -> Non
         assert failed(answer, 401)
 
 
-def test_without_the_token_the_state_says_no_more_than_that(closed: Stage) -> None:
+def test_without_the_token_the_state_says_no_more_than_that(closed: Door) -> None:
     state = closed.client.get("/api/state").json
     assert state is not None
     assert (state["authorised"], state["token_to_read"]) == (False, True)
@@ -204,7 +197,7 @@ def test_without_the_token_the_state_says_no_more_than_that(closed: Stage) -> No
     assert (state["authorised"], len(state["live"])) == (True, 1)
 
 
-def test_the_page_itself_holds_nothing_and_is_free(closed: Stage) -> None:
+def test_the_page_itself_holds_nothing_and_is_free(closed: Door) -> None:
     answer = closed.client.get("/")
     assert answer.status_code == 200
     assert "live-run" not in answer.text
@@ -213,7 +206,7 @@ def test_the_page_itself_holds_nothing_and_is_free(closed: Stage) -> None:
 # -- sessions -------------------------------------------------------------------------------------------------------
 
 
-def test_the_address_with_the_token_opens_a_session(stage: Stage) -> None:
+def test_the_address_with_the_token_opens_a_session(stage: Door) -> None:
     answer = stage.client.get(f"/?token={TOKEN.replace(' ', '+')}")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/")
     cookie = answer.headers["Set-Cookie"]
@@ -224,7 +217,7 @@ def test_the_address_with_the_token_opens_a_session(stage: Stage) -> None:
     assert state["authorised"] is True
 
 
-def test_a_wrong_token_opens_none_and_is_not_repeated(stage: Stage) -> None:
+def test_a_wrong_token_opens_none_and_is_not_repeated(stage: Door) -> None:
     answer = stage.client.get("/?token=<script>alert(1)</script>")
     assert answer.status_code == 403
     assert answer.mimetype == "text/plain"
@@ -237,13 +230,13 @@ def test_a_wrong_token_opens_none_and_is_not_repeated(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("place", sorted(set(PLACES) - OURS))
-def test_another_site_cannot_log_anybody_in(stage: Stage, place: str) -> None:
+def test_another_site_cannot_log_anybody_in(stage: Door, place: str) -> None:
     answer = stage.client.post("/api/login", json={"token": TOKEN}, headers=PLACES[place])
     assert failed(answer, 403)
     assert "Set-Cookie" not in answer.headers
 
 
-def forged(stage: Stage, session: str) -> bool:
+def forged(stage: Door, session: str) -> bool:
     """Whether somebody with this cookie is let in."""
     stage.client.set_cookie("fadelab", session)
     state = stage.client.get("/api/state").json
@@ -251,7 +244,7 @@ def forged(stage: Stage, session: str) -> bool:
     return bool(state["authorised"])
 
 
-def test_sessions_cannot_be_made_up(stage: Stage) -> None:
+def test_sessions_cannot_be_made_up(stage: Door) -> None:
     session = Guard(TOKEN, ()).make_session()
     expires, _, signature = session.partition(".")
     assert forged(stage, session)
@@ -270,12 +263,12 @@ def test_sessions_cannot_be_made_up(stage: Stage) -> None:
     assert not forged(stage, Guard("another token", ()).make_session())
 
 
-def test_sessions_end(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sessions_end(stage: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dashboard.auth.SESSION_S", -1)
     assert not forged(stage, Guard(TOKEN, ()).make_session())
 
 
-def test_sessions_of_several_dashboards_on_one_host_do_not_mix(stage: Stage) -> None:
+def test_sessions_of_several_dashboards_on_one_host_do_not_mix(stage: Door) -> None:
     answer = stage.client.post(
         "/api/login", json={"token": TOKEN}, headers={"Host": "localhost:8001", "Origin": "http://localhost:8001"}
     )
@@ -290,7 +283,7 @@ def test_an_empty_token_is_refused(tmp_path: Path) -> None:
 # -- guessing -------------------------------------------------------------------------------------------------------
 
 
-def test_guessing_closes_the_door_for_a_while(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_guessing_closes_the_door_for_a_while(stage: Door, monkeypatch: pytest.MonkeyPatch) -> None:
     session = stage.app.test_client()
     assert session.post("/api/login", json={"token": TOKEN}, headers=HERE).status_code == 200
 
@@ -321,7 +314,7 @@ def test_guesses_from_everywhere_fill_no_memory() -> None:
 
 
 @pytest.mark.parametrize("path", ["/", "/api/state", "/api/nothing", "/static/nothing.js", "/?token=wrong", *READS])
-def test_every_answer_is_hardened(stage: Stage, path: str) -> None:
+def test_every_answer_is_hardened(stage: Door, path: str) -> None:
     headers = stage.client.get(path).headers
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy

@@ -1,12 +1,15 @@
 """Grafana's boards on a real run: what a finished run has recorded fills every panel."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from telemetry.parquet import read_records
 from telemetry.records import RECORD_TYPES
-from tests.harness.grafana import BOARDS, SECOND, asking, database, keep
+from tests.harness.grafana import BOARDS, SECOND, Filled, asking, database, keep
 from tests.harness.live_runs import folder_of, run_all
 from tests.harness.scenarios import scenario
 from tests.hosts.harness import needs_network
@@ -20,14 +23,20 @@ RADIO = {"SNR", "SNR and EVM, up", "SNR and EVM, down", "Mode"} | {
 EPOCH_NS = 1_790_000_000 * SECOND
 
 
-def test_a_finished_run_fills_every_panel_but_the_radios(tmp_path: Path) -> None:
-    work = [{"kind": "bulk", "duration_s": 5, "drain_s": 1}]
-    [summary] = run_all([scenario(channel={"per": 0.1}, workloads=work)], tmp_path / "runs")
+@contextmanager
+def recorded_run(place: Path, **changes: Any) -> Iterator[Filled]:
+    """A run that is over, with its records in a database."""
+    [summary] = run_all([scenario(**changes)], place / "runs")
     folder = folder_of(summary)
     records = (kind(**row) for kind in RECORD_TYPES for row in read_records(folder, kind.measurement))
+    with database(place / "influxdb") as influx:
+        yield keep(influx, folder.name, EPOCH_NS, records, place / "spool")
+
+
+def test_a_finished_run_fills_every_panel_but_the_radios(tmp_path: Path) -> None:
+    work = [{"kind": "bulk", "duration_s": 5, "drain_s": 1}]
     empty = set()
-    with database(tmp_path / "influxdb") as influx:
-        run = keep(influx, folder.name, EPOCH_NS, records, tmp_path / "spool")
+    with recorded_run(tmp_path, channel={"per": 0.1}, workloads=work) as run:
         for board in BOARDS.values():
             for panel in asking(board):
                 answers = {
@@ -41,11 +50,7 @@ def test_a_finished_run_fills_every_panel_but_the_radios(tmp_path: Path) -> None
 
 def test_goodput_is_never_above_what_is_on_the_air(tmp_path: Path) -> None:
     work = [{"kind": "bulk", "duration_s": 20, "drain_s": 1}]
-    [summary] = run_all([scenario(tier="model", channel={"per": 0.1}, workloads=work)], tmp_path / "runs")
-    folder = folder_of(summary)
-    records = (kind(**row) for kind in RECORD_TYPES for row in read_records(folder, kind.measurement))
-    with database(tmp_path / "influxdb") as influx:
-        run = keep(influx, folder.name, EPOCH_NS, records, tmp_path / "spool")
+    with recorded_run(tmp_path, tier="model", channel={"per": 0.1}, workloads=work) as run:
         # what a person sees at any moment of the run: headlines look at two seconds, one second ago
         goodput, on_air = (asking(BOARDS["overview"])[place]["targets"][0]["query"] for place in (0, 1))
         moments = []

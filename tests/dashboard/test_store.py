@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ from dashboard import compare
 from dashboard.curves import Mark
 from dashboard.store import PAGE, Row, Store, StoreError, Wanted
 from dashboard.thinning import thin, thin_marks
-from tests.harness.dashboard_runs import keep, records
+from tests.harness.dashboard_runs import damage, keep, records
 
 AS_ROOT = os.geteuid() == 0
 ROOT = Path(__file__).parents[2]
@@ -108,9 +109,7 @@ def test_what_changes_is_read_again_and_what_goes_is_gone(runs: Path) -> None:
     before = {row.name: row for row in store.rows()}
     summary = runs / "1-lossy" / "summary.json"
     summary.write_text(json.dumps(json.loads(summary.read_text()) | {"goodput_bps": 123.0}))
-    for part in (runs / "2-lossy").iterdir():
-        part.unlink()
-    (runs / "2-lossy").rmdir()
+    shutil.rmtree(runs / "2-lossy")
     after = {row.name: row for row in store.rows()}
     assert after["1-lossy"].goodput_bps == 123.0
     assert "2-lossy" not in after
@@ -127,10 +126,6 @@ def test_several_roots_and_one_that_is_not_there(runs: Path, tmp_path: Path) -> 
 
 
 # -- broken folders ---------------------------------------------------------------------------------------------
-
-
-def remove(folder: Path, name: str) -> None:
-    (folder / name).unlink()
 
 
 @pytest.mark.parametrize(
@@ -151,7 +146,7 @@ def remove(folder: Path, name: str) -> None:
 def test_a_broken_run_is_listed_with_its_problem(runs: Path, spoilt: bytes | str | None, problem: str) -> None:
     summary = runs / "2-lossy" / "summary.json"
     if spoilt == "without a manifest":
-        remove(runs / "2-lossy", "manifest.json")
+        (runs / "2-lossy" / "manifest.json").unlink()
     elif isinstance(spoilt, bytes):
         summary.write_bytes(spoilt)
     else:
@@ -167,7 +162,7 @@ def test_a_broken_run_is_listed_with_its_problem(runs: Path, spoilt: bytes | str
 
 
 def test_a_run_without_a_result_still_says_its_scheme(runs: Path) -> None:
-    remove(runs / "1-lossy", "summary.json")
+    (runs / "1-lossy" / "summary.json").unlink()
     row = next(row for row in Store([runs]).rows() if row.name == "1-lossy")
     assert (row.scheme, row.tier, row.finished) == ("none", "emulated", False)
 
@@ -214,11 +209,7 @@ def test_records_that_cannot_be_read_are_left_out_and_said(tmp_path: Path, spoil
 
 
 def test_a_damaged_page_of_records_is_said(tmp_path: Path) -> None:
-    folder = keep(tmp_path, "a-run", records(1, 30.0))
-    file = folder / "link.parquet"
-    octets = bytearray(file.read_bytes())
-    octets[200:3000] = bytes(2800)
-    file.write_bytes(octets)
+    damage(keep(tmp_path, "a-run", records(1, 30.0)) / "link.parquet")
     assert Store([tmp_path]).picture("a-run").problem == "link.parquet is damaged"
 
 

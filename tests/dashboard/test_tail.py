@@ -19,11 +19,8 @@ pytestmark = pytest.mark.slow
 MS = 1_000_000
 
 
-def found(hub: Hub, name: str = "elsewhere") -> Feed:
-    wait_for(lambda: hub.find(name) is not None)
-    feed = hub.find(name)
-    assert feed is not None
-    return feed
+def found(hub: Hub) -> Feed:
+    return wait_for(lambda: hub.find("elsewhere"))
 
 
 class Elsewhere:

@@ -173,34 +173,32 @@ def results(factor: dict[str, float] | None = None) -> Results:
     return Results("comparison", tuple(made))
 
 
-def tally(found: object, name: str) -> Tally:
-    assert isinstance(found, list)
-    [one] = [finding for finding in found if finding.name == name]
-    assert isinstance(one, Tally)
-    return one
+def misses(results: Results) -> dict[str, tuple[str, ...]]:
+    """What each tally of the findings is off by."""
+    return {finding.name: finding.misses for finding in findings(results) if isinstance(finding, Tally)}
 
 
 def test_cells_that_are_off_are_named() -> None:
-    found = findings(
+    found = misses(
         results(
             {"table3/e2e/lan-32k/throughput": 1.21, "table4/split/wan-32k/wired": 0.97, "table5/ll-tcp-aware/4": 0.5}
         )
     )
-    assert tally(found, "table3/throughput").misses == ("table3/e2e/lan-32k/throughput",)
-    assert tally(found, "table4/wired").misses == ("table4/split/wan-32k/wired",)
-    assert tally(found, "table5/throughput").misses == ("table5/ll-tcp-aware/4",)
-    assert tally(found, "table2/throughput").misses == ()
+    assert found["table3/throughput"] == ("table3/e2e/lan-32k/throughput",)
+    assert found["table4/wired"] == ("table4/split/wan-32k/wired",)
+    assert found["table5/throughput"] == ("table5/ll-tcp-aware/4",)
+    assert found["table2/throughput"] == ()
 
 
 def test_schemes_are_ranked_within_a_setting() -> None:
     # 0.55 is the slowest but one at 8 KB, with split at 0.54 in any order; newreno has 0.66, sack 0.68
-    slow = findings(results({"table3/e2e/lan-8k/throughput": 1.21}))
-    assert tally(slow, "lan-8k/ranking").misses == ("e2e before e2e-newreno",)
+    slow = misses(results({"table3/e2e/lan-8k/throughput": 1.21}))
+    assert slow["lan-8k/ranking"] == ("e2e before e2e-newreno",)
     # 0.6655 and 0.66 are no difference
-    assert tally(slow, "lan-8k/ranking_but_ties").misses == ()
-    slow = findings(results({"table3/e2e/lan-8k/throughput": 1.3}))
-    assert set(tally(slow, "lan-8k/ranking_but_ties").misses) == {"e2e before e2e-newreno"}
-    assert tally(slow, "lan-32k/ranking").misses == ()
+    assert slow["lan-8k/ranking_but_ties"] == ()
+    slow = misses(results({"table3/e2e/lan-8k/throughput": 1.3}))
+    assert set(slow["lan-8k/ranking_but_ties"]) == {"e2e before e2e-newreno"}
+    assert slow["lan-32k/ranking"] == ()
 
 
 # -- the report ----------------------------------------------------------------------------------------------

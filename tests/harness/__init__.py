@@ -5,5 +5,5 @@ Real runs: `live_runs` (and the leftovers of a run), `steered` (a run changed wh
 `scripted_hop`, and for the virtual USRP `radio_process`, `medium` and `distributions`. Links and filters: `slacp_pair`,
 `base_station`, `snooping`, `assault`, `attacker`, `checked`, `octets`, `hop_driving`, `stats`. The dashboard:
 `records`, `dashboard_runs`, `browser`, `grafana`. Databases: `influxd`, `web`. The machine: `busy`, a pytest plugin,
-with `lateness`. All of them: `waiting`.
+with `lateness`; `processes` to be killed. All of them: `waiting`.
 """

@@ -20,6 +20,7 @@ from linklayer.filters.filter import End
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, LinkContext
 from linklayer.plain import Plain, PlainFrame
+from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import Segment
@@ -53,6 +54,8 @@ VICTIMS: Final = (
     Victim("short", TcpConfig(mss=1400), 3000, 100),
 )
 _FIRST_PORT: Final = 5001
+#: of the radio link, and of the wire behind the base station
+_RATE_BPS, _DELAY_NS, _WIRED_DELAY_NS = 4_000_000, 5 * MS, 10 * MS
 
 
 class _NearWrap(Random):
@@ -163,14 +166,12 @@ class _Side:
         self._network, self._end = network, end
         self._clock = network.clock
         self.checked = Checked(network.make_end(end, 0), network.access, retries=network.retries)
-        self._queue: deque[Any] = deque()
-        self._queued = 0
+        self._queue = DropTail(network.queue_bytes)
         #: packets that have left the link's end and wait for the transmitter
         self._ready: deque[Any] = deque()
         self._free_at = 0
         self._wake_at: int | None = None
         self._restarts = 0
-        self.drops = 0
 
     def restart(self) -> None:
         """Forget everything, but for what waits in the IP queue; every other time, the filters alone forget."""
@@ -184,27 +185,21 @@ class _Side:
 
     def send(self, segment: Segment) -> None:
         """Take a segment of a valid flow from the IP side."""
-        packet = tagged(segment if self._network.objects else emit(segment), "ip", mine=True)
-        if self._queued + len(packet) > self._network.queue_bytes:
-            self.drops += 1
-            return
-        self._queue.append(packet)
-        self._queued += len(packet)
-        self.pump()
+        if self._queue.push(tagged(self._network.packet(segment), "ip", mine=True), self._clock.now):
+            self.pump()
 
     def pump(self, _: object = None) -> None:
         """Transmit what there is, retransmissions first."""
         network, now = self._network, self._clock.now
         while self._free_at <= now:
             if not self._ready:
-                if not self._queue:
+                packet = self._queue.pop(now)
+                if packet is None:
                     break
-                packet = self._queue.popleft()
-                self._queued -= len(packet)
                 self._ready += self.checked.from_ip(packet, now).to_link
                 self._arm()
             packet = self._ready.popleft()
-            self._free_at = now + len(packet) * 8 * SECOND // network.rate_bps
+            self._free_at = now + len(packet) * 8 * SECOND // _RATE_BPS
             self._clock.at(self._free_at, self.pump)
             far = network.stations["mobile" if self._end == "base" else "base"]
             for delay_ns in () if network.is_lost(packet) else network.delays_ns():
@@ -212,7 +207,8 @@ class _Side:
 
     def receive(self, packet: Any) -> None:
         """Take a packet of a valid flow that has crossed."""
-        passed = self.checked.from_link(self._again(packet), self._clock.now)
+        # a copy: one that was sent twice comes as two
+        passed = self.checked.from_link(tagged(packet, "link", mine=True), self._clock.now)
         for found in passed.to_ip:
             segment = found if isinstance(found, Segment) else parse(found)
             self._network.to_host(segment)
@@ -220,20 +216,8 @@ class _Side:
 
     def attack(self, shot: Shot) -> None:
         """Take a hostile packet: what it makes of valid flows counts, it leaves for nowhere itself."""
-        packet = shot.packet
-        if isinstance(packet, Segment):
-            if not self._network.objects:
-                packet = emit(packet)
-        elif self._network.objects:
-            packet = as_object(packet)
-        copy = tagged(packet, shot.side)
-        now = self._clock.now
         handle = self.checked.from_ip if shot.side == "ip" else self.checked.from_link
-        self._keep(handle(copy, now).to_link)
-
-    def _again(self, packet: Any) -> Any:
-        """The same packet, now from the link; one that was sent twice comes as two."""
-        return tagged(packet, "link", mine=True)
+        self._keep(handle(tagged(self._network.packet(shot.packet), shot.side), self._clock.now).to_link)
 
     def _keep(self, packets: Iterable[Any]) -> None:
         """Transmit what is put on the link again, of valid flows."""
@@ -277,17 +261,13 @@ class Network:
         forge: bool = False,
         forge_data: bool = False,
         restart_every_ns: int | None = None,
-        rate_bps: int = 4_000_000,
-        delay_ns: int = 5 * MS,
-        wired_delay_ns: int = 10 * MS,
         queue_bytes: int = 150_000,
         retries: int | None = None,
     ) -> None:
         self.make_end, self.access = make_end, access
         self.objects = isinstance(access, Objects)
-        self.rate_bps, self.delay_ns, self.queue_bytes, self.retries = rate_bps, delay_ns, queue_bytes, retries
+        self.queue_bytes, self.retries = queue_bytes, retries
         self.clock = VirtualClock()
-        self._wired_delay_ns = wired_delay_ns
         self._losses, self._loss = Random(f"{seed} losses"), loss
         self._whims, self._repeat, self._jitter_ns = Random(f"{seed} whims"), repeat, jitter_ns
         self._gaps, self._gap_ns = Random(f"{seed} gaps"), gap_ns
@@ -343,6 +323,12 @@ class Network:
             len(slot.story.finished_at) * (slot.victim.down + slot.victim.up) + slot.story.octets for slot in self.slots
         )
 
+    def packet(self, packet: Segment | bytes) -> Segment | bytes:
+        """Return a packet in the form in which the stations have packets, objects or octets."""
+        if self.objects:
+            return packet if isinstance(packet, Segment) else as_object(packet)
+        return emit(packet) if isinstance(packet, Segment) else packet
+
     def is_lost(self, packet: Any) -> bool:
         """Draw the fate of a valid flow's packet on the air."""
         return self._losses.random() < (self._loss if len(packet) > 100 else self._loss / 2)
@@ -350,7 +336,7 @@ class Network:
     def delays_ns(self) -> list[int]:
         """Draw how long a packet takes to cross, and its copies if it comes more than once."""
         copies = 2 if self._whims.random() < self._repeat else 1
-        return [self.delay_ns + self._whims.randint(0, self._jitter_ns) for _ in range(copies)]
+        return [_DELAY_NS + self._whims.randint(0, self._jitter_ns) for _ in range(copies)]
 
     def to_host(self, segment: Segment) -> None:
         """Take a valid flow's segment off a station."""
@@ -358,7 +344,7 @@ class Network:
         if segment.flow.destination == MOBILE:
             self._arrive(segment)
         else:
-            self.clock.at(self.clock.now + self._wired_delay_ns, self._arrive, segment)
+            self.clock.at(self.clock.now + _WIRED_DELAY_NS, self._arrive, segment)
 
     def _arrive(self, segment: Segment) -> None:
         self.hosts[segment.flow.destination].deliver(segment)
@@ -367,7 +353,7 @@ class Network:
         self.slots[slot].look()
 
     def _to_base(self, segment: Segment) -> None:
-        self.clock.at(self.clock.now + self._wired_delay_ns, self.stations["base"].send, segment)
+        self.clock.at(self.clock.now + _WIRED_DELAY_NS, self.stations["base"].send, segment)
 
     def _attack(self, _: object) -> None:
         self.attacked.attack(self.attacker.next())

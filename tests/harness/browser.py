@@ -69,9 +69,9 @@ class Stage:
         """End the dashboard and its runs; idempotent."""
         self._open.close()
 
-    def play(self, *schemes: str, seconds: float = 600) -> None:
+    def play(self, *schemes: str) -> None:
         """Start a made-up run for each scheme."""
-        self.rehearsal.start(RunRequest("rehearsal", "vusrp", schemes or ("none", "slacp"), seconds, 1))
+        self.rehearsal.start(RunRequest("rehearsal", "vusrp", schemes or ("none", "slacp"), 600, 1))
 
     def stop(self) -> None:
         """End the runs."""
@@ -119,13 +119,6 @@ def visit(
     serious = [complaint for complaint in complaints if "ERR_ABORTED" not in complaint]
     unexpected = [complaint for complaint in serious if not (expect and re.search(expect, complaint))]
     assert not unexpected, unexpected
-
-
-def shot(page: Page, path: Path, *, whole: bool = False) -> Path:
-    """Take a picture of what the window shows, or of the whole page; return its path."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=path, full_page=whole)
-    return path
 
 
 def pixels(page: Page, chart: str) -> str:

@@ -2,22 +2,36 @@
 
 import json
 import random
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from flask import Flask
 from flask.testing import FlaskClient
 
+from common.units import MS, SECOND
 from dashboard.app import DashboardConfig, create_app
 from dashboard.control import Control, ControlError, Offer, RunRequest, Value
 from dashboard.hub import Hub, RunInfo
 from telemetry.parquet import ParquetSink
-from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, Record, StationRecord, TcpRecord
+from telemetry.records import (
+    ControlRecord,
+    FlowRecord,
+    LinkRecord,
+    PhyRecord,
+    Record,
+    StationRecord,
+    TcpRecord,
+    field_types,
+)
 from tests.harness.records import recorded
+from tests.harness.scenarios import summary
 
 TOKEN = "correct horse battery staple"
+#: headers of a request from the page
+HERE = {"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
 EPOCH_NS = 1_790_000_000_000_000_000
 LINK = recorded(
     LinkRecord,
@@ -38,71 +52,38 @@ def info(name: str = "a-run", **changes: Any) -> RunInfo:
     return replace(RunInfo(name, "a run", "lossy-link", "slacp", "vusrp", "cubic", 1), **changes)
 
 
-def records(seed: int, seconds: float, interval_s: float = 0.1) -> list[Record]:
-    """Records of one run in the request in which it writes them, counters and values drawn at random."""
-    draw = random.Random(seed)
-    counters: dict[tuple[str, str], int] = {}
+def records(seed: int, seconds: float) -> list[Record]:
+    """Records of one run in the order in which it writes them.
 
-    def more(source: str, name: str, most: int) -> int:
-        counters[source, name] = counters.get((source, name), 0) + draw.randrange(most + 1)
-        return counters[source, name]
+    At random: integers grow, other figures have any value, and what may be None sometimes is.
+    """
+    draw = random.Random(seed)
+    grown: Counter[object] = Counter()
+
+    def drawn(kind: type[Record], time_ns: int, **given: Any) -> Record:
+        figures: dict[str, Any] = {}
+        for name, (hint, optional) in field_types(kind).items():
+            if optional and draw.random() < 0.05:
+                figures[name] = None
+            elif hint is int:
+                source = (kind, *given.values(), name)
+                grown[source] += draw.randrange(20)
+                figures[name] = grown[source]
+            elif hint is float:
+                figures[name] = draw.uniform(0, 100)
+        return kind(**figures | {"time_ns": time_ns} | given)
 
     found: list[Record] = []
-    for step in range(1, int(seconds / interval_s) + 1):
-        time_ns = int(step * interval_s * 1e9) + draw.randrange(1_000_000)
+    for step in range(1, int(10 * seconds) + 1):
+        time_ns = step * 100 * MS + draw.randrange(MS)
         for link in ("up", "down"):
-            found.append(
-                recorded(
-                    LinkRecord,
-                    time_ns=time_ns,
-                    link=link,
-                    scheme="slacp",
-                    established=True,
-                    throughput_bps=draw.uniform(0, 2e6),
-                    goodput_bps=draw.uniform(0, 2e6),
-                    **{name: more(link, name, 20) for name in ("packets", "frames", "retransmissions", "fec_frames")},
-                    fec_repairs=None if draw.random() < 0.05 else more(link, "fec_repairs", 2),
-                    residual_losses=None if draw.random() < 0.05 else more(link, "residual_losses", 1),
-                    queue_bytes=draw.randrange(64_000),
-                    congestion_losses=more(link, "congestion_losses", 1),
-                    corruption_losses=more(link, "corruption_losses", 3),
-                )
-            )
-            snr_db = None if draw.random() < 0.1 else draw.uniform(5, 25)
-            found.append(
-                recorded(PhyRecord, time_ns=time_ns + 1, link=link, snr_db=snr_db, cfo_hz=0.0, per=0.1, mode="qpsk")
-            )
-        found.append(
-            recorded(
-                StationRecord,
-                time_ns=time_ns,
-                station="st",
-                processor_percent=draw.uniform(0, 90),
-                memory_bytes=draw.randrange(100_000_000),
-            )
-        )
+            found.append(drawn(LinkRecord, time_ns, link=link, scheme="slacp", established=True))
+            found.append(drawn(PhyRecord, time_ns + 1, link=link, mode="qpsk"))
+        found.append(drawn(StationRecord, time_ns, station="st"))
         for flow in ("bulk-1", "bulk-2"):
-            ssthresh = None if step < 5 else draw.randrange(60_000)
-            found.append(
-                recorded(
-                    TcpRecord,
-                    time_ns=time_ns + draw.randrange(50_000),
-                    host="h1",
-                    flow=flow,
-                    cwnd_bytes=draw.randrange(60_000),
-                    ssthresh_bytes=ssthresh,
-                    srtt_ms=draw.uniform(50, 300),
-                    bytes_acked=more(flow, "bytes_acked", 30_000),
-                    retransmits=more(flow, "retransmits", 2),
-                )
-            )
-            received = more(flow, "bytes_received", 30_000)
-            found.append(
-                recorded(
-                    FlowRecord, time_ns=time_ns + draw.randrange(50_000), host="h2", flow=flow, bytes_received=received
-                )
-            )
-    found.append(recorded(ControlRecord, time_ns=int(seconds * 0.5e9), name="snr_db", value="12.5"))
+            found.append(drawn(TcpRecord, time_ns + draw.randrange(50_000), host="h1", flow=flow))
+            found.append(drawn(FlowRecord, time_ns + draw.randrange(50_000), host="h2", flow=flow))
+    found.append(recorded(ControlRecord, time_ns=int(seconds * SECOND / 2), name="snr_db", value="12.5"))
     return found
 
 
@@ -110,30 +91,14 @@ def keep(runs: Path, name: str, kept: Iterable[Record] = (), **changes: Any) -> 
     """Make the folder of a run that is over; `changes` are to its result."""
     folder = runs / name
     folder.mkdir(parents=True)
-    summary: dict[str, Any] = {
-        "run": name,
-        "scenario": "lossy-link",
-        "tier": "emulated",
-        "scheme": "slacp",
-        "tcp": "cubic",
-        "seed": 1,
-        "duration_s": 8.0,
-        "goodput_bps": 1.5e6,
-        "throughput_bps": 1.9e6,
-        "capacity_bps": 2_000_000,
-        "retransmissions": 8,
-        "timeouts": 0,
-        "on_time": True,
-        "changes": 0,
-        "finished": True,
-        "link": {"up": {"per": 0.05, "frames": 1000}},
-    } | changes
-    about = {key: summary[key] for key in ("scenario", "tier", "seed")}
-    stamps = {"started": f"2026-11-21T12:00:{summary['seed']:02}.000+00:00", "epoch": "2026-11-21T12:01:00.123+00:00"}
+    usual = {"scenario": "lossy-link", "duration_s": 8.0, "goodput_bps": 1.5e6, "throughput_bps": 1.9e6}
+    result = asdict(summary(**usual | {"run": name} | changes))
+    about = {key: result[key] for key in ("scenario", "tier", "seed")}
+    stamps = {"started": f"2026-11-21T12:00:{result['seed']:02}.000+00:00", "epoch": "2026-11-21T12:01:00.123+00:00"}
     (folder / "manifest.json").write_text(json.dumps(about | stamps))
-    (folder / "summary.json").write_text(json.dumps(summary))
+    (folder / "summary.json").write_text(json.dumps(result))
     (folder / "scenario.yaml").write_text(
-        f"name: {summary['scenario']}\ntier: {summary['tier']}\nlink:\n  scheme: {summary['scheme']}\nworkloads:\n"
+        f"name: {result['scenario']}\ntier: {result['tier']}\nlink:\n  scheme: {result['scheme']}\nworkloads:\n"
         f"- kind: bulk\n"
     )
     with ParquetSink(folder, {"run": name}) as sink:
@@ -141,6 +106,13 @@ def keep(runs: Path, name: str, kept: Iterable[Record] = (), **changes: Any) -> 
         for record in kept:
             sink.write(record)
     return folder
+
+
+def damage(file: Path) -> None:
+    """Overwrite a page of a file of records."""
+    octets = bytearray(file.read_bytes())
+    octets[200:3000] = bytes(2800)
+    file.write_bytes(octets)
 
 
 class RecordingControls:
@@ -202,9 +174,7 @@ class Page:
 
     def post(self, path: str, body: Any) -> tuple[int, Any]:
         """What a POST says: status and JSON."""
-        answer = self.client.post(
-            path, json=body, headers={"Origin": "http://localhost", "Sec-Fetch-Site": "same-origin"}
-        )
+        answer = self.client.post(path, json=body, headers=HERE)
         return answer.status_code, answer.json
 
     def problem(self, path: str, **query: Any) -> tuple[int, str]:
@@ -214,3 +184,14 @@ class Page:
         assert list(answer.json) == ["error"]
         assert "\n" not in answer.json["error"]
         return answer.status_code, answer.json["error"]
+
+
+class Stage:
+    """A dashboard with a live run that can be steered, a starter, and clients that have no token or have shown it."""
+
+    def __init__(self, runs: Path, **options: Any) -> None:
+        self.runs = runs
+        self.hub, self.controls, self.starter = Hub(), RecordingControls(), RecordingStarter()
+        self.feed = self.hub.open(info("live-run"), self.controls)
+        self.app = application(runs, self.hub, starter=self.starter, **options)
+        self.client, self.page = self.app.test_client(), Page(self.app)

@@ -102,16 +102,8 @@ def keep(influx: Influx, run: str, epoch_ns: int, records: Iterable[Record], spo
     for record in records:
         sink.write(record)
         last_ns = max(last_ns, record.time_ns)
-    sink.write(
-        recorded(
-            RunRecord,
-            scheme="slacp",
-            seed=1,
-            begins=begins,
-            ends=str((epoch_ns + last_ns) // MS + 1),
-            goodput_bps=1.6e6,
-        )
-    )
+    ends_ms = (epoch_ns + last_ns) // MS + 1
+    sink.write(recorded(RunRecord, scheme="slacp", seed=1, begins=begins, ends=str(ends_ms), goodput_bps=1.6e6))
     sink.close()
     assert sink.status().waiting == 0
-    return Filled(influx, run, epoch_ns // MS, (epoch_ns + last_ns) // MS + 1)
+    return Filled(influx, run, epoch_ns // MS, ends_ms)

@@ -4,10 +4,8 @@ What each Grafana knows is from its own packages (@grafana/schema and @grafana/d
 those that a Grafana 9.4 on a real database showed.
 """
 
-import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from linklayer.schemes import SCHEMES
@@ -15,25 +13,12 @@ from linklayer.schemes import SCHEMES
 Board = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Grafana:
-    """What one version of Grafana reads."""
-
-    #: its packages' default of `schemaVersion`; boards of older schemas it brings up to its own
-    schema: int
-    panels: frozenset[str]
-    colour_modes: frozenset[str]
-    reducers: frozenset[str]
-
-
-_PANELS = frozenset({"row", "timeseries", "stat", "state-timeline", "bargauge", "table"})
-_COLOURS = frozenset({"fixed", "thresholds", "palette-classic", "shades"})
-_REDUCERS = frozenset({"lastNotNull", "mean", "max", "min"})
-
-GRAFANAS = {
-    "9.4": Grafana(36, _PANELS, _COLOURS, _REDUCERS),
-    "12.0": Grafana(41, _PANELS, _COLOURS | {"palette-classic-by-name"}, _REDUCERS),
-}
+#: defaults of `schemaVersion`; boards of older schemas each Grafana brings up to its own
+SCHEMAS = {"9.4": 36, "12.0": 41}
+#: known to both
+_PANELS = {"row", "timeseries", "stat", "state-timeline", "bargauge", "table"}
+_COLOUR_MODES = {"fixed", "thresholds", "palette-classic", "shades"}
+_REDUCERS = {"lastNotNull", "mean", "max", "min"}
 
 #: decimal prefixes are put before these, or they say nothing of what is counted
 _BAD_UNITS = {"decbytes", "bytes", "bps", "hertz", "rothz", "cps", "short", "none", "percentunit", "pps"}
@@ -45,37 +30,24 @@ _GREYS = ("#8e8e8e", "text", "gray", "grey")
 _GRID, _HEAD, _LEGEND = 38, 40, 28
 
 
-def unreadable(board: Board, grafana: Grafana) -> list[str]:
-    """What this Grafana would not understand."""
-    found = []
-    if board["schemaVersion"] > grafana.schema:
-        found.append(f"schema {board['schemaVersion']} is newer than {grafana.schema}")
-    if not isinstance(board["refresh"], str):
-        found.append("refresh is no string")
-    for panel in board["panels"]:
-        found += [f"{panel['title']}: {what}" for what in _unreadable(panel, grafana)]
-    names = {variable["name"] for variable in board["templating"]["list"]}
-    for asked in _queries(board):
-        for name in set(re.findall(r"\$\{(\w+)", asked)) - names:
-            found.append(f"variable {name} is not on the board: {asked}")
-        for macro in set(re.findall(r"\$(\w+)", asked)) - {"timeFilter", "__interval"}:
-            found.append(f"${macro} is not known: {asked}")
-    return found
+def unreadable(board: Board) -> list[str]:
+    """What either Grafana would not understand, queries apart."""
+    return [f"{panel['title']}: {what}" for panel in board["panels"] for what in _unreadable(panel)]
 
 
-def _unreadable(panel: dict[str, Any], grafana: Grafana) -> Iterator[str]:
-    if panel["type"] not in grafana.panels:
+def _unreadable(panel: dict[str, Any]) -> Iterator[str]:
+    if panel["type"] not in _PANELS:
         yield f"type {panel['type']}"
     # 38 and later have cellOptions, 36 has displayMode: without either a table's cells look alike in all
     if {"cellOptions", "displayMode"} & set(panel.get("fieldConfig", {}).get("defaults", {}).get("custom", {})):
         yield "cells look differently in old and new Grafanas"
     for settings in _settings(panel):
         mode = settings.get("color", {}).get("mode", "fixed")
-        if mode not in grafana.colour_modes:
+        if mode not in _COLOUR_MODES:
             yield f"colour mode {mode}"
     options = panel.get("options", {})
     calcs = [*options.get("legend", {}).get("calcs", ()), *options.get("reduceOptions", {}).get("calcs", ())]
-    if set(calcs) - grafana.reducers:
+    if set(calcs) - _REDUCERS:
         yield f"reducers {calcs}"
     if panel.get("transformations"):
         yield "transformations, which differ from one Grafana to another"
@@ -193,11 +165,6 @@ def _settings(panel: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 def _asked(panel: dict[str, Any]) -> str:
     return "\n".join(target["query"] for target in panel.get("targets", ()))
-
-
-def _queries(board: Board) -> Iterator[str]:
-    for target in re.findall(r'"query": ("(?:[^"\\]|\\.)*")', json.dumps(board)):
-        yield json.loads(target)
 
 
 def _seconds(text: str) -> float:

@@ -116,20 +116,15 @@ def records_of(owner: int) -> list[dict[str, Any]]:
     return [json.loads(path.read_text()) for path in RUN_DIR.glob(f"{owner}-*.json")]
 
 
-def children_of(owner: int) -> list[int]:
-    """The pids of those runs' children, as far as they are on record."""
-    return [child["pid"] for record in records_of(owner) for child in record["children"]]
-
-
 def children_once_up(process: "subprocess.Popen[str]", count: int) -> list[int]:
-    """The children of a run's process, once there are so many, or more."""
+    """The pids of the children of a process's runs, once so many are on record, or more."""
 
     def up() -> list[int]:
         assert process.poll() is None, f"ended with {process.returncode}: {process.communicate()}"
-        children = children_of(process.pid)
+        children = [child["pid"] for record in records_of(process.pid) for child in record["children"]]
         return children if len(children) >= count else []
 
-    return list(wait_for(up))
+    return wait_for(up)
 
 
 def running(pids: Sequence[int]) -> list[int]:

@@ -11,13 +11,18 @@ from testbed.scenario.file import validate
 from testbed.scenario.schema import Scenario
 
 
-def scenario(**changes: Any) -> Scenario:
-    """A small scenario; `channel` and `link` are merged, other keys replaced."""
-    raw: dict[str, Any] = {
+def raw_scenario() -> dict[str, Any]:
+    """A small scenario, as a file would contain it."""
+    return {
         "name": "sample",
         "channel": {"rate_bps": 2_000_000, "delay_ms": 25},
         "workloads": [{"kind": "bulk", "bytes": 100_000}],
     }
+
+
+def scenario(**changes: Any) -> Scenario:
+    """A small scenario; `channel` and `link` are merged, other keys replaced."""
+    raw = raw_scenario()
     for key, value in changes.items():
         raw[key] = {**raw.get(key, {}), **value} if key in ("channel", "link") else value
     return validate(raw, "sample")

@@ -69,115 +69,99 @@ def made(make: Callable[[], Filter]) -> Callable[[str, int], Link]:
     return lambda end, now: Filtered(Plain(), [make()])
 
 
-class Swallowing(Filter):
-    """Swallows what a test says."""
+#: what a broken filter makes of a packet: the packets that it passes on
+Pass = Callable[["Broken", Any], list[Any]]
 
-    def __init__(self, swallows: Callable[[Segment | None], bool]) -> None:
+
+def alone(broken: "Broken", packet: Any) -> list[Any]:
+    return [packet]
+
+
+class Broken(Filter):
+    """Does with packets for the link and from the link what a test says, and with a deadline at `due_at`."""
+
+    def __init__(
+        self,
+        *,
+        to_link: Pass = alone,
+        from_link: Pass = alone,
+        due_at: int | None = None,
+        expire: Callable[["Broken"], None] = lambda broken: None,
+    ) -> None:
         super().__init__()
-        self._swallows = swallows
+        self._pass_to_link, self._pass_from_link, self._due_at, self._expire = to_link, from_link, due_at, expire
+        #: all packets for the link so far, where a test keeps them
+        self.kept: list[Any] = []
 
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        if not self._swallows(segment_of(packet)):
-            super().handle_to_link(packet, channel, now)
+        for passed in self._pass_to_link(self, packet):
+            super().handle_to_link(passed, channel, now)
 
     def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        if not self._swallows(segment_of(packet)):
-            super().handle_from_link(packet, channel, now)
-
-
-class Doubling(Filter):
-    def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        super().handle_from_link(packet, channel, now)
-        super().handle_from_link(packet, channel, now)
-
-
-class Copying(Filter):
-    """Sends copies in place of what came."""
-
-    def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        super().handle_to_link(parse(emit(packet)) if isinstance(packet, Segment) else bytes(packet), channel, now)
-
-
-class InPlace(Filter):
-    """Changes a packet after it has been sent, and before it is sent again."""
-
-    def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        super().handle_to_link(packet, channel, now)
-        if isinstance(packet, Segment) and packet.length:
-            packet.seq ^= 1
-
-
-class Adding(Filter):
-    """Adds an option to whatever has room for one."""
-
-    def __init__(self, access: Access, option: Option) -> None:
-        super().__init__()
-        self._access, self._option = access, option
-
-    def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        view = self._access.view(packet)
-        changed = None if view is None else self._access.with_option(packet, self._option)
-        super().handle_from_link(packet if changed is None else changed, channel, now)
-
-
-class Keeping(Filter):
-    """Knows the latest packet for the link."""
-
-    def __init__(self, *, data_only: bool = True) -> None:
-        super().__init__()
-        self._data_only = data_only
-        self._latest: Any = None
-
-    def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        super().handle_to_link(packet, channel, now)
-        segment = segment_of(packet)
-        if (segment is not None and not segment.flags & RST and segment.length) or not self._data_only:
-            self._latest = packet, channel
-
-
-class Repeating(Keeping):
-    """Sends it again at every packet that passes the other way."""
-
-    def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        super().handle_from_link(packet, channel, now)
-        if self._latest is not None:
-            self._to_link.append(self._latest)
-
-
-class Impatient(Keeping):
-    """Sends it again before it is due."""
+        for passed in self._pass_from_link(self, packet):
+            super().handle_from_link(passed, channel, now)
 
     def next_deadline(self) -> int | None:
-        return 10**15
+        return self._due_at
 
     def handle_deadline(self, now: int) -> None:
-        if self._latest is not None:
-            self._to_link.append(self._latest)
+        self._expire(self)
+
+    def resend(self, packet: Any) -> None:
+        """Put a packet on the link besides."""
+        self._to_link.append((packet, 0))
+
+    def resend_latest(self) -> None:
+        """Put the latest packet that was kept on the link again."""
+        if self.kept:
+            self.resend(self.kept[-1])
 
 
-class Reflecting(Filter):
-    def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        super().handle_from_link(packet, channel, now)
-        self._to_link.append((packet, channel))
+def swallowing(swallows: Callable[[Segment | None], bool]) -> Broken:
+    def thin(broken: Broken, packet: Any) -> list[Any]:
+        return [] if swallows(segment_of(packet)) else [packet]
+
+    return Broken(to_link=thin, from_link=thin)
 
 
-class Spinning(Filter):
-    """Its deadline does not go away."""
-
-    def next_deadline(self) -> int | None:
-        return 10**8
+def copy(broken: Broken, packet: Any) -> list[Any]:
+    return [parse(emit(packet)) if isinstance(packet, Segment) else bytes(packet)]
 
 
-class Hoarding(Filter):
-    """Keeps all it sees."""
+def renumber(broken: Broken, packet: Any) -> list[Any]:
+    if isinstance(packet, Segment) and packet.length:
+        packet.seq ^= 1
+    return [packet]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._all: list[Any] = []
 
-    def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        super().handle_to_link(packet, channel, now)
-        self._all.append(packet)
+def adding(access: Access, option: Option) -> Broken:
+    """A filter that adds an option to whatever has room for one."""
+
+    def add(broken: Broken, packet: Any) -> list[Any]:
+        changed = None if access.view(packet) is None else access.with_option(packet, option)
+        return [packet if changed is None else changed]
+
+    return Broken(from_link=add)
+
+
+def keep(broken: Broken, packet: Any) -> list[Any]:
+    broken.kept.append(packet)
+    return [packet]
+
+
+def keep_data(broken: Broken, packet: Any) -> list[Any]:
+    segment = segment_of(packet)
+    return keep(broken, packet) if segment is not None and segment.length and not segment.flags & RST else [packet]
+
+
+def repeat(broken: Broken, packet: Any) -> list[Any]:
+    broken.resend_latest()
+    return [packet]
+
+
+def reflect(broken: Broken, packet: Any) -> list[Any]:
+    broken.resend(packet)
+    return [packet]
 
 
 def segment_of(packet: Any) -> Segment | None:
@@ -197,47 +181,48 @@ SWALLOWED: dict[str, Callable[[Segment | None], bool]] = {
 @pytest.mark.parametrize("swallows", SWALLOWED.values(), ids=SWALLOWED)
 def test_a_filter_that_swallows_is_seen(access: Access, swallows: Callable[[Segment | None], bool]) -> None:
     with pytest.raises(RuleBrokenError, match=r"swallowed|came out 0 times"):
-        Network(made(lambda: Swallowing(swallows)), access).run(3000)
+        Network(made(lambda: swallowing(swallows)), access).run(3000)
+
+
+#: by what is said of it
+BROKEN: dict[str, dict[str, Any]] = {
+    "came out 2 times": {"from_link": lambda broken, packet: [packet, packet]},
+    "became|came out|is signed": {"to_link": copy},
+    "goes back there": {"from_link": reflect},
+    "was put on the link again": {"to_link": keep, "from_link": repeat},
+    "would spin": {"due_at": 10**8},
+    "early for": {"to_link": keep_data, "due_at": 10**15, "expire": Broken.resend_latest},
+}
 
 
 @by_access
-@pytest.mark.parametrize(
-    ("make", "what"),
-    [
-        (Doubling, "came out 2 times"),
-        (Copying, "became|came out|is signed"),
-        (Reflecting, "goes back there"),
-        (lambda: Repeating(data_only=False), "was put on the link again"),
-        (Spinning, "would spin"),
-        (Impatient, "early for"),
-    ],
-)
-def test_a_filter_that_does_what_none_may_is_seen(access: Access, make: Callable[[], Filter], what: str) -> None:
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_filter_that_does_what_none_may_is_seen(access: Access, what: str) -> None:
     with pytest.raises(RuleBrokenError, match=what):
-        Network(made(make), access).run(3000)
+        Network(made(lambda: Broken(**BROKEN[what])), access).run(3000)
 
 
 def test_a_filter_that_changes_a_packet_in_place_is_seen() -> None:
     with pytest.raises(RuleBrokenError, match="changed in place"):
-        Network(made(InPlace), Objects()).run(3000)
+        Network(made(lambda: Broken(to_link=renumber)), Objects()).run(3000)
 
 
 @by_access
 @pytest.mark.parametrize(("option", "what"), [(ELN, "carries data and grew"), (Option(254, b"\1\2"), "became|grew")])
 def test_an_option_in_the_wrong_place_is_seen(access: Access, option: Option, what: str) -> None:
     with pytest.raises(RuleBrokenError, match=what):
-        Network(made(lambda: Adding(access, option)), access).run(3000)
+        Network(made(lambda: adding(access, option)), access).run(3000)
 
 
 @by_access
 def test_endless_retransmission_is_seen(access: Access) -> None:
     with pytest.raises(RuleBrokenError, match="again 9 times"):
-        Network(made(Repeating), access, retries=8).run(3000)
+        Network(made(lambda: Broken(to_link=keep_data, from_link=repeat)), access, retries=8).run(3000)
 
 
 @by_access
 def test_what_is_kept_is_counted(access: Access) -> None:
-    network = Network(made(Hoarding), access)
+    network = Network(made(lambda: Broken(to_link=keep)), access)
     network.run(1000)
     first = footprint(network.attacked.checked.link)
     network.run(1000)

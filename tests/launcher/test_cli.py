@@ -3,13 +3,11 @@
 import subprocess
 import sys
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import click
 import pytest
 
-from flowgraphs.air import Air
 from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.paths import root
@@ -109,23 +107,3 @@ def test_a_command_returns_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setitem(app.cli.commands, "seven", seven)
     assert app.main(["seven"]) == 7
-
-
-@pytest.mark.parametrize(("args", "shown"), [([], "removed fl-one\n"), (["--dry-run"], "would remove fl-one\n")])
-def test_clean_says_what_it_does(
-    args: list[str], shown: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    network = pytest.importorskip("hosts.kernel.network")
-    called: list[str] = []
-
-    def removed(name: str) -> list[str]:
-        called.append(name)
-        return ["fl-one"]
-
-    for name in ("clean", "leftovers"):
-        monkeypatch.setattr(network, name, partial(removed, name))
-    # other tests' airs, and anybody's, are no business of this one
-    monkeypatch.setattr(Air, "abandoned", classmethod(lambda cls: []))
-    assert app.main(["clean", *args]) == 0
-    assert capsys.readouterr().out == shown
-    assert called == ["leftovers" if args else "clean"]

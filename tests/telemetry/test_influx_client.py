@@ -156,7 +156,7 @@ def test_tokens(guarded: str) -> None:
 def test_a_token_goes_as_2x_and_3x_want_it() -> None:
     with serving(Stub()) as web:
         Influx(web.url, "abc==").write(b"m v=1\n")
-    [request] = web.answered(204)
+    [request] = web.answered[204]
     assert request[:3] == ("/write?db=fadelab&precision=ns", "Token abc==", "gzip")
 
 

@@ -4,13 +4,13 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from telemetry.influx import Influx, InfluxError, InfluxServer
-from tests.harness.influxd import answers, count, free_port
+from tests.harness.influxd import answers, count
+from tests.harness.processes import saying
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
@@ -74,13 +74,6 @@ def test_only_loopback_is_listened_on(server: InfluxServer) -> None:
     addresses = listening(server.pid)
     assert f"127.0.0.1:{server.port}" in addresses
     assert all(address.startswith("127.0.0.1:") for address in addresses)
-
-
-def test_a_port_of_ones_choice(tmp_path: Path) -> None:
-    port = free_port()
-    with InfluxServer(tmp_path, port=port) as server:
-        assert server.url == f"http://127.0.0.1:{port}"
-        assert answers(server.url)
 
 
 def test_two_on_one_port(server: InfluxServer, tmp_path: Path) -> None:
@@ -156,18 +149,10 @@ def test_it_is_started_again_when_killed(tmp_path: Path) -> None:
 
 
 def test_it_dies_with_the_process_that_owns_it(tmp_path: Path) -> None:
-    owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    with owner:
-        assert owner.stdout is not None
-        pid, url = owner.stdout.readline().decode().split()
+    with saying(OWNER, tmp_path) as (_, said):
+        pid, url = said.split()
         assert alive(int(pid))
         assert answers(url)
-        owner.send_signal(signal.SIGKILL)
     wait_for(lambda: not alive(int(pid)))
     with InfluxServer(tmp_path, port=0) as server:
         Influx(server.url).check()

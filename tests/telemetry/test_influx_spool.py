@@ -2,25 +2,17 @@
 
 import gzip
 import os
-import resource
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from telemetry.influx.spool import Batch, Spool
+from tests.harness.processes import files_of_at_most, saying
 
 SPOOLER = """
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import gzip, sys
 from pathlib import Path
 from telemetry.influx.spool import Batch, Spool
-import gzip
 spool = Spool(Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     spool.append(Batch(gzip.compress(b"theirs %d" % number), number + 1))
@@ -31,19 +23,6 @@ sys.stdin.read()
 
 def batch(text: str, points: int = 1) -> Batch:
     return Batch(gzip.compress(text.encode(), mtime=0), points)
-
-
-@contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """Let the kernel refuse to write beyond, as it does on a full disk; for root, too."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        signal.signal(signal.SIGXFSZ, ignored)
 
 
 def texts(spool: Spool) -> list[str]:
@@ -104,20 +83,11 @@ def test_sinks_of_one_process_do_not_take_from_each_other(tmp_path: Path) -> Non
 
 
 def test_a_killed_process_leaves_its_batches_to_the_next(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SPOOLER, str(tmp_path), "3"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    with process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+    with saying(SPOOLER, tmp_path, "3") as (_, said):
+        assert said == "ready"
         spool = Spool(tmp_path)
         spool.adopt()
         assert spool.points == 0, "it lives, and what is in its lane is its own"
-        process.send_signal(signal.SIGKILL)
-        process.wait()
     spool.adopt()
     assert spool.points == 1 + 2 + 3
     assert texts(spool) == ["theirs 0", "theirs 1", "theirs 2"]

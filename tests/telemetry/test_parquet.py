@@ -9,16 +9,11 @@ import pytest
 
 from telemetry import parquet
 from telemetry.parquet import ParquetSink, read_records
-from telemetry.records import (
-    RECORD_TYPES,
-    FlowRecord,
-    Record,
-)
+from telemetry.records import RECORD_TYPES, FlowRecord, Record
 from tests.harness.records import full, recorded
 
 TAGS = {"run": "a-run", "tier": "emulated", "scenario": "näme"}
 FULL: list[Record] = [full(kind) for kind in RECORD_TYPES]
-EMPTY: list[Record] = [recorded(kind) for kind in RECORD_TYPES]
 
 
 @pytest.fixture
@@ -27,9 +22,9 @@ def sink(tmp_path: Path) -> Iterator[ParquetSink]:
         yield opened
 
 
-@pytest.mark.parametrize("number", range(len(RECORD_TYPES)), ids=lambda n: RECORD_TYPES[n].measurement)
-def test_there_and_back(number: int, tmp_path: Path) -> None:
-    for records in ([FULL[number]], [EMPTY[number]], [EMPTY[number], FULL[number], EMPTY[number]]):
+@pytest.mark.parametrize("kind", RECORD_TYPES, ids=lambda kind: kind.measurement)
+def test_there_and_back(kind: type[Record], tmp_path: Path) -> None:
+    for records in ([full(kind)], [recorded(kind)], [recorded(kind), full(kind), recorded(kind)]):
         with ParquetSink(tmp_path, TAGS) as sink:
             for record in records:
                 sink.write(record)
@@ -39,8 +34,8 @@ def test_there_and_back(number: int, tmp_path: Path) -> None:
 
 
 def test_columns_have_the_fields_order_and_types(sink: ParquetSink, tmp_path: Path) -> None:
-    for record in EMPTY:
-        sink.write(record)
+    for kind in RECORD_TYPES:
+        sink.write(recorded(kind))
     sink.close()
     for kind in RECORD_TYPES:
         schema = pq.read_schema(tmp_path / f"{kind.measurement}.parquet")

@@ -1,10 +1,8 @@
 """Capture files, as tshark and capinfos read them."""
 
 import platform
-import resource
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from telemetry.pcapng import CaptureError, Direction, PcapngWriter
+from tests.harness.processes import files_of_at_most, saying
 from tests.harness.tshark import column, needs_tshark, rows
 
 pytestmark = [needs_tshark, pytest.mark.slow]
@@ -109,10 +108,8 @@ time.sleep(60)
 
 def test_a_killed_process_leaves_whole_frames(tmp_path: Path) -> None:
     path = tmp_path / "air.pcapng"
-    with subprocess.Popen([sys.executable, "-c", _KILLED, path], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "written\n"
-        process.kill()
+    with saying(_KILLED, path) as (process, said):
+        assert said == "written"
     assert process.returncode == -signal.SIGKILL
     found = column(path, "frame.comment")
     assert found == [str(number) for number in range(len(found))]
@@ -122,16 +119,12 @@ def test_a_killed_process_leaves_whole_frames(tmp_path: Path) -> None:
 
 def test_full_disk_ends_the_capture_at_a_whole_frame(tmp_path: Path) -> None:
     path = tmp_path / "air.pcapng"
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     made = PcapngWriter(path, application="a test")
     radio = made.interface(USER0, name="slacp", description="radio")
-    resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, limits[1]))
-    try:
-        with pytest.raises(CaptureError, match=r"air\.pcapng: the capture cannot go on: File too large") as caught:
-            write_zeros(made, radio, 500)
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-        made.close()
+    too_large = pytest.raises(CaptureError, match=r"air\.pcapng: the capture cannot go on: File too large")
+    with files_of_at_most(150_000), too_large as caught:
+        write_zeros(made, radio, 500)
+    made.close()
     assert "\n" not in str(caught.value)
     found = column(path, "frame.comment")
     assert found == [str(number) for number in range(len(found))]

@@ -1,0 +1,90 @@
+"""What holds of the options of every plugin that a scenario chooses by its name."""
+
+import math
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from testbed.scenario.file import ScenarioError, apply_setting, validate
+from testbed.scenario.schema import Scenario
+from tests.conformance.options import KINDS, TABLES, Kind, every_plugin, written
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "scenarios.md"
+
+
+@every_plugin()
+def test_what_a_scenario_stores_is_what_it_says(kind: Kind, name: str, traces: Path) -> None:
+    whole = kind.example(name, base=traces)
+    assert Scenario.model_validate(whole.model_dump(mode="json")) == whole
+    assert Scenario.model_validate(whole.model_dump(mode="json", exclude_defaults=True)) == whole
+
+
+@every_plugin()
+def test_unknown_missing_and_wrong_options_are_one_line(kind: Kind, name: str, traces: Path) -> None:
+    def refusal(options: dict[str, Any]) -> str:
+        with pytest.raises(ScenarioError) as error:
+            kind.scenario(name, base=traces, **options)
+        assert "\n" not in str(error.value)
+        return str(error.value)
+
+    example, place = dict(kind.example_options(name)), kind.place(name)
+    assert f"{place}.nonsense" in refusal({**example, "nonsense": 1})
+    for field in fields(kind.registry[name].options):
+        if field.default is MISSING:
+            left = {key: value for key, value in example.items() if key != field.name}
+            assert f"{place}.{field.name}: is missing" in refusal(left)
+        # no option is a mapping, and none is infinite
+        nonsense: tuple[Any, ...] = ({}, math.inf)
+        for wrong in nonsense:
+            assert f"{place}.{field.name}" in refusal({**example, field.name: wrong})
+
+
+@every_plugin()
+def test_settings_reach_each_option(kind: Kind, name: str, traces: Path) -> None:
+    expected = kind.example(name, base=traces)
+    raw = kind.raw(name, {})
+    apply_setting(raw, f"{kind.name_at}={name}")
+    for field in fields(kind.registry[name].options):
+        value = getattr(kind.chosen(expected, name), field.name)
+        apply_setting(raw, f"{kind.place(name)}.{field.name}={written(value)}")
+    assert validate(raw, "sample", base=traces) == expected
+
+
+@every_plugin(kind for kind in KINDS if kind.name_is_enough)
+def test_the_name_is_enough(kind: Kind, name: str) -> None:
+    chosen = kind.chosen(kind.scenario(name), name)
+    for field in fields(kind.registry[name].options):
+        assert getattr(chosen, field.name) == field.default
+
+
+@every_plugin(kind for kind in KINDS if kind.tolerant)
+def test_options_of_another_may_stand_beside(kind: Kind, name: str) -> None:
+    """So that one may change the name alone."""
+    own = {field.name for field in fields(kind.registry[name].options)}
+    others: dict[str, Any] = {
+        field.name: field.default
+        for plugin in kind.registry.values()
+        for field in fields(plugin.options)
+        if field.name not in own
+    }
+    assert kind.example(name, **others) == kind.example(name)
+
+
+@every_plugin(TABLES)
+def test_the_document_has_the_summary_and_the_options_with_their_defaults(kind: Kind, name: str) -> None:
+    """A row has the name, the options with their defaults in brackets, and the summary."""
+    plugin = kind.registry[name]
+    assert plugin.options.__doc__
+    rows = [line.split("|") for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")]
+    [keys] = [row[2] for row in rows if f"`{name}`" in row[1] and row[3].strip() == plugin.summary]
+    for field in fields(plugin.options):
+        if field.name in kind.shared:
+            continue
+        assert f"`{field.name}`" in keys
+        if field.default is not MISSING:
+            after = keys.split(f"`{field.name}`", 1)[1].lstrip()
+            # None stands for a default that is computed: the table says from what
+            default = "" if field.default is None else written(field.default)
+            assert after.startswith((f"({default}", f"(`{default}`")), (field.name, default)
