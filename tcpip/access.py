@@ -35,8 +35,6 @@ _SIGNATURES: Final = frozenset({19, 29})
 class Access(ABC):
     """Reads packets and changes their options, for filters."""
 
-    __slots__ = ()
-
     @abstractmethod
     def view(self, packet: Any) -> Segment | None:
         """Return the TCP segment in a packet, or None without a readable one."""
@@ -127,8 +125,6 @@ def _copy(segment: Segment, sack: tuple[SackBlock, ...], extra: tuple[Option, ..
 class Objects(Access):
     """Packets of virtual time: a `Segment` is its own view, other objects are not TCP."""
 
-    __slots__ = ()
-
     def view(self, packet: Any) -> Segment | None:
         """See Access."""
         return packet if isinstance(packet, Segment) else None
@@ -156,8 +152,6 @@ class Objects(Access):
 
 class Octets(Access):
     """Packets of the live tiers: IPv4 octets."""
-
-    __slots__ = ()
 
     def view(self, packet: bytes) -> Segment | None:
         """See Access."""

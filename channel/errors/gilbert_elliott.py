@@ -17,18 +17,6 @@ class GilbertElliott(ErrorModel):
     so that `stationary_per` holds from there on.
     """
 
-    __slots__ = (
-        "_draw",
-        "_in_bad",
-        "_started",
-        "_states",
-        "_until",
-        "bad_ns",
-        "bad_per",
-        "good_ns",
-        "good_per",
-    )
-
     def __init__(
         self, good_ns: int, bad_ns: int, rng: random.Random, *, good_per: float = 0.0, bad_per: float = 1.0
     ) -> None:

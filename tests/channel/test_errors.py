@@ -111,7 +111,7 @@ def test_table1_models_have_the_papers_share_of_bad_time(name: str) -> None:
     bad = sum(model.judge(n * step, n * step + 1, 1) is ERASED for n in range(frames))
     # Renewal theory: over c cycles the bad time varies with sd of bad - fraction * cycle in each.
     (g0, g1), (b0, b1) = model.good_ns, model.bad_ns
-    fraction = model.bad_fraction
+    fraction = (b0 + b1) / (g0 + g1 + b0 + b1)
     variance = ((1 - fraction) * (b1 - b0)) ** 2 / 12 + (fraction * (g1 - g0)) ** 2 / 12
     cycles = frames * step / ((g0 + g1 + b0 + b1) / 2)
     bound_ns = SIGMAS * sqrt(cycles * variance) + (g1 + b1) + SIGMAS * step * sqrt(cycles)
