@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from cffi import FFI
 
 from channel.delay_profiles import Kind, Tap, profile
+from common.closing import Closing
 
 LIBRARY = Path(__file__).resolve().parent.parent / ".build" / "vusrp" / "libfadelab-air.so"
 
@@ -108,7 +108,7 @@ class Device:
     rx: tuple[Tuning, ...]
 
 
-class Air:
+class Air(Closing):
     """An open air; a context manager. Every method raises AirError for impossible requests."""
 
     def __init__(self, name: str, handle: Any) -> None:
@@ -167,14 +167,6 @@ class Air:
     def close(self) -> None:
         """Close the air, which vanishes with its last user. This object cannot be used afterwards."""
         self._close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def now_ns(self) -> int:

@@ -15,7 +15,6 @@ import socket
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 
 from hosts.engine.probe import Probe, TcpInfo
 from hosts.errors import HostError
@@ -81,14 +80,6 @@ class TcpProbe(Probe):
     def close(self) -> None:
         """Close the netlink socket; idempotent."""
         self._netlink.close()
-
-    def __enter__(self) -> "TcpProbe":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _dump(self) -> Iterator[tuple[int, int, bytes]]:
         body = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << _INET_DIAG_INFO - 1, _CONNECTED, bytes(48))

@@ -26,9 +26,9 @@ import os
 import socket
 from ipaddress import IPv4Address
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
+from common.closing import Closing
 from hosts.errors import HostError
 from hosts.kernel.probes import interface_counters_here
 from hosts.kernel.tap import IFF_TUN, REFUSALS, configure, open_device
@@ -48,7 +48,7 @@ _TABLE = 7793
 _RULE, _LOCAL_RULE_AFTER, _LOCAL_RULE = 1, 2, 0
 
 
-class Tun:
+class Tun(Closing):
     """The open TUN of the current namespace through which all TCP from and to `peer` goes.
 
     `descriptor` as in `open_device`. Raises HostError when the peer is not an address, or rights, a route or a setting
@@ -110,14 +110,6 @@ class Tun:
             os.close(self._fd)
             self._fd = -1
             self._routing.restore()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class TransitTun(Tun):
