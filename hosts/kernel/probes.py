@@ -77,10 +77,6 @@ class TcpProbe(Probe):
             return info.timeouts
         return _snmp_pairs(Path("/proc/thread-self/net/netstat").read_text())["TCPTimeouts"]
 
-    def close(self) -> None:
-        """Close the netlink socket; idempotent."""
-        self._netlink.close()
-
     def _dump(self) -> Iterator[tuple[int, int, bytes]]:
         body = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << _INET_DIAG_INFO - 1, _CONNECTED, bytes(48))
         flags = _NLM_F_REQUEST | _NLM_F_DUMP
