@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from dashboard.charts import CHARTS, MARKS, SKIP, Step, source_of
+from dashboard.charts import CHARTS, MARKS, SKIP, Chart, Step, source_of
 from telemetry.records import ControlRecord, LinkRecord, PhyRecord, Record
 
 #: most sources with curves, per kind of record
@@ -120,7 +120,7 @@ class Curves:
         self._sources: dict[tuple[type[Record], tuple[str, ...]], _Source] = {}
         self._counts: dict[type[Record], int] = {}
         self._whole = [
-            (line.record, _Track(chart.key, number, ALL, ALL, line.figure.start()))
+            (line.record, self._track(chart, number, ALL, ALL))
             for chart in CHARTS
             for number, line in enumerate(chart.lines)
             if line.by == "all"
@@ -166,12 +166,16 @@ class Curves:
             name = f"{name} ({', '.join(host)})"
         return _Source(
             [
-                _Track(chart.key, number, name, line.label(name), line.figure.start())
+                self._track(chart, number, name, line.label(name))
                 for chart in CHARTS
                 for number, line in enumerate(chart.lines)
                 if line.record is kind and line.by != "all"
             ]
         )
+
+    def _track(self, chart: Chart, number: int, source: str, label: str) -> "_Track":
+        step = chart.lines[number].figure.start()
+        return _Track(step, Curve(chart.key, number, source, label, self._points))
 
     def _go_on(self, track: "_Track", time_s: float, record: Record) -> None:
         value = track.step(time_s, record)
@@ -179,12 +183,12 @@ class Curves:
             return
         if value is None or not math.isfinite(value):
             value = math.nan
-        if track.curve is None:
+        curve = track.curve
+        if not curve.times:
             if math.isnan(value):
                 return
-            track.curve = Curve(track.chart, track.line, track.source, track.label, self._points)
-            self.curves[track.chart, track.label] = track.curve
-        track.curve.append(self.batch, time_s, value)
+            self.curves[curve.chart, curve.label] = curve
+        curve.append(self.batch, time_s, value)
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -239,26 +243,19 @@ class Curves:
 
 @dataclass(slots=True)
 class _Track:
-    """Computes one curve: its place and the state of its line."""
+    """Computes one curve, which counts from its first value on."""
 
-    chart: str
-    line: int
-    source: str
-    label: str
     step: Step
-    #: the curve, from its first value on
-    curve: Curve | None = None
+    curve: Curve
 
 
+@dataclass(slots=True)
 class _Source:
     """One link, flow or receiver: its tracks and its newest record."""
 
-    __slots__ = ("latest", "time_s", "tracks")
-
-    def __init__(self, tracks: list[_Track]) -> None:
-        self.tracks = tracks
-        self.time_s = -math.inf
-        self.latest: Record | None = None
+    tracks: list[_Track]
+    time_s: float = -math.inf
+    latest: Record | None = None
 
 
 def _place(curve: Curve) -> tuple[int, int, bool]:
