@@ -62,7 +62,6 @@ class Network(Closing):
         *,
         mtu: int = 1500,
         txqueuelen: int = 1000,
-        addresses: AddressPlan | None = None,
         registry: Registry | None = None,
     ) -> None:
         if mtu < 68:
@@ -70,7 +69,7 @@ class Network(Closing):
         self.run = run
         self.mtu = mtu
         self.txqueuelen = txqueuelen
-        self.addresses = addresses or AddressPlan()
+        self.addresses = AddressPlan()
         self.namespaces: dict[Role, str] = {role: namespace_name(run, role) for role in ROLES}
         self._registry = registry or Registry()
         self._claimed = False

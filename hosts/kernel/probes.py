@@ -40,17 +40,14 @@ _DIAG_MSG_BYTES = 72
 class TcpProbe(Probe):
     """Samples every TCP sender of the current namespace on a port with a flow name.
 
-    `remote_ports` names flows by the port they connect to, `local_ports` by the port they were accepted on.
+    `ports` names flows by the port they connect to.
     Of several connections under one name the last one listed is sampled. Raises HostError when the kernel
     has no socket diagnosis.
     """
 
-    def __init__(
-        self, host: str, remote_ports: Mapping[int, str], local_ports: Mapping[int, str] | None = None
-    ) -> None:
+    def __init__(self, host: str, ports: Mapping[int, str]) -> None:
         super().__init__(host)
-        self._remote_ports = dict(remote_ports)
-        self._local_ports = dict(local_ports or {})
+        self._ports = dict(ports)
         self._retired: set[int] = set()
         try:
             self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
@@ -61,7 +58,7 @@ class TcpProbe(Probe):
         """See Probe."""
         records: dict[str, TcpRecord] = {}
         for local, remote, info in self._dump():
-            flow = self._remote_ports.get(remote) or self._local_ports.get(local)
+            flow = self._ports.get(remote)
             if flow is not None and info[0] != SYN_SENT and local not in self._retired:
                 records[flow] = self.record(time_ns, flow, parse(info))
         return list(records.values())
