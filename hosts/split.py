@@ -86,7 +86,7 @@ class Proxy:
         else:
             tun = stack.enter_context(TransitTun(TAP_NAME))
             self._user = _UserSide(self.loop, tun, USER_PROFILES[wireless].config, self._options)
-            self._user.listen(self._came_by_air, most)
+            self._user.driver.stack.listen_to_all(self._user.config, self._came_by_air, most)
         stack.enter_context(SplitRoutes(interfaces, port))
         self.loop.watch(self._listener, READ, self._accept)
 
@@ -169,7 +169,7 @@ class _UserSide:
         mss = tun.mtu - HEADER_BYTES
         receive = options.receive_buffer if config.window_scaling else min(options.receive_buffer, MAX_UNSCALED_WINDOW)
         self._send_buffer = max(options.send_buffer, mss)
-        self._config = replace(
+        self.config = replace(
             config,
             mss=mss,
             receive_buffer=receive,
@@ -180,10 +180,6 @@ class _UserSide:
         )
         self.driver = TunStack(loop, tun)
 
-    def listen(self, came: Callable[[Socket], OwnEnd], most: int) -> None:
-        """Call `came` with every connection, and make none beyond `most`."""
-        self.driver.stack.listen_to_all(self._config, came, most)
-
     def end(self, sock: Socket) -> OwnEnd:
         """Return the end of a connection."""
         return OwnEnd(sock, self._send_buffer)
@@ -193,7 +189,7 @@ class _UserSide:
         flow = Flow(_number(source[0]), source[1], _number(destination[0]), destination[1])
         if self.driver.stack.has(flow):
             raise OSError(f"there is a connection from {source} to {destination}")
-        return self.end(self.driver.stack.open(self._config, flow))
+        return self.end(self.driver.stack.open(self.config, flow))
 
 
 def _listener(options: Options) -> socket.socket:
