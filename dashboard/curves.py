@@ -12,7 +12,6 @@ Rules kept
 No clock, no lock, no thread.
 """
 
-import json
 import math
 from array import array
 from bisect import bisect_left, bisect_right
@@ -137,7 +136,7 @@ class Curves:
         self.newest_s = max(self.newest_s, time_s)
         kind = type(record)
         if isinstance(record, ControlRecord):
-            self._notes.append((self.batch, Note(time_s, record.name, _plain(record.value))))
+            self._notes.append((self.batch, Note(time_s, record.name, record.decoded())))
             return
         for whole, track in self._whole:
             if whole is kind:
@@ -279,11 +278,3 @@ def _after(batched: deque[tuple[int, _T]], batch: int) -> list[_T]:
             break
         found.append(item)
     return found[::-1]
-
-
-def _plain(value: str) -> Any:
-    """Return a control's value from JSON, or the text itself."""
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value

@@ -40,7 +40,8 @@ class RehearsalControls:
 
     def __init__(self, scheme: str) -> None:
         self._lock = threading.Lock()
-        self._stop = threading.Event()
+        #: set when the run is to end
+        self.stopped = threading.Event()
         self._changes: list[tuple[str, Value]] = []
         self._controls = {
             control.name: control
@@ -68,12 +69,7 @@ class RehearsalControls:
 
     def stop(self) -> None:
         """End the run early."""
-        self._stop.set()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the run is to end."""
-        return self._stop.is_set()
+        self.stopped.set()
 
     def value(self, name: str) -> Value:
         """Return the value of a control."""
@@ -272,7 +268,7 @@ class Rehearsal:
                     self._steps += 1
                     for run in self._runs:
                         run.step(self._steps * INTERVAL_S)
-                for run in [run for run in self._runs if run.controls.stopped or elapsed_s > self._until]:
+                for run in [run for run in self._runs if run.controls.stopped.is_set() or elapsed_s > self._until]:
                     run.end()
                     self._runs.remove(run)
 

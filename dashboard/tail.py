@@ -12,7 +12,7 @@ Rules kept
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 from dashboard.control import Controls
@@ -113,10 +113,10 @@ class Tail:
         return run
 
 
+@dataclass(slots=True)
 class _Run:
     """A run of another program."""
 
-    def __init__(self, feed: Feed, epoch_ns: int) -> None:
-        self.feed = feed
-        self.epoch_ns = epoch_ns
-        self.heard_at = 0.0
+    feed: Feed
+    epoch_ns: int
+    heard_at: float = 0.0

@@ -78,7 +78,6 @@ class Receiver:
 
     def __init__(self, settings: RadioSettings) -> None:
         uhd = _uhd()
-        self._args = settings.args
         stream = uhd.stream_args(cpu_format="fc32", channels=[settings.channel])
         try:
             self.block = uhd.usrp_source(settings.args, stream)

@@ -137,20 +137,17 @@ class Transceiver(gr.top_block):
         self._mailbox.close()
         if self._record is not None:
             self._file.close()
-            self._describe(self._record)
-
-    def _describe(self, recording: Path) -> None:
-        finish(
-            recording,
-            rate_sps=self.settings.rate_sps,
-            frequency_hz=self.settings.rx_hz,
-            started=self._started,
-            hardware=f"{self.settings.args}, gain {self.rx.gain_db:g} dB",
-            gaps=self.counters().overflows,
-            phy=self.phy.name,
-            phy_options=self._phy_options,
-            frames=self._frames,
-        )
+            finish(
+                self._record,
+                rate_sps=self.settings.rate_sps,
+                frequency_hz=self.settings.rx_hz,
+                started=self._started,
+                hardware=f"{self.settings.args}, gain {self.rx.gain_db:g} dB",
+                gaps=self.counters().overflows,
+                phy=self.phy.name,
+                phy_options=self._phy_options,
+                frames=self._frames,
+            )
 
 
 class _Mailbox(gr.basic_block):

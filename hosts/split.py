@@ -126,8 +126,8 @@ class Proxy:
         assert self._user is not None
         # as its peer sends
         flow = sock.connection.flow.reversed()
-        source = (_dotted(flow.source), flow.source_port)
-        destination = (_dotted(flow.destination), flow.destination_port)
+        source = (str(IPv4Address(flow.source)), flow.source_port)
+        destination = (str(IPv4Address(flow.destination)), flow.destination_port)
         near = self._user.end(sock)
         self._join(near, True, partial(self._connect, source, destination))
         return near
@@ -186,7 +186,7 @@ class _UserSide:
 
     def connect(self, source: tuple[str, int], destination: tuple[str, int]) -> OctetsEnd:
         """Begin to connect as somebody else. Raises OSError where that cannot be."""
-        flow = Flow(_number(source[0]), source[1], _number(destination[0]), destination[1])
+        flow = Flow(int(IPv4Address(source[0])), source[1], int(IPv4Address(destination[0])), destination[1])
         if self.driver.stack.has(flow):
             raise OSError(f"there is a connection from {source} to {destination}")
         return self.end(self.driver.stack.open(self.config, flow))
@@ -213,14 +213,6 @@ def _raise_descriptor_limit() -> int:
         most = wanted
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     return most - _SPARE_DESCRIPTORS
-
-
-def _dotted(address: int) -> str:
-    return str(IPv4Address(address))
-
-
-def _number(address: str) -> int:
-    return int(IPv4Address(address))
 
 
 def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:

@@ -354,5 +354,4 @@ def prepare(sock: socket.socket, options: Options) -> None:
 
 
 def _ask(sock: socket.socket, request: int) -> int:
-    value: int = struct.unpack("i", fcntl.ioctl(sock, request, bytes(4)))[0]
-    return value
+    return int(struct.unpack("i", fcntl.ioctl(sock, request, bytes(4)))[0])
