@@ -79,7 +79,8 @@ class Feed:
         self._described: tuple[float, list[dict[str, Any]]] = -math.inf, []
         self._views: dict[str, PhyView] = {}
         self._epoch_ns: int | None = None
-        self._live = True
+        #: whether more records may come
+        self.live = True
         self._ended: dict[str, Any] | None = None
         self._watchers = 0
 
@@ -96,7 +97,7 @@ class Feed:
 
     def close(self) -> None:
         """End: no more records come."""
-        self._live = False
+        self.live = False
         self._hub.stir()
 
     def show(self, view: PhyView) -> None:
@@ -129,18 +130,13 @@ class Feed:
 
     # -- for the pages ---------------------------------------------------------------------------------------
 
-    @property
-    def live(self) -> bool:
-        """Whether more records may come."""
-        return self._live
-
     def describe(self) -> dict[str, Any]:
         """Return the run's properties and state (RunInfo in README.md)."""
         return asdict(self.info) | {
             "epoch_ns": self._epoch_ns,
-            "live": self._live,
+            "live": self.live,
             "ended": self._ended,
-            "controlled": self.controls is not None and self._live,
+            "controlled": self.controls is not None and self.live,
             "charts": list(offered(self.info.tier)),
         }
 
@@ -149,10 +145,10 @@ class Feed:
         if self.controls is None:
             return []
         at, known = self._described
-        if self._live and (fresh or time.monotonic() >= at + _CONTROLS_S):
+        if self.live and (fresh or time.monotonic() >= at + _CONTROLS_S):
             known = [asdict(control) for control in self.controls.describe()]
             self._described = time.monotonic(), known
-        return known if self._live else [control | {"why_not": control["why_not"] or _OVER} for control in known]
+        return known if self.live else [control | {"why_not": control["why_not"] or _OVER} for control in known]
 
     def records(self, kind: type[Record]) -> list[Record]:
         """Return the remembered records of one kind."""
