@@ -14,8 +14,6 @@ from channel import limits
 class ExcessDelay:
     """Each frame is held for `hold_ns` with probability `probability`, independently of all others."""
 
-    __slots__ = ("_draw", "hold_ns", "probability")
-
     def __init__(self, probability: float, hold_ns: int, rng: random.Random) -> None:
         self.probability = limits.probability("probability", probability)
         self.hold_ns = limits.positive("hold_ns", hold_ns)

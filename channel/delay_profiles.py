@@ -8,7 +8,7 @@ TR 38.901 section 7.7.6, spatial correlation, and the simplified profiles of TS 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from math import isfinite
 
@@ -134,25 +134,16 @@ def profile(
         raise ValueError(f"doppler_hz is {doppler_hz}; it must be 0 or more.")
     spread_ns = _given(name, "delay_spread_ns", delay_spread_ns, found.scaled, lambda ns: ns >= 0, "0 or more")
     own_k_db = _given(name, "k_db", k_db, found.free_k, lambda _: True, "finite")
+    delay_unit_ns = 1.0 if spread_ns is None else spread_ns
+    taps = [
+        Tap(delay_ns=delay * delay_unit_ns, power_db=power_db, kind=Kind.RAYLEIGH, doppler_hz=doppler_hz)
+        for delay, power_db in found.taps
+    ]
     first_k_db = own_k_db if found.free_k else found.k_db
-    return tuple(
-        Tap(
-            delay_ns=delay * spread_ns if spread_ns is not None else delay,
-            power_db=power_db,
-            kind=Kind.RICIAN,
-            k_db=first_k_db,
-            doppler_hz=doppler_hz,
-            los_doppler_hz=found.los_doppler * doppler_hz,
-        )
-        if index == 0 and first_k_db is not None
-        else Tap(
-            delay_ns=delay * spread_ns if spread_ns is not None else delay,
-            power_db=power_db,
-            kind=Kind.RAYLEIGH,
-            doppler_hz=doppler_hz,
-        )
-        for index, (delay, power_db) in enumerate(found.taps)
-    )
+    if first_k_db is not None:
+        los_doppler_hz = found.los_doppler * doppler_hz
+        taps[0] = replace(taps[0], kind=Kind.RICIAN, k_db=first_k_db, los_doppler_hz=los_doppler_hz)
+    return tuple(taps)
 
 
 def _given(

@@ -55,36 +55,6 @@ class Hop(Generic[T]):
     Raises ValueError for a negative delay or a buffer of no bytes.
     """
 
-    __slots__ = (
-        "_arrivals",
-        "_buffer_bytes",
-        "_capacity",
-        "_capacity_at",
-        "_constant",
-        "_credit",
-        "_ends_at",
-        "_excess_delay",
-        "_framing",
-        "_held_bits",
-        "_held_bytes",
-        "_judge",
-        "_last_arrival_at",
-        "_leaving",
-        "_left",
-        "_propagation_ns",
-        "_queue",
-        "_rate_bps",
-        "_served_from",
-        "_started_at",
-        "_wake_at",
-        "bytes",
-        "damaged",
-        "erased",
-        "frames",
-        "refused",
-        "wire_bits",
-    )
-
     def __init__(
         self,
         *,

@@ -82,8 +82,6 @@ class TraceReplay(ErrorModel):
     another `by`.
     """
 
-    __slots__ = ("_by_index", "_loop", "_next", "_period_ns", "_started_at", "_times", "_verdicts")
-
     def __init__(self, trace: Trace, by: Literal["index", "time"] = "index", loop: bool = True) -> None:
         if by not in ("index", "time"):
             raise ValueError(f"by is {by!r}; a trace is replayed by 'index' or by 'time'.")

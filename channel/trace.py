@@ -10,14 +10,14 @@ Left out: a receiver's other figures, which are telemetry.
 """
 
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from channel.limits import positive
 from channel.replay import Outcome, Trace, TraceError
+from common.closing import Closing
 
 FORMAT = "fadelab-channel-trace"
 VERSION = 1
@@ -36,7 +36,7 @@ _OUTCOMES = {outcome.value: outcome for outcome in Outcome}
 _ROWS_PER_GROUP = 65_536
 
 
-class TraceWriter:
+class TraceWriter(Closing):
     """Writes a trace row by row; a context manager.
 
     A file is readable once closed; leaving the context closes it, also by an exception, so all rows are kept.
@@ -75,14 +75,6 @@ class TraceWriter:
         if self._writer.is_open:
             self._flush()
             self._writer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _flush(self) -> None:
         if self._buffered:

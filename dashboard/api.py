@@ -41,26 +41,14 @@ class Streams:
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
-        self._over = threading.Event()
-        self._places = threading.BoundedSemaphore(STREAMS)
+        self.over = threading.Event()
+        #: free places
+        self.places = threading.BoundedSemaphore(STREAMS)
 
     def end(self) -> None:
         """End all streams."""
-        self._over.set()
+        self.over.set()
         self._hub.stir()
-
-    def over(self) -> bool:
-        """Whether streams are to end."""
-        return self._over.is_set()
-
-    def enter(self) -> None:
-        """Take one of the places for streams. Refuses when all are taken."""
-        if not self._places.acquire(blocking=False):
-            raise Refused(503, f"{STREAMS} pages watch already: close one")
-
-    def leave(self) -> None:
-        """Free a place."""
-        self._places.release()
 
 
 class _Offers:
@@ -122,17 +110,18 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
                 raise StoreError("there is no live run of this name")
         history_s = min(_number("history", stream.HISTORY_S), RETENTION_S)
         gone = request.environ.get("waitress.client_disconnected", lambda: False)
-        streams.enter()
+        if not streams.places.acquire(blocking=False):
+            raise Refused(503, f"{STREAMS} pages watch already: close one")
         events = stream.events(
             hub,
             names,
             history_s=history_s,
             views=request.args.get("views") != "0",
             last_id=request.headers.get("Last-Event-ID", ""),
-            over=lambda: streams.over() or gone(),
+            over=lambda: streams.over.is_set() or gone(),
         )
         answer = Response(events, mimetype="text/event-stream", headers={"X-Accel-Buffering": "no"})
-        answer.call_on_close(streams.leave)
+        answer.call_on_close(streams.places.release)
         return answer
 
     # -- past ------------------------------------------------------------------------------------------------

@@ -169,10 +169,10 @@ class Chart:
     key: str
     title: str
     unit: str
-    #: whether the axis begins at zero or is free
-    scale: Literal["zero", "free"]
     description: str
     lines: tuple[Line, ...]
+    #: whether the axis begins at zero or is free
+    scale: Literal["zero", "free"] = "zero"
 
 
 class _Window:
@@ -204,7 +204,6 @@ CHARTS: tuple[Chart, ...] = (
         "throughput",
         "Throughput",
         "bit/s",
-        "zero",
         "All bytes that each direction of the link sends: headers, retransmissions and redundancy included",
         (Line(LinkRecord, "link", "", Value("throughput_bps")),),
     ),
@@ -212,7 +211,6 @@ CHARTS: tuple[Chart, ...] = (
         "goodput",
         "Goodput",
         "bit/s",
-        "zero",
         "Payload that the receiver of each flow gets, mean of the last second",
         (
             Line(FlowRecord, "flow", "", Rate("bytes_received", 8)),
@@ -223,7 +221,6 @@ CHARTS: tuple[Chart, ...] = (
         "cwnd",
         "Congestion window",
         "bytes",
-        "zero",
         "Each TCP sender's congestion window, and its slow start threshold",
         (
             Line(TcpRecord, "flow", "", Value("cwnd_bytes"), "cwnd"),
@@ -234,7 +231,6 @@ CHARTS: tuple[Chart, ...] = (
         "srtt",
         "Round-trip time",
         "ms",
-        "zero",
         "Each TCP sender's smoothed round-trip time, and its retransmission timeout",
         (
             Line(TcpRecord, "flow", "", Value("srtt_ms"), "SRTT"),
@@ -245,18 +241,17 @@ CHARTS: tuple[Chart, ...] = (
         "snr",
         "SNR and EVM",
         "dB",
-        "free",
         "Each receiver's signal-to-noise ratio, and the error vector magnitude of its symbols",
         (
             Line(PhyRecord, "link", "SNR", Value("snr_db")),
             Line(PhyRecord, "link", "EVM", Value("evm_db")),
         ),
+        scale="free",
     ),
     Chart(
         "per",
         "Errors before and after repair",
         "%",
-        "zero",
         "Frames that the medium lost, and packets that the link layer lost for good, over the last second",
         (
             Line(LinkRecord, "link", "before", Share("corruption_losses", "frames"), "on the air"),
@@ -267,7 +262,6 @@ CHARTS: tuple[Chart, ...] = (
         "repairs",
         "Repairs",
         "1/s",
-        "zero",
         "Retransmissions and redundancy of link layer and TCP, and ACKs marked with ELN, mean of the last second",
         (
             Line(LinkRecord, "link", "retransmissions", Rate("retransmissions"), "ARQ"),
@@ -281,7 +275,6 @@ CHARTS: tuple[Chart, ...] = (
         "queue",
         "Queue",
         "bytes",
-        "zero",
         "Bytes that wait in each direction's IP queue",
         (Line(LinkRecord, "link", "", Value("queue_bytes")),),
     ),
@@ -293,7 +286,6 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "link-goodput",
         "Goodput of the link",
         "bit/s",
-        "zero",
         "Bytes of packets that were acknowledged or, without ARQ, sent and not known to be lost",
         (Line(LinkRecord, "link", "", Value("goodput_bps")),),
     ),
@@ -301,7 +293,6 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "acknowledged",
         "Acknowledged",
         "bit/s",
-        "zero",
         "Payload acknowledged to each TCP sender",
         (Line(TcpRecord, "flow", "", Rate("bytes_acked", 8)),),
     ),
@@ -309,7 +300,6 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "rtt",
         "Percentiles of the round-trip time",
         "ms",
-        "zero",
         "Median and 95th percentile of the smoothed round-trip times in each interval",
         (
             Line(TcpRecord, "flow", "p50", Percentile("srtt_ms", 50)),
@@ -320,7 +310,6 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "tcp-retransmits",
         "Retransmitted by TCP",
         "segments/s",
-        "zero",
         "Segments that TCP retransmitted after losses, real or presumed",
         (Line(TcpRecord, "flow", "", Rate("retransmits")),),
     ),
@@ -328,7 +317,6 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "timeouts",
         "Timeouts",
         "timeouts",
-        "zero",
         "Retransmission timeouts since the connection began; each is also a mark on all charts",
         (Line(TcpRecord, "flow", "", Value("timeouts", newest=True)),),
     ),
@@ -336,7 +324,6 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "frames",
         "Frames sent",
         "frames/s",
-        "zero",
         "All frames except acknowledgements, and the retransmissions and redundancy among them",
         (
             Line(LinkRecord, "link", "", Rate("frames")),
@@ -348,7 +335,6 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "fec",
         "FEC: recovered and lost",
         "packets/s",
-        "zero",
         "Packets rebuilt from redundancy, and packets that stayed lost",
         (
             Line(LinkRecord, "link", "recovered", Rate("fec_repairs")),
@@ -359,7 +345,6 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "packets",
         "Packets sent, refused and marked",
         "packets/s",
-        "zero",
         "Packets sent for the first time, packets that a queue refused, and ACKs marked with ELN",
         (
             Line(LinkRecord, "link", "", Rate("packets")),
@@ -371,7 +356,6 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "frames-lost",
         "Frames lost",
         "%",
-        "zero",
         "Frames that the receiver missed or received damaged, and these with the losses of the modelled medium",
         (
             Line(PhyRecord, "link", "at the receiver", Value("per", 100.0)),
@@ -382,15 +366,14 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "cfo",
         "Carrier frequency offset",
         "Hz",
-        "free",
         "Carrier frequency of the transmitter minus the receiver's, estimated on each frame",
         (Line(PhyRecord, "link", "", Value("cfo_hz")),),
+        scale="free",
     ),
     Chart(
         "processor",
         "Processor time",
         "%",
-        "zero",
         "Processor time of each station's process, in percent of one core",
         (Line(StationRecord, "station", "", Value("processor_percent")),),
     ),
@@ -398,7 +381,6 @@ FURTHER_CHARTS: tuple[Chart, ...] = (
         "memory",
         "Memory",
         "bytes",
-        "zero",
         "Resident memory of each station's process",
         (Line(StationRecord, "station", "", Value("memory_bytes")),),
     ),

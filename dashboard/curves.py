@@ -12,7 +12,6 @@ Rules kept
 No clock, no lock, no thread.
 """
 
-import json
 import math
 from array import array
 from bisect import bisect_left, bisect_right
@@ -21,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from dashboard.charts import CHARTS, MARKS, SKIP, Step, source_of
+from dashboard.charts import CHARTS, MARKS, SKIP, Chart, Step, source_of
 from telemetry.records import ControlRecord, LinkRecord, PhyRecord, Record
 
 #: most sources with curves, per kind of record
@@ -120,7 +119,7 @@ class Curves:
         self._sources: dict[tuple[type[Record], tuple[str, ...]], _Source] = {}
         self._counts: dict[type[Record], int] = {}
         self._whole = [
-            (line.record, _Track(chart.key, number, ALL, ALL, line.figure.start()))
+            (line.record, self._track(chart, number, ALL, ALL))
             for chart in CHARTS
             for number, line in enumerate(chart.lines)
             if line.by == "all"
@@ -137,7 +136,7 @@ class Curves:
         self.newest_s = max(self.newest_s, time_s)
         kind = type(record)
         if isinstance(record, ControlRecord):
-            self._notes.append((self.batch, Note(time_s, record.name, _plain(record.value))))
+            self._notes.append((self.batch, Note(time_s, record.name, record.decoded())))
             return
         for whole, track in self._whole:
             if whole is kind:
@@ -166,12 +165,16 @@ class Curves:
             name = f"{name} ({', '.join(host)})"
         return _Source(
             [
-                _Track(chart.key, number, name, line.label(name), line.figure.start())
+                self._track(chart, number, name, line.label(name))
                 for chart in CHARTS
                 for number, line in enumerate(chart.lines)
                 if line.record is kind and line.by != "all"
             ]
         )
+
+    def _track(self, chart: Chart, number: int, source: str, label: str) -> "_Track":
+        step = chart.lines[number].figure.start()
+        return _Track(step, Curve(chart.key, number, source, label, self._points))
 
     def _go_on(self, track: "_Track", time_s: float, record: Record) -> None:
         value = track.step(time_s, record)
@@ -179,12 +182,12 @@ class Curves:
             return
         if value is None or not math.isfinite(value):
             value = math.nan
-        if track.curve is None:
+        curve = track.curve
+        if not curve.times:
             if math.isnan(value):
                 return
-            track.curve = Curve(track.chart, track.line, track.source, track.label, self._points)
-            self.curves[track.chart, track.label] = track.curve
-        track.curve.append(self.batch, time_s, value)
+            self.curves[curve.chart, curve.label] = curve
+        curve.append(self.batch, time_s, value)
 
     # -- reading ---------------------------------------------------------------------------------------------
 
@@ -239,26 +242,19 @@ class Curves:
 
 @dataclass(slots=True)
 class _Track:
-    """Computes one curve: its place and the state of its line."""
+    """Computes one curve, which counts from its first value on."""
 
-    chart: str
-    line: int
-    source: str
-    label: str
     step: Step
-    #: the curve, from its first value on
-    curve: Curve | None = None
+    curve: Curve
 
 
+@dataclass(slots=True)
 class _Source:
     """One link, flow or receiver: its tracks and its newest record."""
 
-    __slots__ = ("latest", "time_s", "tracks")
-
-    def __init__(self, tracks: list[_Track]) -> None:
-        self.tracks = tracks
-        self.time_s = -math.inf
-        self.latest: Record | None = None
+    tracks: list[_Track]
+    time_s: float = -math.inf
+    latest: Record | None = None
 
 
 def _place(curve: Curve) -> tuple[int, int, bool]:
@@ -282,11 +278,3 @@ def _after(batched: deque[tuple[int, _T]], batch: int) -> list[_T]:
             break
         found.append(item)
     return found[::-1]
-
-
-def _plain(value: str) -> Any:
-    """Return a control's value from JSON, or the text itself."""
-    try:
-        return json.loads(value)
-    except ValueError:
-        return value

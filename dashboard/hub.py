@@ -71,15 +71,15 @@ class Feed:
         self.info = info
         self.controls = controls
         self._lock = threading.Lock()
-        self._inbox: deque[Record | str] = deque()
+        self._inbox: deque[Record] = deque()
         #: under the lock
         self._curves = Curves(_POINTS)
         self._records: dict[type[Record], deque[Record]] = {kind: deque(maxlen=_RECORDS) for kind in RECORD_TYPES}
-        self._messages: deque[tuple[int, str]] = deque(maxlen=100)
         self._described: tuple[float, list[dict[str, Any]]] = -math.inf, []
         self._views: dict[str, PhyView] = {}
         self._epoch_ns: int | None = None
-        self._live = True
+        #: whether more records may come
+        self.live = True
         self._ended: dict[str, Any] | None = None
         self._watchers = 0
 
@@ -90,13 +90,9 @@ class Feed:
         self._epoch_ns = epoch_ns
         self._hub.stir()
 
-    def write(self, record: Record) -> None:
-        """Take one record."""
-        self._put(record)
-
     def close(self) -> None:
         """End: no more records come."""
-        self._live = False
+        self.live = False
         self._hub.stir()
 
     def show(self, view: PhyView) -> None:
@@ -109,17 +105,14 @@ class Feed:
         """Whether a page shows this run's radios at present."""
         return self._watchers > 0
 
-    def message(self, text: str) -> None:
-        """Send one line to the pages."""
-        self._put(text)
-
     def ended(self, summary: Mapping[str, Any] | None, error: str | None) -> None:
         """Take the run's result or its error."""
         self._ended = {"error": error, "summary": None if summary is None else dict(summary)}
         self.close()
 
-    def _put(self, item: Record | str) -> None:
-        self._inbox.append(item)
+    def write(self, record: Record) -> None:
+        """Take one record."""
+        self._inbox.append(record)
         if len(self._inbox) >= _INBOX and self._lock.acquire(blocking=False):
             try:
                 self._update_curves()
@@ -129,18 +122,13 @@ class Feed:
 
     # -- for the pages ---------------------------------------------------------------------------------------
 
-    @property
-    def live(self) -> bool:
-        """Whether more records may come."""
-        return self._live
-
     def describe(self) -> dict[str, Any]:
         """Return the run's properties and state (RunInfo in README.md)."""
         return asdict(self.info) | {
             "epoch_ns": self._epoch_ns,
-            "live": self._live,
+            "live": self.live,
             "ended": self._ended,
-            "controlled": self.controls is not None and self._live,
+            "controlled": self.controls is not None and self.live,
             "charts": list(offered(self.info.tier)),
         }
 
@@ -149,10 +137,10 @@ class Feed:
         if self.controls is None:
             return []
         at, known = self._described
-        if self._live and (fresh or time.monotonic() >= at + _CONTROLS_S):
+        if self.live and (fresh or time.monotonic() >= at + _CONTROLS_S):
             known = [asdict(control) for control in self.controls.describe()]
             self._described = time.monotonic(), known
-        return known if self._live else [control | {"why_not": control["why_not"] or _OVER} for control in known]
+        return known if self.live else [control | {"why_not": control["why_not"] or _OVER} for control in known]
 
     def records(self, kind: type[Record]) -> list[Record]:
         """Return the remembered records of one kind."""
@@ -165,10 +153,6 @@ class Feed:
         with self._lock:
             self._update_curves()
             yield self._curves
-
-    def messages(self, after: int) -> list[str]:
-        """Return the messages after a batch; only within `curves()`."""
-        return [text for batch, text in self._messages if batch > after]
 
     def views(self) -> dict[str, PhyView]:
         """Return the newest view of each receiver."""
@@ -184,14 +168,9 @@ class Feed:
         """Add the inbox to the curves; under the lock."""
         if not self._inbox:
             return
-        records = []
-        for _ in range(len(self._inbox)):
-            item = self._inbox.popleft()
-            if isinstance(item, str):
-                self._messages.append((self._curves.batch + 1, item))
-            else:
-                records.append(item)
-                self._records[type(item)].append(item)
+        records = [self._inbox.popleft() for _ in range(len(self._inbox))]
+        for record in records:
+            self._records[type(record)].append(record)
         self._curves.take(records)
 
 
@@ -298,7 +277,6 @@ class Reader:
                     "series": shapes.series(curves, after, since_s),
                     "marks": shapes.marks(curves.marks(after, since_s)),
                     "notes": shapes.notes(curves.notes(after, since_s)),
-                    "messages": feed.messages(after),
                     "links": curves.links(),
                     "hidden": curves.hidden(),
                 }

@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +40,8 @@ class RehearsalControls:
 
     def __init__(self, scheme: str) -> None:
         self._lock = threading.Lock()
-        self._stop = threading.Event()
+        #: set when the run is to end
+        self.stopped = threading.Event()
         self._changes: list[tuple[str, Value]] = []
         self._controls = {
             control.name: control
@@ -67,12 +69,7 @@ class RehearsalControls:
 
     def stop(self) -> None:
         """End the run early."""
-        self._stop.set()
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the run is to end."""
-        return self._stop.is_set()
+        self.stopped.set()
 
     def value(self, name: str) -> Value:
         """Return the value of a control."""
@@ -85,14 +82,6 @@ class RehearsalControls:
             return changes
 
 
-class _Direction:
-    """The counters of one direction of the made-up link."""
-
-    def __init__(self) -> None:
-        self.packets = self.frames = self.retransmissions = self.fec_frames = self.fec_repairs = 0
-        self.residual_losses = self.congestion_losses = self.corruption_losses = 0
-
-
 class RehearsalRun:
     """One made-up run, fed into a hub step by step."""
 
@@ -102,7 +91,8 @@ class RehearsalRun:
         self.info = RunInfo(name, title, "rehearsal", scheme, "vusrp", "cubic", seed)
         self.feed: Feed = hub.open(self.info, self.controls)
         self._random = random.Random(seed)
-        self._links = {"up": _Direction(), "down": _Direction()}
+        #: counters of each direction
+        self._links: dict[str, Counter[str]] = {"up": Counter(), "down": Counter()}
         self._cwnd = 10.0
         self._ssthresh: float | None = None
         self._bytes = 0
@@ -155,14 +145,16 @@ class RehearsalRun:
         redundancy = again // 3
         lost = sum(self._random.random() < per * per for _ in range(hit)) if slacp else hit
         dropped = 1 if load >= 1.0 and self._random.random() < 0.03 else 0
-        link.frames += room
-        link.packets += room - again - redundancy
-        link.retransmissions += again
-        link.fec_frames += redundancy
-        link.fec_repairs += redundancy // 2
-        link.residual_losses += lost
-        link.congestion_losses += dropped
-        link.corruption_losses += hit
+        link.update(
+            frames=room,
+            packets=room - again - redundancy,
+            retransmissions=again,
+            fec_frames=redundancy,
+            fec_repairs=redundancy // 2,
+            residual_losses=lost,
+            congestion_losses=dropped,
+            corruption_losses=hit,
+        )
         sent_bps = room * _FRAME_BITS / INTERVAL_S
         self.feed.write(
             LinkRecord(
@@ -172,15 +164,8 @@ class RehearsalRun:
                 established=True,
                 throughput_bps=sent_bps,
                 goodput_bps=max(room - again - redundancy - lost, 0) * _FRAME_BITS / INTERVAL_S,
-                packets=link.packets,
-                frames=link.frames,
-                retransmissions=link.retransmissions,
-                fec_frames=link.fec_frames,
-                fec_repairs=link.fec_repairs,
-                residual_losses=link.residual_losses,
                 queue_bytes=int(max(load - 0.7, 0) * 64_000 * self._random.uniform(0.6, 1)),
-                congestion_losses=link.congestion_losses,
-                corruption_losses=link.corruption_losses,
+                **link,
             )
         )
         if name == "up":
@@ -283,7 +268,7 @@ class Rehearsal:
                     self._steps += 1
                     for run in self._runs:
                         run.step(self._steps * INTERVAL_S)
-                for run in [run for run in self._runs if run.controls.stopped or elapsed_s > self._until]:
+                for run in [run for run in self._runs if run.controls.stopped.is_set() or elapsed_s > self._until]:
                     run.end()
                     self._runs.remove(run)
 

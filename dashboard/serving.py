@@ -9,10 +9,12 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any
 
 from flask import Flask
 from waitress.server import create_server
+
+from common.closing import Closing
 
 #: streams, and some more for all other requests
 STREAMS = 24
@@ -27,7 +29,7 @@ class ServerError(RuntimeError):
     """The dashboard cannot be served; one line."""
 
 
-class Served:
+class Served(Closing):
     """A dashboard being served, in threads of its own; a context manager, which ends it."""
 
     def __init__(self, app: Flask, listening: socket.socket, ending: Callable[[], None]) -> None:
@@ -72,12 +74,6 @@ class Served:
             self._server.task_dispatcher.shutdown()
             # last, with its trigger: another thread may have woken the server, so that it ended before our own write
             self._server.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _run(self) -> None:
         try:

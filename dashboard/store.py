@@ -13,7 +13,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import yaml
 
 from dashboard.charts import offered
 from dashboard.curves import Curves, Picture
-from dashboard.hub import NAME
+from dashboard.hub import NAME, RunInfo
 from telemetry.records import RECORD_TYPES, Record
 
 #: the columns for sorting and for filters of the list
@@ -217,11 +217,7 @@ def _stamp(path: Path) -> object:
 
 def _exists(path: Path) -> bool:
     """Whether a path exists; False in an inaccessible folder, for which Path.exists raises."""
-    try:
-        path.stat()
-    except OSError:
-        return False
-    return True
+    return os.path.exists(path)  # noqa: PTH110
 
 
 def _text(row: Row) -> str:
@@ -282,20 +278,15 @@ _KINDS: dict[str, Any] = {
 
 def _info(row: Row, manifest: Mapping[str, Any] | None, summary: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the run's properties and state (RunInfo in README.md)."""
-    return {
-        "name": row.name,
-        "title": f"{row.scenario or row.name}, {row.scheme or 'scheme not known'}",
-        "scenario": row.scenario or "",
-        "scheme": row.scheme or "",
-        "tier": row.tier or "",
-        "tcp": row.tcp or "",
-        "seed": row.seed,
-        "topology": ("h1", "ST", "BAS", "h2"),
+    title = f"{row.scenario or row.name}, {row.scheme or 'scheme not known'}"
+    scenario, scheme, tier, tcp = (tag or "" for tag in (row.scenario, row.scheme, row.tier, row.tcp))
+    info = RunInfo(row.name, title, scenario, scheme, tier, tcp, row.seed)
+    return asdict(info) | {
         "epoch_ns": _epoch_ns(manifest or {}),
         "live": False,
         "ended": {"error": row.problem or None, "summary": summary},
         "controlled": False,
-        "charts": list(offered(row.tier or "")),
+        "charts": list(offered(tier)),
     }
 
 

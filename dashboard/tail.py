@@ -12,7 +12,7 @@ Rules kept
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 from dashboard.control import Controls
@@ -49,14 +49,10 @@ class Tail:
         self._runs: dict[str, _Run] = {}
         #: runs opened here that the hub still remembers
         self._opened: dict[str, Feed] = {}
-        self._problem = ""
+        #: why no data comes, in one line; empty: no problem
+        self.problem = ""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._follow, name="tail")
-
-    @property
-    def problem(self) -> str:
-        """Why no data comes, in one line; empty: no problem."""
-        return self._problem
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -74,9 +70,9 @@ class Tail:
             try:
                 arrivals = self._tail.poll()
             except InfluxError as error:
-                self._problem, wait_s = str(error), _AWAY_S
+                self.problem, wait_s = str(error), _AWAY_S
             else:
-                self._problem, wait_s = "", POLL_S
+                self.problem, wait_s = "", POLL_S
                 self._pass_on(arrivals)
 
     def _pass_on(self, arrivals: list[Arrival]) -> None:
@@ -113,10 +109,10 @@ class Tail:
         return run
 
 
+@dataclass(slots=True)
 class _Run:
     """A run of another program."""
 
-    def __init__(self, feed: Feed, epoch_ns: int) -> None:
-        self.feed = feed
-        self.epoch_ns = epoch_ns
-        self.heard_at = 0.0
+    feed: Feed
+    epoch_ns: int
+    heard_at: float = 0.0

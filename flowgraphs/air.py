@@ -8,15 +8,15 @@ devices are opened, and while they run: receivers apply them from their next sam
 import os
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from cffi import FFI
 
 from channel.delay_profiles import Kind, Tap, profile
+from common.closing import Closing
 
 LIBRARY = Path(__file__).resolve().parent.parent / ".build" / "vusrp" / "libfadelab-air.so"
 
@@ -108,7 +108,7 @@ class Device:
     rx: tuple[Tuning, ...]
 
 
-class Air:
+class Air(Closing):
     """An open air; a context manager. Every method raises AirError for impossible requests."""
 
     def __init__(self, name: str, handle: Any) -> None:
@@ -168,14 +168,6 @@ class Air:
         """Close the air, which vanishes with its last user. This object cannot be used afterwards."""
         self._close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
     @property
     def now_ns(self) -> int:
         """Nanoseconds since the air was created."""
@@ -218,21 +210,19 @@ class Air:
         The others keep their values for these ports. A link has either taps or a series: one replaces the other;
         `taps=()` is no taps.
         """
+        changes: dict[str, Any] = {
+            "gain_db": gain_db,
+            "delay_ns": delay_ns,
+            "cfo_hz": cfo_hz,
+            "normalise": normalise,
+            "seed_salt": seed_salt,
+            "taps": None if taps is None else tuple(taps),
+            "series": series,
+        }
         link = self.link(tx, rx)
-        if gain_db is not None:
-            link = replace(link, gain_db=gain_db)
-        if delay_ns is not None:
-            link = replace(link, delay_ns=delay_ns)
-        if cfo_hz is not None:
-            link = replace(link, cfo_hz=cfo_hz)
-        if normalise is not None:
-            link = replace(link, normalise=normalise)
-        if seed_salt is not None:
-            link = replace(link, seed_salt=seed_salt)
-        if taps is not None:
-            link = replace(link, taps=tuple(taps), series=None)
-        if series is not None:
-            link = replace(link, taps=tuple(taps or ()), series=series)
+        if taps is not None or series is not None:
+            link = replace(link, taps=(), series=None)
+        link = replace(link, **{name: value for name, value in changes.items() if value is not None})
         wanted = _to_c(link)
         _checked(_library().fadelab_air_set_link(self._open(), tx.encode(), rx.encode(), wanted))
         return link
@@ -335,37 +325,23 @@ def _path(path: Path) -> bytes:
 def _to_c(link: Link) -> Any:
     if len(link.taps) > _MAX_TAPS:
         raise AirError(f"a link has up to {_MAX_TAPS} taps, not {len(link.taps)}")
-    wanted = _ffi.new("fadelab_link *")
-    wanted.gain_db, wanted.delay_ns, wanted.cfo_hz = link.gain_db, link.delay_ns, link.cfo_hz
-    wanted.seed_salt = link.seed_salt
-    wanted.flags = 0 if link.normalise else _KEEP_TAP_POWERS
-    wanted.n_taps = len(link.taps)
-    for to, tap in zip(wanted.taps, link.taps, strict=False):
-        to.delay_ns, to.power_db, to.kind, to.k_db = tap.delay_ns, tap.power_db, tap.kind, tap.k_db
-        to.doppler_hz, to.los_doppler_hz, to.phase_rad = tap.doppler_hz, tap.los_doppler_hz, tap.phase_rad
+    wanted: dict[str, Any] = {name: getattr(link, name) for name in ("gain_db", "delay_ns", "cfo_hz", "seed_salt")}
+    wanted["flags"] = 0 if link.normalise else _KEEP_TAP_POWERS
+    wanted["n_taps"] = len(link.taps)
+    wanted["taps"] = [asdict(tap) for tap in link.taps]
     if link.series is not None:
-        wanted.series_path = _path(link.series)
-    return wanted
+        wanted["series_path"] = _path(link.series)
+    return _ffi.new("fadelab_link *", wanted)
 
 
 def _from_c(link: Any) -> Link:
     series = _text(link.series_path)
+    taps = ({field.name: getattr(tap, field.name) for field in fields(Tap)} for tap in link.taps[0 : link.n_taps])
     return Link(
         gain_db=link.gain_db,
         delay_ns=link.delay_ns,
         cfo_hz=link.cfo_hz,
-        taps=tuple(
-            Tap(
-                delay_ns=tap.delay_ns,
-                power_db=tap.power_db,
-                kind=Kind(tap.kind),
-                k_db=tap.k_db,
-                doppler_hz=tap.doppler_hz,
-                los_doppler_hz=tap.los_doppler_hz,
-                phase_rad=tap.phase_rad,
-            )
-            for tap in link.taps[0 : link.n_taps]
-        ),
+        taps=tuple(Tap(**tap | {"kind": Kind(tap["kind"])}) for tap in taps),
         normalise=not link.flags & _KEEP_TAP_POWERS,
         seed_salt=link.seed_salt,
         series=Path(series) if series else None,

@@ -9,6 +9,8 @@ replaced by another. Every exception of UHD becomes one line that names the devi
 
 import os
 import re
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +18,9 @@ from typing import Any
 BURST_TAG = "packet_len"
 #: largest relative difference between the requested and the actual rate
 _RATE_TOLERANCE = 1e-6
+_POLL_S = 0.05
+#: after this time without samples the radio counts as stopped
+_STALL_S = 3.0
 
 
 class FrontEndError(RuntimeError):
@@ -52,12 +57,27 @@ def end(graph: Any) -> None:
     del graph._impl
 
 
+def wait_for(block: Any, samples: int, progress: Callable[[float], None], stall: str, remedy: str = "") -> None:
+    """Wait until a block has taken `samples`; `progress(share)` is called with 0 to 1.
+
+    Raises FrontEndError with the radio's name and fault (`stall`) when the block takes none for three seconds.
+    """
+    had, moved_at = 0, time.monotonic()
+    while had < samples:
+        time.sleep(_POLL_S)
+        have = block.nitems_read(0)
+        if have > had:
+            had, moved_at = have, time.monotonic()
+            progress(min(have / samples, 1.0))
+        elif time.monotonic() - moved_at > _STALL_S:
+            raise FrontEndError(f"{stall} for {_STALL_S:.0f} s{remedy}")
+
+
 class Receiver:
     """The receiving half: `block` is the source of complex64 samples. Raises FrontEndError."""
 
     def __init__(self, settings: RadioSettings) -> None:
         uhd = _uhd()
-        self._args = settings.args
         stream = uhd.stream_args(cpu_format="fc32", channels=[settings.channel])
         try:
             self.block = uhd.usrp_source(settings.args, stream)

@@ -4,19 +4,14 @@ Rules kept: an interrupted recording keeps its samples, with correct metadata; a
 an error, not a short recording.
 """
 
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from gnuradio import blocks, gr
 
-from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver, end
+from flowgraphs.frontend import RadioSettings, Receiver, end, wait_for
 from flowgraphs.recording import RecordingError, data_path, finish
-
-_POLL_S = 0.05
-#: after this time without samples the radio counts as stopped
-_STALL_S = 3.0
 
 
 def record(
@@ -44,7 +39,8 @@ def record(
     top.connect(head, gaps)
     top.start()
     try:
-        _wait(sink, wanted, settings.args, progress)
+        stall = f"USRP {settings.args!r}: no samples"
+        wait_for(sink, wanted, progress, stall, ": check that it is still connected")
     finally:
         end(top)
         receiver.close()
@@ -58,15 +54,3 @@ def record(
             gaps=max(gaps.num_tags() - 1, 0),
         )
     return meta
-
-
-def _wait(sink: object, wanted: int, args: str, progress: Callable[[float], None]) -> None:
-    had, moved_at = 0, time.monotonic()
-    while had < wanted:
-        time.sleep(_POLL_S)
-        have: int = sink.nitems_read(0)  # type: ignore[attr-defined]
-        if have > had:
-            had, moved_at = have, time.monotonic()
-            progress(min(have / wanted, 1.0))
-        elif time.monotonic() - moved_at > _STALL_S:
-            raise FrontEndError(f"USRP {args!r}: no samples for {_STALL_S:.0f} s: check that it is still connected")

@@ -5,12 +5,9 @@ from collections.abc import Callable
 
 from gnuradio import blocks, gr
 
-from flowgraphs.frontend import BURST_TAG, FrontEndError, RadioSettings, Transmitter, end
+from flowgraphs.frontend import BURST_TAG, RadioSettings, Transmitter, end, wait_for
 from flowgraphs.recording import Recording
 
-_POLL_S = 0.05
-#: after this time without taking samples the radio counts as stopped
-_STALL_S = 3.0
 #: time for a device to transmit its buffer after the last sample
 _DRAIN_S = 0.5
 
@@ -35,15 +32,7 @@ def transmit(
     top.connect(source, burst, transmitter.block)
     top.start()
     try:
-        sent, moved_at = 0, time.monotonic()
-        while sent < total:
-            time.sleep(_POLL_S)
-            taken = transmitter.block.nitems_read(0)
-            if taken > sent:
-                sent, moved_at = taken, time.monotonic()
-                progress(sent / total)
-            elif time.monotonic() - moved_at > _STALL_S:
-                raise FrontEndError(f"USRP {settings.args!r}: takes no samples for {_STALL_S:.0f} s")
+        wait_for(transmitter.block, total, progress, f"USRP {settings.args!r}: takes no samples")
         time.sleep(_DRAIN_S)
     finally:
         end(top)

@@ -9,7 +9,6 @@ link is set again.
 import os
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,16 +25,7 @@ _MAX_DELAY_NS = 1e9
 
 
 class SeriesError(ValueError):
-    """A series that cannot be written, or a file that is not a series."""
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """Complex gains `taps[row, tap]`, rows `interval_ns` apart, of taps `delays_ns` after the path's own delay."""
-
-    interval_ns: float
-    delays_ns: tuple[float, ...]
-    taps: NDArray[np.complex64]
+    """A series that cannot be written."""
 
 
 def write_series(path: Path, interval_ns: float, delays_ns: Sequence[float], taps: ArrayLike) -> None:
@@ -93,19 +83,3 @@ def gains_of(trace: Trace, interval_ns: float) -> NDArray[np.float64]:
     grid = np.arange(times[0], times[-1], interval_ns)
     gains = np.interp(grid, times, snrs)
     return np.asarray(gains - 10 * np.log10(np.mean(10 ** (gains / 10))))
-
-
-def read_series(path: Path) -> Series:
-    """Read a series; raises SeriesError, with the file's name, for a wrong format, and OSError."""
-    octets = path.read_bytes()
-    if len(octets) < _HEADER.size or not octets.startswith(_MAGIC):
-        raise SeriesError(f"{path}: not a series of taps of version 1.")
-    _, n_taps, _, interval_ns, n_rows = _HEADER.unpack_from(octets)
-    gains_at = _HEADER.size + 8 * n_taps
-    if not (1 <= n_taps <= MAX_TAPS and n_rows >= 1 and interval_ns > 0):
-        raise SeriesError(f"{path}: has {n_rows} rows of {n_taps} taps, {interval_ns} ns apart.")
-    if len(octets) != gains_at + 8 * n_taps * n_rows:
-        raise SeriesError(f"{path}: is {len(octets)} bytes long, which does not fit {n_rows} rows of {n_taps} taps.")
-    delays = np.frombuffer(octets, "<f8", n_taps, _HEADER.size)
-    taps = np.frombuffer(octets, "<c8", n_rows * n_taps, gains_at).reshape(n_rows, n_taps)
-    return Series(interval_ns, tuple(delays.tolist()), taps)

@@ -103,7 +103,7 @@ class Transceiver(gr.top_block):
 
     def fileno(self) -> int:
         """Return the descriptor that is readable when a frame has been received."""
-        return self._mailbox.fileno()
+        return self._mailbox.eventfd
 
     def airtime_ns(self, nbytes: int) -> int:
         """Return the airtime of a frame of `nbytes`."""
@@ -134,23 +134,20 @@ class Transceiver(gr.top_block):
         self.rx.close()
         while self.receive() is not None:
             pass
-        self._mailbox.close()
+        os.close(self._mailbox.eventfd)
         if self._record is not None:
             self._file.close()
-            self._describe(self._record)
-
-    def _describe(self, recording: Path) -> None:
-        finish(
-            recording,
-            rate_sps=self.settings.rate_sps,
-            frequency_hz=self.settings.rx_hz,
-            started=self._started,
-            hardware=f"{self.settings.args}, gain {self.rx.gain_db:g} dB",
-            gaps=self.counters().overflows,
-            phy=self.phy.name,
-            phy_options=self._phy_options,
-            frames=self._frames,
-        )
+            finish(
+                self._record,
+                rate_sps=self.settings.rate_sps,
+                frequency_hz=self.settings.rx_hz,
+                started=self._started,
+                hardware=f"{self.settings.args}, gain {self.rx.gain_db:g} dB",
+                gaps=self.counters().overflows,
+                phy=self.phy.name,
+                phy_options=self._phy_options,
+                frames=self._frames,
+            )
 
 
 class _Mailbox(gr.basic_block):
@@ -164,11 +161,9 @@ class _Mailbox(gr.basic_block):
             self.message_port_register_in(pmt.intern(port))
             self.set_msg_handler(pmt.intern(port), handler)
         self._frames: deque[Received] = deque()
-        self._eventfd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        #: readable when a frame has been received
+        self.eventfd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.late = 0
-
-    def fileno(self) -> int:
-        return self._eventfd
 
     def post(self, frame: bytes) -> None:
         self.message_port_pub(self._port, frame_pdu(frame))
@@ -177,17 +172,14 @@ class _Mailbox(gr.basic_block):
         if not self._frames:
             # read before the last check of the queue, so that a frame in between sets the eventfd again
             try:
-                os.eventfd_read(self._eventfd)
+                os.eventfd_read(self.eventfd)
             except BlockingIOError:
                 return None
         return self._frames.popleft() if self._frames else None
 
-    def close(self) -> None:
-        os.close(self._eventfd)
-
     def _handle_frame(self, pdu: object) -> None:
         self._frames.append(received_from_pdu(pdu))
-        os.eventfd_write(self._eventfd, 1)
+        os.eventfd_write(self.eventfd, 1)
 
     def _note(self, message: object) -> None:
         # a pair of a name and a dictionary with a list of events

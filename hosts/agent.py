@@ -72,11 +72,11 @@ class AgentProcess:
             probe=_probe(host, send) if profile is None else ConnectionProbe(host),
             emit=lambda record: self._write({record.measurement: asdict(record)}),
         )
-        self._tcp = self._make_tcp(config, profile)
+        self.tcp = self._make_tcp(config, profile)
         try:
-            self._agent = Agent(
+            self.agent = Agent(
                 self._context,
-                self._tcp,
+                self.tcp,
                 KernelDatagrams(self.loop, host),
                 peer=config["peer"],
                 send=send,
@@ -88,7 +88,7 @@ class AgentProcess:
                 again_ns=None if again_s is None else int(again_s * 1e9),
             )
         except BaseException:
-            self._tcp.close()
+            self.tcp.close()
             raise
 
     def _make_tcp(self, config: Mapping[str, Any], profile: UserProfile | None) -> Tcp:
@@ -111,14 +111,10 @@ class AgentProcess:
     def go(self, epoch: int) -> None:
         """Start the run's clock."""
         self._begun = True
-        self._agent.go(epoch)
+        self.agent.go(epoch)
         self.loop.at(epoch, self._tick)
-        if self._agent.done:
+        if self.agent.done:
             write_message({"done": True})
-
-    def pause(self, paused: bool) -> None:
-        """Stop the senders' data, or let it go on."""
-        self._agent.pause(paused)
 
     def stop(self) -> None:
         """End the transfers that still run, report their results, and leave the loop."""
@@ -128,24 +124,16 @@ class AgentProcess:
         # alive.
         self._stopping = True
         if self._begun:
-            self._agent.stop()
-
-    def check(self) -> None:
-        """Raise HostError when the measurement is not valid."""
-        self._tcp.check()
-
-    def close(self) -> None:
-        """Close the host's TCP; idempotent."""
-        self._tcp.close()
+            self.agent.stop()
 
     def _tick(self, _: object) -> None:
-        self._agent.sample()
+        self.agent.sample()
         ticks = self._context.time_ns // self._probe_interval_ns + 1
         self.loop.at(self._context.epoch + ticks * self._probe_interval_ns, self._tick)
 
     def _ended(self, report: Report) -> None:
         self._write({"result": report})
-        if self._agent.done:
+        if self.agent.done:
             self._write({"done": True})
 
     def _write(self, message: dict[str, Any]) -> None:
@@ -163,37 +151,37 @@ def _probe(host: str, send: list[Workload]) -> Probe:
 
 def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
     """Run one agent from configuration to stop; raises HostError, ValueError, KeyError or TypeError."""
-    agent = AgentProcess(config)
+    process = AgentProcess(config)
     write_message({"ready": True})
 
     def handle_messages(messages: list[dict[str, Any]]) -> None:
         for message in messages:
             if "go" in message:
-                agent.go(int(message["go"]))
+                process.go(int(message["go"]))
             elif "pause" in message:
-                agent.pause(bool(message["pause"]))
+                process.agent.pause(bool(message["pause"]))
             elif message.get("stop"):
-                agent.stop()
+                process.stop()
             else:
                 raise ValueError("expected go, pause or stop on stdin")
 
     def read_parent() -> None:
         messages = reader.read()
         if messages is None:
-            agent.stop()
+            process.stop()
         else:
             handle_messages(messages)
 
-    agent.loop.watch(reader, READ, read_parent)
+    process.loop.watch(reader, READ, read_parent)
     try:
         handle_messages(waiting)
-        agent.loop.run()
-        agent.check()
+        process.loop.run()
+        process.tcp.check()
     finally:
         try:
-            agent.stop()
+            process.stop()
         finally:
-            agent.close()
+            process.tcp.close()
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ class Proxy:
         else:
             tun = stack.enter_context(TransitTun(TAP_NAME))
             self._user = _UserSide(self.loop, tun, USER_PROFILES[wireless].config, self._options)
-            self._user.listen(self._came_by_air, most)
+            self._user.driver.stack.listen_to_all(self._user.config, self._came_by_air, most)
         stack.enter_context(SplitRoutes(interfaces, port))
         self.loop.watch(self._listener, READ, self._accept)
 
@@ -126,8 +126,8 @@ class Proxy:
         assert self._user is not None
         # as its peer sends
         flow = sock.connection.flow.reversed()
-        source = (_dotted(flow.source), flow.source_port)
-        destination = (_dotted(flow.destination), flow.destination_port)
+        source = (str(IPv4Address(flow.source)), flow.source_port)
+        destination = (str(IPv4Address(flow.destination)), flow.destination_port)
         near = self._user.end(sock)
         self._join(near, True, partial(self._connect, source, destination))
         return near
@@ -169,7 +169,7 @@ class _UserSide:
         mss = tun.mtu - HEADER_BYTES
         receive = options.receive_buffer if config.window_scaling else min(options.receive_buffer, MAX_UNSCALED_WINDOW)
         self._send_buffer = max(options.send_buffer, mss)
-        self._config = replace(
+        self.config = replace(
             config,
             mss=mss,
             receive_buffer=receive,
@@ -180,20 +180,16 @@ class _UserSide:
         )
         self.driver = TunStack(loop, tun)
 
-    def listen(self, came: Callable[[Socket], OwnEnd], most: int) -> None:
-        """Call `came` with every connection, and make none beyond `most`."""
-        self.driver.stack.listen_to_all(self._config, came, most)
-
     def end(self, sock: Socket) -> OwnEnd:
         """Return the end of a connection."""
         return OwnEnd(sock, self._send_buffer)
 
     def connect(self, source: tuple[str, int], destination: tuple[str, int]) -> OctetsEnd:
         """Begin to connect as somebody else. Raises OSError where that cannot be."""
-        flow = Flow(_number(source[0]), source[1], _number(destination[0]), destination[1])
+        flow = Flow(int(IPv4Address(source[0])), source[1], int(IPv4Address(destination[0])), destination[1])
         if self.driver.stack.has(flow):
             raise OSError(f"there is a connection from {source} to {destination}")
-        return self.end(self.driver.stack.open(self._config, flow))
+        return self.end(self.driver.stack.open(self.config, flow))
 
 
 def _listener(options: Options) -> socket.socket:
@@ -217,14 +213,6 @@ def _raise_descriptor_limit() -> int:
         most = wanted
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     return most - _SPARE_DESCRIPTORS
-
-
-def _dotted(address: int) -> str:
-    return str(IPv4Address(address))
-
-
-def _number(address: str) -> int:
-    return int(IPv4Address(address))
 
 
 def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:

@@ -10,6 +10,7 @@ Rules kept
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from itertools import filterfalse
 from typing import Any, Final
 
 from tcpip.segment import (
@@ -35,26 +36,79 @@ _SIGNATURES: Final = frozenset({19, 29})
 class Access(ABC):
     """Reads packets and changes their options, for filters."""
 
-    __slots__ = ()
-
     @abstractmethod
     def view(self, packet: Any) -> Segment | None:
         """Return the TCP segment in a packet, or None without a readable one."""
 
     @abstractmethod
+    def _changed(self, packet: Any, segment: Segment, after: Segment) -> Any:
+        """Return a copy of a packet, whose view is `segment`, with the options of `after`."""
+
     def with_option(self, packet: Any, option: Option) -> Any | None:
         """Return a copy with one more option, the packet itself if it has that option, or None if that is impossible.
 
         When the header is full, the last SACK block is removed: it is the oldest, and the next ACK repeats it.
         """
+        segment = self.view(packet)
+        if segment is None:
+            return None
+        if option in segment.extra:
+            return packet
+        found = _options_with(segment, option)
+        return None if found is None else self._changed(packet, segment, _copy(segment, *found))
 
-    @abstractmethod
     def without_option(self, packet: Any, unwanted: Callable[[Option], bool]) -> Any:
         """Return a copy without the experimental or unknown options that are `unwanted`, or the packet itself."""
+        segment = self.view(packet)
+        if segment is None:
+            return packet
+        extra = tuple(filterfalse(unwanted, segment.extra))
+        if len(extra) == len(segment.extra) or _is_signed(segment):
+            return packet
+        return self._changed(packet, segment, _copy(segment, segment.sack, extra))
 
-    @abstractmethod
     def with_sack(self, packet: Any, sack: tuple[SackBlock, ...]) -> Any:
         """Return a copy with `sack` alone of its SACK blocks, or the packet itself."""
+        segment = self.view(packet)
+        if segment is None or sack == segment.sack or _is_signed(segment):
+            return packet
+        return self._changed(packet, segment, _copy(segment, sack, _extra_with(segment, sack)))
+
+
+class Objects(Access):
+    """Packets of virtual time: a `Segment` is its own view, other objects are not TCP."""
+
+    def view(self, packet: Any) -> Segment | None:
+        """See Access."""
+        return packet if isinstance(packet, Segment) else None
+
+    def _changed(self, packet: Segment, segment: Segment, after: Segment) -> Segment:
+        return after
+
+
+class Octets(Access):
+    """Packets of the live tiers: IPv4 octets."""
+
+    def view(self, packet: bytes) -> Segment | None:
+        """See Access."""
+        try:
+            return parse(packet)
+        except SegmentError:
+            return None
+
+    def _changed(self, packet: bytes, segment: Segment, after: Segment) -> bytes:
+        payload = packet[segment.nbytes - segment.length : segment.nbytes]
+        options = emit_options(after, after.nbytes - after.length - HEADER_BYTES)
+        head = bytearray(packet[:HEADER_BYTES])
+        head[2:4] = after.nbytes.to_bytes(2, "big")
+        head[10:12] = b"\0\0"
+        head[10:12] = _checksum(bytes(head[:IP_HEADER_BYTES]), 0)
+        head[32] = (HEADER_BYTES - IP_HEADER_BYTES + len(options)) << 2 | head[32] & 0x0F
+        head[36:38] = b"\0\0"
+        tcp = bytes(head[IP_HEADER_BYTES:]) + options + payload
+        pseudo = int.from_bytes(head[12:20], "big") + PROTOCOL_TCP + len(tcp)
+        head[36:38] = _checksum(tcp, pseudo)
+        return bytes(head) + options + payload
 
 
 def with_ce(packet: Any) -> Any | None:
@@ -98,7 +152,7 @@ def _options_with(segment: Segment, option: Option) -> tuple[tuple[SackBlock, ..
 
 
 def _is_signed(segment: Segment) -> bool:
-    return any(option.kind in _SIGNATURES for option in segment.extra)
+    return bool(segment.extra) and any(option.kind in _SIGNATURES for option in segment.extra)
 
 
 def _extra_with(segment: Segment, sack: tuple[SackBlock, ...]) -> tuple[Option, ...]:
@@ -122,92 +176,6 @@ def _copy(segment: Segment, sack: tuple[SackBlock, ...], extra: tuple[Option, ..
         segment.ecn,
         segment.number,
     )
-
-
-class Objects(Access):
-    """Packets of virtual time: a `Segment` is its own view, other objects are not TCP."""
-
-    __slots__ = ()
-
-    def view(self, packet: Any) -> Segment | None:
-        """See Access."""
-        return packet if isinstance(packet, Segment) else None
-
-    def with_option(self, packet: Segment, option: Option) -> Segment | None:
-        """See Access."""
-        if option in packet.extra:
-            return packet
-        found = _options_with(packet, option)
-        return None if found is None else _copy(packet, *found)
-
-    def without_option(self, packet: Segment, unwanted: Callable[[Option], bool]) -> Segment:
-        """See Access."""
-        extra = tuple(option for option in packet.extra if not unwanted(option))
-        if len(extra) == len(packet.extra) or _is_signed(packet):
-            return packet
-        return _copy(packet, packet.sack, extra)
-
-    def with_sack(self, packet: Segment, sack: tuple[SackBlock, ...]) -> Segment:
-        """See Access."""
-        if sack == packet.sack or _is_signed(packet):
-            return packet
-        return _copy(packet, sack, _extra_with(packet, sack))
-
-
-class Octets(Access):
-    """Packets of the live tiers: IPv4 octets."""
-
-    __slots__ = ()
-
-    def view(self, packet: bytes) -> Segment | None:
-        """See Access."""
-        try:
-            return parse(packet)
-        except SegmentError:
-            return None
-
-    def with_option(self, packet: bytes, option: Option) -> bytes | None:
-        """See Access."""
-        segment = self.view(packet)
-        if segment is None:
-            return None
-        if option in segment.extra:
-            return packet
-        found = _options_with(segment, option)
-        return None if found is None else _rewritten(packet, segment, _copy(segment, *found))
-
-    def without_option(self, packet: bytes, unwanted: Callable[[Option], bool]) -> bytes:
-        """See Access."""
-        segment = self.view(packet)
-        if segment is None:
-            return packet
-        extra = tuple(option for option in segment.extra if not unwanted(option))
-        if len(extra) == len(segment.extra) or _is_signed(segment):
-            return packet
-        return _rewritten(packet, segment, _copy(segment, segment.sack, extra))
-
-    def with_sack(self, packet: bytes, sack: tuple[SackBlock, ...]) -> bytes:
-        """See Access."""
-        segment = self.view(packet)
-        if segment is None or sack == segment.sack or _is_signed(segment):
-            return packet
-        return _rewritten(packet, segment, _copy(segment, sack, _extra_with(segment, sack)))
-
-
-def _rewritten(packet: bytes, before: Segment, after: Segment) -> bytes:
-    """Return the octets of `before` with the options of `after`."""
-    payload = packet[before.nbytes - before.length : before.nbytes]
-    options = emit_options(after, after.nbytes - after.length - HEADER_BYTES)
-    head = bytearray(packet[:HEADER_BYTES])
-    head[2:4] = after.nbytes.to_bytes(2, "big")
-    head[10:12] = b"\0\0"
-    head[10:12] = _checksum(bytes(head[:IP_HEADER_BYTES]), 0)
-    head[32] = (HEADER_BYTES - IP_HEADER_BYTES + len(options)) << 2 | head[32] & 0x0F
-    head[36:38] = b"\0\0"
-    tcp = bytes(head[IP_HEADER_BYTES:]) + options + payload
-    pseudo = int.from_bytes(head[12:20], "big") + PROTOCOL_TCP + len(tcp)
-    head[36:38] = _checksum(tcp, pseudo)
-    return bytes(head) + options + payload
 
 
 def _checksum(octets: bytes, start: int) -> bytes:

@@ -4,15 +4,15 @@ The import of pyarrow takes 0.2 s, so it is delayed until the first rows are wri
 """
 
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from common.closing import Closing
 from telemetry.records import RECORD_TYPES, Record, field_types
 
 _ROWS_PER_GROUP = 16_384
 
 
-class ParquetSink:
+class ParquetSink(Closing):
     """A sink (`sinks.py`) that appends to `<folder>/<measurement>.parquet`. `tags` go into each file's metadata.
 
     A file exists once its measurement has a record, and is readable once the sink is closed.
@@ -46,14 +46,6 @@ class ParquetSink:
         for writer in self._writers.values():
             writer.close()
         self._writers.clear()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _flush(self, kind: type[Record]) -> None:
         import pyarrow as pa

@@ -15,8 +15,9 @@ import struct
 from contextlib import suppress
 from enum import IntEnum
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
+
+from common.closing import Closing
 
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _BYTE_ORDER_MAGIC = 0x1A2B3C4D
@@ -55,7 +56,7 @@ class Direction(IntEnum):
     OUTBOUND = 2
 
 
-class PcapngWriter:
+class PcapngWriter(Closing):
     """Writes one capture file; a context manager. Replaces an existing file. Raises CaptureError."""
 
     def __init__(self, path: Path, *, application: str) -> None:
@@ -134,14 +135,6 @@ class PcapngWriter:
             finally:
                 os.close(self._fd)
                 self._fd = -1
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _add(self, kind: int, fields: bytes, *options: tuple[int, bytes]) -> None:
         parts = [fields]

@@ -9,6 +9,7 @@ wall-clock time of that instant). Fields that are counters count since the start
 all others but the time are its figures. No two records of a run have the same measurement, tags and time.
 """
 
+import json
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, get_args, get_type_hints
 
@@ -128,6 +129,13 @@ class ControlRecord:
     name: str
     #: new value, as JSON
     value: str
+
+    def decoded(self) -> Any:
+        """Return the new value; text that is no JSON as it is."""
+        try:
+            return json.loads(self.value)
+        except ValueError:
+            return self.value
 
 
 Record = TcpRecord | FlowRecord | LinkRecord | PhyRecord | StationRecord | ControlRecord

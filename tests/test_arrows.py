@@ -23,14 +23,14 @@ BELOW_TESTBED = EVERYTHING - {"testbed", "experiments", "hil_tests", "tests", "b
 #: folder -> the other top-level folders it may import from
 MAY_IMPORT = {
     "testbed": BELOW_TESTBED,
-    "dashboard": frozenset({"linklayer", "telemetry"}),
+    "dashboard": frozenset({"common", "linklayer", "telemetry"}),
     "flowgraphs": frozenset({"common", "linklayer", "channel", "telemetry"}),
     "hosts": frozenset({"common", "linklayer", "tcpip", "telemetry"}),
     "linklayer": frozenset({"common", "tcpip", "telemetry"}),
     "channel": frozenset({"common"}),
     "tcpip": frozenset({"common"}),
     "common": frozenset(),
-    "telemetry": frozenset(),
+    "telemetry": frozenset({"common"}),
     "experiments": frozenset({"common", "testbed"}),
     "benchmarks": EVERYTHING,
     "hil_tests": EVERYTHING,

@@ -22,9 +22,7 @@ from common.registry import Registry
 
 
 class Capacity(ABC):
-    """A piecewise-constant service rate. Times are in ns."""
-
-    __slots__ = ()
+    """A piecewise-constant service rate. Times are in ns. A model whose rate changes overrides all methods."""
 
     #: whether the rate never changes, so that there are no deadlines and no calls of `handle_backlog`
     constant: ClassVar[bool] = False
@@ -33,16 +31,14 @@ class Capacity(ABC):
     def rate_bps(self) -> int:
         """Return the present rate in bits on the wire per second; 0 when nothing may be sent."""
 
-    @abstractmethod
-    def handle_backlog(self, backlog_bits: int, now: int) -> None:
+    def handle_backlog(self, backlog_bits: int, now: int) -> None:  # noqa: B027 (a constant rate takes no requests)
         """Take note of the backlog: bits on the wire still to be served, the frame being sent included."""
 
-    @abstractmethod
     def next_deadline(self) -> int | None:
         """Return the next instant at which the rate may change, or None."""
+        return None
 
-    @abstractmethod
-    def handle_deadline(self, now: int) -> None:
+    def handle_deadline(self, now: int) -> None:  # noqa: B027 (a constant rate has no deadlines)
         """Update the rate at `now`; does nothing when early."""
 
 

@@ -10,8 +10,6 @@ from common.options import NoOptions
 class ConstantRate(Capacity):
     """A constant rate. Raises ValueError when it is not positive."""
 
-    __slots__ = ("_rate_bps",)
-
     constant: ClassVar[bool] = True
 
     def __init__(self, rate_bps: int) -> None:
@@ -20,16 +18,6 @@ class ConstantRate(Capacity):
     def rate_bps(self) -> int:
         """Return the rate."""
         return self._rate_bps
-
-    def handle_backlog(self, backlog_bits: int, now: int) -> None:
-        """Do nothing: a constant rate takes no requests."""
-
-    def next_deadline(self) -> int | None:
-        """Return None: the rate never changes."""
-        return None
-
-    def handle_deadline(self, now: int) -> None:
-        """Do nothing."""
 
 
 CAPACITY_MODEL = CapacityModel(

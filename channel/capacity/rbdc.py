@@ -28,8 +28,6 @@ class Rbdc(Terminal):
     superframe in which the request can take effect.
     """
 
-    __slots__ = ("_drain_ns", "_requests", "_timeout_ns", "_valid_until")
-
     def __init__(self, ceiling_bps: int, options: RbdcOptions) -> None:
         super().__init__(ceiling_bps, options)
         self._timeout_ns = positive("timeout_ms", ns(options.timeout_ms))

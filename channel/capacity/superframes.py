@@ -99,8 +99,6 @@ class Terminal(Capacity):
     Raises ValueError when the ceiling is below one slot per superframe, or a time is 0 in whole ns.
     """
 
-    __slots__ = ("_backlog_bits", "_boundary_at", "_max_slots", "_signalling_ns", "_slots", "superframe")
-
     def __init__(self, ceiling_bps: int, options: DamaOptions) -> None:
         self.superframe = options.superframe()
         self._signalling_ns = positive("signalling_ms", ns(options.signalling_ms))

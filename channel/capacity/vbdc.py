@@ -27,16 +27,6 @@ class Vbdc(Terminal):
     until it is served.
     """
 
-    __slots__ = (
-        "_coming_slots",
-        "_due_slots",
-        "_randint",
-        "_requests",
-        "_wait_ns",
-        "granted_bits",
-        "requested_bits",
-    )
-
     def __init__(self, ceiling_bps: int, options: VbdcOptions, rng: random.Random) -> None:
         super().__init__(ceiling_bps, options)
         shortest, longest = options.wait_ms

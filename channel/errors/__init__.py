@@ -49,8 +49,6 @@ ERASED = Verdict(Fate.ERASED)
 class ErrorModel(ABC):
     """Decides the fate of frames, one after another."""
 
-    __slots__ = ()
-
     @abstractmethod
     def judge(self, start: int, end: int, nbytes: int) -> Verdict:
         """Return the fate of a frame of `nbytes` whose first and last bit are on the air at `start` and `end`

@@ -11,8 +11,6 @@ from common.options import Probability
 class Bernoulli(ErrorModel):
     """Each frame is erased with probability `per`, independently of all others (COHERENCE, LT-TCP)."""
 
-    __slots__ = ("_draw", "per")
-
     def __init__(self, per: float, rng: random.Random) -> None:
         self.per = probability("per", per)
         self._draw = rng.random

@@ -16,8 +16,6 @@ class FixedBursts(ErrorModel):
     keeps its length, no burst is dropped, and the rate of bursts is exact.
     """
 
-    __slots__ = ("_left", "_rate_per_byte", "_rng", "_to_next_bytes", "burst_frames", "mean_spacing_bytes")
-
     def __init__(self, burst_frames: int, mean_spacing_bytes: int, rng: random.Random) -> None:
         self.burst_frames = positive("burst_frames", burst_frames)
         self.mean_spacing_bytes = positive("mean_spacing_bytes", mean_spacing_bytes)

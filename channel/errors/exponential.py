@@ -15,8 +15,6 @@ class ExponentialBitErrors(ErrorModel):
     probability exp(-n / mean_spacing_bytes).
     """
 
-    __slots__ = ("_rate_per_bit", "_rng", "_to_next_bits", "mean_spacing_bytes")
-
     def __init__(self, mean_spacing_bytes: int, rng: random.Random) -> None:
         self.mean_spacing_bytes = positive("mean_spacing_bytes", mean_spacing_bytes)
         self._rate_per_bit = 1.0 / (8 * mean_spacing_bytes)

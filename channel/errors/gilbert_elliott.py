@@ -13,21 +13,8 @@ class GilbertElliott(ErrorModel):
     """Two states with exponential sojourn times and an error rate in each.
 
     `good_ns` and `bad_ns` are the mean sojourns, `good_per` and `bad_per` the probabilities that a frame
-    starting in the state is erased. The state at the first frame is drawn from the stationary distribution,
-    so that `stationary_per` holds from there on.
+    starting in the state is erased. The state at the first frame is drawn from the stationary distribution.
     """
-
-    __slots__ = (
-        "_draw",
-        "_in_bad",
-        "_started",
-        "_states",
-        "_until",
-        "bad_ns",
-        "bad_per",
-        "good_ns",
-        "good_per",
-    )
 
     def __init__(
         self, good_ns: int, bad_ns: int, rng: random.Random, *, good_per: float = 0.0, bad_per: float = 1.0
@@ -43,11 +30,6 @@ class GilbertElliott(ErrorModel):
         self._in_bad = False
         #: the instant the present state ends
         self._until = 0
-
-    @property
-    def stationary_per(self) -> float:
-        """The long-run share of erased frames, if their start times do not depend on the state."""
-        return (self.good_ns * self.good_per + self.bad_ns * self.bad_per) / (self.good_ns + self.bad_ns)
 
     def judge(self, start: int, end: int, nbytes: int) -> Verdict:
         """Return ERASED or INTACT by the error rate of the state at `start`."""

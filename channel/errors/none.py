@@ -7,8 +7,6 @@ from common.options import NoOptions
 class NoErrors(ErrorModel):
     """A clean channel."""
 
-    __slots__ = ()
-
     def judge(self, start: int, end: int, nbytes: int) -> Verdict:
         """Return INTACT."""
         return INTACT

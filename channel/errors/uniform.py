@@ -17,8 +17,6 @@ class UniformOnOff(ErrorModel):
     begins with the first frame.
     """
 
-    __slots__ = ("_bad_at", "_bad_until", "_randint", "_started", "bad_ns", "good_ns")
-
     def __init__(self, good_ns: tuple[int, int], bad_ns: tuple[int, int], rng: random.Random) -> None:
         self.good_ns = span("good_ns", good_ns)
         self.bad_ns = span("bad_ns", bad_ns)
@@ -29,11 +27,6 @@ class UniformOnOff(ErrorModel):
         #: the present or next bad state: from _bad_at until just before _bad_until
         self._bad_at = 0
         self._bad_until = 0
-
-    @property
-    def bad_fraction(self) -> float:
-        """The share of time spent in the bad state."""
-        return sum(self.bad_ns) / (sum(self.good_ns) + sum(self.bad_ns))
 
     def judge(self, start: int, end: int, nbytes: int) -> Verdict:
         """Return ERASED if any part of the frame is on the air in the bad state, else INTACT."""

@@ -126,49 +126,25 @@ def _radio() -> list[Row]:
 def _compare() -> list[Row]:
     whole = BOTH.over("run")
 
-    def loss(counter: str, of: str) -> str:
-        return influxql.query(Line(LinkRecord, "link", "", Share(counter, of)), whole)
+    def loss(counter: str, of: str) -> tuple[str, str]:
+        line = Line(LinkRecord, "link", "", Share(counter, of))
+        return influxql.query(line, whole), "$tag_run $tag_link"
 
-    def rtt(percent: int) -> str:
-        return influxql.query(Line(TcpRecord, "flow", "", Percentile("srtt_ms", percent)), whole)
+    def rtt(percent: int) -> tuple[str, str]:
+        line = Line(TcpRecord, "flow", "", Percentile("srtt_ms", percent))
+        return influxql.query(line, whole), f"$tag_run $tag_flow p{percent}"
 
+    goodput = influxql.finished("goodput_bps", whole, 1e-6), "$tag_run"
+    timeouts = influxql.highest("timeouts", TcpRecord, whole), "$tag_run"
+    before, after = loss("corruption_losses", "frames"), loss("residual_losses", "packets")
+    halves = "Half, and 95 %, of the smoothed round-trip times were no longer."
     figures = [
-        bars(
-            "Goodput of the run",
-            "As in the runs' summaries; none while a run goes on.",
-            "bit/s",
-            [(influxql.finished("goodput_bps", whole, 1e-6), "$tag_run")],
-        ),
-        bars(
-            "Loss before repair",
-            "Share of frames the medium took.",
-            "%",
-            [(loss("corruption_losses", "frames"), "$tag_run $tag_link")],
-        ),
-        bars(
-            "Loss after repair",
-            "Share of packets that stayed lost.",
-            "%",
-            [(loss("residual_losses", "packets"), "$tag_run $tag_link")],
-        ),
-        bars(
-            "Round-trip time",
-            "Half, and 95 %, of the smoothed round-trip times were no longer.",
-            "ms",
-            [(rtt(50), "$tag_run $tag_flow p50"), (rtt(95), "$tag_run $tag_flow p95")],
-        ),
-        bars(
-            "Timeouts",
-            "Of all flows.",
-            "timeouts",
-            [(influxql.highest("timeouts", TcpRecord, whole), "$tag_run")],
-        ),
-        bars(
-            "Link retransmissions",
-            "Share of frames that were sent again.",
-            "%",
-            [(loss("retransmissions", "frames"), "$tag_run $tag_link")],
-        ),
+        bars("Goodput of the run", "As in the runs' summaries; none while a run goes on.", "bit/s", goodput),
+        bars("Loss before repair", "Share of frames the medium took.", "%", before),
+        bars("Loss after repair", "Share of packets that stayed lost.", "%", after),
+        bars("Round-trip time", halves, "ms", rtt(50), rtt(95)),
+        bars("Timeouts", "Of all flows.", "timeouts", timeouts),
+        bars("Link retransmissions", "Share of frames that were sent again.", "%", loss("retransmissions", "frames")),
     ]
     return [
         ("Whole runs", figures),

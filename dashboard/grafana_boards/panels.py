@@ -11,14 +11,13 @@ Rules
 
 from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_uppercase
-from typing import Any, Literal
+from typing import Any
 
+from common.sides import SIDES, Side
 from dashboard.charts import CHARTS, FURTHER_CHARTS, Chart, Line
 from dashboard.grafana_boards.influxql import DATASOURCE, RUN, Scope, query
 
 Panel = dict[str, Any]
-Direction = Literal["up", "down"]
-DIRECTIONS: tuple[Direction, ...] = ("up", "down")
 
 SOURCE = {"type": "influxdb", "uid": DATASOURCE}
 
@@ -45,7 +44,7 @@ _UNITS: Mapping[str, tuple[str, float, int]] = {
 _REFS = ascii_uppercase
 
 #: colours of the main lines, by direction, and of others by what follows the direction in their names
-_MAIN: Mapping[Direction, str] = {"up": "blue", "down": "purple"}
+_MAIN: Mapping[Side, str] = {"up": "blue", "down": "purple"}
 _COLOURS = {
     "retransmissions": "orange",
     "FEC frames": "yellow",
@@ -89,7 +88,7 @@ def charts(*keys: str, scope: Scope = RUN, height: int = 8) -> Iterator[Panel]:
         chart = _CHARTS[key]
         of_link = [line for line in chart.lines if line.by == "link"]
         others = [line for line in chart.lines if line.by != "link"]
-        for direction in DIRECTIONS if of_link else ():
+        for direction in SIDES if of_link else ():
             # a link's tag in all measurements
             yield _chart(
                 f"{chart.title}, {direction}", chart, of_link, scope.only("link", direction), height, direction
@@ -102,7 +101,7 @@ def charts(*keys: str, scope: Scope = RUN, height: int = 8) -> Iterator[Panel]:
 
 
 def _chart(
-    title: str, chart: Chart, lines: Sequence[Line], scope: Scope, height: int, direction: Direction | None = None
+    title: str, chart: Chart, lines: Sequence[Line], scope: Scope, height: int, direction: Side | None = None
 ) -> Panel:
     unit, factor, decimals = _UNITS[chart.unit]
     targets, overrides = [], []
@@ -225,7 +224,7 @@ def state_colours(names: Sequence[str]) -> dict[str, tuple[str, str]]:
     return {name: (name, _STATE_COLOURS[place % len(_STATE_COLOURS)]) for place, name in enumerate(names)}
 
 
-def bars(title: str, description: str, unit: str, asked: Sequence[tuple[str, str]]) -> Panel:
+def bars(title: str, description: str, unit: str, *asked: tuple[str, str]) -> Panel:
     """Figures of whole runs as bars, a group for each; `asked` are pairs of a query and an alias."""
     name, _, decimals = _UNITS[unit]
     targets = [target(ref, text, alias) for ref, (text, alias) in zip(_REFS, asked, strict=False)]

@@ -76,7 +76,6 @@ export class RunData {
   controls = [];
   /** whether the server has said which controls there are */
   controlsKnown = false;
-  messages = [];
   hidden = {};
   /** the newest time of any point */
   end = 0;
@@ -137,7 +136,6 @@ export class RunData {
       this.controls = part.controls;
       this.controlsKnown = true;
     }
-    this.messages.push(...(part.messages ?? []));
     // what had to be left out, by kind: {flow: 984}
     if (part.hidden) this.hidden = part.hidden;
     this.version++;
@@ -147,7 +145,7 @@ export class RunData {
     this.charts.clear();
     this.#ends.clear();
     this.losses.clear();
-    this.marks.length = this.notes.length = this.messages.length = 0;
+    this.marks.length = this.notes.length = 0;
     this.end = 0;
   }
 

@@ -144,7 +144,6 @@ export class Live {
       const part = frame.runs[data.info.name];
       if (!part) continue;
       data.take(part, retention);
-      for (const message of part.messages ?? []) this.#say(message);
       if (data.info.live && data.info.epoch_ns && part.series)
         this.#newest = { epochMs: data.info.epoch_ns / 1e6, end: data.end };
       if (part.controls || part.info) this.controls.update();

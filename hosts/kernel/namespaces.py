@@ -13,7 +13,6 @@ Left out: creating and removing namespaces (`hosts/kernel/network.py`), and ever
 import ctypes
 import os
 import re
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -65,19 +64,11 @@ def run_in(name: str, work: Callable[[], T]) -> T:
     Inside `work`, `/proc/self/net` still shows the caller's namespace; use `/proc/thread-self/net`.
     Raises what `work` raises, and HostError when the namespace cannot be entered.
     """
-    values: list[T] = []
-    errors: list[BaseException] = []
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
 
-    def body() -> None:
-        try:
-            enter(name)
-            values.append(work())
-        except BaseException as error:
-            errors.append(error)
+    def body() -> T:
+        enter(name)
+        return work()
 
-    thread = threading.Thread(target=body, name=f"in {name}")
-    thread.start()
-    thread.join()
-    if errors:
-        raise errors[0]
-    return values[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(body).result()

@@ -18,9 +18,9 @@ import os
 from collections.abc import Callable
 from ipaddress import IPv4Interface
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
+from common.closing import Closing
 from hosts.errors import HostError
 from hosts.kernel.namespaces import enter, namespace_name, run_in
 from hosts.kernel.ownership import Leftover, Registry
@@ -49,7 +49,7 @@ class AddressPlan(NamedTuple):
     h2: IPv4Interface = IPv4Interface("10.77.2.2/24")
 
 
-class Network:
+class Network(Closing):
     """The four namespaces of a run, with links, addresses and routes.
 
     `mtu` is in octets of the IP packet and holds for every link, so TCP's MSS is `mtu` - 40; `txqueuelen` is
@@ -62,7 +62,6 @@ class Network:
         *,
         mtu: int = 1500,
         txqueuelen: int = 1000,
-        addresses: AddressPlan | None = None,
         registry: Registry | None = None,
     ) -> None:
         if mtu < 68:
@@ -70,7 +69,7 @@ class Network:
         self.run = run
         self.mtu = mtu
         self.txqueuelen = txqueuelen
-        self.addresses = addresses or AddressPlan()
+        self.addresses = AddressPlan()
         self.namespaces: dict[Role, str] = {role: namespace_name(run, role) for role in ROLES}
         self._registry = registry or Registry()
         self._claimed = False
@@ -109,14 +108,9 @@ class Network:
         """Return a host's IPv4 address."""
         return str((self.addresses.h1 if host == "h1" else self.addresses.h2).ip)
 
-    def __enter__(self) -> "Network":
+    def __enter__(self) -> Self:
         self.up()
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _build(self) -> None:
         from pyroute2 import netns  # imports take 200 ms, which processes that only `enter` do without

@@ -58,14 +58,10 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, text: str) -> "RunRecord":
-        """Parse `to_json`'s text; raises ValueError, KeyError or TypeError for other text."""
-        raw = json.loads(text)
-        return cls(
-            run=str(raw["run"]),
-            owner=Process(**raw["owner"]),
-            namespaces=tuple(str(name) for name in raw["namespaces"]),
-            children=tuple(Process(**child) for child in raw["children"]),
-        )
+        """Parse `to_json`'s text; raises ValueError for other text."""
+        from pydantic import TypeAdapter  # slow to import
+
+        return TypeAdapter(cls).validate_json(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +213,7 @@ class Registry:
     def _read(self, path: Path) -> RunRecord | None:
         try:
             return RunRecord.from_json(path.read_text())
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError):
             return None
 
     def _write(self, record: RunRecord) -> None:

@@ -15,7 +15,6 @@ import socket
 import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
 
 from hosts.engine.probe import Probe, TcpInfo
 from hosts.errors import HostError
@@ -41,17 +40,14 @@ _DIAG_MSG_BYTES = 72
 class TcpProbe(Probe):
     """Samples every TCP sender of the current namespace on a port with a flow name.
 
-    `remote_ports` names flows by the port they connect to, `local_ports` by the port they were accepted on.
+    `ports` names flows by the port they connect to.
     Of several connections under one name the last one listed is sampled. Raises HostError when the kernel
     has no socket diagnosis.
     """
 
-    def __init__(
-        self, host: str, remote_ports: Mapping[int, str], local_ports: Mapping[int, str] | None = None
-    ) -> None:
+    def __init__(self, host: str, ports: Mapping[int, str]) -> None:
         super().__init__(host)
-        self._remote_ports = dict(remote_ports)
-        self._local_ports = dict(local_ports or {})
+        self._ports = dict(ports)
         self._retired: set[int] = set()
         try:
             self._netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG)
@@ -62,7 +58,7 @@ class TcpProbe(Probe):
         """See Probe."""
         records: dict[str, TcpRecord] = {}
         for local, remote, info in self._dump():
-            flow = self._remote_ports.get(remote) or self._local_ports.get(local)
+            flow = self._ports.get(remote)
             if flow is not None and info[0] != SYN_SENT and local not in self._retired:
                 records[flow] = self.record(time_ns, flow, parse(info))
         return list(records.values())
@@ -77,18 +73,6 @@ class TcpProbe(Probe):
         if info.timeouts is not None:
             return info.timeouts
         return _snmp_pairs(Path("/proc/thread-self/net/netstat").read_text())["TCPTimeouts"]
-
-    def close(self) -> None:
-        """Close the netlink socket; idempotent."""
-        self._netlink.close()
-
-    def __enter__(self) -> "TcpProbe":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _dump(self) -> Iterator[tuple[int, int, bytes]]:
         body = _REQUEST.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << _INET_DIAG_INFO - 1, _CONNECTED, bytes(48))

@@ -126,11 +126,13 @@ class OctetsEnd(End):
 class KernelEnd(OctetsEnd):
     """A connection of the kernel's."""
 
+    connected = False
+    at_end = False
+    error: str | None = None
+
     def __init__(self, loop: Loop, sock: socket.socket, *, connected: bool) -> None:
         super().__init__()
-        self._connected = connected
-        self._at_end = False
-        self._error: str | None = None
+        self.connected = connected
         self._loop, self._socket = loop, sock
         self._watched = 0
         self._counted = (0, 0)
@@ -167,21 +169,6 @@ class KernelEnd(OctetsEnd):
         return cls(loop, sock, connected=False)
 
     @property
-    def connected(self) -> bool:
-        """See OctetsEnd."""
-        return self._connected
-
-    @property
-    def at_end(self) -> bool:
-        """See OctetsEnd."""
-        return self._at_end
-
-    @property
-    def error(self) -> str | None:
-        """See End."""
-        return self._error
-
-    @property
     def unread(self) -> int:
         """See OctetsEnd."""
         return 0 if self._closed else _ask(self._socket, _SIOCINQ)
@@ -208,7 +195,7 @@ class KernelEnd(OctetsEnd):
         except OSError as error:
             self._note(error)
             return b""
-        self._at_end = not data
+        self.at_end = not data
         return data
 
     def write(self, data: bytes) -> int:
@@ -259,18 +246,18 @@ class KernelEnd(OctetsEnd):
         if not self.connected:
             self._check()
             if self.error is None:
-                self._connected = True
+                self.connected = True
         self._moved()
 
     def _check(self) -> None:
         # A connection that ended by FINs has none, though its state is CLOSE before its last octets are read.
         status = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if status:
-            self._error = errno.errorcode.get(status, str(status))
+            self.error = errno.errorcode.get(status, str(status))
 
     def _note(self, error: OSError) -> None:
         if error.errno not in _WAIT:
-            self._error = errno.errorcode.get(error.errno or 0, str(error))
+            self.error = errno.errorcode.get(error.errno or 0, str(error))
 
     def _counts(self) -> tuple[int, int]:
         if self._closed:
@@ -367,5 +354,4 @@ def prepare(sock: socket.socket, options: Options) -> None:
 
 
 def _ask(sock: socket.socket, request: int) -> int:
-    value: int = struct.unpack("i", fcntl.ioctl(sock, request, bytes(4)))[0]
-    return value
+    return int(struct.unpack("i", fcntl.ioctl(sock, request, bytes(4)))[0])

@@ -17,9 +17,8 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self
 
+from common.closing import Closing
 from hosts.errors import HostError
 
 _PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"
@@ -57,7 +56,7 @@ def probe() -> str:
     return ""
 
 
-class SplitRoutes:
+class SplitRoutes(Closing):
     """TCP that comes in by `interfaces` goes to a listening socket at `port` with IP_TRANSPARENT. Raises HostError."""
 
     def __init__(self, interfaces: Sequence[str], port: int) -> None:
@@ -74,14 +73,6 @@ class SplitRoutes:
         """Take everything back; idempotent."""
         _nft(_DELETE)
         _remove_rule()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _route(self) -> None:
         from pyroute2 import IPRoute, NetlinkError  # 200 ms to import

@@ -23,8 +23,8 @@ import stat
 import struct
 from array import array
 from pathlib import Path
-from types import TracebackType
 
+from common.closing import Closing
 from hosts.errors import HostError
 
 TUN_DEVICE = Path("/dev/net/tun")
@@ -64,7 +64,7 @@ def is_ip(frame: bytes) -> bool:
     return frame[12:14] in (b"\x08\x00", b"\x86\xdd") and len(frame) > ETHERNET_BYTES
 
 
-class Tap:
+class Tap(Closing):
     """One open TAP interface of the current namespace, created if necessary.
 
     `mtu` in octets of the IP packet (None: leave it), `txqueuelen` in packets, `descriptor` as in `open_device`.
@@ -121,14 +121,6 @@ class Tap:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-
-    def __enter__(self) -> "Tap":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def create_persistent(name: str) -> None:

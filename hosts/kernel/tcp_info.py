@@ -50,11 +50,6 @@ def parse(payload: bytes) -> TcpInfo:
     )
 
 
-def state_of(sock: socket.socket) -> int:
-    """Return the state of one of our own sockets, a number of include/net/tcp_states.h."""
-    return sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_MAX)[0]
-
-
 def of_socket(sock: socket.socket) -> TcpInfo:
     """Return the kernel's state of one of our own sockets, also after its connection has ended."""
     return parse(sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_MAX))

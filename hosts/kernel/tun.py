@@ -26,9 +26,9 @@ import os
 import socket
 from ipaddress import IPv4Address
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING
 
+from common.closing import Closing
 from hosts.errors import HostError
 from hosts.kernel.probes import interface_counters_here
 from hosts.kernel.tap import IFF_TUN, REFUSALS, configure, open_device
@@ -48,7 +48,7 @@ _TABLE = 7793
 _RULE, _LOCAL_RULE_AFTER, _LOCAL_RULE = 1, 2, 0
 
 
-class Tun:
+class Tun(Closing):
     """The open TUN of the current namespace through which all TCP from and to `peer` goes.
 
     `descriptor` as in `open_device`. Raises HostError when the peer is not an address, or rights, a route or a setting
@@ -62,17 +62,26 @@ class Tun:
             IPv4Address(peer)
         except ValueError:
             raise HostError(f"peer {peer!r} is no IPv4 address") from None
-        self._open(name, _Settings(name, peer), txqueuelen, descriptor)
+        self._open(peer, name, txqueuelen, descriptor)
 
-    def _open(self, name: str, routing: "_Routing", txqueuelen: int, descriptor: int | None = None) -> None:
+    def _open(self, source: str, name: str, txqueuelen: int, descriptor: int | None = None) -> None:
+        from pyroute2 import IPRoute, NetlinkError  # 200 ms to import
+
         self.name = name
         #: packets that the kernel refused
         self.refused = 0
+        #: the peer or the interface from which TCP comes
+        self._source = source
+        #: the settings changed here, as they were
+        self._before: dict[Path, str] = {}
         self._fd = open_device(name, IFF_TUN, descriptor)
-        self._routing = routing
         try:
-            #: our address (None: all addresses), and the MTU of the path to the peer
-            self.address, self.mtu = routing.make(txqueuelen)
+            with IPRoute() as ip:
+                #: our address (None: all addresses), and the MTU of the path to the peer
+                self.address, self.mtu = self._route(ip, txqueuelen)
+        except (NetlinkError, OSError) as error:
+            self.close()
+            raise HostError(f"cannot lead TCP from {source} to TUN {name}: {error.args[1]}") from None
         except BaseException:
             self.close()
             raise
@@ -109,128 +118,48 @@ class Tun:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
-            self._routing.restore()
+            from pyroute2 import IPRoute
 
-    def __enter__(self) -> Self:
-        return self
+            with IPRoute() as ip:
+                self._restore_rules(ip)
+            for path, value in self._before.items():
+                path.write_text(value)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class TransitTun(Tun):
-    """The open TUN of the current namespace, a router's, which gets all TCP that arrives on `interface`.
-
-    Raises HostError when rights or the interface are missing.
-    """
-
-    def __init__(self, interface: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000) -> None:
-        self._open(name, _TransitSettings(name, interface), txqueuelen)
-
-
-class _Routing(Protocol):
-    """Changes of a namespace's routing while a TUN is open."""
-
-    def make(self, txqueuelen: int) -> tuple[str | None, int]:
-        """Route TCP to the TUN; return our address, if any, and the MTU of the path. Raises HostError."""
-
-    def restore(self) -> None:
-        """Restore the routing."""
-
-
-class _TransitSettings:
-    """A rule for packets that arrive on one interface, and a route to the TUN.
-
-    `tcp_early_demux` is off, so that no packet reaches a socket before it is routed: otherwise a kernel socket towards
-    the other host, with the same addresses and ports, would get the segments of our TCP.
-    """
-
-    def __init__(self, name: str, interface: str) -> None:
-        self._name, self._interface = name, interface
-        self._demux_before = ""
-
-    def make(self, txqueuelen: int) -> tuple[str | None, int]:
-        """See _Routing."""
-        from pyroute2 import IPRoute, NetlinkError
-
-        with IPRoute() as ip:
-            try:
-                found = ip.link_lookup(ifname=self._interface)
-                if not found:
-                    raise HostError(f"there is no interface {self._interface} to take TCP from")
-                mtu: int = ip.get_links(found[0])[0].get("mtu")
-                configure(self._name, mtu, txqueuelen)
-                [tun] = ip.link_lookup(ifname=self._name)
-                ip.route("add", family=socket.AF_INET, dst="default", oif=tun, table=_TABLE)
-                _remove_rules(ip, _RULE)
-                ip.rule("add", priority=_RULE, table=_TABLE, iifname=self._interface, ip_proto=socket.IPPROTO_TCP)
-                self._demux_before = _EARLY_DEMUX.read_text()
-                _EARLY_DEMUX.write_text("0\n")
-            except (NetlinkError, OSError) as error:
-                raise HostError(
-                    f"cannot lead TCP from {self._interface} to TUN {self._name}: {error.args[1]}"
-                ) from None
-        return None, mtu
-
-    def restore(self) -> None:
-        """See _Routing."""
-        from pyroute2 import IPRoute
-
-        with IPRoute() as ip:
-            _remove_rules(ip, _RULE)
-        if self._demux_before:
-            _EARLY_DEMUX.write_text(self._demux_before)
-
-
-class _Settings:
-    """Rules and settings for the TCP of one peer, and a route to the TUN."""
-
-    def __init__(self, name: str, peer: str) -> None:
-        self._name, self._peer = name, peer
-        self._before: dict[Path, str] = {}
-
-    def make(self, txqueuelen: int) -> tuple[str, int]:
-        """Route the peer's TCP to the TUN; return our address and the MTU towards the peer. Raises HostError."""
-        from pyroute2 import IPRoute, NetlinkError  # 200 ms to import
-
-        with IPRoute() as ip:
-            try:
-                [route] = ip.route("get", dst=self._peer)
-                if route.get("type") == _LOCAL_ROUTE:
-                    raise HostError(f"{self._peer} is an address of this host: the peer must be another one")
-                [link] = ip.get_links(route.get("oif"))
-                mtu: int = link.get("mtu")
-                configure(self._name, mtu, txqueuelen)
-                self._let_pass(link.get("ifname"))
-                [tun] = ip.link_lookup(ifname=self._name)
-                ip.route("add", family=socket.AF_INET, dst="default", oif=tun, table=_TABLE)
-                _restore_rules(ip)
-                ip.rule("add", priority=_LOCAL_RULE_AFTER, table=_LOCAL_TABLE)
-                ip.rule("add", priority=_RULE, table=_TABLE, src=self._peer, src_len=32, ip_proto=socket.IPPROTO_TCP)
-                ip.rule("delete", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
-            except (NetlinkError, OSError) as error:
-                raise HostError(f"cannot lead TCP from {self._peer} to TUN {self._name}: {error.args[1]}") from None
+    def _route(self, ip: "IPRoute", txqueuelen: int) -> tuple[str | None, int]:
+        """Route TCP to the TUN; return our address, if any, and the MTU of the path."""
+        [route] = ip.route("get", dst=self._source)
+        if route.get("type") == _LOCAL_ROUTE:
+            raise HostError(f"{self._source} is an address of this host: the peer must be another one")
+        [link] = ip.get_links(route.get("oif"))
+        mtu: int = link.get("mtu")
+        self._configure(ip, mtu, txqueuelen)
+        self._let_pass(link.get("ifname"))
+        self._restore_rules(ip)
+        ip.rule("add", priority=_LOCAL_RULE_AFTER, table=_LOCAL_TABLE)
+        ip.rule("add", priority=_RULE, table=_TABLE, src=self._source, src_len=32, ip_proto=socket.IPPROTO_TCP)
+        ip.rule("delete", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
         return str(route.get("prefsrc")), mtu
 
-    def restore(self) -> None:
-        """Restore the routing."""
-        from pyroute2 import IPRoute
+    def _configure(self, ip: "IPRoute", mtu: int, txqueuelen: int) -> None:
+        configure(self.name, mtu, txqueuelen)
+        [tun] = ip.link_lookup(ifname=self.name)
+        ip.route("add", family=socket.AF_INET, dst="default", oif=tun, table=_TABLE)
 
-        with IPRoute() as ip:
-            _restore_rules(ip)
-        for path, value in self._before.items():
-            path.write_text(value)
+    def _restore_rules(self, ip: "IPRoute") -> None:
+        """Remove our rules, or those of a killed process, and put the rule for local addresses first again."""
+        if not _count_rules(ip, _LOCAL_RULE):
+            ip.rule("add", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
+        for priority in (_RULE, _LOCAL_RULE_AFTER):
+            _remove_rules(ip, priority)
 
     def _let_pass(self, way_out: str) -> None:
         """Allow packets from the TUN to the peer and back, although they have an address of this host."""
-        self._set(self._name, "accept_local", "1")
-        self._set(self._name, "forwarding", "1")
+        self._set(self.name, "accept_local", "1")
+        self._set(self.name, "forwarding", "1")
         self._set(way_out, "forwarding", "1")
         # a strict reverse-path check would expect our own address on the loopback; the larger of both values holds
-        if max((_CONF_DIR / scope / "rp_filter").read_text().strip() for scope in ("all", self._name)) == "1":
-            self._set(self._name, "rp_filter", "2")
+        if max((_CONF_DIR / scope / "rp_filter").read_text().strip() for scope in ("all", self.name)) == "1":
+            self._set(self.name, "rp_filter", "2")
 
     def _set(self, interface: str, name: str, value: str) -> None:
         path = _CONF_DIR / interface / name
@@ -240,22 +169,41 @@ class _Settings:
         try:
             path.write_text(f"{value}\n")
         except OSError as error:
-            scope = "default" if interface == self._name else "all"
+            scope = "default" if interface == self.name else "all"
             remedy = f"give net.ipv4.conf.{scope}.{name}={value} to the container as a sysctl"
             if error.errno != errno.EROFS:
                 remedy = "run with sudo or as root"
             what = f"net.ipv4.conf.{interface}.{name}"
             raise HostError(f"cannot set {what} to {value}: {error.strerror}; {remedy}") from None
-        if interface != self._name:
+        if interface != self.name:
             self._before[path] = before
 
 
-def _restore_rules(ip: "IPRoute") -> None:
-    """Remove our rules, or those of a killed process, and put the rule for local addresses first again."""
-    if not _count_rules(ip, _LOCAL_RULE):
-        ip.rule("add", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
-    for priority in (_RULE, _LOCAL_RULE_AFTER):
-        _remove_rules(ip, priority)
+class TransitTun(Tun):
+    """The open TUN of the current namespace, a router's, which gets all TCP that arrives on `interface`.
+
+    `tcp_early_demux` is off, so that no packet reaches a socket before it is routed: otherwise a kernel socket towards
+    the other host, with the same addresses and ports, would get the segments of our TCP. Raises HostError when rights
+    or the interface are missing.
+    """
+
+    def __init__(self, interface: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000) -> None:
+        self._open(interface, name, txqueuelen)
+
+    def _route(self, ip: "IPRoute", txqueuelen: int) -> tuple[str | None, int]:
+        found = ip.link_lookup(ifname=self._source)
+        if not found:
+            raise HostError(f"there is no interface {self._source} to take TCP from")
+        mtu: int = ip.get_links(found[0])[0].get("mtu")
+        self._configure(ip, mtu, txqueuelen)
+        self._restore_rules(ip)
+        ip.rule("add", priority=_RULE, table=_TABLE, iifname=self._source, ip_proto=socket.IPPROTO_TCP)
+        self._before[_EARLY_DEMUX] = _EARLY_DEMUX.read_text()
+        _EARLY_DEMUX.write_text("0\n")
+        return None, mtu
+
+    def _restore_rules(self, ip: "IPRoute") -> None:
+        _remove_rules(ip, _RULE)
 
 
 def _count_rules(ip: "IPRoute", priority: int) -> int:

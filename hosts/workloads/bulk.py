@@ -1,7 +1,7 @@
 """Bulk transfers over TCP."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Self
 
@@ -16,7 +16,6 @@ from hosts.workloads import (
     StreamWorkload,
     WorkloadPlugin,
     intact,
-    same_streams,
     seconds_of,
     without_end,
 )
@@ -157,15 +156,8 @@ class Bulk(StreamWorkload):
                 finished=until_s >= self.start_s + self.duration_s,
                 intact=intact(receivers),
             )
-        if not times:
-            return Outcome(nbytes=nbytes, span=self.span(None, until_s), finished=False, intact=intact(receivers))
-        return Outcome(
-            nbytes=nbytes,
-            span=(senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9),
-            duration_s=sum(times),
-            finished=True,
-            intact=intact(receivers) and same_streams(senders, receivers),
-        )
+        # each flow has a single transfer
+        return replace(super(Bulk, self).outcome(senders, receivers, until_s), transfer_s=())
 
 
 WORKLOAD = WorkloadPlugin(

@@ -196,7 +196,7 @@ class Slacp(Link):
         """Take one frame, or the remains of a damaged one, from the radio."""
         if isinstance(frame, Hello):
             if self._session.handle_hello(frame, now):
-                self._end_session(now)
+                self.end(now)
                 self._rtt.handle_sample(self._session.handshake_rtt_ns)
                 self.sessions += 1
             return
@@ -271,10 +271,6 @@ class Slacp(Link):
         while (packet := sender.poll_given_up()) is not None:
             self._given_up.append(packet)
 
-    def end(self, now: int) -> None:
-        """Give up packets under way and release those held, for `poll_packet`: the link's use ends here."""
-        self._end_session(now)
-
     # -- time ------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> int:
@@ -291,7 +287,7 @@ class Slacp(Link):
     def handle_deadline(self, now: int) -> None:
         """Expire the timers that are due."""
         if self._session.handle_deadline(now):
-            self._end_session(now)
+            self.end(now)
         if not self._session.established:
             return
         if now >= self._ack_at:
@@ -306,8 +302,8 @@ class Slacp(Link):
         for sender in self._arq_senders:
             sender.handle_deadline(now)
 
-    def _end_session(self, now: int) -> None:
-        """Give up packets under way and number afresh."""
+    def end(self, now: int) -> None:
+        """Give up packets under way and release those held, for `poll_packet`; a later session numbers afresh."""
         for sender in self._arq_senders:
             lost = sender.unsettled()
             self.sent.session_losses += len(lost)

@@ -74,9 +74,9 @@ class ArqSender:
         self._config = config
         self._code = code
         self._stats = stats
-        #: > every number sent
-        self._next_seq = first
-        #: the oldest number not settled; == _next_seq when nothing is outstanding
+        #: the number of the next new frame; numbers on the wire are unwrapped against it
+        self.next_seq = first
+        #: the oldest number not settled; == next_seq when nothing is outstanding
         self._base = first
         self._outstanding: dict[int, _Outstanding] = {}
         self._unsent: Sized | None = None
@@ -110,7 +110,7 @@ class ArqSender:
 
     def wants_packet(self) -> bool:
         """Whether the next packet may be taken from the IP queue."""
-        return self._unsent is None and self._next_seq - self._base < self._config.window
+        return self._unsent is None and self.next_seq - self._base < self._config.window
 
     def handle_packet(self, packet: Sized) -> None:
         """Take one packet. Raises RuntimeError, and changes nothing, when none is wanted."""
@@ -120,18 +120,13 @@ class ArqSender:
 
     # -- acknowledgements ------------------------------------------------------------------------------------
 
-    @property
-    def next_seq(self) -> int:
-        """The number of the next new frame; numbers on the wire are unwrapped against it."""
-        return self._next_seq
-
     def handle_ack(self, tx_high: int, cum: int, received: int, sent_before: int | None) -> None:
         """Settle the packets that arrived and judge the others.
 
         `cum` and `tx_high` are unwrapped. With `sent_before` (a repeated acknowledgement) transmissions made at or
         before that time are judged, too.
         """
-        if cum + received.bit_length() > self._next_seq:
+        if cum + received.bit_length() > self.next_seq:
             self._stats.refused += 1
             return
         for seq in range(self._base, cum):
@@ -181,7 +176,7 @@ class ArqSender:
     def _move_base(self) -> None:
         base = self._base
         outstanding = self._outstanding
-        while base < self._next_seq and base not in outstanding:
+        while base < self.next_seq and base not in outstanding:
             base += 1
         self._base = base
 
@@ -252,8 +247,8 @@ class ArqSender:
         if packet is None:
             return None
         self._unsent = None
-        seq = self._next_seq
-        self._next_seq = seq + 1
+        seq = self.next_seq
+        self.next_seq = seq + 1
         entry = _Outstanding(seq, packet)
         self._outstanding[seq] = entry
         self._verdicts.append((tx, now, (entry,)))

@@ -1,8 +1,5 @@
 """Events of one run as text, from its records: marks on the charts of programs that show a database."""
 
-import json
-from typing import Any
-
 from telemetry.records import ControlRecord, DatabaseRecord, TcpRecord
 
 #: limit of remembered flows, in case names never end
@@ -21,7 +18,8 @@ class Events:
             count = self._new_timeouts(record)
             return "" if count == 0 else "timeout" if count == 1 else f"{count} timeouts"
         if isinstance(record, ControlRecord):
-            return f"{record.name}: {_plain(record.value)}"
+            value = record.decoded()
+            return f"{record.name}: {value if isinstance(value, str) else record.value}"
         return ""
 
     def _new_timeouts(self, record: TcpRecord) -> int:
@@ -34,12 +32,3 @@ class Events:
         self._timeouts[flow] = record.timeouts
         # a smaller count is that of a new connection
         return record.timeouts - before if record.timeouts > before else record.timeouts
-
-
-def _plain(value: str) -> Any:
-    """Return a control's JSON for display: strings without quotes."""
-    try:
-        found = json.loads(value)
-    except ValueError:
-        return value
-    return found if isinstance(found, str) else value

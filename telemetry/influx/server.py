@@ -22,11 +22,11 @@ import tempfile
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import urllib3
 
+from common.closing import Closing
 from telemetry.influx.client import DATABASE, Influx
 from telemetry.influx.errors import AwayError, InfluxError
 
@@ -70,7 +70,7 @@ level = "warn"
 """
 
 
-class InfluxServer:
+class InfluxServer(Closing):
     """An InfluxDB server as a context manager; its database exists when the block begins.
 
     `port` 0: a free port. Records are kept for `retention_days`. Raises InfluxError when it cannot start.
@@ -147,11 +147,6 @@ class InfluxServer:
     def __enter__(self) -> Self:
         self.start()
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _config(self) -> str:
         # a string of JSON is one of TOML

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from gnuradio import blocks, gr
 
-from flowgraphs import recorder, replayer
+from flowgraphs import frontend, recorder, replayer
 from flowgraphs.air import Air
 from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver, Transmitter
 from flowgraphs.phy import Samples
@@ -139,7 +139,7 @@ def test_an_interrupted_recording_keeps_what_there_was(air: Air, tmp_path: Path)
 
 
 def test_a_radio_that_stops_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorder, "_STALL_S", 0.3)
+    monkeypatch.setattr(frontend, "_STALL_S", 0.3)
     monkeypatch.setattr(recorder, "Receiver", Unplugged)
     with pytest.raises(FrontEndError, match=r"^USRP 'serial=1': no samples for .*: check that it is still connected$"):
         record(RadioSettings("serial=1", RATE_SPS, CARRIER_HZ, CARRIER_HZ), tmp_path / "stopped", 1.0)
@@ -179,7 +179,7 @@ def test_what_is_replayed_is_recorded_sample_by_sample(tmp_path: Path, datatype:
 
 
 def test_a_radio_that_takes_nothing_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replayer, "_STALL_S", 0.3)
+    monkeypatch.setattr(frontend, "_STALL_S", 0.3)
     monkeypatch.setattr(replayer, "Transmitter", Full)
     sent = about(tmp_path / "sent", tone(100_000, 0.1))
     with pytest.raises(FrontEndError, match=r"^USRP 'serial=1': takes no samples for "):

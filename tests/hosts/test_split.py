@@ -19,7 +19,6 @@ from hosts.errors import HostError
 from hosts.kernel.namespaces import NETNS_DIR, run_in
 from hosts.kernel.network import Network
 from hosts.kernel.split_routes import SplitRoutes
-from hosts.kernel.tcp_info import state_of
 from hosts.split import split_config
 from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, needs_network, run_name, wait_until
 
@@ -273,7 +272,7 @@ def test_an_end_of_both_streams_is_no_reset_while_the_other_side_takes_nothing(s
         assert near.recv(1) == b""
         send(near, data)
         # then the base station has it all, and has acknowledged the FIN behind it
-        wait_until(lambda: state_of(near) == TCP_CLOSE)
+        wait_until(lambda: near.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE)
         # it looks at connections that it waits for ten times a second
         threading.Event().wait(0.5)
         assert receive(far) == hashlib.sha256(data).hexdigest()

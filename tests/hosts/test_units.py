@@ -32,7 +32,7 @@ def test_the_reference_profile_is_the_papers() -> None:
 
 
 def test_only_cbi_saves_metrics() -> None:
-    assert [each.name for each in PROFILES.values() if each.saves_metrics] == ["enhanced-cbi"]
+    assert [each.name for each in PROFILES.values() if each.sysctls["tcp_no_metrics_save"] == "0"] == ["enhanced-cbi"]
     assert PROFILES["enhanced-cbi"].sysctls["tcp_no_ssthresh_metrics_save"] == "0"
 
 

@@ -110,23 +110,19 @@ class OfdmFormat:
 
 def modulation_number(name: str) -> int:
     """Return liquid's number of a modulation."""
-    number: int = liquid().liquid_getopt_str2mod(name.encode())
-    return number
+    return int(liquid().liquid_getopt_str2mod(name.encode()))
 
 
 def fec_number(name: str) -> int:
     """Return liquid's number of a code."""
-    number: int = liquid().liquid_getopt_str2fec(ofdm.FEC[name].encode())
-    return number
+    return int(liquid().liquid_getopt_str2fec(ofdm.FEC[name].encode()))
 
 
 def crc_number() -> int:
     """Return liquid's number of CRC-32."""
-    number: int = liquid().liquid_getopt_str2crc(b"crc32")
-    return number
+    return int(liquid().liquid_getopt_str2crc(b"crc32"))
 
 
 def encoded_bytes(nbytes: int, fec: int) -> int:
     """Return how many octets `nbytes` and their CRC become in liquid's code number `fec`."""
-    length: int = liquid().packetizer_compute_enc_msg_len(nbytes, crc_number(), fec, fec_number("none"))
-    return length
+    return int(liquid().packetizer_compute_enc_msg_len(nbytes, crc_number(), fec, fec_number("none")))

@@ -11,7 +11,6 @@ Rules kept
 import ctypes
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from hosts.errors import HostError
@@ -121,14 +120,6 @@ class Object:
         if self._object is not None:
             self._library.call("bpf_object__close", self._object)
             self._object = None
-
-    def __enter__(self) -> "Object":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _map(self, name: str) -> ctypes.c_void_p:
         return self._library.pointer("bpf_object__find_map_by_name", self._object, name.encode())

@@ -105,11 +105,6 @@ class TcpProfile:
     quickack: bool = False
     delayed_ack: bool = False
 
-    @property
-    def saves_metrics(self) -> bool:
-        """Whether a connection starts from the metrics of an earlier one to the same peer."""
-        return self.sysctls["tcp_no_metrics_save"] == "0"
-
 
 PROFILES: Final = Registry("hosts.kernel.profiles", "PROFILE", TcpProfile)
 
