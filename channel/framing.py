@@ -8,18 +8,19 @@ whose preambles and codes depend on the mode: there the number of samples gives 
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from channel.limits import not_negative
 
 Framing = Callable[[int], int]
 
 #: ITU-T I.363.5: CPCS trailer, octets
-AAL5_TRAILER_BYTES = 8
+AAL5_TRAILER_BYTES: Final = 8
 #: RFC 2684 section 5.1: LLC and SNAP headers of a routed packet
-LLC_SNAP_BYTES = 8
+LLC_SNAP_BYTES: Final = 8
 #: ITU-T I.361: octets of a cell, and of its payload
-CELL_BYTES = 53
-CELL_PAYLOAD_BYTES = 48
+CELL_BYTES: Final = 53
+CELL_PAYLOAD_BYTES: Final = 48
 
 
 def raw(nbytes: int) -> int:

@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import pairwise
-from typing import Literal
+from typing import Final, Literal
 
 from channel.errors import ERASED, INTACT, ErrorModel, Fate, Verdict
 
 #: Bytes at the start of a frame that survive a `payload` outcome: room for any link layer's header.
-HEADER_BYTES = 32
+HEADER_BYTES: Final = 32
 
-_PAYLOAD_HIT = Verdict(Fate.DAMAGED, (8 * HEADER_BYTES,))
+_PAYLOAD_HIT: Final = Verdict(Fate.DAMAGED, (8 * HEADER_BYTES,))
 
 
 class TraceError(ValueError):
@@ -131,4 +131,4 @@ class TraceReplay(ErrorModel):
             raise TraceError("the trace is used up; replay it with loop, or record a longer one.")
 
 
-_VERDICTS = {Outcome.OK: INTACT, Outcome.PAYLOAD: _PAYLOAD_HIT, Outcome.MISSED: ERASED}
+_VERDICTS: Final = {Outcome.OK: INTACT, Outcome.PAYLOAD: _PAYLOAD_HIT, Outcome.MISSED: ERASED}

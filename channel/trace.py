@@ -10,7 +10,7 @@ Left out: a receiver's other figures, which are telemetry.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,10 +19,10 @@ from channel.limits import positive
 from channel.replay import Outcome, Trace, TraceError
 from common.closing import Closing
 
-FORMAT = "fadelab-channel-trace"
-VERSION = 1
+FORMAT: Final = "fadelab-channel-trace"
+VERSION: Final = 1
 
-SCHEMA = pa.schema(
+SCHEMA: Final = pa.schema(
     [
         pa.field("time_ns", pa.int64(), nullable=False),
         pa.field("nbytes", pa.int32(), nullable=False),
@@ -32,8 +32,8 @@ SCHEMA = pa.schema(
     ]
 )
 
-_OUTCOMES = {outcome.value: outcome for outcome in Outcome}
-_ROWS_PER_GROUP = 65_536
+_OUTCOMES: Final = {outcome.value: outcome for outcome in Outcome}
+_ROWS_PER_GROUP: Final = 65_536
 
 
 class TraceWriter(Closing):

@@ -9,9 +9,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
+
+from common.compiled import hints_of
 
 Positive = Annotated[float, Gt(0)]
 NotNegative = Annotated[float, Ge(0)]
@@ -87,7 +89,7 @@ def check_ranges(options: Any) -> None:
 @cache
 def _limits(dataclass: type[Any]) -> tuple[tuple[str, tuple[Any, ...]], ...]:
     """The limits of each field that has any."""
-    hints = get_type_hints(dataclass, include_extras=True)
+    hints = hints_of(dataclass)
     found = ((name, tuple(_metadata(hint))) for name, hint in hints.items())
     return tuple((name, limits) for name, limits in found if limits)
 

@@ -6,12 +6,13 @@ needs `protocols` empty.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
 from linklayer.slacp import FAST, RELIABLE
 
-UDP = 17
-DSCP_VOICE_ADMIT = 44
-DSCP_EF = 46
+UDP: Final = 17
+DSCP_VOICE_ADMIT: Final = 44
+DSCP_EF: Final = 46
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, fields
 from random import Random
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from common.options import NoOptions
 from linklayer.filters.filter import End, FilterPlugin
 from tcpip.access import Access
@@ -22,6 +24,7 @@ class FrameError(ValueError):
     """These octets are not a frame of this link; the message says which check failed."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 @dataclass(slots=True)
 class LinkCounters:
     """Counters of one endpoint: the sending side of one direction, the receiving side of the other."""
@@ -50,6 +53,7 @@ class LinkCounters:
         return LinkCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Link(ABC):
     """One end of a link. This class has no timers and reports no losses; a scheme's endpoint overrides that."""
 

@@ -8,11 +8,11 @@ import zlib
 from collections import deque
 from collections.abc import Sized
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from linklayer.link import Description, FrameError, Link, LinkCounters
 
-TRAILER_BYTES = 4
+TRAILER_BYTES: Final = 4
 
 
 @dataclass(slots=True)

@@ -16,12 +16,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence, Sized
 from typing import Any
 
+from mypy_extensions import mypyc_attr
+
 from linklayer.filters.filter import Guess
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link
 from linklayer.queues import Queue
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Transmitter(ABC):
     """Takes frames to send: a hop, or a radio."""
 
@@ -36,6 +39,7 @@ class Transmitter(ABC):
         """Take one frame; False when it was dropped for want of room."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class LossObserver(ABC):
     """Is told of every packet that the station loses, and of every guess of its packet filters."""
 

@@ -7,3 +7,5 @@
 | `options.py` | our experimental options: ELN and SMART |
 | `access.py` | reading and changing a packet, as octets or as an object |
 """
+
+import common  # noqa: F401 (finds the compiled cores)

@@ -10,20 +10,30 @@ queue may set to CE.
 Left out: octets (`wire.py`), urgent data, IP options and fragments.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from common.sequence import MASK
 
-FIN, SYN, RST, PSH, ACK, URG, ECE, CWR = 1, 2, 4, 8, 16, 32, 64, 128
+FIN: Final = 1
+SYN: Final = 2
+RST: Final = 4
+PSH: Final = 8
+ACK: Final = 16
+URG: Final = 32
+ECE: Final = 64
+CWR: Final = 128
 
 #: the ECN field of the IP header (RFC 3168 section 5)
-NOT_ECT, ECT1, ECT0, CE = 0, 1, 2, 3
+NOT_ECT: Final = 0
+ECT1: Final = 1
+ECT0: Final = 2
+CE: Final = 3
 
-IP_HEADER_BYTES = 20
-TCP_HEADER_BYTES = 20
-HEADER_BYTES = IP_HEADER_BYTES + TCP_HEADER_BYTES
+IP_HEADER_BYTES: Final = 20
+TCP_HEADER_BYTES: Final = 20
+HEADER_BYTES: Final = IP_HEADER_BYTES + TCP_HEADER_BYTES
 #: RFC 9293 section 3.1: the data offset has four bits
-MAX_OPTION_BYTES = 40
+MAX_OPTION_BYTES: Final = 40
 
 
 class Flow(NamedTuple):
@@ -67,7 +77,21 @@ SackBlock = tuple[int, int]
 Timestamps = tuple[int, int]
 
 
-class Segment:
+class IpPacket:
+    """A packet: `nbytes` and `len()` are the octets of the whole of it. `ecn` may be set to CE by a queue."""
+
+    __slots__ = ("ecn", "flow", "nbytes")
+
+    def __init__(self, flow: Flow, nbytes: int, ecn: int = NOT_ECT) -> None:
+        self.flow = flow
+        self.nbytes = nbytes
+        self.ecn = ecn
+
+    def __len__(self) -> int:
+        return self.nbytes
+
+
+class Segment(IpPacket):
     """One segment.
 
     `window` is the 16-bit field, unscaled. `length` is the payload's size; `payload` the octets, or None where only
@@ -76,12 +100,9 @@ class Segment:
 
     __slots__ = (
         "ack",
-        "ecn",
         "extra",
         "flags",
-        "flow",
         "length",
-        "nbytes",
         "number",
         "payload",
         "sack",
@@ -125,9 +146,6 @@ class Segment:
             nbytes += option_bytes(sack, timestamps, syn, extra)
         #: octets of the IPv4 packet
         self.nbytes = nbytes
-
-    def __len__(self) -> int:
-        return self.nbytes
 
     def __repr__(self) -> str:
         names = "".join(

@@ -38,7 +38,13 @@ PROTOCOL_TCP: Final = 6
 TTL: Final = 64
 
 #: RFC 9293 section 3.2, RFC 7323, RFC 2018
-_END, _NOP, _MSS, _WINDOW_SCALE, _SACK_PERMITTED, _SACK, _TIMESTAMPS = 0, 1, 2, 3, 4, 5, 8
+_END: Final = 0
+_NOP: Final = 1
+_MSS: Final = 2
+_WINDOW_SCALE: Final = 3
+_SACK_PERMITTED: Final = 4
+_SACK: Final = 5
+_TIMESTAMPS: Final = 8
 
 _VERSION_IHL: Final = 0x45
 _DONT_FRAGMENT: Final = 0x4000
@@ -49,9 +55,9 @@ _TTL_PROTOCOL: Final = TTL << 8 | PROTOCOL_TCP
 _MODULUS: Final = 0xFFFF
 
 # version to destination address, ports to urgent pointer
-_HEADERS = struct.Struct(">BBHHHHHIIHHIIBBHHH")
-_TIMESTAMPS_ALONE = struct.Struct(">III")
-_TWO_WORDS = struct.Struct(">II")
+_HEADERS: Final = struct.Struct(">BBHHHHHIIHHIIBBHHH")
+_TIMESTAMPS_ALONE: Final = struct.Struct(">III")
+_TWO_WORDS: Final = struct.Struct(">II")
 _NOP_NOP_TIMESTAMPS: Final = _NOP << 24 | _NOP << 16 | _TIMESTAMPS << 8 | 10
 _ADDRESSES_AT: Final = 12
 

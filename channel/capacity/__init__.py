@@ -18,9 +18,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from mypy_extensions import mypyc_attr
+
 from common.registry import Registry
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Capacity(ABC):
     """A piecewise-constant service rate. Times are in ns. A model whose rate changes overrides all methods."""
 

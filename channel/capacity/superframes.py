@@ -22,13 +22,14 @@ traffic of other terminals, except for the wait that it adds in VBDC.
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import Final
 
 from channel.capacity import Capacity
 from channel.limits import positive
 from common.options import Positive
 from common.units import ns
 
-SECOND_NS = 1_000_000_000
+SECOND_NS: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)

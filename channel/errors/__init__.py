@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from common.registry import Registry
 
 
@@ -42,10 +44,11 @@ class Verdict:
     bit_errors: tuple[int, ...] = ()
 
 
-INTACT = Verdict(Fate.INTACT)
-ERASED = Verdict(Fate.ERASED)
+INTACT: Final = Verdict(Fate.INTACT)
+ERASED: Final = Verdict(Fate.ERASED)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ErrorModel(ABC):
     """Decides the fate of frames, one after another."""
 

@@ -10,12 +10,15 @@ import random
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from hosts.tcp.connection import Connection
 
 #: octets generated, offered or read at a time
 CHUNK: Final = 65536
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Outgoing(ABC):
     """The content that a sender writes. `taken` counts the octets so far."""
 
@@ -33,6 +36,7 @@ class Outgoing(ABC):
         """Return the result's entries about the content."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Incoming(ABC):
     """The content that a receiver reads."""
 
@@ -47,6 +51,7 @@ class Incoming(ABC):
         """Return the result's entries about the content, `intact` at least."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Contents(ABC):
     """The contents of all streams of a run, by their names."""
 

@@ -14,6 +14,8 @@ from math import ceil
 from random import Random
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from hosts.engine.context import Context, Result
 from hosts.engine.probe import FlowCounter
 
@@ -27,6 +29,7 @@ _MAX_LAG_NS: Final = 100_000_000
 Done = Callable[[Result], None]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DatagramSender(ABC):
     """Sends datagrams of one size to one address."""
 
@@ -39,6 +42,7 @@ class DatagramSender(ABC):
         """Close it."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DatagramReceiver(ABC):
     """Takes the datagrams that come to one port."""
 
@@ -51,6 +55,7 @@ class DatagramReceiver(ABC):
         """Close it."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Datagrams(ABC):
     """A host's UDP as its agent uses it."""
 

@@ -1,38 +1,54 @@
-"""Packets of virtual time: they have a size and no octets."""
+"""The way of packets: whoever takes them, and the datagrams of virtual time."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from tcpip.segment import NOT_ECT, Flow
+from mypy_extensions import mypyc_attr
+
+from tcpip.segment import Flow, IpPacket
 
 #: IP protocol numbers
 TCP: Final = 6
 UDP: Final = 17
 
-#: takes a packet: a wire, a router, a station, a host
-Deliver = Callable[[Any], object]
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+class Taker(ABC):
+    """Takes packets: a wire, a router, a station, a host. A clock gives it what is due, likewise."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def take(self, packet: Any) -> None:
+        """Take one packet."""
 
 
-class Packet(Protocol):
-    """A segment (`tcpip/segment.py`) or a datagram: `nbytes` and `len()` are the octets of the whole IP packet."""
+class _Call(Taker):
+    __slots__ = ("_call",)
 
-    flow: Flow
-    nbytes: int
+    def __init__(self, call: Callable[[Any], object]) -> None:
+        self._call = call
 
-    def __len__(self) -> int: ...
+    def take(self, packet: Any) -> None:
+        self._call(packet)
 
 
-class Datagram:
+#: where packets go: a taker, or a function for what happens seldom
+Deliver = Taker | Callable[[Any], object]
+
+
+def taker(deliver: Deliver) -> Taker:
+    """Return a taker that passes on to `deliver`."""
+    return deliver if isinstance(deliver, Taker) else _Call(deliver)
+
+
+class Datagram(IpPacket):
     """A UDP datagram in its IP packet of `nbytes` octets; its payload carries `sequence` and `sent_at`."""
 
-    __slots__ = ("ecn", "flow", "nbytes", "sent_at", "sequence")
+    __slots__ = ("sent_at", "sequence")
 
     def __init__(self, flow: Flow, nbytes: int, sequence: int, sent_at: int) -> None:
-        self.flow = flow
-        self.nbytes = nbytes
+        super().__init__(flow, nbytes)
         self.sequence = sequence
         self.sent_at = sent_at
-        self.ecn = NOT_ECT
-
-    def __len__(self) -> int:
-        return self.nbytes

@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from mypy_extensions import mypyc_attr
+
 from hosts.tcp.connection import Connection
 from telemetry.records import FlowRecord, TcpRecord
 
@@ -51,6 +53,7 @@ class _Counted:
     timeouts: int = 0
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Probe(ABC):
     """Makes records of a host's TCP senders: the common part for the kernel's TCP and ours.
 

@@ -19,6 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 #: connections that a base station splits at a time; a SYN beyond them is not heard
 MOST_CONNECTIONS: Final = 16_384
 
@@ -37,6 +39,7 @@ class SplitCounters:
     timeouts: int = 0
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class End(ABC):
     """One connection of a pair; it says `moved` to its pair whenever something has happened to it."""
 

@@ -18,19 +18,24 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from hosts.engine.clock import Clock
-from hosts.engine.packets import Datagram, Deliver
+from mypy_extensions import mypyc_attr, trait
+
+from hosts.engine.clock import Alarm, Clock, Sleeper
+from hosts.engine.packets import Datagram, Deliver, Taker, taker
 from hosts.errors import HostError
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection, reset_for
 from hosts.tcp.shared import Shared
-from tcpip.segment import ACK, RST, SYN, Flow, Segment
+from tcpip.segment import ACK, RST, SYN, Flow, IpPacket, Segment
 
 _NEVER: Final = 1 << 63
 #: Linux's range of ports for connections without a given port
-_FIRST_PORT, _LAST_PORT = 32_768, 60_999
+_FIRST_PORT: Final = 32_768
+_LAST_PORT: Final = 60_999
 
 
+@trait
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Application(ABC):
     """The user of a connection."""
 
@@ -41,6 +46,7 @@ class Application(ABC):
         """React to received data, to an acknowledgement or to a timer of the connection."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Tap(ABC):
     """Watches the segments of one connection."""
 
@@ -60,16 +66,17 @@ MakeConnection = Callable[[TcpConfig, Flow, int, Shared], Connection]
 Accept = Callable[["Socket"], Application | None]
 
 
-class Socket:
+class Socket(Taker, Sleeper):
     """A connection of a host, with its timer and application.
 
     An application that calls `connection` outside `handle` must call `pump` afterwards.
     """
 
-    __slots__ = ("_clock", "_flow", "_send", "_stack", "_wake_at", "application", "connection")
+    __slots__ = ("_alarm", "_clock", "_flow", "_out", "_stack", "_wake_at", "application", "connection")
 
-    def __init__(self, stack: "Stack", connection: Connection, flow: Flow, send: Deliver) -> None:
-        self._stack, self._clock, self._send = stack, stack.clock, send
+    def __init__(self, stack: "Stack", connection: Connection, flow: Flow, out: Taker) -> None:
+        self._stack, self._clock, self._out = stack, stack.clock, out
+        self._alarm = Alarm(self)
         self._flow = flow
         self._wake_at = _NEVER
         self.connection = connection
@@ -77,18 +84,17 @@ class Socket:
 
     def pump(self) -> None:
         """Send the connection's segments, and set its wakeup."""
-        connection, send, now = self.connection, self._send, self._clock.now
-        poll = connection.poll_segment
-        segment = poll(now)
+        connection, out, now = self.connection, self._out, self._clock.now
+        segment = connection.poll_segment(now)
         while segment is not None:
-            send(segment)
-            segment = poll(now)
+            out.take(segment)
+            segment = connection.poll_segment(now)
         self._arm(connection.next_deadline())
 
-    def receive(self, segment: Segment) -> None:
+    def take(self, packet: Segment) -> None:
         """Take a segment from the network."""
         now = self._clock.now
-        self.connection.handle_segment(segment, now)
+        self.connection.handle_segment(packet, now)
         if self.application is not None:
             self.application.handle(now)
         self.pump()
@@ -110,9 +116,10 @@ class Socket:
         elif at < self._wake_at:
             self._wake_at = at
             now = self._clock.now
-            self._clock.at(at if at > now else now, self._wake, at)
+            self._clock.give(at if at > now else now, self._alarm, at)
 
-    def _wake(self, at: int) -> None:
+    def wake(self, at: int) -> None:
+        """Handle the deadline that was set for `at`."""
         if at != self._wake_at:
             # an earlier one has taken its place
             return
@@ -126,6 +133,19 @@ class Socket:
         if self.application is not None:
             self.application.handle(now)
         self.pump()
+
+
+class _Tapped(Taker):
+    """Shows each segment to a function before it goes on."""
+
+    __slots__ = ("_clock", "_see", "_to")
+
+    def __init__(self, clock: Clock, see: Callable[[Segment, int], None], to: Taker) -> None:
+        self._clock, self._see, self._to = clock, see, to
+
+    def take(self, packet: Segment) -> None:
+        self._see(packet, self._clock.now)
+        self._to.take(packet)
 
 
 class _Accepting(Application):
@@ -147,7 +167,7 @@ class _Accepting(Application):
                 socket.application.handle(now)
 
 
-class Stack:
+class Stack(Taker):
     """A host's TCP with one address, whose segments leave by `send`.
 
     `rng` draws initial sequence numbers. Connections without a given port get successive ports, or random ones
@@ -167,13 +187,13 @@ class Stack:
     ) -> None:
         self.clock = clock
         self.address = address
-        self.send = send
+        self.out = taker(send)
         self.shared = shared or Shared()
         self._rng = rng
         self._random_ports = random_ports
         self._make = make
         #: by the incoming direction
-        self._receivers: dict[Flow, Deliver] = {}
+        self._receivers: dict[Flow, Taker] = {}
         self._listeners: dict[int, tuple[TcpConfig, Accept]] = {}
         self._listener_to_all: tuple[TcpConfig, Accept] | None = None
         self._most: int | None = None
@@ -227,16 +247,16 @@ class Stack:
         """Pass the datagrams for a port to `receive`."""
         self._datagrams[port] = receive
 
-    def deliver(self, packet: Segment | Datagram) -> None:
+    def take(self, packet: IpPacket) -> None:
         """Take a packet from the network."""
-        receive = self._receivers.get(packet.flow)
-        if receive is not None:
-            receive(packet)
+        receiver = self._receivers.get(packet.flow)
+        if receiver is not None:
+            receiver.take(packet)
         elif isinstance(packet, Datagram):
-            take = self._datagrams.get(packet.flow.destination_port)
-            if take is not None:
-                take(packet)
-        else:
+            receive = self._datagrams.get(packet.flow.destination_port)
+            if receive is not None:
+                receive(packet)
+        elif isinstance(packet, Segment):
             self._handle_unknown(packet)
 
     def forget(self, flow: Flow) -> None:
@@ -252,30 +272,21 @@ class Stack:
             socket = self._socket(listener[0], segment.flow.reversed())
             socket.application = _Accepting(self, socket)
             socket.connection.listen()
-            socket.receive(segment)
+            socket.take(segment)
             return
         reset = reset_for(segment)
         if reset is not None:
-            self.send(reset)
+            self.out.take(reset)
 
     def _socket(self, config: TcpConfig, flow: Flow, tap: Tap | None = None) -> Socket:
         connection = self._make(config, flow, self._rng.getrandbits(32), self.shared)
         if tap is None:
-            socket = Socket(self, connection, flow, self.send)
-            self._receivers[flow.reversed()] = socket.receive
+            socket = Socket(self, connection, flow, self.out)
+            self._receivers[flow.reversed()] = socket
         else:
-            socket = Socket(self, connection, flow, self._tapped(self.send, tap.sent))
-            self._receivers[flow.reversed()] = self._tapped(socket.receive, tap.received)
+            socket = Socket(self, connection, flow, _Tapped(self.clock, tap.sent, self.out))
+            self._receivers[flow.reversed()] = _Tapped(self.clock, tap.received, socket)
         return socket
-
-    def _tapped(self, take: Callable[[Segment], object], see: Callable[[Segment, int], None]) -> Deliver:
-        clock = self.clock
-
-        def seen(segment: Segment) -> None:
-            see(segment, clock.now)
-            take(segment)
-
-        return seen
 
     def _free_flow(self, address: int, port: int) -> Flow:
         ports = _LAST_PORT - _FIRST_PORT + 1

@@ -17,6 +17,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from mypy_extensions import mypyc_attr
+
 from hosts.engine.content import Incoming
 from hosts.engine.context import Context, Result
 from hosts.engine.probe import FlowCounter, TcpInfo
@@ -44,6 +46,7 @@ class Transfer:
     congestion_control: str | None = None
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class SendingEnd(ABC):
     """One connection's sending end, which writes unless `paused`; `done` gets its result, once."""
 
@@ -145,6 +148,7 @@ class SendingEnd(ABC):
         """Release the connection; return its local port and its last state."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ReceivingEnd(ABC):
     """One accepted connection's receiving end; `done` gets its result, once."""
 
@@ -222,6 +226,7 @@ def never_connected(content: Incoming) -> Result:
 Receive = Callable[[Incoming, FlowCounter, Done], ReceivingEnd]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Tcp(ABC):
     """A host's TCP, as an agent uses it."""
 

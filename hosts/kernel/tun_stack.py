@@ -68,7 +68,7 @@ class TunStack:
                 self.rejected += 1
                 continue
             self._loop.refresh()
-            self.stack.deliver(segment)
+            self.stack.take(segment)
 
 
 class TunTcp(OwnTcp):

@@ -9,17 +9,20 @@ it settles at three. Six seconds before the first sample, 24 s after a first tim
 variation has it. `clock_phase_ns` says when the clocks tick; the fast one, every 200 ms, is the receiver's (`after`).
 """
 
+from typing import Final
+
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.rto import RtoEstimator
 
 #: SRTT's and the variation's fractions, in bits
-_SRTT_SHIFT, _RTTVAR_SHIFT = 3, 2
+_SRTT_SHIFT: Final = 3
+_RTTVAR_SHIFT: Final = 2
 #: doublings of the timeout: 64 times at most
-_MAX_DOUBLINGS = 6
+_MAX_DOUBLINGS: Final = 6
 #: after so many timeouts in a row the smoothed round-trip time is no longer believed
-_BELIEVED_TIMEOUTS = 3
+_BELIEVED_TIMEOUTS: Final = 3
 #: no sample yet: the variation of a timeout of 3 s, as 4.4BSD has it
-_FIRST_RTTVAR_NS = 12_000_000_000
+_FIRST_RTTVAR_NS: Final = 12_000_000_000
 
 
 def ticks_between(start: int, end: int, tick_ns: int, phase_ns: int) -> int:

@@ -8,7 +8,7 @@ recovery or growth it names does not change which values there are.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from common.units import MS, SECOND
 
@@ -16,12 +16,12 @@ from common.units import MS, SECOND
 Eln = Literal["ignore", "keep-window", "retransmit"]
 
 #: RFC 7323 section 2.3
-MAX_WINDOW_SCALE = 14
+MAX_WINDOW_SCALE: Final = 14
 #: the largest window the 16-bit field can say without scaling
-MAX_UNSCALED_WINDOW = 65_535
+MAX_UNSCALED_WINDOW: Final = 65_535
 
-_POSITIVE = ("initial_window", "ack_every", "initial_rto_ns", "min_rto_ns", "max_rto_ns", "receive_buffer")
-_NOT_NEGATIVE = (
+_POSITIVE: Final = ("initial_window", "ack_every", "initial_rto_ns", "min_rto_ns", "max_rto_ns", "receive_buffer")
+_NOT_NEGATIVE: Final = (
     "delayed_ack_ns", "granularity_ns", "tick_ns", "clock_phase_ns", "time_wait_ns", "syn_retries", "data_retries",
 )  # fmt: skip
 

@@ -13,6 +13,8 @@ application's octets. Here: the states, FIN and RST, segments in and out.
 Left out: urgent data, data on a SYN, TCP Fast Open, keep-alives, path MTU discovery.
 """
 
+from typing import Final
+
 from common.sequence import MASK, precedes, unwrap
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
@@ -27,7 +29,8 @@ from tcpip.segment import ACK, CWR, ECE, ECT0, FIN, NOT_ECT, PSH, RST, SYN, Flow
 __all__ = ["Connection", "Counters", "State", "reset_for"]
 
 # compared with for every segment; the attribute of an enumeration is slow
-_ESTABLISHED, _SYN_RECEIVED = State.ESTABLISHED, State.SYN_RECEIVED
+_ESTABLISHED: Final = State.ESTABLISHED
+_SYN_RECEIVED: Final = State.SYN_RECEIVED
 
 
 class Connection(Endpoint):
@@ -259,7 +262,7 @@ class Connection(Endpoint):
         """Return the next segment to send, or None."""
         if self._outbox:
             self.counters.segments_sent += 1
-            return self._outbox.popleft()
+            return self._outbox.pop(0)
         if self.state is not _ESTABLISHED and (not self.connected or self.state is State.CLOSED):
             if not self._handshake.due:
                 return None

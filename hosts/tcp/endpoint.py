@@ -3,8 +3,6 @@
 The state machine behind it stands in `connection.py`.
 """
 
-from collections import deque
-
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.receiver import Receiver
@@ -44,7 +42,7 @@ class Endpoint:
         self._sender = Sender(config, self.counters, iss + 1)
         self._receiver = Receiver(config, shared)
         #: segments that are ready to be sent
-        self._outbox: deque[Segment] = deque()
+        self._outbox: list[Segment] = []
 
     # -- the application -------------------------------------------------------------------------------------
 

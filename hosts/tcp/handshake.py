@@ -13,6 +13,8 @@ Read first: RFC 9293 sections 3.5 and 3.7.1 (MSS).
 The states stand in `connection.py`.
 """
 
+from typing import Final
+
 from common.sequence import MASK
 from common.units import MS
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
@@ -23,9 +25,9 @@ from tcpip.options import SMART_PERMITTED, permits_smart
 from tcpip.segment import ACK, CWR, ECE, SYN, Flow, Segment, SynOptions
 
 #: RFC 9293 section 3.7.1: the MSS of a peer whose SYN names none
-_DEFAULT_MSS = 536
+_DEFAULT_MSS: Final = 536
 #: timestamps on every segment, padded
-_TIMESTAMP_BYTES = 12
+_TIMESTAMP_BYTES: Final = 12
 
 
 class Handshake:

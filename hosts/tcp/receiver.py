@@ -10,6 +10,8 @@ to the right only by a segment or half the buffer (silly window syndrome).
 Left out: D-SACK, receive buffers that grow by themselves.
 """
 
+from typing import Final
+
 from common.sequence import MASK
 from common.units import MS
 from hosts.tcp.bsd import after_ticks
@@ -19,7 +21,8 @@ from hosts.tcp.shared import Shared
 from tcpip.segment import CE, CWR, FIN, SackBlock, Segment, Timestamps
 
 #: RFC 2018 section 3: blocks that fit into 40 octets of options, and beside timestamps
-_BLOCKS, _BLOCKS_WITH_TIMESTAMPS = 4, 3
+_BLOCKS: Final = 4
+_BLOCKS_WITH_TIMESTAMPS: Final = 3
 
 
 class Receiver:

@@ -6,10 +6,12 @@ Rules: a sample ends the backoff (section 5, the note behind 5.7); without sampl
 (5.5) up to the maximum (2.5). Integer nanoseconds; divisions round down. `bsd.py` has the timers of a coarse clock.
 """
 
+from typing import Final
+
 from hosts.tcp.config import TcpConfig
 
 #: RFC 6298 section 2.3: K
-_K = 4
+_K: Final = 4
 
 
 class RtoEstimator:

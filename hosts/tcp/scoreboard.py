@@ -8,9 +8,10 @@ first octet not yet retransmitted in this recovery (RFC 6675's HighRxt + 1): mis
 """
 
 from bisect import bisect_left, bisect_right
+from typing import Final
 
 #: RFC 6675 section 2
-DUP_THRESH = 3
+DUP_THRESH: Final = 3
 
 
 class Scoreboard:

@@ -10,7 +10,7 @@ the octet before the data, the FIN the one behind it.
 sender.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hosts.tcp.bsd import BsdRto
 from hosts.tcp.buffers import SendBuffer
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hosts.tcp.recovery import Recovery
 
 #: an ssthresh as high as can be (RFC 5681 section 3.1)
-INFINITE = 1 << 62
+INFINITE: Final = 1 << 62
 
 
 class SendState:

@@ -9,6 +9,8 @@ window is probed with one octet behind it, at the RTO with its backoff (RFC 9293
 Left out: urgent data, pacing, D-SACK.
 """
 
+from typing import Final
+
 from common.sequence import MASK, unwrap
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
@@ -21,7 +23,7 @@ from tcpip.options import has_eln, smart_of
 from tcpip.segment import ECE, SackBlock, Segment
 
 #: RFC 6298 section 5.7
-_RTO_AFTER_SYN_LOSS_NS = 3_000_000_000
+_RTO_AFTER_SYN_LOSS_NS: Final = 3_000_000_000
 
 #: a segment to be sent: first octet, octets of data, whether the FIN follows them, whether all of it is new
 Range = tuple[int, int, bool, bool]

@@ -54,3 +54,9 @@ class Ranges:
         """Take all below `number` out."""
         if self._lefts:
             self.remove(self._lefts[0], number)
+
+    def copy(self) -> "Ranges":
+        """Return another set of the same numbers."""
+        copy = Ranges(self._limit)
+        copy._lefts, copy._rights = self._lefts.copy(), self._rights.copy()
+        return copy

@@ -26,7 +26,7 @@ from collections import deque
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any
+from typing import Any, Final
 
 from common.options import Bytes, Count, NotNegative, Positive
 from common.sequence import MASK, unwrap
@@ -391,9 +391,9 @@ def _plugin(name: str, summary: str, *, suppresses: bool, selective: bool) -> Fi
     )
 
 
-LL = _plugin("ll", "the base station sends TCP segments again", suppresses=False, selective=False)
-LL_SMART = _plugin("ll-smart", "ll, with selective ACKs", suppresses=False, selective=True)
-SNOOP = _plugin("snoop", "ll, and TCP is spared the dupacks", suppresses=True, selective=False)
-SNOOP_SMART = _plugin("snoop-smart", "snoop, with selective ACKs", suppresses=True, selective=True)
+LL: Final = _plugin("ll", "the base station sends TCP segments again", suppresses=False, selective=False)
+LL_SMART: Final = _plugin("ll-smart", "ll, with selective ACKs", suppresses=False, selective=True)
+SNOOP: Final = _plugin("snoop", "ll, and TCP is spared the dupacks", suppresses=True, selective=False)
+SNOOP_SMART: Final = _plugin("snoop-smart", "snoop, with selective ACKs", suppresses=True, selective=True)
 
 FILTER = (LL, LL_SMART, SNOOP, SNOOP_SMART)

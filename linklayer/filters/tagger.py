@@ -80,7 +80,7 @@ class Tagger(Filter):
         self._from_link.append((packet, channel))
 
 
-TAGGER = FilterPlugin(
+TAGGER: Final = FilterPlugin(
     name="tagger",
     summary="the mobile end adds SMART options to ACKs",
     make=lambda options, context: Tagger(context.access),

@@ -20,10 +20,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
+from mypy_extensions import mypyc_attr
+
 from common.registry import Registry
 from tcpip.access import with_ce
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Queue(ABC):
     """Packets that wait. `len()` is their number. Times are in ns."""
 

@@ -3,13 +3,17 @@
 from collections import deque
 from collections.abc import Sized
 from dataclasses import dataclass
+from typing import Final
+
+from mypy_extensions import mypyc_attr
 
 from common.options import Count
 from linklayer.queues import Queue, QueuePlugin
 
-_NO_LIMIT = 1 << 62
+_NO_LIMIT: Final = 1 << 62
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class DropTail(Queue):
     """A FIFO of at most `limit_bytes` and at most `limit_packets` (one of them may be None): what does not fit is lost.
 

@@ -6,6 +6,7 @@ from common.registry import Registry
 from linklayer.link import Scheme
 
 #: link types of captures for private use (the registry of link-layer header types)
-LINKTYPE_USER0, LINKTYPE_USER1 = 147, 148
+LINKTYPE_USER0: Final = 147
+LINKTYPE_USER1: Final = 148
 
 SCHEMES: Final = Registry("linklayer.schemes", "SCHEME", Scheme)

@@ -1,10 +1,12 @@
 """Scheme `none`: the baseline of all other schemes (`linklayer/plain.py`)."""
 
+from typing import Final
+
 from linklayer import plain
 from linklayer.link import Scheme
 from linklayer.schemes import LINKTYPE_USER1
 
-NONE = Scheme(
+NONE: Final = Scheme(
     name="none",
     summary="packets cross bare",
     overhead_bytes=plain.TRAILER_BYTES,

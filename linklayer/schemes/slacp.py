@@ -1,7 +1,7 @@
 """Scheme `slacp`: the SLACP paper's protocol (`linklayer/slacp/`)."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Final
 
 from annotated_types import Ge, Le
 
@@ -56,7 +56,7 @@ def _make(options: SlacpOptions, context: LinkContext) -> Slacp:
     return Slacp(config, Counting() if context.sized else ReedSolomon(), context.rng, context.now)
 
 
-SLACP = Scheme(
+SLACP: Final = Scheme(
     name="slacp",
     summary="selective-repeat ARQ, FEC on retransmissions, no retransmission timers",
     overhead_bytes=MAX_OVERHEAD_BYTES,

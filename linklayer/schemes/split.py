@@ -1,17 +1,18 @@
 """Schemes `split`: frames of `none`, and a base station that splits TCP connections in two."""
 
 from dataclasses import replace
+from typing import Final
 
 from linklayer.filters.tagger import TAGGER
 from linklayer.schemes.none import NONE
 
-SPLIT = replace(
+SPLIT: Final = replace(
     NONE,
     name="split",
     summary="the base station splits TCP connections in two, Reno on the wireless side",
     split="reno",
 )
-SPLIT_SMART = replace(
+SPLIT_SMART: Final = replace(
     SPLIT,
     name="split-smart",
     summary="split, with SMART on the wireless side",

@@ -5,15 +5,16 @@ The defaults below are fadelab's choices and `docs/slacp.md` gives the reasons.
 """
 
 from dataclasses import dataclass
+from typing import Final
 
-MS = 1_000_000
+MS: Final = 1_000_000
 
 #: wire format: the channel number has four bits
-MAX_CHANNELS = 16
+MAX_CHANNELS: Final = 16
 #: wire format: a block member's index and the block's size are one octet each; zfec's field has 256 symbols
-MAX_BLOCK_SYMBOLS = 255
+MAX_BLOCK_SYMBOLS: Final = 255
 #: an acknowledgement's bitmap has one bit per frame of the window
-MAX_WINDOW = 8192
+MAX_WINDOW: Final = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class ChannelOptions:
 
 
 #: channel numbers of the default pair
-RELIABLE, FAST = 0, 1
+RELIABLE: Final = 0
+FAST: Final = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ acknowledgements are all that the peer hears, and a peer that hears nothing take
 from collections import deque
 from collections.abc import Sized
 from random import Random
+from typing import Final
 
 from common.sequence import MASK, unwrap
 from linklayer.link import Link, LinkCounters
@@ -29,7 +30,7 @@ from linklayer.slacp.session import Session
 from linklayer.slacp.stats import ReceiverStats, SenderStats
 
 #: how far the number of a damaged frame may be ahead and still be believed: its header has 16 bits of check, not 32
-BELIEVED_JUMP = 64
+BELIEVED_JUMP: Final = 64
 
 
 class Slacp(Link):

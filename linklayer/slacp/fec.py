@@ -13,19 +13,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import cast
+from typing import Final, cast
 
 import zfec
+from mypy_extensions import mypyc_attr
 
 from linklayer.slacp.frames import SYMBOL_BYTES
 
-_PREFIX = struct.Struct(">HI")
+_PREFIX: Final = struct.Struct(">HI")
 assert _PREFIX.size == SYMBOL_BYTES
 
 #: a block's member: its sequence number (as on the wire) and its packet
 Member = tuple[int, Sized]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ErasureCode(ABC):
     """Any `actual` of a block's symbols give all its members."""
 

@@ -7,22 +7,23 @@ and wrap; the machines unwrap them (`common/sequence.py`).
 
 from collections.abc import Sized
 from dataclasses import dataclass
+from typing import Final
 
 #: octets of the fixed header, header check included
-HEADER_BYTES = 20
+HEADER_BYTES: Final = 20
 #: octets of the CRC-32 behind the body
-TRAILER_BYTES = 4
-OVERHEAD_BYTES = HEADER_BYTES + TRAILER_BYTES
+TRAILER_BYTES: Final = 4
+OVERHEAD_BYTES: Final = HEADER_BYTES + TRAILER_BYTES
 #: block number and index in front of the payload of a frame that belongs to a FEC block
-BLOCK_BYTES = 4
+BLOCK_BYTES: Final = 4
 #: actual frames, redundancy frames and index in front of a shard
-FEC_BYTES = 4
+FEC_BYTES: Final = 4
 #: length and sequence number in front of each packet of a FEC symbol
-SYMBOL_BYTES = 6
+SYMBOL_BYTES: Final = 6
 #: octets that a frame adds to a packet at most, in a redundancy frame
-MAX_OVERHEAD_BYTES = OVERHEAD_BYTES + FEC_BYTES + SYMBOL_BYTES
+MAX_OVERHEAD_BYTES: Final = OVERHEAD_BYTES + FEC_BYTES + SYMBOL_BYTES
 #: the first number in a HELLO's body
-HELLO_BYTES = 4
+HELLO_BYTES: Final = 4
 
 
 @dataclass(slots=True)

@@ -13,6 +13,7 @@ transmission numbering.
 
 from collections import deque
 from collections.abc import Sized
+from typing import Final
 
 from common.sequence import unwrap
 from linklayer.slacp.config import SlacpConfig
@@ -21,7 +22,7 @@ from linklayer.slacp.frames import Data, Fec
 from linklayer.slacp.stats import ReceiverStats
 
 #: FEC blocks kept for decoding at least
-MIN_BLOCKS = 64
+MIN_BLOCKS: Final = 64
 
 #: packets for the IP layer, each with its channel
 Deliveries = deque[tuple[Sized, int]]

@@ -4,8 +4,10 @@ Read first: RFC 6298 section 2. It times nothing: it only tells whether a repeat
 know of a transmission. Integer nanoseconds.
 """
 
+from typing import Final
+
 #: before the first sample (RFC 6298 section 2.1)
-INITIAL_NS = 1_000_000_000
+INITIAL_NS: Final = 1_000_000_000
 
 
 class RttEstimator:

@@ -19,6 +19,7 @@ Left out: congestion control (the link's rate is the radio's) and fragmentation 
 from collections import deque
 from collections.abc import Sized
 from math import ceil
+from typing import Final
 
 from common.sequence import MASK
 from linklayer.slacp.config import SlacpConfig
@@ -26,7 +27,7 @@ from linklayer.slacp.fec import ErasureCode
 from linklayer.slacp.frames import Data, Fec, Sync
 from linklayer.slacp.stats import SenderStats
 
-_BLOCK_NUMBERS = 0x10000
+_BLOCK_NUMBERS: Final = 0x10000
 
 
 class _Outstanding:

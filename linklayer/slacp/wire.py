@@ -29,17 +29,20 @@ from linklayer.slacp.frames import (
 
 VERSION: Final = 1
 TYPE_DATA, TYPE_FEC, TYPE_SYNC, TYPE_ACK, TYPE_HELLO = range(1, 6)
-FLAG_RETRANSMISSION, FLAG_BLOCK, FLAG_REPEAT, FLAG_ESTABLISHED = 1, 2, 4, 8
+FLAG_RETRANSMISSION: Final = 1
+FLAG_BLOCK: Final = 2
+FLAG_REPEAT: Final = 4
+FLAG_ESTABLISHED: Final = 8
 
 # version and type, channel and flags, body length, tag, tx, seq, arg; then the header check
-_CHECKED = struct.Struct(">BBHIIIH")
-_HEADER = struct.Struct(">BBHIIIHH")
-_BLOCK = struct.Struct(">HBx")
-_FEC = struct.Struct(">BBxx")
-_NUMBER = struct.Struct(">I")
-_CHECK_SEED = 0xFFFF
+_CHECKED: Final = struct.Struct(">BBHIIIH")
+_HEADER: Final = struct.Struct(">BBHIIIHH")
+_BLOCK: Final = struct.Struct(">HBx")
+_FEC: Final = struct.Struct(">BBxx")
+_NUMBER: Final = struct.Struct(">I")
+_CHECK_SEED: Final = 0xFFFF
 
-_VERSION_BITS = VERSION << 4
+_VERSION_BITS: Final = VERSION << 4
 
 
 def emit(frame: Frame) -> bytes:

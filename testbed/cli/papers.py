@@ -1,16 +1,14 @@
 """`papers`: compute the cells of a paper and show ours beside the paper's."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from testbed.cli import options
+from testbed.cli.bar import bar
 from testbed.errors import FadelabError
 
-#: where there is no terminal: the time between two lines of progress, and the width of the table
-_TELL_S = 10.0
+#: width of the table where there is no terminal
 _WIDTH = 120
 
 
@@ -67,7 +65,7 @@ def papers(
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FadelabError(f"--out {out}: cannot be made: {error.strerror}") from None
-    with _progress(paper) as done:
+    with bar(paper, "runs") as done:
         results = reproduce(
             found,
             cells,
@@ -93,29 +91,3 @@ def papers(
 
 
 COMMAND = papers
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr; without a terminal, a line every ten seconds."""
-    from time import monotonic
-
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        told_at = monotonic()
-
-        def tell(runs: int, of: int) -> None:
-            nonlocal told_at
-            if monotonic() - told_at >= _TELL_S:
-                told_at = monotonic()
-                console.print(f"{name}: {runs} of {of} runs", highlight=False)
-
-        yield tell
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(name, total=None)
-        yield lambda runs, of: bar.update(task, completed=runs, total=of)

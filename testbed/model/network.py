@@ -5,7 +5,7 @@ both directions meet the same air as there. The link is up before the run's time
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from channel.hop import Arrival
 from common.sides import Host, Side
@@ -31,14 +31,14 @@ from testbed.scenario.link_ends import has_guessers, make_link
 from testbed.scenario.schema import Scenario
 
 #: the LAN between h1 and ST, as in SLACP section 4
-LAN_BPS = 100_000_000
-LAN_DELAY_NS = 0
+LAN_BPS: Final = 100_000_000
+LAN_DELAY_NS: Final = 0
 #: how long the link may take to come up
-_READY_S = 30
+_READY_S: Final = 30
 #: from the link being up to the run's time 0: this, and up to a second more, so that the run's start has no fixed place
 #: on the grid of a DAMA's superframes
-_LEAD_NS = 200 * MS
-_LEAD_SPREAD_NS = 1_000 * MS
+_LEAD_NS: Final = 200 * MS
+_LEAD_SPREAD_NS: Final = 1_000 * MS
 
 #: called with the side that a frame was sent on, and the frame with its fate
 OnArrival = Callable[[Side, Arrival[Any]], None]
@@ -51,22 +51,22 @@ class LinkNetwork:
         self._scenario = scenario
         self.clock = clock = VirtualClock()
         addresses = AddressPlan()
-        to_st = Wire(clock, lambda packet: st.send(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
+        to_st = Wire(clock, lambda packet: st.take(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
         wired = scenario.wired
         to_bas = Wire(
             clock, lambda packet: enter_bas(packet), rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS)
         )
-        h1 = Stack(clock, int(addresses.h1.ip), to_st.send, make_rng(scenario.seed, "iss", "h1"))
-        h2 = Stack(clock, int(addresses.h2.ip), to_bas.send, make_rng(scenario.seed, "iss", "h2"))
-        to_h1 = Wire(clock, h1.deliver, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
-        to_h2 = Wire(clock, h2.deliver, rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS))
+        h1 = Stack(clock, int(addresses.h1.ip), to_st, make_rng(scenario.seed, "iss", "h1"))
+        h2 = Stack(clock, int(addresses.h2.ip), to_bas, make_rng(scenario.seed, "iss", "h2"))
+        to_h1 = Wire(clock, h1, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
+        to_h2 = Wire(clock, h2, rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS))
         #: compares the packet filters' guesses with the true causes, where any filter guesses
         self.guess_score = GuessScore() if has_guessers(scenario) else None
         #: where the scheme splits TCP connections
-        self.splitter = self._splitter(to_h2.send, lambda packet: bas.send(packet))
-        st = self._station("up", to_h1.send, on_arrival)
-        bas = self._station("down", to_h2.send if self.splitter is None else self.splitter.handle_wireless, on_arrival)
-        enter_bas = bas.send if self.splitter is None else self.splitter.handle_wired
+        self.splitter = self._splitter(to_h2, lambda packet: bas.take(packet))
+        st = self._station("up", to_h1, on_arrival)
+        bas = self._station("down", to_h2 if self.splitter is None else self.splitter.handle_wireless, on_arrival)
+        enter_bas = bas.take if self.splitter is None else self.splitter.handle_wired
         self.hosts: Mapping[Host, Stack] = {"h1": h1, "h2": h2}
         self.stations: Mapping[Side, ModelStation] = {"up": st, "down": bas}
         join(st, bas)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from channel.hop import Arrival
 from common.sides import SIDES, Host, Side, other
@@ -36,11 +36,11 @@ from testbed.scenario.channel_models import frame_ns, make_rng
 from testbed.scenario.schema import Scenario, user_tcp
 
 #: least time between two progress displays
-_SHOW_S = 0.05
+_SHOW_S: Final = 0.05
 
 Begun = Callable[[LinkNetwork, Traffic], None]
 #: period of the two timer ticks of 4.4BSD together (500 and 200 ms)
-_CLOCKS_NS = 1_000_000_000
+_CLOCKS_NS: Final = 1_000_000_000
 
 
 def simulate(scenario: Scenario, watch: Watch | None = None, begun: Begun = lambda network, traffic: None) -> Summary:

@@ -11,9 +11,10 @@ other side has not acknowledged. The window it offers is the rest, so a sender w
 from dataclasses import replace
 from functools import partial
 from random import Random
+from typing import Final
 
 from hosts.engine.clock import Clock
-from hosts.engine.packets import Datagram, Deliver
+from hosts.engine.packets import Datagram, Deliver, taker
 from hosts.engine.split import MOST_CONNECTIONS, End, Pairs, SplitCounters
 from hosts.engine.stack import Application, Socket, Stack
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
@@ -24,8 +25,8 @@ from tcpip.segment import Segment
 from testbed.scenario.schema import Scenario, user_tcp
 
 #: the states in which a side still has something to lose
-_ALIVE = TO_BE_RESET | {State.SYN_SENT}
-_OVER = frozenset({State.CLOSED, State.TIME_WAIT})
+_ALIVE: Final = TO_BE_RESET | {State.SYN_SENT}
+_OVER: Final = frozenset({State.CLOSED, State.TIME_WAIT})
 
 
 def split_configs(scenario: Scenario, profile: str) -> tuple[TcpConfig, TcpConfig]:
@@ -61,7 +62,7 @@ class Splitter:
         rng: Random,
     ) -> None:
         self.buffer_bytes = buffer_bytes
-        self._send_wired, self._send_wireless = send_wired, send_wireless
+        self._send_wired, self._send_wireless = taker(send_wired), taker(send_wireless)
         self._configs = {"wired": wired, "wireless": wireless}
         self._pairs = Pairs()
         #: each stands for all hosts of the other side
@@ -72,16 +73,16 @@ class Splitter:
     def handle_wired(self, packet: Segment | Datagram) -> None:
         """Take a packet of the LAN's."""
         if isinstance(packet, Datagram):
-            self._send_wireless(packet)
+            self._send_wireless.take(packet)
         else:
-            self._hosts["wired"].deliver(packet)
+            self._hosts["wired"].take(packet)
 
     def handle_wireless(self, packet: Segment | Datagram) -> None:
         """Take a packet that has crossed the radio link."""
         if isinstance(packet, Datagram):
-            self._send_wired(packet)
+            self._send_wired.take(packet)
         else:
-            self._hosts["wireless"].deliver(packet)
+            self._hosts["wireless"].take(packet)
 
     def counters(self) -> SplitCounters:
         """Return the counters so far."""

@@ -15,12 +15,13 @@ from typing import Any, Final
 
 from channel.errors import INTACT, Fate
 from channel.hop import Arrival, Hop
-from hosts.engine.clock import Clock
-from hosts.engine.packets import TCP, UDP, Datagram, Deliver, Packet
+from hosts.engine.clock import Alarm, Clock, Sleeper
+from hosts.engine.packets import TCP, UDP, Datagram, Deliver, Taker, taker
 from linklayer.classify import Classifier
 from linklayer.link import Link, Scheme
 from linklayer.queues import Queue
 from linklayer.station import Station, Transmitter
+from tcpip.segment import IpPacket
 from testbed.results.ground_truth import LossReporter
 from testbed.results.lost_packets import LostPackets
 
@@ -42,8 +43,8 @@ class _MacBuffer(Transmitter):
         return self._hop.handle_frame(frame, frame.nbytes, now)
 
 
-class ModelStation:
-    """One end of the radio link: `send` takes packets that are to cross it, `deliver` gets those that have crossed.
+class ModelStation(Taker, Sleeper):
+    """One end of the radio link: `take` takes packets that are to cross it, `deliver` gets those that have crossed.
 
     The station transmits through `hop`; `queues` are the IP queues by channel. `on_arrival(arrival)` is called for
     every frame with its fate, `loss_reporter` is told of every lost packet. `join` connects two stations, once, and
@@ -51,7 +52,7 @@ class ModelStation:
     """
 
     __slots__ = (
-        "_at",
+        "_alarm",
         "_clock",
         "_damage",
         "_far",
@@ -84,7 +85,7 @@ class ModelStation:
         loss_reporter: LossReporter | None = None,
         resends: bool = False,
     ) -> None:
-        self._clock, self._at = clock, clock.at
+        self._clock, self._alarm = clock, Alarm(self)
         self.link = link
         self.hop = hop
         self.queues = queues
@@ -93,7 +94,7 @@ class ModelStation:
             link=link,
             queues=queues,
             transmitter=_MacBuffer(hop, max_frame_bytes),
-            deliver=deliver,
+            deliver=taker(deliver).take,
             loss_observer=loss_reporter,
         )
         self._tcp_channel, self._udp_channel = classifier.channel_of(0, TCP), classifier.channel_of(0, UDP)
@@ -114,7 +115,7 @@ class ModelStation:
         """See Station."""
         return self._station.congestion_losses
 
-    def send(self, packet: Packet) -> None:
+    def take(self, packet: IpPacket) -> None:
         """Take a packet from the LAN that is to cross the link."""
         now = self._clock.now
         channel = self._udp_channel if isinstance(packet, Datagram) else self._tcp_channel
@@ -139,9 +140,10 @@ class ModelStation:
             at = due_at
         if at is not None and at < self._wake_at:
             self._wake_at = at
-            self._at(max(at, self._clock.now), self._wake, at)
+            self._clock.give(max(at, self._clock.now), self._alarm, at)
 
-    def _wake(self, at: int) -> None:
+    def wake(self, at: int) -> None:
+        """Carry what has crossed the hop, and handle the deadline that was set for `at`."""
         if at != self._wake_at:
             # an earlier wakeup has replaced this one
             return

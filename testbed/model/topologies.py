@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from channel.errors import ErrorModel
 from hosts.engine.own_tcp import OwnSender
@@ -16,9 +17,10 @@ from testbed.model.wire import Router, Wire
 from testbed.scenario.channel_models import make_rng
 
 #: addresses of the first source and the first sink: 10.1.0.1 and 10.2.0.1
-_SOURCES, _SINKS = 0x0A01_0001, 0x0A02_0001
+_SOURCES: Final = 0x0A01_0001
+_SINKS: Final = 0x0A02_0001
 #: port of the sinks
-PORT = 5000
+PORT: Final = 5000
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +56,18 @@ class Dumbbell:
         self.clock = clock
         to_sources, to_sinks = Router(), Router()
         rate, delay_ns = config.bottleneck_bps, config.bottleneck_delay_ns
-        self.bottleneck = Wire(clock, to_sinks.deliver, rate_bps=rate, delay_ns=delay_ns, queue=queue)
-        self.bottleneck_back = Wire(clock, to_sources.deliver, rate_bps=rate, delay_ns=delay_ns)
+        self.bottleneck = Wire(clock, to_sinks, rate_bps=rate, delay_ns=delay_ns, queue=queue)
+        self.bottleneck_back = Wire(clock, to_sources, rate_bps=rate, delay_ns=delay_ns)
         self.sources: list[Stack] = []
         self.sinks: list[Stack] = []
         access = partial(Wire, clock, rate_bps=config.access_bps, delay_ns=config.access_delay_ns)
         for i in range(config.pairs):
-            up, down = access(self.bottleneck.send), access(self.bottleneck_back.send)
-            source = Stack(clock, _SOURCES + i, up.send, make_rng(seed, "iss", "source", str(i)))
-            sink = Stack(clock, _SINKS + i, down.send, make_rng(seed, "iss", "sink", str(i)))
+            up, down = access(self.bottleneck), access(self.bottleneck_back)
+            source = Stack(clock, _SOURCES + i, up, make_rng(seed, "iss", "source", str(i)))
+            sink = Stack(clock, _SINKS + i, down, make_rng(seed, "iss", "sink", str(i)))
             errors = None if last_hop is None else last_hop(i)
-            to_sources.routes[source.address] = access(source.deliver).send
-            to_sinks.routes[sink.address] = access(sink.deliver, errors=errors).send
+            to_sources.routes[source.address] = access(source)
+            to_sinks.routes[sink.address] = access(sink, errors=errors)
             self.sources.append(source)
             self.sinks.append(sink)
 

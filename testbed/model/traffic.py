@@ -114,10 +114,10 @@ class StackDatagrams(Datagrams):
 
 class _Sender(DatagramSender):
     def __init__(self, stack: Stack, flow: Flow, packet_bytes: int) -> None:
-        self._send, self._flow, self._packet_bytes = stack.send, flow, packet_bytes
+        self._out, self._flow, self._packet_bytes = stack.out, flow, packet_bytes
 
     def send(self, sequence: int, now: int) -> bool:
-        self._send(Datagram(self._flow, self._packet_bytes, sequence, now))
+        self._out.take(Datagram(self._flow, self._packet_bytes, sequence, now))
         return True
 
     def close(self) -> None:

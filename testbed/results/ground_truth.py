@@ -15,7 +15,6 @@ Left out: losses on the wires behind the stations, and losses on a real air.
 import heapq
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from copy import deepcopy
 from itertools import count
 from typing import Any, Final, NamedTuple, get_args
 
@@ -58,6 +57,11 @@ class _Losses:
         self.near = seq
         self.by_cause: dict[Cause, Ranges] = {cause: Ranges(MAX_RANGES) for cause in ("corruption", "congestion")}
 
+    def copy(self) -> "_Losses":
+        copy = _Losses(self.near)
+        copy.by_cause = {cause: ranges.copy() for cause, ranges in self.by_cause.items()}
+        return copy
+
 
 class _Unguessed:
     """The losses that one filter has not guessed yet."""
@@ -65,6 +69,11 @@ class _Unguessed:
     def __init__(self) -> None:
         #: the flow that was unused for longest comes first
         self._flows: OrderedDict[Flow, _Losses] = OrderedDict()
+
+    def copy(self) -> "_Unguessed":
+        copy = _Unguessed()
+        copy._flows.update((flow, losses.copy()) for flow, losses in self._flows.items())
+        return copy
 
     def add(self, loss: Loss) -> None:
         losses = self._flows.get(loss.flow)
@@ -120,7 +129,7 @@ class GuessScore:
         """Take a guess."""
         if guess.by not in self._counts:
             self._counts[guess.by] = {truth: dict.fromkeys(CAUSES, 0) for truth in CAUSES}
-            self._left[guess.by] = deepcopy(self._losses)
+            self._left[guess.by] = self._losses.copy()
         truth = self._left[guess.by].cause(guess.flow, guess.seq, take=guess.cause != "late")
         self._counts[guess.by][truth][guess.cause] += 1
         for losses in (self._losses, *self._left.values()):

@@ -18,6 +18,7 @@ from typing import Any
 
 import yaml
 
+from common.compiled import state
 from testbed.errors import FadelabError
 from testbed.paths import fadelab_version
 from testbed.results.summary import Summary
@@ -81,7 +82,7 @@ def run_stem(scenario: Scenario) -> str:
 
 
 def manifest(scenario: Scenario) -> dict[str, Any]:
-    """Return the details of a run beyond its scenario: command, seed, versions, machine."""
+    """Return the details of a run beyond its scenario: command, seed, versions, machine and the form of the cores."""
     return {
         "command": [Path(sys.argv[0]).name, *sys.argv[1:]],
         "scenario": scenario.name,
@@ -94,5 +95,6 @@ def manifest(scenario: Scenario) -> dict[str, Any]:
             "kernel": platform.release(),
             **{name: version(name) for name in _PACKAGES},
         },
+        "cores": state(),
         "cpus": os.cpu_count(),
     }

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import reduce
 from operator import or_
-from typing import Annotated, Any, Literal, Protocol, TypeVar, get_type_hints
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, create_model, model_validator
+
+from common.compiled import hints_of
 
 
 class Part(BaseModel):
@@ -82,7 +84,7 @@ _MADE: dict[tuple[type[Any], type[Part], tuple[tuple[str, str], ...]], type[Part
 
 
 def _make(options: type[Any], base: type[Part], tag: Mapping[str, str]) -> type[Part]:
-    hints = get_type_hints(options, include_extras=True)
+    hints = hints_of(options)
     entries: dict[str, Any] = {key: (Literal[name], ...) for key, name in tag.items()}
     for field in fields(options):
         if field.name in base.model_fields:

@@ -9,11 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from mypy_extensions import mypyc_attr
+
 from common.registry import Registry
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.send_state import SendState
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Growth(ABC):
     """How one sender's window grows; it sets `cwnd` (octets) of its sender."""
 

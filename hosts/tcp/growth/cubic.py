@@ -6,16 +6,18 @@ standard one, by the ACK.
 Left out: HyStart++ (section 4.10), and undoing a reduction that a spurious loss caused (section 4.9).
 """
 
+from typing import Final
+
 from common.units import SECOND
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import Growth, GrowthPlugin
 from hosts.tcp.send_state import SendState
 
 #: sections 4.6 and 5: the multiplicative decrease, and how steep the cubic is (segments per second cubed)
-BETA = 0.7
-C = 0.4
+BETA: Final = 0.7
+C: Final = 0.4
 #: section 4.3: the increase with which a Reno of this decrease is as fast as a Reno that halves
-_ALPHA = 3 * (1 - BETA) / (1 + BETA)
+_ALPHA: Final = 3 * (1 - BETA) / (1 + BETA)
 
 
 class Cubic(Growth):

@@ -5,12 +5,13 @@ IW 1 and the initial 6 s are 4.4BSD's. 4.4BSD lets windows grow faster in two mo
 """
 
 from dataclasses import replace
+from typing import Final
 
 from common.units import MS, SECOND
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import UserProfile
 
-_BSD = TcpConfig(
+_BSD: Final = TcpConfig(
     recovery="reno",
     initial_window=1,
     limited_transmit=False,
@@ -28,7 +29,7 @@ _BSD = TcpConfig(
     tick_ns=500 * MS,
     receive_buffer=32_768,
 )
-_BSD_ELN = replace(_BSD, eln_once_per_window=True)
+_BSD_ELN: Final = replace(_BSD, eln_once_per_window=True)
 
 PROFILE = (
     UserProfile(

@@ -4,14 +4,15 @@ A recovery is a profile of its own name. A growth is the profile `sack-` and its
 """
 
 from dataclasses import replace
+from typing import Final
 
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import GROWTHS
 from hosts.tcp.profiles import UserProfile
 from hosts.tcp.recovery import RECOVERIES
 
-_RFC = TcpConfig(receive_buffer=1 << 20)
-_RENO = replace(_RFC, recovery="reno")
+_RFC: Final = TcpConfig(receive_buffer=1 << 20)
+_RENO: Final = replace(_RFC, recovery="reno")
 
 PROFILE = (
     *(

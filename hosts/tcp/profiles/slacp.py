@@ -1,13 +1,14 @@
 """The SLACP paper's hosts: Linux 2.4, and the enhancements of its sections 3 and 4."""
 
 from dataclasses import replace
+from typing import Final
 
 from common.units import MS, SECOND
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import UserProfile
 
 #: 3 s before the first sample and a variance term of 200 ms at least were Linux 2.4's; ours where the paper is silent
-_REFERENCE = TcpConfig(
+_REFERENCE: Final = TcpConfig(
     recovery="newreno",
     initial_window=1,
     limited_transmit=False,
@@ -20,7 +21,7 @@ _REFERENCE = TcpConfig(
     max_rto_ns=120 * SECOND,
     granularity_ns=200 * MS,
 )
-_ENHANCED = replace(
+_ENHANCED: Final = replace(
     _REFERENCE,
     recovery="sack",
     initial_window=4,

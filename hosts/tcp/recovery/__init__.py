@@ -38,12 +38,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from mypy_extensions import mypyc_attr
+
 from common.registry import Registry
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.send_state import SendState
 from tcpip.segment import Segment
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Recovery(ABC):
     """The loss recovery of one connection. The base class finds no losses and leaves them to the timer."""
 

@@ -18,6 +18,9 @@ timeout reduces it always.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Final
+
+from mypy_extensions import mypyc_attr
 
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.recovery import Recovery
@@ -27,9 +30,10 @@ from hosts.tcp.send_state import SendState
 from tcpip.segment import Segment
 
 #: RFC 3042: new segments the first two dupacks may each clock out
-_LIMITED_SEGMENTS = 2
+_LIMITED_SEGMENTS: Final = 2
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Repair(ABC):
     """The segments sent during the fast recoveries of one connection."""
 
@@ -58,6 +62,7 @@ class Repair(ABC):
         """The window that this recovery had kept is reduced."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class FastRecovery(Recovery):
     """Fast retransmit at the third duplicate; then `repair` has its turn."""
 

@@ -12,14 +12,15 @@ of a delay spike may well be congestion.
 """
 
 from enum import Enum
+from typing import Final
 
 from hosts.tcp.send_state import SendState
 from tcpip.segment import Segment
 
 #: section 2.1, step 2b
-_NEW_SEGMENTS = 2
+_NEW_SEGMENTS: Final = 2
 #: section 2.1, step 3a: the window after a genuine loss
-_WINDOW_SEGMENTS = 3
+_WINDOW_SEGMENTS: Final = 3
 
 
 class _Step(Enum):

@@ -1,0 +1,128 @@
+"""The compiled cores: the same Python, made native by mypyc.
+
+`common/__init__.py` calls `install`, and every package of cores imports `common` first. A build (`testbed/build.py`) is
+a folder with a shared object per module and `stamp.json`, the SHA-256 of each source. It is used whole or not at all:
+not when a source has changed since, and not with FADELAB_PURE=1.
+
+| `state()` | meaning |
+|---|---|
+| `compiled` | the cores are those of the build |
+| `interpreted: FADELAB_PURE is set` | by wish |
+| `interpreted: not built` | `./fadelab compile` has not run |
+| `interpreted: FILE has changed` | likewise, since the change |
+
+Rule kept: results never differ. A file that the build does not have, as a new plugin, is interpreted beside it.
+"""
+
+import ast
+import json
+import os
+import sys
+from collections.abc import Sequence
+from hashlib import sha256
+from importlib.abc import MetaPathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, PathFinder
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any, get_type_hints
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / ".build" / "compiled"
+#: the module that holds the code of all others
+GROUP = "fadelab_cores__mypyc"
+
+_state = "interpreted: not built"
+#: whether the cores of this process are compiled; for cores that choose a form of their data by it
+IS_COMPILED = False
+#: the sources of the modules of the build that is used
+_found: dict[str, Path] = {}
+
+
+class _Loader(ExtensionFileLoader):
+    """Loads a module of a build, as a package if its source is one: its other modules are beside that source."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        spec = module.__spec__
+        if spec is not None and spec.submodule_search_locations is not None:
+            # mypyc sets the folder of the shared object
+            module.__path__ = spec.submodule_search_locations
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules of a build."""
+
+    def __init__(self, modules: dict[str, Path]) -> None:
+        self._modules = modules
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        source = self._modules.get(name)
+        if source is None:
+            # a module beside compiled ones, imported while their package has not yet got its own path
+            package = self._modules.get(name.rpartition(".")[0])
+            return None if package is None else PathFinder.find_spec(name, [str(ROOT / package.parent)], target)
+        file = str(BUILD / source.with_suffix(EXTENSION_SUFFIXES[0]))
+        return spec_from_file_location(
+            name,
+            file,
+            loader=_Loader(name, file),
+            submodule_search_locations=[str(ROOT / source.parent)] if source.name == "__init__.py" else None,
+        )
+
+
+def module_of(source: Path) -> str:
+    """Return the name of a module by its file's path, relative to the root."""
+    parts = source.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def digest(source: Path) -> str:
+    """Return the SHA-256 of a source by its path, relative to the root."""
+    return sha256((ROOT / source).read_bytes()).hexdigest()
+
+
+def _look() -> tuple[str, dict[str, Path]]:
+    if os.environ.get("FADELAB_PURE", "0") not in ("", "0"):
+        return "interpreted: FADELAB_PURE is set", {}
+    try:
+        stamp = json.loads((BUILD / "stamp.json").read_text())
+    except FileNotFoundError:
+        return "interpreted: not built", {}
+    for name, expected in stamp.items():
+        source = Path(name)
+        if not (ROOT / source).exists() or digest(source) != expected:
+            return f"interpreted: {name} has changed", {}
+    return "compiled", {module_of(Path(name)): Path(name) for name in stamp} | {GROUP: Path(f"{GROUP}.py")}
+
+
+def install() -> None:
+    """Let the imports from now on find the build, if it may be used; once for each process."""
+    global IS_COMPILED, _found, _state
+    _state, _found = _look()
+    IS_COMPILED = bool(_found)
+    if IS_COMPILED:
+        sys.meta_path.insert(0, _Finder(_found))
+
+
+def state() -> str:
+    """Return which cores this process runs, and why if they are interpreted."""
+    return _state
+
+
+def hints_of(kind: type[Any]) -> dict[str, Any]:
+    """Return the types of a dataclass's fields, with their metadata, as `typing.get_type_hints` does.
+
+    A compiled class does not keep them: they are read from its source.
+    """
+    if kind.__module__ not in _found:
+        return get_type_hints(kind, include_extras=True)
+    tree = ast.parse((ROOT / _found[kind.__module__]).read_text())
+    (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
+    names = vars(sys.modules[kind.__module__])
+    inherited = {} if kind.__base__ in (None, object) else hints_of(kind.__base__)
+    return inherited | {
+        field.target.id: eval(ast.unparse(field.annotation), names)
+        for field in body
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+    }

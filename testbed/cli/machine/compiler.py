@@ -1,0 +1,176 @@
+"""The build of the compiled cores: mypyc and the C compiler, in a process of their own.
+
+Read first: `common/compiled.py`, which finds the build.
+
+Rule kept: a build is whole. It is made in a folder beside its place, with its stamp last, and takes its place in one
+step; processes that run on the one before keep that.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from common.compiled import BUILD, GROUP, ROOT, digest
+from testbed.errors import FadelabError
+
+#: the cores: a folder, or a file
+CORES = (
+    "common/sequence.py",
+    "common/units.py",
+    "tcpip",
+    "channel",
+    "linklayer",
+    "hosts/engine",
+    "hosts/tcp",
+    "testbed/model/clock.py",
+    "testbed/model/split.py",
+    "testbed/model/station.py",
+    "testbed/model/transfers.py",
+    "testbed/model/wire.py",
+)
+#: in them, what gains nothing: files read once in a run, declarations, a host's workloads
+PURE = (
+    "*/replay.py",
+    "*/trace.py",
+    "*/delay_profiles.py",
+    "hosts/engine/agent.py",
+    "hosts/tcp/profiles/*",
+    "linklayer/schemes/*",
+    "linklayer/slacp/describe.py",
+)
+#: called with the number of files compiled so far, and of all
+Told = Callable[[int, int], None]
+
+_NEW = BUILD.with_name("compiled.new")
+_OLD = BUILD.with_name("compiled.old")
+_LOG = BUILD.with_name("compile.log")
+
+
+def sources() -> list[str]:
+    """Return the files to compile, relative to the root."""
+    found: list[Path] = []
+    for core in CORES:
+        path = ROOT / core
+        found += [path] if path.suffix else sorted(path.rglob("*.py"))
+    relative = [path.relative_to(ROOT) for path in found]
+    return [
+        str(path)
+        for path in relative
+        # the packages at the top find the build
+        if len(path.parts) > 2 or path.name != "__init__.py"
+        if not any(path.match(pattern) for pattern in PURE)
+    ]
+
+
+def build(told: Told = lambda done, of: None) -> int:
+    """Compile the cores; return the number of modules. Raises FadelabError."""
+    _require_compiler()
+    BUILD.parent.mkdir(exist_ok=True)
+    with BUILD.with_name("compile.lock").open("w") as lock:
+        # another process may be at it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(_NEW, ignore_errors=True)
+        names = sources()
+        stamp = {name: digest(Path(name)) for name in names}
+        _run_child(told)
+        (_NEW / "lib" / "stamp.json").write_text(json.dumps(stamp, indent=1))
+        shutil.rmtree(_OLD, ignore_errors=True)
+        if BUILD.exists():
+            BUILD.rename(_OLD)
+        (_NEW / "lib").rename(BUILD)
+        shutil.rmtree(_NEW, ignore_errors=True)
+        shutil.rmtree(_OLD, ignore_errors=True)
+    return len(names)
+
+
+def _require_compiler() -> None:
+    header = Path(sysconfig.get_path("include")) / "Python.h"
+    if not header.exists() or shutil.which("gcc") is None:
+        raise FadelabError("the cores cannot be compiled: apt-get install gcc python3-dev")
+
+
+def _run_child(told: Told) -> None:
+    environment = {**os.environ, "FADELAB_PURE": "1", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-P", "-m", __name__]
+    with (
+        _LOG.open("w") as log,
+        subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log, text=True) as child,
+    ):
+        try:
+            assert child.stdout is not None
+            for line in child.stdout:
+                done, _, of = line.partition("/")
+                if done.isdecimal():
+                    told(int(done), int(of))
+        except BaseException:
+            child.terminate()
+            raise
+    if child.returncode:
+        raise FadelabError(f"the cores have not been compiled (status {child.returncode}): {_LOG} says why")
+
+
+@contextmanager
+def _on_all_cores(told: Told) -> Any:
+    """Let setuptools, which compiles one file after the other, compile on all cores."""
+    from setuptools._distutils.unixccompiler import UnixCCompiler
+
+    def compile_all(self: Any, files: Sequence[str], output_dir: str | None = None, *rest: Any, **options: Any) -> Any:
+        _, objects, extra, flags, made_from = self._setup_compile(
+            output_dir, options.get("macros"), options.get("include_dirs"), files, None, options.get("extra_postargs")
+        )
+        arguments = self._get_cc_args(flags, options.get("debug", 0), options.get("extra_preargs"))
+        done = 0
+
+        def one(made: str) -> None:
+            nonlocal done
+            self._compile(made, *made_from[made], arguments, extra, flags)
+            done += 1
+            told(done, len(objects))
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(one, objects))
+        return objects
+
+    original = UnixCCompiler.compile
+    UnixCCompiler.compile = compile_all
+    try:
+        yield
+    finally:
+        UnixCCompiler.compile = original
+
+
+def main() -> None:
+    """Compile into `_NEW`, and tell of each file on stdout."""
+    from mypyc.build import mypycify
+    from setuptools import setup
+
+    extensions = mypycify(
+        ["--config-file", "pyproject.toml", *sources()],
+        opt_level="2",
+        debug_level="0",
+        multi_file=True,
+        target_dir=str(_NEW / "c"),
+        group_name=GROUP.removesuffix("__mypyc"),
+    )
+    folders = ["--build-lib", str(_NEW / "lib"), "--build-temp", str(_NEW / "o")]
+    with _on_all_cores(lambda done, of: print(f"{done}/{of}", flush=True)):
+        setup(
+            name="fadelab-cores",
+            ext_modules=extensions,
+            packages=[],
+            py_modules=[],
+            script_args=["--quiet", "build_ext", *folders],
+        )
+
+
+if __name__ == "__main__":
+    main()
