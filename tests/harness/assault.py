@@ -347,7 +347,7 @@ class Network:
             self.clock.at(self.clock.now + _WIRED_DELAY_NS, self._arrive, segment)
 
     def _arrive(self, segment: Segment) -> None:
-        self.hosts[segment.flow.destination].deliver(segment)
+        self.hosts[segment.flow.destination].take(segment)
         port = segment.flow.destination_port
         slot = (port if port < _FIRST_PORT + len(self.slots) else segment.flow.source_port) - _FIRST_PORT
         self.slots[slot].look()

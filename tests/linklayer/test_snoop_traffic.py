@@ -11,6 +11,7 @@ import pytest
 
 from common.sequence import MASK
 from common.units import MS, SECOND
+from hosts.engine.packets import taker
 from linklayer.filters.snoop import SnoopOptions
 from tcpip.access import Objects
 from tcpip.options import smart_of
@@ -44,9 +45,9 @@ class Watched(Network):
         #: segments that the mobile host has, and whether it is being handed one of them again
         self._come: set[tuple[Flow, int]] = set()
         self._again = False
-        self._send_up = self.hosts[MOBILE].send
-        self.hosts[FIXED].send = self._send
-        self.hosts[MOBILE].send = self._answer
+        self._up = self.hosts[MOBILE].out
+        self.hosts[FIXED].out = taker(self._send)
+        self.hosts[MOBILE].out = taker(self._answer)
 
     def _send(self, segment: Segment) -> None:
         if segment.length:
@@ -56,7 +57,7 @@ class Watched(Network):
     def _answer(self, segment: Segment) -> None:
         if self._again:
             segment.number = ANSWER
-        self._send_up(segment)
+        self._up.take(segment)
 
     def _arrive(self, segment: Segment) -> None:
         if segment.flow.destination == MOBILE and segment.length:

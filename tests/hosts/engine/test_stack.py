@@ -52,18 +52,18 @@ class Two:
         self.clock = VirtualClock()
         self.there = Wire(self.clock, self._to_h2, rate_bps=RATE_BPS, delay_ns=DELAY_NS, errors=Losing(lost))
         self.back = Wire(self.clock, self._to_h1, rate_bps=RATE_BPS, delay_ns=DELAY_NS)
-        self.h1 = Stack(self.clock, 1, self.there.send, Random(1))
-        self.h2 = Stack(self.clock, 2, self.back.send, Random(2))
+        self.h1 = Stack(self.clock, 1, self.there, Random(1))
+        self.h2 = Stack(self.clock, 2, self.back, Random(2))
         self.received: list[Result] = []
         self.sent: list[Result] = []
         self.came_to_h1: list[Any] = []
 
     def _to_h1(self, packet: Any) -> None:
         self.came_to_h1.append(packet)
-        self.h1.deliver(packet)
+        self.h1.take(packet)
 
     def _to_h2(self, packet: Any) -> None:
-        self.h2.deliver(packet)
+        self.h2.take(packet)
 
     def listen(self, config: TcpConfig = PLAIN) -> None:
         self.counter = transfers.receive(self.h2, PORT, config, self.received.append)
@@ -124,7 +124,7 @@ def test_a_segment_of_no_connection_is_reset() -> None:
     two = Two()
     flow = Flow(1, 5, 2, PORT)
     two.listen()
-    two.h2.deliver(Segment(flow, 7, 9, ACK, 100))
+    two.h2.take(Segment(flow, 7, 9, ACK, 100))
     two.clock.run(until=SECOND)
     [answer] = two.came_to_h1
     assert (answer.flow, answer.flags & RST, answer.seq) == (flow.reversed(), RST, 9)

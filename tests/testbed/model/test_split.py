@@ -64,16 +64,16 @@ class Path:
         wireless: Any = {"rate_bps": wireless_bps, "delay_ns": DELAY_NS}
         self.down = Wire(clock, self._to_mobile, errors=errors(), **wireless)
         self.up = Wire(clock, lambda packet: self.splitter.handle_wireless(packet), errors=errors(), **wireless)
-        self.mobile = Stack(clock, MOBILE, self.up.send, Random(1))
-        self.fixed = Stack(clock, FIXED, self.to_base.send, Random(2))
+        self.mobile = Stack(clock, MOBILE, self.up, Random(1))
+        self.fixed = Stack(clock, FIXED, self.to_base, Random(2))
         at_base = replace(config, receive_buffer=min(limit, 65_535))
         self.splitter = Splitter(
             clock,
             wired=at_base,
             wireless=at_base,
             buffer_bytes=limit,
-            send_wired=self.to_fixed.send,
-            send_wireless=self.down.send,
+            send_wired=self.to_fixed,
+            send_wireless=self.down,
             rng=Random(3),
         )
         self.came_to_fixed: list[Any] = []
@@ -85,11 +85,11 @@ class Path:
 
     def _to_fixed(self, packet: Any) -> None:
         self.came_to_fixed.append(packet)
-        self.fixed.deliver(packet)
+        self.fixed.take(packet)
 
     def _to_mobile(self, packet: Any) -> None:
         self.came_to_mobile.append(packet)
-        self.mobile.deliver(packet)
+        self.mobile.take(packet)
 
     @property
     def nbytes(self) -> int:
@@ -213,7 +213,7 @@ def test_a_sender_waits_while_the_other_side_stalls(sender: str, limit: int) -> 
     stall, end = 1 * SECOND, 5 * SECOND
     path = Path(limit=limit, wireless_bps=10_000_000)
     stalling = path.down if sender == "fixed" else path.to_fixed
-    stalling._judge = Gap(stall, end).judge
+    stalling._errors = Gap(stall, end)
     host, peer = (path.mobile, path.fixed) if sender == "mobile" else (path.fixed, path.mobile)
     path.listen(peer)
     stream = path.send(host, 5_000_000)
@@ -232,7 +232,7 @@ def test_a_sender_waits_while_the_other_side_stalls(sender: str, limit: int) -> 
 
 def test_the_buffer_counts_each_direction_and_connection_by_itself() -> None:
     path = Path()
-    path.down._judge = Gap(1 * SECOND, 4 * SECOND).judge
+    path.down._errors = Gap(1 * SECOND, 4 * SECOND)
     path.listen(path.mobile, PORT)
     path.listen(path.mobile, PORT + 1)
     one, other = path.send(path.fixed, 800_000, PORT), path.send(path.fixed, 800_000, PORT + 1)
@@ -319,7 +319,7 @@ def test_a_mobile_host_that_is_gone_ends_the_connection() -> None:
 def test_what_is_acknowledged_may_never_arrive() -> None:
     # the semantics that are lost: the sender has closed and knows of no failure when the last hop fails
     path = Path(config=replace(PLAIN, data_retries=3))
-    path.down._judge = Gap(1 * SECOND, 10_000 * SECOND).judge
+    path.down._errors = Gap(1 * SECOND, 10_000 * SECOND)
     there, here = Talker(), Talker()
     talk(path, there, here)
     path.run(until=SECOND)
@@ -333,7 +333,7 @@ def test_what_is_acknowledged_may_never_arrive() -> None:
 
 def test_a_segment_of_no_connection_is_answered_with_a_reset() -> None:
     path = Path()
-    path.fixed.send(Segment(Flow(FIXED, 5, MOBILE, 6), 100, 200, 16, 1000, 10))
+    path.fixed.out.take(Segment(Flow(FIXED, 5, MOBILE, 6), 100, 200, 16, 1000, 10))
     path.run()
     assert [packet.flow for packet in path.came_to_fixed] == [Flow(MOBILE, 6, FIXED, 5)]
     assert path.came_to_mobile == []
@@ -343,7 +343,7 @@ def test_a_flood_of_syns_takes_no_more_than_so_many_connections(monkeypatch: pyt
     monkeypatch.setattr(split, "MOST_CONNECTIONS", 10)
     path = Path()
     for port in range(1000, 1100):
-        path.fixed.send(Segment(Flow(FIXED, port, MOBILE, PORT), 0, 0, SYN, 1000, syn=SynOptions(1000)))
+        path.fixed.out.take(Segment(Flow(FIXED, port, MOBILE, PORT), 0, 0, SYN, 1000, syn=SynOptions(1000)))
     path.run(until=SECOND)
     counters = path.splitter.counters()
     assert len(path.splitter._hosts["wired"]._receivers) <= 10
@@ -357,8 +357,8 @@ def test_the_same_ports_again_while_the_last_connection_is_not_over_are_refused(
     # the base station has closed first towards the mobile host: TIME-WAIT there
     path.run(until=2 * SECOND)
     assert path.sent[0]["complete"]
-    again = Stack(path.clock, FIXED, path.to_base.send, Random(4))
-    path.fixed.deliver = again.deliver  # type: ignore[method-assign]
+    again = Stack(path.clock, FIXED, path.to_base, Random(4))
+    path.fixed = again
     sender = transfers.send(again, MOBILE, PORT, PLAIN, limit=1000, done=path.sent.append)
     path.run()
     assert sender.connected

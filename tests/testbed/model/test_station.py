@@ -187,7 +187,7 @@ def virtual_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
 
     stations = {side: station(side) for side in SIDES}
     for at, side, packet in sendings:
-        clock.at(at, stations[side].send, Udp(packet) if packet[9] == UDP else packet)
+        clock.at(at, stations[side].take, Udp(packet) if packet[9] == UDP else packet)
     join(stations["up"], stations["down"])
     clock.run(until=until)
     counts = {side: _counts(s.link, s.hop, s.bad_frames) for side, s in stations.items()}
@@ -240,7 +240,7 @@ def test_a_station_sleeps_while_nothing_happens() -> None:
     clock = VirtualClock()
     station = model_station(clock, run, "up", lambda packet: None)
     join(station, station)
-    station.send(bytes(100))  # type: ignore[arg-type]
+    station.take(bytes(100))  # type: ignore[arg-type]
     clock.run()
     # its end on the air, and its arrival
     assert clock.scheduled == 2

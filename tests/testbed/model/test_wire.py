@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from channel.errors import ERASED, INTACT, Fate, Verdict
-from hosts.engine.packets import Datagram
+from hosts.engine.packets import Datagram, taker
 from linklayer.queues import QueueContext
 from linklayer.queues.codel import CoDel, CoDelOptions
 from linklayer.queues.drop_tail import DropTail
@@ -63,7 +63,7 @@ def test_packets_arrive_at_their_exact_times_or_are_congestion_drops(
     queue = None if limit is None else DropTail(limit_packets=limit)
     wire = Wire(end.clock, end.deliver, queue=queue, **options)
     for sequence, at in enumerate(sent_at):
-        end.clock.at(at, wire.send, packet(nbytes, sequence))
+        end.clock.at(at, wire.take, packet(nbytes, sequence))
     end.clock.run()
     assert end.arrived == arrived
     assert (wire.packets, wire.nbytes) == (len(arrived), nbytes * len(arrived))
@@ -75,7 +75,7 @@ def test_errors_take_packets_and_are_not_congestion() -> None:
     errors = Script([INTACT, ERASED, Verdict(Fate.DAMAGED, (3,)), INTACT])
     wire = Wire(end.clock, end.deliver, rate_bps=8_000_000_000, queue=DropTail(limit_packets=9), errors=errors)
     for sequence in range(4):
-        wire.send(packet(10, sequence))
+        wire.take(packet(10, sequence))
     end.clock.run()
     assert [sequence for _, sequence in end.arrived] == [0, 3]
     assert (wire.corrupted, wire.congestion_drops, wire.packets) == (2, 0, 4)
@@ -90,12 +90,12 @@ def test_wire_survives_a_queue_that_drops_on_pop() -> None:
     )
     wire = Wire(end.clock, end.deliver, rate_bps=8_000_000, queue=queue)
     for sequence in range(50):
-        wire.send(packet(1000, sequence))
+        wire.take(packet(1000, sequence))
     end.clock.run()
     assert 0 < wire.congestion_drops < 50
     assert len(end.arrived) + wire.congestion_drops == 50
     before = len(end.arrived)
-    wire.send(packet(1000, 99))
+    wire.take(packet(1000, 99))
     end.clock.run()
     assert len(end.arrived) == before + 1
 
@@ -112,7 +112,7 @@ def test_a_wire_that_cannot_be(options: dict[str, Any], message: str) -> None:
 def test_a_router_goes_by_destination() -> None:
     seen: list[tuple[str, int]] = []
     router = Router({2: lambda packet: seen.append(("two", packet.sequence))})
-    router.routes[3] = lambda packet: seen.append(("three", packet.sequence))
-    router.deliver(packet(100, 1, Flow(1, 1, 3, 1)))
-    router.deliver(packet(100, 2, Flow(1, 1, 2, 1)))
+    router.routes[3] = taker(lambda packet: seen.append(("three", packet.sequence)))
+    router.take(packet(100, 1, Flow(1, 1, 3, 1)))
+    router.take(packet(100, 2, Flow(1, 1, 2, 1)))
     assert seen == [("three", 1), ("two", 2)]
