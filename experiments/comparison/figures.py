@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from experiments.comparison.cells import FAMILIES, SETTINGS, Case, Cases
 from experiments.comparison.traces import Sender, Trace, trace
-from testbed.papers.plots import COLOURS, dress, spreads, subplots, title
+from testbed.papers.plots import COLOURS, spreads, subplots, title
 from testbed.papers.results import CellResult, Results
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _schemes() -> list[tuple[int, str]]:
 def _throughput(cases: Cases) -> "Figure":
     """Tables 2 to 4: a bar per scheme, ours filled, the paper's hollow."""
     shown = [setting for setting in SETTINGS if any(case.setting == setting for case in cases)]
-    figure, grid = subplots(len(shown), 1, figsize=(11, 0.8 + 2.5 * len(shown)), sharex=True, squeeze=False)
+    figure, grid = subplots(len(shown), 1, grid="y", figsize=(11, 0.8 + 2.5 * len(shown)), sharex=True, squeeze=False)
     for axis, setting in zip(grid.flat, shown, strict=True):
         for place, (table, scheme) in enumerate(_schemes()):
             result = cases.get(Case(f"table{table}", scheme, setting))
@@ -77,7 +77,6 @@ def _throughput(cases: Cases) -> "Figure":
         axis.set_title(_TITLES[setting], loc="left", fontsize=10)
         axis.set_ylabel("Mbps")
         axis.set_ylim(0, 1.7)
-        _dress(axis)
     grid.flat[-1].set_xticks(range(len(_schemes())), [scheme for _, scheme in _schemes()], rotation=30, ha="right")
     _legend(figure, "COMPARISON, tables 2 to 4: throughput\nours filled, with quartiles; the paper's hollow")
     return figure
@@ -109,7 +108,7 @@ def _bars(axis: "Axes", place: float, result: CellResult, colour: str, width: fl
 def _goodput(cases: Cases) -> "Figure":
     """Tables 2 to 4: goodput of both paths, ours filled, the paper's hollow."""
     shown = [setting for setting in SETTINGS if any(case.setting == setting for case in cases)]
-    figure, grid = subplots(1, len(shown), figsize=(1.6 + 3.6 * len(shown), 5), sharey=True, squeeze=False)
+    figure, grid = subplots(1, len(shown), grid="x", figsize=(1.6 + 3.6 * len(shown), 5), sharey=True, squeeze=False)
     for axis, setting in zip(grid.flat, shown, strict=True):
         for place, (table, scheme) in enumerate(_schemes()):
             for metric, marker, shift in (("wireless", "o", -0.15), ("wired", "s", 0.15)):
@@ -124,7 +123,6 @@ def _goodput(cases: Cases) -> "Figure":
         axis.set_title(_TITLES[setting], loc="left", fontsize=10)
         axis.set_xlabel("goodput (%)")
         axis.set_xlim(94.5, 100.4)
-        _dress(axis, "x")
     first = grid.flat[0]
     first.set_yticks(range(len(_schemes())), [scheme for _, scheme in _schemes()])
     first.invert_yaxis()
@@ -134,7 +132,7 @@ def _goodput(cases: Cases) -> "Figure":
 
 def _bursts(cases: Cases) -> "Figure":
     """Table 5."""
-    figure, axis = subplots(figsize=(7, 4.2))
+    figure, axis = subplots(grid="y", figsize=(7, 4.2))
     schemes = list(dict.fromkeys(case.scheme for case in cases))
     bursts = sorted({case.burst for case in cases if case.burst is not None})
     for case, result in cases.items():
@@ -147,7 +145,6 @@ def _bursts(cases: Cases) -> "Figure":
     axis.set_xlabel("packets lost in a burst, one burst every 64 KB")
     axis.set_ylabel("Mbps")
     axis.set_ylim(0, 1.7)
-    _dress(axis)
     figure.legend(frameon=False, loc="outside lower center", ncols=2, fontsize=9)
     title(figure, "COMPARISON, table 5: bursts (LAN, 32 KB)\nours filled, with quartiles; the paper's hollow")
     return figure
@@ -155,7 +152,7 @@ def _bursts(cases: Cases) -> "Figure":
 
 def _sweep(cases: Cases) -> "Figure":
     """Figure 12: ours with quartiles, the paper's dotted and hollow."""
-    figure, axis = subplots(figsize=(8.5, 5.4))
+    figure, axis = subplots(grid="y", figsize=(8.5, 5.4))
     for colour, scheme in zip(COLOURS, dict.fromkeys(case.scheme for case in cases), strict=False):
         points = sorted((case.spacing_kb, result) for case, result in cases.items() if case.scheme == scheme)
         places = [spacing for spacing, _ in points]
@@ -172,15 +169,9 @@ def _sweep(cases: Cases) -> "Figure":
     axis.set_xlabel("mean distance of bit errors (KB)")
     axis.set_ylabel("throughput (Mbps)")
     axis.set_ylim(0, 1.6)
-    _dress(axis)
     figure.legend(frameon=False, loc="outside lower center", ncols=3, fontsize=9)
     title(figure, "COMPARISON, figure 12: error rates (LAN, 32 KB)\nours filled, with quartiles; the paper's hollow")
     return figure
-
-
-def _dress(axis: "Axes", grid: str = "y") -> None:
-    dress(axis, grid)
-    axis.set_axisbelow(True)
 
 
 def _legend(figure: "Figure", text: str) -> None:
@@ -206,7 +197,7 @@ def _traces(text: str, seen: Mapping[str, Trace]) -> "Figure":
             )
         )
     ]
-    figure, grid = subplots(2, len(columns), figsize=(12, 7), sharex="col", sharey="row")
+    figure, grid = subplots(2, len(columns), grid="y", figsize=(12, 7), sharex="col", sharey="row")
     for (name, segments, sender, local), (above, below) in zip(columns, grid.T, strict=True):
         # the base station's own connection crosses the air alone
         _draw_window(above, sender, None if segments is seen[name.split(",")[0]].air else _WAN_BDP_BYTES)
@@ -237,7 +228,6 @@ def _draw_window(axis: "Axes", sender: Sender, bdp_bytes: int | None) -> None:
         axis.axhline(height, color="0.5", linewidth=0.8, linestyle=(0, (4, 4)), zorder=0)
         axis.annotate("bandwidth x delay", (0.99, height), (0, 2), xycoords=("axes fraction", "data"),
                       textcoords="offset points", ha="right", fontsize=7, color="0.4")  # fmt: skip
-    _dress(axis)
 
 
 def _draw_segments(axis: "Axes", segments: list[tuple[float, float]], marks: Mapping[str, list[float]]) -> None:
@@ -248,4 +238,3 @@ def _draw_segments(axis: "Axes", segments: list[tuple[float, float]], marks: Map
     ):
         axis.plot(marks[kind], [10.0 - 0.6 * row] * len(marks[kind]), marker, color=colour, markersize=6,
                   label=words[kind])  # fmt: skip
-    _dress(axis)

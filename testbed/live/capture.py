@@ -11,7 +11,6 @@ the scheme that was in use when it was sent or received.
 import time
 from collections import deque
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from channel.errors import Fate, Verdict
@@ -99,9 +98,7 @@ class CapturedRadio(Radio):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._writer.close()
 
     def _leaving(self, arrival: Arrival[bytes]) -> None:

@@ -7,7 +7,6 @@ controls, or with the starter.
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from dashboard.control import ControlError, Offer, RunRequest
@@ -137,9 +136,7 @@ class LiveRunStarter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
