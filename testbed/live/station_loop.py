@@ -9,7 +9,6 @@ import select
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from linklayer.classify import Classifier
@@ -63,38 +62,19 @@ class Radio(ABC):
         """Handle everything that is due."""
 
 
-@dataclass(slots=True)
-class LoopCounters:
-    """Counters of octets, which exist in real time only."""
-
-    #: frames handed to the radio, and their octets
-    frames: int = 0
-    frame_bytes: int = 0
-    #: frames received that do not parse
-    bad_frames: int = 0
-    #: packets that the kernel refused
-    port_refusals: int = 0
-
-
 class _Octets(Transmitter):
     """The radio as a transmitter: encodes frames as octets, as the scheme says."""
 
-    __slots__ = ("_counters", "_radio", "emit")
+    __slots__ = ("_radio", "emit")
 
-    def __init__(self, radio: Radio, scheme: Scheme, counters: LoopCounters) -> None:
-        self._radio, self._counters = radio, counters
-        self.emit = scheme.emit
+    def __init__(self, radio: Radio, scheme: Scheme) -> None:
+        self._radio, self.emit = radio, scheme.emit
 
     def has_room(self) -> bool:
         return self._radio.has_room()
 
     def send(self, frame: Any, now: int) -> bool:
-        octets = self.emit(frame)
-        if not self._radio.send(octets, now):
-            return False
-        self._counters.frames += 1
-        self._counters.frame_bytes += len(octets)
-        return True
+        return self._radio.send(self.emit(frame), now)
 
 
 class StationLoop:
@@ -118,11 +98,14 @@ class StationLoop:
         control: Callable[[int], None],
         control_fds: Sequence[int] = (),
     ) -> None:
-        self.counters = LoopCounters()
+        #: frames received that do not parse
+        self.bad_frames = 0
+        #: packets that the kernel refused
+        self.port_refusals = 0
         self._port = port
         self._parse = scheme.parse
         self._radio = radio
-        self._octets = _Octets(radio, scheme, self.counters)
+        self._octets = _Octets(radio, scheme)
         self.station = Station(link=link, queues=queues, transmitter=self._octets, deliver=self._write)
         self._classifier = classifier
         self._report = report
@@ -180,7 +163,7 @@ class StationLoop:
             try:
                 frame = self._parse(octets)
             except FrameError:
-                self.counters.bad_frames += 1
+                self.bad_frames += 1
                 continue
             station.handle_frame(frame, now)
         station.link.handle_deadline(now)
@@ -195,7 +178,7 @@ class StationLoop:
 
     def _write(self, packet: bytes) -> None:
         if not self._port.write(packet):
-            self.counters.port_refusals += 1
+            self.port_refusals += 1
 
 
 def _earliest(*times: int | None) -> int:
