@@ -1,7 +1,7 @@
 """`papers`: compute the cells of a paper and show ours beside the paper's."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import click
@@ -104,18 +104,17 @@ def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    if not console.is_terminal:
-        told_at = monotonic()
-
-        def tell(runs: int, of: int) -> None:
-            nonlocal told_at
-            if monotonic() - told_at >= _TELL_S:
-                told_at = monotonic()
-                console.print(f"{name}: {runs} of {of} runs", highlight=False)
-
-        yield tell
-        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(name, total=None)
-        yield lambda runs, of: bar.update(task, completed=runs, total=of)
+    bar = Progress(*columns, console=console, transient=True)
+    task = bar.add_task(name, total=None)
+    told_at = monotonic()
+
+    def tell(runs: int, of: int) -> None:
+        nonlocal told_at
+        bar.update(task, completed=runs, total=of)
+        if not console.is_terminal and monotonic() - told_at >= _TELL_S:
+            told_at = monotonic()
+            console.print(f"{name}: {runs} of {of} runs", highlight=False)
+
+    with bar if console.is_terminal else nullcontext():
+        yield tell

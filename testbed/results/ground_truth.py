@@ -16,6 +16,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, get_args
 
 from common.sequence import MASK, unwrap
@@ -47,15 +48,15 @@ class Loss(NamedTuple):
     cause: Cause
 
 
+@dataclass(slots=True)
 class _Losses:
     """The losses of one flow, by cause."""
 
-    __slots__ = ("by_cause", "near")
-
-    def __init__(self, seq: int) -> None:
-        #: 32-bit numbers are unwrapped near this one
-        self.near = seq
-        self.by_cause: dict[Cause, Ranges] = {cause: Ranges(MAX_RANGES) for cause in ("corruption", "congestion")}
+    #: 32-bit numbers are unwrapped near this one
+    near: int
+    by_cause: dict[Cause, Ranges] = field(
+        default_factory=lambda: {"corruption": Ranges(MAX_RANGES), "congestion": Ranges(MAX_RANGES)}
+    )
 
 
 class _Unguessed:

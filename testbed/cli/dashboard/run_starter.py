@@ -17,7 +17,7 @@ from linklayer.schemes import SCHEMES
 from testbed.live.steering import Steering
 from testbed.observers import MakeHooks
 from testbed.results.store import RunFolder
-from testbed.run_hooks import Progress, RunHooks
+from testbed.run_hooks import RunHooks
 from testbed.running import check_tier, run_once
 from testbed.scenario.file import ScenarioError, load
 from testbed.scenario.schema import Scenario
@@ -110,7 +110,7 @@ class LiveRunStarter:
 
     def _run(self, scenario: Scenario) -> None:
         try:
-            run_once(scenario, self._runs, _silent, self._hooks)
+            run_once(scenario, self._runs, lambda progress: None, self._hooks)
         except (RuntimeError, ValueError, OSError) as error:
             self._complain(" ".join(str(error).split()))
 
@@ -147,7 +147,3 @@ def _lasting(scenario: Scenario, seconds: float) -> list[str]:
         if getattr(work, "duration_s", None) is not None:
             settings.append(f"workloads.{index}.duration_s={max(seconds - work.start_s, 1)}")
     return settings
-
-
-def _silent(progress: Progress) -> None:
-    """Show nothing: the page shows the run."""
