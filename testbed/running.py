@@ -1,6 +1,6 @@
 """Runs scenarios: tiers by name, repetitions, a folder per run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
@@ -83,12 +83,6 @@ def run_once(scenario: Scenario, runs: Path, show: Show, make_hooks: MakeHooks =
         raise
     hooks.ended(summary, None)
     return summary
-
-
-def repetitions(scenario: Scenario, repeat: int) -> Iterator[Scenario]:
-    """Yield the scenario with consecutive seeds, from its own on."""
-    for offset in range(repeat):
-        yield scenario.model_copy(update={"seed": scenario.seed + offset})
 
 
 def require_on_time(summaries: list[Summary], allow_late: bool) -> None:

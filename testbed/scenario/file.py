@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 from common.sides import SIDES
 from testbed.errors import FadelabError
 from testbed.scenario import schema
-from testbed.scenario.channel_models import check_medium
+from testbed.scenario.channel_models import make_hop
 from testbed.scenario.plugin_options import Choice, Part
 from testbed.scenario.schema import DirectionError, Scenario
 
@@ -80,7 +80,7 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
         scenario = Scenario.model_validate(_anchor(raw, base.resolve()))
         for side in SIDES:
             try:
-                check_medium(scenario.channel.direction(side), side)
+                make_hop(scenario.channel.direction(side), side, seed=0, mac_buffer_bytes=1)
             except ValueError as error:
                 raise ScenarioError(f"{where}: channel.{side}: {error}") from None
     return scenario

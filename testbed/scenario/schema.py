@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from channel.capacity import CAPACITY_MODELS
 from channel.delay_profiles import Tap, profile
@@ -104,20 +104,12 @@ class LinkOptions(LinkParts):
     ip_queue_bytes: Bytes = 64_000
     queue: Annotated[QueuePart, _QUEUE] = _QUEUE.part("drop-tail")
     fast: FastOptions = FastOptions()
-    #: packet filters beside the scheme's own, by their names (docs/filters.md)
-    filters: tuple[str, ...] = ()
+    #: packet filters beside the scheme's own, by their names (docs/filters.md); a name alone is a list of one
+    filters: Annotated[tuple[str, ...], BeforeValidator(lambda raw: (raw,) if isinstance(raw, str) else raw)] = ()
     #: short for the filter `eln-ends` or `eln-base` (docs/eln.md)
     eln: Literal["none", "ends", "base"] = "none"
     #: schemes that split TCP connections: the base station's buffer per connection
     split_buffer_bytes: Bytes = 65_536
-
-    @model_validator(mode="before")
-    @classmethod
-    def _expand(cls, raw: Any) -> Any:
-        """Let `filters: tail` stand for `filters: [tail]`."""
-        if isinstance(raw, dict) and isinstance(raw.get("filters"), str):
-            return {**raw, "filters": (raw["filters"],)}
-        return raw
 
     @model_validator(mode="after")
     def _check(self) -> "LinkOptions":
@@ -225,7 +217,10 @@ class Direction(Part):
     excess_delay: ExcessDelayOptions | None = None
     #: virtual radios: mean SNR per sample over the whole sampled band, at the receiver
     snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
-    fading: FadingOptions | None = None
+    #: `eva` stands for `{profile: eva}`
+    fading: Annotated[
+        FadingOptions | None, BeforeValidator(lambda raw: {"profile": raw} if isinstance(raw, str) else raw)
+    ] = None
     cfo_hz: float = 0.0
 
 
@@ -240,8 +235,8 @@ class Channel(Direction):
     @model_validator(mode="before")
     @classmethod
     def _expand(cls, raw: Any) -> Any:
-        """Let `fading: eva` stand for `fading: {profile: eva}`."""
-        return _expand_names(raw) if isinstance(raw, dict) else raw
+        """Give a null key its default."""
+        return _without_nulls(raw) if isinstance(raw, dict) else raw
 
     @model_validator(mode="after")
     def _check(self) -> "Channel":
@@ -265,7 +260,7 @@ class Channel(Direction):
     def direction(self, side: Side) -> Direction:
         """Return one direction: the shared settings, overridden by those of `up` or `down`."""
         shared = {name: getattr(self, name) for name in Direction.model_fields}
-        own = _expand_names(self.own(side))
+        own = _without_nulls(self.own(side))
         per = own.pop("per", None) if "errors" not in own else None
         if per is None and "errors" not in own:
             per = self.per
@@ -274,11 +269,8 @@ class Channel(Direction):
         return Direction.model_validate({**shared, **own})
 
 
-def _expand_names(raw: dict[str, Any]) -> dict[str, Any]:
-    raw = {key: value for key, value in raw.items() if value is not None}
-    if isinstance(raw.get("fading"), str):
-        raw["fading"] = {"profile": raw["fading"]}
-    return raw
+def _without_nulls(raw: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if value is not None}
 
 
 class Wired(Part):
