@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _TITLES = {"lan-8k": "LAN, 8 KB", "lan-32k": "LAN, 32 KB", "wan-32k": "WAN, 32 KB"}
 _FAMILY_COLOURS = dict(zip(FAMILIES, (COLOURS[2], COLOURS[0], COLOURS[1]), strict=True))
+_SCHEMES = [(table, scheme) for table, schemes in FAMILIES.items() for scheme in schemes]
 _FAMILY_WORDS = {2: "link layer", 3: "end to end", 4: "split"}
 #: of TCP data, without errors (COMPARISON section 4)
 _PEAK_MBPS = {"lan-8k": 1.5, "lan-32k": 1.5, "wan-32k": 1.35}
@@ -58,16 +59,12 @@ def draw(results: Results) -> "Iterator[tuple[str, Figure]]":
             yield name, _traces(f"{text} ({_TITLES[shown[0].setting]}, seed {seed})", seen)
 
 
-def _schemes() -> list[tuple[int, str]]:
-    return [(table, scheme) for table, schemes in FAMILIES.items() for scheme in schemes]
-
-
 def _throughput(cases: Cases) -> "Figure":
     """Tables 2 to 4: a bar per scheme, ours filled, the paper's hollow."""
     shown = [setting for setting in SETTINGS if any(case.setting == setting for case in cases)]
     figure, grid = subplots(len(shown), 1, grid="y", figsize=(11, 0.8 + 2.5 * len(shown)), sharex=True, squeeze=False)
     for axis, setting in zip(grid.flat, shown, strict=True):
-        for place, (table, scheme) in enumerate(_schemes()):
+        for place, (table, scheme) in enumerate(_SCHEMES):
             result = cases.get(Case(f"table{table}", scheme, setting))
             if result is not None:
                 _bars(axis, place, result, _FAMILY_COLOURS[table])
@@ -77,7 +74,7 @@ def _throughput(cases: Cases) -> "Figure":
         axis.set_title(_TITLES[setting], loc="left", fontsize=10)
         axis.set_ylabel("Mbps")
         axis.set_ylim(0, 1.7)
-    grid.flat[-1].set_xticks(range(len(_schemes())), [scheme for _, scheme in _schemes()], rotation=30, ha="right")
+    grid.flat[-1].set_xticks(range(len(_SCHEMES)), [scheme for _, scheme in _SCHEMES], rotation=30, ha="right")
     _legend(figure, "COMPARISON, tables 2 to 4: throughput\nours filled, with quartiles; the paper's hollow")
     return figure
 
@@ -110,7 +107,7 @@ def _goodput(cases: Cases) -> "Figure":
     shown = [setting for setting in SETTINGS if any(case.setting == setting for case in cases)]
     figure, grid = subplots(1, len(shown), grid="x", figsize=(1.6 + 3.6 * len(shown), 5), sharey=True, squeeze=False)
     for axis, setting in zip(grid.flat, shown, strict=True):
-        for place, (table, scheme) in enumerate(_schemes()):
+        for place, (table, scheme) in enumerate(_SCHEMES):
             for metric, marker, shift in (("wireless", "o", -0.15), ("wired", "s", 0.15)):
                 result = cases.get(Case(f"table{table}", scheme, setting, metric))
                 if result is not None:
@@ -124,7 +121,7 @@ def _goodput(cases: Cases) -> "Figure":
         axis.set_xlabel("goodput (%)")
         axis.set_xlim(94.5, 100.4)
     first = grid.flat[0]
-    first.set_yticks(range(len(_schemes())), [scheme for _, scheme in _schemes()])
+    first.set_yticks(range(len(_SCHEMES)), [scheme for _, scheme in _SCHEMES])
     first.invert_yaxis()
     _legend(figure, "COMPARISON, tables 2 to 4: goodput\ncircles: wireless, squares: wired; the paper's hollow")
     return figure

@@ -15,7 +15,7 @@ from warnings import catch_warnings, filterwarnings
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -71,13 +71,6 @@ def rate(bps: float) -> str:
 _LINE_S = 10.0
 
 
-class _State(ProgressColumn):
-    """Time and rate of one run."""
-
-    def render(self, task: Any) -> Text:
-        return Text(task.fields["state"], style="cyan")
-
-
 @contextmanager
 def share_bar(label: str) -> Iterator[Callable[[float], None]]:
     """Show which share of one thing is done, on a terminal."""
@@ -97,7 +90,7 @@ def progress(labels: Sequence[str]) -> Iterator[list[Show]]:
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=30),
-        _State(),
+        TextColumn("{task.fields[state]}", style="cyan", markup=False),
         console=console,
         transient=True,
     )
