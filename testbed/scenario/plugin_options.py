@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from functools import cached_property, reduce
+from functools import cache, cached_property, reduce
 from operator import or_
 from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar, get_type_hints
 
@@ -87,17 +87,12 @@ def options_of(part: Part, options: type[Any]) -> Any:
 
 def part_of(options: type[Any], base: type[P], **tag: str) -> type[P]:
     """Return the part for a dataclass of plugin options; `tag` adds a key with one allowed value."""
-    key = options, base, tuple(tag.items())
-    if key not in _MADE:
-        _MADE[key] = _make(options, base, tag)
-    return _MADE[key]  # type: ignore[return-value]
+    return _make(options, base, **tag)  # type: ignore[arg-type, return-value]
 
 
-#: each part is made once, so that unpickled parts have the same class
-_MADE: dict[tuple[type[Any], type[Part], tuple[tuple[str, str], ...]], type[Part]] = {}
-
-
-def _make(options: type[Any], base: type[Part], tag: Mapping[str, str]) -> type[Part]:
+# each part is made once, so that unpickled parts have the same class
+@cache
+def _make(options: type[Any], base: type[Part], **tag: str) -> type[Part]:
     hints = get_type_hints(options, include_extras=True)
     entries: dict[str, Any] = {key: (Literal[name], ...) for key, name in tag.items()}
     for field in fields(options):
