@@ -1,7 +1,7 @@
 """`papers`: compute the cells of a paper and show ours beside the paper's."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -9,8 +9,7 @@ import click
 from testbed.cli import options
 from testbed.errors import FadelabError
 
-#: where there is no terminal: the time between two lines of progress, and the width of the table
-_TELL_S = 10.0
+#: width of the table where there is no terminal
 _WIDTH = 120
 
 
@@ -100,21 +99,20 @@ def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
     """A bar on stderr; without a terminal, a line every ten seconds."""
     from time import monotonic
 
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=console, transient=True)
-    task = bar.add_task(name, total=None)
+    from testbed.results.show import LINE_S, bars_of
+
     told_at = monotonic()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with bars_of(*columns) as bars:
+        task = bars.add_task(name, total=None)
 
-    def tell(runs: int, of: int) -> None:
-        nonlocal told_at
-        bar.update(task, completed=runs, total=of)
-        if not console.is_terminal and monotonic() - told_at >= _TELL_S:
-            told_at = monotonic()
-            console.print(f"{name}: {runs} of {of} runs", highlight=False)
+        def tell(runs: int, of: int) -> None:
+            nonlocal told_at
+            bars.update(task, completed=runs, total=of)
+            if not bars.console.is_terminal and monotonic() - told_at >= LINE_S:
+                told_at = monotonic()
+                bars.console.print(f"{name}: {runs} of {of} runs", highlight=False)
 
-    with bar if console.is_terminal else nullcontext():
         yield tell

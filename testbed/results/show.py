@@ -15,7 +15,7 @@ from warnings import catch_warnings, filterwarnings
 
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -68,34 +68,32 @@ def rate(bps: float) -> str:
 
 
 #: distance of progress lines where there is no terminal
-_LINE_S = 10.0
+LINE_S = 10.0
+
+
+@contextmanager
+def bars_of(*columns: ProgressColumn) -> Iterator[Progress]:
+    """Draw progress bars on stderr, where that is a terminal."""
+    console = Console(stderr=True)
+    bars = Progress(*columns, console=console, transient=True)
+    # without a terminal there is nothing to draw, and no empty line that ends the drawing
+    with bars if console.is_terminal else nullcontext():
+        yield bars
 
 
 @contextmanager
 def share_bar(label: str) -> Iterator[Callable[[float], None]]:
     """Show which share of one thing is done, on a terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    bars = Progress(*columns, console=console, transient=True)
-    task = bars.add_task(label, total=1.0)
-    with bars if console.is_terminal else nullcontext():
+    with bars_of(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()) as bars:
+        task = bars.add_task(label, total=1.0)
         yield lambda share: bars.update(task, completed=share)
 
 
 @contextmanager
 def progress(labels: Sequence[str]) -> Iterator[list[Show]]:
     """Show one bar per label; yield the function of each that its run calls."""
-    console = Console(stderr=True)
-    bars = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        TextColumn("{task.fields[state]}", style="cyan", markup=False),
-        console=console,
-        transient=True,
-    )
-    # without a terminal there is nothing to draw, and no empty line that ends the drawing
-    with bars if console.is_terminal else nullcontext():
+    state = TextColumn("{task.fields[state]}", style="cyan", markup=False)
+    with bars_of(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=30), state) as bars:
         tasks = [bars.add_task(label, total=None, state="") for label in labels]
         yield [_Bar(bars, task) for task in tasks]
 
@@ -113,7 +111,7 @@ class _Bar:
         if run.phase == "running":
             state = f"{run.elapsed_s:5.1f} s  {rate(run.goodput_bps):>13}"
         self._bars.update(self._task, total=total, completed=done, state=state)
-        if not self._bars.console.is_terminal and monotonic() - self._told_at >= _LINE_S:
+        if not self._bars.console.is_terminal and monotonic() - self._told_at >= LINE_S:
             self._told_at = monotonic()
             label = self._bars.tasks[self._task].description
             share = f"{100 * done / total:3.0f} %" if total else ""
