@@ -127,11 +127,11 @@ def _extent(run: RunProgress) -> tuple[float | None, float]:
     return None, 0
 
 
-def grid(title: str, **options: Any) -> Table:
-    """Return a table without columns, in the style of all our tables."""
+def grid(title: str, *headings: str, **options: Any) -> Table:
+    """Return a table without rows, in the style of all our tables."""
     # lines between eleven columns, and blanks on both sides of each, take half of a terminal
     style: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0, "show_edge": False, "caption_justify": "left"}
-    return Table(title=title, title_style="bold", header_style="bold", **style | options)
+    return Table(*headings, title=title, title_style="bold", header_style="bold", **style | options)
 
 
 _COLUMNS = ("goodput", "of rate", "time", "PER", "left", "ARQ", "FEC", "TCP", "RTO", "late")
@@ -147,8 +147,8 @@ SPLIT_NOTE = (
 
 def table(summaries: Sequence[Summary], title: str) -> Table:
     """Return the results, a row each, and the medians of a scheme that ran more than once, in 80 columns."""
-    rows = grid(title, caption=LEGEND if all(s.end_to_end_acks for s in summaries) else f"{LEGEND}\n{SPLIT_NOTE}")
-    rows.add_column("link")
+    caption = LEGEND if all(s.end_to_end_acks for s in summaries) else f"{LEGEND}\n{SPLIT_NOTE}"
+    rows = grid(title, "link", caption=caption)
     for heading in _COLUMNS:
         rows.add_column(heading, justify="right", no_wrap=heading != "time")
     groups: dict[str, list[Summary]] = {}
@@ -194,9 +194,7 @@ def guesses(summaries: Sequence[Summary]) -> Table | str | None:
     if not total:
         return TRUTH_UNKNOWN if any(s.confusion is None for s in summaries) else None
     late = "late: the link had lost nothing that was not guessed before"
-    compared = grid("why segments were missing: guesses and causes", caption=late, padding=(0, 1))
-    compared.add_column("filter")
-    compared.add_column("cause")
+    compared = grid("why segments were missing: guesses and causes", "filter", "cause", caption=late, padding=(0, 1))
     for cause in CAUSES:
         compared.add_column(f"guess: {cause}", justify="right")
     for name, counts in sorted(total.items()):
