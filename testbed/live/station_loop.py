@@ -9,6 +9,7 @@ import select
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any, Protocol
 
 from linklayer.classify import Classifier
@@ -130,27 +131,23 @@ class StationLoop:
 
     def run(self) -> None:
         """Drive the station until stopped."""
-        timer = TimerFd()
         report_at = time.monotonic_ns() + self._report_interval_ns
-        with select.epoll() as epoll:
+        with closing(TimerFd()) as timer, select.epoll() as epoll:
             epoll.register(timer.fileno(), select.EPOLLIN | select.EPOLLET)
             epoll.register(self._port.fileno(), select.EPOLLIN)
             epoll.register(self._radio.fileno(), select.EPOLLIN)
             for fd in self._control_fds:
                 epoll.register(fd, select.EPOLLIN)
-            try:
-                while not self._stopped:
-                    now = time.monotonic_ns()
-                    self.turn(now)
-                    if now >= report_at:
-                        self._report(now)
-                        report_at = max(report_at + self._report_interval_ns, now)
-                    timer.set(_earliest(report_at, self.station.link.next_deadline(), self._radio.next_deadline()))
-                    for fd, _ in epoll.poll():
-                        if fd in self._control_fds:
-                            self._control(fd)
-            finally:
-                timer.close()
+            while not self._stopped:
+                now = time.monotonic_ns()
+                self.turn(now)
+                if now >= report_at:
+                    self._report(now)
+                    report_at = max(report_at + self._report_interval_ns, now)
+                timer.set(_earliest(report_at, self.station.link.next_deadline(), self._radio.next_deadline()))
+                for fd, _ in epoll.poll():
+                    if fd in self._control_fds:
+                        self._control(fd)
 
     def turn(self, now: int) -> None:
         """Take received frames and packets, handle due deadlines, and fill the radio."""

@@ -7,7 +7,6 @@ controls, or with the starter.
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Self
 
 from dashboard.control import ControlError, Offer, RunRequest
 from flowgraphs.air import LIBRARY
@@ -32,7 +31,7 @@ _END_S = 30.0
 class LiveRunStarter:
     """Runs the scenarios in a folder, keeps the runs below `runs` and adds the hooks of `make_hooks`.
 
-    `complain` is called with one line when a run ends in an error. Ends its runs when it is left.
+    `complain` is called with one line when a run ends in an error.
     """
 
     def __init__(self, scenarios: Path, runs: Path, make_hooks: MakeHooks, complain: Callable[[str], None]) -> None:
@@ -132,12 +131,6 @@ class LiveRunStarter:
                 steering.stop()
         for thread in self._threads:
             thread.join(_END_S)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _lasting(scenario: Scenario, seconds: float) -> list[str]:

@@ -83,7 +83,7 @@ def serve_dashboard(
             return {"url": database.url, "state": state, "waiting": waiting, "message": tail.problem}
 
         starter = stack.enter_context(
-            LiveRunStarter(root() / "scenarios", runs, dashboard_hooks(hub, database, complain), complain)
+            closing(LiveRunStarter(root() / "scenarios", runs, dashboard_hooks(hub, database, complain), complain))
         )
         config = DashboardConfig(
             hub=hub,
