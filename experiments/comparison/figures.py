@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from experiments.comparison.cells import FAMILIES, SETTINGS, Case, Cases
-from experiments.comparison.traces import Sender, Trace, trace
+from experiments.comparison.traces import Point, Sender, Trace, trace
 from testbed.papers.plots import COLOURS, spreads, subplots, title
 from testbed.papers.results import CellResult, Results
 
@@ -182,22 +182,17 @@ def _legend(figure: "Figure", text: str) -> None:
 
 def _traces(text: str, seen: Mapping[str, Trace]) -> "Figure":
     """Windows above, segments below; marks above the segments say when something was sent again, and why."""
-    columns = [
-        column
-        for scheme, each in seen.items()
-        for column in (
-            ((scheme, each.wired, each.sender, each.local),)
-            if not each.wireless.cwnd
-            else (
-                (f"{scheme}, wired", each.wired, each.sender, []),
-                (f"{scheme}, wireless", each.air, each.wireless, []),
-            )
-        )
-    ]
+    # the base station's own connection crosses the air alone
+    columns: list[tuple[str, list[Point], Sender, list[float], int | None]] = []
+    for scheme, each in seen.items():
+        if each.wireless.cwnd:
+            columns.append((f"{scheme}, wired", each.wired, each.sender, [], _WAN_BDP_BYTES))
+            columns.append((f"{scheme}, wireless", each.air, each.wireless, [], None))
+        else:
+            columns.append((scheme, each.wired, each.sender, each.local, _WAN_BDP_BYTES))
     figure, grid = subplots(2, len(columns), grid="y", figsize=(12, 7), sharex="col", sharey="row")
-    for (name, segments, sender, local), (above, below) in zip(columns, grid.T, strict=True):
-        # the base station's own connection crosses the air alone
-        _draw_window(above, sender, None if segments is seen[name.split(",")[0]].air else _WAN_BDP_BYTES)
+    for (name, segments, sender, local, bdp_bytes), (above, below) in zip(columns, grid.T, strict=True):
+        _draw_window(above, sender, bdp_bytes)
         above.set_title(name, loc="left", fontsize=10)
         _draw_segments(below, segments, {"local": local, "fast": sender.fast_retransmits, "timeout": sender.timeouts})
         below.set_xlabel("time (s)")
@@ -229,9 +224,12 @@ def _draw_window(axis: "Axes", sender: Sender, bdp_bytes: int | None) -> None:
 
 def _draw_segments(axis: "Axes", segments: list[tuple[float, float]], marks: Mapping[str, list[float]]) -> None:
     axis.plot([time for time, _ in segments], [octet / 2**20 for _, octet in segments], ",", color="0.25")
-    words = {"local": "sent again by the base station", "fast": "fast retransmissions", "timeout": "coarse timeouts"}
-    for row, (kind, marker, colour) in enumerate(
-        (("local", "|", COLOURS[2]), ("fast", "|", COLOURS[0]), ("timeout", "x", COLOURS[1]))
+    for row, (kind, label, marker, colour) in enumerate(
+        (
+            ("local", "sent again by the base station", "|", COLOURS[2]),
+            ("fast", "fast retransmissions", "|", COLOURS[0]),
+            ("timeout", "coarse timeouts", "x", COLOURS[1]),
+        )
     ):
-        axis.plot(marks[kind], [10.0 - 0.6 * row] * len(marks[kind]), marker, color=colour, markersize=6,
-                  label=words[kind])  # fmt: skip
+        heights = [10.0 - 0.6 * row] * len(marks[kind])
+        axis.plot(marks[kind], heights, marker, color=colour, markersize=6, label=label)
