@@ -7,7 +7,6 @@ Rules: one thread, one epoll, no polling sleeps: the loop wakes only for a packe
 
 import select
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any, Protocol
@@ -35,30 +34,24 @@ class PacketPort(Protocol):
         """Give a packet to the kernel; False when the kernel refused it."""
 
 
-class Radio(ABC):
+class Radio(Protocol):
     """Carries frames: an emulated hop, a virtual USRP, or a real one."""
 
-    @abstractmethod
     def fileno(self) -> int:
         """Return the descriptor to wait on for received frames."""
 
-    @abstractmethod
     def has_room(self) -> bool:
         """Whether a frame of the largest size would be taken now."""
 
-    @abstractmethod
     def send(self, frame: bytes, now: int) -> bool:
         """Take one frame to transmit; False when it was dropped for want of room."""
 
-    @abstractmethod
     def receive(self) -> bytes | None:
         """Return the next received frame, or None."""
 
-    @abstractmethod
     def next_deadline(self) -> int | None:
         """When `handle_deadline` is due, or None."""
 
-    @abstractmethod
     def handle_deadline(self, now: int) -> None:
         """Handle everything that is due."""
 
