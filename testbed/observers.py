@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,9 +57,8 @@ class DatabaseSink:
         # as above
         from telemetry.influx import InfluxSink
 
-        self._influx = influx
-        self._tags = {"run": run, "tier": scenario.tier, "scenario": scenario.name}
-        self._spool = runs / SPOOL
+        tags = {"run": run, "tier": scenario.tier, "scenario": scenario.name}
+        self._open_sink = partial(InfluxSink, influx, tags, runs / SPOOL)
         self._complain = complain
         self._lists = lists
         self._newest_ns = 0
@@ -66,7 +66,7 @@ class DatabaseSink:
             time_ns=0, scheme=scenario.link.scheme, seed=scenario.seed, begins="", ends="now", goodput_bps=None
         )
         self._epoch_ns: int | None = None
-        self._sink = InfluxSink(influx, self._tags, self._spool)
+        self._sink = self._open_sink()
 
     def begin(self, epoch_ns: int) -> None:
         """Take the run's time 0."""
@@ -87,14 +87,12 @@ class DatabaseSink:
 
     def ended(self, summary: Summary | None) -> None:
         """Write the end of the run, and its goodput if it has a summary; to be called after `close`."""
-        from telemetry.influx import InfluxSink
-
         if self._epoch_ns is None:
             return
         # by the records, not the wall clock: virtual time runs faster
         ends = str((self._epoch_ns + self._newest_ns) // 1_000_000 + 1)
         goodput_bps = None if summary is None else summary.goodput_bps
-        sink = InfluxSink(self._influx, self._tags, self._spool)
+        sink = self._open_sink()
         sink.begin(self._epoch_ns)
         sink.write(replace(self._record, ends=ends, goodput_bps=goodput_bps))
         self._close(sink)
@@ -129,9 +127,11 @@ def database_hooks(influx: "Influx | None", complain: Complain) -> MakeHooks:
     return make
 
 
-def dashboard_hooks(hub: "Hub", influx: "Influx | None", complain: Complain) -> MakeHooks:
-    """Return hooks with a dashboard, its controls, and a database if there is one."""
+def dashboard_hooks(hub: "Hub", influx: "Influx", complain: Complain) -> MakeHooks:
+    """Return hooks with a dashboard, its controls, and a database."""
     from dashboard.hub import RunInfo
+
+    with_database = database_hooks(influx, complain)
 
     def make(scenario: Scenario, folder: RunFolder) -> RunHooks:
         steering = Steering(scenario)
@@ -145,15 +145,12 @@ def dashboard_hooks(hub: "Hub", influx: "Influx | None", complain: Complain) -> 
             seed=scenario.seed,
         )
         feed = hub.open(info, steering)
-        database = None
-        if influx is not None:
-            database = DatabaseSink(influx, scenario, folder.name, folder.path.parent, complain)
+        database = with_database(scenario, folder)
 
         def ended(summary: Summary | None, error: str | None) -> None:
             feed.ended(None if summary is None else asdict(summary), error)
-            if database is not None:
-                database.ended(summary)
+            database.ended(summary, error)
 
-        return RunHooks([feed] if database is None else [feed, database], feed, steering, ended)
+        return RunHooks([feed, *database.sinks], feed, steering, ended)
 
     return make

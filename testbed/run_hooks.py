@@ -29,8 +29,14 @@ class Progress:
 
     @classmethod
     def of(cls, scenario: Scenario) -> "Progress":
-        """Return the progress before a run."""
-        return cls(expected_s=_expected_s(scenario), bytes_expected=_expected_bytes(scenario))
+        """Return the progress before a run: its duration where no workload ends by size, its bytes where all do."""
+        works = scenario.make_workloads()
+        ends = [work.ends_s for work in works if work.ends_s is not None]
+        sizes = [work.payload_bytes for work in works if work.payload_bytes is not None]
+        return cls(
+            expected_s=max(ends) if len(ends) == len(works) else None,
+            bytes_expected=sum(sizes) if len(sizes) == len(works) else None,
+        )
 
 
 Show = Callable[[Progress], None]
@@ -59,23 +65,3 @@ class RunHooks:
 
 
 NO_HOOKS = RunHooks()
-
-
-def _expected_s(scenario: Scenario) -> float | None:
-    """Return the duration of the run where no workload ends by size, else None."""
-    end_s = 0.0
-    for work in scenario.make_workloads():
-        if work.ends_s is None:
-            return None
-        end_s = max(end_s, work.ends_s)
-    return end_s
-
-
-def _expected_bytes(scenario: Scenario) -> int | None:
-    """Return the payload bytes of the run where every workload has a size, else None."""
-    total = 0
-    for work in scenario.make_workloads():
-        if work.payload_bytes is None:
-            return None
-        total += work.payload_bytes
-    return total

@@ -39,22 +39,15 @@ def check_tier(scenario: Scenario) -> None:
     check_radios(scenario)
 
 
-def unused(scenario: Scenario) -> list[str]:
-    """Return the settings of queues, radios and the air that have no effect on this tier, a line each."""
-    return [*_unused_queue(scenario), *_unused_air(scenario)]
-
-
-def _unused_queue(scenario: Scenario) -> list[str]:
+def unused(scenario: Scenario) -> Iterator[str]:
+    """Yield the settings of queues, radios and the air that have no effect on this tier, a line each."""
     link = scenario.link
-    ends = (make_link(scenario, side, make_rng(scenario.seed), 0, sized=True) for side in SIDES)
-    if link.queue == type(link).model_fields["queue"].default or any(end.flow_control for end in ends):
-        return []
-    return [f"scheme {link.scheme} has no use for link.queue: its packets wait in the transmitter's buffer"]
-
-
-def _unused_air(scenario: Scenario) -> list[str]:
+    if link.queue != type(link).model_fields["queue"].default:
+        ends = (make_link(scenario, side, make_rng(scenario.seed), 0, sized=True) for side in SIDES)
+        if not any(end.flow_control for end in ends):
+            yield f"scheme {link.scheme} has no use for link.queue: its packets wait in the transmitter's buffer"
     if scenario.tier == "vusrp":
-        return []
+        return
     # by value: a stored scenario contains the defaults, too
     directions = [scenario.channel.direction(side) for side in SIDES]
     keys = [
@@ -64,8 +57,9 @@ def _unused_air(scenario: Scenario) -> list[str]:
     ]
     if scenario.tier != "usrp" and scenario.radio.devices is not None:
         keys.append("radio.devices")
-    why = "the air is the real one" if scenario.tier == "usrp" else "there is no radio"
-    return [f"tier {scenario.tier} has no use for {', '.join(keys)}: {why}"] if keys else []
+    if keys:
+        why = "the air is the real one" if scenario.tier == "usrp" else "there is no radio"
+        yield f"tier {scenario.tier} has no use for {', '.join(keys)}: {why}"
 
 
 def run_once(scenario: Scenario, runs: Path, show: Show, make_hooks: MakeHooks = no_hooks) -> Summary:
@@ -83,12 +77,6 @@ def run_once(scenario: Scenario, runs: Path, show: Show, make_hooks: MakeHooks =
         raise
     hooks.ended(summary, None)
     return summary
-
-
-def repetitions(scenario: Scenario, repeat: int) -> Iterator[Scenario]:
-    """Yield the scenario with consecutive seeds, from its own on."""
-    for offset in range(repeat):
-        yield scenario.model_copy(update={"seed": scenario.seed + offset})
 
 
 def require_on_time(summaries: list[Summary], allow_late: bool) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from experiments.comparison.cells import FAMILIES, SETTINGS, Case, Cases
-from experiments.comparison.traces import Sender, Trace, trace
-from testbed.papers.plots import COLOURS, dress, spreads, subplots, title
+from experiments.comparison.traces import Point, Sender, Trace, trace
+from testbed.papers.plots import COLOURS, spreads, subplots, title
 from testbed.papers.results import CellResult, Results
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _TITLES = {"lan-8k": "LAN, 8 KB", "lan-32k": "LAN, 32 KB", "wan-32k": "WAN, 32 KB"}
 _FAMILY_COLOURS = dict(zip(FAMILIES, (COLOURS[2], COLOURS[0], COLOURS[1]), strict=True))
+_SCHEMES = [(table, scheme) for table, schemes in FAMILIES.items() for scheme in schemes]
 _FAMILY_WORDS = {2: "link layer", 3: "end to end", 4: "split"}
 #: of TCP data, without errors (COMPARISON section 4)
 _PEAK_MBPS = {"lan-8k": 1.5, "lan-32k": 1.5, "wan-32k": 1.35}
@@ -58,16 +59,12 @@ def draw(results: Results) -> "Iterator[tuple[str, Figure]]":
             yield name, _traces(f"{text} ({_TITLES[shown[0].setting]}, seed {seed})", seen)
 
 
-def _schemes() -> list[tuple[int, str]]:
-    return [(table, scheme) for table, schemes in FAMILIES.items() for scheme in schemes]
-
-
 def _throughput(cases: Cases) -> "Figure":
     """Tables 2 to 4: a bar per scheme, ours filled, the paper's hollow."""
     shown = [setting for setting in SETTINGS if any(case.setting == setting for case in cases)]
-    figure, grid = subplots(len(shown), 1, figsize=(11, 0.8 + 2.5 * len(shown)), sharex=True, squeeze=False)
+    figure, grid = subplots(len(shown), 1, grid="y", figsize=(11, 0.8 + 2.5 * len(shown)), sharex=True, squeeze=False)
     for axis, setting in zip(grid.flat, shown, strict=True):
-        for place, (table, scheme) in enumerate(_schemes()):
+        for place, (table, scheme) in enumerate(_SCHEMES):
             result = cases.get(Case(f"table{table}", scheme, setting))
             if result is not None:
                 _bars(axis, place, result, _FAMILY_COLOURS[table])
@@ -77,8 +74,7 @@ def _throughput(cases: Cases) -> "Figure":
         axis.set_title(_TITLES[setting], loc="left", fontsize=10)
         axis.set_ylabel("Mbps")
         axis.set_ylim(0, 1.7)
-        _dress(axis)
-    grid.flat[-1].set_xticks(range(len(_schemes())), [scheme for _, scheme in _schemes()], rotation=30, ha="right")
+    grid.flat[-1].set_xticks(range(len(_SCHEMES)), [scheme for _, scheme in _SCHEMES], rotation=30, ha="right")
     _legend(figure, "COMPARISON, tables 2 to 4: throughput\nours filled, with quartiles; the paper's hollow")
     return figure
 
@@ -109,9 +105,9 @@ def _bars(axis: "Axes", place: float, result: CellResult, colour: str, width: fl
 def _goodput(cases: Cases) -> "Figure":
     """Tables 2 to 4: goodput of both paths, ours filled, the paper's hollow."""
     shown = [setting for setting in SETTINGS if any(case.setting == setting for case in cases)]
-    figure, grid = subplots(1, len(shown), figsize=(1.6 + 3.6 * len(shown), 5), sharey=True, squeeze=False)
+    figure, grid = subplots(1, len(shown), grid="x", figsize=(1.6 + 3.6 * len(shown), 5), sharey=True, squeeze=False)
     for axis, setting in zip(grid.flat, shown, strict=True):
-        for place, (table, scheme) in enumerate(_schemes()):
+        for place, (table, scheme) in enumerate(_SCHEMES):
             for metric, marker, shift in (("wireless", "o", -0.15), ("wired", "s", 0.15)):
                 result = cases.get(Case(f"table{table}", scheme, setting, metric))
                 if result is not None:
@@ -124,9 +120,8 @@ def _goodput(cases: Cases) -> "Figure":
         axis.set_title(_TITLES[setting], loc="left", fontsize=10)
         axis.set_xlabel("goodput (%)")
         axis.set_xlim(94.5, 100.4)
-        _dress(axis, "x")
     first = grid.flat[0]
-    first.set_yticks(range(len(_schemes())), [scheme for _, scheme in _schemes()])
+    first.set_yticks(range(len(_SCHEMES)), [scheme for _, scheme in _SCHEMES])
     first.invert_yaxis()
     _legend(figure, "COMPARISON, tables 2 to 4: goodput\ncircles: wireless, squares: wired; the paper's hollow")
     return figure
@@ -134,7 +129,7 @@ def _goodput(cases: Cases) -> "Figure":
 
 def _bursts(cases: Cases) -> "Figure":
     """Table 5."""
-    figure, axis = subplots(figsize=(7, 4.2))
+    figure, axis = subplots(grid="y", figsize=(7, 4.2))
     schemes = list(dict.fromkeys(case.scheme for case in cases))
     bursts = sorted({case.burst for case in cases if case.burst is not None})
     for case, result in cases.items():
@@ -147,7 +142,6 @@ def _bursts(cases: Cases) -> "Figure":
     axis.set_xlabel("packets lost in a burst, one burst every 64 KB")
     axis.set_ylabel("Mbps")
     axis.set_ylim(0, 1.7)
-    _dress(axis)
     figure.legend(frameon=False, loc="outside lower center", ncols=2, fontsize=9)
     title(figure, "COMPARISON, table 5: bursts (LAN, 32 KB)\nours filled, with quartiles; the paper's hollow")
     return figure
@@ -155,7 +149,7 @@ def _bursts(cases: Cases) -> "Figure":
 
 def _sweep(cases: Cases) -> "Figure":
     """Figure 12: ours with quartiles, the paper's dotted and hollow."""
-    figure, axis = subplots(figsize=(8.5, 5.4))
+    figure, axis = subplots(grid="y", figsize=(8.5, 5.4))
     for colour, scheme in zip(COLOURS, dict.fromkeys(case.scheme for case in cases), strict=False):
         points = sorted((case.spacing_kb, result) for case, result in cases.items() if case.scheme == scheme)
         places = [spacing for spacing, _ in points]
@@ -172,15 +166,9 @@ def _sweep(cases: Cases) -> "Figure":
     axis.set_xlabel("mean distance of bit errors (KB)")
     axis.set_ylabel("throughput (Mbps)")
     axis.set_ylim(0, 1.6)
-    _dress(axis)
     figure.legend(frameon=False, loc="outside lower center", ncols=3, fontsize=9)
     title(figure, "COMPARISON, figure 12: error rates (LAN, 32 KB)\nours filled, with quartiles; the paper's hollow")
     return figure
-
-
-def _dress(axis: "Axes", grid: str = "y") -> None:
-    dress(axis, grid)
-    axis.set_axisbelow(True)
 
 
 def _legend(figure: "Figure", text: str) -> None:
@@ -194,22 +182,17 @@ def _legend(figure: "Figure", text: str) -> None:
 
 def _traces(text: str, seen: Mapping[str, Trace]) -> "Figure":
     """Windows above, segments below; marks above the segments say when something was sent again, and why."""
-    columns = [
-        column
-        for scheme, each in seen.items()
-        for column in (
-            ((scheme, each.wired, each.sender, each.local),)
-            if not each.wireless.cwnd
-            else (
-                (f"{scheme}, wired", each.wired, each.sender, []),
-                (f"{scheme}, wireless", each.air, each.wireless, []),
-            )
-        )
-    ]
-    figure, grid = subplots(2, len(columns), figsize=(12, 7), sharex="col", sharey="row")
-    for (name, segments, sender, local), (above, below) in zip(columns, grid.T, strict=True):
-        # the base station's own connection crosses the air alone
-        _draw_window(above, sender, None if segments is seen[name.split(",")[0]].air else _WAN_BDP_BYTES)
+    # the base station's own connection crosses the air alone
+    columns: list[tuple[str, list[Point], Sender, list[float], int | None]] = []
+    for scheme, each in seen.items():
+        if each.wireless.cwnd:
+            columns.append((f"{scheme}, wired", each.wired, each.sender, [], _WAN_BDP_BYTES))
+            columns.append((f"{scheme}, wireless", each.air, each.wireless, [], None))
+        else:
+            columns.append((scheme, each.wired, each.sender, each.local, _WAN_BDP_BYTES))
+    figure, grid = subplots(2, len(columns), grid="y", figsize=(12, 7), sharex="col", sharey="row")
+    for (name, segments, sender, local, bdp_bytes), (above, below) in zip(columns, grid.T, strict=True):
+        _draw_window(above, sender, bdp_bytes)
         above.set_title(name, loc="left", fontsize=10)
         _draw_segments(below, segments, {"local": local, "fast": sender.fast_retransmits, "timeout": sender.timeouts})
         below.set_xlabel("time (s)")
@@ -237,15 +220,16 @@ def _draw_window(axis: "Axes", sender: Sender, bdp_bytes: int | None) -> None:
         axis.axhline(height, color="0.5", linewidth=0.8, linestyle=(0, (4, 4)), zorder=0)
         axis.annotate("bandwidth x delay", (0.99, height), (0, 2), xycoords=("axes fraction", "data"),
                       textcoords="offset points", ha="right", fontsize=7, color="0.4")  # fmt: skip
-    _dress(axis)
 
 
 def _draw_segments(axis: "Axes", segments: list[tuple[float, float]], marks: Mapping[str, list[float]]) -> None:
     axis.plot([time for time, _ in segments], [octet / 2**20 for _, octet in segments], ",", color="0.25")
-    words = {"local": "sent again by the base station", "fast": "fast retransmissions", "timeout": "coarse timeouts"}
-    for row, (kind, marker, colour) in enumerate(
-        (("local", "|", COLOURS[2]), ("fast", "|", COLOURS[0]), ("timeout", "x", COLOURS[1]))
+    for row, (kind, label, marker, colour) in enumerate(
+        (
+            ("local", "sent again by the base station", "|", COLOURS[2]),
+            ("fast", "fast retransmissions", "|", COLOURS[0]),
+            ("timeout", "coarse timeouts", "x", COLOURS[1]),
+        )
     ):
-        axis.plot(marks[kind], [10.0 - 0.6 * row] * len(marks[kind]), marker, color=colour, markersize=6,
-                  label=words[kind])  # fmt: skip
-    _dress(axis)
+        heights = [10.0 - 0.6 * row] * len(marks[kind])
+        axis.plot(marks[kind], heights, marker, color=colour, markersize=6, label=label)

@@ -10,7 +10,6 @@ Left out: how a run works (`testbed/model`).
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from common.sides import Side
@@ -21,7 +20,6 @@ from testbed.model.watch import Arrival, Segment
 from testbed.papers import runs
 from testbed.papers.results import Job, Sample
 from testbed.papers.watching import SinceSyn
-from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
 
 #: data goes to the mobile host
@@ -30,7 +28,7 @@ DATA: Side = "down"
 
 def job(case: Case, settings: Sequence[str]) -> Job:
     """Return the computation of a replication of a cell. Raises FadelabError in one line for bad settings."""
-    return Transfer(scenario(case, settings))
+    return runs.Measurement(scenario(case, settings), transfer)
 
 
 def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
@@ -55,27 +53,22 @@ def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
     return runs.scenario(case.name, values, choices, settings, fixed)
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
-    """The whole transfer: throughput, and the goodput of both paths."""
-
-    scenario: Scenario
-
-    def __call__(self, seed: int) -> Sample:
-        """One replication."""
-        meter = Meter()
-        summary = simulate(runs.seeded(self.scenario, seed), meter)
-        if not summary.finished:
-            # no transfer, no figures
-            return Sample(math.inf, {**counts(summary), "wireless_goodput": math.inf, "wired_goodput": math.inf})
-        return Sample(
-            meter.useful_bytes * 8e3 / (meter.read_at - meter.started_at),
-            {
-                "wireless_goodput": 100 * meter.useful_bytes / meter.wireless_bytes,
-                "wired_goodput": 100 * meter.useful_bytes / meter.wired_bytes,
-                **counts(summary),
-            },
-        )
+def transfer(scenario: Scenario) -> Sample:
+    """Measure the whole transfer: throughput, the goodput of both paths, and counters that explain them."""
+    meter = Meter()
+    summary = simulate(scenario, meter)
+    counts = runs.counters(summary, DATA, "frames", "congestion_losses", "corruption_losses")
+    if not summary.finished:
+        # no transfer, no figures
+        return Sample(math.inf, {**counts, "wireless_goodput": math.inf, "wired_goodput": math.inf})
+    return Sample(
+        meter.useful_bytes * 8e3 / (meter.read_at - meter.started_at),
+        {
+            "wireless_goodput": 100 * meter.useful_bytes / meter.wireless_bytes,
+            "wired_goodput": 100 * meter.useful_bytes / meter.wired_bytes,
+            **counts,
+        },
+    )
 
 
 class Meter(SinceSyn):
@@ -103,8 +96,3 @@ class Meter(SinceSyn):
         """A frame has crossed the air, or was lost there."""
         if side == DATA:
             self.wireless_bytes += arrival.frame.payload.length
-
-
-def counts(summary: Summary) -> dict[str, float]:
-    """Return the counters that explain a figure."""
-    return runs.counters(summary, DATA, "frames", "congestion_losses", "corruption_losses")

@@ -8,6 +8,7 @@ Rules kept
 - Windows and TCP's own counters are looked at every `SAMPLE_NS`; a fast retransmission or a timeout is as exact.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,16 +62,15 @@ class Trace(Watch):
     sender: Sender = field(default_factory=Sender)
     wireless: Sender = field(default_factory=Sender)
     _iss: dict[bool, int] = field(default_factory=dict)
-    #: by octet: how often the fixed host has sent a segment, and the air has carried what it sent
-    _sent: dict[int, int] = field(default_factory=dict)
-    _carried: dict[int, int] = field(default_factory=dict)
+    #: by octet: how many copies that the fixed host has sent have not been on the air
+    _due: Counter[int] = field(default_factory=Counter)
 
     def sent(self, flow: str, segment: Segment, now: int) -> None:
         """A segment leaves the sender; the first is the SYN."""
         if segment.length:
             first = self._octet(segment, wired=True)
             self.wired.append((now * 1e-9, first))
-            self._sent[first] = self._sent.get(first, 0) + 1
+            self._due[first] += 1
         else:
             self._iss.setdefault(True, segment.seq)
 
@@ -85,9 +85,8 @@ class Trace(Watch):
             return
         first = self._octet(segment, wired=False)
         self.air.append((now * 1e-9, first))
-        carried = self._carried.get(first, 0)
-        if carried < self._sent.get(first, 0):
-            self._carried[first] = carried + 1
+        if self._due[first]:
+            self._due[first] -= 1
         else:
             self.local.append(now * 1e-9)
 

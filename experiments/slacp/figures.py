@@ -18,7 +18,7 @@ from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, LINKS, WORKLOADS, Cas
 from experiments.slacp.jobs import NS, scenario
 from testbed.model.run import simulate
 from testbed.model.watch import Segment
-from testbed.papers.plots import COLOURS, dress, spreads, subplots, title
+from testbed.papers.plots import COLOURS, spreads, subplots, title
 from testbed.papers.results import NEAR, CellResult, Results
 from testbed.papers.runs import seeded
 from testbed.papers.watching import SinceSyn, octet
@@ -89,7 +89,7 @@ def _table2(cases: _Cases) -> "Figure":
                 row = [cases.get(Case(2, dama, errors, tcp, workload, link)) for errors in ERRORS]
                 _draw_row(axis, row, colour, f"{_WORDS[tcp]}, {LINKS[link]}", (index - 1.5) * 0.11)
             axis.set_title(f"{dama.upper()}, {workload}", loc="left", fontsize=10)
-            _dress(axis)
+            axis.set_xticks(range(len(ERRORS)), ERRORS)
             axis.set_yscale("log")
             axis.set_yticks((*_TICKS_S[2:], _LIMIT_S), (*(f"{tick:g}" for tick in _TICKS_S[2:]), "3 h"))
             axis.minorticks_off()
@@ -106,7 +106,7 @@ def _figure4(cases: _Cases) -> "Figure":
     for index, (colour, tcp) in enumerate(zip(COLOURS, parameters.TCP, strict=False)):
         row = [cases.get(Case(4, "vbdc", errors, tcp, "1x1MB", "slacp")) for errors in ERRORS]
         _draw_row(axis, row, colour, _WORDS[tcp], (index - 1.5) * 0.08)
-    _dress(axis)
+    axis.set_xticks(range(len(ERRORS)), ERRORS)
     axis.set_xlabel("error model")
     axis.set_ylabel("transfer time (s)")
     _title(figure, axis, "SLACP paper, table 4 and figure 4: 1 MB, SLACP, VBDC")
@@ -139,11 +139,6 @@ def _draw_row(axis: "Axes", row: Sequence[CellResult | None], colour: str, label
             axis.plot(
                 *zip(*endless, strict=True), color=colour, marker="^", markersize=9, linestyle="none", fillstyle="none"
             )
-
-
-def _dress(axis: "Axes") -> None:
-    axis.set_xticks(range(len(ERRORS)), ERRORS)
-    dress(axis)
 
 
 def _title(figure: "Figure", axis: "Axes", text: str) -> None:
@@ -179,7 +174,6 @@ def _ratios(cases: _Cases) -> "Figure":
     axis.minorticks_off()
     axis.set_xlabel("the paper's median (s)")
     axis.set_ylabel("our median / the paper's")
-    dress(axis)
     figure.legend(frameon=False, loc="outside right upper", fontsize=8)
     title(figure, "SLACP paper, all cells; grey: within 25 %")
     return figure
@@ -201,7 +195,6 @@ def _figure3(seen: Trace) -> "Figure":
     axis.set_ylim(0, _SHOWN_BYTES / 1000)
     axis.set_xlabel("time (s)")
     axis.set_ylabel("sequence number (kbytes)")
-    dress(axis)
     axis.legend(frameon=False)
     title(figure, "SLACP paper, figure 3: slow-start overshoot (enhanced TCP, VBDC, no errors, SLACP)")
     return figure

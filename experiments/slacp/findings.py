@@ -6,7 +6,8 @@ Rules kept
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import product
 
 from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, WORKLOADS, Case
 from testbed.papers.results import Finding, Headline, Results, Tally, agreement, same_order
@@ -29,31 +30,20 @@ def findings(results: Results) -> list[Finding]:
     return found
 
 
-def orders(medians: Medians) -> list[Tally]:
+def orders(medians: Medians) -> Iterator[Tally]:
     """Count the rows of table 2 whose four columns (TCP, link layer) are in the paper's order."""
     rows = {
         f"{dama}/{errors}/{workload}": [Case(2, dama, errors, tcp, workload, link).name for tcp, link in COLUMNS]
-        for dama in DAMA
-        for errors in ERRORS
-        for workload in WORKLOADS
+        for dama, errors, workload in product(DAMA, ERRORS, WORKLOADS)
     }
     rows = {row: cells for row, cells in rows.items() if all(cell in medians for cell in cells)}
-    if not rows:
-        return []
-    wrong, very_wrong = (
-        tuple(row for row, cells in rows.items() if not same_order([medians[cell] for cell in cells], apart))
-        for apart in (0.0, TIED)
-    )
-    return [
-        Tally("table2/order", "table 2: rows with the four columns in order", len(rows) - len(wrong), len(rows), wrong),
-        Tally(
-            "table2/order_but_ties",
-            "table 2: the same, with columns that lie within 5 % in the paper in any order",
-            len(rows) - len(very_wrong),
-            len(rows),
-            very_wrong,
-        ),
-    ]
+    for name, words, apart in (
+        ("order", "rows with the four columns in order", 0.0),
+        ("order_but_ties", "the same, with columns that lie within 5 % in the paper in any order", TIED),
+    ):
+        wrong = [row for row, cells in rows.items() if not same_order([medians[cell] for cell in cells], apart)]
+        if rows:
+            yield Tally(f"table2/{name}", f"table 2: {words}", len(rows) - len(wrong), len(rows), tuple(wrong))
 
 
 def headlines(medians: Medians) -> list[Headline]:
@@ -67,8 +57,7 @@ def headlines(medians: Medians) -> list[Headline]:
             found.append(Headline(name, label, *_reductions(medians[without], medians[with_])))
     gains = [
         _reductions(medians[ref], medians[enh])
-        for dama in DAMA
-        for errors in ERRORS
+        for dama, errors in product(DAMA, ERRORS)
         for ref, enh in [[Case(2, dama, errors, tcp, "1x1MB", "none").name for tcp in ("ref", "enh")]]
         if ref in medians and enh in medians
     ]

@@ -9,7 +9,6 @@ Left out: how a run works (`testbed/model`).
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from experiments.slacp import parameters
@@ -18,7 +17,6 @@ from testbed.model.run import simulate
 from testbed.model.watch import Segment
 from testbed.papers import runs
 from testbed.papers.results import Job, Sample
-from testbed.papers.runs import seeded
 from testbed.papers.watching import SinceSyn, octet
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
@@ -28,12 +26,9 @@ NS = 1e-9
 
 def job(case: Case, settings: Sequence[str]) -> Job:
     """Return the computation of a replication of a cell. Raises FadelabError in one line for bad settings."""
-    made = scenario(case, settings)
-    if case.table == 3:
-        return FirstBytes(made)
-    if case.tcp in parameters.WITH_PREDECESSOR:
-        return LastTransfer(made)
-    return Elapsed(made)
+    repeats = case.tcp in parameters.WITH_PREDECESSOR
+    measure = first_bytes if case.table == 3 else last_transfer if repeats else elapsed
+    return runs.Measurement(scenario(case, settings), measure)
 
 
 def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
@@ -58,45 +53,26 @@ def _workload(case: Case) -> dict[str, Any]:
     return {"kind": "bulk", "bytes": parameters.ONE_MB}
 
 
-@dataclass(frozen=True, slots=True)
-class Elapsed:
-    """From the first SYN to the end of the last flow."""
-
-    scenario: Scenario
-
-    def __call__(self, seed: int) -> Sample:
-        """One replication."""
-        summary = simulate(seeded(self.scenario, seed))
-        start_s, end_s = min(flow.start_s for flow in summary.flows), max(flow.end_s for flow in summary.flows)
-        return Sample(end_s - start_s if summary.finished else math.inf, counts(summary))
+def elapsed(scenario: Scenario) -> Sample:
+    """Measure from the first SYN to the end of the last flow."""
+    summary = simulate(scenario)
+    start_s, end_s = min(flow.start_s for flow in summary.flows), max(flow.end_s for flow in summary.flows)
+    return Sample(end_s - start_s if summary.finished else math.inf, counts(summary))
 
 
-@dataclass(frozen=True, slots=True)
-class LastTransfer:
-    """The last of several transfers, one after the other on connections of their own."""
-
-    scenario: Scenario
-
-    def __call__(self, seed: int) -> Sample:
-        """One replication; the counters are of all transfers."""
-        summary = simulate(seeded(self.scenario, seed))
-        return Sample(summary.flows[0].transfer_s[-1] if summary.finished else math.inf, counts(summary))
+def last_transfer(scenario: Scenario) -> Sample:
+    """Measure the last of several transfers, each on its own connection; the counters are of all transfers."""
+    summary = simulate(scenario)
+    return Sample(summary.flows[0].transfer_s[-1] if summary.finished else math.inf, counts(summary))
 
 
-@dataclass(frozen=True, slots=True)
-class FirstBytes:
-    """From the first SYN until the transfer's first 50 kbytes are there; the rest is not run."""
-
-    scenario: Scenario
-
-    def __call__(self, seed: int) -> Sample:
-        """One replication."""
-        clock = _FirstBytesClock(parameters.FIRST_BYTES, parameters.FIRST_BYTES_AT == "sender")
-        try:
-            simulate(seeded(self.scenario, seed), clock)
-        except _Reached as reached:
-            return Sample(reached.elapsed_ns * NS)
-        return Sample(math.inf)
+def first_bytes(scenario: Scenario) -> Sample:
+    """Measure from the first SYN until the transfer's first 50 kbytes are there; the rest is not run."""
+    try:
+        simulate(scenario, _FirstBytesClock(parameters.FIRST_BYTES, parameters.FIRST_BYTES_AT == "sender"))
+    except _Reached as reached:
+        return Sample(reached.elapsed_ns * NS)
+    return Sample(math.inf)
 
 
 class _Reached(Exception):  # noqa: N818 - no error: it ends a run that has shown what it is for

@@ -52,7 +52,7 @@ def run(
 
     from testbed.observers import database_hooks, open_influx
     from testbed.results import show
-    from testbed.running import check_tier, repetitions, require_on_time, run_once, unused
+    from testbed.running import check_tier, require_on_time, run_once, unused
     from testbed.scenario.file import load
 
     loaded = load(scenario, (*settings, *options.device_settings(devices)), tier=tier, tcp=tcp, seed=seed)
@@ -60,7 +60,8 @@ def run(
     make_hooks = database_hooks(open_influx(influx, token_file), show.warn)
     show.warn(*unused(loaded))
     summaries = []
-    for seeded in repetitions(loaded, repeat):
+    for offset in range(repeat):
+        seeded = loaded.model_copy(update={"seed": loaded.seed + offset})
         with show.progress([f"{loaded.name} {loaded.link.scheme} seed {seeded.seed}"]) as [bar]:
             summaries.append(run_once(seeded, out, bar, make_hooks))
         if json_:

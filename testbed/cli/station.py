@@ -43,12 +43,13 @@ def station(
     Start the other station, with the other --as, on this machine or another.
     """
     import json
+    from datetime import UTC, datetime
 
     from rich.console import Console
 
     from common.sides import SIDES, STATIONS
     from linklayer.schemes import SCHEMES
-    from testbed.live.standalone import folder_name, run_station
+    from testbed.live.standalone import run_station
     from testbed.observers import database_or_none, open_influx
     from testbed.results.show import rate
     from testbed.scenario.file import load
@@ -60,7 +61,7 @@ def station(
             "choose another scheme, or use run"
         )
     console = Console(stderr=True)
-    folder = out / folder_name(role)
+    folder = out / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-station-{role}"
 
     def complain(line: str) -> None:
         console.print(line, style="yellow", markup=False, highlight=False)

@@ -1,6 +1,5 @@
 """The controls of a link between stations that run as separate programs: those of the virtual air between them."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from common.sides import SIDES
@@ -14,33 +13,26 @@ _OURS = ("snr_db", "fading", "doppler_hz")
 _WHY_NOT = "the stations are programs of their own: start them anew"
 
 
-class AirSteering:
-    """Controls of the air `name` between ST and BAS, which run `scenario`; implements `dashboard.control.Controls`.
-
-    Raises AirError when the air does not exist.
-    """
+class AirSteering(Steering):
+    """Controls of the air `name` between ST and BAS, which run `scenario`. Raises AirError without such an air."""
 
     def __init__(self, name: str, scenario: Scenario) -> None:
-        self._steering = Steering(scenario.model_copy(update={"tier": "vusrp"}))
+        super().__init__(scenario.model_copy(update={"tier": "vusrp"}))
         self._channel = AirChannel(Air.open(name), scenario.radio)
-
-    def describe(self) -> Sequence[Control]:
-        """Return all controls with their present values."""
-        return [
-            control if control.name in _OURS else replace(control, why_not=control.why_not or _WHY_NOT)
-            for control in self._steering.describe()
-        ]
 
     def set(self, name: str, value: Value) -> None:
         """Change one control. Raises ControlError in one line."""
-        control = next((c for c in self.describe() if c.name == name), None)
-        if control is not None and control.why_not:
-            raise ControlError(f"{control.label} cannot be changed: {control.why_not}")
-        self._steering.set(name, value)
-        for change in self._steering.take():
+        super().set(name, value)
+        for change in self.take():
             for side in SIDES:
                 self._channel.apply(side, change.scenario.channel.direction(side))
 
     def stop(self) -> None:
         """Raise ControlError: the stations are other programs, which this one cannot end."""
         raise ControlError("this run cannot be stopped from here: " + _WHY_NOT)
+
+    def _describe(self) -> list[Control]:
+        return [
+            control if control.name in _OURS else replace(control, why_not=control.why_not or _WHY_NOT)
+            for control in super()._describe()
+        ]

@@ -11,7 +11,6 @@ the scheme that was in use when it was sent or received.
 import time
 from collections import deque
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from channel.errors import Fate, Verdict
@@ -20,7 +19,6 @@ from common.sides import STATIONS, Side, other
 from linklayer.link import Scheme
 from telemetry.pcapng import Direction, PcapngWriter
 from testbed.live.hop_radio import HopRadio
-from testbed.live.station_loop import Radio
 
 
 def capture_path(folder: Path, side: Side) -> Path:
@@ -28,7 +26,7 @@ def capture_path(folder: Path, side: Side) -> Path:
     return folder / f"air-{STATIONS[side]}.pcapng"
 
 
-class CapturedRadio(Radio):
+class CapturedRadio:
     """A radio that captures all its frames, of the station that transmits on `side`; a context manager.
 
     It stands in for the radio that it wraps. Raises CaptureError.
@@ -36,6 +34,7 @@ class CapturedRadio(Radio):
 
     def __init__(self, radio: HopRadio, folder: Path, side: Side, scheme: Scheme) -> None:
         self._radio = radio
+        self.fileno, self.has_room, self.next_deadline = radio.fileno, radio.has_room, radio.next_deadline
         self._out, self._back = side, other(side)
         self._scheme = scheme
         self._writer = PcapngWriter(capture_path(folder, side), application="fadelab")
@@ -54,14 +53,6 @@ class CapturedRadio(Radio):
     def switch(self, scheme: Scheme) -> None:
         """Decode frames sent and received from now on by another scheme."""
         self._scheme = scheme
-
-    def fileno(self) -> int:
-        """Return the radio's descriptor."""
-        return self._radio.fileno()
-
-    def has_room(self) -> bool:
-        """Whether the radio has room."""
-        return self._radio.has_room()
 
     def send(self, frame: bytes, now: int) -> bool:
         """Hand one frame to the radio."""
@@ -87,10 +78,6 @@ class CapturedRadio(Radio):
             )
         return frame
 
-    def next_deadline(self) -> int | None:
-        """Return the radio's deadline."""
-        return self._radio.next_deadline()
-
     def handle_deadline(self, now: int) -> None:
         """Handle the radio's deadline."""
         self._now = now
@@ -99,9 +86,7 @@ class CapturedRadio(Radio):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._writer.close()
 
     def _leaving(self, arrival: Arrival[bytes]) -> None:

@@ -10,7 +10,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
 from typing import Any
 
 from testbed.errors import FadelabError
@@ -162,9 +161,7 @@ class ChildGroup:
     def __enter__(self) -> "ChildGroup":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._selector.close()
         for child in self.children:
             child.end()

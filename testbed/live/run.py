@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -63,20 +62,6 @@ def run_live(
     return _LiveRun(scenario, folder, medium, show, hooks).run()
 
 
-@dataclass(slots=True)
-class _Reported:
-    """The reports of the processes so far."""
-
-    ready: set[str] = field(default_factory=set)
-    done: set[str] = field(default_factory=set)
-    reports: list[EndReport] = field(default_factory=list)
-    latest: dict[Side, StationReport] = field(default_factory=dict)
-    finals: dict[Side, StationFinal] = field(default_factory=dict)
-    received: dict[str, int] = field(default_factory=dict)
-    goodput: RecentRate = field(default_factory=RecentRate)
-    split: SplitCounters | None = None
-
-
 class _LiveRun:
     def __init__(self, scenario: Scenario, folder: RunFolder, medium: Medium, show: Show, hooks: RunHooks) -> None:
         self._scenario = scenario
@@ -89,7 +74,16 @@ class _LiveRun:
         self._medium = medium
         self._show = show
         self._workloads = scenario.make_workloads()
-        self._reported = _Reported()
+        #: names of processes that are ready, and of hosts whose work is done
+        self._ready: set[str] = set()
+        self._done: set[str] = set()
+        self._reports: list[EndReport] = []
+        self._latest: dict[Side, StationReport] = {}
+        self._finals: dict[Side, StationFinal] = {}
+        #: payload bytes by flow
+        self._received: dict[str, int] = {}
+        self._goodput = RecentRate()
+        self._split: SplitCounters | None = None
         self._progress = Progress.of(scenario)
         self._epoch = 0
         self._stations: dict[Side, Child] = {}
@@ -135,12 +129,19 @@ class _LiveRun:
             self._configure_stations(network)
             self._configure_hosts(network)
             if proxy is not None:
-                proxy.send(self._split_config(network, str(splits)))
+                config = split_config(
+                    namespace=network.namespaces["bas"],
+                    mobile=network.address("h1"),
+                    buffer_bytes=scenario.link.split_buffer_bytes,
+                    # None: the kernel's TCP, where it has the profile
+                    wireless=None if splits in PROFILES else splits,
+                )
+                proxy.send(config)
             names = {child.name for child in group.children}
             if not group.receive_until(
-                self._handle_message, lambda: self._reported.ready == names, timeout_s=_READY_S, tick=self._tick
+                self._handle_message, lambda: self._ready == names, timeout_s=_READY_S, tick=self._tick
             ):
-                missing = ", ".join(sorted(names - self._reported.ready))
+                missing = ", ".join(sorted(names - self._ready))
                 raise ChildError(f"not ready after {_READY_S:.0f} s: {missing}")
             duration_s = self._go(group)
             self._finish(group)
@@ -181,15 +182,6 @@ class _LiveRun:
             )
             self._hosts[host].send(config)
 
-    def _split_config(self, network: Network, profile: str) -> dict[str, Any]:
-        return split_config(
-            namespace=network.namespaces["bas"],
-            mobile=network.address("h1"),
-            buffer_bytes=self._scenario.link.split_buffer_bytes,
-            # None: the kernel's TCP, where it has the profile
-            wireless=None if profile in PROFILES else profile,
-        )
-
     def _go(self, group: ChildGroup) -> float:
         """Run until every host is done; return the duration of the run (s)."""
         self._epoch = time.monotonic_ns() + _LEAD_NS
@@ -201,7 +193,7 @@ class _LiveRun:
         hosts = {f"host {host}" for host in HOSTS}
         group.receive_until(
             self._handle_message,
-            lambda: hosts <= self._reported.done or (self._steering is not None and self._steering.stopped),
+            lambda: hosts <= self._done or (self._steering is not None and self._steering.stopped),
             timeout_s=self._scenario.limit_s,
             tick=self._tick,
         )
@@ -214,7 +206,7 @@ class _LiveRun:
         group.send({"stop": True})
         group.receive_until(
             self._handle_message,
-            lambda: len(self._reported.finals) == len(SIDES) and all(child.ended for child in group.children),
+            lambda: len(self._finals) == len(SIDES) and all(child.ended for child in group.children),
             timeout_s=_FINAL_S,
             may_end=True,
         )
@@ -223,8 +215,8 @@ class _LiveRun:
         progress = self._progress
         if self._epoch:
             progress.elapsed_s = max((time.monotonic_ns() - self._epoch) / 1e9, 0.0)
-        progress.bytes_received = sum(self._reported.received.values())
-        progress.goodput_bps = self._reported.goodput.bps
+        progress.bytes_received = sum(self._received.values())
+        progress.goodput_bps = self._goodput.bps
         self._show(progress)
         if self._view_sink is not None and self._view_sink.watched != self._watched:
             self._watched = not self._watched
@@ -256,18 +248,17 @@ class _LiveRun:
     # -- messages --------------------------------------------------------------------------------------------
 
     def _handle_message(self, child: Child, message: Message) -> None:
-        reported = self._reported
         for kind, body in message.items():
             if kind == "ready":
-                reported.ready.add(child.name)
+                self._ready.add(child.name)
             elif kind == "done":
-                reported.done.add(child.name)
+                self._done.add(child.name)
             elif kind == "tcp":
                 self._progress.cwnd_bytes = body["cwnd_bytes"]
                 self._sinks.write(TcpRecord(**body))
             elif kind == "flow":
-                reported.received[body["flow"]] = body["bytes_received"]
-                reported.goodput.add(body["time_ns"] / 1e9, sum(reported.received.values()))
+                self._received[body["flow"]] = body["bytes_received"]
+                self._goodput.add(body["time_ns"] / 1e9, sum(self._received.values()))
                 self._sinks.write(FlowRecord(**body))
             elif kind == "link":
                 self._handle_station_report(self._sides[child.name], StationReport.parse(body))
@@ -278,21 +269,21 @@ class _LiveRun:
             elif kind == "phy_view" and self._view_sink is not None:
                 self._view_sink.show(PhyView(**body))
             elif kind == "result":
-                reported.reports.append(body)
+                self._reports.append(body)
             elif kind == "loss_events":
                 self._handle_loss_events(self._sides[child.name], body)
             elif kind == "final":
-                reported.finals[self._sides[child.name]] = StationFinal.parse(body)
+                self._finals[self._sides[child.name]] = StationFinal.parse(body)
             elif kind == "split":
-                reported.split = SplitCounters(**body)
+                self._split = SplitCounters(**body)
 
     def _handle_station_report(self, side: Side, report: StationReport) -> None:
-        self._reported.latest[side] = report
+        self._latest[side] = report
         points = self._sent_bits[side]
         last_s, last_bits = points[-1]
         time_s = report.time_ns / 1e9
         points.append((time_s, last_bits + report.throughput_bps * (time_s - last_s)))
-        far = self._reported.latest.get(other(side))
+        far = self._latest.get(other(side))
         self._sinks.write(joined_record(side, report, StationCounts() if far is None else far.counts))
 
     def _handle_loss_events(self, side: Side, body: dict[str, Any]) -> None:
@@ -315,20 +306,20 @@ class _LiveRun:
     # -- the result ------------------------------------------------------------------------------------------
 
     def _summarize(self, until_s: float) -> Summary:
-        scenario, reported = self._scenario, self._reported
-        if len(reported.finals) < len(SIDES):
+        scenario = self._scenario
+        if len(self._finals) < len(SIDES):
             raise ChildError("a station ended without its final report")
-        if SCHEMES[scenario.link.scheme].split is not None and reported.split is None:
+        if SCHEMES[scenario.link.scheme].split is not None and self._split is None:
             raise ChildError("the proxy that splits connections ended without its final report")
         return summarize(
             scenario,
             run=self._folder.name,
             folder=str(self._folder.path),
-            reports=reported.reports,
-            finals=reported.finals,
+            reports=self._reports,
+            finals=self._finals,
             sent_bits=self._sent_bits,
             until_s=until_s,
             changes=self._changes,
-            split=reported.split,
+            split=self._split,
             confusion=self._confusion(),
         )

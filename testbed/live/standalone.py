@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -159,11 +158,6 @@ def run_host(
                 timeout_s = _FOREVER_S if seconds is None else seconds
                 group.receive_until(handle_message, lambda: "done" in kinds, timeout_s=timeout_s, tick=tick)
             _end(group, child, handle_message)
-
-
-def folder_name(role: str) -> str:
-    """Return the folder name of a station that starts now."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-station-{role}"
 
 
 def _start_with_tun(name: str, module: str, tun: int | None) -> Child:

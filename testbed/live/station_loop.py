@@ -7,9 +7,8 @@ Rules: one thread, one epoll, no polling sleeps: the loop wakes only for a packe
 
 import select
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import closing
 from typing import Any, Protocol
 
 from linklayer.classify import Classifier
@@ -35,66 +34,41 @@ class PacketPort(Protocol):
         """Give a packet to the kernel; False when the kernel refused it."""
 
 
-class Radio(ABC):
+class Radio(Protocol):
     """Carries frames: an emulated hop, a virtual USRP, or a real one."""
 
-    @abstractmethod
     def fileno(self) -> int:
         """Return the descriptor to wait on for received frames."""
 
-    @abstractmethod
     def has_room(self) -> bool:
         """Whether a frame of the largest size would be taken now."""
 
-    @abstractmethod
     def send(self, frame: bytes, now: int) -> bool:
         """Take one frame to transmit; False when it was dropped for want of room."""
 
-    @abstractmethod
     def receive(self) -> bytes | None:
         """Return the next received frame, or None."""
 
-    @abstractmethod
     def next_deadline(self) -> int | None:
         """When `handle_deadline` is due, or None."""
 
-    @abstractmethod
     def handle_deadline(self, now: int) -> None:
         """Handle everything that is due."""
-
-
-@dataclass(slots=True)
-class LoopCounters:
-    """Counters of octets, which exist in real time only."""
-
-    #: frames handed to the radio, and their octets
-    frames: int = 0
-    frame_bytes: int = 0
-    #: frames received that do not parse
-    bad_frames: int = 0
-    #: packets that the kernel refused
-    port_refusals: int = 0
 
 
 class _Octets(Transmitter):
     """The radio as a transmitter: encodes frames as octets, as the scheme says."""
 
-    __slots__ = ("_counters", "_radio", "emit")
+    __slots__ = ("_radio", "emit")
 
-    def __init__(self, radio: Radio, scheme: Scheme, counters: LoopCounters) -> None:
-        self._radio, self._counters = radio, counters
-        self.emit = scheme.emit
+    def __init__(self, radio: Radio, scheme: Scheme) -> None:
+        self._radio, self.emit = radio, scheme.emit
 
     def has_room(self) -> bool:
         return self._radio.has_room()
 
     def send(self, frame: Any, now: int) -> bool:
-        octets = self.emit(frame)
-        if not self._radio.send(octets, now):
-            return False
-        self._counters.frames += 1
-        self._counters.frame_bytes += len(octets)
-        return True
+        return self._radio.send(self.emit(frame), now)
 
 
 class StationLoop:
@@ -118,11 +92,14 @@ class StationLoop:
         control: Callable[[int], None],
         control_fds: Sequence[int] = (),
     ) -> None:
-        self.counters = LoopCounters()
+        #: frames received that do not parse
+        self.bad_frames = 0
+        #: packets that the kernel refused
+        self.port_refusals = 0
         self._port = port
         self._parse = scheme.parse
         self._radio = radio
-        self._octets = _Octets(radio, scheme, self.counters)
+        self._octets = _Octets(radio, scheme)
         self.station = Station(link=link, queues=queues, transmitter=self._octets, deliver=self._write)
         self._classifier = classifier
         self._report = report
@@ -147,27 +124,23 @@ class StationLoop:
 
     def run(self) -> None:
         """Drive the station until stopped."""
-        timer = TimerFd()
         report_at = time.monotonic_ns() + self._report_interval_ns
-        with select.epoll() as epoll:
+        with closing(TimerFd()) as timer, select.epoll() as epoll:
             epoll.register(timer.fileno(), select.EPOLLIN | select.EPOLLET)
             epoll.register(self._port.fileno(), select.EPOLLIN)
             epoll.register(self._radio.fileno(), select.EPOLLIN)
             for fd in self._control_fds:
                 epoll.register(fd, select.EPOLLIN)
-            try:
-                while not self._stopped:
-                    now = time.monotonic_ns()
-                    self.turn(now)
-                    if now >= report_at:
-                        self._report(now)
-                        report_at = max(report_at + self._report_interval_ns, now)
-                    timer.set(_earliest(report_at, self.station.link.next_deadline(), self._radio.next_deadline()))
-                    for fd, _ in epoll.poll():
-                        if fd in self._control_fds:
-                            self._control(fd)
-            finally:
-                timer.close()
+            while not self._stopped:
+                now = time.monotonic_ns()
+                self.turn(now)
+                if now >= report_at:
+                    self._report(now)
+                    report_at = max(report_at + self._report_interval_ns, now)
+                timer.set(_earliest(report_at, self.station.link.next_deadline(), self._radio.next_deadline()))
+                for fd, _ in epoll.poll():
+                    if fd in self._control_fds:
+                        self._control(fd)
 
     def turn(self, now: int) -> None:
         """Take received frames and packets, handle due deadlines, and fill the radio."""
@@ -180,7 +153,7 @@ class StationLoop:
             try:
                 frame = self._parse(octets)
             except FrameError:
-                self.counters.bad_frames += 1
+                self.bad_frames += 1
                 continue
             station.handle_frame(frame, now)
         station.link.handle_deadline(now)
@@ -195,7 +168,7 @@ class StationLoop:
 
     def _write(self, packet: bytes) -> None:
         if not self._port.write(packet):
-            self.counters.port_refusals += 1
+            self.port_refusals += 1
 
 
 def _earliest(*times: int | None) -> int:

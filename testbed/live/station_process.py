@@ -360,8 +360,8 @@ class StationProcess:
             unheard=unheard,
             unrepaired_taken=self._unrepaired.taken - self._lost_packets.spared,
             unrepaired_unheard=self._unrepaired.unheard,
-            bad_frames=loop.counters.bad_frames + counters.refused,
-            port_refusals=loop.counters.port_refusals,
+            bad_frames=loop.bad_frames + counters.refused,
+            port_refusals=loop.port_refusals,
             repeats=self._lost_packets.repeats,
         )
 

@@ -9,7 +9,7 @@ directions of the link change together.
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,16 +54,6 @@ class Steering:
         #: parameters of the fading profiles
         self._doppler_hz = fading.doppler_hz if fading is not None and fading.doppler_hz else _DOPPLER_HZ
         self._k_db = fading.k_db if fading is not None and fading.k_db is not None else _RICIAN_K_DB
-        self._setters: dict[str, Callable[[dict[str, Any], Value], None]] = {
-            "snr_db": self._set_snr,
-            "fading": self._set_fading,
-            "doppler_hz": self._set_doppler,
-            "errors": self._set_errors,
-            "per": self._set_per,
-            "slacp": self._set_slacp,
-            "eln": self._set_eln,
-            "paused": self._set_paused,
-        }
 
     # -- for the dashboard -----------------------------------------------------------------------------------
 
@@ -134,44 +124,40 @@ class Steering:
     def _changed(self, name: str, value: Value) -> Scenario:
         """Return the scenario with one control changed."""
         raw = self._scenario.model_dump(mode="json", exclude_defaults=True)
-        self._setters[name](raw, value)
+        match name:
+            case "snr_db":
+                _set_both(raw, name, value)
+            case "fading":
+                _set_both(raw, name, None if value == "none" else self._fading(str(value)))
+            case "doppler_hz":
+                self._doppler_hz = float(value)
+                fading = self._scenario.channel.direction("up").fading
+                if fading is not None and fading.series is None:
+                    _set_both(raw, "fading", {**fading.model_dump(mode="json"), "doppler_hz": self._doppler_hz})
+            case "errors":
+                _set_errors(raw, {"model": value} | ({"per": 0.05} if value == "bernoulli" else {}))
+            case "per":
+                _set_errors(raw, {"model": "bernoulli", "per": float(value) / 100} if value else {"model": "none"})
+            case "slacp":
+                raw.setdefault("link", {})["scheme"] = "slacp" if value else "none"
+            case "eln":
+                raw.setdefault("link", {})["eln"] = "ends" if value else "none"
+            case "paused":
+                self._paused = bool(value)
         scenario = validate(raw, "control")
         if name == "slacp":
             check_radios(scenario)
         return scenario
 
-    def _set_snr(self, raw: dict[str, Any], value: Value) -> None:
-        _set_both(raw, "snr_db", value)
-
-    def _set_fading(self, raw: dict[str, Any], value: Value) -> None:
-        _set_both(raw, "fading", None if value == "none" else self._fading(str(value)))
-
-    def _set_doppler(self, raw: dict[str, Any], value: Value) -> None:
-        self._doppler_hz = float(value)
-        fading = self._scenario.channel.direction("up").fading
-        if fading is not None and fading.series is None:
-            _set_both(raw, "fading", {**fading.model_dump(mode="json"), "doppler_hz": self._doppler_hz})
-
     def _fading(self, profile: str) -> dict[str, Any]:
         fading: dict[str, Any] = {"profile": profile, "doppler_hz": self._doppler_hz}
         return fading | {"k_db": self._k_db} if profile == "rician" else fading
 
-    def _set_errors(self, raw: dict[str, Any], value: Value) -> None:
-        _set_both(raw, "per", None)
-        _set_both(raw, "errors", {"model": value} | ({"per": 0.05} if value == "bernoulli" else {}))
 
-    def _set_per(self, raw: dict[str, Any], value: Value) -> None:
-        _set_both(raw, "per", None)
-        _set_both(raw, "errors", {"model": "bernoulli", "per": float(value) / 100} if value else {"model": "none"})
-
-    def _set_slacp(self, raw: dict[str, Any], value: Value) -> None:
-        raw.setdefault("link", {})["scheme"] = "slacp" if value else "none"
-
-    def _set_eln(self, raw: dict[str, Any], value: Value) -> None:
-        raw.setdefault("link", {})["eln"] = "ends" if value else "none"
-
-    def _set_paused(self, raw: dict[str, Any], value: Value) -> None:
-        self._paused = bool(value)
+def _set_errors(raw: dict[str, Any], errors: dict[str, Any]) -> None:
+    """Give both directions of the channel the same error model."""
+    _set_both(raw, "per", None)
+    _set_both(raw, "errors", errors)
 
 
 def _set_both(raw: dict[str, Any], key: str, value: Any) -> None:

@@ -6,19 +6,10 @@ has os.timerfd_create from 3.13 on; this module calls timerfd_create(2) of the C
 
 import ctypes
 import os
+import struct
 import time
 
 _CLOEXEC, _NONBLOCK, _ABSTIME = 0o2000000, 0o4000, 1
-
-
-class _Timespec(ctypes.Structure):
-    _fields_ = (("sec", ctypes.c_long), ("nsec", ctypes.c_long))
-
-
-class _Itimerspec(ctypes.Structure):
-    _fields_ = (("interval", _Timespec), ("value", _Timespec))
-
-
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -30,7 +21,6 @@ class TimerFd:
         if fd < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         self._fd = fd
-        self._spec = _Itimerspec()
         self._at: int | None = None
 
     def fileno(self) -> int:
@@ -42,10 +32,10 @@ class TimerFd:
         if at == self._at:
             return
         self._at = at
-        value = self._spec.value
         # zero would disarm the timer; 1 ns is in the past as well
-        value.sec, value.nsec = divmod(max(at, 1), 1_000_000_000) if at is not None else (0, 0)
-        if _libc.timerfd_settime(self._fd, _ABSTIME, ctypes.byref(self._spec), None) < 0:
+        seconds_ns = divmod(max(at, 1), 1_000_000_000) if at is not None else (0, 0)
+        # struct itimerspec: no interval, and the time
+        if _libc.timerfd_settime(self._fd, _ABSTIME, struct.pack("4l", 0, 0, *seconds_ns), None) < 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
     def close(self) -> None:

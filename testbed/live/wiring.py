@@ -45,14 +45,11 @@ Medium = Callable[[Scenario], AbstractContextManager[Mapping[Side, Wiring]]]
 @contextmanager
 def sockets(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
     """Tier `emulated`: frames cross a socket pair; the stations may inherit an end each."""
-    ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    try:
+    st, bas = ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with st, bas:
         for end in ends:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SOCKET_BYTES)
         yield {side: Wiring({"peer_fd": end.fileno()}, (end.fileno(),)) for side, end in zip(SIDES, ends, strict=True)}
-    finally:
-        for end in ends:
-            end.close()
 
 
 class AirChannel:

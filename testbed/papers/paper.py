@@ -59,8 +59,7 @@ class Paper:
 
     def choices(self) -> Iterator[str]:
         """Yield the choices as lines of Markdown."""
-        chosen = ((group, choice) for group, choices in self.parameters.items() for choice in choices)
-        yield from report.parameters(chosen, grouped=len(self.parameters) > 1)
+        yield from report.parameters(self.parameters)
         yield from self.appendix()
 
 

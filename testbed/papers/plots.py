@@ -9,15 +9,21 @@ from testbed.papers.results import Quartiles
 from testbed.results.show import COLOURS, pyplot
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "dress", "save", "spreads", "subplots", "title"]
+__all__ = ["COLOURS", "save", "spreads", "subplots", "title"]
 
 
-def subplots(rows: int = 1, columns: int = 1, **options: Any) -> "tuple[Figure, Any]":
-    """Return a figure and its axes (an array, if there are several)."""
+def subplots(rows: int = 1, columns: int = 1, *, grid: str = "both", **options: Any) -> "tuple[Figure, Any]":
+    """Return a figure and its axes (an array, if there are several), with a grid along x, y or both.
+
+    There is no frame above and at the right.
+    """
     figure, axes = pyplot().subplots(rows, columns, layout="constrained", **options)
+    for axis in figure.axes:
+        axis.grid(axis=grid, alpha=0.3)
+        axis.set_axisbelow(True)
+        axis.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
@@ -31,12 +37,6 @@ def save(figure: "Figure", target: Path) -> Path:
 def title(figure: "Figure", text: str) -> None:
     """Give a figure its title."""
     figure.suptitle(text, fontweight="bold", fontsize=11)
-
-
-def dress(axis: "Axes", grid: str = "both") -> None:
-    """Draw the grid along an axis (x, y or both), and leave out the frame above and at the right."""
-    axis.grid(axis=grid, alpha=0.3)  # type: ignore[arg-type]
-    axis.spines[["top", "right"]].set_visible(False)
 
 
 def spreads(figures: Iterable[Quartiles], limit: float = math.inf) -> tuple[list[float], list[float]]:

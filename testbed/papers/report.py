@@ -1,7 +1,7 @@
 """report.md, common to all papers: findings, the tables that a paper lays out, its parameters."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,12 +51,14 @@ def findings(found: Sequence[Finding]) -> Iterator[str]:
             yield from ("", f"Where it does not hold ({finding.label}): {', '.join(finding.misses)}.")
 
 
-def parameters(chosen: Iterable[tuple[str, Parameter]], *, grouped: bool) -> Iterator[str]:
-    """Yield choices as a table; when `grouped`, each with the cells that it is for."""
+def parameters(groups: Mapping[str, Sequence[Parameter]]) -> Iterator[str]:
+    """Yield choices as a table; of several groups, each choice with the cells that it is for."""
+    grouped = len(groups) > 1
     headings = [*(["cells"] if grouped else []), "scenario key", "value", "whose", "why"]
     rows = (
         [*([group] if grouped else []), f"`{choice.key}`", f"{choice.value}", choice.whose, choice.why]
-        for group, choice in chosen
+        for group, choices in groups.items()
+        for choice in choices
     )
     return table(headings, rows)
 

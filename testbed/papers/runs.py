@@ -5,11 +5,12 @@ Rules kept
 - `--set` may change the choices. A cell stays what its name says.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 from common.sides import SIDES, Side
-from testbed.papers.results import PaperError
+from testbed.papers.results import PaperError, Sample
 from testbed.results.summary import Summary
 from testbed.scenario.file import apply_setting, validate
 from testbed.scenario.schema import Scenario
@@ -70,6 +71,19 @@ def _get(scenario: Scenario, key: str) -> Any:
 def seeded(scenario: Scenario, seed: int) -> Scenario:
     """Return the scenario of one replication."""
     return scenario.model_copy(update={"seed": seed})
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A job: what `measure` finds in a run of the scenario with the replication's seed."""
+
+    scenario: Scenario
+    #: a function of a module, which pickle finds by its name
+    measure: Callable[[Scenario], Sample]
+
+    def __call__(self, seed: int) -> Sample:
+        """Run one replication."""
+        return self.measure(seeded(self.scenario, seed))
 
 
 def counters(summary: Summary, side: Side, *names: str) -> dict[str, float]:

@@ -1,7 +1,6 @@
 """The channel trace of a run. Its times count from the run's epoch, which is known only after the first frames."""
 
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from channel.errors import Fate, Verdict
@@ -45,7 +44,5 @@ class FrameTrace:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._writer.close()

@@ -12,10 +12,10 @@ Rules kept
 Left out: losses on the wires behind the stations, and losses on a real air.
 """
 
-import heapq
+from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from itertools import count
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, get_args
 
 from common.sequence import MASK, unwrap
@@ -47,15 +47,15 @@ class Loss(NamedTuple):
     cause: Cause
 
 
+@dataclass(slots=True)
 class _Losses:
     """The losses of one flow, by cause."""
 
-    __slots__ = ("by_cause", "near")
-
-    def __init__(self, seq: int) -> None:
-        #: 32-bit numbers are unwrapped near this one
-        self.near = seq
-        self.by_cause: dict[Cause, Ranges] = {cause: Ranges(MAX_RANGES) for cause in ("corruption", "congestion")}
+    #: 32-bit numbers are unwrapped near this one
+    near: int
+    by_cause: dict[Cause, Ranges] = field(
+        default_factory=lambda: {"corruption": Ranges(MAX_RANGES), "congestion": Ranges(MAX_RANGES)}
+    )
 
     def copy(self) -> "_Losses":
         copy = _Losses(self.near)
@@ -145,21 +145,23 @@ class LossGuessMerger:
 
     def __init__(self, score: GuessScore) -> None:
         self._score = score
-        self._waiting: list[tuple[int, bool, int, Loss | Guess]] = []
-        self._tie = count()
+        self._waiting: list[Loss | Guess] = []
 
     def handle(self, event: Loss | Guess) -> None:
         """Take one loss or one guess."""
-        heapq.heappush(self._waiting, (event.at, isinstance(event, Guess), next(self._tie), event))
+        self._waiting.append(event)
 
     def settle(self, until: int) -> None:
         """Score all events before `until`; every station has reported its events up to then."""
-        while self._waiting and self._waiting[0][0] < until:
-            event = heapq.heappop(self._waiting)[3]
+        # sorting is stable: equals stay in the order in which they came
+        self._waiting.sort(key=lambda event: (event.at, isinstance(event, Guess)))
+        due = bisect_left(self._waiting, until, key=lambda event: event.at)
+        for event in self._waiting[:due]:
             if isinstance(event, Guess):
                 self._score.handle_guess(event)
             else:
                 self._score.handle_loss(event)
+        del self._waiting[:due]
 
 
 class LossReporter(LossObserver):

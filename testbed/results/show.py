@@ -68,41 +68,32 @@ def rate(bps: float) -> str:
 
 
 #: distance of progress lines where there is no terminal
-_LINE_S = 10.0
+LINE_S = 10.0
 
 
-class _State(ProgressColumn):
-    """Time and rate of one run."""
-
-    def render(self, task: Any) -> Text:
-        return Text(task.fields["state"], style="cyan")
+@contextmanager
+def bars_of(*columns: ProgressColumn) -> Iterator[Progress]:
+    """Draw progress bars on stderr, where that is a terminal."""
+    console = Console(stderr=True)
+    bars = Progress(*columns, console=console, transient=True)
+    # without a terminal there is nothing to draw, and no empty line that ends the drawing
+    with bars if console.is_terminal else nullcontext():
+        yield bars
 
 
 @contextmanager
 def share_bar(label: str) -> Iterator[Callable[[float], None]]:
     """Show which share of one thing is done, on a terminal."""
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    bars = Progress(*columns, console=console, transient=True)
-    task = bars.add_task(label, total=1.0)
-    with bars if console.is_terminal else nullcontext():
+    with bars_of(TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()) as bars:
+        task = bars.add_task(label, total=1.0)
         yield lambda share: bars.update(task, completed=share)
 
 
 @contextmanager
 def progress(labels: Sequence[str]) -> Iterator[list[Show]]:
     """Show one bar per label; yield the function of each that its run calls."""
-    console = Console(stderr=True)
-    bars = Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=30),
-        _State(),
-        console=console,
-        transient=True,
-    )
-    # without a terminal there is nothing to draw, and no empty line that ends the drawing
-    with bars if console.is_terminal else nullcontext():
+    state = TextColumn("{task.fields[state]}", style="cyan", markup=False)
+    with bars_of(SpinnerColumn(), TextColumn("{task.description}"), BarColumn(bar_width=30), state) as bars:
         tasks = [bars.add_task(label, total=None, state="") for label in labels]
         yield [_Bar(bars, task) for task in tasks]
 
@@ -120,7 +111,7 @@ class _Bar:
         if run.phase == "running":
             state = f"{run.elapsed_s:5.1f} s  {rate(run.goodput_bps):>13}"
         self._bars.update(self._task, total=total, completed=done, state=state)
-        if not self._bars.console.is_terminal and monotonic() - self._told_at >= _LINE_S:
+        if not self._bars.console.is_terminal and monotonic() - self._told_at >= LINE_S:
             self._told_at = monotonic()
             label = self._bars.tasks[self._task].description
             share = f"{100 * done / total:3.0f} %" if total else ""
@@ -136,11 +127,11 @@ def _extent(run: RunProgress) -> tuple[float | None, float]:
     return None, 0
 
 
-def grid(title: str, **options: Any) -> Table:
-    """Return a table without columns, in the style of all our tables."""
+def grid(title: str, *headings: str, **options: Any) -> Table:
+    """Return a table without rows, in the style of all our tables."""
     # lines between eleven columns, and blanks on both sides of each, take half of a terminal
     style: dict[str, Any] = {"box": box.SIMPLE_HEAD, "padding": 0, "show_edge": False, "caption_justify": "left"}
-    return Table(title=title, title_style="bold", header_style="bold", **style | options)
+    return Table(*headings, title=title, title_style="bold", header_style="bold", **style | options)
 
 
 _COLUMNS = ("goodput", "of rate", "time", "PER", "left", "ARQ", "FEC", "TCP", "RTO", "late")
@@ -156,8 +147,8 @@ SPLIT_NOTE = (
 
 def table(summaries: Sequence[Summary], title: str) -> Table:
     """Return the results, a row each, and the medians of a scheme that ran more than once, in 80 columns."""
-    rows = grid(title, caption=LEGEND if all(s.end_to_end_acks for s in summaries) else f"{LEGEND}\n{SPLIT_NOTE}")
-    rows.add_column("link")
+    caption = LEGEND if all(s.end_to_end_acks for s in summaries) else f"{LEGEND}\n{SPLIT_NOTE}"
+    rows = grid(title, "link", caption=caption)
     for heading in _COLUMNS:
         rows.add_column(heading, justify="right", no_wrap=heading != "time")
     groups: dict[str, list[Summary]] = {}
@@ -203,9 +194,7 @@ def guesses(summaries: Sequence[Summary]) -> Table | str | None:
     if not total:
         return TRUTH_UNKNOWN if any(s.confusion is None for s in summaries) else None
     late = "late: the link had lost nothing that was not guessed before"
-    compared = grid("why segments were missing: guesses and causes", caption=late, padding=(0, 1))
-    compared.add_column("filter")
-    compared.add_column("cause")
+    compared = grid("why segments were missing: guesses and causes", "filter", "cause", caption=late, padding=(0, 1))
     for cause in CAUSES:
         compared.add_column(f"guess: {cause}", justify="right")
     for name, counts in sorted(total.items()):

@@ -2,26 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from typing import Any
 
+from channel.hop import Hop
 from linklayer.link import LinkCounters
-
-
-class Hop(Protocol):
-    """Counts of a station's own frames (`channel/hop.py`)."""
-
-    frames: int
-    bytes: int
-    erased: int
-    damaged: int
-
-
-class Queue(Protocol):
-    """A queue of packets (`linklayer/queues/`)."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes in the queue."""
+from linklayer.queues import Queue
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,7 +38,7 @@ class StationCounts(LinkCounters):
     repeats: int = 0
 
     @classmethod
-    def of(cls, counters: LinkCounters, hop: Hop, queues: Iterable[Queue], **others: int) -> "StationCounts":
+    def of(cls, counters: LinkCounters, hop: Hop[Any], queues: Iterable[Queue], **others: int) -> "StationCounts":
         """Combine the counts of a link, a hop and queues; `others` are the remaining fields."""
         return cls(
             **{field.name: getattr(counters, field.name) for field in fields(LinkCounters)},

@@ -24,7 +24,6 @@ from testbed.paths import fadelab_version
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
 
-DEFAULT_RUNS = Path("runs")
 _PACKAGES = ("zfec", "pydantic", "pyarrow", "pyroute2")
 
 

@@ -51,11 +51,6 @@ def make_errors(errors: ErrorsPart, rng: Random) -> ErrorModel:
     return plugin.make(options_of(errors, plugin.options), rng)
 
 
-def check_medium(direction: Direction, side: Side) -> None:
-    """Raise ValueError (TraceError) in one line when `make_hop` would."""
-    make_hop(direction, side, 0, 1)
-
-
 def buffer_bytes(direction: Direction, frame_bytes: int, ip_queue_bytes: int, flow_control: bool) -> int:
     """Return the size of the MAC buffer for frames of up to `frame_bytes`.
 

@@ -8,12 +8,13 @@ from typing import Any, get_args
 
 import yaml
 from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from common.sides import SIDES
 from testbed.errors import FadelabError
 from testbed.scenario import schema
-from testbed.scenario.channel_models import check_medium
-from testbed.scenario.plugin_options import Part
+from testbed.scenario.channel_models import make_hop
+from testbed.scenario.plugin_options import Choice, Part
 from testbed.scenario.schema import DirectionError, Scenario
 
 
@@ -79,7 +80,7 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
         scenario = Scenario.model_validate(_anchor(raw, base.resolve()))
         for side in SIDES:
             try:
-                check_medium(scenario.channel.direction(side), side)
+                make_hop(scenario.channel.direction(side), side, seed=0, mac_buffer_bytes=1)
             except ValueError as error:
                 raise ScenarioError(f"{where}: channel.{side}: {error}") from None
     return scenario
@@ -177,14 +178,20 @@ def _keys_below(path: Iterable[str]) -> list[str]:
             parts = {schema.Direction}
         elif not name.isdecimal():
             fields = [part.model_fields[name] for part in parts if name in part.model_fields]
-            parts = {inner for field in fields for inner in _parts_in(field.annotation)}
+            parts = {inner for field in fields for inner in _parts_of(field)}
     return sorted({name for part in parts for name in part.model_fields})
+
+
+def _parts_of(field: FieldInfo) -> Iterator[type[Part]]:
+    """Yield the parts of a scenario that may stand in a field."""
+    for annotation in (field.annotation, *field.metadata):
+        yield from _parts_in(annotation)
 
 
 def _parts_in(annotation: Any) -> Iterator[type[Part]]:
     if isinstance(annotation, type) and issubclass(annotation, Part):
         yield annotation
-    for inner in get_args(annotation):
+    for inner in annotation.parts.values() if isinstance(annotation, Choice) else get_args(annotation):
         yield from _parts_in(inner)
 
 
@@ -195,7 +202,7 @@ def _all_parts(part: type[Part], found: dict[type[Part], None]) -> dict[type[Par
     if part not in found:
         found[part] = None
         for field in part.model_fields.values():
-            for inner in _parts_in(field.annotation):
+            for inner in _parts_of(field):
                 _all_parts(inner, found)
     return found
 

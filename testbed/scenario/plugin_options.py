@@ -1,12 +1,14 @@
 """The options of plugins as parts of a scenario: pydantic models, made from the dataclasses of the plugins."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields
-from functools import reduce
+from dataclasses import MISSING, dataclass, fields
+from functools import cache, cached_property, reduce
 from operator import or_
-from typing import Annotated, Any, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, create_model, model_validator
+from pydantic.annotated_handlers import GetCoreSchemaHandler
+from pydantic_core import CoreSchema
 
 from common.compiled import hints_of
 
@@ -36,34 +38,48 @@ class Declared(Protocol):
 P = TypeVar("P", bound=Part)
 
 
-def parts_of(plugins: Iterable[Declared], tag: str, base: type[P]) -> Mapping[str, type[P]]:
-    """Return a part per plugin, by name; its key `tag` holds the name, its other keys are the plugin's options."""
-    return {plugin.name: part_of(plugin.options, base, **{tag: plugin.name}) for plugin in plugins}
+@dataclass(frozen=True, eq=False)
+class Choice(Generic[P]):
+    """Annotates a field of a scenario that holds the options of one plugin among several, each a part of its own.
 
-
-def choice_of(parts: Mapping[str, type[Part]], tag: str, default: str | None = None, *, lenient: bool = False) -> Any:
-    """Return the union of the parts. A scenario chooses one by its name under the key `tag`, or by its name alone.
-
-    A mapping without `tag` chooses `default`. A null key has its default. `lenient` ignores the keys that only other
-    parts have, so that a user may change `tag` and keep the other keys.
+    A scenario chooses the plugin by its name under the key `tag`, or by its name alone. A mapping without `tag` chooses
+    `default`. A null key has its default. `lenient` ignores the keys that only other parts have, so that a user may
+    change `tag` and keep the other keys.
     """
-    known = {key for part in parts.values() for key in part.model_fields}
 
-    def chosen(raw: Any) -> Any:
+    plugins: Iterable[Declared]
+    tag: str
+    base: type[P]
+    default: str | None = None
+    lenient: bool = False
+
+    @cached_property
+    def parts(self) -> Mapping[str, type[P]]:
+        """The parts by plugin; the key `tag` holds the plugin's name, the other keys are the plugin's options."""
+        return {plugin.name: part_of(plugin.options, self.base, **{self.tag: plugin.name}) for plugin in self.plugins}
+
+    def part(self, name: str, **options: Any) -> P:
+        """Return the part of one plugin, as a scenario has it."""
+        return self.parts[name](**{self.tag: name}, **options)
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        union = reduce(or_, self.parts.values())
+        return handler.generate_schema(Annotated[union, Discriminator(self.tag), BeforeValidator(self._chosen)])
+
+    def _chosen(self, raw: Any) -> Any:
         if isinstance(raw, str):
-            return {tag: raw}
+            return {self.tag: raw}
         if not isinstance(raw, dict):
             return raw
         given = {key: value for key, value in raw.items() if value is not None}
-        name = given.setdefault(tag, default)
+        name = given.setdefault(self.tag, self.default)
         if name is None:
-            del given[tag]
-        if lenient and isinstance(name, str) and name in parts:
-            foreign = known - parts[name].model_fields.keys()
+            del given[self.tag]
+        if self.lenient and isinstance(name, str) and name in self.parts:
+            known = {key for part in self.parts.values() for key in part.model_fields}
+            foreign = known - self.parts[name].model_fields.keys()
             given = {key: value for key, value in given.items() if key not in foreign}
         return given
-
-    return Annotated[reduce(or_, parts.values()), Discriminator(tag), BeforeValidator(chosen)]
 
 
 def options_of(part: Part, options: type[Any]) -> Any:
@@ -73,17 +89,12 @@ def options_of(part: Part, options: type[Any]) -> Any:
 
 def part_of(options: type[Any], base: type[P], **tag: str) -> type[P]:
     """Return the part for a dataclass of plugin options; `tag` adds a key with one allowed value."""
-    key = options, base, tuple(tag.items())
-    if key not in _MADE:
-        _MADE[key] = _make(options, base, tag)
-    return _MADE[key]  # type: ignore[return-value]
+    return _make(options, base, **tag)  # type: ignore[arg-type, return-value]
 
 
-#: each part is made once, so that unpickled parts have the same class
-_MADE: dict[tuple[type[Any], type[Part], tuple[tuple[str, str], ...]], type[Part]] = {}
-
-
-def _make(options: type[Any], base: type[Part], tag: Mapping[str, str]) -> type[Part]:
+# each part is made once, so that unpickled parts have the same class
+@cache
+def _make(options: type[Any], base: type[Part], **tag: str) -> type[Part]:
     hints = hints_of(options)
     entries: dict[str, Any] = {key: (Literal[name], ...) for key, name in tag.items()}
     for field in fields(options):

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from channel.capacity import CAPACITY_MODELS
 from channel.delay_profiles import Tap, profile
@@ -24,7 +24,7 @@ from linklayer.filters import FILTERS
 from linklayer.filters.filter import FilterPlugin
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
-from testbed.scenario.plugin_options import Part, choice_of, options_of, part_of, parts_of, with_parts
+from testbed.scenario.plugin_options import Choice, Part, options_of, part_of, with_parts
 
 Tier = Literal["model", "emulated", "vusrp", "usrp"]
 #: default TCP of tier `model`: the nearest of ours to the default of kernels
@@ -93,15 +93,7 @@ class QueuePart(Part):
     kind: str
 
 
-#: by the queue's name
-QUEUE_PARTS: Mapping[str, type[QueuePart]] = parts_of(QUEUES.values(), "kind", QueuePart)
-
-if TYPE_CHECKING:
-    Queue = QueuePart
-else:
-    Queue = choice_of(QUEUE_PARTS, "kind", "drop-tail")
-
-_DROP_TAIL = QUEUE_PARTS["drop-tail"](kind="drop-tail")
+_QUEUE = Choice(QUEUES.values(), "kind", QueuePart, "drop-tail")
 
 
 class LinkOptions(LinkParts):
@@ -110,22 +102,14 @@ class LinkOptions(LinkParts):
     scheme: str = "slacp"
     #: size of each station's IP queue, which only schemes with flow control use
     ip_queue_bytes: Bytes = 64_000
-    queue: Queue = _DROP_TAIL
+    queue: Annotated[QueuePart, _QUEUE] = _QUEUE.part("drop-tail")
     fast: FastOptions = FastOptions()
-    #: packet filters beside the scheme's own, by their names (docs/filters.md)
-    filters: tuple[str, ...] = ()
+    #: packet filters beside the scheme's own, by their names (docs/filters.md); a name alone is a list of one
+    filters: Annotated[tuple[str, ...], BeforeValidator(lambda raw: (raw,) if isinstance(raw, str) else raw)] = ()
     #: short for the filter `eln-ends` or `eln-base` (docs/eln.md)
     eln: Literal["none", "ends", "base"] = "none"
     #: schemes that split TCP connections: the base station's buffer per connection
     split_buffer_bytes: Bytes = 65_536
-
-    @model_validator(mode="before")
-    @classmethod
-    def _expand(cls, raw: Any) -> Any:
-        """Let `filters: tail` stand for `filters: [tail]`."""
-        if isinstance(raw, dict) and isinstance(raw.get("filters"), str):
-            return {**raw, "filters": (raw["filters"],)}
-        return raw
 
     @model_validator(mode="after")
     def _check(self) -> "LinkOptions":
@@ -169,18 +153,9 @@ class ErrorsPart(Part):
     model: str
 
 
-#: by the model's name
-ERROR_PARTS: Mapping[str, type[ErrorsPart]] = parts_of(ERROR_MODELS.values(), "model", ErrorsPart)
-
-if TYPE_CHECKING:
-    Errors = ErrorsPart
-else:
-    Errors = choice_of(ERROR_PARTS, "model")
-
-
-def error_part(model: str, **options: Any) -> ErrorsPart:
-    """Return an error model with its options, as a scenario has it."""
-    return ERROR_PARTS[model](model=model, **options)
+_ERRORS = Choice(ERROR_MODELS.values(), "model", ErrorsPart)
+#: makes an error model with its options, as a scenario has it
+error_part = _ERRORS.part
 
 
 class AssignmentPart(Part):
@@ -189,16 +164,8 @@ class AssignmentPart(Part):
     kind: str
 
 
-#: by the model's name
-ASSIGNMENT_PARTS: Mapping[str, type[AssignmentPart]] = parts_of(CAPACITY_MODELS.values(), "kind", AssignmentPart)
-
-if TYPE_CHECKING:
-    Assignment = AssignmentPart
-else:
-    # lenient: the cells of a paper differ in `kind` alone
-    Assignment = choice_of(ASSIGNMENT_PARTS, "kind", "cra", lenient=True)
-
-_CONSTANT_RATE = ASSIGNMENT_PARTS["cra"](kind="cra")
+# lenient: the cells of a paper differ in `kind` alone
+_ASSIGNMENT = Choice(CAPACITY_MODELS.values(), "kind", AssignmentPart, "cra", lenient=True)
 
 
 class ExcessDelayOptions(Part):
@@ -245,12 +212,15 @@ class Direction(Part):
     #: without flow control, where this is the only queue; default: the IP queue and the MAC buffer together
     bare_buffer_bytes: Bytes | None = None
     framing: Literal["raw", "aal5", "aal5-llc"] = "raw"
-    assignment: Assignment = _CONSTANT_RATE
-    errors: Errors = error_part("none")
+    assignment: Annotated[AssignmentPart, _ASSIGNMENT] = _ASSIGNMENT.part("cra")
+    errors: Annotated[ErrorsPart, _ERRORS] = error_part("none")
     excess_delay: ExcessDelayOptions | None = None
     #: virtual radios: mean SNR per sample over the whole sampled band, at the receiver
     snr_db: Annotated[float, Field(ge=-30, le=60)] = DEFAULT_SNR_DB
-    fading: FadingOptions | None = None
+    #: `eva` stands for `{profile: eva}`
+    fading: Annotated[
+        FadingOptions | None, BeforeValidator(lambda raw: {"profile": raw} if isinstance(raw, str) else raw)
+    ] = None
     cfo_hz: float = 0.0
 
 
@@ -265,8 +235,8 @@ class Channel(Direction):
     @model_validator(mode="before")
     @classmethod
     def _expand(cls, raw: Any) -> Any:
-        """Let `fading: eva` stand for `fading: {profile: eva}`."""
-        return _expand_names(raw) if isinstance(raw, dict) else raw
+        """Give a null key its default."""
+        return _without_nulls(raw) if isinstance(raw, dict) else raw
 
     @model_validator(mode="after")
     def _check(self) -> "Channel":
@@ -290,7 +260,7 @@ class Channel(Direction):
     def direction(self, side: Side) -> Direction:
         """Return one direction: the shared settings, overridden by those of `up` or `down`."""
         shared = {name: getattr(self, name) for name in Direction.model_fields}
-        own = _expand_names(self.own(side))
+        own = _without_nulls(self.own(side))
         per = own.pop("per", None) if "errors" not in own else None
         if per is None and "errors" not in own:
             per = self.per
@@ -299,11 +269,8 @@ class Channel(Direction):
         return Direction.model_validate({**shared, **own})
 
 
-def _expand_names(raw: dict[str, Any]) -> dict[str, Any]:
-    raw = {key: value for key, value in raw.items() if value is not None}
-    if isinstance(raw.get("fading"), str):
-        raw["fading"] = {"profile": raw["fading"]}
-    return raw
+def _without_nulls(raw: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in raw.items() if value is not None}
 
 
 class Wired(Part):
@@ -358,14 +325,8 @@ class RadioOptions(Part):
         return self.up_hz if side == "up" else self.down_hz
 
 
-#: by the PHY's name
-RADIO_PARTS: Mapping[str, type[RadioOptions]] = parts_of(PHYS.values(), "phy", RadioOptions)
-
-if TYPE_CHECKING:
-    Radio = RadioOptions
-else:
-    # lenient: a user may change `phy` alone
-    Radio = choice_of(RADIO_PARTS, "phy", "ofdm", lenient=True)
+# lenient: a user may change `phy` alone
+_RADIO = Choice(PHYS.values(), "phy", RadioOptions, "ofdm", lenient=True)
 
 
 # -- the hosts -----------------------------------------------------------------------------------------------
@@ -386,13 +347,7 @@ class WorkloadPart(Part):
         return {name: value for name, value in values.items() if value is not None or name not in ("flow", "port")}
 
 
-#: by the workload's name
-WORKLOAD_PARTS: Mapping[str, type[WorkloadPart]] = parts_of(WORKLOADS.values(), "kind", WorkloadPart)
-
-if TYPE_CHECKING:
-    WorkloadOptions = WorkloadPart
-else:
-    WorkloadOptions = choice_of(WORKLOAD_PARTS, "kind")
+_WORKLOAD = Choice(WORKLOADS.values(), "kind", WorkloadPart)
 
 
 class Timing(Part):
@@ -422,8 +377,8 @@ class Scenario(Part):
     link: LinkOptions = LinkOptions()
     channel: Channel
     wired: Wired = Wired()
-    radio: Radio = RADIO_PARTS["ofdm"](phy="ofdm")
-    workloads: Annotated[tuple[WorkloadOptions, ...], Field(min_length=1)]
+    radio: Annotated[RadioOptions, _RADIO] = _RADIO.part("ofdm")
+    workloads: Annotated[tuple[Annotated[WorkloadPart, _WORKLOAD], ...], Field(min_length=1)]
     timing: Timing = Timing()
     #: write the fate of every frame to a channel trace, for replay
     trace: bool = True

@@ -15,7 +15,7 @@ from channel.hop import Arrival
 from experiments.comparison import PAPER, cells, parameters
 from experiments.comparison.cells import FAMILIES, METRICS, Case
 from experiments.comparison.findings import findings
-from experiments.comparison.jobs import Meter, Transfer, job, scenario
+from experiments.comparison.jobs import Meter, job, scenario, transfer
 from experiments.comparison.traces import Trace, trace
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.plain import PlainFrame
@@ -157,7 +157,7 @@ def test_meter_counts_each_path_from_the_syn() -> None:
 def test_unfinished_transfer_has_no_figures() -> None:
     """Seed 1: a second is not enough."""
     made = scenario(E2E).model_copy(update={"limit_s": 1.0})
-    sample = Transfer(made)(1)
+    sample = transfer(made)
     assert sample.value == sample.counts["wired_goodput"] == sample.counts["wireless_goodput"] == float("inf")
 
 
@@ -249,7 +249,7 @@ def test_without_errors_the_link_has_the_papers_peak() -> None:
     for setting, peak in (("lan-8k", 1.5), ("lan-32k", 1.5), ("wan-32k", 1.35)):
         made = scenario(Case("table3", "e2e", setting))
         clean = made.channel.model_copy(update={"errors": error_part("exponential", mean_spacing_bytes=2**50)})
-        assert Transfer(made.model_copy(update={"channel": clean}))(1).value == pytest.approx(peak, rel=0.01)
+        assert transfer(made.model_copy(update={"channel": clean})).value == pytest.approx(peak, rel=0.01)
 
 
 def test_the_command_line_has_units(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

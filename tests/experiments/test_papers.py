@@ -77,7 +77,7 @@ def test_unfinished_replications_count_as_infinite() -> None:
 def test_error_of_worker_keeps_its_traceback() -> None:
     with pytest.raises(ZeroDivisionError) as raised:
         call_all(_inverse, [1, 2, 0, 4], workers=2)
-    assert "_inverse" in raised.value.__notes__[0]
+    assert "_inverse" in str(raised.value.__cause__)
     assert call_all(_inverse, [1, 2, 4], workers=2) == [1, 0.5, 0.25]
 
 

@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from experiments.slacp import PAPER, cells, figures, parameters
+from experiments.slacp import PAPER, cells, figures, jobs, parameters
 from experiments.slacp.cells import Case
 from experiments.slacp.findings import findings
-from experiments.slacp.jobs import Elapsed, FirstBytes, LastTransfer, _FirstBytesClock, _Reached, job, scenario
+from experiments.slacp.jobs import _FirstBytesClock, _Reached, job, scenario
 from tcpip.segment import ACK, Flow, Segment
 from testbed.papers import report
 from testbed.papers.computing import reproduce
 from testbed.papers.results import Cell, CellResult, Headline, Quartiles, Results, Sample, Tally, reference
+from testbed.papers.runs import Measurement
 from testbed.scenario.schema import error_part
 
 pytestmark = pytest.mark.slow
@@ -73,9 +74,12 @@ def test_scenario_follows_cell_name_and_shares_the_rest() -> None:
 
 
 def test_each_table_has_its_measurement() -> None:
-    assert isinstance(job(HIGH, ()), Elapsed)
-    assert isinstance(job(Case(3, "vbdc", "low", "ref", "50KB", "slacp"), ()), FirstBytes)
-    assert isinstance(job(Case(4, "vbdc", "low", "enh+cbi", "1x1MB", "slacp"), ()), LastTransfer)
+    for case, measure in (
+        (HIGH, jobs.elapsed),
+        (Case(3, "vbdc", "low", "ref", "50KB", "slacp"), jobs.first_bytes),
+        (Case(4, "vbdc", "low", "enh+cbi", "1x1MB", "slacp"), jobs.last_transfer),
+    ):
+        assert job(case, ()) == Measurement(scenario(case), measure)
     # table 4 repeats two columns of table 2
     for errors in cells.ERRORS:
         for tcp in ("ref", "enh"):

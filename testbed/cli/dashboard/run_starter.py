@@ -7,8 +7,6 @@ controls, or with the starter.
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from dashboard.control import ControlError, Offer, RunRequest
 from flowgraphs.air import LIBRARY
@@ -18,7 +16,7 @@ from linklayer.schemes import SCHEMES
 from testbed.live.steering import Steering
 from testbed.observers import MakeHooks
 from testbed.results.store import RunFolder
-from testbed.run_hooks import Progress, RunHooks
+from testbed.run_hooks import RunHooks
 from testbed.running import check_tier, run_once
 from testbed.scenario.file import ScenarioError, load
 from testbed.scenario.schema import Scenario
@@ -33,7 +31,7 @@ _END_S = 30.0
 class LiveRunStarter:
     """Runs the scenarios in a folder, keeps the runs below `runs` and adds the hooks of `make_hooks`.
 
-    `complain` is called with one line when a run ends in an error. Ends its runs when it is left.
+    `complain` is called with one line when a run ends in an error.
     """
 
     def __init__(self, scenarios: Path, runs: Path, make_hooks: MakeHooks, complain: Callable[[str], None]) -> None:
@@ -111,7 +109,7 @@ class LiveRunStarter:
 
     def _run(self, scenario: Scenario) -> None:
         try:
-            run_once(scenario, self._runs, _silent, self._hooks)
+            run_once(scenario, self._runs, lambda progress: None, self._hooks)
         except (RuntimeError, ValueError, OSError) as error:
             self._complain(" ".join(str(error).split()))
 
@@ -134,14 +132,6 @@ class LiveRunStarter:
         for thread in self._threads:
             thread.join(_END_S)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 def _lasting(scenario: Scenario, seconds: float) -> list[str]:
     """The settings that let a scenario's workloads last so long; transfers by size end when they are complete."""
@@ -150,7 +140,3 @@ def _lasting(scenario: Scenario, seconds: float) -> list[str]:
         if getattr(work, "duration_s", None) is not None:
             settings.append(f"workloads.{index}.duration_s={max(seconds - work.start_s, 1)}")
     return settings
-
-
-def _silent(progress: Progress) -> None:
-    """Show nothing: the page shows the run."""

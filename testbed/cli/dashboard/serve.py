@@ -9,7 +9,7 @@ The runs of its own go to run folders and the database, too.
 import ipaddress
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,9 @@ def serve_dashboard(
         stack.enter_context(ended_by_sigterm())
         database = stack.enter_context(_database(influx, token_file, runs / DATABASE, influx_port, retention_days))
         tail = stack.enter_context(Tail(hub, InfluxTail(database), steering))
-        leftovers = stack.enter_context(_leftovers(database, runs / SPOOL))
+        # has no records of its own, and sends those that earlier runs have left
+        leftovers = stack.enter_context(closing(InfluxSink(database, {}, runs / SPOOL)))
+        leftovers.begin(0)
 
         def database_state() -> Mapping[str, Any]:
             waiting = leftovers.status().waiting
@@ -81,7 +83,7 @@ def serve_dashboard(
             return {"url": database.url, "state": state, "waiting": waiting, "message": tail.problem}
 
         starter = stack.enter_context(
-            LiveRunStarter(root() / "scenarios", runs, dashboard_hooks(hub, database, complain), complain)
+            closing(LiveRunStarter(root() / "scenarios", runs, dashboard_hooks(hub, database, complain), complain))
         )
         config = DashboardConfig(
             hub=hub,
@@ -130,17 +132,6 @@ def _database(
         raise FadelabError("--token-file is for a database that --influx names: give both, or neither")
     with InfluxServer(folder, port=port, retention_days=retention_days) as server:
         yield Influx(server.url)
-
-
-@contextmanager
-def _leftovers(influx: Influx, spool: Path) -> Iterator[InfluxSink]:
-    """Yield a sink without records of its own, which sends those that earlier runs have left."""
-    sink = InfluxSink(influx, {}, spool)
-    sink.begin(0)
-    try:
-        yield sink
-    finally:
-        sink.close()
 
 
 def _steering(air: str | None, scenario: Path | None) -> Callable[[Mapping[str, str]], Controls | None]:

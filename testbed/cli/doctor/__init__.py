@@ -82,9 +82,7 @@ def render(found: "Sequence[Check]", console: "Console | None" = None) -> None:
     if console is None:
         # a file is wide: wrapped lines are hard to grep
         console = Console() if sys.stdout.isatty() else Console(width=160)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("", "what", "seen", "needed for"):
-        table.add_column(column)
+    table = Table("", "what", "seen", "needed for", box=None, pad_edge=False, header_style="bold")
     for check in found:
         mark, style = ("ok", "green") if check.ok else ("--", "red" if check.required else "yellow")
         # Text: the output of other programs may hold square brackets
@@ -105,12 +103,11 @@ def render(found: "Sequence[Check]", console: "Console | None" = None) -> None:
 def progress() -> Iterator[Report]:
     """Show a progress line on stderr when that is a terminal."""
 
-    def line(done: int, of: int, name: str) -> None:
+    def line(text: str) -> None:
         if sys.stderr.isatty():
-            print(f"\r\033[K{done}/{of} {name}", end="", file=sys.stderr, flush=True)
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
     try:
-        yield line
+        yield lambda done, of, name: line(f"{done}/{of} {name}")
     finally:
-        if sys.stderr.isatty():
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
+        line("")

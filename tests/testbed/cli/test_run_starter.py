@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -53,7 +54,7 @@ def complaints() -> list[str]:
 
 @pytest.fixture
 def starter(tmp_path: Path, recorder: HookRecorder, complaints: list[str]) -> Iterator[LiveRunStarter]:
-    with LiveRunStarter(SCENARIOS, tmp_path, recorder.make_hooks, complaints.append) as opened:
+    with closing(LiveRunStarter(SCENARIOS, tmp_path, recorder.make_hooks, complaints.append)) as opened:
         yield opened
 
 
@@ -102,7 +103,7 @@ def test_what_cannot_be_started_is_refused(
 def test_runs_start_side_by_side_and_end_with_the_starter(
     tmp_path: Path, recorder: HookRecorder, complaints: list[str]
 ) -> None:
-    with LiveRunStarter(SCENARIOS, tmp_path, recorder.make_hooks, complaints.append) as starter:
+    with closing(LiveRunStarter(SCENARIOS, tmp_path, recorder.make_hooks, complaints.append)) as starter:
         starter.start(REQUEST, ["channel.rate_bps=1e6"])
         wait_for(lambda: {link.scheme for sink in recorder.sinks for link in sink.links()} == {"none", "slacp"})
         assert {s.channel.rate_bps for s in recorder.scenarios} == {1_000_000}

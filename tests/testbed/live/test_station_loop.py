@@ -212,8 +212,6 @@ def test_packets_cross_both_ways(name: str) -> None:
             b.port.kernel.send(packet(1000 + number))
         assert [b.port.kernel.recv(2048) for _ in range(100)] == [packet(number) for number in range(100)]
         assert [a.port.kernel.recv(2048) for _ in range(100)] == [packet(1000 + number) for number in range(100)]
-        assert a.loop.counters.frames >= 100
-        assert a.loop.counters.frame_bytes >= 100 * 24
         assert a.link.counters().packets == b.link.counters().delivered == 100
 
 
@@ -309,7 +307,7 @@ def test_a_packet_the_kernel_refuses_is_counted() -> None:
     with stations(NONE) as (a, b):
         b.port.refusing = True
         a.port.kernel.send(packet(1))
-        wait_for(lambda: b.loop.counters.port_refusals == 1)
+        wait_for(lambda: b.loop.port_refusals == 1)
 
 
 def test_the_radios_deadline_is_kept() -> None:

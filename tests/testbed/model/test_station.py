@@ -157,7 +157,7 @@ def real_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
             ports[side].gone.clear()
         deadlines = [part.next_deadline() for part in (*radios.values(), *links.values())]
         now = min(at for at in (*deadlines, waiting[0][0] if waiting else None, until + 1) if at is not None)
-    counts = {side: _counts(links[side], radios[side].hop, stations[side].counters.bad_frames) for side in SIDES}
+    counts = {side: _counts(links[side], radios[side].hop, stations[side].bad_frames) for side in SIDES}
     return deliveries, counts
 
 

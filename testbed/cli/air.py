@@ -1,23 +1,19 @@
-"""The actions of `fadelab air`."""
+"""`air`: look at and change the air between virtual USRPs."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from channel.trace import read_trace
-from common.sides import SIDES
-from flowgraphs.air import Air, AirError
-from flowgraphs.recording import Recording
-from flowgraphs.series import gains_of, write_gains
+from testbed.cli import options
 from testbed.errors import FadelabError
-from testbed.live.wiring import AirChannel
-from testbed.scenario.file import load
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from flowgraphs.air import Air
+    from flowgraphs.recording import Recording
 
 #: received power of a recording's full scale
 DEFAULT_INTERFERENCE_DBM = -60.0
@@ -27,49 +23,84 @@ _NAMED_KEYS = ("fading", "series", "interference")
 _OTHER_KEYS = ("noise_dbm_hz", "clock_ppm", "level_dbm")
 
 
-def show_all() -> None:
-    """Print every air of this machine with its radios, and each path between them."""
+@click.group()
+def air() -> None:
+    """Look at and change the air between virtual USRPs, also while they run."""
+
+
+COMMAND = air
+
+
+@air.command("list")
+def list_() -> None:
+    """List the airs of this machine, their radios and paths."""
+    from rich.console import Console
+
+    from flowgraphs.air import Air, AirError
+
     console = Console()
     names = Air.names()
     if not names:
         console.print("there is no air: the first virtual USRP of one makes it, or `fadelab air create NAME`")
     for name in names:
         try:
-            air = Air.open(name)
+            found = Air.open(name)
         except AirError:
             # gone since it was named
             if name in Air.names():
                 raise
             continue
-        with air:
-            _show(air, console)
+        with found:
+            _show(found, console)
 
 
-def create(name: str, *, clock: str | None, seed: int | None, wait_streams: int | None, scenario: Path | None) -> None:
-    """Make an air that stays; with a scenario, its channel holds between the stations ST and BAS."""
+@air.command()
+@click.argument("name")
+@click.option("--clock", type=click.Choice(["realtime", "lockstep"]), help="Default: realtime.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of noise and fading; default: 1.")
+@click.option("--wait-streams", type=click.IntRange(min=0), help="Lockstep: hold the clock for N transmitters.")
+@click.option("--scenario", type=options.PATH, help="Let radios ST and BAS meet its channel.")
+def create(name: str, clock: str | None, seed: int | None, wait_streams: int | None, scenario: Path | None) -> None:
+    """Make the air NAME, which stays until it is removed; one that is there already must agree."""
+    from common.sides import SIDES
+    from flowgraphs.air import Air
+    from testbed.live.wiring import AirChannel
+    from testbed.scenario.file import load
+
     wanted = None if scenario is None else load(scenario)
-    with Air.create(name, clock=clock, seed=seed, wait_streams=wait_streams, keep=True) as air:
+    with Air.create(name, clock=clock, seed=seed, wait_streams=wait_streams, keep=True) as made:
         if wanted is not None:
-            channel = AirChannel(air, wanted.radio)
+            channel = AirChannel(made, wanted.radio)
             for side in SIDES:
                 channel.apply(side, wanted.channel.direction(side))
 
 
-def remove(name: str) -> None:
-    """Remove an air."""
-    if not Air.remove(name):
-        raise FadelabError(f"there is no air {name!r}: `fadelab air list` names those there are")
+@air.command("set")
+@click.argument("name")
+@click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
+@click.option("--from", "tx", default="*", show_default=True, help="Transmitter: serial, serial:channel or *.")
+@click.option("--to", "rx", default="*", show_default=True, help="Receiver: serial, serial:channel or *.")
+def set_(name: str, settings: tuple[str, ...], tx: str, rx: str) -> None:
+    """Change paths on the air NAME, as in: fadelab air set lab gain_db=-80 fading=eva doppler_hz=5
 
+    \b
+    gain_db=-80            path gain                    delay_ns=1000   delay
+    cfo_hz=200             carrier offset               fading=eva      profile; flat, epa, eva, tdl-a...; none
+    doppler_hz=5 k_db=6 delay_spread_ns=300             of the profile
+    series=FILE            gains or taps to follow      noise_dbm_hz=-168   noise of the receivers in --to
+    clock_ppm=2            clock offset of the radios in --from
+    interference=REC       a SigMF recording that --to hears over and over; none ends it
+    level_dbm=-60          what its full scale arrives with
+    """
+    from flowgraphs.air import Air
 
-def change(name: str, tx: str, rx: str, settings: Sequence[str]) -> None:
-    """Apply `KEY=VALUE`s to the paths from `tx` to `rx`; nothing is changed when one of them cannot be."""
     texts = dict(_split(setting) for setting in settings)
     fading, series, interference = (texts.pop(key, None) for key in _NAMED_KEYS)
     numbers = {key: _number(key, text) for key, text in texts.items()}
     path: dict[str, Any] = {key: numbers[key] for key in _PATH_KEYS if key in numbers}
-    options = {key: numbers[key] for key in _PROFILE_KEYS if key in numbers}
-    if options and fading in (None, "none"):
-        raise FadelabError(f"{next(iter(options))} belongs to a profile: add fading=NAME")
+    profile = {key: numbers[key] for key in _PROFILE_KEYS if key in numbers}
+    if profile and fading in (None, "none"):
+        raise FadelabError(f"{next(iter(profile))} belongs to a profile: add fading=NAME")
     if fading == "none":
         path["taps"] = ()
     if series is not None:
@@ -78,10 +109,10 @@ def change(name: str, tx: str, rx: str, settings: Sequence[str]) -> None:
         raise FadelabError("level_dbm belongs to a recording: add interference=RECORDING")
     recording = None if interference in (None, "none") else _interference(Path(interference))
     # tried on an air of our own first: a setting that is refused must not come after others that have taken effect
-    with Air.open(name) as air, Air.create(f"trial-{os.getpid()}") as trial:
-        for each in (trial, air):
+    with Air.open(name) as named, Air.create(f"trial-{os.getpid()}") as trial:
+        for each in (trial, named):
             if fading not in (None, "none"):
-                each.set_profile(tx, rx, fading, **{"doppler_hz": 0.0, **options})
+                each.set_profile(tx, rx, fading, **{"doppler_hz": 0.0, **profile})
             if path:
                 each.set_link(tx, rx, **path)
             if "noise_dbm_hz" in numbers:
@@ -100,15 +131,34 @@ def change(name: str, tx: str, rx: str, settings: Sequence[str]) -> None:
                 each.set_interference(rx, None)
 
 
-def make_series(trace: Path, target: Path, interval_ms: float) -> None:
-    """Turn the SNRs of a channel trace into a series of gains for a path to follow."""
+@air.command()
+@click.argument("trace", type=options.PATH)
+@click.argument("target", type=options.FILE)
+@click.option("--interval-ms", type=options.Finite(min=0.01), default=5.0, show_default=True)
+def series(trace: Path, target: Path, interval_ms: float) -> None:
+    """Turn a recorded channel trace into a series of gains, for: fadelab air set NAME series=TARGET"""
+    from channel.trace import read_trace
+    from flowgraphs.series import gains_of, write_gains
+
     interval_ns = interval_ms * 1e6
     gains_db = gains_of(read_trace(trace), interval_ns)
     write_gains(target, interval_ns, gains_db)
     print(f"{target}  {len(gains_db) * interval_ms / 1e3:.1f} s, {gains_db.min():.1f} to {gains_db.max():.1f} dB")
 
 
-def _interference(path: Path) -> Recording:
+@air.command()
+@click.argument("name")
+def remove(name: str) -> None:
+    """Remove the air NAME."""
+    from flowgraphs.air import Air
+
+    if not Air.remove(name):
+        raise FadelabError(f"there is no air {name!r}: `fadelab air list` names those there are")
+
+
+def _interference(path: Path) -> "Recording":
+    from flowgraphs.recording import Recording
+
     recording = Recording.read(path)
     if recording.datatype != "cf32_le" or recording.frequency_hz is None:
         raise FadelabError(f"{path}: interference is a recording of cf32_le samples that says its frequency")
@@ -132,12 +182,14 @@ def _number(key: str, text: str) -> float:
         raise click.UsageError(f"{key}={text}: must be a number") from None
 
 
-def _show(air: Air, console: Console) -> None:
+def _show(air: "Air", console: "Console") -> None:
+    from rich import box
+    from rich.table import Table
+
+    style: Any = {"box": box.SIMPLE_HEAD, "padding": (0, 1)}
     devices = air.devices()
     console.print(f"[bold]{air.name}[/]  clock {air.clock}, seed {air.seed}", highlight=False)
-    radios = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    for heading in ("radio", "process", "sends at", "hears at", "noise", "clock"):
-        radios.add_column(heading)
+    radios = Table("radio", "process", "sends at", "hears at", "noise", "clock", **style)
     for device in devices:
         radios.add_row(
             device.serial,
@@ -146,9 +198,7 @@ def _show(air: Air, console: Console) -> None:
             f"{air.noise_dbm_hz(device.serial):g} dBm/Hz",
             f"{device.clock_offset_ppm:g} ppm",
         )
-    paths = Table(box=box.SIMPLE_HEAD, padding=(0, 1))
-    for heading in ("path", "gain", "delay", "offset", "taps"):
-        paths.add_column(heading)
+    paths = Table("path", "gain", "delay", "offset", "taps", **style)
     serials = [device.serial for device in devices] or ["*"]
     for tx in serials:
         for rx in serials:
