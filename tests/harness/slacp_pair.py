@@ -5,7 +5,7 @@ decides what is lost. Frames cross as octets, so every test exercises the wire f
 """
 
 import heapq
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from itertools import count
 from random import Random
 from typing import cast
@@ -25,10 +25,9 @@ def keep_all(direction: str, frame: Frame) -> bool:
     return False
 
 
-def octets(packet: Sized) -> bytes:
-    """A packet as octets: SLACP also carries packets that have nothing but a size."""
-    assert isinstance(packet, bytes | bytearray | memoryview)
-    return bytes(packet)
+def packets(n: int) -> list[bytes]:
+    """Packets that differ."""
+    return [index.to_bytes(4, "big") * 5 for index in range(n)]
 
 
 class Pair:
