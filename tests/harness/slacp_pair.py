@@ -5,15 +5,18 @@ decides what is lost. Frames cross as octets, so every test exercises the wire f
 """
 
 import heapq
+import re
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from random import Random
 from typing import cast
 
-from linklayer.slacp import RELIABLE, ReedSolomon, Slacp, SlacpConfig
+from linklayer.slacp import RELIABLE, ReedSolomon, Slacp, SlacpConfig, frames
 from linklayer.slacp.frames import Frame
 from linklayer.slacp.wire import emit, parse
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "slacp.md"
 MS = 1_000_000
 A, B = "a", "b"
 
@@ -28,6 +31,12 @@ def keep_all(direction: str, frame: Frame) -> bool:
 def packets(n: int) -> list[bytes]:
     """Packets that differ."""
     return [index.to_bytes(4, "big") * 5 for index in range(n)]
+
+
+def documented_frames() -> list[tuple[Frame, bytes]]:
+    """The ```frame blocks of docs/slacp.md: an object, then its octets in hex."""
+    blocks = re.findall(r"^```frame\n(.+?)\n(.+?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    return [(eval(call, {**vars(frames)}), bytes.fromhex(octets)) for call, octets in blocks]
 
 
 class Pair:
