@@ -212,21 +212,6 @@ def standing(ecn: int, sojourn_ns: int = 20 * MS) -> Iterator[tuple[CoDel, int]]
             yield queue, now
 
 
-def drop_times(ecn: int, count: int) -> list[int]:
-    """Return when the first `count` packets were notified.
-
-    Each drop makes the next packet younger by a ms; only few are looked at, so that the wait stays above the target.
-    """
-    times: list[int] = []
-    for queue, now in standing(ecn):
-        before = queue.drops + queue.marks
-        queue.pop(now)
-        times += [now] * (queue.drops + queue.marks - before)
-        if len(times) >= count:
-            return times
-    raise AssertionError(f"only {len(times)} were notified")
-
-
 @pytest.mark.parametrize("ecn", [NOT_ECT, ECT0])
 def test_codel_notifies_after_an_interval_and_then_at_interval_over_root_count(ecn: int) -> None:
     # The first packet has waited 20 ms at 20 ms; an interval later the first is notified.
@@ -236,7 +221,13 @@ def test_codel_notifies_after_an_interval_and_then_at_interval_over_root_count(e
         at += isqrt(INTERVAL * INTERVAL // count)
         # packets leave at whole ms
         expected.append(-(-at // MS) * MS)
-    assert drop_times(ecn, 8) == expected
+    times: list[int] = []
+    # each drop makes the next packet younger by a ms; only few are looked at, so that the wait stays above the target
+    for queue, now in standing(ecn):
+        before = queue.drops + queue.marks
+        queue.pop(now)
+        times += [now] * (queue.drops + queue.marks - before)
+    assert times[:8] == expected
     assert expected[1:4] == [220 * MS, 291 * MS, 349 * MS]
 
 
