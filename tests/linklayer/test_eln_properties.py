@@ -80,7 +80,7 @@ class World:
         """Let the oldest ACK pass the marker."""
         place, ack = self.back.popleft()
         self.acked = max(self.acked, place)
-        if has_eln(self.base.from_link(ack)):
+        if has_eln(self.base.view(self.base.from_link(ack))):
             self.marks += 1
             assert self.lost[place], f"{place} was never lost: {self.dropped}"
         for where, cause in self.base.guesses():
