@@ -17,7 +17,7 @@ from channel.errors.gilbert_elliott import GilbertElliott
 from channel.errors.slacp_table1 import TABLE_1
 from channel.errors.uniform import UniformOnOff
 from common.options import NoOptions
-from tests.harness.stats import SIGMAS, binomial_bound, poisson_bound
+from tests.harness.distributions import SIGMAS, binomial_bound, poisson_bound
 
 MS = 1_000_000
 FRAMES = 40_000

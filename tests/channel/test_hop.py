@@ -22,8 +22,8 @@ from channel.errors.none import NoErrors
 from channel.errors.uniform import UniformOnOff
 from channel.framing import Framing, aal5, raw
 from channel.hop import Arrival, Hop
+from tests.harness.distributions import binomial_bound
 from tests.harness.hop_driving import MS, SECOND, Traffic, drain, drive_late, drive_punctually, make_hop
-from tests.harness.stats import binomial_bound
 
 traffic = st.lists(
     st.tuples(st.one_of(st.just(0), st.integers(0, 3 * MS), st.integers(0, 900 * MS)), st.integers(1, 1500)),

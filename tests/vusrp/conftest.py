@@ -7,7 +7,9 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from flowgraphs.air import LIBRARY, Air
 from tests.harness.medium import Medium, build
@@ -17,6 +19,12 @@ from tests.harness.radio_process import MODULES, RadioProcess
 LEAD = 1_000_000
 
 _numbers = itertools.count()
+
+
+def noise_like(n: int, seed: int) -> NDArray[np.complex64]:
+    """Samples that are all different, with parts up to half of full scale."""
+    rng = np.random.default_rng(seed)
+    return (rng.uniform(-0.5, 0.5, n) + 1j * rng.uniform(-0.5, 0.5, n)).astype(np.complex64)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -69,9 +77,8 @@ def air_name() -> Iterator[str]:
 
 
 @pytest.fixture
-def uhd_modules(air_name: str) -> Path:
+def uhd_modules() -> Path:
     """Where UHD finds the module."""
-    del air_name
     if importlib.util.find_spec("uhd") is None:
         pytest.skip("python3-uhd is not installed")
     return MODULES

@@ -230,15 +230,6 @@ def test_noise_in_pieces_has_the_same_bits(medium: Medium) -> None:
     assert pieces.tobytes() == whole.tobytes()
 
 
-def test_noise_power_is_sigma_squared(medium: Medium) -> None:
-    noise = medium.noise(seed=11).draw(0, 1 << 20, sigma=0.3)
-    n = len(noise)
-    assert abs(np.mean(np.abs(noise) ** 2) / 0.09 - 1) < SIGMAS / sqrt(n)
-    for part in (noise.real, noise.imag):
-        assert abs(np.mean(part)) < SIGMAS * 0.3 / sqrt(2 * n)
-        assert abs(np.mean(part**2) / 0.045 - 1) < SIGMAS * sqrt(2 / n)
-
-
 def test_noise_is_normal_by_a_ks_test(medium: Medium) -> None:
     """At level 1e-4, on four million draws."""
     parts = medium.noise(seed=12).draw(0, 1 << 21, sigma=sqrt(2)).view(np.float32).astype(np.float64)
