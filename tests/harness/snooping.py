@@ -11,7 +11,6 @@ from linklayer.filters.snoop_cache import Limits
 from tcpip.access import Access
 from tests.harness.base_station import BaseStation, make_filter
 
-by_scheme = pytest.mark.parametrize("scheme", ["ll", "ll-smart", "snoop", "snoop-smart"])
 by_aware = pytest.mark.parametrize("scheme", ["snoop", "snoop-smart"])
 by_selective = pytest.mark.parametrize("scheme", ["ll-smart", "snoop-smart"])
 

@@ -14,7 +14,7 @@ from linklayer.filters.ranges import Ranges
 from tcpip.access import Access, Objects
 from tcpip.options import ELN, has_eln
 from tcpip.segment import RST, Flow, Option
-from tests.harness.base_station import BaseStation, by_access, by_first, by_script
+from tests.harness.base_station import BaseStation, by_first, by_script
 
 OPEN = "> -0.001+0(flags=SYN)  < 0  "
 OPEN_FROM_MOBILE_HOST = "<< -0.001+0(flags=SYN)  >> 0  "
@@ -33,7 +33,6 @@ class End(BaseStation):
         return has_eln(self.view(self.from_link(self.acknowledgement(place, **fields))))
 
 
-@by_access
 @by_first
 @by_script(
     {
@@ -88,7 +87,6 @@ def test_marks_of_data_put_on_the_link(access: Access, first: int, script: str) 
     assert end.filter.counters.eln_marks == script.count("*")
 
 
-@by_access
 @by_script(
     {
         "only what was given up": (
@@ -102,7 +100,6 @@ def test_marks_with_reports_of_the_link(access: Access, script: str) -> None:
     End(access, reports=True).play(OPEN + script)
 
 
-@by_access
 def test_a_copy_given_up_while_another_is_under_way_is_no_loss(access: Access) -> None:
     end = End(access, reports=True)
     end.play(OPEN + "> 0 1 2 3")
@@ -112,7 +109,6 @@ def test_a_copy_given_up_while_another_is_under_way_is_no_loss(access: Access) -
     end.play("< 1  x 1  < 1*")
 
 
-@by_access
 @by_script(
     {
         "a hole": "<< 0 2 3  >> 1 1* 1[2:4]*  << 1  >> 1[2:4] 4  ? 1:corruption",
@@ -126,7 +122,6 @@ def test_marks_of_data_that_did_not_come_across(access: Access, script: str) -> 
     assert end.filter.counters.eln_marks == script.count("*")
 
 
-@by_access
 @pytest.mark.parametrize(
     ("options", "script"),
     [
@@ -142,7 +137,6 @@ def test_what_passed_before_the_marker_came_is_not_its_business(
     End(access, **options).play(script)
 
 
-@by_access
 def test_a_new_connection_of_the_same_ports_begins_afresh(access: Access) -> None:
     end = End(access)
     end.play(OPEN + "> 0 1 2")
@@ -150,7 +144,6 @@ def test_a_new_connection_of_the_same_ports_begins_afresh(access: Access) -> Non
     end.play(OPEN + "> 0 1 2  < 1 1*")
 
 
-@by_access
 def test_a_full_header_gives_its_last_sack_block(access: Access) -> None:
     end = End(access)
     end.play(OPEN + "> 0 1 2 3 4 5 6 7 8 9")
@@ -160,7 +153,6 @@ def test_a_full_header_gives_its_last_sack_block(access: Access) -> None:
     assert segment.timestamps == (1, 2)
 
 
-@by_access
 def test_an_ack_without_room_or_with_a_mark_leaves_as_it_came(access: Access) -> None:
     end = End(access)
     end.play(OPEN + "> 0 1 2 3  < 1")

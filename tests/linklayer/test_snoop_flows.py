@@ -15,8 +15,8 @@ from common.units import MS
 from linklayer.filters.snoop_cache import Limits
 from tcpip.access import Access, Objects
 from tcpip.segment import ACK, Flow, Segment
-from tests.harness.base_station import DATA, SIZE, by_access, by_first, by_script
-from tests.harness.snooping import SnoopStation, by_aware, by_scheme, flowing
+from tests.harness.base_station import DATA, SIZE, by_first, by_script
+from tests.harness.snooping import SnoopStation, by_aware, flowing
 
 #: what begins a connection: its number is the one before place 0
 SYN = "> -0.001+0(flags=SYN)  < 0(flags=SYN|ACK,window=65535)  "
@@ -24,7 +24,6 @@ SYN = "> -0.001+0(flags=SYN)  < 0(flags=SYN|ACK,window=65535)  "
 # -- ACKs that pass ------------------------------------------------------------------------------------------
 
 
-@by_access
 @by_aware
 @pytest.mark.parametrize(
     "field",
@@ -37,8 +36,6 @@ def test_acks_that_are_no_dupacks_pass_during_a_repair(access: Access, scheme: s
     flowing(access, scheme).play(f"> 1 2 3 4 5  < 1-x2  = 1  < 1({field}) 0")
 
 
-@by_access
-@by_scheme
 @by_first
 @by_script(
     {
@@ -72,8 +69,6 @@ def test_acks_that_pass(access: Access, scheme: str, first: int, script: str) ->
     flowing(access, scheme, first=first).play(script)
 
 
-@by_access
-@by_scheme
 @pytest.mark.parametrize("probe", ["0.999+0", "1+0.001", "1"])
 def test_closed_window_stops_the_timer_and_answers_to_probes_pass(access: Access, scheme: str, probe: str) -> None:
     """RFC 9293 section 3.8.6.1: a connection whose probes are answered stays open, for ever if need be."""
@@ -82,7 +77,6 @@ def test_closed_window_stops_the_timer_and_answers_to_probes_pass(access: Access
     flowing(access, scheme).play("> 1  < 1(window=0)" + 4 * answered + "  < 1  @200ms 1")
 
 
-@by_access
 @by_aware
 def test_acks_that_pass_do_not_show_segments_under_repair(access: Access, scheme: str) -> None:
     s = flowing(access, scheme)
@@ -104,8 +98,6 @@ def test_acks_that_pass_do_not_show_segments_under_repair(access: Access, scheme
         assert leaves.sack == tuple((s.number(left), s.number(right)) for left, right in shown)
 
 
-@by_access
-@by_scheme
 def test_acks_of_flows_never_seen_pass_and_leave_nothing(access: Access, scheme: str) -> None:
     s = SnoopStation(access, scheme)
     for port in range(100):
@@ -118,15 +110,11 @@ def test_acks_of_flows_never_seen_pass_and_leave_nothing(access: Access, scheme:
 # -- the beginning and the end of a flow ---------------------------------------------------------------------
 
 
-@by_access
-@by_scheme
 def test_first_dupacks_of_a_connection_are_held_back(access: Access, scheme: str) -> None:
     """The window of a SYN-ACK has another scale: an ACK that repeats its number is a dupack."""
     SnoopStation(access, scheme).play(SYN + "> 0 1 2 3  < 0-x3  = 0  < 4")
 
 
-@by_access
-@by_scheme
 def test_new_connection_of_the_same_name_begins_anew(access: Access, scheme: str) -> None:
     s = flowing(access, scheme)
     s.play("> 1 2 3")
@@ -134,8 +122,6 @@ def test_new_connection_of_the_same_name_begins_anew(access: Access, scheme: str
     s.play(SYN + "+60s  > 0  < 1  > 1 2 3 4  < 1-x3  = 1")
 
 
-@by_access
-@by_scheme
 @pytest.mark.parametrize(
     "word",
     [
@@ -150,8 +136,6 @@ def test_new_connection_or_reset_forgets_the_flow(access: Access, scheme: str, w
     s.play("+60s  rest")
 
 
-@by_access
-@by_scheme
 def test_flow_whose_fin_is_acknowledged_leaves_its_place_to_others(access: Access, scheme: str) -> None:
     s = SnoopStation(access, scheme, limits=Limits(flows=2))
     # the second one closes, and both others are still repaired
@@ -160,8 +144,6 @@ def test_flow_whose_fin_is_acknowledged_leaves_its_place_to_others(access: Acces
         s.play(script)
 
 
-@by_access
-@by_scheme
 def test_flows_do_not_disturb_each_other(access: Access, scheme: str) -> None:
     s = flowing(access, scheme)
     other = Flow(DATA.source, DATA.source_port, DATA.destination, DATA.destination_port + 1)
@@ -177,8 +159,6 @@ def test_flows_do_not_disturb_each_other(access: Access, scheme: str) -> None:
 # -- segments cut anew, soft state, limits -------------------------------------------------------------------
 
 
-@by_access
-@by_scheme
 def test_octets_cut_anew_replace_the_segments_they_overlap(access: Access, scheme: str) -> None:
     s = flowing(access, scheme)
     s.send(1, 2, 3, 4)
@@ -194,8 +174,6 @@ def test_octets_cut_anew_replace_the_segments_they_overlap(access: Access, schem
     assert s.filter.held_bytes == 0
 
 
-@by_access
-@by_scheme
 def test_cache_has_limits_per_flow_and_in_all(access: Access, scheme: str) -> None:
     limits = Limits(flows=3, flow_bytes=5000, total_bytes=8000, packet_overhead_bytes=100)
     s = SnoopStation(access, scheme, limits=limits, first=0)
@@ -212,7 +190,6 @@ def test_cache_has_limits_per_flow_and_in_all(access: Access, scheme: str) -> No
     assert [held.left for held in flows[5].held] == [place * SIZE for place in range(4)]
 
 
-@by_access
 def test_silent_flows_go_when_another_one_comes(access: Access) -> None:
     s = flowing(access)
     s.now += Limits().idle_ns
@@ -221,7 +198,6 @@ def test_silent_flows_go_when_another_one_comes(access: Access) -> None:
     assert list(s.filter._cache.flows) == [s.flow]
 
 
-@by_access
 def test_flow_poisoned_by_forged_segments_recovers(access: Access) -> None:
     s = flowing(access)
     # forged data far ahead, and an ACK of it

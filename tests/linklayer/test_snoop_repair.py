@@ -12,14 +12,12 @@ from linklayer.filters.snoop_cache import Limits
 from tcpip.access import Access
 from tcpip.options import SMART_PERMITTED, smart_of
 from tcpip.segment import ACK, ECE, SYN, Flow, SynOptions
-from tests.harness.base_station import DATA, SIZE, by_access, by_first, by_script
-from tests.harness.snooping import SnoopStation, by_scheme, by_selective, flowing
+from tests.harness.base_station import DATA, SIZE, by_first, by_script
+from tests.harness.snooping import SnoopStation, by_selective, flowing
 
 # -- local retransmission and timers -------------------------------------------------------------------------
 
 
-@by_access
-@by_scheme
 @by_first
 @pytest.mark.parametrize("flags", [ACK, ACK | ECE])
 def test_second_dupack_repairs_once_and_only_snoop_suppresses(
@@ -33,8 +31,6 @@ def test_second_dupack_repairs_once_and_only_snoop_suppresses(
     s.play("< 7  +60s")
 
 
-@by_access
-@by_scheme
 @by_first
 @by_script(
     {
@@ -57,7 +53,6 @@ def test_repairs(access: Access, scheme: str, first: int, script: str) -> None:
     flowing(access, scheme, first=first).play(script)
 
 
-@by_access
 @by_script(
     {
         # srtt + 4 * (srtt / 2)
@@ -69,20 +64,16 @@ def test_timeout(access: Access, script: str) -> None:
     SnoopStation(access).play(script)
 
 
-@by_access
 def test_timers_expire_at_ticks_of_the_clock(access: Access) -> None:
     # sent after 250 ms: 450 ms is no tick
     flowing(access, limits=Limits(tick_ns=200 * MS)).play("+230ms  > 1  @350ms 1")
 
 
-@by_access
 def test_timeout_doubles_after_steady_expiries_up_to_a_bound(access: Access) -> None:
     gaps = [200] * 6 + [400, 800] + [1600] * 4
     flowing(access, limits=Limits(tries=12)).play("> 1" + "".join(f"  @{gap}ms 1" for gap in gaps))
 
 
-@by_access
-@by_scheme
 def test_after_its_tries_a_segment_is_left_to_its_sender(access: Access, scheme: str) -> None:
     s = flowing(access, scheme, limits=Limits(tries=3))
     # the loss is not the wired network's, and there is no guess that says so
@@ -92,8 +83,6 @@ def test_after_its_tries_a_segment_is_left_to_its_sender(access: Access, scheme:
     assert s.wait(1600 * MS) != []
 
 
-@by_access
-@by_scheme
 def test_mobile_host_that_never_answers_is_left_alone(access: Access, scheme: str) -> None:
     s = SnoopStation(access, scheme)
     s.send(*range(12))
@@ -102,7 +91,6 @@ def test_mobile_host_that_never_answers_is_left_alone(access: Access, scheme: st
     assert s.filter.next_deadline() is None
 
 
-@by_access
 def test_timers_of_many_flows_expire_each_at_its_time(access: Access) -> None:
     s = SnoopStation(access, limits=Limits(flows=50))
     expected = []
@@ -123,7 +111,6 @@ def test_timers_of_many_flows_expire_each_at_its_time(access: Access) -> None:
 # -- selective ACKs ------------------------------------------------------------------------------------------
 
 
-@by_access
 @by_selective
 @by_first
 @by_script(
@@ -162,13 +149,11 @@ def test_selective_repairs(access: Access, scheme: str, first: int, script: str)
     flowing(access, scheme, first=first).play(script)
 
 
-@by_access
 @pytest.mark.parametrize("scheme", ["ll", "snoop"])
 def test_without_smart_sack_blocks_are_ignored(access: Access, scheme: str) -> None:
     flowing(access, scheme).play("> 1 2 3 4 5 6 7  < 1[4:5]-  =  < 1[4:6]-  = 1")
 
 
-@by_access
 @pytest.mark.parametrize(("scheme", "stripped"), [("snoop-smart", 1), ("ll-smart", 1), ("snoop", 0), ("ll", 0)])
 def test_only_the_smart_schemes_remove_the_option_of_the_tagger(access: Access, scheme: str, stripped: int) -> None:
     s = flowing(access, scheme)
@@ -176,7 +161,6 @@ def test_only_the_smart_schemes_remove_the_option_of_the_tagger(access: Access, 
     assert (smart_of(s.view(s.from_link(s.acknowledgement(2, smart=1)))) is None) == stripped
 
 
-@by_access
 def test_fixed_host_that_permits_smart_options_gets_them(access: Access) -> None:
     s = SnoopStation(access, "snoop-smart")
     s.send(-1 / SIZE, size=0, flags=SYN, syn=SynOptions(1460), extra=(SMART_PERMITTED,))
@@ -184,7 +168,6 @@ def test_fixed_host_that_permits_smart_options_gets_them(access: Access) -> None
     assert smart_of(s.view(s.from_link(s.acknowledgement(1, smart=0)))) == (s.number(0), s.number(1))
 
 
-@by_access
 @by_selective
 def test_no_hole_is_repaired_more_often_than_its_tries(access: Access, scheme: str) -> None:
     s = flowing(access, scheme, limits=Limits(tries=3))

@@ -8,7 +8,7 @@ from linklayer.filters.tagger import MAX_FLOWS, Tagger
 from tcpip.access import Access, Objects
 from tcpip.options import smart_of, smart_option
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Option, Segment, SynOptions
-from tests.harness.base_station import SIZE, BaseStation, by_access, by_first
+from tests.harness.base_station import SIZE, BaseStation, by_first
 
 
 class MobileEnd(BaseStation):
@@ -29,7 +29,6 @@ class MobileEnd(BaseStation):
         return self.view(self.from_ip(self.acknowledgement(place, *sack, **fields)))
 
 
-@by_access
 @by_first
 def test_pure_ack_names_the_latest_data_segment(access: Access, first: int) -> None:
     end = MobileEnd(access, first=first)
@@ -38,7 +37,6 @@ def test_pure_ack_names_the_latest_data_segment(access: Access, first: int) -> N
     assert smart_of(end.tagged(1)) == (end.number(2), end.number(3))
 
 
-@by_access
 def test_ack_that_has_waited_while_its_segment_came_names_nothing(access: Access) -> None:
     end = MobileEnd(access)
     end.come(0, 1, 2)
@@ -46,7 +44,6 @@ def test_ack_that_has_waited_while_its_segment_came_names_nothing(access: Access
     assert smart_of(end.tagged(3)) == (end.number(2), end.number(3))
 
 
-@by_access
 def test_flows_are_kept_apart_and_a_reset_is_forgotten(access: Access) -> None:
     end = MobileEnd(access)
     end.come(0)
@@ -57,7 +54,6 @@ def test_flows_are_kept_apart_and_a_reset_is_forgotten(access: Access) -> None:
     assert smart_of(end.tagged(1)) is None
 
 
-@by_access
 @pytest.mark.parametrize(
     "fields",
     [
@@ -73,14 +69,12 @@ def test_only_pure_acks_are_changed(access: Access, fields: dict[str, Any]) -> N
     assert smart_of(end.tagged(1, **fields)) is None
 
 
-@by_access
 def test_ack_that_names_its_cause_keeps_it(access: Access) -> None:
     end = MobileEnd(access)
     end.come(2)
     assert end.tagged(1, smart=5).extra == (smart_option(end.number(5), SIZE),)
 
 
-@by_access
 def test_full_header_loses_its_oldest_block_and_one_without_blocks_stays(access: Access) -> None:
     end = MobileEnd(access)
     end.come(2)
