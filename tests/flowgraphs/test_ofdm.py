@@ -110,14 +110,6 @@ def test_what_is_heard_does_not_depend_on_the_chunks(chunk: int) -> None:
     assert heard(of, path.samples, chunk) == whole
 
 
-def test_bursts_without_a_gap_are_all_heard() -> None:
-    rng = np.random.default_rng(4)
-    of = phy()
-    sent = frames(rng, *[60] * 40)
-    path = on_air(of, sent, rng, snr_db=25.0, gaps=[0] * 40)
-    assert [frame.payload for frame in heard(of, path.samples)] == sent
-
-
 def test_a_damaged_frame_keeps_its_sequence_number_and_most_of_its_bits() -> None:
     rng = np.random.default_rng(5)
     of = phy()
@@ -261,11 +253,8 @@ def test_the_waterfall_is_where_it_was_measured(mode: tuple[str, str], ten_perce
         ({"subcarriers": 2050}, "subcarriers is 2050: input should be less than or equal to 2048"),
         ({"cyclic_prefix": 40}, "cyclic_prefix is 40: must be half the subcarriers, 32, at most"),
         ({"taper": 16}, "taper is 16: must be less than cyclic_prefix, 16"),
-        ({"network": 1 << 16}, "network is 65536: input should be less than or equal to 65535"),
-        ({"modulation": ["qpsk"]}, "modulation is ..qpsk..: input should be"),
         ({"rms": 1.5}, "rms is 1.5: input should be less than or equal to 1"),
         ({"rms": "loud"}, "rms is 'loud'"),
-        ({"rate_sps": 0.0}, "rate_sps is 0.0: it must be positive"),
     ],
 )
 def test_options_that_are_none_are_refused(options: dict[str, Any], message: str) -> None:
