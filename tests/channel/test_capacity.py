@@ -23,11 +23,6 @@ traffic = st.lists(
 )
 
 
-def wire_bits(frames: Traffic, accepted: list[bool]) -> int:
-    """The bits on the wire of the frames that were accepted."""
-    return sum(aal5(nbytes) for (_, nbytes), taken in zip(frames, accepted, strict=True) if taken)
-
-
 def saturate(hop: Hop[int], until: int) -> None:
     """Keep the MAC buffer as full as whole packets make it."""
     now = 0
@@ -41,40 +36,34 @@ def saturate(hop: Hop[int], until: int) -> None:
         drain(hop, now)
 
 
-@given(traffic, superframes_ms, st.integers(20_000, 300_000), st.integers(0, 2**32), st.integers(0, 800))
-@settings(max_examples=80, deadline=None)
-def test_vbdc_serves_all_and_never_more_than_was_asked_for(
-    frames: Traffic, superframe_ms: int, ceiling: int, seed: int, wait_ms: int
+vbdc_options = st.builds(VbdcOptions, superframe_ms=superframes_ms, wait_ms=st.tuples(st.just(0), st.integers(0, 800)))
+rbdc_options = st.builds(
+    RbdcOptions, superframe_ms=superframes_ms, timeout_ms=st.integers(1, 3_000), drain_ms=st.integers(1, 3_000)
+)
+
+
+@given(traffic, st.integers(20_000, 300_000), vbdc_options | rbdc_options, st.integers(0, 2**32))
+@settings(max_examples=160, deadline=None)
+def test_all_is_served_within_the_ceiling(
+    frames: Traffic, ceiling: int, options: VbdcOptions | RbdcOptions, seed: int
 ) -> None:
-    capacity = Vbdc(ceiling, VbdcOptions(superframe_ms=superframe_ms, wait_ms=(0, wait_ms)), random.Random(seed))
-    hop = make_hop(capacity, aal5, propagation_ns=0, buffer_bytes=28_800)
-
-    def check(now: int) -> None:
-        assert hop.wire_bits <= capacity.granted_bits <= capacity.requested_bits
-        assert hop.wire_bits * SECOND <= ceiling * now
-        assert capacity.rate_bps() <= ceiling
-
-    _, accepted = drive_punctually(hop, frames, check)
-    assert hop.wire_bits == wire_bits(frames, accepted)
-    # What was asked for beyond the traffic is at most the rounding of each request to whole slots.
-    assert capacity.granted_bits == capacity.requested_bits
-    assert hop.next_deadline() is None
-
-
-@given(traffic, superframes_ms, st.integers(20_000, 300_000), st.integers(1, 3_000), st.integers(1, 3_000))
-@settings(max_examples=80, deadline=None)
-def test_rbdc_serves_all_within_its_ceiling(
-    frames: Traffic, superframe_ms: int, ceiling: int, timeout_ms: int, drain_ms: int
-) -> None:
-    capacity = Rbdc(ceiling, RbdcOptions(superframe_ms=superframe_ms, timeout_ms=timeout_ms, drain_ms=drain_ms))
+    """VBDC serves never more than was asked for."""
+    capacity = (
+        Rbdc(ceiling, options) if isinstance(options, RbdcOptions) else Vbdc(ceiling, options, random.Random(seed))
+    )
     hop = make_hop(capacity, aal5, propagation_ns=0, buffer_bytes=28_800)
 
     def check(now: int) -> None:
         assert hop.wire_bits * SECOND <= ceiling * now
         assert capacity.rate_bps() <= ceiling
+        if isinstance(capacity, Vbdc):
+            assert hop.wire_bits <= capacity.granted_bits <= capacity.requested_bits
 
     _, accepted = drive_punctually(hop, frames, check)
-    assert hop.wire_bits == wire_bits(frames, accepted)
+    assert hop.wire_bits == sum(aal5(nbytes) for (_, nbytes), taken in zip(frames, accepted, strict=True) if taken)
+    if isinstance(capacity, Vbdc):
+        # What was asked for beyond the traffic is at most the rounding of each request to whole slots.
+        assert capacity.granted_bits == capacity.requested_bits
     assert hop.next_deadline() is None
 
 

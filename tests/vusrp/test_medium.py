@@ -402,16 +402,16 @@ def test_a_recording_is_played_over_and_over(medium: Medium, tmp_path: Path, sta
         np.testing.assert_array_equal(medium.path().hear(source, tick, n), expected)
 
 
-@pytest.mark.parametrize(("octets", "message"), [(b"", "is empty"), (bytes(12), "its 12 bytes are no multiple of 8")])
-def test_files_that_are_no_recording(medium: Medium, tmp_path: Path, octets: bytes, message: str) -> None:
-    (tmp_path / "iq").write_bytes(octets)
+@pytest.mark.parametrize(
+    ("octets", "message"),
+    [(b"", "is empty"), (bytes(12), "its 12 bytes are no multiple of 8"), (None, "is empty or not a file")],
+)
+def test_what_is_no_recording(medium: Medium, tmp_path: Path, octets: bytes | None, message: str) -> None:
+    file = tmp_path if octets is None else tmp_path / "iq"
+    if octets is not None:
+        file.write_bytes(octets)
     with pytest.raises(ValueError, match=message):
-        medium.interference(tmp_path / "iq")
-
-
-def test_a_folder_is_no_recording(medium: Medium, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="is empty or not a file"):
-        medium.interference(tmp_path)
+        medium.interference(file)
 
 
 # Options
