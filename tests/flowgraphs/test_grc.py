@@ -17,19 +17,14 @@ import yaml
 
 from tests.harness.bursts import Mailbox
 from tests.harness.live_runs import ROOT
-from tests.harness.radios import needs_wifi
+from tests.harness.radios import MODULES, needs_vusrp, needs_wifi
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.patient
 
 FOLDER = ROOT / "flowgraphs" / "grc"
-MODULES = ROOT / ".build" / "vusrp" / "uhd"
 PATIENCE_S = 60
 FRAME_BYTES = 1000
-
-needs_vusrp = pytest.mark.skipif(
-    not (MODULES / "libvusrp.so").exists(), reason="the virtual USRP is not built: run ./fadelab doctor"
-)
 
 
 @pytest.fixture(scope="session")

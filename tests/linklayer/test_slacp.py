@@ -1,11 +1,13 @@
 """SLACP's rules, one by one, on a pair of endpoints in virtual time."""
 
+from random import Random
 from typing import Any, TypeVar
 
 import pytest
 
 from linklayer.slacp import FAST, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
+from linklayer.slacp.wire import emit, parse
 from tests.harness.slacp_pair import MS, A, B, Drop, Pair, keep_all, packets
 
 
@@ -53,11 +55,8 @@ def test_a_lost_frame_is_retransmitted_before_new_ones() -> None:
 
 def test_one_missing_frame_makes_an_acknowledgement_due_at_once() -> None:
     pair = Pair(SlacpConfig(ack_every=1000)).establish()
-    a, b = pair.ends[A], pair.ends[B]
-    frames = []
-    for packet in packets(3):
-        a.handle_packet(packet, 0)
-        frames.append(next_frame(a, pair.now, Data))
+    b = pair.ends[B]
+    frames = _data(b, packets(3))
     while b.poll_frame(pair.now) is not None:
         pass
     b.handle_frame(frames[0], pair.now)
@@ -142,7 +141,7 @@ def test_a_lost_last_frame_shows_at_once_by_the_sync_behind_it() -> None:
 def test_a_new_frame_sets_the_ack_timer_back_to_its_shortest() -> None:
     pair = Pair().establish()
     pair.run_until(lambda: pair.now > 10_000 * MS)
-    frame = _data(pair.ends[B], first=0, packets=packets(1))[0]
+    [frame] = _data(pair.ends[B], packets(1))
     for wait in (pair.config.ack_timer_ns, 2 * pair.config.ack_timer_ns):
         pair.ends[B].handle_frame(frame, pair.now)
         assert pair.ends[B].next_deadline() == pair.now + pair.config.ack_timer_ns
@@ -178,7 +177,7 @@ def test_a_given_up_frame_at_the_very_end_does_not_hold_back_the_rest(lost_syncs
 def test_what_is_held_behind_a_given_up_frame_is_delivered_when_the_sender_says_so() -> None:
     pair = Pair().establish()
     b = pair.ends[B]
-    frames = _data(b, first=1, packets=packets(4)[1:])
+    frames = _data(b, packets(4))[1:]
     for frame in frames:
         b.handle_frame(frame, pair.now)
     assert b.poll_packet() is None
@@ -191,17 +190,16 @@ def test_a_frame_behind_the_window_is_refused() -> None:
     window = 8
     pair = Pair(SlacpConfig(window=window)).establish()
     b = pair.ends[B]
-    frames = _data(b, first=0, packets=packets(window + 1))
+    frames = _data(b, packets(window + 1))
     for frame in reversed(frames):
         b.handle_frame(frame, pair.now)
     assert b.got.refused == 1
     assert _polled(b) == packets(window)
 
 
-def _data(end: Slacp, first: int, packets: list[bytes]) -> list[Data]:
-    """Frames that `end` may get in its first session, numbered from `first`; the sender's oldest number is 0."""
-    tag = end._session.rx_tag
-    return [Data(tag, 0, seq, seq, seq, packet) for seq, packet in enumerate(packets, start=first)]
+def _data(end: Slacp, packets: list[bytes]) -> list[Data]:
+    """Frames that `end` may get in its first session; the sender's oldest number is 0."""
+    return [Data(end._session.rx_tag, 0, seq, seq, seq, packet) for seq, packet in enumerate(packets)]
 
 
 def _polled(end: Slacp) -> list[bytes]:
@@ -252,7 +250,6 @@ def test_immediate_delivery_does_not_wait_for_a_gap() -> None:
     pair = carried(30, config, drop_transmissions(3))
     assert sorted(pair.delivered[B]) == packets(30)
     assert pair.delivered[B][3] == packets(30)[4]
-    assert pair.delivered[B] != packets(30)
 
 
 def test_a_channel_without_arq_neither_repeats_nor_waits() -> None:
@@ -274,8 +271,6 @@ def test_channels_are_numbered_apart_and_a_fast_packet_overtakes() -> None:
 
 
 def test_a_damaged_frame_is_reported_at_once_and_never_delivered() -> None:
-    from linklayer.slacp.wire import emit, parse
-
     pair = Pair().establish()
     end = pair.ends[A]
     end.handle_packet(b"payload", 0)
@@ -300,7 +295,6 @@ def test_a_restarted_peer_gets_a_new_session_and_no_old_frames() -> None:
     pair.restart(B)
     pair.delivered[B].clear()
     pair.run_until(lambda: pair.ends[A].sessions > before and pair.ends[B].established)
-    old = set(packets(20)[:15])
     lost = set(pair.given_up[A])
     assert lost
     pair.send(A, b"fresh")
@@ -309,7 +303,7 @@ def test_a_restarted_peer_gets_a_new_session_and_no_old_frames() -> None:
     # what flew during the restart was of the old session: refused, reported lost, delivered to nobody
     assert not lost & set(pair.delivered[B])
     assert pair.ends[B].got.refused > 0
-    assert set(pair.delivered[B]) - {b"fresh"} <= set(packets(20)) - old | set(packets(20)[5:])
+    assert set(pair.delivered[B]) - {b"fresh"} <= set(packets(20)[5:])
 
 
 @pytest.mark.parametrize("deaf", [{B}, {A, B}], ids=["one way", "both ways"])
@@ -345,8 +339,6 @@ def test_options_out_of_range_are_refused_by_name(option: str, value: float) -> 
 
 
 def test_an_early_deadline_is_a_no_op() -> None:
-    from random import Random
-
     end = Slacp(SlacpConfig(), ReedSolomon(), Random(1), 0)
     assert end.poll_frame(0) is not None
     deadline = end.next_deadline()
@@ -360,10 +352,7 @@ def test_an_early_deadline_is_a_no_op() -> None:
 @pytest.mark.parametrize("in_order", [True, False])
 def test_a_frame_that_arrives_twice_behind_a_gap_is_delivered_once(in_order: bool) -> None:
     pair = Pair(SlacpConfig(channels=(ChannelOptions(in_order=in_order),))).establish()
-    frames = []
-    for packet in packets(3):
-        pair.ends[A].handle_packet(packet, 0)
-        frames.append(next_frame(pair.ends[A], pair.now, Data))
+    frames = _data(pair.ends[B], packets(3))
     for frame in (frames[1], frames[1], frames[2], frames[1], frames[0], frames[0]):
         pair.ends[B].handle_frame(frame, pair.now)
     assert sorted(_polled(pair.ends[B])) == packets(3)

@@ -5,6 +5,7 @@ import itertools
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -44,10 +45,11 @@ def medium() -> Medium:
 
 
 class Bench:
-    """A test bench: an air and the radios on it."""
+    """A test bench: an air without noise and the radios on it."""
 
     def __init__(self, folder: Path, air: Air) -> None:
         self.air = air
+        air.set_receiver("*", noise_dbm_hz=float("-inf"))
         self.folder = folder
         self._radios: list[RadioProcess] = []
 
@@ -89,17 +91,13 @@ def bench(request: pytest.FixtureRequest, air_name: str, uhd_modules: Path, tmp_
     """A lockstep air without noise: every sample is known. Its parameter: bursts that time waits for."""
     del uhd_modules
     wait_streams = getattr(request, "param", 0)
-    bench = Bench(tmp_path, Air.create(air_name, clock="lockstep", seed=5, wait_streams=wait_streams))
-    bench.air.set_receiver("*", noise_dbm_hz=float("-inf"))
-    yield bench
-    bench.close()
+    with closing(Bench(tmp_path, Air.create(air_name, clock="lockstep", seed=5, wait_streams=wait_streams))) as bench:
+        yield bench
 
 
 @pytest.fixture
 def live_bench(air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Bench]:
     """A realtime air without noise."""
     del uhd_modules
-    bench = Bench(tmp_path, Air.create(air_name, seed=5))
-    bench.air.set_receiver("*", noise_dbm_hz=float("-inf"))
-    yield bench
-    bench.close()
+    with closing(Bench(tmp_path, Air.create(air_name, seed=5))) as bench:
+        yield bench
