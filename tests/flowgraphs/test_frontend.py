@@ -2,7 +2,6 @@
 
 import math
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -113,23 +112,6 @@ def test_arguments_that_name_no_device_are_refused(half: Half, args: str, says: 
 def test_a_port_it_has_not_got_is_refused(air: Air, changes: dict[str, Any], says: str) -> None:
     # of the receiver alone: gr-uhd's sink leaves a thread behind that uses what is no more
     assert refused(Receiver, on(air, "V1", **changes)).endswith(says)
-
-
-def test_a_device_of_another_program_is_refused_and_the_program_named(air: Air) -> None:
-    settings = on(air, "V1")
-    code = f"""
-from flowgraphs.frontend import RadioSettings, Receiver
-receiver = Receiver({settings!r})
-print("open", flush=True)
-input()
-"""
-    owner = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
-        assert owner.stdout is not None
-        assert owner.stdout.readline() == "open\n"
-        assert f"in use by process {owner.pid}" in refused(Receiver, settings)
-    finally:
-        owner.communicate("\n", timeout=60)
 
 
 def test_gnu_radio_that_is_missing_says_how_to_get_it(air: Air, monkeypatch: pytest.MonkeyPatch) -> None:
