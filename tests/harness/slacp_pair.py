@@ -4,8 +4,10 @@
 decides what is lost. Frames cross as octets, so every test exercises the wire format, too.
 """
 
+import binascii
 import heapq
 import re
+import zlib
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -37,6 +39,12 @@ def documented_frames() -> list[tuple[Frame, bytes]]:
     """The ```frame blocks of docs/slacp.md: an object, then its octets in hex."""
     blocks = re.findall(r"^```frame\n(.+?)\n(.+?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
     return [(eval(call, {**vars(frames)}), bytes.fromhex(octets)) for call, octets in blocks]
+
+
+def sealed(checked: bytes, body: bytes = b"") -> bytes:
+    """A frame whose checks are right, of a header without its check."""
+    header = checked + binascii.crc_hqx(checked, 0xFFFF).to_bytes(2, "big")
+    return header + body + zlib.crc32(header + body).to_bytes(4, "big")
 
 
 class Pair:

@@ -1,9 +1,7 @@
 """SLACP's octets: round trips, padding, truncation, bit errors, and the examples of docs/slacp.md."""
 
-import binascii
 import re
 import struct
-import zlib
 from dataclasses import fields
 
 import pytest
@@ -15,7 +13,7 @@ from linklayer.link import FrameError
 from linklayer.slacp import SlacpConfig, frames, wire
 from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello, Sync
 from linklayer.slacp.wire import emit, parse
-from tests.harness.slacp_pair import DOCUMENT, documented_frames
+from tests.harness.slacp_pair import DOCUMENT, documented_frames, sealed
 
 NUMBERS = st.integers(0, 0xFFFF_FFFF)
 SHORTS = st.integers(0, 0xFFFF)
@@ -34,12 +32,6 @@ ACKS = st.builds(Ack, *NUMBERED_HEADER, st.integers(0, (1 << 300) - 1), st.boole
 HELLOS = st.builds(Hello, NUMBERS, NUMBERS, NUMBERS, st.booleans(), NUMBERS)
 NUMBERED = st.one_of(FIRST_DATA, UNPROTECTED, PROTECTED, FECS, SYNCS)
 FRAMES = st.one_of(NUMBERED, ACKS, HELLOS)
-
-
-def sealed(checked: bytes, body: bytes = b"") -> bytes:
-    """A frame whose checks are right, of a header without its check."""
-    header = checked + binascii.crc_hqx(checked, 0xFFFF).to_bytes(2, "big")
-    return header + body + zlib.crc32(header + body).to_bytes(4, "big")
 
 
 def remains(frame: Frame) -> Damaged:

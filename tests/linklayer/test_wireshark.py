@@ -3,12 +3,10 @@
 One rule holds for all of them: what Wireshark's info column says before IP has a word is what `describe` says.
 """
 
-import binascii
 import re
 import shutil
 import struct
 import subprocess
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -22,7 +20,7 @@ from linklayer.slacp import wire
 from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
 from telemetry.pcapng import Direction, PcapngWriter
-from tests.harness.slacp_pair import documented_frames
+from tests.harness.slacp_pair import documented_frames, sealed
 from tests.harness.tshark import DISSECTOR, Row, needs_tshark, rows, tshark
 
 pytestmark = [needs_tshark, pytest.mark.slow]
@@ -204,13 +202,6 @@ def test_a_malformed_packet_is_said_to_be_one(path: Path) -> None:
 # -- damage --------------------------------------------------------------------------------------------------
 
 
-def resealed(octets: bytes) -> bytes:
-    """A frame with other contents and right checks."""
-    header = octets[:18] + binascii.crc_hqx(octets[:18], 0xFFFF).to_bytes(2, "big")
-    body = octets[20:-4]
-    return header + body + zlib.crc32(body, zlib.crc32(header)).to_bytes(4, "big")
-
-
 def damaged_frames() -> list[bytes]:
     """Bits flipped in every place of every kind of frame."""
     found = []
@@ -239,7 +230,7 @@ def strange_frames() -> list[bytes]:
             changed[2:4] = (len(changed) - 24).to_bytes(2, "big")
             for _ in range(rng.randrange(4)):
                 changed[rng.randrange(4, len(changed))] = rng.getrandbits(8)
-            strange.append(resealed(bytes(changed)))
+            strange.append(sealed(bytes(changed[:18]), bytes(changed[20:-4])))
     return strange
 
 
