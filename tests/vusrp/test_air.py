@@ -142,8 +142,10 @@ def test_an_air_has_room_for_eight_devices(live_bench: Bench) -> None:
         except RuntimeError as error:
             print(error)
     """
-    done = _python(script, live_bench.air.name)
-    assert "has its 8 devices: take another air" in done.stdout
+    command = [sys.executable, "-c", script, live_bench.air.name]
+    environment = {**os.environ, "UHD_MODULE_PATH": os.fspath(MODULES)}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "has its 8 devices: take another air" in said
 
 
 @pytest.mark.usefixtures("uhd_modules")
@@ -256,9 +258,3 @@ def _set_links_for_ever(name: str, ready: Connection) -> None:
         while True:
             gain = gain % 90 + 1
             air.set_link("V1", "V2", gain_db=-gain, delay_ns=gain)
-
-
-def _python(script: str, *args: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "UHD_MODULE_PATH": os.fspath(MODULES)}
-    command = [sys.executable, "-c", script, *args]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
