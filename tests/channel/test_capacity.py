@@ -7,16 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from channel.capacity import Capacity
 from channel.capacity.rbdc import Rbdc, RbdcOptions
 from channel.capacity.superframes import Superframe
 from channel.capacity.vbdc import Vbdc, VbdcOptions
-from channel.errors.none import NoErrors
 from channel.framing import aal5
 from channel.hop import Hop
+from tests.harness.hop_driving import MS, SECOND, Traffic, drain, drive_punctually, make_hop
 
-MS = 1_000_000
-SECOND = 1_000_000_000
 CEILING = 128_000
 FULL_PACKET = 1_450
 
@@ -24,30 +21,6 @@ superframes_ms = st.sampled_from([53, 265, 530, 100])
 traffic = st.lists(
     st.tuples(st.one_of(st.just(0), st.integers(0, 3 * SECOND)), st.integers(1, 1_450)), min_size=1, max_size=40
 )
-
-
-def make_hop(capacity: Capacity, buffer_bytes: int = 28_800) -> Hop[int]:
-    return Hop(capacity=capacity, framing=aal5, errors=NoErrors(), propagation_ns=0, buffer_bytes=buffer_bytes)
-
-
-def run(hop: Hop[int], frames: list[tuple[int, int]], check: Callable[[int], None]) -> int:
-    """Send the frames at their instants, calling `check` at each wakeup; return the bits on the wire accepted."""
-    now = accepted = 0
-
-    def run_until(limit: int | None) -> None:
-        while (at := hop.next_deadline()) is not None and (limit is None or at <= limit):
-            hop.handle_deadline(at)
-            while hop.poll_arrival(at) is not None:
-                pass
-            check(at)
-
-    for gap, nbytes in frames:
-        now += gap
-        run_until(now)
-        if hop.handle_frame(0, nbytes, now):
-            accepted += aal5(nbytes)
-    run_until(None)
-    return accepted
 
 
 def saturate(hop: Hop[int], until: int) -> None:
@@ -60,43 +33,37 @@ def saturate(hop: Hop[int], until: int) -> None:
         assert deadline is not None
         now = deadline
         hop.handle_deadline(now)
-        while hop.poll_arrival(now) is not None:
-            pass
+        drain(hop, now)
 
 
-@given(traffic, superframes_ms, st.integers(20_000, 300_000), st.integers(0, 2**32), st.integers(0, 800))
-@settings(max_examples=80, deadline=None)
-def test_vbdc_serves_all_and_never_more_than_was_asked_for(
-    frames: list[tuple[int, int]], superframe_ms: int, ceiling: int, seed: int, wait_ms: int
+vbdc_options = st.builds(VbdcOptions, superframe_ms=superframes_ms, wait_ms=st.tuples(st.just(0), st.integers(0, 800)))
+rbdc_options = st.builds(
+    RbdcOptions, superframe_ms=superframes_ms, timeout_ms=st.integers(1, 3_000), drain_ms=st.integers(1, 3_000)
+)
+
+
+@given(traffic, st.integers(20_000, 300_000), vbdc_options | rbdc_options, st.integers(0, 2**32))
+@settings(max_examples=160, deadline=None)
+def test_all_is_served_within_the_ceiling(
+    frames: Traffic, ceiling: int, options: VbdcOptions | RbdcOptions, seed: int
 ) -> None:
-    capacity = Vbdc(ceiling, VbdcOptions(superframe_ms=superframe_ms, wait_ms=(0, wait_ms)), random.Random(seed))
-    hop = make_hop(capacity)
-
-    def check(now: int) -> None:
-        assert hop.wire_bits <= capacity.granted_bits <= capacity.requested_bits
-        assert hop.wire_bits * SECOND <= ceiling * now
-        assert capacity.rate_bps() <= ceiling
-
-    accepted = run(hop, frames, check)
-    assert hop.wire_bits == accepted
-    # What was asked for beyond the traffic is at most the rounding of each request to whole slots.
-    assert capacity.granted_bits == capacity.requested_bits
-    assert hop.next_deadline() is None
-
-
-@given(traffic, superframes_ms, st.integers(20_000, 300_000), st.integers(1, 3_000), st.integers(1, 3_000))
-@settings(max_examples=80, deadline=None)
-def test_rbdc_serves_all_within_its_ceiling(
-    frames: list[tuple[int, int]], superframe_ms: int, ceiling: int, timeout_ms: int, drain_ms: int
-) -> None:
-    capacity = Rbdc(ceiling, RbdcOptions(superframe_ms=superframe_ms, timeout_ms=timeout_ms, drain_ms=drain_ms))
-    hop = make_hop(capacity)
+    """VBDC serves never more than was asked for."""
+    capacity = (
+        Rbdc(ceiling, options) if isinstance(options, RbdcOptions) else Vbdc(ceiling, options, random.Random(seed))
+    )
+    hop = make_hop(capacity, aal5, propagation_ns=0, buffer_bytes=28_800)
 
     def check(now: int) -> None:
         assert hop.wire_bits * SECOND <= ceiling * now
         assert capacity.rate_bps() <= ceiling
+        if isinstance(capacity, Vbdc):
+            assert hop.wire_bits <= capacity.granted_bits <= capacity.requested_bits
 
-    assert run(hop, frames, check) == hop.wire_bits
+    _, accepted = drive_punctually(hop, frames, check)
+    assert hop.wire_bits == sum(aal5(nbytes) for (_, nbytes), taken in zip(frames, accepted, strict=True) if taken)
+    if isinstance(capacity, Vbdc):
+        # What was asked for beyond the traffic is at most the rounding of each request to whole slots.
+        assert capacity.granted_bits == capacity.requested_bits
     assert hop.next_deadline() is None
 
 
@@ -118,7 +85,7 @@ def test_defaults_make_the_papers_rate_exactly() -> None:
 def test_a_lone_packet_takes_one_vbdc_cycle() -> None:
     """Round trips of such packets, with 250 ms each way, are what the paper calls typical: 1.3 to 2 s."""
     for phase, sent_at in ((0, 795 * MS), (1, 1_060 * MS), (265 * MS, 1_060 * MS)):
-        hop = make_hop(Vbdc(CEILING, VbdcOptions(), random.Random(0)))
+        hop = make_hop(Vbdc(CEILING, VbdcOptions(), random.Random(0)), aal5)
         assert hop.handle_frame(0, FULL_PACKET, phase)
         hop.handle_deadline(sent_at - 1)
         assert hop.frames == 0
@@ -163,7 +130,7 @@ def test_vbdc_requests_stay_in_order() -> None:
 @pytest.mark.parametrize("packets", [1, 2, 7])
 def test_vbdc_asks_once_for_what_waits(packets: int) -> None:
     capacity = Vbdc(CEILING, VbdcOptions(), random.Random(0))
-    run(make_hop(capacity), [(0, FULL_PACKET)] * packets, lambda now: None)
+    drive_punctually(make_hop(capacity, aal5, buffer_bytes=28_800), [(0, FULL_PACKET)] * packets)
     # The first packet wakes the terminal; the others are new at the next superframe.
     assert capacity.requested_bits == packets * aal5(FULL_PACKET)
 
@@ -173,7 +140,9 @@ def test_the_papers_mac_buffer_lets_vbdc_fill_the_link() -> None:
     until = 60 * SECOND
     shares = {}
     for buffer_bytes in (14_400, 4_800):
-        hop = make_hop(Vbdc(CEILING, VbdcOptions(), random.Random(0)), buffer_bytes)
+        hop = make_hop(
+            Vbdc(CEILING, VbdcOptions(), random.Random(0)), aal5, propagation_ns=0, buffer_bytes=buffer_bytes
+        )
         saturate(hop, until)
         shares[buffer_bytes] = hop.wire_bits * SECOND / (CEILING * until)
     assert shares[14_400] > 0.95

@@ -20,13 +20,10 @@ from channel.errors.bernoulli import Bernoulli
 from channel.errors.exponential import ExponentialBitErrors
 from channel.errors.none import NoErrors
 from channel.errors.uniform import UniformOnOff
-from channel.framing import aal5, raw
+from channel.framing import Framing, aal5, raw
 from channel.hop import Arrival, Hop
-from tests.harness.hop_driving import Traffic, drain, drive_late, drive_punctually, make_hop
-from tests.harness.stats import binomial_bound
-
-MS = 1_000_000
-SECOND = 1_000_000_000
+from tests.harness.distributions import binomial_bound
+from tests.harness.hop_driving import MS, SECOND, Traffic, drain, drive_late, drive_punctually, make_hop
 
 traffic = st.lists(
     st.tuples(st.one_of(st.just(0), st.integers(0, 3 * MS), st.integers(0, 900 * MS)), st.integers(1, 1500)),
@@ -118,23 +115,6 @@ def test_constant_rate_against_exact_fractions(frames: Traffic, rate_bps: int) -
     assert [a.arrived_at for a in arrivals] == [at + 7 for at in expected_sent]
 
 
-def test_back_to_back_frames_take_their_exact_time() -> None:
-    rate, n = 2_999_999, 5_000
-    hop = make_hop(ConstantRate(rate), propagation_ns=0, buffer_bytes=3_000)
-    now, sent = 0, 0
-    last = 0
-    while hop.frames < n:
-        while sent < n and hop.room() >= 1_001:
-            assert hop.handle_frame(sent, 1_001, now)
-            sent += 1
-        deadline = hop.next_deadline()
-        assert deadline is not None
-        now = deadline
-        hop.handle_deadline(now)
-        last = [a.sent_at for a in drain(hop, now)][-1]
-    assert last == -(-n * 8 * 1_001 * SECOND // rate)
-
-
 def test_an_early_deadline_does_nothing() -> None:
     hop = make_hop()
     hop.handle_frame(0, 1_000, 5)
@@ -163,7 +143,28 @@ def test_mac_buffer_counts_the_frame_being_sent() -> None:
     assert hop.refused == 3
 
 
-def test_error_model_gets_frames_in_order_with_their_airtime() -> None:
+@pytest.mark.parametrize(
+    ("make", "framing", "frames", "airtimes"),
+    [
+        (
+            lambda: ConstantRate(1_000_000),
+            raw,
+            [(3, 1_000), (0, 2_000), (100 * MS, 500)],
+            [(3, 3 + 8 * MS), (3 + 8 * MS, 3 + 24 * MS), (3 + 100 * MS, 3 + 104 * MS)],
+        ),
+        # a frame starts when there is a rate
+        (
+            lambda: Vbdc(128_000, VbdcOptions(), random.Random(0)),
+            aal5,
+            [(1, 1_450)],
+            [(795 * MS, 1_060 * MS)],
+        ),
+    ],
+    ids=["constant rate", "demand"],
+)
+def test_error_model_gets_frames_in_order_with_their_airtime(
+    make: Callable[[], Capacity], framing: Framing, frames: Traffic, airtimes: list[tuple[int, int]]
+) -> None:
     asked = []
 
     class RecordingErrors(ErrorModel):
@@ -171,27 +172,9 @@ def test_error_model_gets_frames_in_order_with_their_airtime() -> None:
             asked.append((start, end, nbytes))
             return ERASED if nbytes == 2_000 else INTACT
 
-    hop = make_hop(error_model=RecordingErrors())
-    arrivals, _ = drive_punctually(hop, [(3, 1_000), (0, 2_000), (100 * MS, 500)])
-    assert asked == [
-        (3, 3 + 8 * MS, 1_000),
-        (3 + 8 * MS, 3 + 24 * MS, 2_000),
-        (3 + 100 * MS, 3 + 104 * MS, 500),
-    ]
-    assert [a.verdict for a in arrivals] == [INTACT, ERASED, INTACT]
-
-
-def test_a_frame_starts_when_there_is_a_rate() -> None:
-    starts = []
-
-    class RecordingErrors(ErrorModel):
-        def judge(self, start: int, end: int, nbytes: int) -> Verdict:
-            starts.append((start, end))
-            return INTACT
-
-    hop = make_hop(Vbdc(128_000, VbdcOptions(), random.Random(0)), aal5, RecordingErrors())
-    drive_punctually(hop, [(1, 1_450)])
-    assert starts == [(795 * MS, 1_060 * MS)]
+    arrivals, _ = drive_punctually(make_hop(make(), framing, RecordingErrors()), frames)
+    assert asked == [(*airtime, nbytes) for airtime, (_, nbytes) in zip(airtimes, frames, strict=True)]
+    assert [a.verdict is ERASED for a in arrivals] == [nbytes == 2_000 for _, nbytes in frames]
 
 
 def test_the_backlog_is_what_is_still_to_be_served() -> None:
@@ -264,19 +247,15 @@ def test_a_wrong_parameter_is_named(make: Callable[[], object], words: str) -> N
 
 
 def test_frames_in_flight_have_left_and_not_arrived() -> None:
-    hop: Hop[str] = Hop(
-        capacity=ConstantRate(8_000_000), framing=raw, errors=NoErrors(), propagation_ns=10_000, buffer_bytes=100
-    )
-    for name in ("first", "second"):
-        assert hop.handle_frame(name, 5, 0)
+    hop = make_hop(ConstantRate(8_000_000), propagation_ns=10_000)
+    for frame in (1, 2):
+        assert hop.handle_frame(frame, 5, 0)
     hop.handle_deadline(5_000)
-    assert [arrival.frame for arrival in hop.in_flight()] == ["first"]
+    assert [arrival.frame for arrival in hop.in_flight()] == [1]
     hop.handle_deadline(10_000)
-    assert [arrival.frame for arrival in hop.in_flight()] == ["first", "second"]
-    arrival = hop.poll_arrival(15_000)
-    assert arrival is not None
-    assert arrival.frame == "first"
-    assert [left.frame for left in hop.in_flight()] == ["second"]
+    assert [arrival.frame for arrival in hop.in_flight()] == [1, 2]
+    assert [arrival.frame for arrival in drain(hop, 15_000)] == [1]
+    assert [left.frame for left in hop.in_flight()] == [2]
 
 
 def test_new_error_model_applies_from_the_frame_on_the_air() -> None:

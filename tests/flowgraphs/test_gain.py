@@ -18,15 +18,11 @@ def test_a_level_in_range_leaves_the_gain() -> None:
 
 def test_clipping_lowers_it_until_it_stops_or_the_range_ends() -> None:
     gain = control()
-    gains = [gain.handle_peak(0.0, now) for now in range(SECOND_NS, SECOND_NS + 5 * SETTLE_NS, SETTLE_NS)]
-    assert gains == [20.0, 10.0, 0.0, None, None]
-
-
-def test_the_last_change_is_given_time_to_show() -> None:
-    gain = control()
-    assert gain.handle_peak(0.0, SECOND_NS) == 30.0 - STEP_DB
-    assert gain.handle_peak(0.0, SECOND_NS + SETTLE_NS - 1) is None
-    assert gain.handle_peak(0.0, SECOND_NS + SETTLE_NS) == 30.0 - 2 * STEP_DB
+    assert STEP_DB == 10
+    for now, expected in enumerate((20.0, 10.0, 0.0, None, None)):
+        assert gain.handle_peak(0.0, SECOND_NS + now * SETTLE_NS) == expected
+        # each change is given time to show
+        assert gain.handle_peak(0.0, SECOND_NS + (now + 1) * SETTLE_NS - 1) is None
 
 
 def test_a_weak_frame_is_brought_to_the_target_at_once() -> None:

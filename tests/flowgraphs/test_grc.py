@@ -1,8 +1,8 @@
 """The flowgraphs for GNU Radio Companion compile, and run: without a radio, and on virtual USRPs."""
 
-import importlib.util
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -10,26 +10,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pytest
 import yaml
 
 from tests.harness.bursts import Mailbox
 from tests.harness.live_runs import ROOT
-from tests.harness.radios import needs_wifi
+from tests.harness.radios import MODULES, needs_vusrp, needs_wifi
 from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.patient
 
 FOLDER = ROOT / "flowgraphs" / "grc"
-MODULES = ROOT / ".build" / "vusrp" / "uhd"
 PATIENCE_S = 60
 FRAME_BYTES = 1000
-
-needs_vusrp = pytest.mark.skipif(
-    not (MODULES / "libvusrp.so").exists(), reason="the virtual USRP is not built: run ./fadelab doctor"
-)
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +65,9 @@ def test_no_block_lies_on_another(source: Path) -> None:
 @pytest.mark.parametrize(("modulation", "fec"), [("qpsk", "none"), ("qam16", "golay2412")])
 def test_loopback_brings_frames_back(programs: dict[str, Path], modulation: str, fec: str) -> None:
     """The noise is another one on every run: a frame in 100 is measured wrongly, and five of nine once in 10^8 runs."""
-    flowgraph = _class_of(programs["loopback"], "loopback")(modulation=modulation, fec=fec, snr_db=25.0, cfo_hz=500.0)
+    flowgraph = runpy.run_path(str(programs["loopback"]))["loopback"](
+        modulation=modulation, fec=fec, snr_db=25.0, cfo_hz=500.0
+    )
     flowgraph.frames.set_period(20)
     mailbox = Mailbox()
     flowgraph.msg_connect((flowgraph.receiver, "frames"), (mailbox, "in"))
@@ -182,12 +178,3 @@ def _environment() -> dict[str, str]:
 
 def _heard(text: str) -> list[int]:
     return [int(sequence) for sequence in re.findall(r"\(sequence \. (\d+)\) \(crc_ok \. #t\)", text)]
-
-
-def _class_of(program: Path, name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(f"grc_{name}", program)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return getattr(module, name)

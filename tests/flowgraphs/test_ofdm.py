@@ -75,12 +75,17 @@ def test_frames_come_through_in_every_mode(modulation: str, fec: str) -> None:
     st.lists(st.binary(min_size=1, max_size=400), min_size=1, max_size=4),
     st.sampled_from(sorted(MODULATIONS)),
     st.sampled_from(sorted(FEC)),
+    st.sampled_from([(32, 8, 2), (64, 16, 4), (128, 16, 0), (256, 32, 8)]),
     st.integers(0, 1 << 32),
 )
-def test_any_octets_come_through(sent: list[bytes], modulation: str, fec: str, seed: int) -> None:
-    of = phy(modulation, fec)
+def test_any_octets_come_through_in_the_airtime_that_is_known_beforehand(
+    sent: list[bytes], modulation: str, fec: str, shape: tuple[int, int, int], seed: int
+) -> None:
+    subcarriers, cyclic_prefix, taper = shape
+    of = phy(modulation, fec, subcarriers=subcarriers, cyclic_prefix=cyclic_prefix, taper=taper)
     path = on_air(of, sent, np.random.default_rng(seed))
-    assert [frame.payload for frame in heard(of, path.samples)] == sent
+    expected = [(frame, start, of.frame_samples(len(frame))) for frame, start in zip(sent, path.starts, strict=True)]
+    assert [(frame.payload, frame.sample, frame.nsamples) for frame in heard(of, path.samples)] == expected
 
 
 def test_the_longest_frame_comes_through_in_the_slowest_mode() -> None:
@@ -103,14 +108,6 @@ def test_what_is_heard_does_not_depend_on_the_chunks(chunk: int) -> None:
     assert len(whole) == len(sent)
     assert not all(frame.crc_ok for frame in whole)
     assert heard(of, path.samples, chunk) == whole
-
-
-def test_bursts_without_a_gap_are_all_heard() -> None:
-    rng = np.random.default_rng(4)
-    of = phy()
-    sent = frames(rng, *[60] * 40)
-    path = on_air(of, sent, rng, snr_db=25.0, gaps=[0] * 40)
-    assert [frame.payload for frame in heard(of, path.samples)] == sent
 
 
 def test_a_damaged_frame_keeps_its_sequence_number_and_most_of_its_bits() -> None:
@@ -157,19 +154,6 @@ def test_noise_is_not_heard() -> None:
     for _ in range(10 * seconds):
         noise = rng.standard_normal(2 * round(RATE_SPS / 10), np.float32).view(np.complex64)
         assert demodulator.feed(noise) == []
-
-
-@given(
-    st.integers(1, 2000),
-    st.sampled_from(sorted(MODULATIONS)),
-    st.sampled_from(sorted(FEC)),
-    st.sampled_from([(32, 8, 2), (64, 16, 4), (128, 16, 0), (256, 32, 8)]),
-)
-def test_the_airtime_is_known_beforehand(nbytes: int, modulation: str, fec: str, shape: tuple[int, int, int]) -> None:
-    subcarriers, cyclic_prefix, taper = shape
-    of = phy(modulation, fec, subcarriers=subcarriers, cyclic_prefix=cyclic_prefix, taper=taper)
-    (got,) = heard(of, np.concatenate([Modulator(of).modulate(bytes(nbytes)), np.zeros(100, np.complex64)]))
-    assert (got.sample, got.nsamples) == (0, of.frame_samples(nbytes))
 
 
 @pytest.mark.parametrize("modulation", MODULATIONS)
@@ -269,11 +253,8 @@ def test_the_waterfall_is_where_it_was_measured(mode: tuple[str, str], ten_perce
         ({"subcarriers": 2050}, "subcarriers is 2050: input should be less than or equal to 2048"),
         ({"cyclic_prefix": 40}, "cyclic_prefix is 40: must be half the subcarriers, 32, at most"),
         ({"taper": 16}, "taper is 16: must be less than cyclic_prefix, 16"),
-        ({"network": 1 << 16}, "network is 65536: input should be less than or equal to 65535"),
-        ({"modulation": ["qpsk"]}, "modulation is ..qpsk..: input should be"),
         ({"rms": 1.5}, "rms is 1.5: input should be less than or equal to 1"),
         ({"rms": "loud"}, "rms is 'loud'"),
-        ({"rate_sps": 0.0}, "rate_sps is 0.0: it must be positive"),
     ],
 )
 def test_options_that_are_none_are_refused(options: dict[str, Any], message: str) -> None:

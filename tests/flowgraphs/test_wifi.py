@@ -2,8 +2,8 @@
 
 import ctypes
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -18,23 +18,12 @@ from flowgraphs.phys.wifi.modem import MAX_FRAME_BYTES, WifiPhy, link_frame, mac
 from flowgraphs.transceiver import Transceiver
 from tests.harness.awgn import Samples, air
 from tests.harness.bursts import modulated
-from tests.harness.radios import RATE_SPS, needs_vusrp, on, quiet_air
+from tests.harness.radios import RATE_SPS, needs_vusrp, needs_wifi, on, quiet_air
 from tests.harness.waiting import wait_for
 
 RMS = 0.25
 #: sizes around those that fill OFDM symbols, and the largest
 SIZES = (0, 1, 40, 41, 42, 43, 44, 45, 46, 47, 48, 300, 1400, MAX_FRAME_BYTES)
-
-try:
-    import ieee802_11  # noqa: F401
-except ImportError:
-    HAVE_IT = False
-else:
-    HAVE_IT = True
-
-needs_it = pytest.mark.skipif(
-    not HAVE_IT, reason="gr-ieee802-11 is not installed, and is in no package archive: docs/install.md"
-)
 
 
 def demodulated(phy: WifiPhy, samples: Samples) -> list[Received]:
@@ -42,7 +31,7 @@ def demodulated(phy: WifiPhy, samples: Samples) -> list[Received]:
     return list(phy.decode([samples]))
 
 
-@needs_it
+@needs_wifi
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_encoding_brings_frames_of_every_size(encoding: str) -> None:
     phy = WifiPhy(rate_sps=RATE_SPS, encoding=encoding)
@@ -67,7 +56,7 @@ def test_every_encoding_brings_frames_of_every_size(encoding: str) -> None:
         assert received.rssi_db == pytest.approx(20 * np.log10(0.1 * RMS), abs=0.5)
 
 
-@needs_it
+@needs_wifi
 def test_a_receiver_hears_every_encoding() -> None:
     rng = np.random.default_rng(31)
     frames = [rng.bytes(200) for _ in ENCODINGS]
@@ -80,7 +69,7 @@ def test_a_receiver_hears_every_encoding() -> None:
     assert [received.nsamples for received in heard] == [len(burst) for burst in bursts]
 
 
-@needs_it
+@needs_wifi
 @pytest.mark.parametrize(("encoding", "snr_db"), [("bpsk-1/2", 8), ("qam64-3/4", 27)])
 def test_no_size_of_frame_is_lost_more_often(encoding: str, snr_db: float) -> None:
     """With the upstream decoder alone one size in three (bpsk-1/2) or in 27 (qam64-3/4) loses a tenth to a third."""
@@ -113,7 +102,7 @@ def test_decoders_are_made_in_cleared_memory() -> None:
     assert used() != bytes(nbytes)
 
 
-@needs_it
+@needs_wifi
 def test_the_same_samples_give_the_same_frames() -> None:
     """At an SNR where half of the frames are lost: which half is no accident."""
     phy = WifiPhy(rate_sps=RATE_SPS, encoding="bpsk-1/2")
@@ -125,7 +114,7 @@ def test_the_same_samples_give_the_same_frames() -> None:
     assert all(other == first for other in others)
 
 
-@needs_it
+@needs_wifi
 def test_the_waterfall_is_where_it_was_measured() -> None:
     """docs/wifi.md: QPSK 1/2 loses a tenth of its frames at 9 dB."""
     phy = WifiPhy(rate_sps=RATE_SPS, encoding="qpsk-1/2")
@@ -139,7 +128,7 @@ def test_the_waterfall_is_where_it_was_measured() -> None:
     assert heard[11] > 54
 
 
-@needs_it
+@needs_wifi
 def test_sta_follows_a_channel_that_changes_during_a_frame() -> None:
     """Two paths; the weaker one turns by half a circle during the frame, as far as moving 6 cm does at 2.4 GHz."""
     rng = np.random.default_rng(36)
@@ -154,7 +143,7 @@ def test_sta_follows_a_channel_that_changes_during_a_frame() -> None:
     assert heard["sta"] > 16
 
 
-@needs_it
+@needs_wifi
 @pytest.mark.parametrize("ppm", [-15, 15])
 @pytest.mark.parametrize("equalizer", ["ls", "sta"])
 def test_a_sample_clock_that_is_off_is_followed(ppm: float, equalizer: str) -> None:
@@ -214,7 +203,7 @@ def test_what_is_no_frame_of_ours_is_none() -> None:
         assert link_frame(octets, 7) is None
 
 
-@needs_it
+@needs_wifi
 @needs_vusrp
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_every_encoding_passes_over_virtual_usrps(encoding: str) -> None:
@@ -229,17 +218,10 @@ def test_every_encoding_passes_over_virtual_usrps(encoding: str) -> None:
 
 def carried(sender: RadioSettings, hearer: RadioSettings, phy: WifiPhy, frames: Sequence[bytes]) -> list[Received]:
     """Return as many frames as were sent from one radio to the other."""
-    with _running(Transceiver(hearer, phy)) as there, _running(Transceiver(sender, phy)) as here:
+    with closing(Transceiver(hearer, phy)) as there, closing(Transceiver(sender, phy)) as here:
+        for transceiver in (there, here):
+            transceiver.start()
         wait_for(lambda: len(there.samples()))
         for frame in frames:
             here.send(frame)
         return [wait_for(there.receive) for _ in frames]
-
-
-@contextmanager
-def _running(transceiver: Transceiver) -> Iterator[Transceiver]:
-    transceiver.start()
-    try:
-        yield transceiver
-    finally:
-        transceiver.close()

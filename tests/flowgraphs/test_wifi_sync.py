@@ -115,17 +115,13 @@ def test_a_frame_ends_with_the_next_preamble_or_the_longest_length() -> None:
     assert len(second) == 2 + MAX_SYMBOLS
 
 
-def test_nothing_is_found_in_noise() -> None:
-    rng = np.random.default_rng(25)
-    noise = rng.standard_normal(8_000_000, np.float32).view(np.complex64)
-    assert received(noise) == []
-
-
-@pytest.mark.parametrize("frequency", [0.0, 1 / 64, 0.1])
-def test_nothing_is_found_in_a_carrier(frequency: float) -> None:
-    rng = np.random.default_rng(26)
-    noise = rng.standard_normal(400_000, np.float32).view(np.complex64)
-    carrier = 10 * np.exp(2j * np.pi * frequency * np.arange(len(noise)))
+@pytest.mark.parametrize(
+    ("amplitude", "frequency", "n"),
+    [(0, 0.0, 4_000_000), (10, 0.0, 200_000), (10, 1 / 64, 200_000), (10, 0.1, 200_000)],
+)
+def test_nothing_is_found_in_noise_and_carriers(n: int, amplitude: float, frequency: float) -> None:
+    noise = np.random.default_rng(25).standard_normal(2 * n, np.float32).view(np.complex64)
+    carrier = amplitude * np.exp(2j * np.pi * frequency * np.arange(n))
     assert received((noise + carrier).astype(np.complex64)) == []
 
 

@@ -2,28 +2,44 @@
 
 Places stand for sequence numbers: the segment at place n has the octets from n * SIZE on, behind `first`. All packets
 go through `Checked`, so each script holds its filter to the general rules, too.
+
+A script is a text of words, which `BaseStation.play` plays:
+
+    > 1 2 5+0.5     data from the IP side: the segments at places 1 and 2, and half a segment at 5
+    < 1 1- 1*       ACKs over the link: one that passes, one that is held back, one that leaves marked (ELN)
+    << 1, >> 1*     the same for data of the other side
+    1[4:5][2:3]~4   an ACK with SACK blocks and with SMART's news of segment 4; 1-x3 is three times 1-
+    1(seq=9,flags=ACK|FIN)   a segment with other fields
+    +20ms           this long passes
+    @200ms 1 2      this long passes, and not before its end, to the nanosecond, are 1 and 2 put on the link again
+    = 1 2           what was put on the link again since the last such word; at the end of a script it is nothing
+    ? 1:late        what was guessed since the last such word
+    x 1             the link has given up the latest segment from place 1
+    restart         the filter forgets everything
+    rest            nothing is due any more
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
 import pytest
 
 from common.sequence import MASK
+from common.units import MS, SECOND
 from linklayer.filters import FILTERS
 from linklayer.filters.filter import Cause, Filter, Guess
 from linklayer.filters.filtered import Filtered
 from linklayer.link import LinkContext
 from linklayer.plain import Plain
+from tcpip import segment as tcp
 from tcpip.access import Access, Objects, Octets
-from tcpip.options import smart_option
+from tcpip.options import has_eln, smart_option
 from tcpip.segment import ACK, ECT0, Flow, Option, Segment
 from tcpip.wire import emit
 from tests.harness.checked import Checked, Passed, Side, tagged
 
-MS = 1_000_000
-SECOND = 1000 * MS
 SIZE = 1000
 #: from the fixed host to the mobile one
 DATA = Flow(0x0A000002, 80, 0x0A000001, 40_000)
@@ -32,7 +48,30 @@ by_access = pytest.mark.parametrize("access", ACCESSES, ids=lambda access: type(
 #: where numbers begin: in the middle, before the wrap, before the sign changes
 by_first = pytest.mark.parametrize("first", [1000, 2**32 - 2500, 2**31 - 2500], ids=["middle", "wrap", "sign"])
 
+
+def by_script(scripts: Mapping[str, str]) -> pytest.MarkDecorator:
+    """Run a test with each of these scripts, which have names."""
+    return pytest.mark.parametrize("script", scripts.values(), ids=scripts)
+
+
 Places = tuple[float, float]
+
+_SEGMENT = re.compile(
+    r"(?P<place>-?[\d.]+)(\+(?P<size>[\d.]+))?(?P<blocks>(\[[\d.]+:[\d.]+\])*)"
+    r"(\((?P<fields>[\w|=,]+)\))?(~(?P<smart>[\d.]+))?(?P<fate>[*-]?)(x(?P<times>\d+))?"
+)
+_TIME = re.compile(r"[+@](\d+)(ns|ms|s)")
+_UNITS = {"ns": 1, "ms": MS, "s": SECOND}
+
+
+def _parts(word: str) -> tuple[dict[str, str], dict[str, int]]:
+    """The parts of a script's word for a segment, and its fields."""
+    found = _SEGMENT.fullmatch(word)
+    assert found is not None, word
+    fields = dict(part.split("=") for part in (found["fields"] or "").split(",") if part)
+    return found.groupdict(), {
+        name: sum(int(getattr(tcp, flag, flag)) for flag in value.split("|")) for name, value in fields.items()
+    }
 
 
 def make_filter(name: str, access: Access) -> Filter:
@@ -53,6 +92,8 @@ class BaseStation:
         self.first, self.flow, self.now = first, flow, 0
         #: places of the segments that were put on the link again
         self.repaired: list[float] = []
+        #: by its place, the packet of data that a script has let pass last
+        self.latest: dict[float, Any] = {}
         self._guesses: list[Guess] = []
         self.filter = make(access)
         self.checked = Checked(Filtered(Plain(), (self.filter,)), access, probe=1)
@@ -120,6 +161,50 @@ class BaseStation:
             self._note(self.checked.expire(self.now), None)
         self.now = end
         return self.repaired[before:]
+
+    def play(self, script: str) -> None:
+        """Play a script, as the head of this file describes it."""
+        seen = len(self.repaired)
+        for step in re.split(r"\s+(?=[<>=?@+]|x |rest)", script.strip()):
+            command, *words = step.split()
+            if time := _TIME.fullmatch(command):
+                ns = int(time[1]) * _UNITS[time[2]]
+                if command[0] == "@":
+                    assert self.wait(ns - 1) == [], step
+                    ns = 1
+                self.wait(ns)
+            elif command == "restart":
+                self.restart()
+            elif command == "rest":
+                assert self.filter.next_deadline() is None
+            elif command == "x":
+                self.filter.handle_given_up(self.latest[float(words[0])], self.now)
+            elif command == "?":
+                assert [f"{place:g}:{cause}" for place, cause in self.guesses()] == words, step
+            elif command in (">", "<", ">>", "<<"):
+                put = self.from_ip if command in (">", ">>") else self.from_link
+                for word in words:
+                    (self._play_data if command in (">", "<<") else self._play_ack)(word, put)
+            else:
+                assert command == "=", step
+            if command[0] in "@=":
+                assert [f"{place:g}" for place in self.repaired[seen:]] == words, step
+                seen = len(self.repaired)
+        assert self.repaired[seen:] == []
+
+    def _play_data(self, word: str, put: Callable[[Segment], Any]) -> None:
+        parts, fields = _parts(word)
+        place = float(parts["place"])
+        self.latest[place] = put(self.segment(place, round(float(parts["size"] or 1) * SIZE), **fields))
+
+    def _play_ack(self, word: str, put: Callable[[Segment], Any]) -> None:
+        parts, fields = _parts(word)
+        blocks = [(float(left), float(right)) for left, right in re.findall(r"\[(.+?):(.+?)\]", parts["blocks"])]
+        smart = None if parts["smart"] is None else float(parts["smart"])
+        for _ in range(int(parts["times"] or 1)):
+            left = put(self.acknowledgement(float(parts["place"]), *blocks, smart=smart, **fields))
+            fate = "-" if left is None else "*" if has_eln(self.view(left)) else ""
+            assert fate == parts["fate"], word
 
     def guesses(self) -> list[tuple[float, Cause]]:
         """What was guessed of which place, since the last call."""

@@ -1,4 +1,4 @@
-"""Statistics the tests of random signals use, each with the level at which it rejects a right model."""
+"""Statistics that tests of random models use, each with the level at which it rejects a right one."""
 
 from collections.abc import Callable
 from math import log, sqrt
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 #: a right model fails one seed in ten thousand; the seeds are fixed
 KS_LEVEL = 1e-4
-#: standard errors; a right model fails one seed in two million
+#: standard deviations and errors; a right model fails one seed in two million
 SIGMAS = 5.0
 
 
@@ -25,9 +25,25 @@ def ks_bound(n: int) -> float:
     return sqrt(-log(KS_LEVEL / 2) / 2) / sqrt(n)
 
 
+def binomial_bound(trials: int, probability: float) -> float:
+    """Return how far a count of independent events may lie from its mean."""
+    return SIGMAS * sqrt(trials * probability * (1.0 - probability))
+
+
+def poisson_bound(mean: float) -> float:
+    """Return how far a count of points of a Poisson process may lie from its mean."""
+    return SIGMAS * sqrt(mean)
+
+
 def mean_bound(samples: NDArray[Any]) -> float:
     """Return how far the mean of independent real samples may lie from its expectation."""
     return float(SIGMAS * np.std(samples, ddof=1) / sqrt(len(samples)))
+
+
+def assert_mean(samples: NDArray[Any], expected: complex = 0, *, also: float = 0.0) -> None:
+    """Assert that the mean of independent samples is the expected one, by both parts; `also` may be a model's error."""
+    for part, wanted in ((samples.real, expected.real), (samples.imag, expected.imag)):
+        assert abs(part.mean() - wanted) <= mean_bound(part) + also
 
 
 def bessel_j0(x: NDArray[Any]) -> NDArray[Any]:

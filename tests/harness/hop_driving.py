@@ -1,6 +1,7 @@
 """Two drivers of a hop: one that wakes it at every deadline, one that is always late."""
 
 import random
+from collections.abc import Callable
 
 from channel.capacity import Capacity
 from channel.capacity.cra import ConstantRate
@@ -43,8 +44,10 @@ def drain(hop: Hop[int], now: int) -> list[Arrival[int]]:
     return arrivals
 
 
-def drive_punctually(hop: Hop[int], frames: Traffic) -> tuple[list[Arrival[int]], list[bool]]:
-    """Wake the hop at each of its deadlines."""
+def drive_punctually(
+    hop: Hop[int], frames: Traffic, check: Callable[[int], object] = lambda now: None
+) -> tuple[list[Arrival[int]], list[bool]]:
+    """Wake the hop at each of its deadlines, and call `check` then."""
     arrivals: list[Arrival[int]] = []
     accepted = []
     now = 0
@@ -56,6 +59,7 @@ def drive_punctually(hop: Hop[int], frames: Traffic) -> tuple[list[Arrival[int]]
             # Punctual driving hears every frame at the instant it is due.
             assert all(a.arrived_at == at for a in got)
             arrivals.extend(got)
+            check(at)
             follower = hop.next_deadline()
             assert follower is None or follower > at
 

@@ -4,16 +4,21 @@
 decides what is lost. Frames cross as octets, so every test exercises the wire format, too.
 """
 
+import binascii
 import heapq
-from collections.abc import Callable, Sized
+import re
+import zlib
+from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from random import Random
 from typing import cast
 
-from linklayer.slacp import RELIABLE, ReedSolomon, Slacp, SlacpConfig
+from linklayer.slacp import RELIABLE, ReedSolomon, Slacp, SlacpConfig, frames
 from linklayer.slacp.frames import Frame
 from linklayer.slacp.wire import emit, parse
 
+DOCUMENT = Path(__file__).parents[2] / "docs" / "slacp.md"
 MS = 1_000_000
 A, B = "a", "b"
 
@@ -25,10 +30,21 @@ def keep_all(direction: str, frame: Frame) -> bool:
     return False
 
 
-def octets(packet: Sized) -> bytes:
-    """A packet as octets: SLACP also carries packets that have nothing but a size."""
-    assert isinstance(packet, bytes | bytearray | memoryview)
-    return bytes(packet)
+def packets(n: int) -> list[bytes]:
+    """Packets that differ."""
+    return [index.to_bytes(4, "big") * 5 for index in range(n)]
+
+
+def documented_frames() -> list[tuple[Frame, bytes]]:
+    """The ```frame blocks of docs/slacp.md: an object, then its octets in hex."""
+    blocks = re.findall(r"^```frame\n(.+?)\n(.+?)^```$", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    return [(eval(call, {**vars(frames)}), bytes.fromhex(octets)) for call, octets in blocks]
+
+
+def sealed(checked: bytes, body: bytes = b"") -> bytes:
+    """A frame whose checks are right, of a header without its check."""
+    header = checked + binascii.crc_hqx(checked, 0xFFFF).to_bytes(2, "big")
+    return header + body + zlib.crc32(header + body).to_bytes(4, "big")
 
 
 class Pair:

@@ -72,15 +72,12 @@ def test_a_protocol_behind_an_extension_header_is_not_looked_for() -> None:
     assert Classifier().channel(ipv6(FRAGMENT, payload=bytes([UDP]) + bytes(15))) == RELIABLE
 
 
-@given(st.binary(max_size=60))
+PREFIXES = st.builds(lambda make, length: make(UDP)[:length], st.sampled_from([ipv4, ipv6]), st.integers(0, 28))
+
+
+@given(st.binary(max_size=60) | PREFIXES)
 def test_anything_has_a_channel_and_what_is_no_packet_is_reliable(octets: bytes) -> None:
     channel = Classifier().channel(octets)
     assert channel in (RELIABLE, FAST)
     if len(octets) < 20 or octets[0] >> 4 not in (4, 6):
         assert channel == RELIABLE
-
-
-@pytest.mark.parametrize("make", [ipv4, ipv6])
-def test_a_header_cut_short_is_reliable(make) -> None:  # type: ignore[no-untyped-def]
-    for length in range(20):
-        assert Classifier().channel(make(UDP)[:length]) == RELIABLE

@@ -1,6 +1,6 @@
 """The ELN marker on a link that loses at random: it marks what the link has lost, and nothing else."""
 
-from collections import deque
+from collections import Counter, deque
 from random import Random
 from typing import Any
 
@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 from common.sequence import MASK
 from linklayer.filters.eln import Marker
 from linklayer.filters.filter import Cause
-from tcpip.access import Objects, Octets
+from tcpip.access import Objects
 from tcpip.options import has_eln
-from tcpip.segment import ACK, Flow, Segment
-from tcpip.wire import emit
+from tcpip.segment import Segment
+from tests.harness.base_station import SIZE, BaseStation
 
-FLOW = Flow(0x0A000001, 1000, 0x0A000002, 2000)
-MSS = 10
 #: the numbers wrap while the flow lasts
-FIRST = MASK - 40 * MSS
+FIRST = MASK - 40 * SIZE
 
 
 class World:
@@ -29,30 +27,23 @@ class World:
     `delayed` what it let others pass.
     """
 
-    def __init__(self, seed: int, *, sack: bool, reports: bool, octets: bool = False) -> None:
+    def __init__(self, seed: int, *, sack: bool, reports: bool) -> None:
         self.rng = Random(seed)
-        self.sack, self.octets = sack, octets
-        self.marker = Marker(Octets() if octets else Objects(), reports=reports)
-        self.reports = reports
+        self.sack, self.reports = sack, reports
+        self.base = BaseStation(Objects(), lambda access: Marker(access, reports=reports), first=FIRST)
         self.next = 0
         self.held: list[int] = []
         self.link: deque[tuple[int, Any, bool]] = deque()
         #: how many copies of each were lost
-        self.lost: dict[int, int] = {}
-        self.dropped: set[int] = set()
-        self.delayed: set[int] = set()
+        self.lost = Counter[float]()
+        self.dropped: set[float] = set()
+        self.delayed: set[float] = set()
         self.got: set[int] = set()
         self.recent: deque[int] = deque(maxlen=3)
-        self.back: deque[Segment] = deque()
+        self.back: deque[tuple[int, Segment]] = deque()
         self.acked = 0
         self.marks = 0
-        self.guesses: list[tuple[int, Cause]] = []
-
-    def number(self, place: int) -> int:
-        return FIRST + place * MSS & MASK
-
-    def place(self, number: int) -> int:
-        return (number - FIRST & MASK) // MSS
+        self.guesses: list[tuple[float, Cause]] = []
 
     def send(self, place: int, loss: float, drop: float) -> None:
         if self.rng.random() < drop:
@@ -66,51 +57,37 @@ class World:
                 self.forward(self.held.pop(), loss)
 
     def forward(self, place: int, loss: float) -> None:
-        segment = Segment(FLOW, self.number(place), 1, ACK, 9, MSS, bytes(MSS) if self.octets else None)
-        packet = emit(segment) if self.octets else segment
-        self.marker.handle_to_link(packet, 0, 0)
-        assert self.marker.poll_to_link() == (packet, 0)
+        [packet] = self.base.send(place)
         self.link.append((place, packet, self.rng.random() < loss))
 
     def arrive(self, ack_loss: float) -> None:
         """Let the oldest copy reach the far end, or be lost."""
         place, packet, lost = self.link.popleft()
         if lost:
-            self.lost[place] = self.lost.get(place, 0) + 1
+            self.lost[place] += 1
             if self.reports:
-                self.marker.handle_given_up(packet, 0)
+                self.base.filter.handle_given_up(packet, 0)
             return
         if place not in self.got:
             self.got.add(place)
             self.recent.appendleft(place)
         expected = next(n for n in range(len(self.got) + 1) if n not in self.got)
         blocks = [(n, n + 1) for n in self.recent if n > expected] if self.sack else []
-        sack = tuple((self.number(left), self.number(right)) for left, right in blocks)
         if self.rng.random() >= ack_loss:
-            self.back.append(Segment(FLOW.reversed(), 1, self.number(expected), ACK, 7, sack=sack))
+            self.back.append((expected, self.base.acknowledgement(expected, *blocks)))
 
     def answer(self) -> None:
         """Let the oldest ACK pass the marker."""
-        ack = self.back.popleft()
-        packet = emit(ack) if self.octets else ack
-        self.marker.handle_from_link(packet, 0, 0)
-        found = self.marker.poll_from_link()
-        assert found is not None
-        seen = self.marker._access.view(found[0])
-        assert seen is not None
-        place = self.place(ack.ack)
+        place, ack = self.back.popleft()
         self.acked = max(self.acked, place)
-        if has_eln(seen):
+        if has_eln(self.base.view(self.base.from_link(ack))):
             self.marks += 1
-            assert self.lost.get(place), f"{place} was never lost: {self.dropped}"
-        while (guess := self.marker.poll_guess()) is not None:
-            where = self.place(guess.seq)
-            self.guesses.append((where, guess.cause))
-            if guess.cause == "corruption":
-                assert self.lost.get(where)
-                corruptions = self.guesses.count((where, "corruption"))
-                assert corruptions <= self.lost[where], "guessed oftener than lost"
-            elif guess.cause == "congestion":
+            assert self.lost[place], f"{place} was never lost: {self.dropped}"
+        for where, cause in self.base.guesses():
+            self.guesses.append((where, cause))
+            if cause == "corruption":
+                assert self.guesses.count((where, cause)) <= self.lost[where], "guessed oftener than lost"
+            elif cause == "congestion":
                 # a queue that puts it behind others looks like one that drops it
                 assert where in self.dropped | self.delayed
 
@@ -156,14 +133,3 @@ def test_losses_are_found(sack: bool, reports: bool) -> None:
     # this sender repeats some before anything behind them has come, which hides the loss
     assert len(found & lost) > 2 / 3 * len(lost) > 50
     assert world.marks > len(found)
-
-
-@pytest.mark.parametrize("sack", [False, True])
-def test_octets_and_objects_are_treated_alike(sack: bool) -> None:
-    outcomes = []
-    for octets in (False, True):
-        world = World(3, sack=sack, reports=False, octets=octets)
-        world.run(4000, 0.1, 0.1, 0.1)
-        outcomes.append((world.marks, world.guesses, world.acked))
-    assert outcomes[0] == outcomes[1]
-    assert outcomes[0][0] > 10

@@ -1,21 +1,27 @@
 """SLACP's rules, one by one, on a pair of endpoints in virtual time."""
 
-from typing import TypeVar
+from random import Random
+from typing import Any, TypeVar
 
 import pytest
 
 from linklayer.slacp import FAST, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
-from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
-from tests.harness.slacp_pair import MS, A, B, Drop, Pair
-
-
-def packets(n: int, size: int = 40) -> list[bytes]:
-    return [index.to_bytes(4, "big") * (size // 4) for index in range(n)]
+from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
+from linklayer.slacp.wire import emit, parse
+from tests.harness.slacp_pair import MS, A, B, Drop, Pair, keep_all, packets
 
 
 def drop_transmissions(*tx: int) -> Drop:
     """Drop a's frames with these transmission numbers."""
     return lambda direction, frame: direction == A and getattr(frame, "tx", None) in tx
+
+
+def carried(n: int, config: SlacpConfig | None = None, drop: Drop = keep_all, **options: Any) -> Pair:
+    """A pair that has done all it can for n packets from a to b."""
+    pair = Pair(config, drop=drop, **options).establish()
+    pair.send(A, *packets(n))
+    pair.run()
+    return pair
 
 
 F = TypeVar("F", Data, Fec, Sync, Ack)
@@ -34,19 +40,8 @@ def next_frame(end: Slacp, now: int, kind: type[F]) -> F:
             return frame
 
 
-def test_without_loss_every_packet_crosses_once_and_nothing_is_repeated() -> None:
-    pair = Pair().establish()
-    pair.send(A, *packets(50))
-    pair.run()
-    assert pair.delivered[B] == packets(50)
-    assert len(sent_by(pair, A, Data)) == 50
-    assert not sent_by(pair, A, Fec)
-
-
 def test_a_lost_frame_is_retransmitted_before_new_ones() -> None:
-    pair = Pair(drop=drop_transmissions(3)).establish()
-    pair.send(A, *packets(40))
-    pair.run()
+    pair = carried(40, drop=drop_transmissions(3))
     assert pair.delivered[B] == packets(40)
     order = [(frame.seq, frame.retransmission) for frame in sent_by(pair, A, Data)]
     place = order.index((3, True))
@@ -60,11 +55,8 @@ def test_a_lost_frame_is_retransmitted_before_new_ones() -> None:
 
 def test_one_missing_frame_makes_an_acknowledgement_due_at_once() -> None:
     pair = Pair(SlacpConfig(ack_every=1000)).establish()
-    a, b = pair.ends[A], pair.ends[B]
-    frames = []
-    for packet in packets(3):
-        a.handle_packet(packet, 0)
-        frames.append(next_frame(a, pair.now, Data))
+    b = pair.ends[B]
+    frames = _data(b, packets(3))
     while b.poll_frame(pair.now) is not None:
         pass
     b.handle_frame(frames[0], pair.now)
@@ -73,17 +65,6 @@ def test_one_missing_frame_makes_an_acknowledgement_due_at_once() -> None:
     ack = b.poll_frame(pair.now)
     assert isinstance(ack, Ack)
     assert (ack.cum, ack.received, ack.repeat) == (1, 0b10, False)
-
-
-def test_first_transmissions_carry_no_fec_and_retransmissions_are_protected() -> None:
-    pair = Pair(SlacpConfig(block_timer_ns=1 * MS), drop=drop_transmissions(5, 6, 7)).establish()
-    pair.send(A, *packets(30))
-    pair.run()
-    data = sent_by(pair, A, Data)
-    assert all((frame.block is not None) == frame.retransmission for frame in data)
-    fec = sent_by(pair, A, Fec)
-    assert [(frame.actual, frame.index) for frame in fec] == [(3, 3), (3, 4), (3, 5)]
-    assert pair.delivered[B] == packets(30)
 
 
 def test_redundancy_repairs_retransmissions_that_are_lost_again() -> None:
@@ -97,9 +78,7 @@ def test_redundancy_repairs_retransmissions_that_are_lost_again() -> None:
             return frame.seq in (6, 7)
         return 5 <= frame.seq < 9
 
-    pair = Pair(SlacpConfig(block_timer_ns=1 * MS), drop=drop).establish()
-    pair.send(A, *packets(30))
-    pair.run()
+    pair = carried(30, SlacpConfig(block_timer_ns=1 * MS), drop)
     assert seen == [5, 6, 7, 8]
     assert pair.delivered[B] == packets(30)
     assert pair.ends[B].got.fec_repairs == 2
@@ -111,9 +90,7 @@ def test_a_full_block_is_closed_at_once_and_others_by_the_threshold_timer() -> N
         return isinstance(frame, Data) and not frame.retransmission and 3 <= frame.seq < 9
 
     config = SlacpConfig(block_frames=4, block_timer_ns=200 * MS, ack_every=1000)
-    pair = Pair(config, drop=drop, delay=300 * MS).establish()
-    pair.send(A, *packets(300))
-    pair.run()
+    pair = carried(300, config, drop, delay=300 * MS)
     repairs = [(at, frame) for at, name, frame in pair.log if name == A and isinstance(frame, Data | Fec)]
     again = [at for at, frame in repairs if isinstance(frame, Data) and frame.retransmission]
     redundancy = [(at, frame.block) for at, frame in repairs if isinstance(frame, Fec)]
@@ -123,22 +100,20 @@ def test_a_full_block_is_closed_at_once_and_others_by_the_threshold_timer() -> N
     assert redundancy[-1][0] - again[4] >= 200 * MS
 
 
-@pytest.mark.parametrize(("members", "redundant"), [(1, 1), (2, 1), (3, 2), (5, 3)])
-def test_half_as_much_redundancy_is_rounded_up(members: int, redundant: int) -> None:
-    config = SlacpConfig(redundancy=0.5, block_timer_ns=1 * MS)
-    pair = Pair(config, drop=drop_transmissions(*range(5, 5 + members))).establish()
-    pair.send(A, *packets(30))
-    pair.run()
-    assert [(frame.actual, frame.index) for frame in sent_by(pair, A, Fec)] == [
-        (members, members + index) for index in range(redundant)
-    ]
+@pytest.mark.parametrize(("redundancy", "members", "redundant"), [(1, 3, 3), (0.5, 1, 1), (0.5, 2, 1), (0.5, 5, 3)])
+def test_retransmissions_alone_are_protected_and_their_redundancy_is_rounded_up(
+    redundancy: float, members: int, redundant: int
+) -> None:
+    config = SlacpConfig(redundancy=redundancy, block_timer_ns=1 * MS)
+    pair = carried(30, config, drop_transmissions(*range(5, 5 + members)))
+    assert all((frame.block is not None) == frame.retransmission for frame in sent_by(pair, A, Data))
+    fec = [(frame.actual, frame.index) for frame in sent_by(pair, A, Fec)]
+    assert fec == [(members, members + index) for index in range(redundant)]
     assert pair.delivered[B] == packets(30)
 
 
 def test_what_is_acknowledged_before_its_block_closes_gets_no_redundancy() -> None:
-    pair = Pair(SlacpConfig(block_timer_ns=500 * MS), drop=drop_transmissions(5)).establish()
-    pair.send(A, *packets(60))
-    pair.run()
+    pair = carried(60, SlacpConfig(block_timer_ns=500 * MS), drop_transmissions(5))
     assert pair.delivered[B] == packets(60)
     assert not sent_by(pair, A, Fec)
 
@@ -146,21 +121,11 @@ def test_what_is_acknowledged_before_its_block_closes_gets_no_redundancy() -> No
 @pytest.mark.parametrize("limit", [0, 1, 2, 3])
 def test_a_frame_is_retransmitted_at_most_as_often_as_allowed(limit: int) -> None:
     config = SlacpConfig(retransmissions=limit, redundancy=0)
-    pair = Pair(config, drop=lambda direction, frame: isinstance(frame, Data) and frame.seq == 5).establish()
-    pair.send(A, *packets(30))
-    pair.run()
+    pair = carried(30, config, lambda direction, frame: isinstance(frame, Data) and frame.seq == 5)
     assert sum(frame.seq == 5 for frame in sent_by(pair, A, Data)) == 1 + limit
     assert pair.given_up[A] == [packets(30)[5]]
     assert pair.delivered[B] == [packet for seq, packet in enumerate(packets(30)) if seq != 5]
     assert pair.ends[B].got.abandoned == 1
-
-
-def test_a_lost_last_frame_is_recovered_by_the_repeated_acknowledgement() -> None:
-    pair = Pair(drop=drop_transmissions(19, 20)).establish()
-    pair.send(A, *packets(20))
-    pair.run()
-    assert pair.delivered[B] == packets(20)
-    assert any(frame.repeat for frame in sent_by(pair, B, Ack))
 
 
 def test_a_lost_last_frame_shows_at_once_by_the_sync_behind_it() -> None:
@@ -173,17 +138,10 @@ def test_a_lost_last_frame_shows_at_once_by_the_sync_behind_it() -> None:
     assert 0 <= again - last - (3 * pair.frame_time + 2 * pair.delay) <= pair.frame_time
 
 
-def test_the_first_frame_ever_may_be_lost() -> None:
-    pair = Pair(drop=drop_transmissions(0)).establish()
-    pair.send(A, *packets(1))
-    pair.run()
-    assert pair.delivered[B] == packets(1)
-
-
 def test_a_new_frame_sets_the_ack_timer_back_to_its_shortest() -> None:
     pair = Pair().establish()
     pair.run_until(lambda: pair.now > 10_000 * MS)
-    frame = _data(pair.ends[B], first=0, packets=packets(1))[0]
+    [frame] = _data(pair.ends[B], packets(1))
     for wait in (pair.config.ack_timer_ns, 2 * pair.config.ack_timer_ns):
         pair.ends[B].handle_frame(frame, pair.now)
         assert pair.ends[B].next_deadline() == pair.now + pair.config.ack_timer_ns
@@ -200,23 +158,26 @@ def test_the_handshake_measures_the_round_trip_so_that_a_lost_first_packet_need_
     assert pair.now - start < 2 * pair.config.ack_timer_max_ns
 
 
-def test_a_given_up_frame_at_the_very_end_does_not_hold_back_the_rest() -> None:
-    """Nothing else is there to carry the news, so a sync frame is."""
+@pytest.mark.parametrize("lost_syncs", [0, 3])
+def test_a_given_up_frame_at_the_very_end_does_not_hold_back_the_rest(lost_syncs: int) -> None:
+    """Nothing else is there to carry the news, so a sync frame is, and it is repeated."""
+    lost: list[Frame] = []
 
     def drop(direction: str, frame: Frame) -> bool:
+        if isinstance(frame, Sync) and len(lost) < lost_syncs:
+            lost.append(frame)
+            return True
         return isinstance(frame, Data) and frame.seq == 3
 
-    pair = Pair(SlacpConfig(redundancy=0), drop=drop).establish()
-    pair.send(A, *packets(6))
-    pair.run()
+    pair = carried(6, SlacpConfig(redundancy=0), drop)
     assert pair.delivered[B] == [packet for seq, packet in enumerate(packets(6)) if seq != 3]
-    assert sent_by(pair, A, Sync)
+    assert len(lost) == lost_syncs < len(sent_by(pair, A, Sync))
 
 
 def test_what_is_held_behind_a_given_up_frame_is_delivered_when_the_sender_says_so() -> None:
     pair = Pair().establish()
     b = pair.ends[B]
-    frames = _data(b, first=1, packets=packets(4)[1:])
+    frames = _data(b, packets(4))[1:]
     for frame in frames:
         b.handle_frame(frame, pair.now)
     assert b.poll_packet() is None
@@ -229,17 +190,16 @@ def test_a_frame_behind_the_window_is_refused() -> None:
     window = 8
     pair = Pair(SlacpConfig(window=window)).establish()
     b = pair.ends[B]
-    frames = _data(b, first=0, packets=packets(window + 1))
+    frames = _data(b, packets(window + 1))
     for frame in reversed(frames):
         b.handle_frame(frame, pair.now)
     assert b.got.refused == 1
     assert _polled(b) == packets(window)
 
 
-def _data(end: Slacp, first: int, packets: list[bytes]) -> list[Data]:
-    """Frames that `end` may get in its first session, numbered from `first`; the sender's oldest number is 0."""
-    tag = end._session.rx_tag
-    return [Data(tag, 0, seq, seq, seq, packet) for seq, packet in enumerate(packets, start=first)]
+def _data(end: Slacp, packets: list[bytes]) -> list[Data]:
+    """Frames that `end` may get in its first session; the sender's oldest number is 0."""
+    return [Data(end._session.rx_tag, 0, seq, seq, seq, packet) for seq, packet in enumerate(packets)]
 
 
 def _polled(end: Slacp) -> list[bytes]:
@@ -248,22 +208,6 @@ def _polled(end: Slacp) -> list[bytes]:
         assert isinstance(delivery[0], bytes)
         got.append(delivery[0])
     return got
-
-
-def test_a_lost_sync_is_repeated() -> None:
-    lost: list[Frame] = []
-
-    def drop(direction: str, frame: Frame) -> bool:
-        if isinstance(frame, Sync) and len(lost) < 3:
-            lost.append(frame)
-            return True
-        return isinstance(frame, Data) and frame.seq == 3
-
-    pair = Pair(SlacpConfig(redundancy=0), drop=drop).establish()
-    pair.send(A, *packets(6))
-    pair.run()
-    assert len(lost) == 3
-    assert len(pair.delivered[B]) == 5
 
 
 def test_a_receiver_deaf_for_more_than_a_window_catches_up() -> None:
@@ -277,21 +221,6 @@ def test_a_receiver_deaf_for_more_than_a_window_catches_up() -> None:
     pair.run_until(lambda: bool(pair.delivered[B]))
     assert pair.delivered[B] == [b"after the tunnel"]
     assert pair.given_up[A] == packets(60)
-
-
-def test_lost_acknowledgements_do_no_harm() -> None:
-    acks = [0]
-
-    def drop(direction: str, frame: Frame) -> bool:
-        if isinstance(frame, Ack):
-            acks[0] += 1
-            return acks[0] % 3 != 0
-        return isinstance(frame, Data) and not frame.retransmission and frame.seq % 7 == 2
-
-    pair = Pair(drop=drop).establish()
-    pair.send(A, *packets(100))
-    pair.run()
-    assert pair.delivered[B] == packets(100)
 
 
 def test_a_full_window_waits_in_the_ip_queue_and_goes_on() -> None:
@@ -318,12 +247,9 @@ def test_only_one_unsent_packet_is_accepted() -> None:
 
 def test_immediate_delivery_does_not_wait_for_a_gap() -> None:
     config = SlacpConfig(channels=(ChannelOptions(in_order=False),))
-    pair = Pair(config, drop=drop_transmissions(3)).establish()
-    pair.send(A, *packets(30))
-    pair.run()
+    pair = carried(30, config, drop_transmissions(3))
     assert sorted(pair.delivered[B]) == packets(30)
     assert pair.delivered[B][3] == packets(30)[4]
-    assert pair.delivered[B] != packets(30)
 
 
 def test_a_channel_without_arq_neither_repeats_nor_waits() -> None:
@@ -344,19 +270,7 @@ def test_channels_are_numbered_apart_and_a_fast_packet_overtakes() -> None:
     assert pair.delivered[B].index(b"urgent") <= 2
 
 
-@pytest.mark.parametrize("first", [0, 0xFFFF_FFFF, 0xFFFF_FFF0])
-def test_numbers_wrap(first: int) -> None:
-    lossy = Pair(first=first, drop=lambda d, f: isinstance(f, Data) and not f.retransmission and f.seq % 5 == 1)
-    lossy.establish()
-    lossy.send(A, *packets(60))
-    lossy.send(B, *packets(60))
-    lossy.run()
-    assert lossy.delivered == {A: packets(60), B: packets(60)}
-
-
 def test_a_damaged_frame_is_reported_at_once_and_never_delivered() -> None:
-    from linklayer.slacp.wire import emit, parse
-
     pair = Pair().establish()
     end = pair.ends[A]
     end.handle_packet(b"payload", 0)
@@ -381,7 +295,6 @@ def test_a_restarted_peer_gets_a_new_session_and_no_old_frames() -> None:
     pair.restart(B)
     pair.delivered[B].clear()
     pair.run_until(lambda: pair.ends[A].sessions > before and pair.ends[B].established)
-    old = set(packets(20)[:15])
     lost = set(pair.given_up[A])
     assert lost
     pair.send(A, b"fresh")
@@ -390,70 +303,20 @@ def test_a_restarted_peer_gets_a_new_session_and_no_old_frames() -> None:
     # what flew during the restart was of the old session: refused, reported lost, delivered to nobody
     assert not lost & set(pair.delivered[B])
     assert pair.ends[B].got.refused > 0
-    assert set(pair.delivered[B]) - {b"fresh"} <= set(packets(20)) - old | set(packets(20)[5:])
+    assert set(pair.delivered[B]) - {b"fresh"} <= set(packets(20)[5:])
 
 
-def test_a_delayed_hello_of_a_dead_incarnation_does_not_end_the_session() -> None:
-    pair = Pair()
-    hellos: list[Hello] = []
-
-    def drop(direction: str, frame: Frame) -> bool:
-        if direction == B and isinstance(frame, Hello):
-            hellos.append(frame)
-        return False
-
-    pair.drop = drop
-    pair.establish()
-    pair.restart(B)
-    pair.run_until(lambda: pair.ends[A].sessions == 2)
-    stale = list(hellos[:2])
-    for hello in stale:
-        pair.ends[A].handle_frame(hello, pair.now)
-    pair.send(A, *packets(10))
-    pair.run()
-    assert pair.ends[A].sessions == 2
-    assert pair.delivered[B] == packets(10)
-
-
-def test_lost_hellos_only_delay_the_session() -> None:
-    seen = [0]
-
-    def drop(direction: str, frame: Frame) -> bool:
-        if isinstance(frame, Hello):
-            seen[0] += 1
-            return seen[0] < 9 and seen[0] % 2 == 1
-        return False
-
-    pair = Pair(drop=drop)
-    pair.send(A, *packets(3))
-    pair.run_until(lambda: len(pair.delivered[B]) == 3)
-    assert pair.delivered[B] == packets(3)
-
-
-def test_a_dead_peer_is_noticed_and_its_packets_are_reported() -> None:
+@pytest.mark.parametrize("deaf", [{B}, {A, B}], ids=["one way", "both ways"])
+def test_a_dead_peer_is_noticed_and_its_packets_are_reported_until_it_is_back(deaf: set[str]) -> None:
     gone = [False]
-    pair = Pair(SlacpConfig(dead_after_ns=1000 * MS, ack_timer_max_ns=300 * MS), drop=lambda d, f: gone[0]).establish()
+    config = SlacpConfig(dead_after_ns=1000 * MS, ack_timer_max_ns=300 * MS)
+    pair = Pair(config, drop=lambda direction, frame: gone[0] and (B if direction == A else A) in deaf).establish()
     gone[0] = True
     pair.send(A, *packets(3))
     pair.run_until(lambda: not pair.ends[A].established)
     pair.step()
     assert pair.given_up[A] == packets(3)
     gone[0] = False
-    pair.send(A, b"back")
-    pair.run_until(lambda: b"back" in pair.delivered[B])
-
-
-def test_a_link_that_works_one_way_only_heals_when_the_other_way_returns() -> None:
-    half = [False]
-    pair = Pair(
-        SlacpConfig(dead_after_ns=1000 * MS, ack_timer_max_ns=300 * MS), drop=lambda d, f: half[0] and d == A
-    ).establish()
-    half[0] = True
-    pair.run_until(lambda: not pair.ends[B].established)
-    pair.send(A, *packets(4))
-    pair.run_until(lambda: not pair.ends[A].established)
-    half[0] = False
-    pair.run_until(lambda: all(end.established for end in pair.ends.values()))
     pair.send(A, b"back")
     pair.run_until(lambda: b"back" in pair.delivered[B])
 
@@ -466,15 +329,6 @@ def test_an_idle_link_says_little() -> None:
     assert len(pair.log) - start <= 2 * 100_000 / 500 + 2
 
 
-def test_frames_of_another_session_are_refused() -> None:
-    pair, other = Pair(seed=1).establish(), Pair(seed=2).establish()
-    other.ends[A].handle_packet(b"stray", 0)
-    frame = next_frame(other.ends[A], other.now, Data)
-    pair.ends[B].handle_frame(frame, pair.now)
-    assert pair.ends[B].poll_packet() is None
-    assert pair.ends[B].got.refused == 1
-
-
 @pytest.mark.parametrize(
     ("option", "value"),
     [("retransmissions", -1), ("block_frames", 0), ("block_frames", 300), ("redundancy", -0.5), ("window", 0)],
@@ -484,19 +338,7 @@ def test_options_out_of_range_are_refused_by_name(option: str, value: float) -> 
         SlacpConfig(**{option: value})  # type: ignore[arg-type]
 
 
-def test_same_seed_same_frames() -> None:
-    logs = []
-    for _ in range(2):
-        pair = Pair(seed=7, drop=lambda d, f: isinstance(f, Data) and f.tx % 4 == 1).establish()
-        pair.send(A, *packets(50))
-        pair.run()
-        logs.append(pair.log)
-    assert logs[0] == logs[1]
-
-
 def test_an_early_deadline_is_a_no_op() -> None:
-    from random import Random
-
     end = Slacp(SlacpConfig(), ReedSolomon(), Random(1), 0)
     assert end.poll_frame(0) is not None
     deadline = end.next_deadline()
@@ -510,10 +352,7 @@ def test_an_early_deadline_is_a_no_op() -> None:
 @pytest.mark.parametrize("in_order", [True, False])
 def test_a_frame_that_arrives_twice_behind_a_gap_is_delivered_once(in_order: bool) -> None:
     pair = Pair(SlacpConfig(channels=(ChannelOptions(in_order=in_order),))).establish()
-    frames = []
-    for packet in packets(3):
-        pair.ends[A].handle_packet(packet, 0)
-        frames.append(next_frame(pair.ends[A], pair.now, Data))
+    frames = _data(pair.ends[B], packets(3))
     for frame in (frames[1], frames[1], frames[2], frames[1], frames[0], frames[0]):
         pair.ends[B].handle_frame(frame, pair.now)
     assert sorted(_polled(pair.ends[B])) == packets(3)

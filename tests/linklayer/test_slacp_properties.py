@@ -11,7 +11,7 @@ from linklayer.link import FrameError
 from linklayer.slacp import FAST, RELIABLE, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Data, Frame
 from linklayer.slacp.wire import emit, parse
-from tests.harness.slacp_pair import MS, A, B, Pair
+from tests.harness.slacp_pair import MS, A, B, Pair, packets
 
 ENDS = st.sampled_from([A, B])
 #: numbers begin just below the wrap
@@ -180,9 +180,10 @@ TestAdversaryImmediate = AdversaryImmediate.TestCase
     data_losses=st.lists(st.integers(0, 3), min_size=1, max_size=40),
     other_losses=st.sets(st.integers(0, 200), max_size=60),
     both_ways=st.booleans(),
+    first=st.sampled_from([0, 0xFFFF_FFF0, 0xFFFF_FFFF]),
 )
 def test_with_losses_within_the_limit_everything_arrives_in_order(
-    limit: int, redundancy: float, data_losses: list[int], other_losses: set[int], both_ways: bool
+    limit: int, redundancy: float, data_losses: list[int], other_losses: set[int], both_ways: bool, first: int
 ) -> None:
     """Each packet's transmissions are lost up to `limit` times, other frames at 60 arbitrary places."""
     taken: dict[tuple[str, int], int] = {}
@@ -197,15 +198,14 @@ def test_with_losses_within_the_limit_everything_arrives_in_order(
         return others[0] in other_losses
 
     config = SlacpConfig(retransmissions=limit, redundancy=redundancy, block_frames=4, window=32)
-    pair = Pair(config, drop=drop).establish()
-    packets = [index.to_bytes(4, "big") * 5 for index in range(60)]
-    pair.send(A, *packets)
+    pair = Pair(config, drop=drop, first=first).establish()
+    pair.send(A, *packets(60))
     if both_ways:
-        pair.send(B, *packets)
+        pair.send(B, *packets(60))
     pair.run()
-    assert pair.delivered[B] == packets
+    assert pair.delivered[B] == packets(60)
     assert not pair.given_up[A]
-    assert pair.delivered[A] == (packets if both_ways else [])
+    assert pair.delivered[A] == (packets(60) if both_ways else [])
 
 
 @settings(max_examples=100)
@@ -218,10 +218,9 @@ def test_whatever_is_lost_every_packet_is_delivered_or_reported(limit: int, lost
         return count[0] in lost
 
     pair = Pair(SlacpConfig(retransmissions=limit, block_frames=4, window=32), drop=drop, seed=seed)
-    packets = [index.to_bytes(4, "big") * 5 for index in range(80)]
     pair.establish()
-    pair.send(A, *packets)
+    pair.send(A, *packets(80))
     pair.run()
     assert pair.delivered[B] == sorted(pair.delivered[B])
-    assert set(pair.delivered[B]) | set(pair.given_up[A]) == set(packets)
-    assert len(pair.delivered[B]) + pair.ends[B].got.abandoned == len(packets)
+    assert set(pair.delivered[B]) | set(pair.given_up[A]) == set(packets(80))
+    assert len(pair.delivered[B]) + pair.ends[B].got.abandoned == 80

@@ -11,15 +11,11 @@ from common.sequence import MASK
 from linklayer.slacp import RELIABLE, Counting, Slacp, SlacpConfig
 from linklayer.slacp.frames import Damaged, Data, Fec, Frame
 from linklayer.slacp.sender import ArqSender
-from tests.harness.slacp_pair import MS, A, B, Pair
+from tests.harness.slacp_pair import MS, A, B, Pair, packets
 
 
 def is_later(pair: Pair, at: int) -> bool:
     return pair.now > at
-
-
-def packets(n: int) -> list[bytes]:
-    return [index.to_bytes(4, "big") * 5 for index in range(n)]
 
 
 @pytest.mark.parametrize("block_frames", [2, 8])

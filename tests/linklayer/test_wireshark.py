@@ -3,13 +3,12 @@
 One rule holds for all of them: what Wireshark's info column says before IP has a word is what `describe` says.
 """
 
-import binascii
 import re
 import shutil
 import struct
 import subprocess
-import zlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from random import Random
 
@@ -21,11 +20,11 @@ from linklayer.slacp import wire
 from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
 from telemetry.pcapng import Direction, PcapngWriter
+from tests.harness.slacp_pair import documented_frames, sealed
 from tests.harness.tshark import DISSECTOR, Row, needs_tshark, rows, tshark
 
 pytestmark = [needs_tshark, pytest.mark.slow]
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "slacp.md"
 TAG = 0x5EED0001
 
 
@@ -51,35 +50,20 @@ def own_words(info: str) -> str:
     return info.split(" | ")[0]
 
 
-def examples() -> list[tuple[Frame, bytes]]:
-    """The frames of docs/slacp.md."""
-    names = {kind.__name__: kind for kind in (Data, Fec, Sync, Ack, Hello)}
-    blocks = re.findall(r"```frame\n(.*?)\n(.*?)\n```", DOCUMENT.read_text())
-    return [(eval(call, names), bytes.fromhex(octets)) for call, octets in blocks]
-
-
 def expected(frame: Frame) -> Row:
     """The fields of a frame, by its object."""
+    flags = ("retransmission", "repeat", "established")
+    names = {field.name for field in fields(frame)} - {"payload", "shard", "received"}
+    shown = {f"flags.{name}" if name in flags else name: getattr(frame, name) for name in names}
     if isinstance(frame, Data):
-        fields = {"tag": frame.tag, "channel": frame.channel, "tx": frame.tx, "seq": frame.seq, "back": frame.back}
-        fields |= {"base": (frame.seq - frame.back) % 2**32, "flags.retransmission": frame.retransmission}
-        fields |= {"flags.block": frame.block is not None}
-        if frame.block is not None:
-            fields |= {"block": frame.block, "index": frame.index}
+        shown |= {"base": (frame.seq - frame.back) % 2**32, "flags.block": frame.block is not None}
+        if frame.block is None:
+            del shown["block"], shown["index"]
     elif isinstance(frame, Fec):
-        fields = {"tag": frame.tag, "channel": frame.channel, "tx": frame.tx, "base": frame.base, "block": frame.block}
-        fields |= {"actual": frame.actual, "index": frame.index, "redundancy": frame.index - frame.actual + 1}
-    elif isinstance(frame, Sync):
-        fields = {"tag": frame.tag, "channel": frame.channel, "tx": frame.tx, "base": frame.base}
-    elif isinstance(frame, Ack):
-        fields = {"tag": frame.tag, "channel": frame.channel, "tx_high": frame.tx_high, "cum": frame.cum}
-        fields |= {"flags.repeat": frame.repeat}
-    else:
-        fields = {"ident": frame.ident, "offer": frame.offer, "echo": frame.echo, "first": frame.first}
-        fields |= {"flags.established": frame.established}
+        shown["redundancy"] = frame.index - frame.actual + 1
     kinds = {Data: 1, Fec: 2, Sync: 3, Ack: 4, Hello: 5}
-    fields |= {"version": 1, "type": kinds[type(frame)], "check.status": 1, "crc.status": 1}
-    return {f"slacp.{name}": [str(int(value))] for name, value in fields.items()}
+    shown |= {"version": 1, "type": kinds[type(frame)], "check.status": 1, "crc.status": 1}
+    return {f"slacp.{name}": [str(int(value))] for name, value in shown.items()}
 
 
 def plain_numbers(row: Row) -> Row:
@@ -100,7 +84,7 @@ def assert_fields(path: Path, frames: Sequence[Frame]) -> None:
 
 
 def test_the_documents_examples(path: Path) -> None:
-    frames, octets = zip(*examples(), strict=True)
+    frames, octets = zip(*documented_frames(), strict=True)
     assert {type(frame) for frame in frames} == {Data, Fec, Sync, Ack, Hello}
     capture(path, octets)
     assert_fields(path, frames)
@@ -218,17 +202,10 @@ def test_a_malformed_packet_is_said_to_be_one(path: Path) -> None:
 # -- damage --------------------------------------------------------------------------------------------------
 
 
-def resealed(octets: bytes) -> bytes:
-    """A frame with other contents and right checks."""
-    header = octets[:18] + binascii.crc_hqx(octets[:18], 0xFFFF).to_bytes(2, "big")
-    body = octets[20:-4]
-    return header + body + zlib.crc32(body, zlib.crc32(header)).to_bytes(4, "big")
-
-
 def damaged_frames() -> list[bytes]:
     """Bits flipped in every place of every kind of frame."""
     found = []
-    for _, octets in examples():
+    for _, octets in documented_frames():
         for at in range(len(octets)):
             damaged = bytearray(octets)
             damaged[at] ^= 0x80 >> at % 8
@@ -238,14 +215,14 @@ def damaged_frames() -> list[bytes]:
 
 def cut_frames() -> list[bytes]:
     """Every beginning of every kind of frame."""
-    return [octets[:length] for _, octets in examples() for length in range(1, len(octets))]
+    return [octets[:length] for _, octets in documented_frames() for length in range(1, len(octets))]
 
 
 def strange_frames() -> list[bytes]:
     """Frames whose checks hold and whose contents cannot be."""
     rng = Random(8)
     strange = []
-    for _, octets in examples():
+    for _, octets in documented_frames():
         for _ in range(40):
             changed = bytearray(octets[:-4] + rng.randbytes(rng.randrange(8)) + octets[-4:])
             changed[0] = 0x10 | rng.randrange(8)
@@ -253,7 +230,7 @@ def strange_frames() -> list[bytes]:
             changed[2:4] = (len(changed) - 24).to_bytes(2, "big")
             for _ in range(rng.randrange(4)):
                 changed[rng.randrange(4, len(changed))] = rng.getrandbits(8)
-            strange.append(resealed(bytes(changed)))
+            strange.append(sealed(bytes(changed[:18]), bytes(changed[20:-4])))
     return strange
 
 

@@ -5,9 +5,12 @@ import itertools
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from flowgraphs.air import LIBRARY, Air
 from tests.harness.medium import Medium, build
@@ -17,6 +20,12 @@ from tests.harness.radio_process import MODULES, RadioProcess
 LEAD = 1_000_000
 
 _numbers = itertools.count()
+
+
+def noise_like(n: int, seed: int) -> NDArray[np.complex64]:
+    """Samples that are all different, with parts up to half of full scale."""
+    rng = np.random.default_rng(seed)
+    return (rng.uniform(-0.5, 0.5, n) + 1j * rng.uniform(-0.5, 0.5, n)).astype(np.complex64)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -36,10 +45,11 @@ def medium() -> Medium:
 
 
 class Bench:
-    """A test bench: an air and the radios on it."""
+    """A test bench: an air without noise and the radios on it."""
 
     def __init__(self, folder: Path, air: Air) -> None:
         self.air = air
+        air.set_receiver("*", noise_dbm_hz=float("-inf"))
         self.folder = folder
         self._radios: list[RadioProcess] = []
 
@@ -69,9 +79,8 @@ def air_name() -> Iterator[str]:
 
 
 @pytest.fixture
-def uhd_modules(air_name: str) -> Path:
+def uhd_modules() -> Path:
     """Where UHD finds the module."""
-    del air_name
     if importlib.util.find_spec("uhd") is None:
         pytest.skip("python3-uhd is not installed")
     return MODULES
@@ -82,17 +91,13 @@ def bench(request: pytest.FixtureRequest, air_name: str, uhd_modules: Path, tmp_
     """A lockstep air without noise: every sample is known. Its parameter: bursts that time waits for."""
     del uhd_modules
     wait_streams = getattr(request, "param", 0)
-    bench = Bench(tmp_path, Air.create(air_name, clock="lockstep", seed=5, wait_streams=wait_streams))
-    bench.air.set_receiver("*", noise_dbm_hz=float("-inf"))
-    yield bench
-    bench.close()
+    with closing(Bench(tmp_path, Air.create(air_name, clock="lockstep", seed=5, wait_streams=wait_streams))) as bench:
+        yield bench
 
 
 @pytest.fixture
 def live_bench(air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Bench]:
     """A realtime air without noise."""
     del uhd_modules
-    bench = Bench(tmp_path, Air.create(air_name, seed=5))
-    bench.air.set_receiver("*", noise_dbm_hz=float("-inf"))
-    yield bench
-    bench.close()
+    with closing(Bench(tmp_path, Air.create(air_name, seed=5))) as bench:
+        yield bench

@@ -142,12 +142,14 @@ def test_an_air_has_room_for_eight_devices(live_bench: Bench) -> None:
         except RuntimeError as error:
             print(error)
     """
-    done = _python(script, live_bench.air.name)
-    assert "has its 8 devices: take another air" in done.stdout
+    command = [sys.executable, "-c", script, live_bench.air.name]
+    environment = {**os.environ, "UHD_MODULE_PATH": os.fspath(MODULES)}
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert "has its 8 devices: take another air" in said
 
 
-def test_arguments_that_cannot_be_are_refused_in_one_line(air_name: str, uhd_modules: Path, tmp_path: Path) -> None:
-    del uhd_modules
+@pytest.mark.usefixtures("uhd_modules")
+def test_arguments_that_cannot_be_are_refused_in_one_line(air_name: str, tmp_path: Path) -> None:
     for args, says in [
         ("air_clock=sundial", "air_clock=sundial is neither realtime nor lockstep"),
         ("clock=gpsdo", "clock=gpsdo is no clock source: take internal or external; the air's clock is air_clock"),
@@ -160,6 +162,7 @@ def test_arguments_that_cannot_be_are_refused_in_one_line(air_name: str, uhd_mod
         assert air_name not in Air.names()
 
 
+@pytest.mark.usefixtures("uhd_modules")
 @pytest.mark.parametrize(
     ("args", "clock", "source"),
     [
@@ -176,9 +179,8 @@ def test_arguments_that_cannot_be_are_refused_in_one_line(air_name: str, uhd_mod
     ],
 )
 def test_the_airs_clock_and_the_clock_source_are_two_arguments(
-    air_name: str, uhd_modules: Path, tmp_path: Path, args: str, clock: str, source: str
+    air_name: str, tmp_path: Path, args: str, clock: str, source: str
 ) -> None:
-    del uhd_modules
     radio = RadioProcess(tmp_path, f"type=vusrp,air={air_name},{args}")
     with Air.open(air_name) as air:
         assert air.clock == clock
@@ -217,10 +219,8 @@ def test_what_a_killed_owner_would_still_have_sent_is_not_heard_after_its_succes
     assert not rx.collect(200_000).any()
 
 
-def test_an_air_whose_processes_were_all_killed_makes_room_for_a_new_one(
-    air_name: str, uhd_modules: Path, tmp_path: Path
-) -> None:
-    del uhd_modules
+@pytest.mark.usefixtures("uhd_modules")
+def test_an_air_whose_processes_were_all_killed_makes_room_for_a_new_one(air_name: str, tmp_path: Path) -> None:
     killed = RadioProcess(tmp_path, f"type=vusrp,air={air_name},serial=V1,seed=3")
     killed.kill()
     assert air_name in Air.names()
@@ -258,9 +258,3 @@ def _set_links_for_ever(name: str, ready: Connection) -> None:
         while True:
             gain = gain % 90 + 1
             air.set_link("V1", "V2", gain_db=-gain, delay_ns=gain)
-
-
-def _python(script: str, *args: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "UHD_MODULE_PATH": os.fspath(MODULES)}
-    command = [sys.executable, "-c", script, *args]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)

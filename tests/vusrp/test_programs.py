@@ -160,18 +160,7 @@ def test_samples_go_from_file_to_file(programs: Programs, tmp_path: Path, air_na
     radio = ("--rate", "1e6", "--freq", "1e9", "--type", "float")
     args = f"{programs.args},air_clock=lockstep,wait_streams=1,serial="
     receiver = subprocess.Popen(
-        [
-            EXAMPLES / "rx_samples_to_file",
-            "--args",
-            f"{args}V2",
-            "--file",
-            "got",
-            "--nsamps",
-            "60000",
-            "--gain",
-            "50",
-            *radio,
-        ],
+        [EXAMPLES / "rx_samples_to_file", *f"--args {args}V2 --file got --nsamps 60000 --gain 50".split(), *radio],
         cwd=tmp_path,
         env=programs.environment,
         stdout=subprocess.DEVNULL,
