@@ -1,32 +1,35 @@
 """What the tests with real namespaces share: a network, a radio made of a bridge, and agents.
 
 Rules kept: everything started is ended by its own handle; waits are bounded and end on events
-(`wait_until` is for what has none).
+(`tests.harness.waiting` is for what has none).
 """
 
 import json
 import os
 import selectors
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 import pytest
 
+from common.sides import Host
+from hosts.kernel import profiles as kernel_profiles
 from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network
 from hosts.kernel.tap import Tap
+from hosts.workloads import Workload, agent_config
+from tests.harness.waiting import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
-#: bound on anything that is waited for
-PATIENCE_S = 60.0
+HOSTS: tuple[Host, Host] = ("h1", "h2")
 
 needs_network = [
     pytest.mark.net,
@@ -35,11 +38,20 @@ needs_network = [
 
 _numbers = count()
 Direction = Literal["up", "down"]
+#: the TCPs of h1 and h2
+Pair = tuple[str, str]
 
 
 def run_name() -> str:
     """A name no other test process uses."""
     return f"test{os.getpid()}-{next(_numbers)}"
+
+
+def raw_socket() -> socket.socket:
+    """A socket that sends whole IP packets from the namespace it is made in."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    made.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 1)
+    return made
 
 
 class Bridge:
@@ -86,9 +98,7 @@ class Bridge:
     def __enter__(self) -> "Bridge":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
@@ -176,9 +186,31 @@ def go(started: list[AgentProcess]) -> int:
     return epoch
 
 
-def run_agents(*configs: dict[str, Any]) -> tuple[list[AgentProcess], list[dict[str, Any]]]:
+def configs(net: Network, pair: Pair, work: Sequence[Workload], **more: Any) -> list[dict[str, Any]]:
+    """Both hosts' configurations, after the kernels were given theirs."""
+    made = []
+    for host, peer, tcp in zip(HOSTS, reversed(HOSTS), pair, strict=True):
+        namespace, kernels = net.namespaces[host], kernel_profiles.kernel_profile(tcp)
+        kernel_profiles.apply(namespace, kernels)
+        made.append(
+            agent_config(
+                host,
+                work,
+                peer=net.address(peer),
+                namespace=namespace,
+                tcp=tcp,
+                delayed_ack=kernels.delayed_ack,
+                **more,
+            )
+        )
+    return made
+
+
+def run(
+    net: Network, pair: Pair, work: Sequence[Workload], **more: Any
+) -> tuple[list[AgentProcess], list[dict[str, Any]]]:
     """Run workloads to their end; the agents (ended) and all results."""
-    with agents(*configs) as started:
+    with agents(*configs(net, pair, work, **more)) as started:
         go(started)
         for agent in started:
             agent.wait_for("done")
@@ -189,11 +221,3 @@ def run_agents(*configs: dict[str, Any]) -> tuple[list[AgentProcess], list[dict[
 def of(results: list[dict[str, Any]], role: str, flow: str) -> list[dict[str, Any]]:
     """The results of one end of a flow."""
     return [result for result in results if (result["role"], result["flow"]) == (role, flow)]
-
-
-def wait_until(what: Callable[[], bool]) -> None:
-    """Wait for what no event tells of; a test fails when it does not come."""
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < give_up_at, "nothing came of it"
-        time.sleep(0.01)

@@ -21,7 +21,8 @@ from hosts.kernel.network import Network
 from hosts.kernel.split_routes import SplitRoutes
 from hosts.kernel.tcp_info import state_of
 from hosts.split import split_config
-from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, needs_network, run_name, wait_until
+from tests.harness.waiting import PATIENCE_S, wait_for
+from tests.hosts.harness import AgentProcess, Bridge, Direction, needs_network
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
@@ -35,12 +36,6 @@ _ports = itertools.count(6001)
 
 #: which of our TCPs is on the wireless side; None: the kernel's
 WIRELESS = (None, "smart")
-
-
-@pytest.fixture(scope="module")
-def net() -> Iterator[Network]:
-    with Network(run_name()) as network:
-        yield network
 
 
 class Split(NamedTuple):
@@ -273,7 +268,7 @@ def test_an_end_of_both_streams_is_no_reset_while_the_other_side_takes_nothing(s
         assert near.recv(1) == b""
         send(near, data)
         # then the base station has it all, and has acknowledged the FIN behind it
-        wait_until(lambda: state_of(near) == TCP_CLOSE)
+        wait_for(lambda: state_of(near) == TCP_CLOSE)
         # it looks at connections that it waits for ten times a second
         threading.Event().wait(0.5)
         assert receive(far) == hashlib.sha256(data).hexdigest()

@@ -27,7 +27,8 @@ from hosts.workloads.bulk import Bulk
 from tcpip.access import Octets
 from tcpip.options import ELN, smart_option
 from tcpip.segment import Option
-from tests.hosts.harness import ROOT, Bridge, Direction, agents, go, needs_network, run_name, wait_until
+from tests.harness.waiting import wait_for
+from tests.hosts.harness import ROOT, Bridge, Direction, agents, go, needs_network, run_name
 
 CACHE = ROOT / ".build" / "bpf"
 #: sees a whole transfer of slow start, and holds it in the queues on its way
@@ -128,12 +129,6 @@ def eln() -> Iterator[Eln]:
         yield made
     finally:
         made.close()
-
-
-@pytest.fixture(scope="module")
-def net() -> Iterator[Network]:
-    with Network(run_name(), mtu=MTU) as network:
-        yield network
 
 
 def windows_after(
@@ -276,7 +271,7 @@ def test_loading_leaves_nothing(net: Network) -> None:
         return True
 
     # the kernel frees them after everybody has let go
-    wait_until(gone)
+    wait_for(gone)
     eln.close()
 
 

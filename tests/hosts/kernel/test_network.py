@@ -34,12 +34,6 @@ def traces(run: str) -> list[str]:
     return named + [path.name for path in RUN_DIR.glob(f"{run}.*")]
 
 
-@pytest.fixture(scope="module")
-def net() -> Iterator[Network]:
-    with Network(run_name(), mtu=1450) as network:
-        yield network
-
-
 def test_up_and_down_leaves_nothing() -> None:
     network = Network(run_name())
     network.up()

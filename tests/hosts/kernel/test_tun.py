@@ -2,13 +2,12 @@
 
 import os
 import socket
-import struct
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address
 from pathlib import Path
+from select import select
 
 import pytest
 
@@ -19,15 +18,11 @@ from hosts.kernel.probes import tcp_counters
 from hosts.kernel.tun import TUN_NAME, Tun
 from tcpip.segment import ACK, PSH, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
-from tests.hosts.harness import PATIENCE_S, Bridge, needs_network, run_name
+from tests.harness.octets import with_checksums
+from tests.harness.waiting import PATIENCE_S, wait_for
+from tests.hosts.harness import Bridge, needs_network, raw_socket
 
 pytestmark = [*needs_network, pytest.mark.patient]
-
-
-@pytest.fixture(scope="module")
-def net() -> Iterator[Network]:
-    with Network(run_name(), mtu=1450) as network:
-        yield network
 
 
 @contextmanager
@@ -40,10 +35,9 @@ def tun_at_h1(net: Network) -> Iterator[Tun]:
 
 
 def next_packet(tun: Tun) -> bytes:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while (packet := tun.read()) is None:
-        assert time.monotonic() < give_up_at, "no packet has come"
-        time.sleep(0.001)
+    assert select([tun], [], [], PATIENCE_S)[0], "no packet has come"
+    packet = tun.read()
+    assert packet is not None
     return packet
 
 
@@ -139,18 +133,10 @@ def test_dscp_and_ecn_cross_unchanged_both_ways(net: Network, traffic_class: int
     def packet(flow: Flow, number: int) -> bytes:
         octets = bytearray(emit(Segment(flow, 1, 2, ACK | PSH, 3, 5, b"hello", number=number)))
         octets[1] = traffic_class
-        octets[10:12] = bytes(2)
-        words = sum(struct.unpack(">10H", octets[:20]))
-        octets[10:12] = (~(words + (words >> 16)) & 0xFFFF).to_bytes(2, "big")
-        return bytes(octets)
-
-    def raw() -> socket.socket:
-        made = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-        made.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 1)
-        return made
+        return with_checksums(bytes(octets))
 
     flow = Flow(int(IPv4Address(net.address("h1"))), 5005, int(IPv4Address(net.address("h2"))), 5005)
-    with Bridge(net) as bridge, tun_at_h1(net) as tun, run_in(net.namespaces["h2"], raw) as theirs:
+    with Bridge(net) as bridge, tun_at_h1(net) as tun, run_in(net.namespaces["h2"], raw_socket) as theirs:
         down = packet(flow.reversed(), 7)
         theirs.sendto(down, (net.address("h1"), 0))
         came = next_packet(tun)
@@ -196,10 +182,7 @@ def test_what_the_ring_could_not_hold_is_counted(net: Network) -> None:
         assert run_in(net.namespaces["h1"], lambda: tun.lost) == 0
         for port in range(6000, 6010):
             stack.enter_context(connecting(net, port))
-        give_up_at = time.monotonic() + PATIENCE_S
-        while run_in(net.namespaces["h1"], lambda: tun.lost) < 6:
-            assert time.monotonic() < give_up_at, "nothing was lost"
-            time.sleep(0.001)
+        wait_for(lambda: run_in(net.namespaces["h1"], lambda: tun.lost) >= 6)
 
 
 def test_a_tun_is_opened_once(net: Network) -> None:
