@@ -6,23 +6,25 @@ from random import Random
 from statistics import median
 from typing import Any
 
+import pytest
+
 from channel.errors import ERASED, INTACT, ErrorModel, Verdict
-from common.units import SECOND
+from common.units import MS, SECOND
 from hosts.engine.context import Result
 from hosts.engine.datagrams import UdpReceiver, UdpSender
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.packets import Datagram
 from hosts.engine.probe import FlowCounter
-from hosts.engine.stack import Stack, Tap
+from hosts.engine.stack import Application, Socket, Stack, Tap
 from hosts.tcp.config import TcpConfig
+from hosts.tcp.connection import State
 from hosts.workloads.onoff_udp import OnOffUdp
-from tcpip.segment import ACK, RST, Flow, Segment
+from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from testbed.model import transfers
 from testbed.model.clock import VirtualClock
 from testbed.model.traffic import StackDatagrams
 from testbed.model.wire import Wire
 
-MS = 1_000_000
 #: an octet a microsecond
 RATE_BPS = 8_000_000
 DELAY_NS = 10 * MS
@@ -120,14 +122,23 @@ def test_a_port_where_nobody_listens_refuses() -> None:
     assert sent["finished_ns"] == 44_000 + 40_000 + 2 * DELAY_NS
 
 
-def test_a_segment_of_no_connection_is_reset() -> None:
+@pytest.mark.parametrize(
+    ("segment", "answer"),
+    [
+        (Segment(Flow(1, 5, 2, PORT + 1), 100, 0, SYN, 5000), [(RST | ACK, 0, 101)]),
+        (Segment(Flow(1, 5, 2, PORT), 100, 7, ACK, 5000, 3), [(RST, 7, 0)]),
+        (Segment(Flow(1, 5, 2, PORT), 100, 7, SYN | ACK, 5000), [(RST, 7, 0)]),
+        (Segment(Flow(1, 5, 2, PORT), 100, 0, RST, 5000), []),
+    ],
+    ids=["no listener", "data", "SYN-ACK", "RST"],
+)
+def test_a_segment_of_no_connection_is_reset(segment: Segment, answer: list[tuple[int, int, int]]) -> None:
     two = Two()
-    flow = Flow(1, 5, 2, PORT)
     two.listen()
-    two.h2.deliver(Segment(flow, 7, 9, ACK, 100))
+    two.h2.deliver(segment)
     two.clock.run(until=SECOND)
-    [answer] = two.came_to_h1
-    assert (answer.flow, answer.flags & RST, answer.seq) == (flow.reversed(), RST, 9)
+    assert [(sent.flags, sent.seq, sent.ack) for sent in two.came_to_h1] == answer
+    assert two.h2.connections == 0
 
 
 def test_a_peer_that_never_answers_is_given_up() -> None:
@@ -137,6 +148,61 @@ def test_a_peer_that_never_answers_is_given_up() -> None:
     [sent] = two.sent
     assert (sent["complete"], sent["connected_ns"]) == (False, None)
     assert two.h1._receivers == {}
+
+
+def test_the_listener_at_the_end_of_the_handshake_has_the_connection() -> None:
+    two = Two()
+    early: list[Socket] = []
+    late: list[Socket] = []
+    two.h2.listen(PLAIN, PORT, early.append)
+    two.h1.open(PLAIN, Flow(1, 5, 2, PORT))
+    two.clock.run(until=2 * DELAY_NS)
+    two.h2.listen(PLAIN, PORT, late.append)
+    two.clock.run(until=SECOND)
+    assert early == []
+    assert [socket.connection.state for socket in late] == [State.ESTABLISHED]
+
+
+class Idle(Application):
+    """Does nothing."""
+
+    def handle(self, now: int) -> None:
+        pass
+
+
+def test_connections_have_ports_and_numbers_of_their_own() -> None:
+    syns: list[Segment] = []
+    stack = Stack(VirtualClock(), 1, syns.append, Random(1), random_ports=True)
+    sockets = [stack.connect(PLAIN, 2, PORT, Idle()) for _ in range(50)]
+    assert stack.connections == 50
+    assert all(32_768 <= syn.flow.source_port <= 60_999 for syn in syns)
+    assert len({syn.flow for syn in syns}) == len({syn.seq for syn in syns}) == 50
+    for socket in sockets:
+        socket.abort()
+    assert stack.connections == 0
+
+
+# -- in a router ---------------------------------------------------------------------------------------------
+
+
+def test_a_stack_connects_as_anybody_and_takes_connections_to_all_addresses() -> None:
+    two = Two()
+    came: list[Socket] = []
+    two.h2.listen_to_all(PLAIN, came.append, most=10)
+    flows = [Flow(7, 5, 9, PORT), Flow(7, 5, 8, 443)]
+    for flow in flows:
+        two.h1.open(PLAIN, flow)
+        assert two.h1.has(flow)
+    two.clock.run(until=SECOND)
+    assert [socket.connection.flow.reversed() for socket in came] == flows
+
+
+def test_a_flood_of_syns_takes_no_more_than_so_many_connections() -> None:
+    two = Two()
+    two.h2.listen_to_all(PLAIN, lambda socket: None, most=3)
+    for port in range(1, 9):
+        two.h2.deliver(Segment(Flow(1, port, 2, PORT), 0, 0, SYN, 5000))
+    assert (two.h2.connections, two.h2.refusals) == (3, 5)
 
 
 # -- flows with a duration -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Whole transfers with ELN and SMART: over octets, and beside peers that know nothing of them."""
+"""Whole transfers with ELN and SMART, over octets."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -9,7 +9,7 @@ import pytest
 from common.units import MS
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
-from tcpip.options import ELN, SMART_PERMITTED, smart_of
+from tcpip.options import ELN, smart_of
 from tcpip.segment import ACK, SYN, Segment
 from tcpip.wire import emit, parse
 from tests.hosts.tcp.pair import Pair, Path, with_options
@@ -60,8 +60,8 @@ class _Marking(Wire):
         super().send(with_options(segment, ELN) if known else segment, now)
 
 
-def transfer(config: TcpConfig, lossy: Corrupting, server: TcpConfig | None = None) -> Pair:
-    pair = Pair(config, server_config=server, up=lossy.up, down=lossy.down, octets=True)
+def transfer(config: TcpConfig, lossy: Corrupting) -> Pair:
+    pair = Pair(config, up=lossy.up, down=lossy.down, octets=True)
     data = Random(1).randbytes(SIZE)
     pair.send(0, data)
     pair.run_until(lambda: pair.received[1] == SIZE)
@@ -109,16 +109,3 @@ def test_smart_repairs_without_timeouts(name: str) -> None:
     repeated = [segment for before, segment in pairwise(acks) if segment.ack == before.ack]
     assert len(repeated) > 50
     assert [segment for segment in repeated if smart_of(segment) is None] == []
-
-
-@pytest.mark.parametrize("other", ["reno", "sack", "newreno", "bsd"])
-@pytest.mark.parametrize("smart_sends", [True, False])
-def test_smart_gets_along_with_who_knows_nothing_of_it(other: str, smart_sends: bool) -> None:
-    smart, theirs = (replace(USER_PROFILES[name].config, mss=1000) for name in ("smart", other))
-    configs = (smart, theirs) if smart_sends else (theirs, smart)
-    lossy = Corrupting(0.02, 0.0, seed=3)
-    transfer(configs[0], lossy, server=configs[1])
-    carried = [segment for path in (lossy.up, lossy.down) for _, segment in path.log]
-    assert not [segment for segment in carried if smart_of(segment) is not None]
-    permitted = [segment for segment in carried if SMART_PERMITTED in segment.extra]
-    assert len(permitted) == (1 if smart_sends else 0)
