@@ -9,12 +9,10 @@ import argparse
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -52,10 +50,6 @@ class Outcome:
     by: str
 
 
-class StoppedError(Exception):
-    """The run was interrupted."""
-
-
 class Runner:
     """Runs tests in copies of the sources; `stop` ends all that is under way."""
 
@@ -63,28 +57,16 @@ class Runner:
         self._root, self._copies = root, copies
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True, text=True)
         self._files = [name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
-        self._lock = threading.Lock()
         self._stopped = False
         self._running: set[subprocess.Popen[bytes]] = set()
 
     def run(self, tests: Sequence[str], mutant: Mutant | None, limit_s: float) -> Outcome:
         """Run tests on a fresh copy of the sources."""
-        copy = Path(tempfile.mkdtemp(dir=self._copies))
-        try:
-            self._fill(copy)
+        with tempfile.TemporaryDirectory(dir=self._copies, ignore_cleanup_errors=True) as copy:
+            subprocess.run(["cp", "--parents", "--no-dereference", *self._files, copy], cwd=self._root, check=True)
             if mutant is not None:
-                mutant.apply(copy)
-            return self._pytest(tests, copy, limit_s)
-        finally:
-            shutil.rmtree(copy, ignore_errors=True)
-
-    def _fill(self, copy: Path) -> None:
-        for name in self._files:
-            if self._stopped:
-                raise StoppedError
-            target = copy / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(self._root / name, target, follow_symlinks=False)
+                mutant.apply(Path(copy))
+            return self._pytest(tests, Path(copy), limit_s)
 
     def _pytest(self, tests: Sequence[str], copy: Path, limit_s: float) -> Outcome:
         # no bytecode: two versions of a file within one second have the same time stamp
@@ -92,9 +74,7 @@ class Runner:
         command = [sys.executable, "-P", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
         said = copy / "pytest.out"
         began = time.monotonic()
-        with said.open("wb") as output, self._lock:
-            if self._stopped:
-                raise StoppedError
+        with said.open("wb") as output:
             process = subprocess.Popen(
                 command,
                 cwd=copy,
@@ -104,8 +84,10 @@ class Runner:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            self._running.add(process)
+        self._running.add(process)
         try:
+            if self._stopped:
+                _kill(process)
             resource.prlimit(process.pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
             process.wait(limit_s)
         except subprocess.TimeoutExpired:
@@ -113,18 +95,14 @@ class Runner:
         finally:
             _kill(process)
             process.wait()
-            with self._lock:
-                self._running.discard(process)
-        if self._stopped:
-            raise StoppedError
+            self._running.discard(process)
         return judge(process.returncode, said.read_text(errors="replace"), time.monotonic() - began)
 
     def stop(self) -> None:
-        """End what is under way, and begin nothing more."""
-        with self._lock:
-            self._stopped = True
-            for process in self._running:
-                _kill(process)
+        """End what is under way, and what begins yet."""
+        self._stopped = True
+        for process in list(self._running):
+            _kill(process)
 
 
 def judge(status: int, output: str, seconds: float) -> Outcome:
