@@ -122,22 +122,13 @@ def test_a_port_where_nobody_listens_refuses() -> None:
     assert sent["finished_ns"] == 44_000 + 40_000 + 2 * DELAY_NS
 
 
-@pytest.mark.parametrize(
-    ("segment", "answer"),
-    [
-        (Segment(Flow(1, 5, 2, PORT + 1), 100, 0, SYN, 5000), [(RST | ACK, 0, 101)]),
-        (Segment(Flow(1, 5, 2, PORT), 100, 7, ACK, 5000, 3), [(RST, 7, 0)]),
-        (Segment(Flow(1, 5, 2, PORT), 100, 7, SYN | ACK, 5000), [(RST, 7, 0)]),
-        (Segment(Flow(1, 5, 2, PORT), 100, 0, RST, 5000), []),
-    ],
-    ids=["no listener", "data", "SYN-ACK", "RST"],
-)
-def test_a_segment_of_no_connection_is_reset(segment: Segment, answer: list[tuple[int, int, int]]) -> None:
+@pytest.mark.parametrize(("flags", "resets"), [(ACK, 1), (SYN | ACK, 1), (RST, 0)], ids=["data", "SYN-ACK", "RST"])
+def test_a_segment_of_no_connection_is_reset(flags: int, resets: int) -> None:
     two = Two()
     two.listen()
-    two.h2.deliver(segment)
+    two.h2.deliver(Segment(Flow(1, 5, 2, PORT), 100, 7, flags, 5000))
     two.clock.run(until=SECOND)
-    assert [(sent.flags, sent.seq, sent.ack) for sent in two.came_to_h1] == answer
+    assert [(answer.flags, answer.seq) for answer in two.came_to_h1] == [(RST, 7)] * resets
     assert two.h2.connections == 0
 
 

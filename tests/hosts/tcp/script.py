@@ -102,7 +102,8 @@ class Script:
     """One `Connection` and the peer the script makes up.
 
     `iss` and `irs` are our and the peer's initial sequence numbers. `connected` does the handshake: ours is the active
-    side, the SYN leaves at 0 and its answer comes at `rtt_ms`. `peer` is what the peer's SYN says in options.
+    side, the SYN leaves at 0 and its answer comes at `rtt_ms`. `peer` is what the peer's SYN says in options, and in
+    flags where they are more than S.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class Script:
         if connected:
             self.connect()
             [syn] = self.skip()
-            assert syn.startswith("S 0:0")
+            assert syn.startswith(("S 0:0", "SEW 0:0"))
             self.inject(rtt_ms, f"S 0:0 ack 1 {peer}")
             self.expect(rtt_ms, "1:1 ack 1")
 

@@ -35,13 +35,13 @@ def test_corruption_leaves_the_window_as_it_is(script: MakeScript, config: TcpCo
 
 
 @ALL
-@pytest.mark.parametrize("eln", ["keep-window", "retransmit"])
+@pytest.mark.parametrize(("eln", "told"), [("keep-window", ""), ("retransmit", ""), ("ignore", " eln")])
 def test_a_loss_that_nobody_calls_corruption_takes_three_and_halves_it(
-    script: MakeScript, config: TcpConfig, eln: str
+    script: MakeScript, config: TcpConfig, eln: str, told: str
 ) -> None:
     s = window_of_8(script, replace(config, eln=eln))  # type: ignore[arg-type]
-    s.inject(200, *THREE[:2], sends=[])
-    s.inject(200, THREE[2], sends=["1:1001", ...])
+    s.inject(200, *(f"{text}{told}" for text in THREE[:2]), sends=[])
+    s.inject(200, f"{THREE[2]}{told}", sends=["1:1001", ...])
     s.inject(300, "ack 8001", sends=...)
     assert (s.ssthresh, s.connection.counters.eln_kept) == (4000, 0)
 
@@ -82,12 +82,6 @@ def test_the_loss_is_repaired_by_the_timer_and_then_the_window_is_lost(script: M
     s = window_of_8(script, config)
     s.inject(200, "ack 1 sack 1001:2001 eln")
     s.expect(1100, "1:1001", cwnd=1000, ssthresh=4000)
-
-
-@NO_SACK
-def test_without_eln_in_the_configuration_the_option_is_ignored(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, replace(config, eln="ignore"))
-    s.inject(200, *(f"{text} eln" for text in THREE), ssthresh=4000)
 
 
 # -- several holes -------------------------------------------------------------------------------------------
@@ -189,10 +183,7 @@ def test_a_rescue_retransmission_is_no_hole(script: MakeScript) -> None:
 
 @NO_SACK
 def test_a_mark_of_congestion_counts_while_the_window_is_kept(script: MakeScript, config: TcpConfig) -> None:
-    s = script(replace(config, ecn=True), connected=False)
-    s.connect(sends=...)
-    s.inject(100, "SE 0:0 ack 1 mss 1000")
-    s.write(100_000, sends=...)
+    s = window_of_8(script, replace(config, ecn=True), peer="SE mss 1000")
     s.inject(150, "ack 1001", sends=...)
     s.inject(200, *["ack 1001 eln"] * 3, sends=...)
     assert s.ssthresh is None

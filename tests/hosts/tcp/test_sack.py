@@ -30,9 +30,7 @@ def test_blocks_are_listed_latest_first(script: MakeScript) -> None:
 
 
 def test_with_timestamps_three_fit(script: MakeScript) -> None:
-    s = script(replace(SACK, timestamps=True), connected=False)
-    s.connect(sends=...)
-    s.inject(100, "S 0:0 ack 1 mss 1012 sackok ts 1/0", sends=...)
+    s = script(replace(SACK, timestamps=True), peer="mss 1012 sackok ts 1/0")
     for number, left in enumerate((1001, 3001, 5001)):
         s.inject(200, f"{left}:{left + 1000} ts {2 + number}/100", sends=...)
     s.inject(200, "7001:8001 ts 5/100", sends=["ack 1 sack 7001:8001 5001:6001 3001:4001"])
