@@ -59,20 +59,12 @@ def segments(draw: st.DrawFn) -> Segment:
     )  # fmt: skip
 
 
-def parsed(octets: bytes) -> tuple[Segment | None, Check | None]:
-    """The segment, or the check the octets failed."""
-    try:
-        return parse(octets), None
-    except SegmentError as error:
-        return None, error.check
-
-
-def with_options(options: bytes, flags: int = ACK) -> Segment:
-    """What a segment with these octets of options is."""
+def with_options(options: bytes, flags: int = ACK, payload: bytes = b"") -> Segment:
+    """What a segment with these octets of options is. Raises SegmentError."""
     octets = bytearray(emit(Segment(FLOW, 1, 2, flags, 3)))
-    octets[2:4] = (40 + len(options)).to_bytes(2, "big")
+    octets[2:4] = (40 + len(options) + len(payload)).to_bytes(2, "big")
     octets[32] = 5 + len(options) // 4 << 4
-    return parse(with_checksums(bytes(octets) + options))
+    return parse(with_checksums(bytes(octets) + options + payload))
 
 
 @given(segments())
@@ -113,12 +105,12 @@ def test_any_octets_are_a_segment_or_our_own_error(octets: bytes) -> None:
 @given(st.binary(max_size=MAX_OPTION_BYTES), st.sampled_from((SYN, ACK)), st.binary(max_size=5))
 def test_any_options_are_parsed_or_our_own_error(options: bytes, flags: int, payload: bytes) -> None:
     """Behind right checksums any octets may come; what was made of them survives being sent on."""
-    options += bytes(-len(options) % 4)
-    octets = bytearray(emit(Segment(FLOW, 1, 2, flags, 3)))
-    octets[2:4] = (40 + len(options) + len(payload)).to_bytes(2, "big")
-    octets[32] = 5 + len(options) // 4 << 4
-    segment, refused = parsed(with_checksums(bytes(octets) + options + payload))
-    if segment is None:
+    refused: Check | None = None
+    try:
+        segment = with_options(options + bytes(-len(options) % 4), flags, payload)
+    except SegmentError as error:
+        refused = error.check
+    if refused is not None:
         assert refused == "options"
         return
     assert (segment.payload or b"") == payload

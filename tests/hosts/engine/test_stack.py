@@ -312,14 +312,3 @@ def test_udp_on_and_off_follows_the_seed() -> None:
     # half of the time on, within four standard deviations: 150 pairs of exponential periods
     assert abs(sent[0]["packets"] / 7500 - 0.5) < 4 * 0.25 * (2 / 150) ** 0.5
     assert udp(work, 31 * SECOND)[2] == times
-
-
-def test_an_end_that_has_ended_reports_once() -> None:
-    two = Two()
-    two.listen()
-    sender = two.send(limit=1000)
-    two.clock.run()
-    sender.abort("stopped")
-    two.clock.run()
-    assert len(two.sent) == 1
-    assert two.sent[0]["error"] is None

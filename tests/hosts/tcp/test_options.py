@@ -28,13 +28,10 @@ class Wire(Path):
 
 
 class Corrupting:
-    """Loses a share of the data segments, and marks the ACKs for them as a marker that knows does.
+    """Loses a share of the data segments, and marks the ACKs for them as a marker that knows does, if it `marks`."""
 
-    `marked` is the share of losses it knows.
-    """
-
-    def __init__(self, share: float, marked: float, seed: int) -> None:
-        self._rng, self._share, self._marked = Random(seed), share, marked
+    def __init__(self, share: float, seed: int, *, marks: bool = True) -> None:
+        self._rng, self._share, self._marks = Random(seed), share, marks
         self.known: set[int] = set()
         self.losses = 0
         self.up = Wire(rate_bps=5_000_000, delay_ns=20 * MS, drop=self._drop)
@@ -45,7 +42,7 @@ class Corrupting:
         if not segment.length or self._rng.random() >= self._share:
             return False
         self.losses += 1
-        if self._rng.random() < self._marked:
+        if self._marks:
             self.known.add(segment.seq)
         return True
 
@@ -74,8 +71,8 @@ def transfer(config: TcpConfig, lossy: Corrupting) -> Pair:
 
 @pytest.mark.parametrize("recovery", ["reno", "newreno", "sack", "smart"])
 def test_a_sender_that_is_told_of_corruption_is_much_faster(recovery: str) -> None:
-    plain = transfer(replace(LOSSY, recovery=recovery), Corrupting(0.03, 1.0, seed=5))
-    told = transfer(replace(LOSSY, recovery=recovery, eln="keep-window"), Corrupting(0.03, 1.0, seed=5))
+    plain = transfer(replace(LOSSY, recovery=recovery), Corrupting(0.03, seed=5))
+    told = transfer(replace(LOSSY, recovery=recovery, eln="keep-window"), Corrupting(0.03, seed=5))
     counters = told.client.counters
     assert counters.eln_kept > 10
     assert counters.eln_kept <= counters.fast_retransmits
@@ -87,8 +84,8 @@ def test_a_sender_that_is_told_of_corruption_is_much_faster(recovery: str) -> No
 def test_retransmitting_at_once_is_no_slower_with_a_small_window(recovery: str) -> None:
     # four segments: most losses cause fewer than three duplicates
     small = replace(LOSSY, recovery=recovery, receive_buffer=4000, limited_transmit=False, eln="keep-window")
-    kept = transfer(small, Corrupting(0.03, 1.0, seed=5))
-    at_once = transfer(replace(small, eln="retransmit"), Corrupting(0.03, 1.0, seed=5))
+    kept = transfer(small, Corrupting(0.03, seed=5))
+    at_once = transfer(replace(small, eln="retransmit"), Corrupting(0.03, seed=5))
     assert at_once.client.counters.timeouts < kept.client.counters.timeouts
     assert at_once.now < kept.now
 
@@ -99,7 +96,7 @@ def test_retransmitting_at_once_is_no_slower_with_a_small_window(recovery: str) 
 @pytest.mark.parametrize("name", ["smart", "bsd-smart"])
 def test_smart_repairs_without_timeouts(name: str) -> None:
     config = replace(USER_PROFILES[name].config, mss=1000, receive_buffer=30_000)
-    lossy = Corrupting(0.02, 0.0, seed=3)
+    lossy = Corrupting(0.02, seed=3, marks=False)
     pair = transfer(config, lossy)
     counters = pair.client.counters
     # a segment goes again once for each time it was lost, but for retransmissions that were lost with nothing behind

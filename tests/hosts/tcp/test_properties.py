@@ -3,8 +3,9 @@
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
-from typing import get_args
+from typing import Any, get_args
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,7 +134,7 @@ def test_a_transfer_completes_intact(
         assert end.error is None
         assert end.bytes_acked == sent
         counters = end.counters
-        log = [segment for _, segment in way.log]  # type: ignore[attr-defined]
+        log = [segment for _, segment in way.log]
         assert counters.segments_sent == len(log)
         assert counters.data_segments_sent == sum(segment.length > 0 for segment in log)
         assert counters.bytes_sent == sum(segment.length for segment in log)
@@ -202,16 +203,16 @@ def log_of(config: TcpConfig, seed: int, loss: float, server: TcpConfig) -> list
     return [(at, repr(segment)) for way in ways for at, segment in way.log if not segment.flags & SYN]
 
 
-@settings(max_examples=60, deadline=None)
-@given(configs(), st.integers(0, 2**32), st.sampled_from([0.02, 0.1, 0.3]))
-def test_without_a_notification_eln_changes_nothing(config: TcpConfig, seed: int, loss: float) -> None:
-    logs = [log_of(replace(config, eln=eln), seed, loss, config) for eln in get_args(Eln)]
-    assert logs[0] == logs[1] == logs[2]
+#: what a sender is given in turn, and its peer
+ELN_ALONE: tuple[list[dict[str, Any]], dict[str, Any]] = ([{"eln": eln} for eln in get_args(Eln)], {})
+SMART_ALONE = ([{"recovery": name} for name in ("smart", "newreno")], {"recovery": "newreno"})
 
 
+@pytest.mark.parametrize(("changes", "peer"), [ELN_ALONE, SMART_ALONE], ids=["ELN", "SMART"])
 @settings(max_examples=60, deadline=None)
 @given(configs(), st.integers(0, 2**32), st.sampled_from([0.02, 0.1, 0.3]))
-def test_smart_without_its_options_is_newreno(config: TcpConfig, seed: int, loss: float) -> None:
-    peer = replace(config, recovery="newreno")
-    smart, newreno = (log_of(replace(config, recovery=name), seed, loss, peer) for name in ("smart", "newreno"))
-    assert smart == newreno
+def test_without_their_options_eln_changes_nothing_and_smart_is_newreno(
+    changes: list[dict[str, Any]], peer: dict[str, Any], config: TcpConfig, seed: int, loss: float
+) -> None:
+    first, *others = (log_of(replace(config, **each), seed, loss, replace(config, **peer)) for each in changes)
+    assert others == [first] * len(others)
