@@ -84,8 +84,13 @@ class Bridge:
             if packet is None:
                 return
             self.passed.append((direction, packet))
-            if not self._lose(direction, packet):
-                sink.write(packet)
+            carried = self._carried(direction, packet)
+            if carried is not None:
+                sink.write(carried)
+
+    def _carried(self, direction: Direction, packet: bytes) -> bytes | None:
+        """What arrives of a packet; None of one that is lost."""
+        return None if self._lose(direction, packet) else packet
 
     def close(self) -> None:
         """Stop carrying."""

@@ -7,9 +7,9 @@ import struct
 import subprocess
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from random import Random
 from typing import Any, NamedTuple
 
@@ -119,7 +119,8 @@ def at(net: Network, host: Any, **options: int) -> socket.socket:
     return run_in(net.namespaces[host], make)
 
 
-def connected(net: Network, client: str, **options: int) -> tuple[socket.socket, socket.socket]:
+@contextmanager
+def connected(net: Network, client: str, **options: int) -> Iterator[tuple[socket.socket, socket.socket]]:
     """A connection from one host to the other: the client's socket and the server's, which has `options`."""
     server = "h2" if client == "h1" else "h1"
     port = next(_ports)
@@ -130,7 +131,8 @@ def connected(net: Network, client: str, **options: int) -> tuple[socket.socket,
         near.connect((net.address(server), port))  # type: ignore[arg-type]
         far, _ = listener.accept()
     far.settimeout(PATIENCE_S)
-    return near, far
+    with near, far:
+        yield near, far
 
 
 def send(sock: socket.socket, data: bytes) -> None:
@@ -150,15 +152,6 @@ def octets(count: int, seed: int = 1) -> bytes:
     return Random(seed).randbytes(count)
 
 
-@contextmanager
-def closing(socks: Sequence[socket.socket]) -> Iterator[Sequence[socket.socket]]:
-    try:
-        yield socks
-    finally:
-        for sock in socks:
-            sock.close()
-
-
 # -- streams -------------------------------------------------------------------------------------------------
 
 
@@ -170,7 +163,7 @@ def test_streams_arrive_whole_both_ways_at_once_over_a_lossy_link(
     one, other = octets(400_000), octets(300_000, seed=2)
     with (
         splitting(net, wireless, losing(30)) as made,
-        closing(connected(net, client)) as (near, far),
+        connected(net, client) as (near, far),
         ThreadPoolExecutor(4) as pool,
     ):
         for sock, data in ((near, one), (far, other)):
@@ -184,23 +177,20 @@ def test_streams_arrive_whole_both_ways_at_once_over_a_lossy_link(
 
 def test_each_end_sees_the_other_ones_address_and_port(split: Split) -> None:
     for client in ("h1", "h2"):
-        with closing(connected(split.net, client)) as (near, far):
+        with connected(split.net, client) as (near, far):
             assert near.getpeername() == far.getsockname()
             assert far.getpeername() == near.getsockname()
             assert far.getpeername()[0] == split.net.address(client)
     addresses = {split.net.address("h1"), split.net.address("h2")}
-    assert all({dotted(packet[12:16]), dotted(packet[16:20])} == addresses for _, packet in split.bridge.passed)
+    passed = [packet for _, packet in split.bridge.passed]
+    assert all({*map(socket.inet_ntoa, (packet[12:16], packet[16:20]))} == addresses for packet in passed)
     assert split.counters()["connections"] == 2
 
 
-def dotted(address: bytes) -> str:
-    return socket.inet_ntoa(address)
-
-
 def test_many_connections_at_once(split: Split) -> None:
-    pairs = [connected(split.net, client) for client in ("h1", "h2") * 10]
     data = [octets(20_000, seed) for seed in range(20)]
-    with closing([sock for pair in pairs for sock in pair]), ThreadPoolExecutor(40) as pool:
+    with ExitStack() as stack, ThreadPoolExecutor(40) as pool:
+        pairs = [stack.enter_context(connected(split.net, client)) for client in ("h1", "h2") * 10]
         for (near, _), sent in zip(pairs, data, strict=True):
             pool.submit(send, near, sent)
         hashes = list(pool.map(receive, [far for _, far in pairs]))
@@ -229,7 +219,7 @@ def test_what_is_no_tcp_passes(split: Split) -> None:
 @pytest.mark.parametrize("client", ["h1", "h2"])
 def test_half_closed_a_connection_still_carries_the_other_direction(split: Split, client: str) -> None:
     data = octets(200_000)
-    with closing(connected(split.net, client)) as (near, far), ThreadPoolExecutor(1) as pool:
+    with connected(split.net, client) as (near, far), ThreadPoolExecutor(1) as pool:
         near.shutdown(socket.SHUT_WR)
         assert far.recv(10) == b""
         pool.submit(send, far, data)
@@ -239,7 +229,7 @@ def test_half_closed_a_connection_still_carries_the_other_direction(split: Split
 @pytest.mark.parametrize("resetting", ["client", "server"])
 @pytest.mark.parametrize("client", ["h1", "h2"])
 def test_a_reset_goes_on_to_the_other_end(split: Split, client: str, resetting: str) -> None:
-    with closing(connected(split.net, client)) as (near, far):
+    with connected(split.net, client) as (near, far):
         near.sendall(b"hello")
         assert far.recv(10) == b"hello"
         one, other = (near, far) if resetting == "client" else (far, near)
@@ -250,7 +240,7 @@ def test_a_reset_goes_on_to_the_other_end(split: Split, client: str, resetting: 
 
 
 def test_a_reset_goes_on_while_the_other_side_takes_nothing(split: Split) -> None:
-    with closing(connected(split.net, "h2", SO_RCVBUF=4096)) as (near, far):
+    with connected(split.net, "h2", SO_RCVBUF=4096) as (near, far):
         near.settimeout(1)
         with pytest.raises(TimeoutError):
             near.sendall(bytes(10_000_000))
@@ -263,7 +253,7 @@ def test_a_reset_goes_on_while_the_other_side_takes_nothing(split: Split) -> Non
 
 def test_an_end_of_both_streams_is_no_reset_while_the_other_side_takes_nothing(split: Split) -> None:
     data = octets(40_000)
-    with closing(connected(split.net, "h2", SO_RCVBUF=4096)) as (near, far):
+    with connected(split.net, "h2", SO_RCVBUF=4096) as (near, far):
         far.shutdown(socket.SHUT_WR)
         assert near.recv(1) == b""
         send(near, data)
@@ -295,7 +285,7 @@ def test_a_connection_nobody_takes_is_reset(split: Split, client: str) -> None:
 @pytest.mark.parametrize("client", ["h1", "h2"])
 def test_a_sender_waits_while_the_other_side_takes_nothing(split: Split, client: str) -> None:
     data = octets(3_000_000)
-    with closing(connected(split.net, client, SO_RCVBUF=4096)) as (near, far), ThreadPoolExecutor(1) as pool:
+    with connected(split.net, client, SO_RCVBUF=4096) as (near, far), ThreadPoolExecutor(1) as pool:
         sending = pool.submit(send, near, data)
         threading.Event().wait(1)
         # its socket may hold much, but not all
@@ -311,7 +301,7 @@ def test_a_sender_waits_while_the_other_side_takes_nothing(split: Split, client:
 
 @pytest.mark.parametrize("wireless", WIRELESS)
 def test_what_is_under_way_at_the_end_is_reset_and_nothing_is_left(net: Network, wireless: str | None) -> None:
-    with splitting(net, wireless) as made, closing(connected(net, "h2")) as (near, far):
+    with splitting(net, wireless) as made, connected(net, "h2") as (near, far):
         near.sendall(b"hello")
         assert far.recv(10) == b"hello"
         made.counters()
@@ -323,14 +313,11 @@ def test_what_is_under_way_at_the_end_is_reset_and_nothing_is_left(net: Network,
 
 @pytest.mark.parametrize("wireless", WIRELESS)
 def test_a_killed_proxy_leaves_what_the_next_one_replaces(net: Network, wireless: str | None) -> None:
-    config = split_config(
-        namespace=net.namespaces["bas"], mobile=net.address("h1"), buffer_bytes=LIMIT, wireless=wireless
-    )
-    killed = AgentProcess(config, "hosts.split")
+    killed = AgentProcess(config_of(net, wireless), "hosts.split")
     killed.wait_for("ready")
     killed.process.kill()
     assert killed.close() != 0
-    with splitting(net, wireless), closing(connected(net, "h1")) as (near, far):
+    with splitting(net, wireless), connected(net, "h1") as (near, far):
         near.sendall(b"hello")
         assert far.recv(10) == b"hello"
 

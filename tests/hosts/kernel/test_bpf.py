@@ -21,14 +21,12 @@ from hosts.kernel.bpf.libbpf import Libbpf
 from hosts.kernel.network import Network
 from hosts.kernel.ownership import Registry
 from hosts.kernel.profiles import ELN_CONTROL, PROFILES
-from hosts.kernel.tap import Tap
-from hosts.workloads import agent_config
 from hosts.workloads.bulk import Bulk
 from tcpip.access import Octets
 from tcpip.options import ELN, smart_option
 from tcpip.segment import Option
 from tests.harness.waiting import wait_for
-from tests.hosts.harness import ROOT, Bridge, Direction, agents, go, needs_network, run_name
+from tests.hosts.harness import HOSTS, ROOT, Bridge, Direction, agents, configs, go, needs_network, run_name
 
 CACHE = ROOT / ".build" / "bpf"
 #: sees a whole transfer of slow start, and holds it in the queues on its way
@@ -89,14 +87,8 @@ class Marking(Bridge):
         """Whether every segment that was to be lost was."""
         return set(self._came) == set(self._lost)
 
-    def _carry(self, direction: Direction, source: Tap, sink: Tap) -> None:
-        for _ in range(64):
-            packet = source.read()
-            if packet is None:
-                return
-            passed = self._data(packet) if direction == "up" else self._ack(packet)
-            if passed is not None:
-                sink.write(passed)
+    def _carried(self, direction: Direction, packet: bytes) -> bytes | None:
+        return self._data(packet) if direction == "up" else self._ack(packet)
 
     def _data(self, packet: bytes) -> bytes | None:
         segment = self._access.view(packet)
@@ -151,14 +143,10 @@ def _last_record(net: Network, eln: Eln, bridge: Marking, profile: str, hears: b
     chosen = eln.of(PROFILES[profile])
     # a busy machine is no reason to probe for losses, nor to take a reduction back
     quiet = replace(chosen, sysctls={**chosen.sysctls, "tcp_early_retrans": "0", "tcp_dsack": "0"})
-    for host in ("h1", "h2"):
-        kernel_profiles.apply(net.namespaces[host], quiet)
     nbytes = SEGMENTS * MSS
-    work = [Bulk(bytes=nbytes)]
-    ends = [
-        agent_config("h1", work, peer=net.address("h2"), namespace=net.namespaces["h1"]),
-        agent_config("h2", work, peer=net.address("h1"), namespace=net.namespaces["h2"]),
-    ]
+    ends = configs(net, ("reno", "reno"), [Bulk(bytes=nbytes)])
+    for host in HOSTS:
+        kernel_profiles.apply(net.namespaces[host], quiet)
     with bridge, agents(*ends) as started:
         if hears:
             eln.add(started[0].process.pid)
@@ -217,19 +205,17 @@ def test_a_loss_that_is_not_marked_halves_the_window(
     assert INITIAL_CWND // 2 <= ssthresh <= bridges[-1].largest_cwnd() // 2
 
 
-def test_a_timeout_is_stock(net: Network, eln: Eln) -> None:
-    # its retransmission is lost, too, and no SACK tells
-    _, ssthresh = windows_after(net, eln, lambda: Marking(net, {60}, {60}, copies=2), "eln-nosack", timeouts=1)
-    assert ssthresh is not None
+STOCK = [
+    # the retransmission is lost, too, and no SACK tells
+    pytest.param("eln-nosack", 2, {"timeouts": 1}, id="a timeout"),
+    pytest.param("eln", 1, {"hears": False}, id="not in the group"),
+    pytest.param("reno", 1, {}, id="stock Reno"),
+]
 
 
-def test_who_is_not_in_the_group_hears_nothing(net: Network, eln: Eln) -> None:
-    _, ssthresh = windows_after(net, eln, lambda: Marking(net, {60}, {60}), "eln", hears=False)
-    assert ssthresh is not None
-
-
-def test_stock_reno_does_not_mind_marks(net: Network, eln: Eln) -> None:
-    _, ssthresh = windows_after(net, eln, lambda: Marking(net, {60}, {60}), "reno")
+@pytest.mark.parametrize(("profile", "copies", "how"), STOCK)
+def test_otherwise_marks_do_not_count(net: Network, eln: Eln, profile: str, copies: int, how: dict[str, Any]) -> None:
+    _, ssthresh = windows_after(net, eln, lambda: Marking(net, {60}, {60}, copies=copies), profile, **how)
     assert ssthresh is not None
 
 
