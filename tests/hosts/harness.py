@@ -1,7 +1,6 @@
 """What the tests with real namespaces share: a network, a radio made of a bridge, and agents.
 
-Rules kept: everything started is ended by its own handle; waits are bounded and end on events
-(`tests.harness.waiting` is for what has none).
+Rules kept: everything started is ended by its own handle; waits are bounded.
 """
 
 import json
@@ -26,7 +25,7 @@ from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network
 from hosts.kernel.tap import Tap
 from hosts.workloads import Workload, agent_config
-from tests.harness.waiting import PATIENCE_S
+from tests.harness.waiting import PATIENCE_S, wait_for
 
 ROOT = Path(__file__).parents[2]
 HOSTS: tuple[Host, Host] = ("h1", "h2")
@@ -115,8 +114,6 @@ class AgentProcess:
             [sys.executable, "-m", module], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self.messages: list[dict[str, Any]] = []
-        self._news = threading.Condition()
-        self._over = False
         self._thread = threading.Thread(target=self._read, name="agent output")
         self._thread.start()
         self.send(config)
@@ -124,12 +121,7 @@ class AgentProcess:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            with self._news:
-                self.messages.append(json.loads(line))
-                self._news.notify_all()
-        with self._news:
-            self._over = True
-            self._news.notify_all()
+            self.messages.append(json.loads(line))
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send one line."""
@@ -140,19 +132,17 @@ class AgentProcess:
     def wait_for(self, key: str) -> dict[str, Any]:
         """The first message with that key."""
 
-        def come() -> bool:
-            return self._over or any(key in message for message in self.messages)
+        def come() -> dict[str, Any] | None:
+            over = not self._thread.is_alive()
+            found = next((message for message in self.messages if key in message), None)
+            assert found or not over, f"agent ended without {key}: {self.messages[-3:]}"
+            return found
 
-        with self._news:
-            assert self._news.wait_for(come, PATIENCE_S), f"no {key} within {PATIENCE_S} s: {self.messages[-3:]}"
-            found = [message for message in self.messages if key in message]
-        assert found, f"agent ended without {key}: {self.messages[-3:]}"
-        return found[0]
+        return wait_for(come, lambda: f"no {key}: {self.messages[-3:]}")
 
     def all(self, key: str) -> list[dict[str, Any]]:
         """What messages of one kind have said so far."""
-        with self._news:
-            return [message[key] for message in self.messages if key in message]
+        return [message[key] for message in self.messages if key in message]
 
     def close(self) -> int:
         """Close its stdin, as a dying parent would, and wait for its end."""
@@ -160,14 +150,13 @@ class AgentProcess:
         assert self.process.stdout is not None
         self.process.stdin.close()
         try:
-            status = self.process.wait(PATIENCE_S)
+            return self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
         finally:
             self._thread.join(PATIENCE_S)
             self.process.stdout.close()
-        return status
 
 
 @contextmanager

@@ -152,15 +152,15 @@ def test_beyond_it_there_is(script: MakeScript) -> None:
     s.inject(1400, "ack 9001", "ack 9001", "ack 9001", sends=["9001:10001", ...], fast_retransmits=1)
 
 
-@BOTH
-def test_limited_transmit(script: MakeScript, config: TcpConfig) -> None:
-    # RFC 3042: one new segment for each of the first two duplicates, the window as it was
-    s = window_of_8(script, replace(config, limited_transmit=True))
-    s.inject(200, "ack 1", sends=["8001:9001"])
-    s.inject(210, "ack 1", sends=["9001:10001"], cwnd=8000)
-    s.inject(220, "ack 1", sends=["1:1001"])
+@pytest.mark.parametrize(("recovery", "cwnd"), [("reno", 7000), ("newreno", 7000), ("sack", 4000)])
+def test_limited_transmit(script: MakeScript, recovery: str, cwnd: int) -> None:
+    # RFC 3042, RFC 6675 section 5, step 3: one new segment for each of the first two duplicates, the window as it was
+    s = window_of_8(script, replace(NEWRENO, recovery=recovery, limited_transmit=True))
+    first, second, third = ("ack 1" + f" sack 1001:{n}001" * (recovery == "sack") for n in (2, 3, 4))
+    s.inject(200, first, sends=["8001:9001"])
+    s.inject(210, second, sends=["9001:10001"], cwnd=8000)
     # what limited transmit has sent is not counted (RFC 5681 section 3.2, step 2)
-    assert (s.cwnd, s.ssthresh) == (7000, 4000)
+    s.inject(220, third, sends=["1:1001"], cwnd=cwnd, ssthresh=4000)
 
 
 @BOTH

@@ -122,14 +122,6 @@ def test_a_window_update_with_sack_is_a_duplicate(script: MakeScript) -> None:
     s.expect(200, "1:1001")
 
 
-def test_limited_transmit(script: MakeScript) -> None:
-    # section 5, step 3
-    s = window_of_10(script, replace(SACK, limited_transmit=True))
-    s.inject(200, "ack 1 sack 1001:2001", sends=["10001:11001"])
-    s.inject(210, "ack 1 sack 1001:3001", sends=["11001:12001"], cwnd=10_000)
-    s.inject(220, "ack 1 sack 1001:4001", sends=["1:1001"])
-
-
 def test_a_timeout_during_recovery(script: MakeScript) -> None:
     # section 5.1: what the receiver holds is not sent again
     s = window_of_10(script, SACK, nbytes=10_000)
