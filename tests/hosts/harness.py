@@ -46,10 +46,12 @@ def run_name() -> str:
     return f"test{os.getpid()}-{next(_numbers)}"
 
 
-def raw_socket() -> socket.socket:
-    """A socket that sends whole IP packets from the namespace it is made in."""
-    made = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    made.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 1)
+def socket_at(
+    net: Network, host: Host, kind: socket.SocketKind = socket.SOCK_STREAM, protocol: int = 0
+) -> socket.socket:
+    """A patient socket of a host's."""
+    made = run_in(net.namespaces[host], lambda: socket.socket(socket.AF_INET, kind, protocol))
+    made.settimeout(PATIENCE_S)
     return made
 
 
@@ -91,19 +93,15 @@ class Bridge:
         """What arrives of a packet; None of one that is lost."""
         return None if self._lose(direction, packet) else packet
 
-    def close(self) -> None:
-        """Stop carrying."""
+    def __enter__(self) -> "Bridge":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         os.close(self._quitter)
         self._thread.join()
         os.close(self._quit)
         self._st.close()
         self._bas.close()
-
-    def __enter__(self) -> "Bridge":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class AgentProcess:

@@ -34,8 +34,8 @@ from tests.hosts.harness import (
     go,
     needs_network,
     of,
-    raw_socket,
     run,
+    socket_at,
 )
 
 pytestmark = [*needs_network, pytest.mark.patient]
@@ -372,7 +372,7 @@ def test_a_host_that_did_not_keep_up_says_so(net: Network) -> None:
     h1, h2 = (int(IPv4Address(net.address(host))) for host in HOSTS)
     stray = emit(Segment(Flow(h2, 5000, h1, 5000), 1, 0, RST, 0))
     [config, _] = configs(net, ("user:sack", "cubic"), [Bulk(duration_s=100)])
-    with Bridge(net), agents(config) as [agent], run_in(net.namespaces["h2"], raw_socket) as theirs:
+    with Bridge(net), agents(config) as [agent], socket_at(net, "h2", socket.SOCK_RAW, socket.IPPROTO_RAW) as theirs:
 
         def flood() -> int:
             for _ in range(500):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from common.sides import Host
 from hosts.errors import HostError
 from hosts.kernel.namespaces import NETNS_DIR, run_in
 from hosts.kernel.network import Network
@@ -22,7 +23,7 @@ from hosts.kernel.split_routes import SplitRoutes
 from hosts.kernel.tcp_info import state_of
 from hosts.split import split_config
 from tests.harness.waiting import PATIENCE_S, wait_for
-from tests.hosts.harness import AgentProcess, Bridge, Direction, needs_network
+from tests.hosts.harness import HOSTS, AgentProcess, Bridge, Direction, needs_network, socket_at
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
@@ -106,29 +107,22 @@ def assert_nothing_left(net: Network) -> None:
     assert "tcp0" not in inside(net, "bas", "ip", "link")
 
 
-def at(net: Network, host: Any, **options: int) -> socket.socket:
-    """A TCP socket at a host; `options` of the level SOL_SOCKET."""
-
-    def make() -> socket.socket:
-        sock = socket.socket()
-        sock.settimeout(PATIENCE_S)
-        for name, value in options.items():
-            sock.setsockopt(socket.SOL_SOCKET, getattr(socket, name), value)
-        return sock
-
-    return run_in(net.namespaces[host], make)
+def peer_of(host: Host) -> Host:
+    return "h2" if host == "h1" else "h1"
 
 
 @contextmanager
-def connected(net: Network, client: str, **options: int) -> Iterator[tuple[socket.socket, socket.socket]]:
-    """A connection from one host to the other: the client's socket and the server's, which has `options`."""
-    server = "h2" if client == "h1" else "h1"
-    port = next(_ports)
-    with at(net, server, SO_REUSEADDR=1, **options) as listener:
+def connected(net: Network, client: Host, receive_buffer: int = 0) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A connection from one host to the other: the client's socket and the server's."""
+    server, port = peer_of(client), next(_ports)
+    with socket_at(net, server) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if receive_buffer:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         listener.bind(("0.0.0.0", port))
         listener.listen()
-        near = at(net, client)
-        near.connect((net.address(server), port))  # type: ignore[arg-type]
+        near = socket_at(net, client)
+        near.connect((net.address(server), port))
         far, _ = listener.accept()
     far.settimeout(PATIENCE_S)
     with near, far:
@@ -158,7 +152,7 @@ def octets(count: int, seed: int = 1) -> bytes:
 @pytest.mark.parametrize("wireless", WIRELESS)
 @pytest.mark.parametrize("client", ["h1", "h2"])
 def test_streams_arrive_whole_both_ways_at_once_over_a_lossy_link(
-    net: Network, wireless: str | None, client: str
+    net: Network, wireless: str | None, client: Host
 ) -> None:
     one, other = octets(400_000), octets(300_000, seed=2)
     with (
@@ -176,7 +170,7 @@ def test_streams_arrive_whole_both_ways_at_once_over_a_lossy_link(
 
 
 def test_each_end_sees_the_other_ones_address_and_port(split: Split) -> None:
-    for client in ("h1", "h2"):
+    for client in HOSTS:
         with connected(split.net, client) as (near, far):
             assert near.getpeername() == far.getsockname()
             assert far.getpeername() == near.getsockname()
@@ -190,7 +184,7 @@ def test_each_end_sees_the_other_ones_address_and_port(split: Split) -> None:
 def test_many_connections_at_once(split: Split) -> None:
     data = [octets(20_000, seed) for seed in range(20)]
     with ExitStack() as stack, ThreadPoolExecutor(40) as pool:
-        pairs = [stack.enter_context(connected(split.net, client)) for client in ("h1", "h2") * 10]
+        pairs = [stack.enter_context(connected(split.net, client)) for client in HOSTS * 10]
         for (near, _), sent in zip(pairs, data, strict=True):
             pool.submit(send, near, sent)
         hashes = list(pool.map(receive, [far for _, far in pairs]))
@@ -199,12 +193,7 @@ def test_many_connections_at_once(split: Split) -> None:
 
 
 def test_what_is_no_tcp_passes(split: Split) -> None:
-    def udp() -> socket.socket:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sock.settimeout(PATIENCE_S)
-        return sock
-
-    with run_in(split.net.namespaces["h1"], udp) as one, run_in(split.net.namespaces["h2"], udp) as other:
+    with socket_at(split.net, "h1", socket.SOCK_DGRAM) as one, socket_at(split.net, "h2", socket.SOCK_DGRAM) as other:
         other.bind(("0.0.0.0", 9))
         one.sendto(b"there", (split.net.address("h2"), 9))
         data, back = other.recvfrom(100)
@@ -217,7 +206,7 @@ def test_what_is_no_tcp_passes(split: Split) -> None:
 
 
 @pytest.mark.parametrize("client", ["h1", "h2"])
-def test_half_closed_a_connection_still_carries_the_other_direction(split: Split, client: str) -> None:
+def test_half_closed_a_connection_still_carries_the_other_direction(split: Split, client: Host) -> None:
     data = octets(200_000)
     with connected(split.net, client) as (near, far), ThreadPoolExecutor(1) as pool:
         near.shutdown(socket.SHUT_WR)
@@ -228,7 +217,7 @@ def test_half_closed_a_connection_still_carries_the_other_direction(split: Split
 
 @pytest.mark.parametrize("resetting", ["client", "server"])
 @pytest.mark.parametrize("client", ["h1", "h2"])
-def test_a_reset_goes_on_to_the_other_end(split: Split, client: str, resetting: str) -> None:
+def test_a_reset_goes_on_to_the_other_end(split: Split, client: Host, resetting: str) -> None:
     with connected(split.net, client) as (near, far):
         near.sendall(b"hello")
         assert far.recv(10) == b"hello"
@@ -240,7 +229,7 @@ def test_a_reset_goes_on_to_the_other_end(split: Split, client: str, resetting: 
 
 
 def test_a_reset_goes_on_while_the_other_side_takes_nothing(split: Split) -> None:
-    with connected(split.net, "h2", SO_RCVBUF=4096) as (near, far):
+    with connected(split.net, "h2", receive_buffer=4096) as (near, far):
         near.settimeout(1)
         with pytest.raises(TimeoutError):
             near.sendall(bytes(10_000_000))
@@ -253,7 +242,7 @@ def test_a_reset_goes_on_while_the_other_side_takes_nothing(split: Split) -> Non
 
 def test_an_end_of_both_streams_is_no_reset_while_the_other_side_takes_nothing(split: Split) -> None:
     data = octets(40_000)
-    with connected(split.net, "h2", SO_RCVBUF=4096) as (near, far):
+    with connected(split.net, "h2", receive_buffer=4096) as (near, far):
         far.shutdown(socket.SHUT_WR)
         assert near.recv(1) == b""
         send(near, data)
@@ -265,13 +254,12 @@ def test_an_end_of_both_streams_is_no_reset_while_the_other_side_takes_nothing(s
 
 
 @pytest.mark.parametrize("client", ["h1", "h2"])
-def test_a_connection_nobody_takes_is_reset(split: Split, client: str) -> None:
-    server = "h2" if client == "h1" else "h1"
-    with at(split.net, client) as sock:
+def test_a_connection_nobody_takes_is_reset(split: Split, client: Host) -> None:
+    with socket_at(split.net, client) as sock:
 
         def reach() -> None:
             # the base station accepts, since it does not know yet
-            sock.connect((split.net.address(server), 9999))  # type: ignore[arg-type]
+            sock.connect((split.net.address(peer_of(client)), 9999))
             sock.recv(10)
 
         with pytest.raises(ConnectionResetError):
@@ -283,9 +271,9 @@ def test_a_connection_nobody_takes_is_reset(split: Split, client: str) -> None:
 
 
 @pytest.mark.parametrize("client", ["h1", "h2"])
-def test_a_sender_waits_while_the_other_side_takes_nothing(split: Split, client: str) -> None:
+def test_a_sender_waits_while_the_other_side_takes_nothing(split: Split, client: Host) -> None:
     data = octets(3_000_000)
-    with connected(split.net, client, SO_RCVBUF=4096) as (near, far), ThreadPoolExecutor(1) as pool:
+    with connected(split.net, client, receive_buffer=4096) as (near, far), ThreadPoolExecutor(1) as pool:
         sending = pool.submit(send, near, data)
         threading.Event().wait(1)
         # its socket may hold much, but not all

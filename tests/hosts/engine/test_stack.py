@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from channel.errors import ERASED, INTACT, ErrorModel, Verdict
+from channel.errors import ERASED, INTACT
 from common.units import MS, SECOND
 from hosts.engine.context import Result
 from hosts.engine.datagrams import UdpReceiver, UdpSender
@@ -24,6 +24,7 @@ from testbed.model import transfers
 from testbed.model.clock import VirtualClock
 from testbed.model.traffic import StackDatagrams
 from testbed.model.wire import Wire
+from tests.harness.scripted_hop import Script
 
 #: an octet a microsecond
 RATE_BPS = 8_000_000
@@ -35,24 +36,13 @@ PLAIN = TcpConfig(
 PORT = 80
 
 
-class Losing(ErrorModel):
-    """Loses the packets with these numbers."""
-
-    def __init__(self, lost: Sequence[int]) -> None:
-        self._lost = set(lost)
-        self._number = 0
-
-    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
-        self._number += 1
-        return ERASED if self._number - 1 in self._lost else INTACT
-
-
 class Two:
-    """Two hosts, 1 and 2, and the wires between them."""
+    """Two hosts, 1 and 2, and the wires between them; `lost` says of the first packets of host 1 whether each is."""
 
-    def __init__(self, lost: Sequence[int] = ()) -> None:
+    def __init__(self, lost: Sequence[bool] = ()) -> None:
+        errors = Script([ERASED if each else INTACT for each in lost])
         self.clock = VirtualClock()
-        self.there = Wire(self.clock, self._to_h2, rate_bps=RATE_BPS, delay_ns=DELAY_NS, errors=Losing(lost))
+        self.there = Wire(self.clock, self._to_h2, rate_bps=RATE_BPS, delay_ns=DELAY_NS, errors=errors)
         self.back = Wire(self.clock, self._to_h1, rate_bps=RATE_BPS, delay_ns=DELAY_NS)
         self.h1 = Stack(self.clock, 1, self.there.send, Random(1))
         self.h2 = Stack(self.clock, 2, self.back.send, Random(2))
@@ -90,7 +80,7 @@ def test_a_transfer_on_a_clean_path_takes_the_time_it_must() -> None:
 
 
 def test_a_lost_segment_is_repaired_and_counted() -> None:
-    two = Two(lost=[3])
+    two = Two(lost=[False, False, False, True])
     two.listen()
     two.send(limit=10_000)
     two.clock.run()
@@ -133,7 +123,7 @@ def test_a_segment_of_no_connection_is_reset(flags: int, resets: int) -> None:
 
 
 def test_a_peer_that_never_answers_is_given_up() -> None:
-    two = Two(lost=range(1000))
+    two = Two(lost=[True] * 1000)
     two.send(limit=1000)
     two.clock.run()
     [sent] = two.sent
@@ -223,7 +213,7 @@ def test_what_is_not_drained_in_time_is_thrown_away() -> None:
 
 
 def test_a_sender_that_never_connected_says_so() -> None:
-    two = Two(lost=range(1000))
+    two = Two(lost=[True] * 1000)
     two.send(end_at=2 * SECOND, drain_ns=0)
     two.clock.run(until=10 * SECOND)
     [sent] = two.sent

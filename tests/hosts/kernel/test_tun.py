@@ -20,7 +20,7 @@ from tcpip.segment import ACK, PSH, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
 from tests.harness.octets import with_checksums
 from tests.harness.waiting import PATIENCE_S, wait_for
-from tests.hosts.harness import Bridge, needs_network, raw_socket
+from tests.hosts.harness import Bridge, needs_network, socket_at
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
@@ -58,14 +58,10 @@ def routing(net: Network) -> str:
 
 def connecting(net: Network, port: int) -> socket.socket:
     """A socket at h2 that has sent a SYN to h1."""
-
-    def connect() -> socket.socket:
-        made = socket.socket()
-        made.setblocking(False)
-        made.connect_ex((net.address("h1"), port))
-        return made
-
-    return run_in(net.namespaces["h2"], connect)
+    made = socket_at(net, "h2")
+    made.setblocking(False)
+    made.connect_ex((net.address("h1"), port))
+    return made
 
 
 def test_the_peers_tcp_comes_to_us_and_the_kernel_says_nothing(net: Network) -> None:
@@ -95,29 +91,20 @@ def test_the_peers_tcp_comes_to_us_and_the_kernel_says_nothing(net: Network) -> 
 
 
 def test_what_is_not_the_peers_tcp_stays_with_the_kernel(net: Network) -> None:
-    def at(host: str) -> socket.socket:
-        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        made.settimeout(PATIENCE_S)
-        made.bind((host, 5003))
-        return made
-
-    def icmp() -> socket.socket:
-        made = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-        made.settimeout(PATIENCE_S)
-        return made
-
     h1, h2 = net.address("h1"), net.address("h2")
     with (
         Bridge(net),
         tun_at_h1(net) as tun,
-        run_in(net.namespaces["h1"], lambda: at(h1)) as ours,
-        run_in(net.namespaces["h2"], lambda: at(h2)) as theirs,
+        socket_at(net, "h1", socket.SOCK_DGRAM) as ours,
+        socket_at(net, "h2", socket.SOCK_DGRAM) as theirs,
     ):
+        ours.bind((h1, 5003))
+        theirs.bind((h2, 5003))
         ours.sendto(b"there", (h2, 5003))
         assert theirs.recv(100) == b"there"
         theirs.sendto(b"back", (h1, 5003))
         assert ours.recv(100) == b"back"
-        with run_in(net.namespaces["h2"], icmp) as echo:
+        with socket_at(net, "h2", socket.SOCK_RAW, socket.IPPROTO_ICMP) as echo:
             # echo request, its checksum, identifier 0, number 0; type 0 is the reply
             echo.sendto(b"\x08\x00\xf7\xff\x00\x00\x00\x00", (h1, 0))
             assert echo.recv(100)[20] == 0
@@ -136,7 +123,11 @@ def test_dscp_and_ecn_cross_unchanged_both_ways(net: Network, traffic_class: int
         return with_checksums(bytes(octets))
 
     flow = Flow(int(IPv4Address(net.address("h1"))), 5005, int(IPv4Address(net.address("h2"))), 5005)
-    with Bridge(net) as bridge, tun_at_h1(net) as tun, run_in(net.namespaces["h2"], raw_socket) as theirs:
+    with (
+        Bridge(net) as bridge,
+        tun_at_h1(net) as tun,
+        socket_at(net, "h2", socket.SOCK_RAW, socket.IPPROTO_RAW) as theirs,
+    ):
         down = packet(flow.reversed(), 7)
         theirs.sendto(down, (net.address("h1"), 0))
         came = next_packet(tun)

@@ -177,22 +177,13 @@ class Script:
 
     # -- the network --------------------------------------------------------------------------------------------
 
-    def inject(
-        self, at_ms: float, *segments: str, sends: Sends = None, octets: bool = False, **after: Unpack[After]
-    ) -> None:
-        """Let segments come at `at_ms`, after whatever was due until then, which must have been expected.
-
-        With `octets` they carry some, which `octets` tells; otherwise they have only a size.
-        """
+    def inject(self, at_ms: float, *segments: str, sends: Sends = None, **after: Unpack[After]) -> None:
+        """Let segments come at `at_ms`, after whatever was due until then, which must have been expected."""
         self.run_to(at_ms)
         self._nothing_left()
         for text in segments:
             self._note(f"< {text}")
-            segment = self._segment(words_of(text))
-            if octets:
-                left = segment.seq - self.irs & MASK
-                segment.payload = self.octets(left, left + segment.length)
-            self.connection.handle_segment(segment, self.now)
+            self.connection.handle_segment(self._segment(words_of(text)), self.now)
             self._poll()
         self._take(sends, after)
 
@@ -281,8 +272,9 @@ class Script:
             flags,
             int(words.get("win", self.window)),
             right - left,
+            self.octets(left, right),
             sack=tuple((self.iss + a & MASK, self.iss + b & MASK) for a, b in blocks),
-            timestamps=_pair(words["ts"]) if "ts" in words else None,
+            timestamps=_edges(words["ts"]) if "ts" in words else None,
             syn=syn,
             extra=self._options(words),
             ecn=_ECN.get(words.get("ecn", ""), 0),
@@ -360,13 +352,8 @@ class Script:
 
 
 def _edges(text: str) -> tuple[int, int]:
-    left, _, right = text.partition(":")
+    left, right = re.split("[:/]", text)
     return int(left), int(right)
-
-
-def _pair(text: str) -> tuple[int, int]:
-    value, _, echo = text.partition("/")
-    return int(value), int(echo)
 
 
 def _text(words: Words) -> str:

@@ -113,7 +113,7 @@ def test_octets_are_read_in_order_and_the_window_opens_by_segments(script: MakeS
     # RFC 9293 section 3.8.6.2.2: by a segment or half the buffer, whichever is less
     s = script(replace(PLAIN, receive_buffer=4000))
     for left in (1, 1001, 2001, 3001):
-        s.inject(200, f"{left}:{left + 1000}", octets=True, sends=...)
+        s.inject(200, f"{left}:{left + 1000}", sends=...)
     whole = s.octets(1, 4001)
     assert s.read(500) == whole[:500]
     s.expect(200)

@@ -134,12 +134,13 @@ def test_what_is_sent_again_restarts_a_careful_timer(
     s.expect(expires_ms, "1:1001", timeouts=1)
 
 
-def test_no_second_fast_retransmit_for_one_window(script: MakeScript) -> None:
-    # section 3.2, step 1: duplicates below `recover` are of what a timeout has sent needlessly
-    s = window_of_8(script, NEWRENO, nbytes=20_000)
+@pytest.mark.parametrize("recovery", ["reno", "newreno", "sack"])
+def test_no_second_fast_retransmit_for_one_window(script: MakeScript, recovery: str) -> None:
+    # section 3.2, step 1, RFC 6675 section 5.1: dupacks below `recover` are of what a timeout has sent needlessly
+    s = window_of_8(script, replace(NEWRENO, recovery=recovery), nbytes=20_000)
     s.expect(1100, "1:1001")
     s.inject(1200, "ack 1001", sends=...)
-    s.inject(1210, *["ack 1001"] * 4, sends=..., fast_retransmits=0)
+    s.inject(1210, *["ack 1001 sack 3001:7001"] * 4, sends=..., fast_retransmits=0)
     assert s.ssthresh == 4000
 
 

@@ -134,14 +134,6 @@ def test_a_timeout_during_recovery(script: MakeScript) -> None:
     assert s.connection.drained
 
 
-def test_no_recovery_is_begun_below_the_recovery_point_after_a_timeout(script: MakeScript) -> None:
-    s = window_of_10(script, SACK, nbytes=10_000)
-    s.expect(1100, "1:1001")
-    s.inject(1200, "ack 1001", sends=...)
-    s.inject(1210, "ack 1001 sack 3001:7001", sends=..., fast_retransmits=0)
-    assert s.ssthresh == 5000
-
-
 @pytest.mark.parametrize("edges", ["20001:21001", "10001:11001", "3001:2001", "2001:2001"])
 def test_blocks_of_what_was_never_sent_say_nothing(script: MakeScript, edges: str) -> None:
     s = window_of_10(script, SACK, nbytes=10_000)
