@@ -14,17 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import TypeVar
 
 from tests.mutants.catalogue import ROOT, ListError, Mutant, check, choose, load
-
-T = TypeVar("T")
 
 #: pytest's exit statuses (pytest.ExitCode)
 _PASSED, _FAILED = 0, 1
@@ -122,42 +118,34 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _in_parallel(
-    runner: Runner, workers: int, jobs: Mapping[T, Callable[[], Outcome]], show: Callable[..., None]
-) -> None:
-    """Do all jobs, showing each with its outcome when it ends; an interrupt ends them all."""
+def _run_all(runner: Runner, mutants: Sequence[Mutant], workers: int) -> dict[str, Outcome]:
+    """Return each mutant's outcome by its name; an interrupt ends all runs.
+
+    Raises ListError when tests fail without any mutant.
+    """
+    sets = list(dict.fromkeys(mutant.tests for mutant in mutants))
+    limits: dict[tuple[str, ...], float] = {}
+    outcomes: dict[str, Outcome] = {}
     with ThreadPoolExecutor(workers) as pool:
         try:
-            keys: dict[Future[Outcome], T] = {pool.submit(job): key for key, job in jobs.items()}
-            for future in as_completed(keys):
-                show(keys[future], future.result())
+            bare = {pool.submit(runner.run, tests, None, _LIMIT_S): tests for tests in sets}
+            for done in as_completed(bare):
+                outcome, tests = done.result(), bare[done]
+                words = " ".join(tests)
+                if outcome.verdict != SURVIVED:
+                    raise ListError(f"the tests fail without any mutant: {outcome.by} (of {words})")
+                limits[tests] = _GRACE_S + _PATIENCE * outcome.seconds
+                print(f"without mutants [{len(limits)}/{len(sets)}] {outcome.seconds:6.1f} s  {words}", flush=True)
+            runs = {pool.submit(runner.run, mutant.tests, mutant, limits[mutant.tests]): mutant for mutant in mutants}
+            for done in as_completed(runs):
+                name = runs[done].name
+                outcome = outcomes[name] = done.result()
+                place = f"[{len(outcomes)}/{len(mutants)}]"
+                print(f"{place:>7} {outcome.verdict:8} {outcome.seconds:6.1f} s  {name}", flush=True)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             runner.stop()
             raise
-
-
-def _run_all(runner: Runner, mutants: Sequence[Mutant], workers: int) -> dict[str, Outcome]:
-    """Return each mutant's outcome by its name. Raises ListError when tests fail without any mutant."""
-    sets = list(dict.fromkeys(mutant.tests for mutant in mutants))
-    limits: dict[tuple[str, ...], float] = {}
-
-    def passes(tests: tuple[str, ...], outcome: Outcome) -> None:
-        if outcome.verdict != SURVIVED:
-            raise ListError(f"the tests fail without any mutant: {outcome.by} (of {' '.join(tests)})")
-        limits[tests] = _GRACE_S + _PATIENCE * outcome.seconds
-        print(f"without mutants [{len(limits)}/{len(sets)}] {outcome.seconds:6.1f} s  {' '.join(tests)}", flush=True)
-
-    _in_parallel(runner, workers, {tests: partial(runner.run, tests, None, _LIMIT_S) for tests in sets}, passes)
-    outcomes: dict[str, Outcome] = {}
-
-    def note(mutant: Mutant, outcome: Outcome) -> None:
-        outcomes[mutant.name] = outcome
-        place = f"[{len(outcomes)}/{len(mutants)}]"
-        print(f"{place:>7} {outcome.verdict:8} {outcome.seconds:6.1f} s  {mutant.name}", flush=True)
-
-    jobs = {mutant: partial(runner.run, mutant.tests, mutant, limits[mutant.tests]) for mutant in mutants}
-    _in_parallel(runner, workers, jobs, note)
     return outcomes
 
 

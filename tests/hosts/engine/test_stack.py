@@ -13,7 +13,6 @@ from common.units import MS, SECOND
 from hosts.engine.context import Result
 from hosts.engine.datagrams import UdpReceiver, UdpSender
 from hosts.engine.own_tcp import OwnSender
-from hosts.engine.packets import Datagram
 from hosts.engine.probe import FlowCounter
 from hosts.engine.stack import Application, Socket, Stack, Tap
 from hosts.tcp.config import TcpConfig
@@ -49,12 +48,14 @@ class Two:
         self.received: list[Result] = []
         self.sent: list[Result] = []
         self.came_to_h1: list[Any] = []
+        self.came_to_h2: list[Any] = []
 
     def _to_h1(self, packet: Any) -> None:
         self.came_to_h1.append(packet)
         self.h1.deliver(packet)
 
     def _to_h2(self, packet: Any) -> None:
+        self.came_to_h2.append(packet)
         self.h2.deliver(packet)
 
     def listen(self, config: TcpConfig = PLAIN) -> None:
@@ -256,19 +257,11 @@ def test_a_tap_sees_every_segment_and_changes_nothing() -> None:
 
 def udp(work: OnOffUdp, until: int) -> tuple[list[Result], list[Result], list[int]]:
     two = Two()
-    times: list[int] = []
     here, there = transfers._context(two.h1), transfers._context(two.h2)
     receiver = UdpReceiver(
         there, StackDatagrams(two.h2).receiver(work.port), FlowCounter("h2", "udp"), two.received.append
     )
     receiver.start()
-    take = two.h2._datagrams[work.port]
-
-    def see(packet: Datagram) -> None:
-        times.append(packet.sent_at)
-        take(packet)
-
-    two.h2.bind(work.port, see)
     UdpSender(
         here,
         StackDatagrams(two.h1).sender("0.0.0.2", work.port, work.packet_bytes),
@@ -282,7 +275,7 @@ def udp(work: OnOffUdp, until: int) -> tuple[list[Result], list[Result], list[in
     )
     two.clock.at(until, receiver.abort, None)
     two.clock.run(until=until)
-    return two.sent, two.received, times
+    return two.sent, two.received, [packet.sent_at for packet in two.came_to_h2]
 
 
 def test_udp_always_on_is_a_packet_per_interval() -> None:
