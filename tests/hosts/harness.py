@@ -21,8 +21,8 @@ import pytest
 
 from common.sides import Host
 from hosts.kernel import profiles as kernel_profiles
-from hosts.kernel.namespaces import run_in
-from hosts.kernel.network import Network
+from hosts.kernel.namespaces import NETNS_DIR, run_in
+from hosts.kernel.network import Network, Role
 from hosts.kernel.tap import Tap
 from hosts.workloads import Workload, agent_config
 from tests.harness.waiting import PATIENCE_S, wait_for
@@ -102,6 +102,21 @@ class Bridge:
         os.close(self._quit)
         self._st.close()
         self._bas.close()
+
+
+@contextmanager
+def program(code: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A Python program, with the first line it has printed; its stdin closes at the end."""
+    command = [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
+
+
+def inside(net: Network, role: Role, *command: str) -> str:
+    """What a command prints in one of the namespaces."""
+    path = NETNS_DIR / net.namespaces[role]
+    return subprocess.run(["nsenter", f"--net={path}", *command], capture_output=True, text=True, check=True).stdout
 
 
 class AgentProcess:

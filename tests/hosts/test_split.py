@@ -4,7 +4,6 @@ import hashlib
 import itertools
 import socket
 import struct
-import subprocess
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,13 +16,13 @@ import pytest
 
 from common.sides import Host
 from hosts.errors import HostError
-from hosts.kernel.namespaces import NETNS_DIR, run_in
+from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network
 from hosts.kernel.split_routes import SplitRoutes
 from hosts.kernel.tcp_info import state_of
 from hosts.split import split_config
 from tests.harness.waiting import PATIENCE_S, wait_for
-from tests.hosts.harness import HOSTS, AgentProcess, Bridge, Direction, needs_network, socket_at
+from tests.hosts.harness import HOSTS, AgentProcess, Bridge, Direction, inside, needs_network, socket_at
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
@@ -92,11 +91,6 @@ def losing(every: int) -> Callable[[Direction, bytes], bool]:
         return came[kind] % every == 0
 
     return lose
-
-
-def inside(net: Network, role: Any, *command: str) -> str:
-    path = NETNS_DIR / net.namespaces[role]
-    return subprocess.run(["nsenter", f"--net={path}", *command], capture_output=True, text=True, check=True).stdout
 
 
 def assert_nothing_left(net: Network) -> None:

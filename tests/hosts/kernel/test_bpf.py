@@ -4,9 +4,8 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from tcpip.access import Octets
 from tcpip.options import ELN, smart_option
 from tcpip.segment import Option
 from tests.harness.waiting import wait_for
-from tests.hosts.harness import HOSTS, ROOT, Bridge, Direction, agents, configs, go, needs_network, run_name
+from tests.hosts.harness import HOSTS, ROOT, Bridge, Direction, agents, configs, go, needs_network, program, run_name
 
 CACHE = ROOT / ".build" / "bpf"
 #: sees a whole transfer of slow start, and holds it in the queues on its way
@@ -115,12 +114,9 @@ class Marking(Bridge):
 
 @pytest.fixture(scope="module")
 def eln() -> Iterator[Eln]:
-    made = Eln(CACHE)
-    try:
+    with closing(Eln(CACHE)) as made:
         made.load(run_name())
         yield made
-    finally:
-        made.close()
 
 
 def windows_after(
@@ -262,8 +258,7 @@ def test_loading_leaves_nothing(net: Network) -> None:
 
 
 def test_two_runs_have_names_of_their_own() -> None:
-    first, second = Eln(CACHE), Eln(CACHE)
-    try:
+    with closing(Eln(CACHE)) as first, closing(Eln(CACHE)) as second:
         first.load(run_name())
         second.load(run_name())
         assert first.name != second.name
@@ -271,14 +266,11 @@ def test_two_runs_have_names_of_their_own() -> None:
         assert all(each.name.startswith(ELN_CONTROL) for each in (first, second))
         assert second.of(PROFILES["eln"]).congestion_control == second.name
         assert second.of(PROFILES["reno"]) == PROFILES["reno"]
-    finally:
-        second.close()
-        first.close()
 
 
 def test_a_killed_run_leaves_a_group_that_cleaning_removes(tmp_path: Path) -> None:
     name = run_name()
-    program = f"""
+    code = f"""
 import pathlib, sys
 from hosts.kernel.bpf.eln import Eln
 eln = Eln(pathlib.Path({str(CACHE)!r}))
@@ -286,11 +278,7 @@ eln.load({name!r})
 print(eln.name, flush=True)
 sys.stdin.read()
 """
-    with subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        control = process.stdout.readline().strip()
+    with program(code) as (process, control):
         assert control.startswith(ELN_CONTROL)
         own = f"{control} of {name}"
         assert f"fadelab-{name}" in cgroups.names(), own

@@ -2,8 +2,6 @@
 
 import signal
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -21,7 +19,7 @@ from hosts.kernel.ownership import RUN_DIR
 from hosts.kernel.probes import interface_counters
 from hosts.kernel.profiles import PROFILES
 from hosts.kernel.tap import Tap
-from tests.hosts.harness import ROOT, needs_network, run_name
+from tests.hosts.harness import ROOT, needs_network, program, run_name
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
@@ -76,19 +74,15 @@ sys.stdin.read()
 
 def test_a_killed_run_is_found_and_cleaned_and_a_live_one_left_alone(net: Network) -> None:
     run = run_name()
-    command = [sys.executable, "-c", SCRIPT, run]
-    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as owner:
-        assert owner.stdout is not None
-        child = int(owner.stdout.readline())
+    with program(SCRIPT, run) as (owner, child):
         assert run not in [leftover.run for leftover in leftovers()]
         assert clean(run) == []
         assert len(traces(run)) == 5
         owner.send_signal(signal.SIGKILL)
-        owner.wait(10)
     try:
         (found,) = [leftover for leftover in leftovers() if leftover.run == run]
         assert len(found.namespaces) == 4
-        assert [process.pid for process in found.processes] == [child]
+        assert [process.pid for process in found.processes] == [int(child)]
     finally:
         cleaned = clean(run)
     assert cleaned == [found]

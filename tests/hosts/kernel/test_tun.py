@@ -2,7 +2,6 @@
 
 import os
 import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address
@@ -20,14 +19,14 @@ from tcpip.segment import ACK, PSH, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
 from tests.harness.octets import with_checksums
 from tests.harness.waiting import PATIENCE_S, wait_for
-from tests.hosts.harness import Bridge, needs_network, socket_at
+from tests.hosts.harness import Bridge, inside, needs_network, socket_at
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
 
 @contextmanager
-def tun_at_h1(net: Network) -> Iterator[Tun]:
-    tun = run_in(net.namespaces["h1"], lambda: Tun(net.address("h2")))
+def tun_at_h1(net: Network, txqueuelen: int = 10_000) -> Iterator[Tun]:
+    tun = run_in(net.namespaces["h1"], lambda: Tun(net.address("h2"), txqueuelen=txqueuelen))
     try:
         yield tun
     finally:
@@ -43,11 +42,7 @@ def next_packet(tun: Tun) -> bytes:
 
 def routing(net: Network) -> str:
     """Rules, routes, interfaces and what forwards at h1."""
-    inside = ["ip", "netns", "exec", net.namespaces["h1"]]
-    shown = [
-        subprocess.run([*inside, "ip", *what], capture_output=True, text=True, check=True).stdout
-        for what in (("rule",), ("route", "show", "table", "all"), ("-br", "link"))
-    ]
+    shown = [inside(net, "h1", "ip", *what.split()) for what in ("rule", "route show table all", "-br link")]
     conf = Path("/proc/sys/net/ipv4/conf")
     values = run_in(
         net.namespaces["h1"],
@@ -167,9 +162,7 @@ def test_what_a_killed_process_leaves_does_nothing_and_is_taken_over(net: Networ
 
 
 def test_what_the_ring_could_not_hold_is_counted(net: Network) -> None:
-    with Bridge(net), ExitStack() as stack:
-        tun = run_in(net.namespaces["h1"], lambda: Tun(net.address("h2"), txqueuelen=4))
-        stack.callback(lambda: run_in(net.namespaces["h1"], tun.close))
+    with Bridge(net), tun_at_h1(net, txqueuelen=4) as tun, ExitStack() as stack:
         assert run_in(net.namespaces["h1"], lambda: tun.lost) == 0
         for port in range(6000, 6010):
             stack.enter_context(connecting(net, port))

@@ -65,13 +65,6 @@ def test_the_kept_window_is_filled_while_the_loss_is_repaired(script: MakeScript
     s.inject(210, "ack 1 eln", sends=["11001:12001"])
 
 
-def test_with_sack_the_pipe_is_kept_full(script: MakeScript) -> None:
-    s = window_of_8(script, SACK)
-    s.inject(200, *(f"{text} eln" for text in THREE))
-    # 1 was lost, three have arrived: the pipe takes the retransmission and three more
-    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
-
-
 @ALL
 def test_the_loss_is_repaired_by_the_timer_and_then_the_window_is_lost(script: MakeScript, config: TcpConfig) -> None:
     s = window_of_8(script, config)
@@ -220,6 +213,7 @@ def test_the_next_hole_goes_at_its_first_duplicate(script: MakeScript) -> None:
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_lost_retransmission_shows_when_something_newer_has_come(script: MakeScript, seen: bool) -> None:
     s = window_of_8(script, replace(SACK, lost_retransmissions=seen))
+    # 1 was lost, three have arrived: the pipe takes the retransmission and three more
     s.inject(200, *(f"{text} eln" for text in THREE), sends=["1:1001", "8001:9001", "9001:10001", "10001:11001"])
     # what was sent before it tells nothing
     s.inject(210, "ack 1 sack 1001:8001")
