@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 from tests.mutants.catalogue import ROOT, ListError, Mutant, check, choose, load
 
@@ -159,10 +158,6 @@ def _table(mutants: Sequence[Mutant], outcomes: dict[str, Outcome]) -> str:
     return "\n".join(rows)
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the mutants that were asked for; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.split("\n", 1)[0])
@@ -193,5 +188,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

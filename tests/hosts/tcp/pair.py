@@ -6,7 +6,6 @@ rule that says what is lost, or a `Chaos` that loses, repeats and reorders by ch
 
 import heapq
 from collections.abc import Callable
-from copy import copy
 from itertools import count
 from random import Random
 
@@ -18,7 +17,7 @@ from channel.hop import Hop
 from common.units import MS, SECOND
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection
-from tcpip.segment import Flow, Option, Segment, option_bytes
+from tcpip.segment import Flow, Segment
 
 FLOW = Flow(0x0A000001, 40_000, 0x0A000002, 80)
 
@@ -36,16 +35,6 @@ def lose(*numbers: int) -> Drop:
         return segment.length > 0 and count in numbers
 
     return drop
-
-
-def with_options(segment: Segment, *options: Option) -> Segment:
-    """The segment with more options."""
-    made = copy(segment)
-    made.extra = (*segment.extra, *options)
-    made.nbytes += option_bytes(made.sack, made.timestamps, made.syn, made.extra) - option_bytes(
-        segment.sack, segment.timestamps, segment.syn, segment.extra
-    )
-    return made
 
 
 class Path:

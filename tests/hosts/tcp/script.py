@@ -221,6 +221,14 @@ class Script:
             assert following is None or following > at, self._told("a deadline that does not go away would spin")
         self.now = end
 
+    def measure(self, *rtts_ms: float, from_ms: float = 0) -> "Script":
+        """Have the connection measure these round-trip times, one segment after the other, at `from_ms` or now."""
+        self.run_to(max(from_ms, self.now / MS))
+        for rtt_ms in rtts_ms:
+            self.write(1000, sends=...)
+            self.inject(self.now / MS + rtt_ms, f"ack {self.connection.bytes_acked + 1001}")
+        return self
+
     @staticmethod
     def octets(left: int, right: int) -> bytes:
         """What the peer's stream has at these numbers: no two stretches of it are alike."""

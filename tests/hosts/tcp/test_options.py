@@ -9,10 +9,11 @@ import pytest
 from common.units import MS
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
+from tcpip.access import Objects
 from tcpip.options import ELN, smart_of
 from tcpip.segment import ACK, SYN, Segment
 from tcpip.wire import emit, parse
-from tests.hosts.tcp.pair import Pair, Path, with_options
+from tests.hosts.tcp.pair import Pair, Path
 
 #: a link that loses single segments by corruption, and a window that it can be filled with
 LOSSY = TcpConfig(mss=1000, timestamps=False, receive_buffer=60_000)
@@ -54,7 +55,7 @@ class _Marking(Wire):
 
     def send(self, segment: Segment, now: int) -> None:
         known = segment.flags & ACK and segment.ack in self._knows.known
-        super().send(with_options(segment, ELN) if known else segment, now)
+        super().send((Objects().with_option(segment, ELN) if known else None) or segment, now)
 
 
 def transfer(config: TcpConfig, lossy: Corrupting) -> Pair:

@@ -14,9 +14,10 @@ from common.units import MS, SECOND
 from hosts.tcp.config import Eln, TcpConfig
 from hosts.tcp.growth import GROWTHS
 from hosts.tcp.recovery import RECOVERIES
+from tcpip.access import Objects
 from tcpip.options import ELN, smart_option
-from tcpip.segment import ACK, SYN, Segment
-from tests.hosts.tcp.pair import Chaos, Pair, with_options
+from tcpip.segment import ACK, SYN, Option, Segment
+from tests.hosts.tcp.pair import Chaos, Pair
 
 #: so patient that 30 % of losses each way never end a connection
 _PATIENT = TcpConfig(
@@ -173,14 +174,16 @@ class Meddling(Chaos):
     """Adds options to ACKs that may be wrong in every way."""
 
     def send(self, segment: Segment, now: int) -> None:
-        options = []
+        options: list[Option] = []
         if segment.flags & ACK and not segment.flags & SYN and len(segment.sack) < 2:
             if self.rng.random() < 0.3:
                 options.append(ELN)
             if self.rng.random() < 0.3:
                 left = segment.ack + self.rng.choice((0, 500, 1500, -3000, self.rng.getrandbits(32))) & MASK
                 options.append(smart_option(left, self.rng.choice((0, 1, 500, 1000, 65_535))))
-        super().send(with_options(segment, *options), now)
+        for option in options:
+            segment = Objects().with_option(segment, option) or segment
+        super().send(segment, now)
 
 
 @settings(max_examples=100, deadline=None)

@@ -6,20 +6,10 @@ import pytest
 
 from common.units import MS, SECOND
 from hosts.tcp.config import TcpConfig
-from tests.hosts.tcp.script import PLAIN, MakeScript, Script
+from tests.hosts.tcp.script import PLAIN, MakeScript
 
 #: so small a minimum that the formula shows
 EXACT = replace(PLAIN, min_rto_ns=1)
-
-
-def after_rtts(s: Script, *rtts_ms: float) -> Script:
-    """Have the connection measure these round-trip times, one segment after the other."""
-    at_ms = s.now / MS
-    for rtt_ms in rtts_ms:
-        s.write(1000, sends=...)
-        at_ms += rtt_ms
-        s.inject(at_ms, f"ack {s.connection.bytes_acked + 1001}")
-    return s
 
 
 @pytest.mark.parametrize(
@@ -33,17 +23,17 @@ def test_the_first_sample_sets_both_variables_and_there_is_a_minimum(
 
 
 def test_later_samples_are_smoothed(script: MakeScript) -> None:
-    s = after_rtts(script(EXACT, rtt_ms=100), 160)
+    s = script(EXACT, rtt_ms=100).measure(160)
     # RTTVAR = 3/4 50 + 1/4 60 = 52.5, SRTT = 7/8 100 + 1/8 160 = 107.5
     assert s.rto_ms == 107.5 + 4 * 52.5
     assert s.connection.srtt_ns == 107.5 * MS
-    after_rtts(s, 80)
+    s.measure(80)
     # RTTVAR = 3/4 52.5 + 1/4 27.5 = 46.25, SRTT = 7/8 107.5 + 1/8 80 = 104.0625
     assert s.rto_ms == 104.0625 + 4 * 46.25
 
 
 def test_the_variance_term_is_at_least_the_granularity(script: MakeScript) -> None:
-    s = after_rtts(script(replace(EXACT, granularity_ns=50 * MS)), *[100] * 20)
+    s = script(replace(EXACT, granularity_ns=50 * MS)).measure(*[100] * 20)
     assert s.rto_ms == 150
 
 
@@ -100,7 +90,7 @@ def test_what_was_sent_twice_is_no_sample_and_the_backoff_stays(script: MakeScri
     s.inject(410, "ack 1001")
     assert s.connection.srtt_ns == 100 * MS
     assert s.rto_ms == 600
-    after_rtts(s, 100)
+    s.measure(100)
     assert s.rto_ms == 100 + 4 * 37.5
 
 
