@@ -281,12 +281,11 @@ def test_a_sender_waits_while_the_other_side_takes_nothing(split: Split, client:
 # -- what is left --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wireless", WIRELESS)
-def test_what_is_under_way_at_the_end_is_reset_and_nothing_is_left(net: Network, wireless: str | None) -> None:
-    with splitting(net, wireless) as made, connected(net, "h2") as (near, far):
+def test_what_is_under_way_at_the_end_is_reset_and_nothing_is_left(split: Split) -> None:
+    with connected(split.net, "h2") as (near, far):
         near.sendall(b"hello")
         assert far.recv(10) == b"hello"
-        made.counters()
+        split.counters()
         with pytest.raises(ConnectionResetError):
             near.recv(10)
         with pytest.raises(ConnectionResetError):

@@ -91,11 +91,10 @@ def test_a_full_header_gives_its_last_blocks_but_one_at_most(access: Access) -> 
     assert option_bytes((), None, None, (FULL,)) == MAX_OPTION_BYTES
 
 
-def kept(octets: bytes | bytearray) -> tuple[bytes | int, ...]:
+def kept(octets: bytes | bytearray) -> tuple[bytes, int]:
     """All but lengths, checksums and options."""
-    return bytes(octets[1:2] + octets[4:10] + octets[12:32] + octets[33:36] + octets[38:40] + octets[-3:]), octets[
-        32
-    ] & 15
+    whole = octets[1:2] + octets[4:10] + octets[12:32] + octets[33:36] + octets[38:40] + octets[-3:]
+    return bytes(whole), octets[32] & 0x0F
 
 
 def test_octets_keep_what_a_segment_has_no_field_for() -> None:
