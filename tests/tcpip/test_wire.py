@@ -23,6 +23,7 @@ from tcpip.segment import (
     option_bytes,
 )
 from tcpip.wire import Check, SegmentError, emit, parse
+from tests.harness.checked import fields
 from tests.harness.octets import with_checksums
 from tests.harness.tshark import needs_tshark, rows
 
@@ -34,10 +35,6 @@ flows = st.builds(Flow, word, port, word, port)
 syns = st.builds(SynOptions, st.none() | st.integers(1, 0xFFFF), st.none() | st.integers(0, 255), st.booleans())
 #: those no field exists for, and those in the wrong place: a SYN's on another segment
 extras = st.builds(Option, st.sampled_from((2, 3, 4, 6, 34, 253, 254, 255)), st.binary(max_size=12))
-
-
-def fields(segment: Segment) -> dict[str, Any]:
-    return {name: getattr(segment, name) for name in Segment.__slots__}
 
 
 @st.composite
