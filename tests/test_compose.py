@@ -23,7 +23,8 @@ from testbed.cli.app import cli
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
 from tests.harness.radios import needs_vusrp
-from tests.hosts.harness import PATIENCE_S, needs_network
+from tests.harness.waiting import PATIENCE_S
+from tests.hosts.harness import needs_network
 
 ROOT = Path(__file__).parents[1]
 #: what the override wants to be told

@@ -1,32 +1,34 @@
 """What the tests with real namespaces share: a network, a radio made of a bridge, and agents.
 
-Rules kept: everything started is ended by its own handle; waits are bounded and end on events
-(`wait_until` is for what has none).
+Rules kept: everything started is ended by its own handle; waits are bounded.
 """
 
 import json
 import os
 import selectors
+import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Literal
 
 import pytest
 
-from hosts.kernel.namespaces import run_in
-from hosts.kernel.network import Network
+from common.sides import Host
+from hosts.kernel import profiles as kernel_profiles
+from hosts.kernel.namespaces import NETNS_DIR, run_in
+from hosts.kernel.network import Network, Role
 from hosts.kernel.tap import Tap
+from hosts.workloads import Workload, agent_config
+from tests.harness.waiting import PATIENCE_S, wait_for
 
 ROOT = Path(__file__).parents[2]
-#: bound on anything that is waited for
-PATIENCE_S = 60.0
+HOSTS: tuple[Host, Host] = ("h1", "h2")
 
 needs_network = [
     pytest.mark.net,
@@ -35,11 +37,22 @@ needs_network = [
 
 _numbers = count()
 Direction = Literal["up", "down"]
+#: the TCPs of h1 and h2
+Pair = tuple[str, str]
 
 
 def run_name() -> str:
     """A name no other test process uses."""
     return f"test{os.getpid()}-{next(_numbers)}"
+
+
+def socket_at(
+    net: Network, host: Host, kind: socket.SocketKind = socket.SOCK_STREAM, protocol: int = 0
+) -> socket.socket:
+    """A patient socket of a host's."""
+    made = run_in(net.namespaces[host], lambda: socket.socket(socket.AF_INET, kind, protocol))
+    made.settimeout(PATIENCE_S)
+    return made
 
 
 class Bridge:
@@ -72,24 +85,38 @@ class Bridge:
             if packet is None:
                 return
             self.passed.append((direction, packet))
-            if not self._lose(direction, packet):
-                sink.write(packet)
+            carried = self._carried(direction, packet)
+            if carried is not None:
+                sink.write(carried)
 
-    def close(self) -> None:
-        """Stop carrying."""
+    def _carried(self, direction: Direction, packet: bytes) -> bytes | None:
+        """What arrives of a packet; None of one that is lost."""
+        return None if self._lose(direction, packet) else packet
+
+    def __enter__(self) -> "Bridge":
+        return self
+
+    def __exit__(self, *_: object) -> None:
         os.close(self._quitter)
         self._thread.join()
         os.close(self._quit)
         self._st.close()
         self._bas.close()
 
-    def __enter__(self) -> "Bridge":
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+@contextmanager
+def program(code: str, *arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A Python program, with the first line it has printed; its stdin closes at the end."""
+    command = [sys.executable, "-c", code, *arguments]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process, process.stdout.readline().strip()
+
+
+def inside(net: Network, role: Role, *command: str) -> str:
+    """What a command prints in one of the namespaces."""
+    path = NETNS_DIR / net.namespaces[role]
+    return subprocess.run(["nsenter", f"--net={path}", *command], capture_output=True, text=True, check=True).stdout
 
 
 class AgentProcess:
@@ -100,8 +127,6 @@ class AgentProcess:
             [sys.executable, "-m", module], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         self.messages: list[dict[str, Any]] = []
-        self._news = threading.Condition()
-        self._over = False
         self._thread = threading.Thread(target=self._read, name="agent output")
         self._thread.start()
         self.send(config)
@@ -109,12 +134,7 @@ class AgentProcess:
     def _read(self) -> None:
         assert self.process.stdout is not None
         for line in self.process.stdout:
-            with self._news:
-                self.messages.append(json.loads(line))
-                self._news.notify_all()
-        with self._news:
-            self._over = True
-            self._news.notify_all()
+            self.messages.append(json.loads(line))
 
     def send(self, message: Mapping[str, Any]) -> None:
         """Send one line."""
@@ -125,19 +145,17 @@ class AgentProcess:
     def wait_for(self, key: str) -> dict[str, Any]:
         """The first message with that key."""
 
-        def come() -> bool:
-            return self._over or any(key in message for message in self.messages)
+        def come() -> dict[str, Any] | None:
+            over = not self._thread.is_alive()
+            found = next((message for message in self.messages if key in message), None)
+            assert found or not over, f"agent ended without {key}: {self.messages[-3:]}"
+            return found
 
-        with self._news:
-            assert self._news.wait_for(come, PATIENCE_S), f"no {key} within {PATIENCE_S} s: {self.messages[-3:]}"
-            found = [message for message in self.messages if key in message]
-        assert found, f"agent ended without {key}: {self.messages[-3:]}"
-        return found[0]
+        return wait_for(come, lambda: f"no {key}: {self.messages[-3:]}")
 
     def all(self, key: str) -> list[dict[str, Any]]:
         """What messages of one kind have said so far."""
-        with self._news:
-            return [message[key] for message in self.messages if key in message]
+        return [message[key] for message in self.messages if key in message]
 
     def close(self) -> int:
         """Close its stdin, as a dying parent would, and wait for its end."""
@@ -145,14 +163,13 @@ class AgentProcess:
         assert self.process.stdout is not None
         self.process.stdin.close()
         try:
-            status = self.process.wait(PATIENCE_S)
+            return self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
         finally:
             self._thread.join(PATIENCE_S)
             self.process.stdout.close()
-        return status
 
 
 @contextmanager
@@ -176,9 +193,31 @@ def go(started: list[AgentProcess]) -> int:
     return epoch
 
 
-def run_agents(*configs: dict[str, Any]) -> tuple[list[AgentProcess], list[dict[str, Any]]]:
+def configs(net: Network, pair: Pair, work: Sequence[Workload], **more: Any) -> list[dict[str, Any]]:
+    """Both hosts' configurations, after the kernels were given theirs."""
+    made = []
+    for host, peer, tcp in zip(HOSTS, reversed(HOSTS), pair, strict=True):
+        namespace, kernels = net.namespaces[host], kernel_profiles.kernel_profile(tcp)
+        kernel_profiles.apply(namespace, kernels)
+        made.append(
+            agent_config(
+                host,
+                work,
+                peer=net.address(peer),
+                namespace=namespace,
+                tcp=tcp,
+                delayed_ack=kernels.delayed_ack,
+                **more,
+            )
+        )
+    return made
+
+
+def run(
+    net: Network, pair: Pair, work: Sequence[Workload], **more: Any
+) -> tuple[list[AgentProcess], list[dict[str, Any]]]:
     """Run workloads to their end; the agents (ended) and all results."""
-    with agents(*configs) as started:
+    with agents(*configs(net, pair, work, **more)) as started:
         go(started)
         for agent in started:
             agent.wait_for("done")
@@ -189,11 +228,3 @@ def run_agents(*configs: dict[str, Any]) -> tuple[list[AgentProcess], list[dict[
 def of(results: list[dict[str, Any]], role: str, flow: str) -> list[dict[str, Any]]:
     """The results of one end of a flow."""
     return [result for result in results if (result["role"], result["flow"]) == (role, flow)]
-
-
-def wait_until(what: Callable[[], bool]) -> None:
-    """Wait for what no event tells of; a test fails when it does not come."""
-    give_up_at = time.monotonic() + PATIENCE_S
-    while not what():
-        assert time.monotonic() < give_up_at, "nothing came of it"
-        time.sleep(0.01)

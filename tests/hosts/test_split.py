@@ -4,23 +4,24 @@ import hashlib
 import itertools
 import socket
 import struct
-import subprocess
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from random import Random
 from typing import Any, NamedTuple
 
 import pytest
 
+from common.sides import Host
 from hosts.errors import HostError
-from hosts.kernel.namespaces import NETNS_DIR, run_in
+from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network
 from hosts.kernel.split_routes import SplitRoutes
 from hosts.split import split_config
-from tests.hosts.harness import PATIENCE_S, AgentProcess, Bridge, Direction, needs_network, run_name, wait_until
+from tests.harness.waiting import PATIENCE_S, wait_for
+from tests.hosts.harness import HOSTS, AgentProcess, Bridge, Direction, inside, needs_network, socket_at
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
@@ -34,12 +35,6 @@ _ports = itertools.count(6001)
 
 #: which of our TCPs is on the wireless side; None: the kernel's
 WIRELESS = (None, "smart")
-
-
-@pytest.fixture(scope="module")
-def net() -> Iterator[Network]:
-    with Network(run_name()) as network:
-        yield network
 
 
 class Split(NamedTuple):
@@ -97,11 +92,6 @@ def losing(every: int) -> Callable[[Direction, bytes], bool]:
     return lose
 
 
-def inside(net: Network, role: Any, *command: str) -> str:
-    path = NETNS_DIR / net.namespaces[role]
-    return subprocess.run(["nsenter", f"--net={path}", *command], capture_output=True, text=True, check=True).stdout
-
-
 def assert_nothing_left(net: Network) -> None:
     """The base station is a router as before."""
     assert inside(net, "bas", "nft", "list", "ruleset") == ""
@@ -110,31 +100,26 @@ def assert_nothing_left(net: Network) -> None:
     assert "tcp0" not in inside(net, "bas", "ip", "link")
 
 
-def at(net: Network, host: Any, **options: int) -> socket.socket:
-    """A TCP socket at a host; `options` of the level SOL_SOCKET."""
-
-    def make() -> socket.socket:
-        sock = socket.socket()
-        sock.settimeout(PATIENCE_S)
-        for name, value in options.items():
-            sock.setsockopt(socket.SOL_SOCKET, getattr(socket, name), value)
-        return sock
-
-    return run_in(net.namespaces[host], make)
+def peer_of(host: Host) -> Host:
+    return "h2" if host == "h1" else "h1"
 
 
-def connected(net: Network, client: str, **options: int) -> tuple[socket.socket, socket.socket]:
-    """A connection from one host to the other: the client's socket and the server's, which has `options`."""
-    server = "h2" if client == "h1" else "h1"
-    port = next(_ports)
-    with at(net, server, SO_REUSEADDR=1, **options) as listener:
+@contextmanager
+def connected(net: Network, client: Host, receive_buffer: int = 0) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A connection from one host to the other: the client's socket and the server's."""
+    server, port = peer_of(client), next(_ports)
+    with socket_at(net, server) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if receive_buffer:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         listener.bind(("0.0.0.0", port))
         listener.listen()
-        near = at(net, client)
-        near.connect((net.address(server), port))  # type: ignore[arg-type]
+        near = socket_at(net, client)
+        near.connect((net.address(server), port))
         far, _ = listener.accept()
     far.settimeout(PATIENCE_S)
-    return near, far
+    with near, far:
+        yield near, far
 
 
 def send(sock: socket.socket, data: bytes) -> None:
@@ -154,27 +139,18 @@ def octets(count: int, seed: int = 1) -> bytes:
     return Random(seed).randbytes(count)
 
 
-@contextmanager
-def closing(socks: Sequence[socket.socket]) -> Iterator[Sequence[socket.socket]]:
-    try:
-        yield socks
-    finally:
-        for sock in socks:
-            sock.close()
-
-
 # -- streams -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wireless", WIRELESS)
 @pytest.mark.parametrize("client", ["h1", "h2"])
 def test_streams_arrive_whole_both_ways_at_once_over_a_lossy_link(
-    net: Network, wireless: str | None, client: str
+    net: Network, wireless: str | None, client: Host
 ) -> None:
     one, other = octets(400_000), octets(300_000, seed=2)
     with (
         splitting(net, wireless, losing(30)) as made,
-        closing(connected(net, client)) as (near, far),
+        connected(net, client) as (near, far),
         ThreadPoolExecutor(4) as pool,
     ):
         for sock, data in ((near, one), (far, other)):
@@ -187,24 +163,21 @@ def test_streams_arrive_whole_both_ways_at_once_over_a_lossy_link(
 
 
 def test_each_end_sees_the_other_ones_address_and_port(split: Split) -> None:
-    for client in ("h1", "h2"):
-        with closing(connected(split.net, client)) as (near, far):
+    for client in HOSTS:
+        with connected(split.net, client) as (near, far):
             assert near.getpeername() == far.getsockname()
             assert far.getpeername() == near.getsockname()
             assert far.getpeername()[0] == split.net.address(client)
     addresses = {split.net.address("h1"), split.net.address("h2")}
-    assert all({dotted(packet[12:16]), dotted(packet[16:20])} == addresses for _, packet in split.bridge.passed)
+    passed = [packet for _, packet in split.bridge.passed]
+    assert all({*map(socket.inet_ntoa, (packet[12:16], packet[16:20]))} == addresses for packet in passed)
     assert split.counters()["connections"] == 2
 
 
-def dotted(address: bytes) -> str:
-    return socket.inet_ntoa(address)
-
-
 def test_many_connections_at_once(split: Split) -> None:
-    pairs = [connected(split.net, client) for client in ("h1", "h2") * 10]
     data = [octets(20_000, seed) for seed in range(20)]
-    with closing([sock for pair in pairs for sock in pair]), ThreadPoolExecutor(40) as pool:
+    with ExitStack() as stack, ThreadPoolExecutor(40) as pool:
+        pairs = [stack.enter_context(connected(split.net, client)) for client in HOSTS * 10]
         for (near, _), sent in zip(pairs, data, strict=True):
             pool.submit(send, near, sent)
         hashes = list(pool.map(receive, [far for _, far in pairs]))
@@ -213,12 +186,7 @@ def test_many_connections_at_once(split: Split) -> None:
 
 
 def test_what_is_no_tcp_passes(split: Split) -> None:
-    def udp() -> socket.socket:
-        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sock.settimeout(PATIENCE_S)
-        return sock
-
-    with run_in(split.net.namespaces["h1"], udp) as one, run_in(split.net.namespaces["h2"], udp) as other:
+    with socket_at(split.net, "h1", socket.SOCK_DGRAM) as one, socket_at(split.net, "h2", socket.SOCK_DGRAM) as other:
         other.bind(("0.0.0.0", 9))
         one.sendto(b"there", (split.net.address("h2"), 9))
         data, back = other.recvfrom(100)
@@ -231,9 +199,9 @@ def test_what_is_no_tcp_passes(split: Split) -> None:
 
 
 @pytest.mark.parametrize("client", ["h1", "h2"])
-def test_half_closed_a_connection_still_carries_the_other_direction(split: Split, client: str) -> None:
+def test_half_closed_a_connection_still_carries_the_other_direction(split: Split, client: Host) -> None:
     data = octets(200_000)
-    with closing(connected(split.net, client)) as (near, far), ThreadPoolExecutor(1) as pool:
+    with connected(split.net, client) as (near, far), ThreadPoolExecutor(1) as pool:
         near.shutdown(socket.SHUT_WR)
         assert far.recv(10) == b""
         pool.submit(send, far, data)
@@ -242,8 +210,8 @@ def test_half_closed_a_connection_still_carries_the_other_direction(split: Split
 
 @pytest.mark.parametrize("resetting", ["client", "server"])
 @pytest.mark.parametrize("client", ["h1", "h2"])
-def test_a_reset_goes_on_to_the_other_end(split: Split, client: str, resetting: str) -> None:
-    with closing(connected(split.net, client)) as (near, far):
+def test_a_reset_goes_on_to_the_other_end(split: Split, client: Host, resetting: str) -> None:
+    with connected(split.net, client) as (near, far):
         near.sendall(b"hello")
         assert far.recv(10) == b"hello"
         one, other = (near, far) if resetting == "client" else (far, near)
@@ -254,7 +222,7 @@ def test_a_reset_goes_on_to_the_other_end(split: Split, client: str, resetting: 
 
 
 def test_a_reset_goes_on_while_the_other_side_takes_nothing(split: Split) -> None:
-    with closing(connected(split.net, "h2", SO_RCVBUF=4096)) as (near, far):
+    with connected(split.net, "h2", receive_buffer=4096) as (near, far):
         near.settimeout(1)
         with pytest.raises(TimeoutError):
             near.sendall(bytes(10_000_000))
@@ -267,25 +235,24 @@ def test_a_reset_goes_on_while_the_other_side_takes_nothing(split: Split) -> Non
 
 def test_an_end_of_both_streams_is_no_reset_while_the_other_side_takes_nothing(split: Split) -> None:
     data = octets(40_000)
-    with closing(connected(split.net, "h2", SO_RCVBUF=4096)) as (near, far):
+    with connected(split.net, "h2", receive_buffer=4096) as (near, far):
         far.shutdown(socket.SHUT_WR)
         assert near.recv(1) == b""
         send(near, data)
         # then the base station has it all, and has acknowledged the FIN behind it
-        wait_until(lambda: near.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE)
+        wait_for(lambda: near.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == TCP_CLOSE)
         # it looks at connections that it waits for ten times a second
         threading.Event().wait(0.5)
         assert receive(far) == hashlib.sha256(data).hexdigest()
 
 
 @pytest.mark.parametrize("client", ["h1", "h2"])
-def test_a_connection_nobody_takes_is_reset(split: Split, client: str) -> None:
-    server = "h2" if client == "h1" else "h1"
-    with at(split.net, client) as sock:
+def test_a_connection_nobody_takes_is_reset(split: Split, client: Host) -> None:
+    with socket_at(split.net, client) as sock:
 
         def reach() -> None:
             # the base station accepts, since it does not know yet
-            sock.connect((split.net.address(server), 9999))  # type: ignore[arg-type]
+            sock.connect((split.net.address(peer_of(client)), 9999))
             sock.recv(10)
 
         with pytest.raises(ConnectionResetError):
@@ -297,9 +264,9 @@ def test_a_connection_nobody_takes_is_reset(split: Split, client: str) -> None:
 
 
 @pytest.mark.parametrize("client", ["h1", "h2"])
-def test_a_sender_waits_while_the_other_side_takes_nothing(split: Split, client: str) -> None:
+def test_a_sender_waits_while_the_other_side_takes_nothing(split: Split, client: Host) -> None:
     data = octets(3_000_000)
-    with closing(connected(split.net, client, SO_RCVBUF=4096)) as (near, far), ThreadPoolExecutor(1) as pool:
+    with connected(split.net, client, receive_buffer=4096) as (near, far), ThreadPoolExecutor(1) as pool:
         sending = pool.submit(send, near, data)
         threading.Event().wait(1)
         # its socket may hold much, but not all
@@ -313,12 +280,11 @@ def test_a_sender_waits_while_the_other_side_takes_nothing(split: Split, client:
 # -- what is left --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wireless", WIRELESS)
-def test_what_is_under_way_at_the_end_is_reset_and_nothing_is_left(net: Network, wireless: str | None) -> None:
-    with splitting(net, wireless) as made, closing(connected(net, "h2")) as (near, far):
+def test_what_is_under_way_at_the_end_is_reset_and_nothing_is_left(split: Split) -> None:
+    with connected(split.net, "h2") as (near, far):
         near.sendall(b"hello")
         assert far.recv(10) == b"hello"
-        made.counters()
+        split.counters()
         with pytest.raises(ConnectionResetError):
             near.recv(10)
         with pytest.raises(ConnectionResetError):
@@ -327,14 +293,11 @@ def test_what_is_under_way_at_the_end_is_reset_and_nothing_is_left(net: Network,
 
 @pytest.mark.parametrize("wireless", WIRELESS)
 def test_a_killed_proxy_leaves_what_the_next_one_replaces(net: Network, wireless: str | None) -> None:
-    config = split_config(
-        namespace=net.namespaces["bas"], mobile=net.address("h1"), buffer_bytes=LIMIT, wireless=wireless
-    )
-    killed = AgentProcess(config, "hosts.split")
+    killed = AgentProcess(config_of(net, wireless), "hosts.split")
     killed.wait_for("ready")
     killed.process.kill()
     assert killed.close() != 0
-    with splitting(net, wireless), closing(connected(net, "h1")) as (near, far):
+    with splitting(net, wireless), connected(net, "h1") as (near, far):
         near.sendall(b"hello")
         assert far.recv(10) == b"hello"
 

@@ -9,24 +9,17 @@ import argparse
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import TypeVar
 
 from tests.mutants.catalogue import ROOT, ListError, Mutant, check, choose, load
-
-T = TypeVar("T")
 
 #: pytest's exit statuses (pytest.ExitCode)
 _PASSED, _FAILED = 0, 1
@@ -52,10 +45,6 @@ class Outcome:
     by: str
 
 
-class StoppedError(Exception):
-    """The run was interrupted."""
-
-
 class Runner:
     """Runs tests in copies of the sources; `stop` ends all that is under way."""
 
@@ -63,28 +52,16 @@ class Runner:
         self._root, self._copies = root, copies
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=root, capture_output=True, check=True, text=True)
         self._files = [name for name in listed.stdout.split("\0") if name and (root / name).is_file()]
-        self._lock = threading.Lock()
         self._stopped = False
         self._running: set[subprocess.Popen[bytes]] = set()
 
     def run(self, tests: Sequence[str], mutant: Mutant | None, limit_s: float) -> Outcome:
         """Run tests on a fresh copy of the sources."""
-        copy = Path(tempfile.mkdtemp(dir=self._copies))
-        try:
-            self._fill(copy)
+        with tempfile.TemporaryDirectory(dir=self._copies, ignore_cleanup_errors=True) as copy:
+            subprocess.run(["cp", "--parents", "--no-dereference", *self._files, copy], cwd=self._root, check=True)
             if mutant is not None:
-                mutant.apply(copy)
-            return self._pytest(tests, copy, limit_s)
-        finally:
-            shutil.rmtree(copy, ignore_errors=True)
-
-    def _fill(self, copy: Path) -> None:
-        for name in self._files:
-            if self._stopped:
-                raise StoppedError
-            target = copy / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(self._root / name, target, follow_symlinks=False)
+                mutant.apply(Path(copy))
+            return self._pytest(tests, Path(copy), limit_s)
 
     def _pytest(self, tests: Sequence[str], copy: Path, limit_s: float) -> Outcome:
         # no bytecode: two versions of a file within one second have the same time stamp
@@ -92,9 +69,7 @@ class Runner:
         command = [sys.executable, "-P", "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
         said = copy / "pytest.out"
         began = time.monotonic()
-        with said.open("wb") as output, self._lock:
-            if self._stopped:
-                raise StoppedError
+        with said.open("wb") as output:
             process = subprocess.Popen(
                 command,
                 cwd=copy,
@@ -104,8 +79,10 @@ class Runner:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            self._running.add(process)
+        self._running.add(process)
         try:
+            if self._stopped:
+                _kill(process)
             resource.prlimit(process.pid, resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
             process.wait(limit_s)
         except subprocess.TimeoutExpired:
@@ -113,18 +90,14 @@ class Runner:
         finally:
             _kill(process)
             process.wait()
-            with self._lock:
-                self._running.discard(process)
-        if self._stopped:
-            raise StoppedError
+            self._running.discard(process)
         return judge(process.returncode, said.read_text(errors="replace"), time.monotonic() - began)
 
     def stop(self) -> None:
-        """End what is under way, and begin nothing more."""
-        with self._lock:
-            self._stopped = True
-            for process in self._running:
-                _kill(process)
+        """End what is under way, and what begins yet."""
+        self._stopped = True
+        for process in list(self._running):
+            _kill(process)
 
 
 def judge(status: int, output: str, seconds: float) -> Outcome:
@@ -144,42 +117,34 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def _in_parallel(
-    runner: Runner, workers: int, jobs: Mapping[T, Callable[[], Outcome]], show: Callable[..., None]
-) -> None:
-    """Do all jobs, showing each with its outcome when it ends; an interrupt ends them all."""
+def _run_all(runner: Runner, mutants: Sequence[Mutant], workers: int) -> dict[str, Outcome]:
+    """Return each mutant's outcome by its name; an interrupt ends all runs.
+
+    Raises ListError when tests fail without any mutant.
+    """
+    sets = list(dict.fromkeys(mutant.tests for mutant in mutants))
+    limits: dict[tuple[str, ...], float] = {}
+    outcomes: dict[str, Outcome] = {}
     with ThreadPoolExecutor(workers) as pool:
         try:
-            keys: dict[Future[Outcome], T] = {pool.submit(job): key for key, job in jobs.items()}
-            for future in as_completed(keys):
-                show(keys[future], future.result())
+            bare = {pool.submit(runner.run, tests, None, _LIMIT_S): tests for tests in sets}
+            for done in as_completed(bare):
+                outcome, tests = done.result(), bare[done]
+                words = " ".join(tests)
+                if outcome.verdict != SURVIVED:
+                    raise ListError(f"the tests fail without any mutant: {outcome.by} (of {words})")
+                limits[tests] = _GRACE_S + _PATIENCE * outcome.seconds
+                print(f"without mutants [{len(limits)}/{len(sets)}] {outcome.seconds:6.1f} s  {words}", flush=True)
+            runs = {pool.submit(runner.run, mutant.tests, mutant, limits[mutant.tests]): mutant for mutant in mutants}
+            for done in as_completed(runs):
+                name = runs[done].name
+                outcome = outcomes[name] = done.result()
+                place = f"[{len(outcomes)}/{len(mutants)}]"
+                print(f"{place:>7} {outcome.verdict:8} {outcome.seconds:6.1f} s  {name}", flush=True)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             runner.stop()
             raise
-
-
-def _run_all(runner: Runner, mutants: Sequence[Mutant], workers: int) -> dict[str, Outcome]:
-    """Return each mutant's outcome by its name. Raises ListError when tests fail without any mutant."""
-    sets = list(dict.fromkeys(mutant.tests for mutant in mutants))
-    limits: dict[tuple[str, ...], float] = {}
-
-    def passes(tests: tuple[str, ...], outcome: Outcome) -> None:
-        if outcome.verdict != SURVIVED:
-            raise ListError(f"the tests fail without any mutant: {outcome.by} (of {' '.join(tests)})")
-        limits[tests] = _GRACE_S + _PATIENCE * outcome.seconds
-        print(f"without mutants [{len(limits)}/{len(sets)}] {outcome.seconds:6.1f} s  {' '.join(tests)}", flush=True)
-
-    _in_parallel(runner, workers, {tests: partial(runner.run, tests, None, _LIMIT_S) for tests in sets}, passes)
-    outcomes: dict[str, Outcome] = {}
-
-    def note(mutant: Mutant, outcome: Outcome) -> None:
-        outcomes[mutant.name] = outcome
-        place = f"[{len(outcomes)}/{len(mutants)}]"
-        print(f"{place:>7} {outcome.verdict:8} {outcome.seconds:6.1f} s  {mutant.name}", flush=True)
-
-    jobs = {mutant: partial(runner.run, mutant.tests, mutant, limits[mutant.tests]) for mutant in mutants}
-    _in_parallel(runner, workers, jobs, note)
     return outcomes
 
 
@@ -191,10 +156,6 @@ def _table(mutants: Sequence[Mutant], outcomes: dict[str, Outcome]) -> str:
         by = outcome.by or f"nobody; {mutant.rule}"
         rows.append(f"{mutant.name:{width}}  {outcome.verdict:8}  {outcome.seconds:7.1f}  {by}")
     return "\n".join(rows)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -227,5 +188,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())

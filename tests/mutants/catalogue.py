@@ -2,10 +2,10 @@
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 ROOT = Path(__file__).parents[2]
 LIST = Path(__file__).with_name("mutants.toml")
@@ -15,8 +15,7 @@ class ListError(Exception):
     """The list does not fit the sources; one line says where."""
 
 
-@dataclass(frozen=True)
-class Mutant:
+class Mutant(BaseModel, frozen=True, extra="forbid"):
     """One fault. Paths are relative to the checkout."""
 
     name: str
@@ -27,7 +26,7 @@ class Mutant:
     old: str
     new: str
     #: files or folders of tests that must notice it
-    tests: tuple[str, ...]
+    tests: tuple[str, ...] = Field(min_length=1)
 
     def apply(self, root: Path) -> None:
         """Put the fault into the sources below `root`. Raises ListError."""
@@ -42,38 +41,25 @@ class Mutant:
         text = path.read_text(encoding="utf-8")
         found = text.count(self.old)
         if found != 1:
-            raise ListError(f"{self.name}: {self.file} has this {found} times, not once: {first_line(self.old)}")
+            first_line = self.old.strip().split("\n", 1)[0]
+            raise ListError(f"{self.name}: {self.file} has this {found} times, not once: {first_line}")
         return text.replace(self.old, self.new)
-
-
-def first_line(text: str) -> str:
-    """Return a text's first line that says something."""
-    return text.strip().split("\n", 1)[0]
 
 
 def load(path: Path = LIST) -> list[Mutant]:
     """Return the mutants of a list. Raises ListError."""
     try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8")).get("mutant", [])
-    except tomllib.TOMLDecodeError as error:
+        mutants = TypeAdapter(list[Mutant]).validate_python(tomllib.loads(path.read_text(encoding="utf-8"))["mutant"])
+    except (tomllib.TOMLDecodeError, KeyError) as error:
         raise ListError(f"{path.name}: {error}") from None
-    mutants = [_read(number, table) for number, table in enumerate(tables, start=1)]
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ListError(f"{path.name}: mutant {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     names = [mutant.name for mutant in mutants]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ListError(f"{path.name}: two mutants have the name {twice[0]}")
+    for mutant in mutants:
+        if mutant.old == mutant.new or names.count(mutant.name) > 1:
+            raise ListError(f"{path.name}: {mutant.name} changes nothing, or is not the only one of its name")
     return mutants
-
-
-def _read(number: int, table: dict[str, Any]) -> Mutant:
-    wanted = {field.name for field in fields(Mutant)}
-    if table.keys() != wanted:
-        wrong = ", ".join(sorted(table.keys() ^ wanted))
-        raise ListError(f"mutant {number} ({table.get('name', 'without a name')}): missing or unknown: {wrong}")
-    mutant = Mutant(**{**table, "tests": tuple(table["tests"])})
-    if mutant.old == mutant.new or not mutant.tests:
-        raise ListError(f"{mutant.name}: it changes nothing, or has no tests")
-    return mutant
 
 
 def choose(mutants: Sequence[Mutant], pattern: str) -> list[Mutant]:

@@ -23,6 +23,7 @@ from tcpip.segment import (
     option_bytes,
 )
 from tcpip.wire import Check, SegmentError, emit, parse
+from tests.harness.checked import fields
 from tests.harness.octets import with_checksums
 from tests.harness.tshark import needs_tshark, rows
 
@@ -34,10 +35,6 @@ flows = st.builds(Flow, word, port, word, port)
 syns = st.builds(SynOptions, st.none() | st.integers(1, 0xFFFF), st.none() | st.integers(0, 255), st.booleans())
 #: those no field exists for, and those in the wrong place: a SYN's on another segment
 extras = st.builds(Option, st.sampled_from((2, 3, 4, 6, 34, 253, 254, 255)), st.binary(max_size=12))
-
-
-def fields(segment: Segment) -> dict[str, Any]:
-    return {name: getattr(segment, name) for name in Segment.__slots__}
 
 
 @st.composite
@@ -59,20 +56,12 @@ def segments(draw: st.DrawFn) -> Segment:
     )  # fmt: skip
 
 
-def parsed(octets: bytes) -> tuple[Segment | None, Check | None]:
-    """The segment, or the check the octets failed."""
-    try:
-        return parse(octets), None
-    except SegmentError as error:
-        return None, error.check
-
-
-def with_options(options: bytes, flags: int = ACK) -> Segment:
-    """What a segment with these octets of options is."""
+def with_options(options: bytes, flags: int = ACK, payload: bytes = b"") -> Segment:
+    """What a segment with these octets of options is. Raises SegmentError."""
     octets = bytearray(emit(Segment(FLOW, 1, 2, flags, 3)))
-    octets[2:4] = (40 + len(options)).to_bytes(2, "big")
+    octets[2:4] = (40 + len(options) + len(payload)).to_bytes(2, "big")
     octets[32] = 5 + len(options) // 4 << 4
-    return parse(with_checksums(bytes(octets) + options))
+    return parse(with_checksums(bytes(octets) + options + payload))
 
 
 @given(segments())
@@ -113,12 +102,12 @@ def test_any_octets_are_a_segment_or_our_own_error(octets: bytes) -> None:
 @given(st.binary(max_size=MAX_OPTION_BYTES), st.sampled_from((SYN, ACK)), st.binary(max_size=5))
 def test_any_options_are_parsed_or_our_own_error(options: bytes, flags: int, payload: bytes) -> None:
     """Behind right checksums any octets may come; what was made of them survives being sent on."""
-    options += bytes(-len(options) % 4)
-    octets = bytearray(emit(Segment(FLOW, 1, 2, flags, 3)))
-    octets[2:4] = (40 + len(options) + len(payload)).to_bytes(2, "big")
-    octets[32] = 5 + len(options) // 4 << 4
-    segment, refused = parsed(with_checksums(bytes(octets) + options + payload))
-    if segment is None:
+    refused: Check | None = None
+    try:
+        segment = with_options(options + bytes(-len(options) % 4), flags, payload)
+    except SegmentError as error:
+        refused = error.check
+    if refused is not None:
         assert refused == "options"
         return
     assert (segment.payload or b"") == payload

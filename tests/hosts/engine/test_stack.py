@@ -6,23 +6,25 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from channel.errors import ERASED, INTACT, ErrorModel, Verdict
-from common.units import SECOND
+import pytest
+
+from channel.errors import ERASED, INTACT
+from common.units import MS, SECOND
 from hosts.engine.context import Result
 from hosts.engine.datagrams import UdpReceiver, UdpSender
 from hosts.engine.own_tcp import OwnSender
-from hosts.engine.packets import Datagram
 from hosts.engine.probe import FlowCounter
-from hosts.engine.stack import Stack, Tap
+from hosts.engine.stack import Application, Socket, Stack, Tap
 from hosts.tcp.config import TcpConfig
+from hosts.tcp.connection import State
 from hosts.workloads.onoff_udp import OnOffUdp
-from tcpip.segment import ACK, RST, Flow, Segment
+from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from testbed.model import transfers
 from testbed.model.clock import VirtualClock
 from testbed.model.traffic import StackDatagrams
 from testbed.model.wire import Wire
+from tests.harness.scripted_hop import Script
 
-MS = 1_000_000
 #: an octet a microsecond
 RATE_BPS = 8_000_000
 DELAY_NS = 10 * MS
@@ -33,36 +35,27 @@ PLAIN = TcpConfig(
 PORT = 80
 
 
-class Losing(ErrorModel):
-    """Loses the packets with these numbers."""
-
-    def __init__(self, lost: Sequence[int]) -> None:
-        self._lost = set(lost)
-        self._number = 0
-
-    def judge(self, start: int, end: int, nbytes: int) -> Verdict:
-        self._number += 1
-        return ERASED if self._number - 1 in self._lost else INTACT
-
-
 class Two:
-    """Two hosts, 1 and 2, and the wires between them."""
+    """Two hosts, 1 and 2, and the wires between them; `lost` says of the first packets of host 1 whether each is."""
 
-    def __init__(self, lost: Sequence[int] = ()) -> None:
+    def __init__(self, lost: Sequence[bool] = ()) -> None:
+        errors = Script([ERASED if each else INTACT for each in lost])
         self.clock = VirtualClock()
-        self.there = Wire(self.clock, self._to_h2, rate_bps=RATE_BPS, delay_ns=DELAY_NS, errors=Losing(lost))
+        self.there = Wire(self.clock, self._to_h2, rate_bps=RATE_BPS, delay_ns=DELAY_NS, errors=errors)
         self.back = Wire(self.clock, self._to_h1, rate_bps=RATE_BPS, delay_ns=DELAY_NS)
         self.h1 = Stack(self.clock, 1, self.there, Random(1))
         self.h2 = Stack(self.clock, 2, self.back, Random(2))
         self.received: list[Result] = []
         self.sent: list[Result] = []
         self.came_to_h1: list[Any] = []
+        self.came_to_h2: list[Any] = []
 
     def _to_h1(self, packet: Any) -> None:
         self.came_to_h1.append(packet)
         self.h1.take(packet)
 
     def _to_h2(self, packet: Any) -> None:
+        self.came_to_h2.append(packet)
         self.h2.take(packet)
 
     def listen(self, config: TcpConfig = PLAIN) -> None:
@@ -88,7 +81,7 @@ def test_a_transfer_on_a_clean_path_takes_the_time_it_must() -> None:
 
 
 def test_a_lost_segment_is_repaired_and_counted() -> None:
-    two = Two(lost=[3])
+    two = Two(lost=[False, False, False, True])
     two.listen()
     two.send(limit=10_000)
     two.clock.run()
@@ -120,23 +113,78 @@ def test_a_port_where_nobody_listens_refuses() -> None:
     assert sent["finished_ns"] == 44_000 + 40_000 + 2 * DELAY_NS
 
 
-def test_a_segment_of_no_connection_is_reset() -> None:
+@pytest.mark.parametrize(("flags", "resets"), [(ACK, 1), (SYN | ACK, 1), (RST, 0)], ids=["data", "SYN-ACK", "RST"])
+def test_a_segment_of_no_connection_is_reset(flags: int, resets: int) -> None:
     two = Two()
-    flow = Flow(1, 5, 2, PORT)
     two.listen()
-    two.h2.take(Segment(flow, 7, 9, ACK, 100))
+    two.h2.take(Segment(Flow(1, 5, 2, PORT), 100, 7, flags, 5000))
     two.clock.run(until=SECOND)
-    [answer] = two.came_to_h1
-    assert (answer.flow, answer.flags & RST, answer.seq) == (flow.reversed(), RST, 9)
+    assert [(answer.flags, answer.seq) for answer in two.came_to_h1] == [(RST, 7)] * resets
+    assert two.h2.connections == 0
 
 
 def test_a_peer_that_never_answers_is_given_up() -> None:
-    two = Two(lost=range(1000))
+    two = Two(lost=[True] * 1000)
     two.send(limit=1000)
     two.clock.run()
     [sent] = two.sent
     assert (sent["complete"], sent["connected_ns"]) == (False, None)
     assert two.h1._receivers == {}
+
+
+def test_the_listener_at_the_end_of_the_handshake_has_the_connection() -> None:
+    two = Two()
+    early: list[Socket] = []
+    late: list[Socket] = []
+    two.h2.listen(PLAIN, PORT, early.append)
+    two.h1.open(PLAIN, Flow(1, 5, 2, PORT))
+    two.clock.run(until=2 * DELAY_NS)
+    two.h2.listen(PLAIN, PORT, late.append)
+    two.clock.run(until=SECOND)
+    assert early == []
+    assert [socket.connection.state for socket in late] == [State.ESTABLISHED]
+
+
+class Idle(Application):
+    """Does nothing."""
+
+    def handle(self, now: int) -> None:
+        pass
+
+
+def test_connections_have_ports_and_numbers_of_their_own() -> None:
+    syns: list[Segment] = []
+    stack = Stack(VirtualClock(), 1, syns.append, Random(1), random_ports=True)
+    sockets = [stack.connect(PLAIN, 2, PORT, Idle()) for _ in range(50)]
+    assert stack.connections == 50
+    assert all(32_768 <= syn.flow.source_port <= 60_999 for syn in syns)
+    assert len({syn.flow for syn in syns}) == len({syn.seq for syn in syns}) == 50
+    for socket in sockets:
+        socket.abort()
+    assert stack.connections == 0
+
+
+# -- in a router ---------------------------------------------------------------------------------------------
+
+
+def test_a_stack_connects_as_anybody_and_takes_connections_to_all_addresses() -> None:
+    two = Two()
+    came: list[Socket] = []
+    two.h2.listen_to_all(PLAIN, came.append, most=10)
+    flows = [Flow(7, 5, 9, PORT), Flow(7, 5, 8, 443)]
+    for flow in flows:
+        two.h1.open(PLAIN, flow)
+        assert two.h1.has(flow)
+    two.clock.run(until=SECOND)
+    assert [socket.connection.flow.reversed() for socket in came] == flows
+
+
+def test_a_flood_of_syns_takes_no_more_than_so_many_connections() -> None:
+    two = Two()
+    two.h2.listen_to_all(PLAIN, lambda socket: None, most=3)
+    for port in range(1, 9):
+        two.h2.take(Segment(Flow(1, port, 2, PORT), 0, 0, SYN, 5000))
+    assert (two.h2.connections, two.h2.refusals) == (3, 5)
 
 
 # -- flows with a duration -----------------------------------------------------------------------------------
@@ -166,7 +214,7 @@ def test_what_is_not_drained_in_time_is_thrown_away() -> None:
 
 
 def test_a_sender_that_never_connected_says_so() -> None:
-    two = Two(lost=range(1000))
+    two = Two(lost=[True] * 1000)
     two.send(end_at=2 * SECOND, drain_ns=0)
     two.clock.run(until=10 * SECOND)
     [sent] = two.sent
@@ -209,19 +257,11 @@ def test_a_tap_sees_every_segment_and_changes_nothing() -> None:
 
 def udp(work: OnOffUdp, until: int) -> tuple[list[Result], list[Result], list[int]]:
     two = Two()
-    times: list[int] = []
     here, there = transfers._context(two.h1), transfers._context(two.h2)
     receiver = UdpReceiver(
         there, StackDatagrams(two.h2).receiver(work.port), FlowCounter("h2", "udp"), two.received.append
     )
     receiver.start()
-    take = two.h2._datagrams[work.port]
-
-    def see(packet: Datagram) -> None:
-        times.append(packet.sent_at)
-        take(packet)
-
-    two.h2.bind(work.port, see)
     UdpSender(
         here,
         StackDatagrams(two.h1).sender("0.0.0.2", work.port, work.packet_bytes),
@@ -235,7 +275,7 @@ def udp(work: OnOffUdp, until: int) -> tuple[list[Result], list[Result], list[in
     )
     two.clock.at(until, receiver.abort, None)
     two.clock.run(until=until)
-    return two.sent, two.received, times
+    return two.sent, two.received, [packet.sent_at for packet in two.came_to_h2]
 
 
 def test_udp_always_on_is_a_packet_per_interval() -> None:
@@ -255,14 +295,3 @@ def test_udp_on_and_off_follows_the_seed() -> None:
     # half of the time on, within four standard deviations: 150 pairs of exponential periods
     assert abs(sent[0]["packets"] / 7500 - 0.5) < 4 * 0.25 * (2 / 150) ** 0.5
     assert udp(work, 31 * SECOND)[2] == times
-
-
-def test_an_end_that_has_ended_reports_once() -> None:
-    two = Two()
-    two.listen()
-    sender = two.send(limit=1000)
-    two.clock.run()
-    sender.abort("stopped")
-    two.clock.run()
-    assert len(two.sent) == 1
-    assert two.sent[0]["error"] is None

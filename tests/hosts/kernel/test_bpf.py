@@ -4,9 +4,8 @@ import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,12 @@ from hosts.kernel.bpf.libbpf import Libbpf
 from hosts.kernel.network import Network
 from hosts.kernel.ownership import Registry
 from hosts.kernel.profiles import ELN_CONTROL, PROFILES
-from hosts.kernel.tap import Tap
-from hosts.workloads import agent_config
 from hosts.workloads.bulk import Bulk
 from tcpip.access import Octets
 from tcpip.options import ELN, smart_option
 from tcpip.segment import Option
-from tests.hosts.harness import ROOT, Bridge, Direction, agents, go, needs_network, run_name, wait_until
+from tests.harness.waiting import wait_for
+from tests.hosts.harness import HOSTS, ROOT, Bridge, Direction, agents, configs, go, needs_network, program, run_name
 
 CACHE = ROOT / ".build" / "bpf"
 #: sees a whole transfer of slow start, and holds it in the queues on its way
@@ -88,14 +86,8 @@ class Marking(Bridge):
         """Whether every segment that was to be lost was."""
         return set(self._came) == set(self._lost)
 
-    def _carry(self, direction: Direction, source: Tap, sink: Tap) -> None:
-        for _ in range(64):
-            packet = source.read()
-            if packet is None:
-                return
-            passed = self._data(packet) if direction == "up" else self._ack(packet)
-            if passed is not None:
-                sink.write(passed)
+    def _carried(self, direction: Direction, packet: bytes) -> bytes | None:
+        return self._data(packet) if direction == "up" else self._ack(packet)
 
     def _data(self, packet: bytes) -> bytes | None:
         segment = self._access.view(packet)
@@ -122,18 +114,9 @@ class Marking(Bridge):
 
 @pytest.fixture(scope="module")
 def eln() -> Iterator[Eln]:
-    made = Eln(CACHE)
-    try:
+    with closing(Eln(CACHE)) as made:
         made.load(run_name())
         yield made
-    finally:
-        made.close()
-
-
-@pytest.fixture(scope="module")
-def net() -> Iterator[Network]:
-    with Network(run_name(), mtu=MTU) as network:
-        yield network
 
 
 def windows_after(
@@ -156,14 +139,10 @@ def _last_record(net: Network, eln: Eln, bridge: Marking, profile: str, hears: b
     chosen = eln.of(PROFILES[profile])
     # a busy machine is no reason to probe for losses, nor to take a reduction back
     quiet = replace(chosen, sysctls={**chosen.sysctls, "tcp_early_retrans": "0", "tcp_dsack": "0"})
-    for host in ("h1", "h2"):
-        kernel_profiles.apply(net.namespaces[host], quiet)
     nbytes = SEGMENTS * MSS
-    work = [Bulk(bytes=nbytes)]
-    ends = [
-        agent_config("h1", work, peer=net.address("h2"), namespace=net.namespaces["h1"]),
-        agent_config("h2", work, peer=net.address("h1"), namespace=net.namespaces["h2"]),
-    ]
+    ends = configs(net, ("reno", "reno"), [Bulk(bytes=nbytes)])
+    for host in HOSTS:
+        kernel_profiles.apply(net.namespaces[host], quiet)
     with bridge, agents(*ends) as started:
         if hears:
             eln.add(started[0].process.pid)
@@ -222,19 +201,17 @@ def test_a_loss_that_is_not_marked_halves_the_window(
     assert INITIAL_CWND // 2 <= ssthresh <= bridges[-1].largest_cwnd() // 2
 
 
-def test_a_timeout_is_stock(net: Network, eln: Eln) -> None:
-    # its retransmission is lost, too, and no SACK tells
-    _, ssthresh = windows_after(net, eln, lambda: Marking(net, {60}, {60}, copies=2), "eln-nosack", timeouts=1)
-    assert ssthresh is not None
+STOCK = [
+    # the retransmission is lost, too, and no SACK tells
+    pytest.param("eln-nosack", 2, {"timeouts": 1}, id="a timeout"),
+    pytest.param("eln", 1, {"hears": False}, id="not in the group"),
+    pytest.param("reno", 1, {}, id="stock Reno"),
+]
 
 
-def test_who_is_not_in_the_group_hears_nothing(net: Network, eln: Eln) -> None:
-    _, ssthresh = windows_after(net, eln, lambda: Marking(net, {60}, {60}), "eln", hears=False)
-    assert ssthresh is not None
-
-
-def test_stock_reno_does_not_mind_marks(net: Network, eln: Eln) -> None:
-    _, ssthresh = windows_after(net, eln, lambda: Marking(net, {60}, {60}), "reno")
+@pytest.mark.parametrize(("profile", "copies", "how"), STOCK)
+def test_otherwise_marks_do_not_count(net: Network, eln: Eln, profile: str, copies: int, how: dict[str, Any]) -> None:
+    _, ssthresh = windows_after(net, eln, lambda: Marking(net, {60}, {60}, copies=copies), profile, **how)
     assert ssthresh is not None
 
 
@@ -276,13 +253,12 @@ def test_loading_leaves_nothing(net: Network) -> None:
         return True
 
     # the kernel frees them after everybody has let go
-    wait_until(gone)
+    wait_for(gone)
     eln.close()
 
 
 def test_two_runs_have_names_of_their_own() -> None:
-    first, second = Eln(CACHE), Eln(CACHE)
-    try:
+    with closing(Eln(CACHE)) as first, closing(Eln(CACHE)) as second:
         first.load(run_name())
         second.load(run_name())
         assert first.name != second.name
@@ -290,14 +266,11 @@ def test_two_runs_have_names_of_their_own() -> None:
         assert all(each.name.startswith(ELN_CONTROL) for each in (first, second))
         assert second.of(PROFILES["eln"]).congestion_control == second.name
         assert second.of(PROFILES["reno"]) == PROFILES["reno"]
-    finally:
-        second.close()
-        first.close()
 
 
 def test_a_killed_run_leaves_a_group_that_cleaning_removes(tmp_path: Path) -> None:
     name = run_name()
-    program = f"""
+    code = f"""
 import pathlib, sys
 from hosts.kernel.bpf.eln import Eln
 eln = Eln(pathlib.Path({str(CACHE)!r}))
@@ -305,11 +278,7 @@ eln.load({name!r})
 print(eln.name, flush=True)
 sys.stdin.read()
 """
-    with subprocess.Popen(
-        [sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        control = process.stdout.readline().strip()
+    with program(code) as (process, control):
         assert control.startswith(ELN_CONTROL)
         own = f"{control} of {name}"
         assert f"fadelab-{name}" in cgroups.names(), own

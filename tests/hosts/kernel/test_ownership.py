@@ -4,8 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ import pytest
 from hosts.errors import HostError
 from hosts.kernel.bpf import cgroups
 from hosts.kernel.ownership import Leftover, Process, Registry, RunRecord, end_processes, start_time
+from tests.hosts.harness import program
 
 NOBODY = Process(pid=2**22 + 1, started=1)  # above the largest pid_max
 
@@ -38,18 +37,8 @@ def put(tmp_path: Path, record: RunRecord) -> None:
         (tmp_path / "netns" / name).touch()
 
 
-@contextmanager
-def waiting_process() -> Iterator[subprocess.Popen[bytes]]:
-    """A process that waits for the end of its stdin."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
-    )
-    try:
-        yield process
-    finally:
-        assert process.stdin is not None
-        process.stdin.close()
-        process.wait(10)
+#: waits for the end of its stdin
+WAITING = "import sys; print(flush=True); sys.stdin.read()"
 
 
 def me() -> Process:
@@ -116,7 +105,7 @@ def test_a_damaged_record_is_a_leftover(registry: Registry, tmp_path: Path, text
 
 
 def test_cleaning_ends_children_but_never_a_reused_pid(registry: Registry, tmp_path: Path) -> None:
-    with waiting_process() as child, waiting_process() as bystander:
+    with program(WAITING) as (child, _), program(WAITING) as (bystander, _):
         started = start_time(child.pid)
         assert started is not None
         reused = Process(bystander.pid, 1)
@@ -127,10 +116,7 @@ def test_cleaning_ends_children_but_never_a_reused_pid(registry: Registry, tmp_p
 
 
 def test_a_process_that_ignores_sigterm_is_killed() -> None:
-    code = "import signal, sys; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); sys.stdin.read()"
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as stubborn:
-        assert stubborn.stdout is not None
-        stubborn.stdout.readline()
+    with program(f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITING}") as (stubborn, _):
         started = start_time(stubborn.pid)
         assert started is not None
         end_processes([Process(stubborn.pid, started)], timeout_s=0.1)

@@ -2,13 +2,11 @@
 
 import os
 import socket
-import struct
-import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address
 from pathlib import Path
+from select import select
 
 import pytest
 
@@ -19,20 +17,16 @@ from hosts.kernel.probes import tcp_counters
 from hosts.kernel.tun import TUN_NAME, Tun
 from tcpip.segment import ACK, PSH, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
-from tests.hosts.harness import PATIENCE_S, Bridge, needs_network, run_name
+from tests.harness.octets import with_checksums
+from tests.harness.waiting import PATIENCE_S, wait_for
+from tests.hosts.harness import Bridge, inside, needs_network, socket_at
 
 pytestmark = [*needs_network, pytest.mark.patient]
 
 
-@pytest.fixture(scope="module")
-def net() -> Iterator[Network]:
-    with Network(run_name(), mtu=1450) as network:
-        yield network
-
-
 @contextmanager
-def tun_at_h1(net: Network) -> Iterator[Tun]:
-    tun = run_in(net.namespaces["h1"], lambda: Tun(net.address("h2")))
+def tun_at_h1(net: Network, txqueuelen: int = 10_000) -> Iterator[Tun]:
+    tun = run_in(net.namespaces["h1"], lambda: Tun(net.address("h2"), txqueuelen=txqueuelen))
     try:
         yield tun
     finally:
@@ -40,20 +34,15 @@ def tun_at_h1(net: Network) -> Iterator[Tun]:
 
 
 def next_packet(tun: Tun) -> bytes:
-    give_up_at = time.monotonic() + PATIENCE_S
-    while (packet := tun.read()) is None:
-        assert time.monotonic() < give_up_at, "no packet has come"
-        time.sleep(0.001)
+    assert select([tun], [], [], PATIENCE_S)[0], "no packet has come"
+    packet = tun.read()
+    assert packet is not None
     return packet
 
 
 def routing(net: Network) -> str:
     """Rules, routes, interfaces and what forwards at h1."""
-    inside = ["ip", "netns", "exec", net.namespaces["h1"]]
-    shown = [
-        subprocess.run([*inside, "ip", *what], capture_output=True, text=True, check=True).stdout
-        for what in (("rule",), ("route", "show", "table", "all"), ("-br", "link"))
-    ]
+    shown = [inside(net, "h1", "ip", *what.split()) for what in ("rule", "route show table all", "-br link")]
     conf = Path("/proc/sys/net/ipv4/conf")
     values = run_in(
         net.namespaces["h1"],
@@ -64,14 +53,10 @@ def routing(net: Network) -> str:
 
 def connecting(net: Network, port: int) -> socket.socket:
     """A socket at h2 that has sent a SYN to h1."""
-
-    def connect() -> socket.socket:
-        made = socket.socket()
-        made.setblocking(False)
-        made.connect_ex((net.address("h1"), port))
-        return made
-
-    return run_in(net.namespaces["h2"], connect)
+    made = socket_at(net, "h2")
+    made.setblocking(False)
+    made.connect_ex((net.address("h1"), port))
+    return made
 
 
 def test_the_peers_tcp_comes_to_us_and_the_kernel_says_nothing(net: Network) -> None:
@@ -101,29 +86,20 @@ def test_the_peers_tcp_comes_to_us_and_the_kernel_says_nothing(net: Network) -> 
 
 
 def test_what_is_not_the_peers_tcp_stays_with_the_kernel(net: Network) -> None:
-    def at(host: str) -> socket.socket:
-        made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        made.settimeout(PATIENCE_S)
-        made.bind((host, 5003))
-        return made
-
-    def icmp() -> socket.socket:
-        made = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-        made.settimeout(PATIENCE_S)
-        return made
-
     h1, h2 = net.address("h1"), net.address("h2")
     with (
         Bridge(net),
         tun_at_h1(net) as tun,
-        run_in(net.namespaces["h1"], lambda: at(h1)) as ours,
-        run_in(net.namespaces["h2"], lambda: at(h2)) as theirs,
+        socket_at(net, "h1", socket.SOCK_DGRAM) as ours,
+        socket_at(net, "h2", socket.SOCK_DGRAM) as theirs,
     ):
+        ours.bind((h1, 5003))
+        theirs.bind((h2, 5003))
         ours.sendto(b"there", (h2, 5003))
         assert theirs.recv(100) == b"there"
         theirs.sendto(b"back", (h1, 5003))
         assert ours.recv(100) == b"back"
-        with run_in(net.namespaces["h2"], icmp) as echo:
+        with socket_at(net, "h2", socket.SOCK_RAW, socket.IPPROTO_ICMP) as echo:
             # echo request, its checksum, identifier 0, number 0; type 0 is the reply
             echo.sendto(b"\x08\x00\xf7\xff\x00\x00\x00\x00", (h1, 0))
             assert echo.recv(100)[20] == 0
@@ -139,18 +115,14 @@ def test_dscp_and_ecn_cross_unchanged_both_ways(net: Network, traffic_class: int
     def packet(flow: Flow, number: int) -> bytes:
         octets = bytearray(emit(Segment(flow, 1, 2, ACK | PSH, 3, 5, b"hello", number=number)))
         octets[1] = traffic_class
-        octets[10:12] = bytes(2)
-        words = sum(struct.unpack(">10H", octets[:20]))
-        octets[10:12] = (~(words + (words >> 16)) & 0xFFFF).to_bytes(2, "big")
-        return bytes(octets)
-
-    def raw() -> socket.socket:
-        made = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-        made.setsockopt(socket.IPPROTO_IP, socket.IP_HDRINCL, 1)
-        return made
+        return with_checksums(bytes(octets))
 
     flow = Flow(int(IPv4Address(net.address("h1"))), 5005, int(IPv4Address(net.address("h2"))), 5005)
-    with Bridge(net) as bridge, tun_at_h1(net) as tun, run_in(net.namespaces["h2"], raw) as theirs:
+    with (
+        Bridge(net) as bridge,
+        tun_at_h1(net) as tun,
+        socket_at(net, "h2", socket.SOCK_RAW, socket.IPPROTO_RAW) as theirs,
+    ):
         down = packet(flow.reversed(), 7)
         theirs.sendto(down, (net.address("h1"), 0))
         came = next_packet(tun)
@@ -190,16 +162,11 @@ def test_what_a_killed_process_leaves_does_nothing_and_is_taken_over(net: Networ
 
 
 def test_what_the_ring_could_not_hold_is_counted(net: Network) -> None:
-    with Bridge(net), ExitStack() as stack:
-        tun = run_in(net.namespaces["h1"], lambda: Tun(net.address("h2"), txqueuelen=4))
-        stack.callback(lambda: run_in(net.namespaces["h1"], tun.close))
+    with Bridge(net), tun_at_h1(net, txqueuelen=4) as tun, ExitStack() as stack:
         assert run_in(net.namespaces["h1"], lambda: tun.lost) == 0
         for port in range(6000, 6010):
             stack.enter_context(connecting(net, port))
-        give_up_at = time.monotonic() + PATIENCE_S
-        while run_in(net.namespaces["h1"], lambda: tun.lost) < 6:
-            assert time.monotonic() < give_up_at, "nothing was lost"
-            time.sleep(0.001)
+        wait_for(lambda: run_in(net.namespaces["h1"], lambda: tun.lost) >= 6)
 
 
 def test_a_tun_is_opened_once(net: Network) -> None:

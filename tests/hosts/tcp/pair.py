@@ -6,10 +6,8 @@ rule that says what is lost, or a `Chaos` that loses, repeats and reorders by ch
 
 import heapq
 from collections.abc import Callable
-from copy import copy
 from itertools import count
 from random import Random
-from typing import Protocol
 
 from channel.capacity.cra import ConstantRate
 from channel.delay import ExcessDelay
@@ -19,18 +17,12 @@ from channel.hop import Hop
 from common.units import MS, SECOND
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection
-from hosts.tcp.shared import Shared
-from tcpip.segment import Flow, Option, Segment, option_bytes
+from tcpip.segment import Flow, Segment
 
 FLOW = Flow(0x0A000001, 40_000, 0x0A000002, 80)
 
 #: says whether a segment is lost; it sees every segment sent, in order
 Drop = Callable[[Segment], bool]
-
-
-def keep_all(segment: Segment) -> bool:
-    """No losses."""
-    return False
 
 
 def lose(*numbers: int) -> Drop:
@@ -45,29 +37,6 @@ def lose(*numbers: int) -> Drop:
     return drop
 
 
-def with_options(segment: Segment, *options: Option) -> Segment:
-    """The segment with more options."""
-    made = copy(segment)
-    made.extra = (*segment.extra, *options)
-    made.nbytes += option_bytes(made.sack, made.timestamps, made.syn, made.extra) - option_bytes(
-        segment.sack, segment.timestamps, segment.syn, segment.extra
-    )
-    return made
-
-
-class Direction(Protocol):
-    """One way between two hosts."""
-
-    def send(self, segment: Segment, now: int) -> None:
-        """Take a segment."""
-
-    def receive(self, now: int) -> Segment | None:
-        """Return the next segment that has come by `now`, or None."""
-
-    def next_deadline(self) -> int | None:
-        """When something may come, or None."""
-
-
 class Path:
     """A link of `rate_bps` and `delay_ns` with a buffer of `buffer_bytes`, which never sees what `drop` picks."""
 
@@ -77,7 +46,7 @@ class Path:
         rate_bps: int = 10_000_000,
         delay_ns: int = 50 * MS,
         buffer_bytes: int = 1 << 20,
-        drop: Drop = keep_all,
+        drop: Drop = lambda segment: False,
         excess_delay: ExcessDelay | None = None,
     ) -> None:
         self.drop = drop
@@ -108,24 +77,18 @@ class Path:
 class Chaos:
     """A way on which each segment is lost, comes twice or takes up to `jitter_ns` longer, by chance."""
 
-    def __init__(
-        self, rng: Random, *, loss: float, repeat: float, jitter_ns: int, delay_ns: int = 20 * MS, losses: int = 1 << 30
-    ) -> None:
-        self.rng, self.loss, self.repeat = rng, loss, repeat
-        self.jitter_ns, self.delay_ns = jitter_ns, delay_ns
-        #: how many losses there may be yet
-        self.losses = losses
+    def __init__(self, rng: Random, *, loss: float, repeat: float, jitter_ns: int) -> None:
+        self.rng, self.loss, self.repeat, self.jitter_ns = rng, loss, repeat, jitter_ns
         self.flying: list[tuple[int, int, Segment]] = []
         self.tie = count()
         self.log: list[tuple[int, Segment]] = []
 
     def send(self, segment: Segment, now: int) -> None:
         self.log.append((now, segment))
-        if self.rng.random() < self.loss and self.losses > 0:
-            self.losses -= 1
+        if self.rng.random() < self.loss:
             return
         for _ in range(2 if self.rng.random() < self.repeat else 1):
-            at = now + self.delay_ns + self.rng.randint(0, self.jitter_ns)
+            at = now + 20 * MS + self.rng.randint(0, self.jitter_ns)
             heapq.heappush(self.flying, (at, next(self.tie), segment))
 
     def receive(self, now: int) -> Segment | None:
@@ -133,6 +96,10 @@ class Chaos:
 
     def next_deadline(self) -> int | None:
         return self.flying[0][0] if self.flying else None
+
+
+#: one way between two hosts
+Direction = Path | Chaos
 
 
 class Pair:
@@ -150,20 +117,17 @@ class Pair:
         up: Direction | None = None,
         down: Direction | None = None,
         iss: tuple[int, int] = (1000, 5000),
-        shared: tuple[Shared | None, Shared | None] = (None, None),
         octets: bool = False,
     ) -> None:
         self.now = 0
-        self.client = Connection(config, FLOW, iss[0], shared[0])
-        self.server = Connection(server_config or config, FLOW.reversed(), iss[1], shared[1])
+        self.client = Connection(config, FLOW, iss[0])
+        self.server = Connection(server_config or config, FLOW.reversed(), iss[1])
         self.ends = (self.client, self.server)
         self.ways: tuple[Direction, Direction] = (up or Path(), down or Path())
         self.backlog: list[bytes | int] = [b"" if octets else 0, b"" if octets else 0]
         self.closing = [False, False]
         self.keep_octets = octets
         self.octets = [bytearray(), bytearray()]
-        #: whether the applications read what comes
-        self.reading = [True, True]
         self.received = [0, 0]
         #: called after everything due at an instant was done
         self.watch: Callable[[], None] = lambda: None
@@ -172,10 +136,10 @@ class Pair:
         self.server.listen()
         self.client.connect(0)
 
-    def send(self, end: int, data: bytes | int, close: bool = True) -> None:
+    def send(self, end: int, data: bytes | int) -> None:
         """Have an end (0: client) write all of this as room comes, and close behind it."""
         self.backlog[end] = data
-        self.closing[end] = close
+        self.closing[end] = True
 
     def run_until(self, done: Callable[[], bool], limit_ns: int = 3600 * SECOND) -> "Pair":
         """Step until `done()`; fail after `limit_ns` of virtual time, or when nothing is left to happen."""
@@ -189,9 +153,9 @@ class Pair:
             self._step()
         return self
 
-    def run(self, limit_ns: int = 3600 * SECOND) -> "Pair":
+    def run(self) -> "Pair":
         """Run until both sides have sent and received everything and closed, TIME-WAIT apart."""
-        return self.run_until(lambda: self.finished, limit_ns)
+        return self.run_until(lambda: self.finished)
 
     @property
     def finished(self) -> bool:
@@ -218,7 +182,7 @@ class Pair:
         for number, end in enumerate(self.ends):
             if not (number == 0 or end.connected):
                 continue
-            if end.readable and self.reading[number]:
+            if end.readable:
                 if self.keep_octets:
                     self.octets[number] += end.read(end.readable)
                     self.received[number] = len(self.octets[number])

@@ -102,7 +102,8 @@ class Script:
     """One `Connection` and the peer the script makes up.
 
     `iss` and `irs` are our and the peer's initial sequence numbers. `connected` does the handshake: ours is the active
-    side, the SYN leaves at 0 and its answer comes at `rtt_ms`. `peer` is what the peer's SYN says in options.
+    side, the SYN leaves at 0 and its answer comes at `rtt_ms`. `peer` is what the peer's SYN says in options, and in
+    flags where they are more than S.
     """
 
     def __init__(
@@ -130,7 +131,7 @@ class Script:
         if connected:
             self.connect()
             [syn] = self.skip()
-            assert syn.startswith("S 0:0")
+            assert syn.startswith(("S 0:0", "SEW 0:0"))
             self.inject(rtt_ms, f"S 0:0 ack 1 {peer}")
             self.expect(rtt_ms, "1:1 ack 1")
 
@@ -176,22 +177,13 @@ class Script:
 
     # -- the network --------------------------------------------------------------------------------------------
 
-    def inject(
-        self, at_ms: float, *segments: str, sends: Sends = None, octets: bool = False, **after: Unpack[After]
-    ) -> None:
-        """Let segments come at `at_ms`, after whatever was due until then, which must have been expected.
-
-        With `octets` they carry some, which `octets` tells; otherwise they have only a size.
-        """
+    def inject(self, at_ms: float, *segments: str, sends: Sends = None, **after: Unpack[After]) -> None:
+        """Let segments come at `at_ms`, after whatever was due until then, which must have been expected."""
         self.run_to(at_ms)
         self._nothing_left()
         for text in segments:
             self._note(f"< {text}")
-            segment = self._segment(words_of(text))
-            if octets:
-                left = segment.seq - self.irs & MASK
-                segment.payload = self.octets(left, left + segment.length)
-            self.connection.handle_segment(segment, self.now)
+            self.connection.handle_segment(self._segment(words_of(text)), self.now)
             self._poll()
         self._take(sends, after)
 
@@ -228,6 +220,14 @@ class Script:
             following = self.connection.next_deadline()
             assert following is None or following > at, self._told("a deadline that does not go away would spin")
         self.now = end
+
+    def measure(self, *rtts_ms: float, from_ms: float = 0) -> "Script":
+        """Have the connection measure these round-trip times, one segment after the other, at `from_ms` or now."""
+        self.run_to(max(from_ms, self.now / MS))
+        for rtt_ms in rtts_ms:
+            self.write(1000, sends=...)
+            self.inject(self.now / MS + rtt_ms, f"ack {self.connection.bytes_acked + 1001}")
+        return self
 
     @staticmethod
     def octets(left: int, right: int) -> bytes:
@@ -280,8 +280,9 @@ class Script:
             flags,
             int(words.get("win", self.window)),
             right - left,
+            self.octets(left, right),
             sack=tuple((self.iss + a & MASK, self.iss + b & MASK) for a, b in blocks),
-            timestamps=_pair(words["ts"]) if "ts" in words else None,
+            timestamps=_edges(words["ts"]) if "ts" in words else None,
             syn=syn,
             extra=self._options(words),
             ecn=_ECN.get(words.get("ecn", ""), 0),
@@ -359,13 +360,8 @@ class Script:
 
 
 def _edges(text: str) -> tuple[int, int]:
-    left, _, right = text.partition(":")
+    left, right = re.split("[:/]", text)
     return int(left), int(right)
-
-
-def _pair(text: str) -> tuple[int, int]:
-    value, _, echo = text.partition("/")
-    return int(value), int(echo)
 
 
 def _text(words: Words) -> str:

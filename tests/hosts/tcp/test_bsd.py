@@ -6,22 +6,13 @@ import pytest
 
 from common.units import MS, SECOND
 from hosts.tcp.profiles import USER_PROFILES
-from tests.hosts.tcp.script import PLAIN, MakeScript, Script, window_of
+from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
 
 BSD = replace(USER_PROFILES["bsd"].config, mss=1000)
 #: with the growth of windows that 4.4BSD has beside
 GROWING = replace(BSD, extra_increase=True, slow_start_at_ssthresh=True, grow_after_recovery=True)
 #: the clocks alone
 TICKS = replace(PLAIN, tick_ns=500 * MS, initial_rto_ns=6 * SECOND, max_rto_ns=64 * SECOND, initial_window=8)
-
-
-def after_timing(s: Script, *spans_ms: tuple[float, float]) -> Script:
-    """Have the connection time a segment from and to each of these instants."""
-    for start_ms, end_ms in spans_ms:
-        s.run_to(start_ms)
-        s.write(1000, sends=...)
-        s.inject(end_ms, f"ack {s.connection.bytes_acked + 1001}")
-    return s
 
 
 # -- the slow clock ------------------------------------------------------------------------------------------
@@ -43,16 +34,16 @@ def test_a_timer_of_three_ticks_expires_at_the_third(
 
 def test_a_round_trip_counts_the_ticks_in_it(script: MakeScript) -> None:
     # SRTT 8/8, variation 2/4 after the handshake
-    s = after_timing(script(TICKS, rtt_ms=100), (600, 700))
+    s = script(TICKS, rtt_ms=100).measure(100, from_ms=600)
     # none: SRTT 7/8, variation 2 + |0 - 1| - 0 = 3/4
     assert s.rto_ms == 1500
-    after_timing(s, (900, 1100))
+    s.measure(200, from_ms=900)
     # one: SRTT 7 + 1 = 8/8, variation 3 + 1 - 0 = 4/4
     assert s.rto_ms == 2500
-    after_timing(s, (1200, 1300))
+    s.measure(100, from_ms=1200)
     # none: SRTT 7/8, variation 4 + 1 - 1
     assert s.rto_ms == 2000
-    after_timing(s, (1300, 1310))
+    s.measure(10)
     assert s.rto_ms == 1500
 
 
@@ -141,18 +132,12 @@ def test_duplicates_after_a_timeout_begin_a_fast_retransmit(script: MakeScript) 
     s.inject(1610, *["ack 1001"] * 3, sends=["1001:2001", "3001:4001", "4001:5001", "5001:6001"], fast_retransmits=1)
 
 
-def test_congestion_avoidance_adds_an_eighth_of_a_segment(script: MakeScript) -> None:
-    s = window_of(8, script, replace(GROWING, initial_ssthresh=4000))
-    s.inject(200, "ack 1001")
-    assert s.cwnd == 8000 + 1000 * 1000 // 8000 + 125
-
-
-def test_a_window_of_ssthresh_is_slow_start(script: MakeScript) -> None:
+def test_a_window_of_ssthresh_is_slow_start_and_beyond_an_eighth_of_a_segment_is_added(script: MakeScript) -> None:
     s = window_of(8, script, replace(GROWING, initial_ssthresh=8000))
     s.inject(200, "ack 1001", cwnd=9000)
     s.skip()
     s.inject(210, "ack 2001")
-    assert s.cwnd == 9000 + 111 + 125
+    assert s.cwnd == 9000 + 1000 * 1000 // 9000 + 125
 
 
 def test_a_retransmission_starts_the_timer_again(script: MakeScript) -> None:

@@ -62,24 +62,13 @@ def test_a_window_that_was_not_filled_does_not_grow(script: MakeScript) -> None:
     s.inject(200, "ack 1001", cwnd=10_000)
 
 
-def test_a_timeout_leaves_one_segment(script: MakeScript) -> None:
-    # section 3.1, equation 4: half of what was in flight, not of the window
+@pytest.mark.parametrize(("flight", "ssthresh"), [(1000, 2000), (6000, 3000), (8000, 4000)])
+def test_a_timeout_leaves_one_segment_and_half_the_flight_once(script: MakeScript, flight: int, ssthresh: int) -> None:
+    # section 3.1, equation 4: half of what was in flight, not of the window, and two segments at least
     s = script(replace(PLAIN, initial_window=8))
-    s.write(6000, sends=...)
-    s.expect(1100, "1:1001", cwnd=1000, ssthresh=3000)
-
-
-def test_the_threshold_is_two_segments_at_least(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.write(1000, sends=...)
-    s.expect(1100, "1:1001", ssthresh=2000)
-
-
-def test_a_second_timeout_of_the_same_segment_leaves_the_threshold(script: MakeScript) -> None:
-    s = script(replace(PLAIN, initial_window=8))
-    s.write(8000, sends=...)
-    s.expect(1100, "1:1001")
-    s.expect(3100, "1:1001", cwnd=1000, ssthresh=4000)
+    s.write(flight, sends=...)
+    s.expect(1100, "1:1001", cwnd=1000, ssthresh=ssthresh)
+    s.expect(3100, "1:1001", cwnd=1000, ssthresh=ssthresh)
 
 
 def test_after_a_timeout_what_was_lost_is_sent_again_in_slow_start(script: MakeScript) -> None:
@@ -99,29 +88,19 @@ def test_what_the_receiver_held_is_not_sent_again(script: MakeScript) -> None:
     s.inject(1200, "ack 4001", sends=["4001:5001", "5001:6001"])
 
 
-def test_idle_for_longer_than_the_timeout_it_starts_from_iw(script: MakeScript) -> None:
+@pytest.mark.parametrize(("restart", "idle_ms"), [(True, 1100), (True, 900), (False, 5000)])
+def test_idle_for_longer_than_the_timeout_it_starts_from_iw(script: MakeScript, restart: bool, idle_ms: float) -> None:
     # section 4.1
-    s = script(PLAIN)
-    s.write(10_000, sends=...)
-    for ack in range(1001, 11_001, 1000):
-        s.inject(200, f"ack {ack}", sends=...)
-    assert s.cwnd > 5000
-    ssthresh = s.ssthresh
-    s.run_to(1300)
-    s.write(20_000, sends=["10001:11001", "11001:12001", "12001:13001"])
-    assert (s.cwnd, s.ssthresh) == (3000, ssthresh)
-
-
-@pytest.mark.parametrize(("restart", "idle_ms"), [(False, 5000), (True, 900)])
-def test_otherwise_the_window_stays(script: MakeScript, restart: bool, idle_ms: float) -> None:
     s = script(replace(PLAIN, restart_after_idle=restart))
     s.write(10_000, sends=...)
     for ack in range(1001, 11_001, 1000):
         s.inject(200, f"ack {ack}", sends=...)
-    cwnd = s.cwnd
+    assert s.cwnd > 5000
+    window, ssthresh = (3000 if restart and idle_ms > s.rto_ms else s.cwnd), s.ssthresh
     s.run_to(200 + idle_ms)
     s.write(20_000)
-    assert len(s.skip()) == cwnd // 1000
+    assert len(s.skip()) == window // 1000
+    assert (s.cwnd, s.ssthresh) == (window, ssthresh)
 
 
 def test_ssthresh_of_the_connection_before(script: MakeScript) -> None:

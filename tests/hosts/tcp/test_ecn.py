@@ -8,12 +8,7 @@ ECN = replace(PLAIN, ecn=True, initial_window=8)
 
 
 def connected(make: MakeScript, **changes: object) -> Script:
-    s = make(replace(ECN, **changes), connected=False)  # type: ignore[arg-type]
-    s.connect()
-    [syn] = s.skip()
-    assert syn.startswith("SEW 0:0")
-    s.inject(100, "SE 0:0 ack 1 mss 1000 sackok", sends=["1:1 ack 1"])
-    return s
+    return make(replace(ECN, **changes), peer="SE mss 1000 sackok")  # type: ignore[arg-type]
 
 
 def test_data_is_capable_once(script: MakeScript) -> None:
@@ -35,16 +30,12 @@ def test_a_mark_is_told_of_until_cwr(script: MakeScript) -> None:
     # section 6.1.3
     s = connected(script, ack_every=1)
     s.inject(200, "1:1001 CE", sends=["E ack 1001"])
-    s.inject(210, "1001:2001 ECT0", sends=["E ack 2001"])
+    # by data as well
+    s.write(1000, sends=["E 1:1001 ack 1001 ECT0"])
+    s.inject(210, "1001:2001 ECT0", sends=["E 1001:1001 ack 2001"])
     s.inject(220, "W 2001:3001 ECT0", sends=["ack 3001"])
     # one that is marked itself begins anew
     s.inject(230, "W 3001:4001 CE", sends=["E ack 4001"])
-
-
-def test_data_tells_of_it_as_well(script: MakeScript) -> None:
-    s = connected(script)
-    s.inject(200, "1:1001 CE")
-    s.write(1000, sends=["E 1:1001 ack 1001 ECT0"])
 
 
 def test_without_ecn_a_mark_is_nothing(script: MakeScript) -> None:

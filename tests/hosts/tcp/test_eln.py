@@ -24,10 +24,12 @@ window_of_8 = partial(window_of, 8)
 
 
 @ALL
-def test_corruption_leaves_the_window_as_it_is(script: MakeScript, config: TcpConfig) -> None:
+@pytest.mark.parametrize("told", [(" eln", " eln", " eln"), (" eln", "", "")], ids=["all tell", "one tells"])
+def test_corruption_leaves_the_window_as_it_is(script: MakeScript, config: TcpConfig, told: tuple[str, ...]) -> None:
     s = window_of_8(script, config)
-    s.inject(200, *(f"{text} eln" for text in THREE[:2]), sends=[])
-    s.inject(200, f"{THREE[2]} eln", sends=["1:1001", ...])
+    first, second, third = (f"{text}{word}" for text, word in zip(THREE, told, strict=True))
+    s.inject(200, first, second, sends=[])
+    s.inject(200, third, sends=["1:1001", ...])
     s.inject(300, "ack 8001", sends=...)
     assert (s.cwnd, s.ssthresh) == (8000, None)
     counters = s.connection.counters
@@ -35,13 +37,13 @@ def test_corruption_leaves_the_window_as_it_is(script: MakeScript, config: TcpCo
 
 
 @ALL
-@pytest.mark.parametrize("eln", ["keep-window", "retransmit"])
+@pytest.mark.parametrize(("eln", "told"), [("keep-window", ""), ("retransmit", ""), ("ignore", " eln")])
 def test_a_loss_that_nobody_calls_corruption_takes_three_and_halves_it(
-    script: MakeScript, config: TcpConfig, eln: str
+    script: MakeScript, config: TcpConfig, eln: str, told: str
 ) -> None:
     s = window_of_8(script, replace(config, eln=eln))  # type: ignore[arg-type]
-    s.inject(200, *THREE[:2], sends=[])
-    s.inject(200, THREE[2], sends=["1:1001", ...])
+    s.inject(200, *(f"{text}{told}" for text in THREE[:2]), sends=[])
+    s.inject(200, f"{THREE[2]}{told}", sends=["1:1001", ...])
     s.inject(300, "ack 8001", sends=...)
     assert (s.ssthresh, s.connection.counters.eln_kept) == (4000, 0)
 
@@ -55,13 +57,6 @@ def test_a_word_about_another_segment_does_not_count(script: MakeScript, config:
     s.inject(200, *(f"ack 1001 sack 2001:{n}001" for n in (3, 4, 5)), sends=..., ssthresh=4500, eln_kept=0)
 
 
-@ALL
-def test_one_duplicate_that_tells_is_enough(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, config)
-    s.inject(200, f"{THREE[0]} eln", *THREE[1:], sends=["1:1001", ...])
-    assert s.ssthresh is None
-
-
 @NO_SACK
 def test_the_kept_window_is_filled_while_the_loss_is_repaired(script: MakeScript, config: TcpConfig) -> None:
     # one segment leaves for each that has arrived
@@ -70,24 +65,11 @@ def test_the_kept_window_is_filled_while_the_loss_is_repaired(script: MakeScript
     s.inject(210, "ack 1 eln", sends=["11001:12001"])
 
 
-def test_with_sack_the_pipe_is_kept_full(script: MakeScript) -> None:
-    s = window_of_8(script, SACK)
-    s.inject(200, *(f"{text} eln" for text in THREE))
-    # 1 was lost, three have arrived: the pipe takes the retransmission and three more
-    s.expect(200, "1:1001", "8001:9001", "9001:10001", "10001:11001")
-
-
 @ALL
 def test_the_loss_is_repaired_by_the_timer_and_then_the_window_is_lost(script: MakeScript, config: TcpConfig) -> None:
     s = window_of_8(script, config)
     s.inject(200, "ack 1 sack 1001:2001 eln")
     s.expect(1100, "1:1001", cwnd=1000, ssthresh=4000)
-
-
-@NO_SACK
-def test_without_eln_in_the_configuration_the_option_is_ignored(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, replace(config, eln="ignore"))
-    s.inject(200, *(f"{text} eln" for text in THREE), ssthresh=4000)
 
 
 # -- several holes -------------------------------------------------------------------------------------------
@@ -189,10 +171,7 @@ def test_a_rescue_retransmission_is_no_hole(script: MakeScript) -> None:
 
 @NO_SACK
 def test_a_mark_of_congestion_counts_while_the_window_is_kept(script: MakeScript, config: TcpConfig) -> None:
-    s = script(replace(config, ecn=True), connected=False)
-    s.connect(sends=...)
-    s.inject(100, "SE 0:0 ack 1 mss 1000")
-    s.write(100_000, sends=...)
+    s = window_of_8(script, replace(config, ecn=True), peer="SE mss 1000")
     s.inject(150, "ack 1001", sends=...)
     s.inject(200, *["ack 1001 eln"] * 3, sends=...)
     assert s.ssthresh is None
@@ -234,6 +213,7 @@ def test_the_next_hole_goes_at_its_first_duplicate(script: MakeScript) -> None:
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_lost_retransmission_shows_when_something_newer_has_come(script: MakeScript, seen: bool) -> None:
     s = window_of_8(script, replace(SACK, lost_retransmissions=seen))
+    # 1 was lost, three have arrived: the pipe takes the retransmission and three more
     s.inject(200, *(f"{text} eln" for text in THREE), sends=["1:1001", "8001:9001", "9001:10001", "10001:11001"])
     # what was sent before it tells nothing
     s.inject(210, "ack 1 sack 1001:8001")

@@ -1,4 +1,4 @@
-"""Whole transfers with ELN and SMART: over octets, and beside peers that know nothing of them."""
+"""Whole transfers with ELN and SMART, over octets."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -9,10 +9,11 @@ import pytest
 from common.units import MS
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
-from tcpip.options import ELN, SMART_PERMITTED, smart_of
+from tcpip.access import Objects
+from tcpip.options import ELN, smart_of
 from tcpip.segment import ACK, SYN, Segment
 from tcpip.wire import emit, parse
-from tests.hosts.tcp.pair import Pair, Path, with_options
+from tests.hosts.tcp.pair import Pair, Path
 
 #: a link that loses single segments by corruption, and a window that it can be filled with
 LOSSY = TcpConfig(mss=1000, timestamps=False, receive_buffer=60_000)
@@ -28,13 +29,10 @@ class Wire(Path):
 
 
 class Corrupting:
-    """Loses a share of the data segments, and marks the ACKs for them as a marker that knows does.
+    """Loses a share of the data segments, and marks the ACKs for them as a marker that knows does, if it `marks`."""
 
-    `marked` is the share of losses it knows.
-    """
-
-    def __init__(self, share: float, marked: float, seed: int) -> None:
-        self._rng, self._share, self._marked = Random(seed), share, marked
+    def __init__(self, share: float, seed: int, *, marks: bool = True) -> None:
+        self._rng, self._share, self._marks = Random(seed), share, marks
         self.known: set[int] = set()
         self.losses = 0
         self.up = Wire(rate_bps=5_000_000, delay_ns=20 * MS, drop=self._drop)
@@ -45,7 +43,7 @@ class Corrupting:
         if not segment.length or self._rng.random() >= self._share:
             return False
         self.losses += 1
-        if self._rng.random() < self._marked:
+        if self._marks:
             self.known.add(segment.seq)
         return True
 
@@ -57,11 +55,11 @@ class _Marking(Wire):
 
     def send(self, segment: Segment, now: int) -> None:
         known = segment.flags & ACK and segment.ack in self._knows.known
-        super().send(with_options(segment, ELN) if known else segment, now)
+        super().send((Objects().with_option(segment, ELN) if known else None) or segment, now)
 
 
-def transfer(config: TcpConfig, lossy: Corrupting, server: TcpConfig | None = None) -> Pair:
-    pair = Pair(config, server_config=server, up=lossy.up, down=lossy.down, octets=True)
+def transfer(config: TcpConfig, lossy: Corrupting) -> Pair:
+    pair = Pair(config, up=lossy.up, down=lossy.down, octets=True)
     data = Random(1).randbytes(SIZE)
     pair.send(0, data)
     pair.run_until(lambda: pair.received[1] == SIZE)
@@ -74,8 +72,8 @@ def transfer(config: TcpConfig, lossy: Corrupting, server: TcpConfig | None = No
 
 @pytest.mark.parametrize("recovery", ["reno", "newreno", "sack", "smart"])
 def test_a_sender_that_is_told_of_corruption_is_much_faster(recovery: str) -> None:
-    plain = transfer(replace(LOSSY, recovery=recovery), Corrupting(0.03, 1.0, seed=5))
-    told = transfer(replace(LOSSY, recovery=recovery, eln="keep-window"), Corrupting(0.03, 1.0, seed=5))
+    plain = transfer(replace(LOSSY, recovery=recovery), Corrupting(0.03, seed=5))
+    told = transfer(replace(LOSSY, recovery=recovery, eln="keep-window"), Corrupting(0.03, seed=5))
     counters = told.client.counters
     assert counters.eln_kept > 10
     assert counters.eln_kept <= counters.fast_retransmits
@@ -87,8 +85,8 @@ def test_a_sender_that_is_told_of_corruption_is_much_faster(recovery: str) -> No
 def test_retransmitting_at_once_is_no_slower_with_a_small_window(recovery: str) -> None:
     # four segments: most losses cause fewer than three duplicates
     small = replace(LOSSY, recovery=recovery, receive_buffer=4000, limited_transmit=False, eln="keep-window")
-    kept = transfer(small, Corrupting(0.03, 1.0, seed=5))
-    at_once = transfer(replace(small, eln="retransmit"), Corrupting(0.03, 1.0, seed=5))
+    kept = transfer(small, Corrupting(0.03, seed=5))
+    at_once = transfer(replace(small, eln="retransmit"), Corrupting(0.03, seed=5))
     assert at_once.client.counters.timeouts < kept.client.counters.timeouts
     assert at_once.now < kept.now
 
@@ -99,7 +97,7 @@ def test_retransmitting_at_once_is_no_slower_with_a_small_window(recovery: str) 
 @pytest.mark.parametrize("name", ["smart", "bsd-smart"])
 def test_smart_repairs_without_timeouts(name: str) -> None:
     config = replace(USER_PROFILES[name].config, mss=1000, receive_buffer=30_000)
-    lossy = Corrupting(0.02, 0.0, seed=3)
+    lossy = Corrupting(0.02, seed=3, marks=False)
     pair = transfer(config, lossy)
     counters = pair.client.counters
     # a segment goes again once for each time it was lost, but for retransmissions that were lost with nothing behind
@@ -109,16 +107,3 @@ def test_smart_repairs_without_timeouts(name: str) -> None:
     repeated = [segment for before, segment in pairwise(acks) if segment.ack == before.ack]
     assert len(repeated) > 50
     assert [segment for segment in repeated if smart_of(segment) is None] == []
-
-
-@pytest.mark.parametrize("other", ["reno", "sack", "newreno", "bsd"])
-@pytest.mark.parametrize("smart_sends", [True, False])
-def test_smart_gets_along_with_who_knows_nothing_of_it(other: str, smart_sends: bool) -> None:
-    smart, theirs = (replace(USER_PROFILES[name].config, mss=1000) for name in ("smart", other))
-    configs = (smart, theirs) if smart_sends else (theirs, smart)
-    lossy = Corrupting(0.02, 0.0, seed=3)
-    transfer(configs[0], lossy, server=configs[1])
-    carried = [segment for path in (lossy.up, lossy.down) for _, segment in path.log]
-    assert not [segment for segment in carried if smart_of(segment) is not None]
-    permitted = [segment for segment in carried if SMART_PERMITTED in segment.extra]
-    assert len(permitted) == (1 if smart_sends else 0)

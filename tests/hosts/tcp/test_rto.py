@@ -2,48 +2,39 @@
 
 from dataclasses import replace
 
+import pytest
+
 from common.units import MS, SECOND
 from hosts.tcp.config import TcpConfig
-from tests.hosts.tcp.script import PLAIN, MakeScript, Script
+from tests.hosts.tcp.script import PLAIN, MakeScript
 
 #: so small a minimum that the formula shows
 EXACT = replace(PLAIN, min_rto_ns=1)
 
 
-def after_rtts(s: Script, *rtts_ms: float) -> Script:
-    """Have the connection measure these round-trip times, one segment after the other."""
-    at_ms = s.now / MS
-    for rtt_ms in rtts_ms:
-        s.write(1000, sends=...)
-        at_ms += rtt_ms
-        s.inject(at_ms, f"ack {s.connection.bytes_acked + 1001}")
-    return s
-
-
-def test_the_first_sample_sets_both_variables(script: MakeScript) -> None:
-    # SRTT = R, RTTVAR = R / 2: RTO = 3 R
-    assert script(EXACT, rtt_ms=100).rto_ms == 300
-    assert script(EXACT, rtt_ms=40).rto_ms == 120
+@pytest.mark.parametrize(
+    ("config", "rtt_ms", "rto_ms"), [(EXACT, 100, 300), (EXACT, 40, 120), (PLAIN, 100, 1000), (PLAIN, 400, 1200)]
+)
+def test_the_first_sample_sets_both_variables_and_there_is_a_minimum(
+    script: MakeScript, config: TcpConfig, rtt_ms: float, rto_ms: float
+) -> None:
+    # SRTT = R, RTTVAR = R / 2: RTO = 3 R, one second at least
+    assert script(config, rtt_ms=rtt_ms).rto_ms == rto_ms
 
 
 def test_later_samples_are_smoothed(script: MakeScript) -> None:
-    s = after_rtts(script(EXACT, rtt_ms=100), 160)
+    s = script(EXACT, rtt_ms=100).measure(160)
     # RTTVAR = 3/4 50 + 1/4 60 = 52.5, SRTT = 7/8 100 + 1/8 160 = 107.5
     assert s.rto_ms == 107.5 + 4 * 52.5
     assert s.connection.srtt_ns == 107.5 * MS
-    after_rtts(s, 80)
+    s.measure(80)
     # RTTVAR = 3/4 52.5 + 1/4 27.5 = 46.25, SRTT = 7/8 107.5 + 1/8 80 = 104.0625
     assert s.rto_ms == 104.0625 + 4 * 46.25
 
 
 def test_the_variance_term_is_at_least_the_granularity(script: MakeScript) -> None:
-    s = after_rtts(script(replace(EXACT, granularity_ns=50 * MS)), *[100] * 20)
+    s = script(replace(EXACT, granularity_ns=50 * MS)).measure(*[100] * 20)
     assert s.rto_ms == 150
-
-
-def test_it_is_at_least_the_minimum(script: MakeScript) -> None:
-    assert script(PLAIN, rtt_ms=100).rto_ms == 1000
-    assert script(PLAIN, rtt_ms=400).rto_ms == 1200
 
 
 def test_backoff_ends_at_the_maximum(script: MakeScript) -> None:
@@ -71,19 +62,13 @@ def test_with_everything_acknowledged_the_timer_is_off(script: MakeScript) -> No
     assert s.connection.next_deadline() is None
 
 
-def test_an_ack_of_new_data_restarts_the_timer(script: MakeScript) -> None:
+@pytest.mark.parametrize(("ack", "expires_ms"), [(1001, 1400), (1, 1100)])
+def test_an_ack_restarts_the_timer_if_it_is_of_new_data(script: MakeScript, ack: int, expires_ms: float) -> None:
     # (5.3)
     s = script(PLAIN)
     s.write(2000, sends=["1:1001", "1001:2001"])
-    s.inject(400, "ack 1001")
-    s.expect(1400, "1001:2001")
-
-
-def test_a_duplicate_ack_does_not_restart_the_timer(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.write(2000, sends=["1:1001", "1001:2001"])
-    s.inject(400, "ack 1")
-    s.expect(1100, "1:1001")
+    s.inject(400, f"ack {ack}")
+    s.expect(expires_ms, f"{ack}:{ack + 1000}")
 
 
 def test_only_the_earliest_segment_is_sent_again_and_the_timeout_doubles(script: MakeScript) -> None:
@@ -105,15 +90,13 @@ def test_what_was_sent_twice_is_no_sample_and_the_backoff_stays(script: MakeScri
     s.inject(410, "ack 1001")
     assert s.connection.srtt_ns == 100 * MS
     assert s.rto_ms == 600
-    after_rtts(s, 100)
+    s.measure(100)
     assert s.rto_ms == 100 + 4 * 37.5
 
 
 def test_with_timestamps_what_was_sent_twice_is_a_sample(script: MakeScript) -> None:
     # RFC 7323 section 4.1: the echo tells which transmission is acknowledged
-    s = script(replace(EXACT, mss=1012, timestamps=True), connected=False)
-    s.connect(sends=["S 0:0 mss 1012 ts 0/0"])
-    s.inject(100, "S 0:0 ack 1 mss 1012 ts 7000/0", sends=["1:1 ack 1 ts 100/7000"])
+    s = script(replace(EXACT, mss=1012, timestamps=True), peer="mss 1012 ts 7000/0")
     s.write(1000, sends=["1:1001 ts 100/7000"])
     s.expect(400, "1:1001 ts 400/7000")
     s.inject(420, "ack 1001 ts 7100/400")

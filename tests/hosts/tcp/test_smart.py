@@ -55,27 +55,23 @@ def test_data_of_our_own_does_not_hide_a_gap(script: MakeScript) -> None:
 # -- the sender ----------------------------------------------------------------------------------------------
 
 
-def test_the_first_duplicate_sends_the_gap(script: MakeScript) -> None:
-    s = window_of_8(script, SMART)
-    s.inject(200, "ack 1 smart 1001:2001", sends=["1:1001"], cwnd=4000, ssthresh=4000, fast_retransmits=1)
-
-
 def test_the_option_counts_whether_permitted_or_not(script: MakeScript) -> None:
     # the mobile end's tagger may have added it
     s = window_of_8(script, SMART, peer="mss 1000")
     s.inject(200, "ack 1 smart 1001:2001", sends=["1:1001"])
 
 
-def test_the_window_is_reduced_once_and_the_pipe_says_when(script: MakeScript) -> None:
+def test_the_first_duplicate_sends_the_gap_and_the_pipe_says_when_the_next(script: MakeScript) -> None:
     # 1, 3001 and 5001 are lost
     s = window_of_8(script, SMART)
-    s.inject(200, "ack 1 smart 1001:2001", sends=["1:1001"])
+    s.inject(200, "ack 1 smart 1001:2001", sends=["1:1001"], cwnd=4000, ssthresh=4000, fast_retransmits=1)
     # pipe: what is above the highest arrived, and the retransmission
     s.inject(201, "ack 1 smart 2001:3001", sends=[])
     s.inject(202, "ack 1 smart 4001:5001")
     # 5001:8001 and 1:1001 are under way: no room for 3001 yet
     s.expect(202)
     s.inject(203, "ack 1 smart 6001:7001", sends=["3001:4001", "5001:6001"])
+    # the window is reduced once
     s.inject(204, "ack 1 smart 7001:8001", sends=["8001:9001"], ssthresh=4000)
     s.inject(300, "ack 3001 smart 1:1001", sends=["9001:10001"])
     s.inject(301, "ack 5001 smart 3001:4001", sends=["10001:11001"])

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
 STAMPED = replace(PLAIN, mss=1012, timestamps=True)
@@ -9,10 +11,7 @@ STAMPED = replace(PLAIN, mss=1012, timestamps=True)
 
 def connected(make: MakeScript, **changes: object) -> Script:
     """The peer's clock is at 7000 when the connection opens, at 100 ms of ours."""
-    s = make(replace(STAMPED, **changes), connected=False)  # type: ignore[arg-type]
-    s.connect(sends=["S 0:0 ts 0/0 mss 1012"])
-    s.inject(100, "S 0:0 ack 1 mss 1012 ts 7000/0", sends=["1:1 ack 1 ts 100/7000"])
-    return s
+    return make(replace(STAMPED, **changes), peer="mss 1012 ts 7000/0")  # type: ignore[arg-type]
 
 
 def test_they_take_room_from_the_payload(script: MakeScript) -> None:
@@ -44,22 +43,16 @@ def test_an_older_segment_is_refused(script: MakeScript) -> None:
 
 
 def test_the_clock_may_wrap(script: MakeScript) -> None:
-    s = script(STAMPED, connected=False)
-    s.connect(sends=...)
-    s.inject(100, f"S 0:0 ack 1 mss 1012 ts {2**32 - 10}/0", sends=...)
+    s = script(STAMPED, peer=f"mss 1012 ts {2**32 - 10}/0")
     s.inject(200, "1:1001 ts 90/100")
     s.inject(200, "1001:2001 ts 90/100", sends=["ack 2001 ts 200/90"])
 
 
-def test_a_reset_counts_whatever_its_timestamp(script: MakeScript) -> None:
-    # section 5.2
+@pytest.mark.parametrize("reset", ["R 1:1 ts 6000/100", "R 1:1"])
+def test_a_reset_counts_whatever_its_timestamp_if_any(script: MakeScript, reset: str) -> None:
+    # sections 3.2 and 5.2
     s = connected(script)
-    s.inject(200, "R 1:1 ts 6000/100", state="CLOSED")
-
-
-def test_a_reset_needs_no_timestamp(script: MakeScript) -> None:
-    s = connected(script)
-    s.inject(200, "R 1:1", state="CLOSED")
+    s.inject(200, reset, state="CLOSED")
 
 
 def test_what_lacks_its_timestamp_is_dropped(script: MakeScript) -> None:
@@ -77,19 +70,14 @@ def test_outside_the_window_a_timestamp_says_nothing(script: MakeScript) -> None
     s.inject(300, "1:1001 ts 7200/100", sends=["ack 1001 ts 300/7200"])
 
 
-def test_every_ack_of_new_data_is_a_sample(script: MakeScript) -> None:
-    s = connected(script, min_rto_ns=1)
-    s.write(3000, sends=...)
-    s.inject(200, "ack 1001 ts 7100/100")
-    # 100 ms again: RTTVAR 37.5
-    assert s.rto_ms == 250
-    s.inject(200, "ack 2001 ts 7100/100")
-    assert s.rto_ms == 100 + 4 * 28.125
-
-
-def test_duplicates_are_no_samples(script: MakeScript) -> None:
+def test_every_ack_of_new_data_is_a_sample_and_no_duplicate(script: MakeScript) -> None:
     # section 4.1: only what advances the window
     s = connected(script, min_rto_ns=1)
     s.write(3000, sends=...)
     s.inject(150, "ack 1 ts 7100/100")
     assert s.rto_ms == 300
+    s.inject(200, "ack 1001 ts 7100/100")
+    # 100 ms again: RTTVAR 37.5
+    assert s.rto_ms == 250
+    s.inject(200, "ack 2001 ts 7100/100")
+    assert s.rto_ms == 100 + 4 * 28.125
