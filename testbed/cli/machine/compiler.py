@@ -15,7 +15,6 @@ import sys
 import sysconfig
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -118,40 +117,37 @@ def _run_child(told: Told) -> None:
         raise FadelabError(f"the cores have not been compiled (status {child.returncode}): {_LOG} says why")
 
 
-@contextmanager
-def _on_all_cores(told: Told) -> Any:
-    """Let setuptools, which compiles one file after the other, compile on all cores."""
-    from setuptools._distutils.unixccompiler import UnixCCompiler
+def _compile_on_all_cores(compiler: Any, told: Told) -> None:
+    """Let setuptools' compiler, which compiles one file after the other, compile on all cores."""
 
-    def compile_all(self: Any, files: Sequence[str], output_dir: str | None = None, *rest: Any, **options: Any) -> Any:
-        _, objects, extra, flags, made_from = self._setup_compile(
-            output_dir, options.get("macros"), options.get("include_dirs"), files, None, options.get("extra_postargs")
+    def compile_all(files: Sequence[str], output_dir: str, **options: Any) -> list[str]:
+        _, objects, extra, flags, made_from = compiler._setup_compile(
+            output_dir, options["macros"], options["include_dirs"], files, options["depends"], options["extra_postargs"]
         )
-        arguments = self._get_cc_args(flags, options.get("debug", 0), options.get("extra_preargs"))
-        done = 0
+        arguments = compiler._get_cc_args(flags, options["debug"], None)
 
         def one(made: str) -> None:
-            nonlocal done
-            self._compile(made, *made_from[made], arguments, extra, flags)
-            done += 1
-            told(done, len(objects))
+            compiler._compile(made, *made_from[made], arguments, extra, flags)
 
         with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-            list(pool.map(one, objects))
-        return objects
+            for done, _ in enumerate(pool.map(one, objects), 1):
+                if len(objects) > 1:
+                    told(done, len(objects))
+        return list(objects)
 
-    original = UnixCCompiler.compile
-    UnixCCompiler.compile = compile_all
-    try:
-        yield
-    finally:
-        UnixCCompiler.compile = original
+    compiler.compile = compile_all
 
 
 def main() -> None:
     """Compile into `_NEW`, and tell of each file on stdout."""
     from mypyc.build import mypycify
     from setuptools import setup
+    from setuptools.command.build_ext import build_ext
+
+    class Build(build_ext):  # type: ignore[misc]
+        def build_extensions(self) -> None:
+            _compile_on_all_cores(self.compiler, lambda done, of: print(f"{done}/{of}", flush=True))
+            super().build_extensions()
 
     extensions = mypycify(
         ["--config-file", "pyproject.toml", *sources()],
@@ -162,14 +158,14 @@ def main() -> None:
         group_name=GROUP.removesuffix("__mypyc"),
     )
     folders = ["--build-lib", str(_NEW / "lib"), "--build-temp", str(_NEW / "o")]
-    with _on_all_cores(lambda done, of: print(f"{done}/{of}", flush=True)):
-        setup(
-            name="fadelab-cores",
-            ext_modules=extensions,
-            packages=[],
-            py_modules=[],
-            script_args=["--quiet", "build_ext", *folders],
-        )
+    setup(
+        name="fadelab-cores",
+        ext_modules=extensions,
+        packages=[],
+        py_modules=[],
+        cmdclass={"build_ext": Build},
+        script_args=["--quiet", "build_ext", *folders],
+    )
 
 
 if __name__ == "__main__":
