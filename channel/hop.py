@@ -20,7 +20,7 @@ Left out: the contents of frames (the link layer), and the effect of a verdict o
 
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Final, Generic, TypeVar
 
 from channel.capacity import Capacity
 from channel.delay import ExcessDelay
@@ -30,19 +30,22 @@ from channel.limits import not_negative, positive
 
 T = TypeVar("T")
 
-_NEVER: Final = 1 << 63
+_NEVER: Final = 1 << 61
 _SECOND_NS: Final = 1_000_000_000
 
 
-class Arrival(NamedTuple, Generic[T]):
+class Arrival(Generic[T]):
     """A frame at the far end, or the place where an erased one would be. Times in ns."""
 
-    frame: T
-    verdict: Verdict
-    #: last bit left the transmitter
-    sent_at: int
-    #: last bit reached the receiver, holds included
-    arrived_at: int
+    __slots__ = ("arrived_at", "frame", "sent_at", "verdict")
+
+    def __init__(self, frame: T, verdict: Verdict, sent_at: int, arrived_at: int) -> None:
+        self.frame = frame
+        self.verdict = verdict
+        #: last bit left the transmitter
+        self.sent_at = sent_at
+        #: last bit reached the receiver, holds included
+        self.arrived_at = arrived_at
 
 
 class Hop(Generic[T]):
@@ -68,7 +71,7 @@ class Hop(Generic[T]):
         self._capacity = capacity
         self._constant = capacity.constant
         self._framing = framing
-        self._judge = errors.judge
+        self._errors = errors
         self._propagation_ns = not_negative("propagation_ns", propagation_ns)
         self._buffer_bytes = positive("buffer_bytes", buffer_bytes)
         self._excess_delay = excess_delay
@@ -140,7 +143,7 @@ class Hop(Generic[T]):
 
     def set_errors(self, errors: ErrorModel) -> None:
         """Use another error model, from the frame on that is being sent now."""
-        self._judge = errors.judge
+        self._errors = errors
 
     def set_buffer_bytes(self, buffer_bytes: int) -> None:
         """Change the size of the MAC buffer, which keeps its frames. Raises ValueError for a size of 0."""
@@ -150,8 +153,8 @@ class Hop(Generic[T]):
         """Return the next instant (ns) at which a frame ends, a frame arrives or the rate may change."""
         at = self._wake_at
         arrivals = self._arrivals
-        if arrivals and arrivals[0][3] < at:
-            return arrivals[0][3]
+        if arrivals and arrivals[0].arrived_at < at:
+            return arrivals[0].arrived_at
         return at if at < _NEVER else None
 
     def handle_deadline(self, now: int) -> None:
@@ -164,7 +167,7 @@ class Hop(Generic[T]):
         if self._wake_at <= now:
             self._advance(now)
         arrivals = self._arrivals
-        if arrivals and arrivals[0][3] <= now:
+        if arrivals and arrivals[0].arrived_at <= now:
             return arrivals.popleft()
         return None
 
@@ -204,7 +207,7 @@ class Hop(Generic[T]):
         self.bytes += nbytes
         self.wire_bits += bits
 
-        verdict = self._judge(self._started_at, sent_at, nbytes)
+        verdict = self._errors.judge(self._started_at, sent_at, nbytes)
         if verdict is not INTACT:
             if verdict.fate is Fate.ERASED:
                 self.erased += 1

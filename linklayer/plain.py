@@ -15,11 +15,14 @@ from linklayer.link import Description, FrameError, Link, LinkCounters
 TRAILER_BYTES: Final = 4
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class PlainFrame:
     """One packet on the air."""
 
     payload: Sized
+
+    def __init__(self, payload: Sized) -> None:
+        self.payload = payload
 
     @property
     def nbytes(self) -> int:

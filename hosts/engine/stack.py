@@ -28,7 +28,7 @@ from hosts.tcp.connection import Connection, reset_for
 from hosts.tcp.shared import Shared
 from tcpip.segment import ACK, RST, SYN, Flow, IpPacket, Segment
 
-_NEVER: Final = 1 << 63
+_NEVER: Final = 1 << 61
 #: Linux's range of ports for connections without a given port
 _FIRST_PORT: Final = 32_768
 _LAST_PORT: Final = 60_999
@@ -192,8 +192,10 @@ class Stack(Taker):
         self._rng = rng
         self._random_ports = random_ports
         self._make = make
-        #: by the incoming direction
+        #: by the incoming direction; and the one that took the last packet, which mostly takes the next as well
         self._receivers: dict[Flow, Taker] = {}
+        self._last_flow: Flow | None = None
+        self._last_receiver: Taker | None = None
         self._listeners: dict[int, tuple[TcpConfig, Accept]] = {}
         self._listener_to_all: tuple[TcpConfig, Accept] | None = None
         self._most: int | None = None
@@ -249,8 +251,10 @@ class Stack(Taker):
 
     def take(self, packet: IpPacket) -> None:
         """Take a packet from the network."""
-        receiver = self._receivers.get(packet.flow)
+        flow = packet.flow
+        receiver = self._last_receiver if flow is self._last_flow else self._receivers.get(flow)
         if receiver is not None:
+            self._last_flow, self._last_receiver = flow, receiver
             receiver.take(packet)
         elif isinstance(packet, Datagram):
             receive = self._datagrams.get(packet.flow.destination_port)
@@ -262,6 +266,7 @@ class Stack(Taker):
     def forget(self, flow: Flow) -> None:
         """Remove a closed connection; `flow` is its sending direction."""
         self._receivers.pop(flow.reversed(), None)
+        self._last_flow = self._last_receiver = None
 
     def _handle_unknown(self, segment: Segment) -> None:
         listener = self.listener_at(segment.flow.destination_port)

@@ -80,14 +80,14 @@ class Scoreboard:
 
     def sacked_below(self, seq: int) -> int:
         """Octets marked below `seq`."""
+        starts, ends = self._starts, self._ends
         count = 0
-        for start, end in zip(self._starts, self._ends, strict=True):
-            if end <= seq:
-                count += end - start
-            else:
-                if start < seq:
-                    count += seq - start
+        for i in range(len(starts)):
+            if ends[i] > seq:
+                if starts[i] < seq:
+                    count += seq - starts[i]
                 break
+            count += ends[i] - starts[i]
         return count
 
     def lost_below(self, smss: int) -> int:

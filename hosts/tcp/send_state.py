@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hosts.tcp.recovery import Recovery
 
 #: an ssthresh as high as can be (RFC 5681 section 3.1)
-INFINITE: Final = 1 << 62
+INFINITE: Final = 1 << 61
 
 
 class SendState:

@@ -10,7 +10,7 @@ from mypy_extensions import mypyc_attr
 from common.options import Count
 from linklayer.queues import Queue, QueuePlugin
 
-_NO_LIMIT: Final = 1 << 62
+_NO_LIMIT: Final = 1 << 61
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

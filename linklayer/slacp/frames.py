@@ -26,7 +26,7 @@ MAX_OVERHEAD_BYTES: Final = OVERHEAD_BYTES + FEC_BYTES + SYMBOL_BYTES
 HELLO_BYTES: Final = 4
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Data:
     """One packet. `back` is how far `seq` is ahead of the oldest frame the sender may still send."""
 
@@ -36,10 +36,33 @@ class Data:
     seq: int
     back: int
     payload: Sized
-    retransmission: bool = False
+    retransmission: bool
     #: FEC block this transmission belongs to, or None
-    block: int | None = None
-    index: int = 0
+    block: int | None
+    index: int
+
+    # a dataclass's own is interpreted, where the rest is compiled
+    def __init__(
+        self,
+        tag: int,
+        channel: int,
+        tx: int,
+        seq: int,
+        back: int,
+        payload: Sized,
+        retransmission: bool = False,
+        block: int | None = None,
+        index: int = 0,
+    ) -> None:
+        self.tag = tag
+        self.channel = channel
+        self.tx = tx
+        self.seq = seq
+        self.back = back
+        self.payload = payload
+        self.retransmission = retransmission
+        self.block = block
+        self.index = index
 
     @property
     def nbytes(self) -> int:
@@ -82,7 +105,7 @@ class Sync:
         return OVERHEAD_BYTES
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, init=False)
 class Ack:
     """The packets that the receiver has: all below `cum`, and `cum + i` for every bit i of `received`.
 
@@ -96,6 +119,14 @@ class Ack:
     cum: int
     received: int
     repeat: bool
+
+    def __init__(self, tag: int, channel: int, tx_high: int, cum: int, received: int, repeat: bool) -> None:
+        self.tag = tag
+        self.channel = channel
+        self.tx_high = tx_high
+        self.cum = cum
+        self.received = received
+        self.repeat = repeat
 
     @property
     def nbytes(self) -> int:

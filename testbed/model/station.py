@@ -25,7 +25,7 @@ from tcpip.segment import IpPacket
 from testbed.results.ground_truth import LossReporter
 from testbed.results.lost_packets import LostPackets
 
-_NEVER: Final = 1 << 63
+_NEVER: Final = 1 << 61
 
 
 class _MacBuffer(Transmitter):
