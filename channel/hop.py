@@ -47,6 +47,12 @@ class Arrival(Generic[T]):
         #: last bit reached the receiver, holds included
         self.arrived_at = arrived_at
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arrival) and self._fields() == other._fields()
+
+    def _fields(self) -> tuple[object, ...]:
+        return self.frame, self.verdict, self.sent_at, self.arrived_at
+
 
 class Hop(Generic[T]):
     """One direction of a radio link.

@@ -32,6 +32,8 @@ BUILD = ROOT / ".build" / "compiled"
 #: the module that holds the code of all others
 GROUP = "fadelab_cores__mypyc"
 
+#: the state by wish
+PURE = "interpreted: FADELAB_PURE is set"
 _state = "interpreted: not built"
 #: whether the cores of this process are compiled; for cores that choose a form of their data by it
 IS_COMPILED = False
@@ -84,7 +86,7 @@ def digest(source: Path) -> str:
 
 def _look() -> tuple[str, dict[str, Path]]:
     if os.environ.get("FADELAB_PURE", "0") not in ("", "0"):
-        return "interpreted: FADELAB_PURE is set", {}
+        return PURE, {}
     try:
         stamp = json.loads((BUILD / "stamp.json").read_text())
     except FileNotFoundError:
@@ -94,6 +96,11 @@ def _look() -> tuple[str, dict[str, Path]]:
         if not (ROOT / source).exists() or digest(source) != expected:
             return f"interpreted: {name} has changed", {}
     return "compiled", {module_of(Path(name)): Path(name) for name in stamp} | {GROUP: Path(f"{GROUP}.py")}
+
+
+def look() -> str:
+    """Return the state of a process that begins now."""
+    return _look()[0]
 
 
 def install() -> None:

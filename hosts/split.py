@@ -25,7 +25,7 @@ from ipaddress import IPv4Address
 from typing import Any, Final
 
 from hosts.engine.split import MOST_CONNECTIONS, Pairs, SplitCounters
-from hosts.engine.stack import Socket
+from hosts.engine.stack import Application, Socket
 from hosts.errors import HostError
 from hosts.jsonlines import MessageReader, run_child, write_message
 from hosts.kernel.namespaces import enter
@@ -122,7 +122,7 @@ class Proxy:
         connect = self._connect if onwards is None else onwards.connect
         self._join(near, from_mobile, partial(connect, source, destination))
 
-    def _came_by_air(self, sock: Socket) -> OwnEnd:
+    def _came_by_air(self, sock: Socket) -> Application | None:
         assert self._user is not None
         # as its peer sends
         flow = sock.connection.flow.reversed()
@@ -130,7 +130,7 @@ class Proxy:
         destination = (str(IPv4Address(flow.destination)), flow.destination_port)
         near = self._user.end(sock)
         self._join(near, True, partial(self._connect, source, destination))
-        return near
+        return sock.application
 
     def _join(self, near: OctetsEnd, from_mobile: bool, connect: Callable[[], OctetsEnd]) -> None:
         def connected() -> OctetsEnd | None:

@@ -10,6 +10,8 @@ from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Final, cast
 
+from mypy_extensions import mypyc_attr
+
 from linklayer.link import Description, FrameError, Link, LinkCounters
 
 TRAILER_BYTES: Final = 4
@@ -30,6 +32,7 @@ class PlainFrame:
         return len(self.payload) + TRAILER_BYTES
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Plain(Link):
     """One end of a link that does nothing about losses."""
 

@@ -12,6 +12,8 @@ Left out: octets (`wire.py`), urgent data, IP options and fragments.
 
 from typing import Final, NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 from common.sequence import MASK
 
 FIN: Final = 1
@@ -77,6 +79,7 @@ SackBlock = tuple[int, int]
 Timestamps = tuple[int, int]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class IpPacket:
     """A packet: `nbytes` and `len()` are the octets of the whole of it. `ecn` may be set to CE by a queue."""
 
@@ -91,6 +94,7 @@ class IpPacket:
         return self.nbytes
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Segment(IpPacket):
     """One segment.
 

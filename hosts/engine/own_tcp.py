@@ -55,7 +55,7 @@ class OwnTcp(Tcp):
         def receive(socket: Socket) -> Application:
             end = accepted(partial(OwnReceiver, self._context, socket))
             assert isinstance(end, OwnReceiver)
-            return end
+            return _Reader(end)
 
         self.stack.listen(self._config, port, receive)
         for socket in self._waiting.pop(port, []):
@@ -84,7 +84,7 @@ class OwnTcp(Tcp):
         """See Tcp: nothing to close."""
 
 
-class OwnSender(SendingEnd, Application):
+class OwnSender(SendingEnd):
     """The sending end of a connection of ours."""
 
     def __init__(
@@ -103,13 +103,13 @@ class OwnSender(SendingEnd, Application):
         self._ahead_bytes = ahead_bytes
         self._may_write = False
         address, port = transfer.address
-        self._socket = stack.connect(config, int(IPv4Address(address)), port, self, tap)
+        self._socket = stack.connect(config, int(IPv4Address(address)), port, _Writer(self), tap)
         self.connection = self._socket.connection
         if isinstance(context.probe, ConnectionProbe):
             context.probe.watch(transfer.flow, self.connection)
 
     def handle(self, now: int) -> None:
-        """See Application."""
+        """React to an acknowledgement, to received data or to a timer of the connection."""
         if self.ended:
             return
         connection = self.connection
@@ -155,7 +155,7 @@ class OwnSender(SendingEnd, Application):
         return self.connection.flow.source_port, info_of(self.connection)
 
 
-class OwnReceiver(ReceivingEnd, Application):
+class OwnReceiver(ReceivingEnd):
     """The receiving end of a connection of ours."""
 
     def __init__(self, context: Context, socket: Socket, content: Incoming, counter: FlowCounter, done: Done) -> None:
@@ -164,7 +164,7 @@ class OwnReceiver(ReceivingEnd, Application):
         self._connection = socket.connection
 
     def handle(self, now: int) -> None:
-        """See Application."""
+        """React to an acknowledgement, to received data or to a timer of the connection."""
         if self.ended:
             return
         connection = self._connection
@@ -182,3 +182,27 @@ class OwnReceiver(ReceivingEnd, Application):
 
     def _let_go(self) -> None:
         """The connection ends by its own FIN or by the reset."""
+
+
+class _Writer(Application):
+    """The sender, as the user of its connection."""
+
+    __slots__ = ("_end",)
+
+    def __init__(self, end: OwnSender) -> None:
+        self._end = end
+
+    def handle(self, now: int) -> None:
+        self._end.handle(now)
+
+
+class _Reader(Application):
+    """The receiver, as the user of its connection."""
+
+    __slots__ = ("_end",)
+
+    def __init__(self, end: OwnReceiver) -> None:
+        self._end = end
+
+    def handle(self, now: int) -> None:
+        self._end.handle(now)

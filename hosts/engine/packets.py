@@ -43,6 +43,7 @@ def taker(deliver: Deliver) -> Taker:
     return deliver if isinstance(deliver, Taker) else _Call(deliver)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Datagram(IpPacket):
     """A UDP datagram in its IP packet of `nbytes` octets; its payload carries `sequence` and `sent_at`."""
 

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from random import Random
 from typing import Final
 
-from mypy_extensions import mypyc_attr, trait
+from mypy_extensions import mypyc_attr
 
 from hosts.engine.clock import Alarm, Clock, Sleeper
 from hosts.engine.packets import Datagram, Deliver, Taker, taker
@@ -34,7 +34,6 @@ _FIRST_PORT: Final = 32_768
 _LAST_PORT: Final = 60_999
 
 
-@trait
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Application(ABC):
     """The user of a connection."""
@@ -44,6 +43,19 @@ class Application(ABC):
     @abstractmethod
     def handle(self, now: int) -> None:
         """React to received data, to an acknowledgement or to a timer of the connection."""
+
+
+class CallApplication(Application):
+    """Passes on to a function."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[[int], None]) -> None:
+        self._call = call
+
+    def handle(self, now: int) -> None:
+        """See Application."""
+        self._call(now)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

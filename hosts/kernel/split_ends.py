@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hosts.engine.split import End
-from hosts.engine.stack import Application, Socket
+from hosts.engine.stack import CallApplication, Socket
 from hosts.kernel.tcp_info import of_socket
 from hosts.loop import READ, WRITE, Loop
 from hosts.tcp.connection import State
@@ -266,17 +266,16 @@ class KernelEnd(OctetsEnd):
         return info.retransmits, info.timeouts or 0
 
 
-class OwnEnd(OctetsEnd, Application):
+class OwnEnd(OctetsEnd):
     """A connection of our own TCP's, whose configuration has the buffers' sizes."""
 
     def __init__(self, sock: Socket, send_buffer: int) -> None:
         super().__init__()
         self._socket, self._connection = sock, sock.connection
         self._send_buffer = send_buffer
-        sock.application = self
+        sock.application = CallApplication(self._handle)
 
-    def handle(self, now: int) -> None:
-        """See Application."""
+    def _handle(self, now: int) -> None:
         self._moved()
 
     @property

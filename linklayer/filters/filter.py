@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
+from mypy_extensions import mypyc_attr
+
 from common.options import NoOptions
 from tcpip.segment import Flow
 
@@ -61,6 +63,7 @@ class FilterCounters:
         return FilterCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Filter:
     """Sees all packets of one end, both ways. A packet goes with its channel (linklayer/classify.py).
 

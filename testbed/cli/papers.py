@@ -6,6 +6,7 @@ import click
 
 from testbed.cli import options
 from testbed.cli.bar import bar
+from testbed.cli.compile import ensure_compiled
 from testbed.errors import FadelabError
 
 #: width of the table where there is no terminal
@@ -35,7 +36,8 @@ def papers(
 ) -> None:
     """Compute the tables of PAPER again and show ours beside the paper's; without PAPER, name the papers.
 
-    The result does not depend on the number of workers. docs/experiments.md says what each paper's cells are.
+    The result does not depend on the number of workers. Before a whole paper the cores are compiled, if they are not
+    (see `compile`). docs/experiments.md says what each paper's cells are.
     """
     import json
 
@@ -65,6 +67,9 @@ def papers(
             out.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FadelabError(f"--out {out}: cannot be made: {error.strerror}") from None
+    if not only and replications is None:
+        # the whole paper takes longer than to compile
+        ensure_compiled()
     with bar(paper, "runs") as done:
         results = reproduce(
             found,

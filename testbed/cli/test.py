@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,11 +45,15 @@ _SLOWEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One tool to run; `command` is None when the tool is not installed. `report`: where pytest writes its results."""
+    """One tool to run; `command` is None when the tool is not installed. `report`: where pytest writes its results.
+
+    The cores are interpreted, unless they are to be `compiled`.
+    """
 
     name: str
     command: tuple[str, ...] | None
     report: Path | None = None
+    compiled: bool = False
 
 
 def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> list[Step]:
@@ -59,19 +63,20 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
     def tests(part: str, *options: str) -> Step:
         report = reports / f"{part}.xml"
         command = (python, "-m", "pytest", f"--part={part}", *options, f"--junitxml={report}", *pytest_args)
-        return Step(f"pytest, {part}", command, report)
+        return Step(f"pytest, {part}", command, report, compiled=part == "compiled")
 
     def workers(count: int) -> tuple[str, ...]:
         return f"--numprocesses={count}", "--dist=loadfile"
 
     # one more than there are cores, for some tests wait for processes and for time
     many = workers(len(os.sched_getaffinity(0)) + 1)
-    parts = {"quick": many} if quick else {"parallel": many, "light": workers(2), "realtime": ()}
+    parts = {"quick": many} if quick else {"parallel": many, "compiled": many, "light": workers(2), "realtime": ()}
     return [
         Step("ruff check", (python, "-m", "ruff", "check", ".")),
         Step("ruff format", (python, "-m", "ruff", "format", "--check", ".")),
         Step("mypy", (python, "-m", "mypy")),
         Step("shellcheck", ("shellcheck", *_SCRIPTS) if shutil.which("shellcheck") else None),
+        *([] if quick else [Step("compile", (python, "-P", "-m", "testbed", "compile"))]),
         *(tests(part, *options) for part, options in parts.items()),
     ]
 
@@ -91,7 +96,7 @@ def run(pytest_args: Sequence[str], *, quick: bool = False) -> int:
                 continue
             _say(step.name)
             step_began = time.monotonic()
-            status = _stream(step.command)
+            status = _stream(step.command, environment() | {"FADELAB_PURE": "0" if step.compiled else "1"})
             unchosen += step.report is not None and status == _NO_TESTS
             fine = status == 0 or (step.report is not None and status == _NO_TESTS)
             verdict = "ok" if fine else f"FAILED (status {status})"
@@ -150,9 +155,9 @@ def environment() -> dict[str, str]:
     return {"PYTHONPYCACHEPREFIX": str(root() / ".build" / "pycache")} | ours
 
 
-def _stream(command: Sequence[str]) -> int:
+def _stream(command: Sequence[str], variables: Mapping[str, str]) -> int:
     """Run one tool on our own terminal; when we are stopped, it gets the time to tidy up after itself."""
-    with subprocess.Popen(command, cwd=root(), env=environment()) as child:
+    with subprocess.Popen(command, cwd=root(), env=variables) as child:
         try:
             return child.wait()
         except KeyboardInterrupt:

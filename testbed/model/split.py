@@ -16,7 +16,7 @@ from typing import Final
 from hosts.engine.clock import Clock
 from hosts.engine.packets import Datagram, Deliver, taker
 from hosts.engine.split import MOST_CONNECTIONS, End, Pairs, SplitCounters
-from hosts.engine.stack import Application, Socket, Stack
+from hosts.engine.stack import Application, CallApplication, Socket, Stack
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
 from hosts.tcp.connection import Connection, State
 from hosts.tcp.profiles import USER_PROFILES
@@ -94,7 +94,7 @@ class Splitter:
         """The connections towards the mobile host."""
         return [pair.wireless.connection for pair in self._pairs.all() if isinstance(pair.wireless, NumbersEnd)]
 
-    def _accept(self, side: str, socket: Socket) -> "NumbersEnd":
+    def _accept(self, side: str, socket: Socket) -> Application | None:
         """Connect onwards for a connection that was accepted on a side."""
         onwards = "wireless" if side == "wired" else "wired"
         # as its peer sends
@@ -109,10 +109,10 @@ class Splitter:
 
         near = NumbersEnd(socket, self._configs[side].receive_buffer, self.buffer_bytes)
         self._pairs.join(near, connect, near_is_wireless=side == "wireless")
-        return near
+        return socket.application
 
 
-class NumbersEnd(End, Application):
+class NumbersEnd(End):
     """A connection of our TCP's that passes on numbers of octets; its window is `receive_buffer` at most."""
 
     def __init__(self, socket: Socket, receive_buffer: int, limit: int) -> None:
@@ -120,10 +120,9 @@ class NumbersEnd(End, Application):
         self._socket, self._receive_buffer, self._limit = socket, receive_buffer, limit
         #: octets
         self._passed_on = 0
-        socket.application = self
+        socket.application = CallApplication(self._handle)
 
-    def handle(self, now: int) -> None:
-        """See Application."""
+    def _handle(self, now: int) -> None:
         if self.pair is not None:
             self.pair.moved(self)
 

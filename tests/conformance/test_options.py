@@ -72,6 +72,7 @@ def test_options_of_another_may_stand_beside(kind: Kind, name: str) -> None:
     assert kind.example(name, **others) == kind.example(name)
 
 
+@pytest.mark.interpreted
 @every_plugin(TABLES)
 def test_the_document_has_the_summary_and_the_options_with_their_defaults(kind: Kind, name: str) -> None:
     """A row has the name, the options with their defaults in brackets, and the summary."""

@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 import pytest_rerunfailures as rerunfailures
 
+from common.compiled import IS_COMPILED, state
 from tests.harness.lateness import Probe
 
 #: a normal process of a machine with a processor to spare is never that late
@@ -31,7 +32,9 @@ WAIT_S = 60.0
 ATTEMPTS = 3
 
 #: what `--part` chooses
-_PARTS = ("quick", "parallel", "light", "realtime")
+_PARTS = ("quick", "parallel", "compiled", "light", "realtime")
+#: tests of cores, which `--part compiled` runs against the compiled ones
+_OF_CORES = ("channel", "conformance", "hosts/engine", "hosts/tcp", "linklayer", "tcpip", "testbed/model")
 #: marks of tests that `--part quick` leaves out
 _NOT_QUICK = ("patient", "slow")
 #: under this name a test's report carries what is said of it in the end
@@ -110,7 +113,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--part",
         choices=_PARTS,
-        help="quick: what needs no root, radio or browser; parallel: all but real-time tests; light, realtime: those",
+        help="quick: what needs no root, radio or browser; parallel: all but real-time tests; compiled: those of the "
+        "cores, compiled; light, realtime: real-time tests",
     )
 
 
@@ -118,10 +122,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Keep the tests of the chosen part, and allow real-time ones another attempt."""
     part = config.getoption("--part")
+    if part == "compiled" and not IS_COMPILED:
+        raise pytest.UsageError(f"the cores are {state()}: run `./fadelab compile`")
     if part is not None:
         config.hook.pytest_deselected(items=[item for item in items if not _is_of(item, part)])
         items[:] = [item for item in items if _is_of(item, part)]
     for item in items:
+        if IS_COMPILED and _marked(item, "interpreted"):
+            item.add_marker(pytest.mark.skip(reason="needs interpreted cores"))
         if is_realtime(item):
             item.add_marker(pytest.mark.flaky(reruns=ATTEMPTS - 1, condition=partial(_excused, item)))
 
@@ -129,7 +137,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _is_of(item: pytest.Item, part: str) -> bool:
     if is_realtime(item):
         return part == ("light" if _marked(item, "light") else "realtime")
-    return part == "parallel" or (part == "quick" and not _marked(item, *_NOT_QUICK))
+    quick = not _marked(item, *_NOT_QUICK)
+    if part == "compiled":
+        return quick and not _marked(item, "interpreted") and any(f"tests/{core}/" in item.nodeid for core in _OF_CORES)
+    return part == "parallel" or (part == "quick" and quick)
 
 
 def _marked(item: pytest.Item, *names: str) -> bool:

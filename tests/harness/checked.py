@@ -28,6 +28,11 @@ from tcpip.segment import ACK, FIN, RST, SYN, Flow, Option, Segment
 #: where a packet comes from, seen from the end under attack: the IP side or the link
 Side = Literal["ip", "link"]
 
+#: attributes of a segment
+_FIELDS: Final = (
+    *("flow", "seq", "ack", "flags", "window", "length", "payload", "sack", "timestamps", "syn", "extra", "ecn"),
+    *("number", "nbytes"),
+)
 _SACK: Final = 5
 _MD5, _AO = 19, 29
 _EXPERIMENTAL: Final = 253
@@ -83,7 +88,7 @@ def tagged(packet: bytes | Segment, side: Side, mine: bool = False) -> Any:
 
 def fields(segment: Segment) -> tuple[Any, ...]:
     """Everything a segment says."""
-    return tuple(getattr(segment, name) for name in Segment.__slots__)
+    return tuple(getattr(segment, name) for name in _FIELDS)
 
 
 # -- one end, with all that goes in and out of it looked at --------------------------------------------------

@@ -4,6 +4,7 @@ import copy
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -192,6 +193,7 @@ def assert_stands(world: World) -> None:
     assert [end.rx_tag for end in world.ends] == tags
 
 
+@pytest.mark.interpreted
 def test_every_short_history_leads_to_one_session_that_no_old_hello_ends() -> None:
     """HELLOs lost, repeated, reordered and delayed at will; either station restarts, twice in all."""
     for first in beginnings():

@@ -32,14 +32,14 @@ def test_totals_and_the_slowest_come_from_all_reports(tmp_path: Path) -> None:
     ]
 
 
-def test_quick_runs_one_part_of_pytest_and_the_whole_three(tmp_path: Path) -> None:
+def test_quick_runs_one_part_of_pytest_and_the_whole_four(tmp_path: Path) -> None:
     def parts(*, quick: bool) -> list[str]:
         commands = [step.command for step in steps(("-k", "slacp"), tmp_path, quick=quick) if step.report is not None]
         assert all(command is not None and command[-2:] == ("-k", "slacp") for command in commands)
         return [word.removeprefix("--part=") for command in commands for word in command or () if "--part" in word]
 
     assert parts(quick=True) == ["quick"]
-    assert parts(quick=False) == ["parallel", "light", "realtime"]
+    assert parts(quick=False) == ["parallel", "compiled", "light", "realtime"]
 
 
 def test_only_real_time_tests_that_need_the_machine_run_without_others(tmp_path: Path) -> None:

@@ -339,6 +339,7 @@ def test_a_segment_of_no_connection_is_answered_with_a_reset() -> None:
     assert path.came_to_mobile == []
 
 
+@pytest.mark.interpreted
 def test_a_flood_of_syns_takes_no_more_than_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split, "MOST_CONNECTIONS", 10)
     path = Path()
