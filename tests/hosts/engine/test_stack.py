@@ -80,16 +80,6 @@ def test_a_transfer_on_a_clean_path_takes_the_time_it_must() -> None:
     assert (sent["bytes"], received["bytes"], two.counter.nbytes) == (10_000, 10_000, 10_000)
 
 
-def test_a_lost_segment_is_repaired_and_counted() -> None:
-    two = Two(lost=[False, False, False, True])
-    two.listen()
-    two.send(limit=10_000)
-    two.clock.run()
-    [sent] = two.sent
-    assert (sent["complete"], sent["retransmits"], sent["timeouts"]) == (True, 1, 0)
-    assert two.received[0]["bytes"] == 10_000
-
-
 def test_connections_are_forgotten_once_they_are_over() -> None:
     two = Two()
     two.listen()
