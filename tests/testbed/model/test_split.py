@@ -309,14 +309,6 @@ def test_what_is_acknowledged_may_never_arrive() -> None:
 # -- what else comes -----------------------------------------------------------------------------------------
 
 
-def test_a_segment_of_no_connection_is_answered_with_a_reset() -> None:
-    path = Path()
-    path.fixed.out.take(Segment(Flow(FIXED, 5, MOBILE, 6), 100, 200, 16, 1000, 10))
-    path.run()
-    assert [packet.flow for packet in path.came_to_fixed] == [Flow(MOBILE, 6, FIXED, 5)]
-    assert path.came_to_mobile == []
-
-
 def test_a_flood_of_syns_takes_no_more_than_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split, "MOST_CONNECTIONS", 10)
     path = Path()
