@@ -55,10 +55,9 @@ class Path:
         limit: int = LIMIT,
         config: TcpConfig = PLAIN,
         wireless_bps: int = 1_000_000,
-        wired_bps: int = 10_000_000,
     ) -> None:
         clock = self.clock = VirtualClock()
-        wired: Any = {"rate_bps": wired_bps, "delay_ns": DELAY_NS}
+        wired: Any = {"rate_bps": 10_000_000, "delay_ns": DELAY_NS}
         self.to_base = Wire(clock, lambda packet: self.splitter.handle_wired(packet), **wired)
         self.to_fixed = Wire(clock, self._to_fixed, **wired)
         wireless: Any = {"rate_bps": wireless_bps, "delay_ns": DELAY_NS}
