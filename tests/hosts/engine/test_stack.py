@@ -113,15 +113,6 @@ def test_a_segment_of_no_connection_is_reset(flags: int, resets: int) -> None:
     assert two.h2.connections == 0
 
 
-def test_a_peer_that_never_answers_is_given_up() -> None:
-    two = Two(lost=[True] * 1000)
-    two.send(limit=1000)
-    two.clock.run()
-    [sent] = two.sent
-    assert (sent["complete"], sent["connected_ns"]) == (False, None)
-    assert two.h1._receivers == {}
-
-
 def test_the_listener_at_the_end_of_the_handshake_has_the_connection() -> None:
     two = Two()
     early: list[Socket] = []
