@@ -2,7 +2,7 @@
 
 `lossy`: transfers both ways at once across an emulated link without ARQ, frames lost in both directions with some
 probability: ours with Linux's (h1 `user:sack-ecn`, h2 `cubic-ecn`) and with itself. Each is intact by SHA-256 at both
-ends; their captures are looked at by tests/testbed/live/test_user_tcp.py.
+ends; tests/hosts/test_agents.py looks at the segments of such transfers.
 
 `speed`: how much goodput one process with our TCP sends or receives over a veth, Linux's TCP (cubic) on the other side,
 and what of a core it needs. The payload is random, hashed and compared at both ends, as in every run.

@@ -11,6 +11,7 @@ import random
 from channel import limits
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class ExcessDelay:
     """Each frame is held for `hold_ns` with probability `probability`, independently of all others."""
 

@@ -230,27 +230,25 @@ class Bench(ABC):
         return summary
 
     @contextmanager
-    def pair(
-        self, *, modulation: str = "qpsk", fec: str = "none", rate_sps: float = RATE_SPS, up_hz: float | None = None
-    ) -> Iterator[Pair]:
+    def pair(self, *, modulation: str = "qpsk", fec: str = "none", up_hz: float | None = None) -> Iterator[Pair]:
         """Run two transceivers with PHY ofdm, without loss at first."""
-        phy = OfdmPhy(rate_sps=rate_sps, modulation=modulation, fec=fec)
-        with self.join(phy, rate_sps=rate_sps, up_hz=up_hz) as pair:
+        phy = OfdmPhy(rate_sps=RATE_SPS, modulation=modulation, fec=fec)
+        with self.join(phy, up_hz=up_hz) as pair:
             yield pair
 
     @contextmanager
-    def join(self, phy: Phy, *, rate_sps: float = RATE_SPS, up_hz: float | None = None) -> Iterator[Pair]:
+    def join(self, phy: Phy, *, up_hz: float | None = None) -> Iterator[Pair]:
         """Run two transceivers with any PHY, without loss at first."""
         up_hz = self.up_hz if up_hz is None else up_hz
         down_hz = up_hz - DUPLEX_HZ
         with (
-            self._radios(phy, rate_sps) as radios,
+            self._radios(phy) as radios,
             _real_time(),
-            _started(RadioSettings(radios.args[1], rate_sps, down_hz, up_hz), phy) as b,
+            _started(RadioSettings(radios.args[1], RATE_SPS, down_hz, up_hz), phy) as b,
         ):
             # samples come before anything is sent: nothing is missed for want of a listener
             wait_for(lambda: len(b.samples()))
-            with _started(RadioSettings(radios.args[0], rate_sps, up_hz, down_hz), phy) as a:
+            with _started(RadioSettings(radios.args[0], RATE_SPS, up_hz, down_hz), phy) as a:
                 radios.set_loss(a, 0.0)
                 yield Pair(a, b, lambda db: radios.set_loss(a, db))
 
@@ -259,7 +257,7 @@ class Bench(ABC):
         """Return the changes to a scenario that give its receivers this SNR."""
 
     @abstractmethod
-    def _radios(self, phy: Phy, rate_sps: float) -> AbstractContextManager[Radios]:
+    def _radios(self, phy: Phy) -> AbstractContextManager[Radios]:
         """Hold two radios for a pair."""
 
     def _radio(self) -> Mapping[str, Any]:
@@ -277,8 +275,8 @@ class VirtualBench(Bench):
         return {"channel": {"snr_db": snr_db}}
 
     @contextmanager
-    def _radios(self, phy: Phy, rate_sps: float) -> Iterator[Radios]:
-        clear_db = path_gain_db(_CLEAR_DB, rate_sps=rate_sps, tx_gain_db=MIDDLE_GAIN_DB, rms=phy.rms)
+    def _radios(self, phy: Phy) -> Iterator[Radios]:
+        clear_db = path_gain_db(_CLEAR_DB, rate_sps=RATE_SPS, tx_gain_db=MIDDLE_GAIN_DB, rms=phy.rms)
         with Air.create(f"hil-{os.getpid()}-{next(_numbers)}", seed=1) as air:
 
             def set_loss(a: Transceiver, db: float) -> float:
@@ -309,7 +307,7 @@ class RealBench(Bench):
             return pair.a.tx.gain_db, pair.clear_snr_db
 
     @contextmanager
-    def _radios(self, phy: Phy, rate_sps: float) -> Iterator[Radios]:
+    def _radios(self, phy: Phy) -> Iterator[Radios]:
         yield Radios(self._args, _lower_gain)
 
     def _radio(self) -> Mapping[str, Any]:

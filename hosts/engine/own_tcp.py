@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from ipaddress import IPv4Address
 
+from mypy_extensions import mypyc_attr
+
 from hosts.engine.content import Incoming
 from hosts.engine.context import Context
 from hosts.engine.probe import ConnectionProbe, FlowCounter, TcpInfo, info_of
@@ -19,6 +21,7 @@ from hosts.tcp.connection import State
 TapFor = Callable[[str], Tap]
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class OwnTcp(Tcp):
     """Our TCP on a stack; all connections have `config`.
 

@@ -26,12 +26,6 @@ def test_the_gain_gives_the_snr(snr_db: float, rate_sps: float, tx_gain_db: floa
     assert found_db == pytest.approx(snr_db, abs=1e-9)
 
 
-def test_worked_by_hand() -> None:
-    # +0 dBm leave full scale at 40 dB; -168 + 60 = -108 dBm of noise in 1 MHz; 10 dB above it are -98 dBm
-    assert path_gain_db(10, rate_sps=1e6, tx_gain_db=40, rms=1) == pytest.approx(-98)
-    assert path_gain_db(10, rate_sps=1e6, tx_gain_db=30, rms=0.1) == pytest.approx(-68)
-
-
 @pytest.mark.patient
 @needs_vusrp
 def test_a_device_has_these_levels() -> None:

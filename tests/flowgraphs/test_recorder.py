@@ -136,12 +136,6 @@ def test_a_place_that_cannot_be_written_to_is_an_error(air: Air, tmp_path: Path)
     assert str(caught.value).startswith(f"{target}.sigmf-data: No such file or directory; choose")
 
 
-def test_without_a_radio_nothing_is_written(tmp_path: Path) -> None:
-    with pytest.raises(FrontEndError, match="no USRP answers"):
-        record(RadioSettings("type=nonesuch", RATE_SPS, CARRIER_HZ, CARRIER_HZ), tmp_path / "lab", 0.1)
-    assert list(tmp_path.iterdir()) == []
-
-
 # -- replaying -----------------------------------------------------------------------------------------------
 
 

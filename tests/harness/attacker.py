@@ -65,6 +65,8 @@ _PLANS: Final = (
     "sack", "sack", "smart", "smart", "eln", "window", "datack", "flags", "back", "far", "middle", "wild", "stale",
     "fill",
 )  # fmt: skip
+#: conversations that go on at the same time
+_TALKS: Final = 200
 #: how many segments a plan has, where it is more than a few
 _LENGTHS: Final = {"flood": (20, 400), "stale": (20, 80), "fill": (10, 40)}
 
@@ -305,44 +307,37 @@ def no_segment(rng: Random, segment: Segment) -> bytes:
         octets[rng.choice((2, 3, 10, 11, 36, 37))] = rng.getrandbits(8)
     elif how == 4:
         octets[6:8] = rng.choice((0x2000, 0x2001, 0x0010, 0x1FFF, 0x8000)).to_bytes(2, "big")
-        return with_checksums(bytes(octets))
     elif how == 5:
         words = rng.randrange(1, 11)
         octets[20:20] = rng.randbytes(4 * words)
         octets[0] = 0x45 + words
         octets[2:4] = min(len(octets), 0xFFFF).to_bytes(2, "big")
-        return with_checksums(bytes(octets))
     elif how == 6:
         return bytes((0x60, 0, 0, 0)) + len(octets[20:]).to_bytes(2, "big") + b"\x06\x40" + bytes(octets[:32] + octets)
     elif how == 7:
         # UDP, ESP, AH, ICMP, IP in IP, anything
         octets[9] = rng.choice((17, 50, 51, 1, 4, 47, rng.getrandbits(8)))
-        return with_checksums(bytes(octets))
     elif how == 8:
         octets[32] = rng.getrandbits(8)
-        return with_checksums(bytes(octets))
     elif how == 9:
         # any octets where options go
         nbytes = 4 * rng.randrange(1, 11)
         octets = octets[:40] + rng.randbytes(nbytes) + octets[40:1000]
         octets[32] = (20 + nbytes) << 2
         octets[2:4] = len(octets).to_bytes(2, "big")
-        return with_checksums(bytes(octets))
     elif how == 10:
         # what no field of ours stands for, with right checksums: DSCP, hops, reserved bits, urgent pointer
         octets[1] = rng.getrandbits(8)
         octets[8] = rng.getrandbits(8)
         octets[32] |= rng.getrandbits(4)
         octets[38:40] = rng.randbytes(2)
-        return with_checksums(bytes(octets))
     elif how == 11:
         return bytes(octets) + rng.randbytes(rng.randrange(1, 40))
     elif how == 12:
         octets[2:4] = rng.getrandbits(16).to_bytes(2, "big")
-        return with_checksums(bytes(octets))
     else:
         octets[0] = rng.getrandbits(8)
-    return bytes(octets)
+    return with_checksums(bytes(octets)) if how in (4, 5, 7, 8, 9, 10, 12) else bytes(octets)
 
 
 class Attacker:
@@ -351,11 +346,9 @@ class Attacker:
     `forge_data`: whether forged segments carry data, which would reach a receiver like anybody's.
     """
 
-    def __init__(
-        self, rng: Random, *, talks: int = 200, forge: deque[Segment] | None = None, forge_data: bool = False
-    ) -> None:
+    def __init__(self, rng: Random, *, forge: deque[Segment] | None = None, forge_data: bool = False) -> None:
         self._rng = rng
-        self._talks = [Talk(rng, self._known_flow()) for _ in range(talks)]
+        self._talks = [Talk(rng, self._known_flow()) for _ in range(_TALKS)]
         self._forge = forge
         self._forge_data = forge_data
 

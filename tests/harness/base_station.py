@@ -85,11 +85,9 @@ def make_filter(name: str, access: Access) -> Filter:
 class BaseStation:
     """One filter before a link of bare frames. Time stands still unless the test moves it."""
 
-    def __init__(
-        self, access: Access, make: Callable[[Access], Filter], *, first: int = 1000, flow: Flow = DATA
-    ) -> None:
+    def __init__(self, access: Access, make: Callable[[Access], Filter], *, first: int = 1000) -> None:
         self.access, self._make = access, make
-        self.first, self.flow, self.now = first, flow, 0
+        self.first, self.flow, self.now = first, DATA, 0
         #: places of the segments that were put on the link again
         self.repaired: list[float] = []
         #: by its place, the packet of data that a script has let pass last

@@ -108,17 +108,13 @@ class Volume:
     """Counters of one end."""
 
     packets: int = 0
-    nbytes: int = 0
     #: packets that are no segment for this end
     unknown: int = 0
     held_back: int = 0
     changed: int = 0
     retransmissions: int = 0
-    retransmitted_bytes: int = 0
     guesses: int = 0
     expiries: int = 0
-    #: the most that one packet, or one deadline, has put on the link again
-    most_bytes_at_once: int = 0
     #: the most often that one packet was put on the link again
     most_often: int = 0
 
@@ -140,7 +136,6 @@ class Checked:
         """Hand over a tagged packet of the IP side."""
         volume = self.volume
         volume.packets += 1
-        volume.nbytes += len(packet)
         self.link.handle_packet(packet, 0)
         passed = self._drain(now)
         if passed.to_ip:
@@ -156,7 +151,6 @@ class Checked:
         """Hand over a tagged packet that has crossed the link."""
         volume = self.volume
         volume.packets += 1
-        volume.nbytes += len(packet)
         view = self.access.view(packet)
         self.link.handle_frame(PlainFrame(packet), now)
         passed = self._drain(now)
@@ -215,7 +209,6 @@ class Checked:
     def _sort_out(self, packets: Iterable[Any], own: Any) -> list[Any]:
         """Return the packets that leave for the link for the first time; check and count retransmissions."""
         fresh = []
-        nbytes = 0
         volume = self.volume
         for packet in packets:
             if packet is own and own is not None:
@@ -235,10 +228,7 @@ class Checked:
             if self.retries is not None and packet.again > self.retries:
                 raise RuleBrokenError(f"{self._words(packet)} was put on the link again {packet.again} times")
             volume.retransmissions += 1
-            nbytes += len(packet)
             volume.most_often = max(volume.most_often, packet.again)
-        volume.retransmitted_bytes += nbytes
-        volume.most_bytes_at_once = max(volume.most_bytes_at_once, nbytes)
         return fresh
 
     def _check_same(self, came: Any, leaves: Any) -> None:

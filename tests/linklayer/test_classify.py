@@ -12,13 +12,11 @@ from linklayer.slacp import FAST, RELIABLE
 ICMP, TCP, UDP, FRAGMENT = 1, 6, 17, 44
 
 
-def ipv4(protocol: int, dscp: int = 0, ecn: int = 0, payload: bytes = bytes(8)) -> bytes:
+def ipv4(protocol: int, dscp: int = 0, ecn: int = 0) -> bytes:
     """RFC 791 section 3.1."""
-    tos, length = dscp << 2 | ecn, 20 + len(payload)
-    return (
-        struct.pack(">BBHHHBBH4s4s", 0x45, tos, length, 1, 0x4000, 64, protocol, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
-        + payload
-    )
+    tos = dscp << 2 | ecn
+    addresses = b"\x0a\0\0\1", b"\x0a\0\0\2"
+    return struct.pack(">BBHHHBBH4s4s8x", 0x45, tos, 28, 1, 0x4000, 64, protocol, 0, *addresses)
 
 
 def ipv6(next_header: int, dscp: int = 0, ecn: int = 0, payload: bytes = bytes(8)) -> bytes:

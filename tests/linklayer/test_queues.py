@@ -1,7 +1,6 @@
 """Drop-tail, RED and CoDel: what is each one's own. tests/conformance/test_queues.py has what all keep to."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from math import isqrt, sqrt
 from random import Random
@@ -14,19 +13,12 @@ from linklayer.queues import QueueContext
 from linklayer.queues.codel import CoDel, CoDelOptions
 from linklayer.queues.drop_tail import DropTail
 from linklayer.queues.red import Red, RedOptions
+from tcpip.segment import ACK, CE, ECT0, ECT1, NOT_ECT, Flow, Segment
 
-NOT_ECT, ECT1, ECT0, CE = 0, 1, 2, 3
 
-
-@dataclass(slots=True, eq=False)
-class Packet:
-    """A packet as TCP in virtual time sends it: only a size."""
-
-    nbytes: int = 1000
-    ecn: int = NOT_ECT
-
-    def __len__(self) -> int:
-        return self.nbytes
+def packet(ecn: int = NOT_ECT) -> Segment:
+    """A packet as TCP in virtual time sends it."""
+    return Segment(Flow(1, 2, 3, 4), 1, 1, ACK, 700, 960, ecn=ecn)
 
 
 # -- limits -----------------------------------------------------------------------------------------------------
@@ -70,17 +62,17 @@ def test_red_averages_what_arrivals_find_and_decays_while_nothing_waits() -> Non
     averages = []
     # finds 0, 1, 2, 3 packets
     for at in range(4):
-        queue.push(Packet(), at)
+        queue.push(packet(), at)
         averages.append(queue.average)
     # 0 + (1 - 0) / 4; 1/4 + (2 - 1/4) / 4; 11/16 + (3 - 11/16) / 4
     assert averages == [0, 0.25, 0.6875, 1.265625]
     for at in range(10, 14):
         queue.pop(at)
     # empty since 13: two packets' times pass, average * (3/4)^2
-    queue.push(Packet(), 33)
+    queue.push(packet(), 33)
     assert queue.average == pytest.approx(1.265625 * 0.5625, rel=1e-12)
     # it waits still: the average moves towards 1
-    queue.push(Packet(), 99)
+    queue.push(packet(), 99)
     assert queue.average == pytest.approx(0.711914 + (1 - 0.711914) / 4, rel=1e-6)
 
 
@@ -89,7 +81,7 @@ def test_red_decays_by_the_same_whether_or_not_arrivals_in_between_were_dropped(
         queue = Red(RedOptions(min_packets=0, max_packets=0, limit_packets=9, weight=0.5), place(packet_time_ns=10))
         queue.average, queue._idle_since = 8.0, 0
         for at in arrivals:
-            assert not queue.push(Packet(), at)
+            assert not queue.push(packet(), at)
         return queue.average
 
     assert average([30]) == average([10, 20, 30]) == 1.0
@@ -99,7 +91,7 @@ def red_holding(average: float, seed: int, **options: Any) -> Red:
     """Return a RED queue with thresholds 10 and 30 whose average stays at `average` packets, however many come."""
     shape = RedOptions(min_packets=10, max_packets=30, limit_packets=1 << 40, weight=1e-12, **options)
     queue = Red(shape, place(seed))
-    queue.push(Packet(), 0)
+    queue.push(packet(), 0)
     queue.average = average
     return queue
 
@@ -121,10 +113,10 @@ def test_red_notifies_in_uniform_gaps_between_the_thresholds(average: float, p_b
     gaps: list[int] = []
     gap = 0
     while len(gaps) < 4000:
-        packet = Packet(ecn=ECT0)
-        assert queue.push(packet, 0)
+        arriving = packet(ECT0)
+        assert queue.push(arriving, 0)
         gap += 1
-        if packet.ecn == CE:
+        if arriving.ecn == CE:
             gaps.append(gap)
             gap = 0
     assert max(gaps) <= 1 / p_b + 1
@@ -138,7 +130,7 @@ def test_red_notifies_in_uniform_gaps_between_the_thresholds(average: float, p_b
 def test_red_marks_nothing_below_and_everything_above(average: float, marked: int) -> None:
     queue = red_holding(average, seed=1, mark_above=True)
     for _ in range(1000):
-        queue.push(Packet(ecn=ECT1), 0)
+        queue.push(packet(ECT1), 0)
     assert (queue.marks, queue.drops) == (marked, 0)
 
 
@@ -147,7 +139,7 @@ def test_red_gentle_marks_more_and_more_up_to_twice_the_upper_threshold() -> Non
     for average, probability in ((29.9, 0.0995), (30.01, 0.1003), (37.5, 0.325), (45.0, 0.55), (60.0, 1.0)):
         queue = red_holding(average, seed=3, gentle=True, mark_above=True)
         for _ in range(arrivals):
-            queue.push(Packet(ecn=ECT0), 0)
+            queue.push(packet(ECT0), 0)
         mean, variance = gap_moments(probability) if probability < 1 else (1.0, 0.0)
         # The number of renewals: mean arrivals / mean, variance arrivals * variance / mean^3. 5 standard errors, and
         # one for the first gap.
@@ -169,20 +161,20 @@ def test_red_marks_what_can_be_marked_and_drops_the_rest(
 ) -> None:
     queue = red_holding(average, seed=5, mark_above=mark_above)
     for _ in range(200):
-        queue.push(Packet(ecn=ecn), 0)
+        queue.push(packet(ecn), 0)
     assert (queue.marks > 0, queue.drops > 0) == (marks, drops)
     assert len(queue) == 201 - queue.drops
 
 
 def test_weight_one_marks_exactly_what_finds_the_threshold_reached() -> None:
     queue = Red(RedOptions(min_packets=3, max_packets=3, limit_packets=10, weight=1, mark_above=True), place())
-    packets = [Packet(ecn=ECT0) for _ in range(12)]
+    packets = [packet(ECT0) for _ in range(12)]
     took = [queue.push(packet, 0) for packet in packets]
     assert [packet.ecn for packet in packets] == [ECT0] * 3 + [CE] * 7 + [ECT0] * 2
     assert took == [True] * 10 + [False] * 2
     for _ in range(8):
         queue.pop(1)
-    assert queue.push(late := Packet(ecn=ECT0), 1)
+    assert queue.push(late := packet(ECT0), 1)
     assert late.ecn == ECT0
 
 
@@ -207,7 +199,7 @@ def standing(ecn: int, sojourn_ns: int = 20 * MS) -> Iterator[tuple[CoDel, int]]
     """Yield a CoDel queue before each packet that leaves it, one per ms, all having waited `sojourn_ns`."""
     queue = codel(limit_packets=1000)
     for now in range(0, 3000 * MS, MS):
-        queue.push(Packet(ecn=ecn), now)
+        queue.push(packet(ecn), now)
         if now >= sojourn_ns:
             yield queue, now
 
@@ -244,7 +236,7 @@ def test_codel_leaves_a_short_wait_alone() -> None:
 def test_codel_leaves_the_last_packet_alone_however_long_it_waits() -> None:
     queue = codel(limit_packets=10)
     for now in range(0, 3000 * MS, 200 * MS):
-        queue.push(Packet(), now)
+        queue.push(packet(), now)
         assert queue.pop(now + 150 * MS) is not None
     assert queue.drops == 0
 
@@ -263,7 +255,7 @@ def test_codel_stops_when_the_wait_is_short_again_and_goes_on_where_it_was_soon_
             queue._arrivals.clear()
             queue.nbytes = 0
             for _ in range(3):
-                queue.push(Packet(ecn=ECT0), now - sojourn_ns)
+                queue.push(packet(ECT0), now - sojourn_ns)
             before = queue.marks
             queue.pop(now)
             times += [now] * (queue.marks - before)

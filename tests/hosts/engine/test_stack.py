@@ -80,16 +80,6 @@ def test_a_transfer_on_a_clean_path_takes_the_time_it_must() -> None:
     assert (sent["bytes"], received["bytes"], two.counter.nbytes) == (10_000, 10_000, 10_000)
 
 
-def test_a_lost_segment_is_repaired_and_counted() -> None:
-    two = Two(lost=[False, False, False, True])
-    two.listen()
-    two.send(limit=10_000)
-    two.clock.run()
-    [sent] = two.sent
-    assert (sent["complete"], sent["retransmits"], sent["timeouts"]) == (True, 1, 0)
-    assert two.received[0]["bytes"] == 10_000
-
-
 def test_connections_are_forgotten_once_they_are_over() -> None:
     two = Two()
     two.listen()
@@ -121,15 +111,6 @@ def test_a_segment_of_no_connection_is_reset(flags: int, resets: int) -> None:
     two.clock.run(until=SECOND)
     assert [(answer.flags, answer.seq) for answer in two.came_to_h1] == [(RST, 7)] * resets
     assert two.h2.connections == 0
-
-
-def test_a_peer_that_never_answers_is_given_up() -> None:
-    two = Two(lost=[True] * 1000)
-    two.send(limit=1000)
-    two.clock.run()
-    [sent] = two.sent
-    assert (sent["complete"], sent["connected_ns"]) == (False, None)
-    assert two.h1._receivers == {}
 
 
 def test_the_listener_at_the_end_of_the_handshake_has_the_connection() -> None:

@@ -106,50 +106,6 @@ def test_a_list_shows_radios_and_paths(capfd: Capture) -> None:
     assert "V1 → V1 -33.5 dB 0 ns 40 Hz one, steady" in lines
 
 
-@needs_vusrp
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("create", "KEPT", "--seed", "5"), "has seed=4, not seed=5"),
-        (("create", "KEPT", "--clock", "lockstep"), "has clock realtime, not lockstep"),
-        (("create", "KEPT-new", "--clock", "sundial"), "'sundial' is not one of 'realtime', 'lockstep'"),
-        (("create", "KEPT-new", "--seed", "-1"), "-1 is not in the range x>=0"),
-        (("create", "KEPT-new", "--seed", "4294967296"), "must lie between 0 and 4294967295"),
-        (("set", "KEPT-not", "gain_db=-80"), "there is no air 'KEPT-not'"),
-        (("set", "KEPT"), "Missing argument 'KEY=VALUE...'"),
-        (("set", "KEPT", "gain_db"), "gain_db: must be KEY=VALUE, as in gain_db=-80"),
-        (("set", "KEPT", "gain=-80"), "gain: unknown; there are gain_db, delay_ns, cfo_hz"),
-        (("set", "KEPT", "gain_db=low"), "gain_db=low: must be a number"),
-        (("set", "KEPT", "gain_db=nan"), "gain_db must be a finite number"),
-        (("set", "KEPT", "doppler_hz=5"), "doppler_hz belongs to a profile: add fading=NAME"),
-        (("set", "KEPT", "fading=none", "k_db=5"), "k_db belongs to a profile: add fading=NAME"),
-        (("set", "KEPT", "series=/no/such/file"), "/no/such/file: No such file or directory"),
-        (("set", "KEPT", "interference=/no/such/file"), "/no/such/file: no such recording"),
-        (("set", "KEPT", "level_dbm=-50"), "level_dbm belongs to a recording: add interference=RECORDING"),
-        (("set", "KEPT", "gain_db=-80", "--to", "V1:7"), "port 'V1:7': its channel must be 0 or 1"),
-        # what is good does not take effect when what comes after it is not
-        (("set", "KEPT", "gain_db=-80", "noise_dbm_hz=3"), "noise density must be at most 0 dBm/Hz"),
-        (("set", "KEPT", "fading=epa", "delay_ns=-1"), "delay_ns"),
-        (("set", "KEPT", "noise_dbm_hz=-150", "clock_ppm=nan"), "within 1000 ppm"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_bad_input_is_one_line_and_changes_nothing(
-    kept: str, args: tuple[str, ...], message: str, capfd: Capture
-) -> None:
-    with Air.open(kept) as air:
-
-        def state() -> tuple[Any, ...]:
-            return air.link("V1:0", "V2:0"), air.noise_dbm_hz("V2:0"), air.clock_offset_ppm("V1")
-
-        before = state()
-        args = tuple(arg.replace("KEPT", kept) for arg in args)
-        assert message.replace("KEPT", kept) in refused(capfd, "air", *args)
-        assert state() == before
-    ours = [name for name in Air.names() if name.startswith((kept, f"trial-{os.getpid()}"))]
-    assert ours == [kept]
-
-
 # -- clean ---------------------------------------------------------------------------------------------------
 
 
@@ -229,49 +185,6 @@ def short(tmp_path: Path) -> Path:
 
 
 @needs_vusrp
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("--freq", "2.4e9", "--seconds", "0"), "0.0 is not in the range x>=0.001"),
-        (("--freq", "2.4e9", "--seconds", "nan"), "nan is not a finite number"),
-        ((), "Missing option '--freq'"),
-        (("--freq", "2.4e9", "--device", "type=nonesuch"), "no USRP answers to 'type=nonesuch'"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_wrong_record_arguments_are_one_line(
-    args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
-) -> None:
-    device = f"type=vusrp,air={air_name()},serial=V1"
-    assert message in refused(capfd, "record", tmp_path / "lab", "--device", device, *args)
-    assert list(tmp_path.iterdir()) == []
-
-
-@needs_vusrp
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("--set", "modulation"), "--set modulation: must be KEY=VALUE"),
-        (("--set", "modulation=["), "--set modulation=[: the value is not valid YAML"),
-        (("--set", "colour=red"), "PHY ofdm has no option 'colour': choose from rms, network, modulation, fec"),
-        (("--set", "rate_sps=1"), "--set rate_sps=1: the recording says its own rate"),
-        (("--phy", "morse"), "'morse' is not one of 'ofdm', 'wifi'"),
-        (("--trace", "/no/such/folder/lab.parquet"), "/no/such/folder/lab.parquet: "),
-        (("--freq", "2.4e9"), "--freq is for transmitting: add --device"),
-        (("--device", "type=nonesuch"), "no USRP answers to 'type=nonesuch'"),
-        (("--device", "DEVICE", "--json"), "--json is for decoding: drop --device"),
-        (("--device", "DEVICE", "--phy", "ofdm"), "--phy is for decoding: drop --device"),
-        (("--device", "DEVICE", "--set", "modulation=qpsk"), "--set is for decoding: drop --device"),
-        (("--device", "DEVICE", "--trace", "x.parquet"), "--trace is for decoding: drop --device"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_wrong_replay_arguments_are_one_line(short: Path, args: tuple[str, ...], message: str, capfd: Capture) -> None:
-    device = f"type=vusrp,air={air_name()},serial=V1"
-    assert message in refused(capfd, "replay", short, *(arg.replace("DEVICE", device) for arg in args))
-
-
-@needs_vusrp
 def test_frames_are_recorded_decoded_and_transmitted_again(tmp_path: Path, capfd: Capture) -> None:
     phy = make_phy("ofdm", rate_sps=RATE_SPS)
     payloads = [bytes([number]) * 200 for number in range(25)]
@@ -323,28 +236,6 @@ def frames_sent_by(transceiver: Transceiver) -> Callable[[], bool]:
 # -- runs that cannot be -------------------------------------------------------------------------------------
 
 
-@needs_vusrp
-@needs_network[1]
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("--device", "serial=1"), "--device is given 1 times: name ST's radio, then BAS's"),
-        (("--tier", "usrp", *2 * ("--device", "serial=1")), "radio: devices are both 'serial=1': name one by serial"),
-        (("--tier", "vusrp", "--set", "channel.rate_bps=2e7"), "radio: ofdm qpsk at 2.5 Msps carries 2"),
-        (("--tier", "vusrp", "--set", "radio.fec=turbo"), "radio.fec: input should be 'none', 'rep3', "),
-        (("--tier", "vusrp", "--set", "radio.modulation=am"), "radio.modulation: input should be 'bpsk', 'qpsk'"),
-        (("--tier", "vusrp", "--set", "radio.up_hz=2.401e9"), "up_hz and down_hz are closer than rate_sps"),
-        (("--tier", "vusrp", "--set", "channel.fading=fog"), "there is no profile 'fog'"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
-)
-def test_impossible_radio_run_is_one_line_and_leaves_no_folder(
-    args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture
-) -> None:
-    assert message in refused(capfd, "run", LOSSY, "--out", tmp_path / "runs", *args)
-    assert not (tmp_path / "runs").exists()
-
-
 def test_devices_come_in_pairs() -> None:
     assert device_settings(()) == ()
     assert device_settings(("serial=1", "addr=10.0.0.2")) == ('radio.devices=["serial=1", "addr=10.0.0.2"]',)
@@ -386,24 +277,98 @@ def test_unused_options_are_a_warning_of_run(tmp_path: Path) -> None:
     assert json.loads(out)["tier"] == "emulated"
 
 
-# -- one station ---------------------------------------------------------------------------------------------
+# -- wrong input ---------------------------------------------------------------------------------------------
+
+#: KEPT: an air; SHORT: a recording; LAB, OUT: places where there is nothing; DEVICE: a radio on no air; AWAY: a folder,
+#: which a station has begun to use when it finds that its radio cannot be
+WRONG = [
+    ("air create KEPT --seed 5", "has seed=4, not seed=5"),
+    ("air create KEPT --clock lockstep", "has clock realtime, not lockstep"),
+    ("air create KEPT-new --clock sundial", "'sundial' is not one of 'realtime', 'lockstep'"),
+    ("air create KEPT-new --seed -1", "-1 is not in the range x>=0"),
+    ("air create KEPT-new --seed 4294967296", "must lie between 0 and 4294967295"),
+    ("air set KEPT-not gain_db=-80", "there is no air 'KEPT-not'"),
+    ("air set KEPT", "Missing argument 'KEY=VALUE...'"),
+    ("air set KEPT gain_db", "gain_db: must be KEY=VALUE, as in gain_db=-80"),
+    ("air set KEPT gain=-80", "gain: unknown; there are gain_db, delay_ns, cfo_hz"),
+    ("air set KEPT gain_db=low", "gain_db=low: must be a number"),
+    ("air set KEPT gain_db=nan", "gain_db must be a finite number"),
+    ("air set KEPT doppler_hz=5", "doppler_hz belongs to a profile: add fading=NAME"),
+    ("air set KEPT fading=none k_db=5", "k_db belongs to a profile: add fading=NAME"),
+    ("air set KEPT series=/no/such/file", "/no/such/file: No such file or directory"),
+    ("air set KEPT interference=/no/such/file", "/no/such/file: no such recording"),
+    ("air set KEPT level_dbm=-50", "level_dbm belongs to a recording: add interference=RECORDING"),
+    ("air set KEPT gain_db=-80 --to V1:7", "port 'V1:7': its channel must be 0 or 1"),
+    # what is good does not take effect when what comes after it is not
+    ("air set KEPT gain_db=-80 noise_dbm_hz=3", "noise density must be at most 0 dBm/Hz"),
+    ("air set KEPT fading=epa delay_ns=-1", "delay_ns"),
+    ("air set KEPT noise_dbm_hz=-150 clock_ppm=nan", "within 1000 ppm"),
+    ("record LAB --device DEVICE --freq 2.4e9 --seconds 0", "0.0 is not in the range x>=0.001"),
+    ("record LAB --device DEVICE --freq 2.4e9 --seconds nan", "nan is not a finite number"),
+    ("record LAB --device DEVICE", "Missing option '--freq'"),
+    ("record LAB --device DEVICE --freq 2.4e9 --device type=nonesuch", "no USRP answers to 'type=nonesuch'"),
+    ("replay SHORT --set modulation", "--set modulation: must be KEY=VALUE"),
+    ("replay SHORT --set modulation=[", "--set modulation=[: the value is not valid YAML"),
+    ("replay SHORT --set colour=red", "PHY ofdm has no option 'colour': choose from rms, network, modulation, fec"),
+    ("replay SHORT --set rate_sps=1", "--set rate_sps=1: the recording says its own rate"),
+    ("replay SHORT --phy morse", "'morse' is not one of 'ofdm', 'wifi'"),
+    ("replay SHORT --trace /no/such/folder/lab.parquet", "/no/such/folder/lab.parquet: "),
+    ("replay SHORT --freq 2.4e9", "--freq is for transmitting: add --device"),
+    ("replay SHORT --device type=nonesuch", "no USRP answers to 'type=nonesuch'"),
+    ("replay SHORT --device DEVICE --json", "--json is for decoding: drop --device"),
+    ("replay SHORT --device DEVICE --phy ofdm", "--phy is for decoding: drop --device"),
+    ("replay SHORT --device DEVICE --set modulation=qpsk", "--set is for decoding: drop --device"),
+    ("replay SHORT --device DEVICE --trace x.parquet", "--trace is for decoding: drop --device"),
+]
+#: likewise, for those who may make networks
+WRONG_AS_ROOT = [
+    ("run LOSSY --out OUT --device serial=1", "--device is given 1 times: name ST's radio, then BAS's"),
+    (
+        "run LOSSY --out OUT --tier usrp --device serial=1 --device serial=1",
+        "radio: devices are both 'serial=1': name one by serial",
+    ),
+    ("run LOSSY --out OUT --tier vusrp --set channel.rate_bps=2e7", "radio: ofdm qpsk at 2.5 Msps carries 2"),
+    ("run LOSSY --out OUT --tier vusrp --set radio.fec=turbo", "radio.fec: input should be 'none', 'rep3', "),
+    ("run LOSSY --out OUT --tier vusrp --set radio.modulation=am", "radio.modulation: input should be 'bpsk', 'qpsk'"),
+    ("run LOSSY --out OUT --tier vusrp --set radio.up_hz=2.401e9", "up_hz and down_hz are closer than rate_sps"),
+    ("run LOSSY --out OUT --tier vusrp --set channel.fading=fog", "there is no profile 'fog'"),
+    ("station --tap flx0 --out AWAY --device type=nonesuch", "station: no USRP answers to 'type=nonesuch'"),
+    (
+        "station --tap flx0 --out AWAY --device DEVICE --set radio.rate_sps=1e5",
+        "station: radio: ofdm qpsk at 0.1 Msps carries",
+    ),
+    ("station --tap flx0 --out AWAY --device DEVICE --as moon", "'moon' is not one of 'st', 'bas'"),
+    ("station --tap flx0 --out AWAY --device DEVICE --scenario /no/such.yaml", "/no/such.yaml: no such scenario"),
+    ("station --tap flx0 --out AWAY --device DEVICE --seconds nan", "nan is not a finite number"),
+    ("station --tap flx0 --out AWAY", "Missing option '--device'"),
+]
 
 
 @needs_vusrp
-@needs_network[1]
 @pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (("--device", "type=nonesuch"), "station: no USRP answers to 'type=nonesuch'"),
-        (("--device", "DEVICE", "--set", "radio.rate_sps=1e5"), "station: radio: ofdm qpsk at 0.1 Msps carries"),
-        (("--device", "DEVICE", "--as", "moon"), "'moon' is not one of 'st', 'bas'"),
-        (("--device", "DEVICE", "--scenario", "/no/such.yaml"), "/no/such.yaml: no such scenario"),
-        (("--device", "DEVICE", "--seconds", "nan"), "nan is not a finite number"),
-        ((), "Missing option '--device'"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+    ("command", "message"), [*WRONG, *(pytest.param(*each, marks=needs_network[1]) for each in WRONG_AS_ROOT)]
 )
-def test_impossible_station_is_one_line(args: tuple[str, ...], message: str, tmp_path: Path, capfd: Capture) -> None:
+def test_wrong_input_is_one_line_and_changes_nothing(
+    kept: str,
+    short: Path,
+    command: str,
+    message: str,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    capfd: Capture,
+) -> None:
+    away = tmp_path_factory.mktemp("away")
+    named = {"LOSSY": LOSSY, "SHORT": short, "LAB": tmp_path / "lab", "OUT": tmp_path / "runs", "AWAY": away}
     device = f"type=vusrp,air={air_name()},serial=V1"
-    args = tuple(arg.replace("DEVICE", device) for arg in args)
-    assert message in refused(capfd, "station", "--tap", "flx0", "--out", tmp_path, *args)
+    words = [str(named.get(word, word)).replace("KEPT", kept).replace("DEVICE", device) for word in command.split()]
+    with Air.open(kept) as air:
+
+        def state() -> tuple[Any, ...]:
+            return air.link("V1:0", "V2:0"), air.noise_dbm_hz("V2:0"), air.clock_offset_ppm("V1")
+
+        before = state()
+        assert message.replace("KEPT", kept) in refused(capfd, *words)
+        assert state() == before
+    ours = [name for name in Air.names() if name.startswith((kept, f"trial-{os.getpid()}"))]
+    assert ours == [kept]
+    assert {path.stem for path in tmp_path.iterdir()} == {"short"}

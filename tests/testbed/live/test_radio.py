@@ -44,18 +44,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Summary:
     return summary
 
 
-def test_the_radio_lost_frames_and_slacp_repaired_them(run: Summary) -> None:
-    assert (run.tier, run.seed, run.finished, run.intact) == ("vusrp", 3, True, True)
-    up = run.link["up"]
-    # of 150 frames or more at 0.09: none is lost with 7e-7, a quarter with 1e-8
-    assert 0 < up.per < 0.25
-    assert up.per == up.corruption_losses / up.frames
-    assert up.residual_per < up.per / 5
-    assert up.retransmissions > 0
-    # why a frame was lost on the air is not known
-    assert run.confusion is None
-
-
 def mean_bound(values: Sequence[float]) -> float:
     """How far the mean may lie off, as the values themselves scatter: exceeded with 2e-7, four times in a run.
 
@@ -82,6 +70,8 @@ def test_the_receiver_measures_what_was_set(run: Summary, side: str) -> None:
 @pytest.mark.parametrize("side", ["up", "down"])
 def test_trace_has_every_received_and_missed_frame(run: Summary, side: str) -> None:
     trace, link = read_trace(folder_of(run) / f"trace-{side}.parquet"), run.link[side]
+    # why a frame was lost on the air is not known
+    assert run.confusion is None
     lost = [outcome for outcome in trace.outcome if outcome is not Outcome.OK]
     assert len(lost) == link.corruption_losses
     # frames before the first and after the last that was heard are not known of: what was on its way at the end

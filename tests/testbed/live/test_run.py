@@ -85,15 +85,6 @@ def test_the_air_lost_what_it_was_told_to(transfer: Summary) -> None:
         assert link.corruption_losses == round(link.per * link.frames)
 
 
-def test_slacp_repairs_what_none_leaves_to_tcp(transfers: dict[str, Summary]) -> None:
-    none, slacp = (transfers[scheme].link["up"] for scheme in SCHEMES)
-    assert none.residual_per > PER / 3
-    assert slacp.residual_per < none.residual_per / 5
-    assert (none.retransmissions, none.fec_frames) == (0, 0)
-    assert slacp.retransmissions > 0
-    assert transfers["slacp"].goodput_bps > transfers["none"].goodput_bps
-
-
 def test_records_come_at_the_probes_rate(transfer: Summary) -> None:
     folder = folder_of(transfer)
     for measurement, key, value in (("tcp", "flow", "bulk"), ("flow", "flow", "bulk"), ("link", "link", "up")):
@@ -136,19 +127,6 @@ def test_the_folder_has_it_all(transfer: Summary) -> None:
     ahead = datetime.fromisoformat(manifest["epoch"]) - datetime.fromisoformat(manifest["started"])
     assert 0 < ahead.total_seconds() < 30
     assert load(folder / "scenario.yaml").link.scheme == transfer.scheme
-
-
-def test_red_marks_ecn_flows_and_drops_others(tmp_path: Path) -> None:
-    # what finds ten packets waiting is notified
-    queue = {"kind": "red", "weight": 1, "min_packets": 10, "max_packets": 10, "mark_above": True}
-    channel, work = {"rate_bps": 4_000_000, "delay_ms": 20}, [{"kind": "bulk", "bytes": 1_000_000}]
-    marked, lost = run_all(
-        [scenario(tcp=tcp, link={"queue": queue}, channel=channel, workloads=work) for tcp in ("cubic-ecn", "cubic")],
-        tmp_path,
-    )
-    assert (marked.finished, lost.finished) == (True, True)
-    assert (marked.retransmissions, marked.link["up"].congestion_losses) == (0, 0)
-    assert lost.retransmissions >= lost.link["up"].congestion_losses > 0
 
 
 def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:

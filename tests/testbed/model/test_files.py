@@ -1,6 +1,5 @@
 """Tier `model`: what a run leaves behind, who looks on, and how it is ended."""
 
-import signal
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,10 +14,8 @@ from testbed.cli import app
 from testbed.model.run import run_model
 from testbed.results.store import RunFolder
 from testbed.run_hooks import Progress, RunHooks
-from tests.harness.live_runs import finish, start
 from tests.harness.model_runs import kept, model
 from tests.harness.steered import RecordingSink
-from tests.harness.waiting import wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -112,15 +109,3 @@ def test_hooks_get_every_record_and_the_wall_clock(tmp_path: Path) -> None:
         kept_rows = read_records(folder.path, name)
         assert [asdict(record) for record in sink.records if record.measurement == name] == kept_rows
     assert not [row for row in kept_rows if row["time_ns"] > 60 * SECOND]
-
-
-def test_ctrl_c_is_one_line(tmp_path: Path) -> None:
-    lasting = ("--set", "workloads.0.duration_s=1000000", "--set", "limit_s=2000000")
-    process = start("run", LOSSY, "--tier", "model", "--set", "tcp=sack", *lasting, "--out", tmp_path)
-    # the trace's file is there when the clock is about to run
-    wait_for(lambda: list(tmp_path.glob("*/trace-down.parquet")))
-    process.send_signal(signal.SIGINT)
-    status, out, err = finish(process)
-    assert (status, out, err.strip()) == (130, "", "fadelab: interrupted")
-    [folder] = tmp_path.iterdir()
-    assert not (folder / "summary.json").exists()

@@ -288,14 +288,6 @@ def test_what_is_under_way_fits_the_receive_buffer() -> None:
     assert 8192 - 1460 < most[8192] <= 8192 < (most[None] or 0)
 
 
-def test_octets_sent_again_count_as_sent() -> None:
-    log = Log()
-    summary = simulate(model(channel={"per": 0.05}, workloads=[{"kind": "bulk", "bytes": 500_000}]), log)
-    [flow] = summary.flows
-    assert flow.retransmits > 10
-    assert flow.bytes_sent == sum(length for _, length, _ in log.sent_segments) > flow.bytes
-
-
 def test_a_run_that_is_not_finished_ends_at_its_limit() -> None:
     run = model(workloads=[{"kind": "bulk", "bytes": 100_000_000}], limit_s=7)
     summary = simulate(run)

@@ -15,7 +15,6 @@ from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
 from tcpip.wire import emit
 from testbed.model.run import simulate
 from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, GuessScore, Loss, LossGuessMerger, LossReporter
-from testbed.results.summary import Summary
 from tests.harness.model_runs import model
 
 FLOW = Flow(1, 10, 2, 20)
@@ -175,25 +174,17 @@ def test_a_lost_frame_is_no_lost_segment_where_the_link_repairs() -> None:
 # -- in runs ---------------------------------------------------------------------------------------------------
 
 
-def eln_run(scheme: str, eln: str, **others: Any) -> Summary:
-    """Two transfers over a link that loses on the air and in its queue."""
-    return simulate(
-        model(
-            link={"scheme": scheme, "eln": eln, "ip_queue_bytes": 9000},
-            channel={"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.01 if scheme == "none" else 0.25},
-            workloads=[
-                {"kind": "bulk", "bytes": 1_500_000, "direction": "down"},
-                {"kind": "bulk", "bytes": 1_500_000, "direction": "down", "start_s": 1},
-            ],
-            **others,
-        )
-    )
-
-
 @pytest.mark.parametrize("tcp", ["reno", "newreno", "sack"])
 @pytest.mark.parametrize("scheme", ["none", "slacp"])
 def test_eln_marker_guesses_the_losses_of_its_own_link(scheme: str, tcp: str) -> None:
-    summary = eln_run(scheme, "ends", tcp=tcp)
+    # on the air and in its queue
+    run = model(
+        tcp=tcp,
+        link={"scheme": scheme, "eln": "ends", "ip_queue_bytes": 9000},
+        channel={"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.01 if scheme == "none" else 0.25},
+        workloads=[{"kind": "bulk", "bytes": 1_500_000, "direction": "down", "start_s": start_s} for start_s in (0, 1)],
+    )
+    summary = simulate(run)
     assert summary.confusion is not None
     rows = summary.confusion["eln"]
     link = summary.link["down"]

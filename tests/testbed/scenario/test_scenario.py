@@ -315,12 +315,18 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "workload as number": (minimal(workloads=[5]), "workloads.0", "must be a mapping"),
     "unknown workload": (minimal(workloads=[{"kind": "web"}]), "workloads.0", "'web' is unknown"),
     "endless bulk": (minimal(workloads=[{"kind": "bulk"}]), "workloads.0", "needs bytes or duration_s"),
+    "bulk of nothing": (with_workload(bytes=0), "workloads.0.bytes", "greater than 0 (it is 0)"),
+    "small packets": (
+        minimal(workloads=[{"kind": "onoff-udp", "packet_bytes": 43, "duration_s": 1}]),
+        "workloads.0.packet_bytes",
+        "greater than or equal to 44 (it is 43)",
+    ),
     "port": (with_workload(port=70_000), "workloads.0.port", "less than 65536 (it is 70000)"),
     "ports run out": (with_workload(port=65_535, flows=2), "workloads.0", "end above 65535"),
     "port clash": (
-        minimal(workloads=[{"kind": "bulk", "bytes": 1, "port": 9}, {"kind": "short", "port": 9}]),
+        minimal(workloads=[{"kind": "bulk", "bytes": 1, "port": 9, "flows": 3}, {"kind": "short", "port": 11}]),
         "workloads",
-        "both use port 9",
+        "bulk1-3 and short2 both use port 11",
     ),
     "name clash": (
         minimal(workloads=[{"kind": "bulk", "bytes": 1, "flow": "a"}, {"kind": "short", "flow": "a"}]),
