@@ -8,6 +8,8 @@ the transmitter, so the MAC buffer keeps draining. Left out: delays with loss or
 
 import random
 
+from mypy_extensions import mypyc_attr
+
 from channel import limits
 
 
