@@ -42,14 +42,17 @@ _found: dict[str, Path] = {}
 
 
 class _Loader(ExtensionFileLoader):
-    """Loads a module of a build, as a package if its source is one: its other modules are beside that source."""
+    """Loads the module of a source. A package finds its modules beside that source, those of new plugins, too."""
+
+    def __init__(self, name: str, source: Path) -> None:
+        super().__init__(name, str(BUILD / source.with_suffix(EXTENSION_SUFFIXES[0])))
+        self.search = [str(ROOT / source.parent)] if source.name == "__init__.py" else None
 
     def exec_module(self, module: ModuleType) -> None:
         super().exec_module(module)
-        spec = module.__spec__
-        if spec is not None and spec.submodule_search_locations is not None:
-            # mypyc sets the folder of the shared object
-            module.__path__ = spec.submodule_search_locations
+        if self.search is not None:
+            # mypyc has set the folder of the shared object
+            module.__path__ = self.search
 
 
 class _Finder(MetaPathFinder):
@@ -64,13 +67,8 @@ class _Finder(MetaPathFinder):
             # a module beside compiled ones, imported while their package has not yet got its own path
             package = self._modules.get(name.rpartition(".")[0])
             return None if package is None else PathFinder.find_spec(name, [str(ROOT / package.parent)], target)
-        file = str(BUILD / source.with_suffix(EXTENSION_SUFFIXES[0]))
-        return spec_from_file_location(
-            name,
-            file,
-            loader=_Loader(name, file),
-            submodule_search_locations=[str(ROOT / source.parent)] if source.name == "__init__.py" else None,
-        )
+        loader = _Loader(name, source)
+        return spec_from_file_location(name, loader.path, loader=loader, submodule_search_locations=loader.search)
 
 
 def module_of(source: Path) -> str:

@@ -34,7 +34,7 @@ ATTEMPTS = 3
 #: what `--part` chooses
 _PARTS = ("quick", "parallel", "compiled", "light", "realtime")
 #: tests of cores, which `--part compiled` runs against the compiled ones
-_OF_CORES = ("channel", "conformance", "hosts/engine", "hosts/tcp", "linklayer", "tcpip", "testbed/model")
+_OF_CORES = ("channel", "common", "conformance", "hosts/engine", "hosts/tcp", "linklayer", "tcpip", "testbed/model")
 #: marks of tests that `--part quick` leaves out
 _NOT_QUICK = ("patient", "slow")
 #: under this name a test's report carries what is said of it in the end

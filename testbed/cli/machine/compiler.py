@@ -38,9 +38,9 @@ CORES = (
 )
 #: in them, what gains nothing: files read once in a run, declarations, a host's workloads
 PURE = (
-    "*/replay.py",
-    "*/trace.py",
-    "*/delay_profiles.py",
+    "channel/replay.py",
+    "channel/trace.py",
+    "channel/delay_profiles.py",
     "hosts/engine/agent.py",
     "hosts/tcp/profiles/*",
     "linklayer/schemes/*",

@@ -1,0 +1,106 @@
+"""The build of the compiled cores: when it is used, and what it must not change."""
+
+import json
+import random
+import sysconfig
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from channel.errors import ERASED, ERROR_MODELS, ErrorModel, ErrorModelPlugin
+from common import compiled
+from common.registry import Registry
+from hosts.tcp.config import TcpConfig
+from linklayer.queues import QUEUES
+from tcpip.segment import Flow, IpPacket
+from testbed.cli.machine import compiler
+from testbed.errors import FadelabError
+from testbed.model.clock import VirtualClock
+from testbed.model.wire import Wire
+
+PLUGIN = """
+from dataclasses import dataclass
+from channel.errors import ERASED, INTACT, ErrorModel, ErrorModelPlugin
+
+class Second(ErrorModel):
+    count = 0
+
+    def judge(self, start, end, nbytes):
+        self.count += 1
+        return ERASED if self.count % 2 == 0 else INTACT
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    pass
+
+ERROR_MODEL = ErrorModelPlugin(
+    name="second", summary="every second", options=Options, make=lambda options, rng: Second(), example={}
+)
+"""
+
+
+@pytest.mark.parametrize(
+    ("stamp", "pure", "state"),
+    [
+        (None, "", "interpreted: not built"),
+        ({"common/units.py": compiled.digest(Path("common/units.py"))}, "0", "compiled"),
+        ({"common/units.py": compiled.digest(Path("common/units.py"))}, "1", compiled.PURE),
+        ({"common/units.py": "0" * 64}, "", "interpreted: common/units.py has changed"),
+        ({"common/gone.py": "0" * 64}, "", "interpreted: common/gone.py has changed"),
+    ],
+)
+def test_a_build_is_used_whole_or_not_at_all(
+    stamp: dict[str, str] | None, pure: str, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled, "BUILD", tmp_path)
+    monkeypatch.setenv("FADELAB_PURE", pure)
+    if stamp is not None:
+        (tmp_path / "stamp.json").write_text(json.dumps(stamp))
+    assert compiled.look() == state
+
+
+def test_every_core_is_compiled_but_the_registries_of_the_top() -> None:
+    names = compiler.sources()
+    assert {"hosts/tcp/connection.py", "linklayer/queues/red.py", "channel/errors/__init__.py"} <= set(names)
+    assert not {"hosts/__init__.py", "channel/replay.py", "hosts/engine/agent.py"} & set(names)
+
+
+OPTIONS = [plugin.options for registry in (ERROR_MODELS, QUEUES) for plugin in registry.values()]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("kind", [TcpConfig, *OPTIONS])
+def test_fields_have_the_same_types_by_their_source(kind: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert is_dataclass(kind)
+    sources = {base.__module__: Path(*base.__module__.split(".")) for base in kind.__mro__[:-1]}
+    files = {
+        module: path.with_suffix(".py") if (compiled.ROOT / path.with_suffix(".py")).exists() else path / "__init__.py"
+        for module, path in sources.items()
+    }
+    monkeypatch.setattr(compiled, "_found", files)
+    assert compiled.hints_of(kind) == get_type_hints(kind, include_extras=True)
+
+
+def test_a_plugin_beside_the_cores_works_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import channel.errors
+
+    (tmp_path / "second.py").write_text(PLUGIN)
+    monkeypatch.setattr(channel.errors, "__path__", [*channel.errors.__path__, str(tmp_path)])
+    plugin = Registry("channel.errors", "ERROR_MODEL", ErrorModelPlugin)["second"]
+    model = plugin.make(plugin.options(), random.Random(1))
+    assert isinstance(model, ErrorModel)
+    clock, arrived = VirtualClock(), list[IpPacket]()
+    wire = Wire(clock, arrived.append, rate_bps=8000, errors=model)
+    for _ in range(5):
+        wire.take(IpPacket(Flow(1, 2, 3, 4), 100))
+    clock.run()
+    assert (len(arrived), wire.corrupted, clock.now) == (3, 2, 500_000_000)
+    assert model.judge(0, 1, 1) is ERASED
+
+
+def test_without_a_compiler_one_line_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
+    with pytest.raises(FadelabError, match="apt-get install gcc python3-dev"):
+        compiler.build()
