@@ -23,6 +23,7 @@ from hashlib import sha256
 from importlib.abc import MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ExtensionFileLoader, ModuleSpec, PathFinder
 from importlib.util import spec_from_file_location
+from inspect import get_annotations
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -120,13 +121,20 @@ def hints_of(kind: type[Any]) -> dict[str, Any]:
 
     A compiled class does not keep them: they are read from its source.
     """
-    if kind.__module__ not in _found:
+    if not any(base.__module__ in _found for base in kind.__mro__):
         return get_type_hints(kind, include_extras=True)
+    hints: dict[str, Any] = {}
+    for base in reversed(kind.__mro__[:-1]):
+        hints |= _read_hints(base) if base.__module__ in _found else get_annotations(base, eval_str=True)
+    return hints
+
+
+def _read_hints(kind: type[Any]) -> dict[str, Any]:
+    """The types of a compiled class's own fields."""
     tree = ast.parse((ROOT / _found[kind.__module__]).read_text())
     (body,) = (node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == kind.__name__)
     names = vars(sys.modules[kind.__module__])
-    inherited = {} if kind.__base__ in (None, object) else hints_of(kind.__base__)
-    return inherited | {
+    return {
         field.target.id: eval(ast.unparse(field.annotation), names)
         for field in body
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)

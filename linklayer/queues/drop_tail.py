@@ -56,6 +56,7 @@ class DropTail(Queue):
         return packet
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 @dataclass(frozen=True, kw_only=True)
 class DropTailOptions:
     """A limit in packets beside that in octets, which `ip_queue_bytes` is."""

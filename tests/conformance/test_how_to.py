@@ -13,6 +13,7 @@ DOCUMENTS = sorted(path for path in (ROOT / "docs" / "how-to").glob("*.md") if p
 
 
 @pytest.mark.slow
+@pytest.mark.interpreted
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
 def test_an_example_is_a_plugin_at_once(document: Path, tmp_path: Path) -> None:
     text = document.read_text()
