@@ -1,8 +1,8 @@
 """The compiled cores: the same Python, made native by mypyc.
 
-`common/__init__.py` calls `install`, and every package of cores imports `common` first. A build (`testbed/build.py`) is
-a folder with a shared object per module and `stamp.json`, the SHA-256 of each source. It is used whole or not at all:
-not when a source has changed since, and not with FADELAB_PURE=1.
+`common/__init__.py` calls `install`, and every package of cores imports `common` first. A build is a folder with a
+shared object per module and `stamp.json`, the SHA-256 of each source; `testbed/cli/machine/compiler.py` makes it. It is
+used whole or not at all: not when a source has changed since, and not with FADELAB_PURE=1.
 
 | `state()` | meaning |
 |---|---|

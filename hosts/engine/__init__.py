@@ -7,7 +7,7 @@
     stack.py      the connections of one host's own TCP
     probe.py      records about TCP senders
     clock.py      the time, and calls at a time
-    packets.py    packets of virtual time
+    packets.py    takers of packets, and the datagrams of virtual time
 
 Two drivers: `testbed/model` in virtual time, `hosts/agent.py` in real time with TUNs and the kernel's sockets.
 """

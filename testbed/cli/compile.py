@@ -21,15 +21,22 @@ COMMAND = compile_
 
 
 def ensure_compiled() -> None:
-    """Compile the cores, unless they are or FADELAB_PURE is set, and begin this command anew."""
+    """Compile the cores, unless they are or FADELAB_PURE is set, and begin this command anew.
+
+    Where they cannot be compiled a line says so, and the command goes on: its results are the same.
+    """
     import os
     import sys
 
     from common.compiled import PURE, look, state
+    from testbed.errors import FadelabError
 
     if state() in ("compiled", PURE):
         return
-    _build()
+    try:
+        _build()
+    except FadelabError as error:
+        click.echo(f"fadelab: {error}; going on with interpreted cores", err=True)
     if look() == "compiled":
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-P", "-m", "testbed", *sys.argv[1:]])

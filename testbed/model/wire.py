@@ -25,7 +25,7 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 class Wire(Taker, Sleeper):
-    """Carries packets to `deliver`, which is called `delay_ns` after a packet's last bit has left.
+    """Carries packets to `deliver`, which gets each `delay_ns` after the packet's last bit has left.
 
     `rate_bps` None: infinitely fast. `queue` holds the packets behind the one being sent; None: a queue without limit.
     `errors` None: a wire without errors. Raises ValueError for an impossible rate or delay.

@@ -52,43 +52,69 @@ Told = Callable[[int, int], None]
 _NEW = BUILD.with_name("compiled.new")
 _OLD = BUILD.with_name("compiled.old")
 _LOG = BUILD.with_name("compile.log")
+_LOCK = BUILD.with_name("compile.lock")
 
 
 def sources() -> list[str]:
-    """Return the files to compile, relative to the root."""
+    """Return the files to compile, relative to the root.
+
+    A file that git does not know, such as a plugin being written, is left interpreted: it may have types that mypyc
+    refuses.
+    """
     found: list[Path] = []
     for core in CORES:
         path = ROOT / core
         found += [path] if path.suffix else sorted(path.rglob("*.py"))
-    relative = [path.relative_to(ROOT) for path in found]
+    relative, tracked = [path.relative_to(ROOT) for path in found], _tracked()
     return [
         str(path)
         for path in relative
         # the packages at the top find the build
         if len(path.parts) > 2 or path.name != "__init__.py"
         if not any(path.match(pattern) for pattern in PURE)
+        if tracked is None or str(path) in tracked
     ]
+
+
+def _tracked() -> set[str] | None:
+    """The files that git knows, None without git."""
+    try:
+        command = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), "ls-files", "-z"]
+        return set(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\0"))
+    except (OSError, subprocess.CalledProcessError):
+        return None
 
 
 def build(told: Told = lambda done, of: None) -> int:
     """Compile the cores; return the number of modules. Raises FadelabError."""
     _require_compiler()
-    BUILD.parent.mkdir(exist_ok=True)
-    with BUILD.with_name("compile.lock").open("w") as lock:
-        # another process may be at it
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        shutil.rmtree(_NEW, ignore_errors=True)
-        names = sources()
-        stamp = {name: digest(Path(name)) for name in names}
-        _run_child(told)
-        (_NEW / "lib" / "stamp.json").write_text(json.dumps(stamp, indent=1))
-        shutil.rmtree(_OLD, ignore_errors=True)
-        if BUILD.exists():
-            BUILD.rename(_OLD)
-        (_NEW / "lib").rename(BUILD)
-        shutil.rmtree(_NEW, ignore_errors=True)
-        shutil.rmtree(_OLD, ignore_errors=True)
-    return len(names)
+    try:
+        BUILD.parent.mkdir(exist_ok=True)
+        with _LOCK.open("w") as lock:
+            # another process may be at it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return _build(told)
+    except OSError as error:
+        raise FadelabError(f"{BUILD.parent} cannot be written: {error.strerror}; be its owner, or root") from None
+
+
+def _build(told: Told) -> int:
+    for rest in (_NEW, _OLD):
+        shutil.rmtree(rest, ignore_errors=True)
+    stamp = {name: digest(Path(name)) for name in sources()}
+    _run_child(told)
+    made = _NEW / "lib"
+    (made / "stamp.json").write_text(json.dumps(stamp, indent=1))
+    if os.geteuid() == 0:
+        # as the launcher does: what sudo makes belongs to the owner of the checkout
+        for path in (made, *made.rglob("*"), _LOCK, _LOG):
+            shutil.chown(path, ROOT.stat().st_uid, ROOT.stat().st_gid)
+    if BUILD.exists():
+        BUILD.rename(_OLD)
+    made.rename(BUILD)
+    for rest in (_NEW, _OLD):
+        shutil.rmtree(rest, ignore_errors=True)
+    return len(stamp)
 
 
 def _require_compiler() -> None:
