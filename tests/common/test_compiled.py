@@ -15,6 +15,7 @@ from common.registry import Registry
 from hosts.tcp.config import TcpConfig
 from linklayer.queues import QUEUES
 from tcpip.segment import Flow, IpPacket
+from testbed.cli.compile import ensure_compiled
 from testbed.cli.machine import compiler
 from testbed.errors import FadelabError
 from testbed.model.clock import VirtualClock
@@ -61,10 +62,15 @@ def test_a_build_is_used_whole_or_not_at_all(
     assert compiled.look() == state
 
 
-def test_every_core_is_compiled_but_the_registries_of_the_top() -> None:
+def test_the_cores_are_compiled_and_what_gains_nothing_is_not() -> None:
     names = compiler.sources()
     assert {"hosts/tcp/connection.py", "linklayer/queues/red.py", "channel/errors/__init__.py"} <= set(names)
     assert not {"hosts/__init__.py", "channel/replay.py", "hosts/engine/agent.py"} & set(names)
+
+
+def test_a_file_that_git_does_not_know_stays_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler, "_tracked", lambda: {"hosts/tcp/sender.py", "README.md"})
+    assert compiler.sources() == ["hosts/tcp/sender.py"]
 
 
 OPTIONS = [plugin.options for registry in (ERROR_MODELS, QUEUES) for plugin in registry.values()]
@@ -104,3 +110,13 @@ def test_without_a_compiler_one_line_says_what_is_missing(tmp_path: Path, monkey
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
     with pytest.raises(FadelabError, match="apt-get install gcc python3-dev"):
         compiler.build()
+
+
+def test_a_paper_goes_on_without_a_compiler(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
+    monkeypatch.setattr(compiled, "_state", "interpreted: not built")
+    ensure_compiled()
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith("apt-get install gcc python3-dev; going on with interpreted cores")
