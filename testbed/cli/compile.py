@@ -37,6 +37,7 @@ def ensure_compiled() -> None:
         _build()
     except FadelabError as error:
         click.echo(f"fadelab: {error}; going on with interpreted cores", err=True)
+        return
     if look() == "compiled":
         sys.stdout.flush()
         os.execv(sys.executable, [sys.executable, "-P", "-m", "testbed", *sys.argv[1:]])
