@@ -58,7 +58,7 @@ class OwnTcp(Tcp):
         def receive(socket: Socket) -> Application:
             end = accepted(partial(OwnReceiver, self._context, socket))
             assert isinstance(end, OwnReceiver)
-            return _Reader(end)
+            return _User(end)
 
         self.stack.listen(self._config, port, receive)
         for socket in self._waiting.pop(port, []):
@@ -106,7 +106,7 @@ class OwnSender(SendingEnd):
         self._ahead_bytes = ahead_bytes
         self._may_write = False
         address, port = transfer.address
-        self._socket = stack.connect(config, int(IPv4Address(address)), port, _Writer(self), tap)
+        self._socket = stack.connect(config, int(IPv4Address(address)), port, _User(self), tap)
         self.connection = self._socket.connection
         if isinstance(context.probe, ConnectionProbe):
             context.probe.watch(transfer.flow, self.connection)
@@ -187,25 +187,14 @@ class OwnReceiver(ReceivingEnd):
         """The connection ends by its own FIN or by the reset."""
 
 
-class _Writer(Application):
-    """The sender, as the user of its connection."""
+class _User(Application):
+    """An end of a transfer, as the user of its connection."""
 
     __slots__ = ("_end",)
 
-    def __init__(self, end: OwnSender) -> None:
+    def __init__(self, end: OwnSender | OwnReceiver) -> None:
         self._end = end
 
     def handle(self, now: int) -> None:
-        self._end.handle(now)
-
-
-class _Reader(Application):
-    """The receiver, as the user of its connection."""
-
-    __slots__ = ("_end",)
-
-    def __init__(self, end: OwnReceiver) -> None:
-        self._end = end
-
-    def handle(self, now: int) -> None:
+        """See Application."""
         self._end.handle(now)

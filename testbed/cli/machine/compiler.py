@@ -36,7 +36,7 @@ CORES = (
     "testbed/model/transfers.py",
     "testbed/model/wire.py",
 )
-#: in them, what gains nothing: files read once in a run, declarations, a host's workloads
+#: files of the cores that gain nothing: they are read once in a run, or they are declarations
 PURE = (
     "channel/replay.py",
     "channel/trace.py",
