@@ -149,6 +149,10 @@ class Rack(Recovery):
             duplicate = _duplicate_of(edges, ack)
             for start, end in edges:
                 if ack < end <= sender.max and start < end:
+                    last = sent.last
+                    if last is not None and last.start < end == last.end - 1 == sender.buffer.end:
+                        # blocks do not tell of the FIN behind the last octets
+                        end += 1
                     self._delivered += sent.handle_block(max(start, ack), end, arrived)
         if ack < una:
             return
@@ -172,8 +176,13 @@ class Rack(Recovery):
 
     def _update(self, arrived: list[Transmission], echo_ms: int) -> None:
         """Learn from segments that have arrived: steps 1 to 3."""
-        now = self.now
+        now, fack = self.now, self._fack
+        latest: Transmission | None = None
         for segment in arrived:
+            if segment.end > self._fack:
+                self._fack = segment.end
+            elif segment.end < fack and not segment.again:
+                self._reordering_seen = True
             rtt_ns = now - segment.sent_at
             if not segment.again:
                 if rtt_ns < self._least_rtt_ns or self._least_rtt_ns < 0:
@@ -181,14 +190,13 @@ class Rack(Recovery):
             elif 0 <= echo_ms < segment.sent_at // MS or rtt_ns < self._least_rtt_ns:
                 # an earlier transmission of it has arrived
                 continue
-            self._rtt_ns = rtt_ns
-            if segment.sent_at > self._sent_at or (segment.sent_at == self._sent_at and segment.end > self._end):
-                self._sent_at, self._end = segment.sent_at, segment.end
-        for segment in arrived:
-            if segment.end > self._fack:
-                self._fack = segment.end
-            elif segment.end < self._fack and not segment.again:
-                self._reordering_seen = True
+            if latest is None or (segment.sent_at, segment.end) > (latest.sent_at, latest.end):
+                latest = segment
+        if latest is not None:
+            # section 5.2: of the segment that was sent last
+            self._rtt_ns = now - latest.sent_at
+            if (latest.sent_at, latest.end) > (self._sent_at, self._end):
+                self._sent_at, self._end = latest.sent_at, latest.end
 
     def _see_duplicates(self, duplicate: tuple[int, int] | None, ack: int) -> None:
         """Take the D-SACK of an ACK: the first part of step 4, and RFC 3708 section 2."""
@@ -235,10 +243,9 @@ class Rack(Recovery):
         wait_ns = self._find_losses()
         if sent.lost and not self.governs:
             self._begin()
-        if self.active:
+        elif self.active:
             if self._delivered:
-                safe = moves and sent.lost <= before
-                sender.cwnd = self._window(safe)
+                sender.cwnd = self._window(moves and sent.lost <= before)
         elif not self.governs and self._limited_transmit:
             # RFC 3042, by what has arrived
             sender.limited = sender.board.sacked
