@@ -128,10 +128,12 @@ class Rack(Recovery):
         self.sent.handle_sent(start, end, not fresh, now)
         if self.active:
             self._prr.handle_sent(end - start)
-        if not fresh and self._windows_before is not None and start < self._undo_to:
-            self._needless_left += 1
-            if self._resent_at < 0:
-                self._resent_at = now
+        if not fresh:
+            self._first = False
+            if self._windows_before is not None and start < self._undo_to:
+                self._needless_left += 1
+                if self._resent_at < 0:
+                    self._resent_at = now
         if fresh and not self._waits:
             self._arm_probe()
 
@@ -401,10 +403,9 @@ class Rack(Recovery):
         room = sender.cwnd - sent.in_flight
         if lost is not None:
             start, end = lost.start, min(lost.end, lost.start + sender.smss)
-            first, self._first = self._first, False
             if start > sender.una and end > sender.una + sender.window:
                 return None
-            return (start, end) if first or end - start <= room else None
+            return (start, end) if self._first or end - start <= room else None
         length = sender.new_segment()
         if 0 < length <= room and length == min(sender.smss, sender.end - sender.max):
             return sender.max, sender.max + length

@@ -15,6 +15,8 @@ from hosts.tcp.send_state import SendState
 #: section 7.2: how long a receiver may delay its ACK of a single segment, and the PTO without a round-trip time
 MAX_ACK_DELAY_NS: Final = 200 * MS
 _PTO_WITHOUT_RTT_NS: Final = 1 * SECOND
+#: ours: timestamps count milliseconds, and the timers of a real host may be late by one
+_LEAST_PTO_NS: Final = 10 * MS
 
 
 class TailProbe:
@@ -42,7 +44,7 @@ class TailProbe:
         if sender.rto.srtt_ns is None:
             return _PTO_WITHOUT_RTT_NS
         delayed = sender.flight < 2 * sender.smss
-        return 2 * sender.rto.srtt_ns + (MAX_ACK_DELAY_NS if delayed else 0)
+        return max(2 * sender.rto.srtt_ns, _LEAST_PTO_NS) + (MAX_ACK_DELAY_NS if delayed else 0)
 
     def send(self, last: tuple[int, int] | None) -> tuple[int, int] | None:
         """Return the octets of the probe (TLP_send_probe), None: there is nothing to send.

@@ -34,6 +34,12 @@ def test_the_ack_of_a_single_segment_may_be_delayed(script: MakeScript) -> None:
     s.expect(500, "1:1001", timeouts=0)
 
 
+def test_a_round_trip_below_the_clocks_resolution_does_not_probe_at_once(script: MakeScript) -> None:
+    s = script(replace(RACK, initial_window=4), peer="mss 1000 sackok", rtt_ms=0)
+    s.write(4000, sends=...)
+    s.expect(10, "3001:4001")
+
+
 def test_every_ack_of_new_data_starts_the_timer_again(script: MakeScript) -> None:
     s = window_of(4, script, RACK, nbytes=4000)
     s.inject(290, "ack 1001", sends=[])
