@@ -166,6 +166,16 @@ def test_a_packet_with_too_few_fragments_goes_again_first_in_line() -> None:
     assert one.counters().retransmissions == 1
 
 
+def test_a_packet_that_goes_again_overtakes_new_ones() -> None:
+    one = end(data=1, total=1)
+    one.handle_packet(b"first", 0)
+    assert one.poll_frame(0) is not None
+    one.handle_packet(b"second", 0)
+    one.handle_deadline(WAIT_NS)
+    frames = [one.poll_frame(WAIT_NS) for _ in range(3)]
+    assert [isinstance(frame, Fragment) and frame.number for frame in frames] == [0, 1, False]
+
+
 def test_in_order_the_packets_behind_wait_for_it() -> None:
     one, other = end(), end()
     lost: list[int] = []
