@@ -7,6 +7,7 @@ import re
 import shutil
 import struct
 import subprocess
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -15,7 +16,8 @@ from random import Random
 import pytest
 
 from linklayer import plain
-from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, SCHEMES
+from linklayer.arq import frames as arq
+from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, LINKTYPE_USER5, SCHEMES
 from linklayer.slacp import wire
 from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
@@ -293,6 +295,37 @@ def test_bare_frames(path: Path) -> None:
         assert row == {"bareframe.crc.status": ["0"], "_ws.col.Protocol": ["BARE"]}
     assert len(rows(path, "frame.number", where="bareframe.short")) == sum(len(frame) < 5 for frame in frames)
     assert tshark(path, "-V").count("Frame Number:") == len(frames)
+
+
+# -- link ARQ ------------------------------------------------------------------------------------------------
+
+
+def test_frames_of_link_arq(path: Path) -> None:
+    packet = segment(1, b"abc")
+    data, again = arq.Data(0x2A17, 1, 17, 15, packet), arq.Data(0x2A17, 1, 17, 17, packet)
+    acks = [arq.Ack(0x2A17, 17, before) for before in (0, 5 << 40)]
+    sound: list[arq.Frame] = [data, again, *acks]
+    whole = [arq.emit(frame) for frame in sound]
+    damaged = bytearray(whole[0])
+    damaged[20] ^= 1
+    cut = [with_crc(octets) for octets in (b"\xaf" + bytes(30), b"\xa2" + bytes(30))]
+    frames = [*whole, bytes(damaged), *cut, b"1", *noise()[:50]]
+    capture(path, frames, LINKTYPE_USER5)
+    assert [own_words(info) for info in infos(path)] == [arq.describe(frame).words for frame in frames]
+    found = rows(path, "linkarq.seq", "linkarq.base", "linkarq.before", "linkarq.crc.status", "tcp.len")
+    shown = {"linkarq.seq": ["17"], "linkarq.crc.status": ["1"]}
+    assert found[:4] == [
+        {**shown, "linkarq.base": ["15"], "tcp.len": ["3"]},
+        {**shown, "linkarq.base": ["17"]},
+        {**shown, "linkarq.before": ["0x0000000000000000"]},
+        {**shown, "linkarq.before": ["0x0000050000000000"]},
+    ]
+    assert found[4] == {"linkarq.crc.status": ["0"]}
+    assert tshark(path, "-V").count("Frame Number:") == len(frames)
+
+
+def with_crc(octets: bytes) -> bytes:
+    return octets + zlib.crc32(octets).to_bytes(4, "big")
 
 
 # -- the script ----------------------------------------------------------------------------------------------
