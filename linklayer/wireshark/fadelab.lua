@@ -1,5 +1,6 @@
 --[[
-Wireshark's view of fadelab's frames: SLACP (LINKTYPE_USER0) and bare frames (LINKTYPE_USER1).
+Wireshark's view of fadelab's frames: SLACP (LINKTYPE_USER0), bare frames (LINKTYPE_USER1), fragments of link FEC
+(LINKTYPE_USER3).
 
 Read first: docs/slacp.md, whose names the fields have; README.md says how to load this file.
 
@@ -62,6 +63,7 @@ end
 
 local slacp = Proto("slacp", "SLACP")
 local bare = Proto("bareframe", "Bare Frame")
+local fragment = Proto("linkfec", "Link FEC")
 
 local TYPES = {
     [TYPE_DATA] = "DATA", [TYPE_FEC] = "FEC", [TYPE_SYNC] = "SYNC", [TYPE_ACK] = "ACK", [TYPE_HELLO] = "HELLO",
@@ -111,7 +113,24 @@ local b = {
     crc_status = ProtoField.uint8("bareframe.crc.status", "CRC-32 status", base.DEC, STATUS),
     octets = ProtoField.bytes("bareframe.octets", "Octets nobody vouches for"),
 }
-slacp.fields, bare.fields = f, b
+local p = {
+    type = ProtoField.uint8("linkfec.type", "Type", base.HEX, { [0x21] = "fragment", [0x22] = "ACK" }),
+    sending = ProtoField.uint8("linkfec.sending", "Sent before"),
+    index = ProtoField.uint8("linkfec.index", "Index"),
+    data = ProtoField.uint8("linkfec.data", "Fragments that suffice"),
+    total = ProtoField.uint8("linkfec.total", "Fragments"),
+    tag = ProtoField.uint32("linkfec.tag", "Tag", base.HEX),
+    number = ProtoField.uint32("linkfec.number", "Packet"),
+    back = ProtoField.uint16("linkfec.back", "Back"),
+    length = ProtoField.uint16("linkfec.length", "Length of the packet"),
+    shard = ProtoField.bytes("linkfec.shard", "Fragment"),
+    highest = ProtoField.uint32("linkfec.highest", "Highest packet seen"),
+    bitmap = ProtoField.bytes("linkfec.bitmap", "Bitmap"),
+    crc = ProtoField.uint32("linkfec.crc", "CRC-32", base.HEX),
+    crc_status = ProtoField.uint8("linkfec.crc.status", "CRC-32 status", base.DEC, STATUS),
+    octets = ProtoField.bytes("linkfec.octets", "Octets nobody vouches for"),
+}
+slacp.fields, bare.fields, fragment.fields = f, b, p
 
 local function problem(name, text, group)
     return ProtoExpert.new(name, text, group, expert.severity.ERROR)
@@ -133,7 +152,10 @@ local bare_e = {
     crc = problem("bareframe.crc.bad", "CRC-32 failed", expert.group.CHECKSUM),
     packet = problem("bareframe.packet.bad", "The packet is malformed", expert.group.MALFORMED),
 }
-slacp.experts, bare.experts = e, bare_e
+local p_e = {
+    bad = problem("linkfec.bad", "Not a frame of link FEC", expert.group.MALFORMED),
+}
+slacp.experts, bare.experts, fragment.experts = e, bare_e, p_e
 
 -- packets ---------------------------------------------------------------------------------------------------
 
@@ -456,7 +478,99 @@ function bare.dissector(tvb, pinfo, root)
     return nbytes
 end
 
+--- What is wrong with octets as a frame of link FEC, in the words of linklayer/hybrid/frames.py; nil: nothing.
+local function fault(tvb)
+    local nbytes = tvb:len()
+    local length = nbytes - CRC_BYTES
+    if length < 10 then
+        return nbytes .. " octets: too short for a frame"
+    end
+    if crc32(tvb:raw(0, length)) ~= tvb(length, CRC_BYTES):uint() then
+        return "CRC failed"
+    end
+    local kind = tvb(0, 1):uint()
+    if kind == 0x22 then
+        local size = length - 10
+        if tvb(1, 1):uint() ~= size or (size > 0 and tvb(10, 1):uint() == 0) then
+            return "acknowledgement of the wrong length"
+        end
+        return nil
+    end
+    if kind ~= 0x21 then
+        return string.format("type 0x%x: not a frame of this link", kind)
+    end
+    local size = length - 17
+    if size < 1 then
+        return "fragment without octets"
+    end
+    local index, data, total = tvb(2, 1):uint(), tvb(3, 1):uint(), tvb(4, 1):uint()
+    if data < 1 or data > total or index >= total then
+        return string.format("fragment %d of %d, %d suffice: cannot be", index, total, data)
+    end
+    local packet = tvb(15, 2):uint()
+    if size ~= math.floor((packet + data - 1) / data) then
+        return string.format("a fragment of %d octets is not one of %d of %d octets", size, data, packet)
+    end
+    return nil
+end
+
+function fragment.dissector(tvb, pinfo, root)
+    local nbytes = tvb:len()
+    pinfo.cols.protocol = "LINKFEC"
+    local wrong = fault(tvb)
+    if wrong then
+        pinfo.cols.info = "damaged: " .. wrong
+        if nbytes > 0 then
+            local tree = root:add(fragment, tvb())
+            tree:add_proto_expert_info(p_e.bad)
+            tree:add(p.octets, tvb())
+            tree:add(p.crc_status, tvb(0, 1), 0):set_generated()
+        end
+        return nbytes
+    end
+    local ends_at = nbytes - CRC_BYTES
+    local tree = root:add(fragment, tvb())
+    tree:add(p.type, tvb(0, 1))
+    local words
+    if tvb(0, 1):uint() == 0x22 then
+        tree:add(p.tag, tvb(2, 4))
+        tree:add(p.highest, tvb(6, 4))
+        local count = 0
+        if ends_at > 10 then
+            tree:add(p.bitmap, tvb(10, ends_at - 10))
+            for place = 10, ends_at - 1 do
+                local octet = tvb(place, 1):uint()
+                while octet > 0 do
+                    count = count + octet % 2
+                    octet = math.floor(octet / 2)
+                end
+            end
+        end
+        words = string.format("ACK of %d packets up to %d", count, tvb(6, 4):uint())
+    else
+        for place, name in ipairs({ "sending", "index", "data", "total" }) do
+            tree:add(p[name], tvb(place, 1))
+        end
+        tree:add(p.tag, tvb(5, 4))
+        tree:add(p.number, tvb(9, 4))
+        tree:add(p.back, tvb(13, 2))
+        tree:add(p.length, tvb(15, 2))
+        tree:add(p.shard, tvb(17, ends_at - 17))
+        local sending, index = tvb(1, 1):uint(), tvb(2, 1):uint()
+        words = string.format("%s %d of %d of packet %d%s",
+            index < tvb(3, 1):uint() and "fragment" or "FEC fragment",
+            index + 1, tvb(4, 1):uint(), tvb(9, 4):uint(),
+            sending > 0 and string.format(", sent again (%d)", sending) or "")
+    end
+    tree:add(p.crc, tvb(ends_at, CRC_BYTES))
+    tree:add(p.crc_status, tvb(ends_at, CRC_BYTES), 1):set_generated()
+    tree:append_text(", " .. words)
+    pinfo.cols.info = words
+    return nbytes
+end
+
 -- no preference has to be set for these
 local encapsulations = DissectorTable.get("wtap_encap")
 encapsulations:add(wtap.USER0, slacp)
 encapsulations:add(wtap.USER1, bare)
+encapsulations:add(wtap.USER3, fragment)

@@ -7,6 +7,7 @@ import re
 import shutil
 import struct
 import subprocess
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -15,7 +16,8 @@ from random import Random
 import pytest
 
 from linklayer import plain
-from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, SCHEMES
+from linklayer.hybrid import frames as hybrid
+from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, LINKTYPE_USER3, SCHEMES
 from linklayer.slacp import wire
 from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
@@ -293,6 +295,48 @@ def test_bare_frames(path: Path) -> None:
         assert row == {"bareframe.crc.status": ["0"], "_ws.col.Protocol": ["BARE"]}
     assert len(rows(path, "frame.number", where="bareframe.short")) == sum(len(frame) < 5 for frame in frames)
     assert tshark(path, "-V").count("Frame Number:") == len(frames)
+
+
+# -- fragments -----------------------------------------------------------------------------------------------
+
+
+def test_fragments(path: Path) -> None:
+    fragment = hybrid.Fragment(TAG, 2**32 - 1, 3, 2, 9, 9, 10, 30, b"abcd")
+    whole = hybrid.emit(fragment)
+    damaged = bytearray(whole)
+    damaged[12] ^= 1
+    impossible = (
+        hybrid.Fragment(TAG, 1, 0, 0, 5, 3, 5, 9, b"abc"),
+        hybrid.Fragment(TAG, 1, 0, 0, 1, 6, 5, 9, b"ab"),
+        hybrid.Fragment(TAG, 1, 0, 0, 1, 3, 5, 99, b"abc"),
+        hybrid.Fragment(TAG, 1, 0, 0, 1, 3, 5, 9, b""),
+    )
+    frames = [
+        whole,
+        bytes(damaged),
+        hybrid.emit(hybrid.Fragment(TAG, 7, 0, 0, 1, 3, 5, 9, b"abc")),
+        hybrid.emit(hybrid.Ack(TAG, 70, 0b1_0110_0000_0001)),
+        hybrid.emit(hybrid.Ack(TAG, 70, 0)),
+        *map(hybrid.emit, impossible),
+        sealed_fragment(b"\x22\x01" + bytes(9)),
+        sealed_fragment(b"\x05" + bytes(20)),
+        whole[:13],
+        b"1",
+        *noise()[:50],
+    ]
+    capture(path, frames, LINKTYPE_USER3)
+    assert infos(path) == [hybrid.describe(frame).words for frame in frames]
+    names = ("sending", "index", "data", "total", "tag", "number", "back", "length", "shard")
+    [row] = rows(path, *(f"linkfec.{name}" for name in names), where="frame.number == 1")
+    values = {name: getattr(fragment, name) for name in names if name != "shard"}
+    assert {name: int(row[f"linkfec.{name}"][0], 0) for name in values} == values
+    assert row["linkfec.shard"] == [b"abcd".hex()]
+    intact = sum(hybrid.describe(frame).intact for frame in frames)
+    assert len(rows(path, "frame.number", where="linkfec.crc.status == 1")) == intact
+
+
+def sealed_fragment(body: bytes) -> bytes:
+    return body + zlib.crc32(body).to_bytes(4, "big")
 
 
 # -- the script ----------------------------------------------------------------------------------------------
