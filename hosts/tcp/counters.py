@@ -28,3 +28,5 @@ class Counters:
     #: window reductions by ECN-Echo
     ecn_reductions: int = 0
     zero_window_probes: int = 0
+    #: segments of redundancy, for windows and for duplicate ACKs (LT-TCP)
+    fec_segments_sent: int = 0
