@@ -94,6 +94,13 @@ class Reassembly:
         octets = self._octets[at]
         return b"" if octets is None else bytes(octets[start - self._starts[at] : end - self._starts[at]])
 
+    def overlap(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the lowest octets of [start, end) that are kept already, or None."""
+        at = bisect_right(self._ends, start)
+        if at == len(self._starts) or self._starts[at] >= end:
+            return None
+        return max(start, self._starts[at]), min(end, self._ends[at])
+
     def take(self, seq: int) -> tuple[int, bytes | None] | None:
         """Return the range that continues at `seq`: its end and its octets; None when the gap is still there.
 

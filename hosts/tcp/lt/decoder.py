@@ -6,7 +6,7 @@ Rules
 - A FEC segment whose block has an octet outside the window offered, or before the octets that are kept, is ignored, and
   so is one that contradicts itself or another. No segment raises.
 - FEC segments take as many octets as the receive buffer at most, and the octets that were received in order and may
-  belong to a block, as many again.
+  belong to a block, twice as many.
 - Octets that were received are never replaced. Where they differ from decoded ones, the block is given up.
 """
 
@@ -17,7 +17,7 @@ from hosts.tcp.buffers import Reassembly
 from hosts.tcp.lt.blocks import SYMBOLS, Block, decode
 
 #: blocks that wait at most
-_MOST_BLOCKS: Final = 64
+_MOST_BLOCKS: Final = 32
 
 
 class _Waiting(Block):
@@ -67,7 +67,10 @@ class Decoder:
             return False
         start = unwrap(number, nxt)
         end = start + (members - 1) * width + last
-        if not (nxt < end <= limit) or (payload is not None and start < nxt - len(self._kept)):
+        if payload is not None and len(payload) != width:
+            return False
+        oldest = nxt - (self._most if payload is None else len(self._kept))
+        if not nxt < end <= limit or start < oldest:
             return False
         block = self._block(start, end, width)
         if block is None or index in block.redundant or self._stored + width > self._most:

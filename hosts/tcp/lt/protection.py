@@ -277,7 +277,7 @@ class Protection:
         rate = self.estimate.rate
         if not self._reactive_due and block.repaired_at <= left:
             missing = self._missing(block, una)
-            need = self._need or missing
+            need = min(self._need or missing, block.members)
             if not need:
                 return
             block.budget = sizing.repairs(need, rate)
