@@ -349,7 +349,6 @@ class Connection(Endpoint):
         """
         receiver, sender, counters, block = self._receiver, self._sender, self.counters, shard.block
         counters.segments_sent += 1
-        counters.fec_segments_sent += 1
         segment = Segment(
             self.flow,
             (sender.una - block.width) & MASK,

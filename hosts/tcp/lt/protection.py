@@ -138,6 +138,7 @@ class Protection:
             sender.limited = sender.board.sacked
         if self._due:
             self._due -= 1
+            sender.counters.proactive_sent += 1
             block = self._blocks[-1]
             shard = self._shard(block)
             if self._due:
@@ -150,6 +151,7 @@ class Protection:
             self._reactive_due -= 1
             block = self._blocks[0]
             if block.redundant + block.members < SYMBOLS:
+                sender.counters.reactive_sent += 1
                 shard = self._shard(block)
                 block.repaired_at = self._ledger.sent
                 return shard
@@ -193,6 +195,7 @@ class Protection:
         block.redundant += 1
         octets = block.octets
         payload = None if octets is None else encode(bytes(octets), block, index)
+        self._sender.counters.fec_bytes_sent += block.width
         ordinal = self._ledger.handle_fec(block.width)
         self._sender.fec_octets = self._ledger.fec_octets
         return Shard(block, index, payload, ordinal & 0xFFFF)
