@@ -9,6 +9,7 @@
 | `tagger.py` | the mobile end's part of SMART |
 | `eln.py` | the marker: marks ACKs for segments that the link has lost |
 | `eln_flows.py` | the marker's knowledge of one flow |
+| `window.py` | a limited advertised window that the mobile host's connections share |
 | `ranges.py` | sets of numbers as ranges, with a limit |
 
 docs/filters.md explains them, docs/how-to/packet-filter.md adds one.

@@ -19,7 +19,6 @@ import pyarrow.parquet as pq
 
 from channel.replay import Outcome
 from channel.trace import TraceWriter
-from linklayer.schemes import SCHEMES
 from testbed.model.run import run_model
 from testbed.results.store import RunFolder
 from testbed.scenario.file import validate
@@ -27,6 +26,8 @@ from testbed.scenario.file import validate
 FILE = Path(__file__).with_suffix(".json")
 _NO_RESULTS = {"manifest.json", "scenario.yaml"}
 
+#: in the order of their seeds: a new scheme goes to the end
+_SCHEMES = ("none", "slacp", "ll", "ll-smart", "snoop", "snoop-smart", "split", "split-smart")
 _LOSSY = {"per": 0.05}
 #: the place of a name is the seed, so a new one goes to the end
 _TCPS = (
@@ -61,7 +62,7 @@ _BARE = {"scheme": "none"}
 SCENARIOS: dict[str, dict[str, Any]] = {
     **{
         f"scheme {scheme}": {"channel": _LOSSY, "link": {"scheme": scheme}, "workloads": _BOTH_WAYS, "seed": number}
-        for number, scheme in enumerate(SCHEMES)
+        for number, scheme in enumerate(_SCHEMES)
     },
     **{
         f"tcp {tcp}": {"channel": _LOSSY, "link": _BARE, "tcp": tcp, "seed": number} for number, tcp in enumerate(_TCPS)
