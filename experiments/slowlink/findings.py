@@ -3,6 +3,7 @@
 Rules kept
 - A finding is a statement on pairs of cells; each pair for which it does not hold is named.
 - A finding counts only pairs of which both cells were computed.
+- `spread` is the slowest flow's median less the fastest's, `losses` are congestion losses of a run, on average.
 - Times are those of the same seeds, so a difference is one of the variants. `CLEAR` is a clear difference, less than
   `LITTLE` is none.
 """
@@ -33,6 +34,9 @@ def _clearly_faster(ours: float, rivals: float) -> bool:
 
 def _slower(ours: float, rivals: float) -> bool:
     return ours > rivals
+
+
+_more = _slower
 
 
 def _half(ours: float, rivals: float) -> bool:
@@ -152,6 +156,12 @@ STATEMENTS: tuple[Statement, ...] = (
         _FOUR(["slowest"], ["sack-lt"], ["sack", "lt"]),
     ),
     Statement(
+        "four/sack_lt_losses",
+        "four flows: SACK + limited transmit loses more packets in the queue than either",
+        _more,
+        _FOUR(["losses"], ["sack-lt"], ["sack", "lt"]),
+    ),
+    Statement(
         "four/fack_lt",
         "four flows: the same with FACK, as the paper's SACK was",
         _slower,
@@ -205,9 +215,11 @@ def _statements(results: Results) -> Iterator[Tally]:
     cases = results.by_case()
 
     def figure(case: Case) -> float | None:
+        slowest, fastest = (cases.get(case._replace(metric=metric)) for metric in ("slowest", "fastest"))
         if case.metric == "spread":
-            ends = [figure(case._replace(metric=metric)) for metric in ("slowest", "fastest")]
-            return None if None in ends else ends[0] - ends[1]  # type: ignore[operator]
+            return None if slowest is None or fastest is None else slowest.ours.median - fastest.ours.median
+        if case.metric == "losses":
+            return None if slowest is None else slowest.means().get("congestion_losses")
         return cases[case].ours.median if case in cases else None
 
     for statement in STATEMENTS:
