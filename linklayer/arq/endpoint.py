@@ -5,20 +5,32 @@ from random import Random
 
 from linklayer.arq.frames import SESSIONS, Ack, Frame
 from linklayer.arq.receiver import Receiver
-from linklayer.arq.sender import Sender
+from linklayer.arq.sender import Cutter, Sender
 from linklayer.link import Link, LinkCounters
 
 
 class Arq(Link):
     """One end. Acknowledgements go before retransmissions, and these before new packets.
 
-    The generator draws the session's number, by which the peer knows that this end was made anew.
+    With a `cutter` packets go in fragments; `combine`: those of all copies count together. The generator draws the
+    session's number, by which the peer knows that this end was made anew.
     """
 
-    def __init__(self, *, resend_after_ns: int, retries: int, window: int, in_order: bool, rng: Random) -> None:
-        self._sender = Sender(rng.randrange(SESSIONS), resend_after_ns, retries, window)
+    def __init__(
+        self,
+        *,
+        resend_after_ns: int,
+        retries: int,
+        window: int,
+        in_order: bool,
+        rng: Random,
+        cutter: Cutter | None = None,
+        combine: bool = True,
+    ) -> None:
+        self._sender = Sender(rng.randrange(SESSIONS), resend_after_ns, retries, window, cutter)
         # the last copy of a packet may come so much later than one that was sent behind it
-        self._receiver = Receiver(in_order, (retries + 1) * resend_after_ns)
+        patience_ns = (retries + 1) * resend_after_ns
+        self._receiver = Receiver(in_order, patience_ns, None if cutter is None else cutter.code, combine)
 
     def wants_packet(self, channel: int) -> bool:
         """Whether the next packet may be handed over."""
@@ -71,10 +83,12 @@ class Arq(Link):
         return LinkCounters(
             packets=sender.packets,
             retransmissions=sender.resent,
+            fec_frames=sender.fec_frames,
             useful_bytes=sender.acked_bytes,
             residual_losses=sender.residual_losses,
             delivered=receiver.delivered,
             delivered_bytes=receiver.delivered_bytes,
+            fec_repairs=receiver.fec_repairs,
             duplicates=receiver.duplicates,
             refused=receiver.refused + sender.stale,
             sessions=receiver.sessions,

@@ -10,21 +10,27 @@ from collections.abc import Sized
 from dataclasses import dataclass
 from typing import Final, cast
 
+from linklayer.arq.code import fragment_bytes
 from linklayer.link import Description, FrameError
 
 #: kind and channel, session, number, lowest number that may still come
 _DATA: Final = struct.Struct(">BHII")
+#: the same; copies sent before, index, fragments that suffice, all fragments, octets of the packet
+_FRAGMENT: Final = struct.Struct(">BHIIBBBBH")
 #: kind, session, number, the numbers before it
 _ACK: Final = struct.Struct(">BHIQ")
 CRC_BYTES: Final = 4
 DATA_OVERHEAD_BYTES: Final = _DATA.size + CRC_BYTES
+FRAGMENT_OVERHEAD_BYTES: Final = _FRAGMENT.size + CRC_BYTES
 ACK_BYTES: Final = _ACK.size + CRC_BYTES
 #: numbers before the latest one that an acknowledgement has a bit for
 ACK_BITS: Final = 64
 CHANNELS: Final = 2
 SESSIONS: Final = 1 << 16
 
+#: with the channel in the lowest bit
 _KIND_DATA: Final = 0xA0
+_KIND_FRAGMENT: Final = 0xB0
 _KIND_ACK: Final = 0xAF
 
 
@@ -53,6 +59,54 @@ class Data:
 
 
 @dataclass(slots=True, init=False)
+class Fragment:
+    """One fragment of a packet; otherwise as `Data`."""
+
+    session: int
+    channel: int
+    seq: int
+    base: int
+    #: how often the packet had been sent before
+    copy: int
+    index: int
+    #: fragments that suffice, and all
+    data: int
+    total: int
+    #: octets of the packet
+    length: int
+    payload: Sized
+
+    def __init__(
+        self,
+        session: int,
+        channel: int,
+        seq: int,
+        base: int,
+        copy: int,
+        index: int,
+        data: int,
+        total: int,
+        length: int,
+        payload: Sized,
+    ) -> None:
+        self.session = session
+        self.channel = channel
+        self.seq = seq
+        self.base = base
+        self.copy = copy
+        self.index = index
+        self.data = data
+        self.total = total
+        self.length = length
+        self.payload = payload
+
+    @property
+    def nbytes(self) -> int:
+        """Octets on the air."""
+        return FRAGMENT_OVERHEAD_BYTES + len(self.payload)
+
+
+@dataclass(slots=True, init=False)
 class Ack:
     """`seq` has come in the data's `session`; bit i of `before`: so has `seq` - 1 - i."""
 
@@ -76,17 +130,33 @@ class Ack:
         return b""
 
 
-Frame = Data | Ack
+Frame = Data | Fragment | Ack
 
 
 def emit(frame: Frame) -> bytes:
     """Return the octets of `frame`. Its payload must be octets."""
     if isinstance(frame, Ack):
         octets = _ACK.pack(_KIND_ACK, frame.session, frame.seq, frame.before)
-    else:
+    elif isinstance(frame, Data):
         head = _DATA.pack(_KIND_DATA | frame.channel, frame.session, frame.seq, frame.base)
         octets = head + cast(bytes, frame.payload)
+    else:
+        octets = _fragment_head(frame) + cast(bytes, frame.payload)
     return octets + zlib.crc32(octets).to_bytes(CRC_BYTES, "big")
+
+
+def _fragment_head(frame: Fragment) -> bytes:
+    return _FRAGMENT.pack(
+        _KIND_FRAGMENT | frame.channel,
+        frame.session,
+        frame.seq,
+        frame.base,
+        frame.copy,
+        frame.index,
+        frame.data,
+        frame.total,
+        frame.length,
+    )
 
 
 def parse(octets: bytes) -> Frame:
@@ -102,11 +172,25 @@ def parse(octets: bytes) -> Frame:
             raise FrameError(f"an acknowledgement of {len(octets)} octets: must be {ACK_BYTES}")
         _, session, seq, before = _ACK.unpack(body)
         return Ack(session, seq, before)
+    if 0 <= kind - _KIND_FRAGMENT < CHANNELS:
+        return _parse_fragment(body)
     channel = kind - _KIND_DATA
     if not 0 <= channel < CHANNELS:
         raise FrameError(f"unknown kind {kind:#04x}")
     _, session, seq, base = _DATA.unpack_from(body)
     return Data(session, channel, seq, base, body[_DATA.size :])
+
+
+def _parse_fragment(body: bytes) -> Fragment:
+    if len(body) <= _FRAGMENT.size:
+        raise FrameError("a fragment without octets")
+    kind, session, seq, base, copy, index, data, total, length = _FRAGMENT.unpack_from(body)
+    payload = body[_FRAGMENT.size :]
+    if not (1 <= data <= total and index < total):
+        raise FrameError(f"fragment {index} of {total}, {data} suffice: cannot be")
+    if len(payload) != fragment_bytes(length, data):
+        raise FrameError(f"a fragment of {len(payload)} octets is not one of {data} of {length} octets")
+    return Fragment(session, kind - _KIND_FRAGMENT, seq, base, copy, index, data, total, length, payload)
 
 
 def describe(octets: bytes) -> Description:
@@ -119,4 +203,8 @@ def describe(octets: bytes) -> Description:
         more = frame.before.bit_count()
         return Description(f"ACK of {frame.seq}" + (f" and {more} before" if more else ""), intact=True)
     where = f" of channel {frame.channel}" if frame.channel else ""
-    return Description(f"packet {frame.seq}{where}, {len(frame.payload)} bytes", intact=True)
+    if isinstance(frame, Data):
+        return Description(f"packet {frame.seq}{where}, {len(frame.payload)} bytes", intact=True)
+    kind = "fragment" if frame.index < frame.data else "FEC fragment"
+    copy = f", copy {frame.copy}" if frame.copy else ""
+    return Description(f"{kind} {frame.index + 1} of {frame.total} of packet {frame.seq}{where}{copy}", intact=True)

@@ -1,12 +1,14 @@
 """The sending side of link ARQ.
 
-Read first: COHERENCE sections 3.2 and 4.1.
+Read first: COHERENCE sections 3.2 and 4.1; LT-TCP section IV-C for fragments.
 
 Rules kept
-- A frame that has not been acknowledged `resend_after_ns` after it was handed to the radio is sent again, before all
-  new ones; after `retries` such copies, and the same time once more, its packet is given up.
+- A packet goes as one frame or, with a `Cutter`, as several fragments, one behind the other.
+- A packet that has not been acknowledged `resend_after_ns` after the radio took its last frame is sent again, before
+  all new ones; after `retries` such copies, and the same time once more, its packet is given up.
 - All waits are equally long, so the timers expire in the order in which they were set.
-- At most `window` frames are under way.
+- At most `window` packets are under way. Without retries, where they wait only to be counted, the oldest is given up
+  for the next one.
 """
 
 from collections import deque
@@ -14,7 +16,8 @@ from collections.abc import Sized
 from typing import Final
 
 from common.sequence import MASK, unwrap
-from linklayer.arq.frames import ACK_BITS, Ack, Data
+from linklayer.arq.code import FragmentCode
+from linklayer.arq.frames import ACK_BITS, Ack, Data, Fragment
 
 _NEVER: Final = 1 << 61
 
@@ -34,20 +37,34 @@ class _Held:
         self.due_at = _NEVER
 
 
+class Cutter:
+    """How packets are cut: `total` fragments each, any `data` of which suffice."""
+
+    __slots__ = ("code", "data", "total")
+
+    def __init__(self, code: FragmentCode, data: int, total: int) -> None:
+        self.code = code
+        self.data = data
+        self.total = total
+
+
 class Sender:
     """Packets for the peer, from `handle_packet` until they are acknowledged or given up."""
 
     __slots__ = (
         "_again",
+        "_cutter",
         "_fresh",
         "_held",
         "_next",
         "_resend_after_ns",
+        "_rest",
         "_retries",
         "_session",
         "_timers",
         "_window",
         "acked_bytes",
+        "fec_frames",
         "given_up",
         "packets",
         "resent",
@@ -55,8 +72,11 @@ class Sender:
         "stale",
     )  # fmt: skip
 
-    def __init__(self, session: int, resend_after_ns: int, retries: int, window: int) -> None:
+    def __init__(
+        self, session: int, resend_after_ns: int, retries: int, window: int, cutter: Cutter | None = None
+    ) -> None:
         self._session = session
+        self._cutter = cutter
         self._resend_after_ns = resend_after_ns
         self._retries = retries
         self._window = window
@@ -66,12 +86,15 @@ class Sender:
         self._held: dict[int, _Held] = {}
         #: those that are to be sent again
         self._again: deque[_Held] = deque()
+        #: the packet that is being sent in fragments, and those still to go
+        self._rest: tuple[_Held, list[Fragment]] | None = None
         #: (when, whose wait ends then); an entry counts only if it is the packet's latest
         self._timers: deque[tuple[int, _Held]] = deque()
         #: packets given up, for the station
         self.given_up: deque[Sized] = deque()
         self.packets = 0
         self.resent = 0
+        self.fec_frames = 0
         self.acked_bytes = 0
         self.residual_losses = 0
         #: acknowledgements of another session, or of numbers that were never sent
@@ -80,17 +103,21 @@ class Sender:
     @property
     def wants_packet(self) -> bool:
         """Whether the next packet may be handed over: one at a time, while the window is open."""
-        return not self._fresh and self._next - self._base() < self._window
+        return not self._fresh and (not self._retries or self._next - self._base() < self._window)
 
     def handle_packet(self, packet: Sized, channel: int) -> None:
         """Take one packet. Raises RuntimeError, and changes nothing, when none is wanted."""
         if not self.wants_packet:
             raise RuntimeError("a packet was handed over that the link did not want")
+        if self._next - self._base() >= self._window:
+            self._give_up(next(iter(self._held.values())))
         self._fresh.append(_Held(self._next, packet, channel))
         self._next += 1
 
-    def poll_data(self, now: int) -> Data | None:
+    def poll_data(self, now: int) -> Data | Fragment | None:
         """Return the next frame, those that go again first, or None."""
+        if self._rest is not None:
+            return self._send_rest(now)
         again = self._again
         while again:
             held = again.popleft()
@@ -144,6 +171,7 @@ class Sender:
             self._give_up(held)
         self._fresh.clear()
         self._again.clear()
+        self._rest = None
         self._timers.clear()
 
     def _base(self) -> int:
@@ -152,11 +180,36 @@ class Sender:
             return seq
         return self._fresh[0].seq if self._fresh else self._next
 
-    def _send(self, held: _Held, now: int) -> Data:
+    def _send(self, held: _Held, now: int) -> Data | Fragment:
         held.copies += 1
+        cutter, seq, base = self._cutter, held.seq & MASK, self._base() & MASK
+        if cutter is None:
+            self._wait(held, now)
+            return Data(self._session, held.channel, seq, base, held.packet)
+        data, total, nbytes = cutter.data, cutter.total, len(held.packet)
+        self.fec_frames += total - data
+        fragments = [
+            Fragment(self._session, held.channel, seq, base, held.copies - 1, index, data, total, nbytes, fragment)
+            for index, fragment in enumerate(cutter.code.cut(held.packet, data, total))
+        ]
+        fragments.reverse()
+        self._rest = held, fragments
+        return self._send_rest(now)
+
+    def _send_rest(self, now: int) -> Fragment:
+        """Return the next fragment of the packet that is being sent."""
+        assert self._rest is not None
+        held, fragments = self._rest
+        fragment = fragments.pop()
+        if not fragments:
+            self._rest = None
+            self._wait(held, now)
+        return fragment
+
+    def _wait(self, held: _Held, now: int) -> None:
+        """Begin to wait for an acknowledgement."""
         held.due_at = now + self._resend_after_ns
         self._timers.append((held.due_at, held))
-        return Data(self._session, held.channel, held.seq & MASK, self._base() & MASK, held.packet)
 
     def _let_go(self, seq: int) -> None:
         held = self._held.pop(seq, None)

@@ -113,11 +113,19 @@ local b = {
     octets = ProtoField.bytes("bareframe.octets", "Octets nobody vouches for"),
 }
 local a = {
-    kind = ProtoField.uint8("linkarq.kind", "Kind", base.HEX, { [0xA0] = "DATA", [0xA1] = "DATA", [0xAF] = "ACK" }),
+    kind = ProtoField.uint8("linkarq.kind", "Kind", base.HEX, {
+        [0xA0] = "DATA", [0xA1] = "DATA", [0xB0] = "FRAGMENT", [0xB1] = "FRAGMENT", [0xAF] = "ACK",
+    }),
     session = ProtoField.uint16("linkarq.session", "Session", base.HEX),
     seq = ProtoField.uint32("linkarq.seq", "Packet"),
     base = ProtoField.uint32("linkarq.base", "Base"),
     before = ProtoField.uint64("linkarq.before", "Received before it", base.HEX),
+    copy = ProtoField.uint8("linkarq.copy", "Copies before"),
+    index = ProtoField.uint8("linkarq.index", "Index"),
+    data = ProtoField.uint8("linkarq.data", "Fragments that suffice"),
+    total = ProtoField.uint8("linkarq.total", "Fragments"),
+    length = ProtoField.uint16("linkarq.length", "Octets of the packet"),
+    fragment = ProtoField.bytes("linkarq.fragment", "Fragment"),
     crc = ProtoField.uint32("linkarq.crc", "CRC-32", base.HEX),
     crc_status = ProtoField.uint8("linkarq.crc.status", "CRC-32 status", base.DEC, STATUS),
     octets = ProtoField.bytes("linkarq.octets", "Octets nobody vouches for"),
@@ -148,6 +156,7 @@ local arq_e = {
     short = problem("linkarq.short", "Too short for a frame", expert.group.MALFORMED),
     crc = problem("linkarq.crc.bad", "CRC-32 failed", expert.group.CHECKSUM),
     kind = problem("linkarq.kind.unknown", "Unknown kind, or an acknowledgement of another size", expert.group.PROTOCOL),
+    fragment = problem("linkarq.fragment.bad", "A fragment that cannot be", expert.group.MALFORMED),
     packet = problem("linkarq.packet.bad", "The packet is malformed", expert.group.MALFORMED),
 }
 slacp.experts, bare.experts, arq.experts = e, bare_e, arq_e
@@ -482,7 +491,7 @@ function arq.init()
     arq_given = {}
 end
 
-local ARQ_DATA_BYTES, ARQ_ACK_BYTES = 11, 15
+local ARQ_DATA_BYTES, ARQ_ACK_BYTES, ARQ_FRAGMENT_BYTES = 11, 15, 17
 
 local function refuse_arq(tvb, pinfo, tree, what, words)
     tree:add_proto_expert_info(what)
@@ -490,6 +499,38 @@ local function refuse_arq(tvb, pinfo, tree, what, words)
         tree:add(a.octets, tvb())
     end
     pinfo.cols.info = "damaged: " .. words
+    return tvb:len()
+end
+
+--- What is wrong with a fragment; nil: nothing.
+local function arq_fault(tvb, size)
+    if size < 1 then
+        return "a fragment without octets"
+    end
+    local index, data, total, length = tvb(12, 1):uint(), tvb(13, 1):uint(), tvb(14, 1):uint(), tvb(15, 2):uint()
+    if data < 1 or data > total or index >= total then
+        return string.format("fragment %d of %d, %d suffice: cannot be", index, total, data)
+    elseif size ~= math.floor((length + data - 1) / data) then
+        return string.format("a fragment of %d octets is not one of %d of %d octets", size, data, length)
+    end
+end
+
+local function dissect_fragment(tvb, pinfo, tree, ends_at, where)
+    local size = ends_at - ARQ_FRAGMENT_BYTES
+    local wrong = arq_fault(tvb, size)
+    if wrong then
+        return refuse_arq(tvb, pinfo, tree, arq_e.fragment, wrong)
+    end
+    tree:add(a.base, tvb(7, 4))
+    for place, name in ipairs({ "copy", "index", "data", "total" }) do
+        tree:add(a[name], tvb(10 + place, 1))
+    end
+    tree:add(a.length, tvb(15, 2))
+    tree:add(a.fragment, tvb(ARQ_FRAGMENT_BYTES, size))
+    local copy, index = tvb(11, 1):uint(), tvb(12, 1):uint()
+    pinfo.cols.info = string.format("%s %d of %d of packet %d%s%s",
+        index < tvb(13, 1):uint() and "fragment" or "FEC fragment",
+        index + 1, tvb(14, 1):uint(), tvb(3, 4):uint(), where, copy > 0 and ", copy " .. copy or "")
     return tvb:len()
 end
 
@@ -511,7 +552,7 @@ function arq.dissector(tvb, pinfo, root)
     if kind == 0xAF and ends_at ~= ARQ_ACK_BYTES then
         local words = string.format("an acknowledgement of %d octets: must be %d", nbytes, ARQ_ACK_BYTES + CRC_BYTES)
         return refuse_arq(tvb, pinfo, tree, arq_e.kind, words)
-    elseif kind ~= 0xAF and kind ~= 0xA0 and kind ~= 0xA1 then
+    elseif kind ~= 0xAF and kind ~= 0xA0 and kind ~= 0xA1 and kind ~= 0xB0 and kind ~= 0xB1 then
         return refuse_arq(tvb, pinfo, tree, arq_e.kind, string.format("unknown kind 0x%02x", kind))
     end
     tree:add(a.kind, tvb(0, 1))
@@ -531,9 +572,12 @@ function arq.dissector(tvb, pinfo, root)
         pinfo.cols.info = "ACK of " .. seq .. (more > 0 and (" and " .. more .. " before") or "")
         return nbytes
     end
+    local where = kind % 2 == 1 and " of channel 1" or ""
+    if kind >= 0xB0 then
+        return dissect_fragment(tvb, pinfo, tree, ends_at, where)
+    end
     tree:add(a.base, tvb(7, 4))
     local length = ends_at - ARQ_DATA_BYTES
-    local where = kind == 0xA1 and " of channel 1" or ""
     local words = "packet " .. seq .. where .. ", " .. length .. " bytes"
     pinfo.cols.info = words
     local key = session .. "/" .. seq

@@ -24,6 +24,8 @@ class ScenarioError(FadelabError):
 
 #: parts that may be given by a name alone, and the key of the name in a mapping
 _NAMED = {"errors": "model", "queue": "kind", "assignment": "kind", "radio": "phy"}
+#: keys whose values are paths
+_PATHS = ("path", "series")
 #: parts of these that refuse the keys of their alternatives
 _STRICT = ("errors", "queue")
 
@@ -89,16 +91,17 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
 def _anchor(raw: Any, base: Path) -> Any:
     """Make the path of every trace and series in `raw` absolute."""
     if isinstance(raw, dict):
-        anchored = {key: _anchor(value, base) for key, value in raw.items()}
-        for key in ("path", "series"):
-            if isinstance(anchored.get(key), str):
-                anchored[key] = str(base / anchored[key])
-        return anchored
+        return {key: _anchored(key, value, base) for key, value in raw.items()}
     return raw
 
 
+def _anchored(key: str, value: Any, base: Path) -> Any:
+    """Return the value of `key`, its paths absolute."""
+    return str(base / value) if key in _PATHS and isinstance(value, str) else _anchor(value, base)
+
+
 def apply_setting(raw: dict[str, Any], setting: str) -> None:
-    """Apply one `a.b.0.c=value`; the value is YAML."""
+    """Apply one `a.b.0.c=value`; the value is YAML, its relative paths start at the current folder."""
     key, equals, text = setting.partition("=")
     if not equals or not key:
         raise ScenarioError(f"--set {setting}: must be key=value, as in channel.per=0.1")
@@ -107,6 +110,7 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
     except yaml.YAMLError:
         raise ScenarioError(f"--set {setting}: the value is not valid YAML") from None
     *parents, last = key.split(".")
+    value = _anchored(last, value, Path.cwd())
     here: Any = raw
     for parent in parents:
         if isinstance(here, list):

@@ -324,6 +324,25 @@ def test_frames_of_link_arq(path: Path) -> None:
     assert tshark(path, "-V").count("Frame Number:") == len(frames)
 
 
+def test_fragments_of_link_arq(path: Path) -> None:
+    fragment = arq.Fragment(0x2A17, 1, 17, 15, 2, 9, 9, 10, 30, b"abcd")
+    impossible = [(5, 3, 5, 9, b"abc"), (1, 6, 5, 9, b"ab"), (1, 3, 5, 99, b"abc"), (1, 3, 5, 9, b"")]
+    frames = [
+        arq.emit(fragment),
+        arq.emit(arq.Fragment(0x2A17, 0, 17, 15, 0, 1, 3, 5, 9, b"abc")),
+        *(arq.emit(arq.Fragment(0x2A17, 0, 17, 15, 0, *values)) for values in impossible),
+    ]
+    capture(path, frames, LINKTYPE_USER5)
+    assert infos(path) == [arq.describe(frame).words for frame in frames]
+    names = ("session", "seq", "base", "copy", "index", "data", "total", "length")
+    found = rows(path, *(f"linkarq.{name}" for name in names), "linkarq.fragment")
+    assert {name: int(found[0][f"linkarq.{name}"][0], 0) for name in names} == {
+        name: getattr(fragment, name) for name in names
+    }
+    assert found[0]["linkarq.fragment"] == [b"abcd".hex()]
+    assert len(rows(path, "frame.number", where="linkarq.fragment.bad")) == len(impossible)
+
+
 def with_crc(octets: bytes) -> bytes:
     return octets + zlib.crc32(octets).to_bytes(4, "big")
 
