@@ -75,6 +75,13 @@ class Reassembly:
         self._octets[first:last] = (octets,)
         self.recent.insert(0, (start, end))
 
+    def overlap(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the lowest octets of [start, end) that are kept already, or None."""
+        at = bisect_right(self._ends, start)
+        if at == len(self._starts) or self._starts[at] >= end:
+            return None
+        return max(start, self._starts[at]), min(end, self._ends[at])
+
     def take(self, seq: int) -> tuple[int, bytes | None] | None:
         """Return the range that continues at `seq`: its end and its octets; None when the gap is still there.
 

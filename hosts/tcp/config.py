@@ -111,6 +111,8 @@ class TcpConfig:
     ack_at_tick: bool = False
     #: full-sized segments that make an ACK due
     ack_every: int = 2
+    #: RFC 2883: an ACK tells of octets that have come twice, where SACK was agreed
+    dsack: bool = False
     #: every segment is acknowledged at once until half the receive window has come (DAASS, SLACP section 3)
     daass: bool = False
 

@@ -151,6 +151,7 @@ class Connection(Endpoint):
         if not receiver.offers(seq, end):
             if not flags & RST:
                 receiver.ack_due = True
+                receiver.note_duplicate(seq, seq + segment.length)
                 if self.state is State.SYN_RECEIVED and flags & SYN:
                     # the peer has not heard our SYN-ACK
                     self._handshake.due = True
@@ -238,7 +239,7 @@ class Connection(Endpoint):
         self.state = State.CLOSED
         self.error = error
         sender = self._sender
-        sender.rto_at = sender.persist_at = self._state_at = self._receiver.ack_at = None
+        sender.rto_at = sender.persist_at = sender.early_at = self._state_at = self._receiver.ack_at = None
         self._receiver.ack_due = False
         self._handshake.stop()
         self._keep_ssthresh()
@@ -354,6 +355,9 @@ class Connection(Endpoint):
         """When `handle_deadline` is due, or None."""
         sender = self._sender
         at = sender.rto_at if sender.persist_at is None else sender.persist_at
+        early_at = sender.early_at
+        if early_at is not None and (at is None or early_at < at):
+            at = early_at
         ack_at = self._receiver.ack_at
         if at is None or (ack_at is not None and ack_at < at):
             at = ack_at

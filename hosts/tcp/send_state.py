@@ -38,6 +38,7 @@ class SendState:
         "counters",
         "cwnd",
         "cwr_due",
+        "early_at",
         "growth",
         "limited",
         "max",
@@ -75,6 +76,8 @@ class SendState:
         self.board = Scoreboard()
         #: segments sent again and not acknowledged, by their first octets: `max` and the time then; None: not kept
         self.resent: dict[int, tuple[int, int]] | None = None
+        #: when the recovery's own timer expires
+        self.early_at: int | None = None
         #: no second reduction by ECN before this is acknowledged, and whether CWR is still to be sent
         self._ecn_recover = first
         self.cwr_due = False

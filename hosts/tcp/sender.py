@@ -6,7 +6,7 @@ window syndrome); `send_state.py` for the numbers, `recovery/__init__.py` for th
 Choices: the window grows only by ACKs for data that filled it (RFC 7661's reason; RFC 5681 leaves it open). A zero
 window is probed with one octet behind it, at the RTO with its backoff (RFC 9293 section 3.8.6.1).
 
-Left out: urgent data, pacing, D-SACK.
+Left out: urgent data, pacing.
 """
 
 from typing import Final
@@ -33,7 +33,7 @@ class Sender(SendState):
     """Window, timer and retransmissions of one connection.
 
     Call `open` when the handshake is complete; then `handle_ack` for each segment with an acknowledgement, `poll` until
-    None, `handle_deadline` at `persist_at` or, if that is None, at `rto_at`.
+    None, `handle_deadline` at `persist_at` or, if that is None, at `rto_at`, and at `early_at`.
     """
 
     __slots__ = (
@@ -132,6 +132,8 @@ class Sender(SendState):
             fresh = self._update_board(segment.sack, ack)
         if segment.extra and ack >= una:
             fresh += self._handle_options(segment, ack)
+        if self.recovery.observes:
+            self.recovery.handle_arrival(segment, ack, now)
         if ack > una:
             self._handle_new_ack(segment, seq, ack, now)
         elif ack == una:
@@ -221,15 +223,15 @@ class Sender(SendState):
     def poll(self, now: int) -> Range | None:
         """Return the next segment, and count it as sent; None: nothing may be sent."""
         recovery = self.recovery
+        if self.frto is not None and self.frto.active:
+            found = self.frto.poll()
+            return None if found is None else self._send(found[0], found[1], now)
         if recovery.urgent:
             found = recovery.poll()
             if found is not None:
                 return self._send(found[0], found[1], now)
             if recovery.governs:
                 return None
-        if self.frto is not None and self.frto.active:
-            found = self.frto.poll()
-            return None if found is None else self._send(found[0], found[1], now)
         if self._probe_due:
             return self._probe(now)
         nxt = self.nxt
@@ -315,6 +317,8 @@ class Sender(SendState):
         if end > self.max:
             self.max = self.nxt = end
         self._sent_at = now
+        if self.recovery.observes:
+            self.recovery.handle_sent(seq, end, fresh, now)
         if self.rto_at is None or (not fresh and self._config.careful_timer and self.recovery.active):
             self.rto_at = self.rto.expiry(now)
         return seq, length, fin, fresh
@@ -327,7 +331,9 @@ class Sender(SendState):
     # -- time ------------------------------------------------------------------------------------------------
 
     def handle_deadline(self, now: int) -> None:
-        """Expire the timer that is due."""
+        """Expire the timers that are due."""
+        if self.recovery.observes and self._restarts_instead(now):
+            self.rto_at = self.rto.expiry(now)
         if self.persist_at is not None:
             if now >= self.persist_at:
                 self._persist_shift += 1
@@ -335,6 +341,13 @@ class Sender(SendState):
                 self._probe_due = True
         elif self.rto_at is not None and now >= self.rto_at:
             self._handle_timeout(now)
+
+    def _restarts_instead(self, now: int) -> bool:
+        """Let the recovery take its timer or the expiry of the retransmission timer, as `Recovery.handle_deadline`."""
+        expired = self.persist_at is None and self.rto_at is not None and now >= self.rto_at
+        if not expired and (self.early_at is None or now < self.early_at):
+            return False
+        return self.recovery.handle_deadline(expired, now)
 
     def _handle_timeout(self, now: int) -> None:
         """RFC 6298 (5.4) to (5.6), RFC 5681 section 3.1."""
@@ -360,8 +373,8 @@ class Sender(SendState):
         self.limited = 0
         self.growth.handle_timeout()
         self.note_reduction()
-        self.recovery.handle_timeout()
         self.nxt = self.una
+        self.recovery.handle_timeout()
         if self.frto is not None:
             self.frto.handle_timeout(may_begin=not was_recovering)
         self.rto.back_off()

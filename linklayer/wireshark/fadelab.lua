@@ -1,8 +1,7 @@
 --[[
-Wireshark's view of fadelab's frames: SLACP (LINKTYPE_USER0), bare frames (LINKTYPE_USER1), fragments of link FEC
-(LINKTYPE_USER3).
+Wireshark's view of fadelab's frames: SLACP (LINKTYPE_USER0), bare frames (LINKTYPE_USER1) and link ARQ (LINKTYPE_USER5).
 
-Read first: docs/slacp.md, whose names the fields have; README.md says how to load this file.
+Read first: docs/slacp.md and docs/arq.md, whose names the fields have; README.md says how to load this file.
 
 Rules: what a check does not cover is not believed. A frame whose header check fails is shown as octets; one whose
 CRC-32 fails tells its header and no more. A packet is handed to IP once: a retransmission of a packet that was heard
@@ -63,7 +62,7 @@ end
 
 local slacp = Proto("slacp", "SLACP")
 local bare = Proto("bareframe", "Bare Frame")
-local fragment = Proto("linkfec", "Link FEC")
+local arq = Proto("linkarq", "Link ARQ")
 
 local TYPES = {
     [TYPE_DATA] = "DATA", [TYPE_FEC] = "FEC", [TYPE_SYNC] = "SYNC", [TYPE_ACK] = "ACK", [TYPE_HELLO] = "HELLO",
@@ -113,24 +112,25 @@ local b = {
     crc_status = ProtoField.uint8("bareframe.crc.status", "CRC-32 status", base.DEC, STATUS),
     octets = ProtoField.bytes("bareframe.octets", "Octets nobody vouches for"),
 }
-local p = {
-    type = ProtoField.uint8("linkfec.type", "Type", base.HEX, { [0x21] = "fragment", [0x22] = "ACK" }),
-    sending = ProtoField.uint8("linkfec.sending", "Sent before"),
-    index = ProtoField.uint8("linkfec.index", "Index"),
-    data = ProtoField.uint8("linkfec.data", "Fragments that suffice"),
-    total = ProtoField.uint8("linkfec.total", "Fragments"),
-    tag = ProtoField.uint32("linkfec.tag", "Tag", base.HEX),
-    number = ProtoField.uint32("linkfec.number", "Packet"),
-    back = ProtoField.uint16("linkfec.back", "Back"),
-    length = ProtoField.uint16("linkfec.length", "Length of the packet"),
-    shard = ProtoField.bytes("linkfec.shard", "Fragment"),
-    highest = ProtoField.uint32("linkfec.highest", "Highest packet seen"),
-    bitmap = ProtoField.bytes("linkfec.bitmap", "Bitmap"),
-    crc = ProtoField.uint32("linkfec.crc", "CRC-32", base.HEX),
-    crc_status = ProtoField.uint8("linkfec.crc.status", "CRC-32 status", base.DEC, STATUS),
-    octets = ProtoField.bytes("linkfec.octets", "Octets nobody vouches for"),
+local a = {
+    kind = ProtoField.uint8("linkarq.kind", "Kind", base.HEX, {
+        [0xA0] = "DATA", [0xA1] = "DATA", [0xB0] = "FRAGMENT", [0xB1] = "FRAGMENT", [0xAF] = "ACK",
+    }),
+    session = ProtoField.uint16("linkarq.session", "Session", base.HEX),
+    seq = ProtoField.uint32("linkarq.seq", "Packet"),
+    base = ProtoField.uint32("linkarq.base", "Base"),
+    before = ProtoField.uint64("linkarq.before", "Received before it", base.HEX),
+    copy = ProtoField.uint8("linkarq.copy", "Copies before"),
+    index = ProtoField.uint8("linkarq.index", "Index"),
+    data = ProtoField.uint8("linkarq.data", "Fragments that suffice"),
+    total = ProtoField.uint8("linkarq.total", "Fragments"),
+    length = ProtoField.uint16("linkarq.length", "Octets of the packet"),
+    fragment = ProtoField.bytes("linkarq.fragment", "Fragment"),
+    crc = ProtoField.uint32("linkarq.crc", "CRC-32", base.HEX),
+    crc_status = ProtoField.uint8("linkarq.crc.status", "CRC-32 status", base.DEC, STATUS),
+    octets = ProtoField.bytes("linkarq.octets", "Octets nobody vouches for"),
 }
-slacp.fields, bare.fields, fragment.fields = f, b, p
+slacp.fields, bare.fields, arq.fields = f, b, a
 
 local function problem(name, text, group)
     return ProtoExpert.new(name, text, group, expert.severity.ERROR)
@@ -152,10 +152,14 @@ local bare_e = {
     crc = problem("bareframe.crc.bad", "CRC-32 failed", expert.group.CHECKSUM),
     packet = problem("bareframe.packet.bad", "The packet is malformed", expert.group.MALFORMED),
 }
-local p_e = {
-    bad = problem("linkfec.bad", "Not a frame of link FEC", expert.group.MALFORMED),
+local arq_e = {
+    short = problem("linkarq.short", "Too short for a frame", expert.group.MALFORMED),
+    crc = problem("linkarq.crc.bad", "CRC-32 failed", expert.group.CHECKSUM),
+    kind = problem("linkarq.kind.unknown", "Unknown kind, or an acknowledgement of another size", expert.group.PROTOCOL),
+    fragment = problem("linkarq.fragment.bad", "A fragment that cannot be", expert.group.MALFORMED),
+    packet = problem("linkarq.packet.bad", "The packet is malformed", expert.group.MALFORMED),
 }
-slacp.experts, bare.experts, fragment.experts = e, bare_e, p_e
+slacp.experts, bare.experts, arq.experts = e, bare_e, arq_e
 
 -- packets ---------------------------------------------------------------------------------------------------
 
@@ -478,94 +482,109 @@ function bare.dissector(tvb, pinfo, root)
     return nbytes
 end
 
---- What is wrong with octets as a frame of link FEC, in the words of linklayer/hybrid/frames.py; nil: nothing.
-local function fault(tvb)
-    local nbytes = tvb:len()
-    local length = nbytes - CRC_BYTES
-    if length < 10 then
-        return nbytes .. " octets: too short for a frame"
-    end
-    if crc32(tvb:raw(0, length)) ~= tvb(length, CRC_BYTES):uint() then
-        return "CRC failed"
-    end
-    local kind = tvb(0, 1):uint()
-    if kind == 0x22 then
-        local size = length - 10
-        if tvb(1, 1):uint() ~= size or (size > 0 and tvb(10, 1):uint() == 0) then
-            return "acknowledgement of the wrong length"
-        end
-        return nil
-    end
-    if kind ~= 0x21 then
-        return string.format("type 0x%x: not a frame of this link", kind)
-    end
-    local size = length - 17
-    if size < 1 then
-        return "fragment without octets"
-    end
-    local index, data, total = tvb(2, 1):uint(), tvb(3, 1):uint(), tvb(4, 1):uint()
-    if data < 1 or data > total or index >= total then
-        return string.format("fragment %d of %d, %d suffice: cannot be", index, total, data)
-    end
-    local packet = tvb(15, 2):uint()
-    if size ~= math.floor((packet + data - 1) / data) then
-        return string.format("a fragment of %d octets is not one of %d of %d octets", size, data, packet)
-    end
-    return nil
+-- link ARQ --------------------------------------------------------------------------------------------------
+
+--- the frame whose packet IP was given, by session and number
+local arq_given = {}
+
+function arq.init()
+    arq_given = {}
 end
 
-function fragment.dissector(tvb, pinfo, root)
-    local nbytes = tvb:len()
-    pinfo.cols.protocol = "LINKFEC"
-    local wrong = fault(tvb)
-    if wrong then
-        pinfo.cols.info = "damaged: " .. wrong
-        if nbytes > 0 then
-            local tree = root:add(fragment, tvb())
-            tree:add_proto_expert_info(p_e.bad)
-            tree:add(p.octets, tvb())
-            tree:add(p.crc_status, tvb(0, 1), 0):set_generated()
-        end
-        return nbytes
+local ARQ_DATA_BYTES, ARQ_ACK_BYTES, ARQ_FRAGMENT_BYTES = 11, 15, 17
+
+local function refuse_arq(tvb, pinfo, tree, what, words)
+    tree:add_proto_expert_info(what)
+    if tvb:len() > 0 then
+        tree:add(a.octets, tvb())
     end
+    pinfo.cols.info = "damaged: " .. words
+    return tvb:len()
+end
+
+--- What is wrong with a fragment; nil: nothing.
+local function arq_fault(tvb, size)
+    if size < 1 then
+        return "a fragment without octets"
+    end
+    local index, data, total, length = tvb(12, 1):uint(), tvb(13, 1):uint(), tvb(14, 1):uint(), tvb(15, 2):uint()
+    if data < 1 or data > total or index >= total then
+        return string.format("fragment %d of %d, %d suffice: cannot be", index, total, data)
+    elseif size ~= math.floor((length + data - 1) / data) then
+        return string.format("a fragment of %d octets is not one of %d of %d octets", size, data, length)
+    end
+end
+
+local function dissect_fragment(tvb, pinfo, tree, ends_at, where)
+    local size = ends_at - ARQ_FRAGMENT_BYTES
+    local wrong = arq_fault(tvb, size)
+    if wrong then
+        return refuse_arq(tvb, pinfo, tree, arq_e.fragment, wrong)
+    end
+    tree:add(a.base, tvb(7, 4))
+    for place, name in ipairs({ "copy", "index", "data", "total" }) do
+        tree:add(a[name], tvb(10 + place, 1))
+    end
+    tree:add(a.length, tvb(15, 2))
+    tree:add(a.fragment, tvb(ARQ_FRAGMENT_BYTES, size))
+    local copy, index = tvb(11, 1):uint(), tvb(12, 1):uint()
+    pinfo.cols.info = string.format("%s %d of %d of packet %d%s%s",
+        index < tvb(13, 1):uint() and "fragment" or "FEC fragment",
+        index + 1, tvb(14, 1):uint(), tvb(3, 4):uint(), where, copy > 0 and ", copy " .. copy or "")
+    return tvb:len()
+end
+
+function arq.dissector(tvb, pinfo, root)
+    local nbytes = tvb:len()
     local ends_at = nbytes - CRC_BYTES
-    local tree = root:add(fragment, tvb())
-    tree:add(p.type, tvb(0, 1))
-    local words
-    if tvb(0, 1):uint() == 0x22 then
-        tree:add(p.tag, tvb(2, 4))
-        tree:add(p.highest, tvb(6, 4))
-        local count = 0
-        if ends_at > 10 then
-            tree:add(p.bitmap, tvb(10, ends_at - 10))
-            for place = 10, ends_at - 1 do
-                local octet = tvb(place, 1):uint()
-                while octet > 0 do
-                    count = count + octet % 2
-                    octet = math.floor(octet / 2)
-                end
+    pinfo.cols.protocol = "ARQ"
+    local tree = root:add(arq, tvb())
+    if ends_at <= ARQ_DATA_BYTES then
+        return refuse_arq(tvb, pinfo, tree, arq_e.short, nbytes .. " octets: too short for a frame")
+    end
+    local good = crc32(tvb:raw(0, ends_at)) == tvb(ends_at, CRC_BYTES):uint()
+    tree:add(a.crc, tvb(ends_at, CRC_BYTES))
+    tree:add(a.crc_status, tvb(ends_at, CRC_BYTES), good and 1 or 0):set_generated()
+    if not good then
+        return refuse_arq(tvb, pinfo, tree, arq_e.crc, "CRC failed")
+    end
+    local kind = tvb(0, 1):uint()
+    if kind == 0xAF and ends_at ~= ARQ_ACK_BYTES then
+        local words = string.format("an acknowledgement of %d octets: must be %d", nbytes, ARQ_ACK_BYTES + CRC_BYTES)
+        return refuse_arq(tvb, pinfo, tree, arq_e.kind, words)
+    elseif kind ~= 0xAF and kind ~= 0xA0 and kind ~= 0xA1 and kind ~= 0xB0 and kind ~= 0xB1 then
+        return refuse_arq(tvb, pinfo, tree, arq_e.kind, string.format("unknown kind 0x%02x", kind))
+    end
+    tree:add(a.kind, tvb(0, 1))
+    tree:add(a.session, tvb(1, 2))
+    tree:add(a.seq, tvb(3, 4))
+    local session, seq = tvb(1, 2):uint(), tvb(3, 4):uint()
+    if kind == 0xAF then
+        tree:add(a.before, tvb(7, 8))
+        local more = 0
+        for i = 7, 14 do
+            local octet = tvb(i, 1):uint()
+            while octet > 0 do
+                more = more + band(octet, 1)
+                octet = rshift(octet, 1)
             end
         end
-        words = string.format("ACK of %d packets up to %d", count, tvb(6, 4):uint())
-    else
-        for place, name in ipairs({ "sending", "index", "data", "total" }) do
-            tree:add(p[name], tvb(place, 1))
-        end
-        tree:add(p.tag, tvb(5, 4))
-        tree:add(p.number, tvb(9, 4))
-        tree:add(p.back, tvb(13, 2))
-        tree:add(p.length, tvb(15, 2))
-        tree:add(p.shard, tvb(17, ends_at - 17))
-        local sending, index = tvb(1, 1):uint(), tvb(2, 1):uint()
-        words = string.format("%s %d of %d of packet %d%s",
-            index < tvb(3, 1):uint() and "fragment" or "FEC fragment",
-            index + 1, tvb(4, 1):uint(), tvb(9, 4):uint(),
-            sending > 0 and string.format(", sent again (%d)", sending) or "")
+        pinfo.cols.info = "ACK of " .. seq .. (more > 0 and (" and " .. more .. " before") or "")
+        return nbytes
     end
-    tree:add(p.crc, tvb(ends_at, CRC_BYTES))
-    tree:add(p.crc_status, tvb(ends_at, CRC_BYTES), 1):set_generated()
-    tree:append_text(", " .. words)
+    local where = kind % 2 == 1 and " of channel 1" or ""
+    if kind >= 0xB0 then
+        return dissect_fragment(tvb, pinfo, tree, ends_at, where)
+    end
+    tree:add(a.base, tvb(7, 4))
+    local length = ends_at - ARQ_DATA_BYTES
+    local words = "packet " .. seq .. where .. ", " .. length .. " bytes"
     pinfo.cols.info = words
+    local key = session .. "/" .. seq
+    arq_given[key] = arq_given[key] or pinfo.number
+    if arq_given[key] == pinfo.number then
+        hand_over(tvb(ARQ_DATA_BYTES, length), pinfo, root, tree, words, arq_e.packet)
+    end
     return nbytes
 end
 
@@ -573,4 +592,4 @@ end
 local encapsulations = DissectorTable.get("wtap_encap")
 encapsulations:add(wtap.USER0, slacp)
 encapsulations:add(wtap.USER1, bare)
-encapsulations:add(wtap.USER3, fragment)
+encapsulations:add(wtap.USER5, arq)

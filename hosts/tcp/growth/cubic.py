@@ -1,7 +1,7 @@
 """CUBIC (RFC 9438): after a loss the window rises to where it was along a cubic of the time since, and then beyond.
 
 Section numbers are RFC 9438's. Windows are in segments here, as there, and in octets in `cwnd`. Slow start is the
-standard one, by the ACK.
+standard one, by the ACK or, with `byte_counting`, by the octet.
 
 Left out: HyStart++ (section 4.10), and undoing a reduction that a spurious loss caused (section 4.9).
 """
@@ -23,10 +23,12 @@ _ALPHA: Final = 3 * (1 - BETA) / (1 + BETA)
 class Cubic(Growth):
     """CUBIC's congestion avoidance and decrease."""
 
-    __slots__ = ("_began_at", "_credit", "_k_s", "_prior", "_w_est", "_w_max")
+    __slots__ = ("_began_at", "_credit", "_k_s", "_most", "_prior", "_w_est", "_w_max")
 
     def __init__(self, sender: SendState, config: TcpConfig) -> None:
         super().__init__(sender)
+        #: segments by which an ACK opens the window in slow start (RFC 3465: L)
+        self._most = 2 if config.byte_counting else 1
         #: when the present stage of congestion avoidance began (ns); None: it is yet to begin
         self._began_at: int | None = None
         #: where the cubic has its plateau, and how long after the beginning (s)
@@ -43,7 +45,8 @@ class Cubic(Growth):
         sender = self._sender
         cwnd, smss = sender.cwnd, sender.smss
         if cwnd < sender.ssthresh:
-            sender.cwnd = cwnd + (acked if acked < smss else smss)
+            most = self._most * smss
+            sender.cwnd = cwnd + (acked if acked < most else most)
             return
         window, segments = cwnd / smss, acked / smss
         if self._began_at is None:

@@ -211,7 +211,7 @@ ERRORS: dict[str, Any] = {
 
 
 #: options of schemes whose timers are too short for capacity that has to be asked for
-PATIENT: dict[str, Any] = {"hybrid": {"hybrid": {"wait_ms": 2500}}}
+PATIENT: dict[str, Any] = {name: {name: {"resend_after_ms": 2500}} for name in ("arq", "hybrid")}
 
 
 def cases() -> Iterator[Any]:
@@ -240,7 +240,7 @@ def test_both_kinds_of_station_do_the_same(
     wanted, wanted_counts = real_time(run, sendings, until)
     got, counts = virtual_time(run, sendings, until)
     # links that pace their packets carry few where capacity has to be asked for
-    assert len(wanted) > 20
+    assert len(wanted) > 15
     for side in SIDES:
         assert [d for d in got if d[1] == side] == [d for d in wanted if d[1] == side]
     assert counts == wanted_counts

@@ -14,7 +14,7 @@ from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue, QueueContext
 from linklayer.queues.drop_tail import DropTail
 from linklayer.queues.red import Red, RedOptions
-from linklayer.schemes.hybrid import FecOptions, HybridOptions
+from linklayer.schemes.arq import FecOptions, HybridOptions
 from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.topologies import Dumbbell, DumbbellConfig
@@ -116,7 +116,7 @@ def test_fec_that_matches_the_loss_is_worse_than_none_and_arq_is_better() -> Non
     # the LT-TCP paper's order at 10 %: hybrid 6.16, none 1.10, FEC 0.09 Mbit/s of ten flows
     goodput = []
     for link in (
-        RadioLinkConfig(scheme="hybrid", options=HybridOptions(wait_ms=20, combine=False), mtu_bytes=540),
+        RadioLinkConfig(scheme="hybrid", options=HybridOptions(resend_after_ms=20, combine=False), mtu_bytes=540),
         None,
         RadioLinkConfig(scheme="fec", options=FecOptions(fragments=10, data_fragments=9), mtu_bytes=540),
     ):
