@@ -32,3 +32,7 @@ class Counters:
     #: window reductions by ECN-Echo
     ecn_reductions: int = 0
     zero_window_probes: int = 0
+    #: segments of redundancy, for windows and for duplicate ACKs, and the octets of both (LT-TCP)
+    proactive_sent: int = 0
+    reactive_sent: int = 0
+    fec_bytes_sent: int = 0

@@ -17,6 +17,7 @@ from common.units import MS
 from hosts.tcp.bsd import after_ticks
 from hosts.tcp.buffers import Reassembly
 from hosts.tcp.config import TcpConfig
+from hosts.tcp.lt.decoder import Decoder
 from hosts.tcp.shared import Shared
 from tcpip.segment import CE, CWR, FIN, SackBlock, Segment, Timestamps
 
@@ -48,6 +49,7 @@ class Receiver:
         "ack_at",
         "ack_due",
         "cause",
+        "decoder",
         "ecn",
         "ecn_echo",
         "fin",
@@ -68,6 +70,8 @@ class Receiver:
         self._ack_every = config.ack_every if config.delayed_ack_ns else 1
         self._octets = bytearray()
         self._reassembly = Reassembly()
+        #: of FEC segments, where they were agreed (LT-TCP)
+        self.decoder: Decoder | None = None
         #: number of the peer's FIN, once it has come
         self.fin: int | None = None
         self.window_shift = 0
@@ -160,10 +164,7 @@ class Receiver:
         if self.smart and length:
             self.cause = segment
         if self.ecn:
-            if segment.flags & CWR:
-                self.ecn_echo = False
-            if segment.ecn == CE:
-                self.ecn_echo = True
+            self._handle_ecn(segment)
         if segment.flags & FIN and self.fin is None:
             self.fin = end
         nxt = self.nxt
@@ -194,9 +195,34 @@ class Receiver:
             self.ack_due = True
         else:
             self.ack_due = True
+        if self.decoder is not None and self.decoder.handle_data(self.nxt):
+            self._fill()
+            self.ack_due = True
         if self.nxt == self.fin:
             self.nxt += 1
             self.ack_due = True
+
+    def handle_fec(self, segment: Segment, fec: tuple[int, int, int, int, int], decoder: Decoder) -> None:
+        """Take a FEC segment, whose option has the numbers `fec`."""
+        if self.ecn:
+            self._handle_ecn(segment)
+        nxt = self.nxt
+        limit = max(self._advertised, nxt)
+        if decoder.handle_fec(fec, segment.payload, segment.length, nxt, limit):
+            self._fill()
+            if self.nxt == self.fin:
+                self.nxt += 1
+        self.ack_due = True
+
+    def _handle_ecn(self, segment: Segment) -> None:
+        if segment.flags & CWR:
+            self.ecn_echo = False
+        if segment.ecn == CE:
+            self.ecn_echo = True
+
+    def open_decoder(self) -> None:
+        """Take FEC segments from now on: they were agreed."""
+        self.decoder = Decoder(self._reassembly, self._buffer)
 
     def note_duplicate(self, seq: int, end: int) -> None:
         """Note for the next D-SACK which octets of a segment have come before (RFC 2883 section 4)."""
@@ -224,7 +250,10 @@ class Receiver:
             if end <= self.nxt:
                 return
         if segment.payload is not None:
-            self._octets += segment.payload[self.nxt - seq : end - seq]
+            octets = segment.payload[self.nxt - seq : end - seq]
+            self._octets += octets
+            if self.decoder is not None:
+                self.decoder.keep(octets)
         self.nxt = end
 
     def _fill(self) -> None:
@@ -232,6 +261,8 @@ class Receiver:
             end, octets = found
             if octets is not None:
                 self._octets += octets
+                if self.decoder is not None:
+                    self.decoder.keep(octets)
             self.nxt = end
 
     def handle_deadline(self, now: int) -> None:
@@ -289,6 +320,9 @@ class Receiver:
         if not (recent or self._duplicate) or not self.sack:
             return ()
         most = _BLOCKS_WITH_TIMESTAMPS if self.timestamps else _BLOCKS
+        if self.decoder is not None:
+            # its report needs the room of one
+            most -= 1
         if self._duplicate is not None:
             # RFC 2883 section 4: in front, and the block that it is part of next
             start, end = self._duplicate

@@ -43,7 +43,7 @@ class Cubic(Growth):
     def handle_ack(self, acked: int, now: int) -> None:
         """Open the window."""
         sender = self._sender
-        cwnd, smss = sender.cwnd, sender.smss
+        cwnd, smss = sender.cwnd, sender.full_smss
         if cwnd < sender.ssthresh:
             most = self._most * smss
             sender.cwnd = cwnd + (acked if acked < most else most)
@@ -71,12 +71,12 @@ class Cubic(Growth):
     def handle_loss(self, flight: int) -> int:
         """Return 0.7 of the octets under way (section 4.6), and remember the window."""
         sender = self._sender
-        window = sender.cwnd / sender.smss
+        window = sender.cwnd / sender.full_smss
         # section 4.7, fast convergence: a flow that did not get back to where it was makes room for others
         self._w_max = window * (1 + BETA) / 2 if window < self._w_max else window
         self._prior = window
         self._began_at = None
-        return max(round(flight * BETA), 2 * sender.smss)
+        return max(round(flight * BETA), 2 * sender.full_smss)
 
     def handle_timeout(self) -> None:
         """Begin anew after slow start: there is no plateau to return to (section 4.8)."""
