@@ -21,6 +21,8 @@ from hosts.engine.clock import Clock
 from hosts.engine.packets import Deliver
 from linklayer.classify import Classifier
 from linklayer.filters import FILTERS
+from linklayer.filters.filter import Filter
+from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, LinkContext, Scheme
 from linklayer.queues import Queue
 from linklayer.queues.drop_tail import DropTail
@@ -145,8 +147,8 @@ def make_radio_link(
     """Return a radio link as `config` has it, without a scenario. All mappings are by the direction of the packets.
 
     A direction without `errors` is clean, and one without `queues` has a queue without limit. The MAC buffer holds two
-    frames. A link without flow control (scheme `none` without packet filters) has no use for a queue: its MAC buffer
-    has no limit, and a queue given for it raises ValueError. `name` tells the random numbers of several links apart.
+    frames. Where a link has no flow control (scheme `none` without packet filters) its packets wait in a MAC buffer
+    without limit, or in the queue that is given for it. `name` tells the random numbers of several links apart.
     """
     scheme = SCHEMES[config.scheme]
     filters = [
@@ -169,7 +171,8 @@ def make_radio_link(
         link = make_end(scheme, config.options or scheme.options(), filters, context)
         queue = (queues or {}).get(side)
         if queue is not None and not link.flow_control:
-            raise ValueError(f"scheme {scheme.name!r} has no flow control: packets never wait in a queue")
+            # a filter that does nothing gives it flow control
+            link = Filtered(link, (Filter(),))
         hop: Hop[Any] = Hop(
             capacity=ConstantRate(config.rate_bps),
             framing=config.framing,
