@@ -1,6 +1,7 @@
 """The documents as a site: it builds without a warning, needs no network, and can be searched."""
 
 import re
+import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import fields
@@ -133,6 +134,11 @@ def test_a_folder_with_other_files_is_not_emptied(tmp_path: Path, capsys: pytest
     assert app.main(["docs", "--out", str(tmp_path)]) == 2
     assert "holds other files, which would be lost" in capsys.readouterr().err
     assert mine.read_text() == "written"
+
+
+def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(FadelabError, match="choose another --port"):
+        site.serve(tmp_path, taken.getsockname()[1])
 
 
 def test_navigation_names_pages_takes_patterns_and_forgets_none(tmp_path: Path) -> None:

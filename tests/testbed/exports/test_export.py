@@ -154,7 +154,7 @@ def check_perfetto(timeline: Timeline) -> list[dict[str, Any]]:
     assert all(event["ts"] >= 0 for event in events if event["ph"] != "M")
     named = {(event["pid"], event.get("tid")) for event in events if event["ph"] == "M"}
     for (process, track), found in slices(events):
-        assert (process, None) in named
+        assert {(process, None), (process, track)} <= named
         for first, second in pairwise(found):
             assert first["ts"] + first["dur"] <= second["ts"] + 1e-6
         # arrows begin and end in slices
