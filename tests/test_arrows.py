@@ -39,7 +39,8 @@ MAY_IMPORT = {
 
 #: room of testbed/ -> the other rooms it may import from; the files beside the rooms join them
 ROOMS = {
-    "cli": frozenset({"live", "model", "papers", "results", "scenario"}),
+    "cli": frozenset({"exports", "live", "model", "papers", "results", "scenario"}),
+    "exports": frozenset({"model", "results", "scenario"}),
     "live": frozenset({"results", "scenario"}),
     "model": frozenset({"results", "scenario"}),
     "papers": frozenset({"model", "results", "scenario"}),

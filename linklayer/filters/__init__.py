@@ -11,6 +11,7 @@
 | `coherence.py` | congestion coherence: DDA that looks at ECN |
 | `eln.py` | the marker: marks ACKs for segments that the link has lost |
 | `eln_flows.py` | the marker's knowledge of one flow |
+| `window.py` | a limited advertised window that the mobile host's connections share |
 | `ranges.py` | sets of numbers as ranges, with a limit |
 
 docs/filters.md explains them, docs/how-to/packet-filter.md adds one.

@@ -4,9 +4,9 @@ Read first: `linklayer/filters/filter.py` for the contract; RFC 9293 (segments),
 
 `Checked` raises `RuleBrokenError` unless each packet leaves at once, in its direction, as the very object that came; or
 it has an ELN or SMART option more or less, or fewer SACK blocks, and is otherwise the same, is not signed, and has not
-grown if it carries data; or it is a pure dupack and was held back, to leave unchanged some day or never. Any other
-packet that leaves for the link came from that side before, and is unchanged. A deadline that was handled is over; one
-that is handled early changes nothing.
+grown if it carries data; or its window is smaller, where the filter limits windows; or it is a pure dupack and was held
+back, to leave unchanged some day or never. Any other packet that leaves for the link came from that side before, and is
+unchanged. A deadline that was handled is over; one that is handled early changes nothing.
 """
 
 import gc
@@ -20,6 +20,7 @@ from typing import Any, Final, Literal, NamedTuple
 from common.sequence import MASK
 from linklayer.filters.filter import Guess
 from linklayer.filters.filtered import Filtered
+from linklayer.filters.window import SharedWindow
 from linklayer.link import Link
 from linklayer.plain import PlainFrame
 from tcpip.access import Access
@@ -282,10 +283,17 @@ class Checked:
             raise RuleBrokenError(f"{self._words(came)} is signed and was changed")
         if old.length and new.nbytes > old.nbytes:
             raise RuleBrokenError(f"{self._words(came)} carries data and grew")
-        if _others(old) != _others(new) or not set(new.sack) <= set(old.sack):
+        smaller = self._limits_windows and came.side == "ip" and new.window <= old.window
+        if smaller and old.window and not new.window:
+            raise RuleBrokenError(f"{self._words(came)}: its window was closed")
+        if _others(old, smaller) != _others(new, smaller) or not set(new.sack) <= set(old.sack):
             raise RuleBrokenError(f"{self._words(came)} became {self._words(leaves)}")
         if isinstance(came, bytes) and _beyond_segment(came) != _beyond_segment(leaves):
             raise RuleBrokenError(f"{self._words(came)}: its header was changed")
+
+    @property
+    def _limits_windows(self) -> bool:
+        return isinstance(self.link, Filtered) and any(isinstance(each, SharedWindow) for each in self.link.filters)
 
     def _check_untouched(self, packet: Any) -> None:
         if packet.said is not None and packet.said != fields(packet):
@@ -342,10 +350,11 @@ class Checked:
         return packet[:80].hex() if isinstance(packet, bytes) else repr(packet)
 
 
-def _others(segment: Segment) -> tuple[Any, ...]:
-    """What no filter may change."""
+def _others(segment: Segment, window_too: bool) -> tuple[Any, ...]:
+    """What no filter may change; `window_too`: it may change the window, too."""
+    window = None if window_too else segment.window
     return (
-        segment.flow, segment.seq, segment.ack, segment.flags, segment.window, segment.length, segment.payload,
+        segment.flow, segment.seq, segment.ack, segment.flags, window, segment.length, segment.payload,
         segment.timestamps, segment.syn, segment.ecn, segment.number,
         tuple(option for option in segment.extra if not _is_ours(option) and option.kind != _SACK),
     )  # fmt: skip

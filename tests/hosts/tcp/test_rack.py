@@ -53,6 +53,9 @@ def test_reordering_seen_makes_later_losses_wait(script: MakeScript) -> None:
     s.inject(220, "ack 2001 sack 3001:7001", sends=[])
     # sent at 100, latest round trip 120, a quarter of 100
     s.expect(245, "2001:3001", fast_retransmits=1)
+    # in recovery, too: the latest round trip is 146
+    s.inject(246, "ack 2001 sack 8001:9001 3001:7001", sends=[])
+    s.expect(271, "7001:8001", fast_retransmits=1)
 
 
 def test_a_retransmission_late_by_a_segment_shows_no_reordering(script: MakeScript) -> None:
