@@ -131,6 +131,14 @@ def test_fec_repairs_a_lost_retransmission_before_the_timer() -> None:
     assert pair.octets[1] == Random(9).randbytes(BYTES)
 
 
+def test_holes_wait_for_the_proactive_segments_of_their_block() -> None:
+    # most are filled by then: seed 1
+    without, with_it = (
+        transfer(USER_PROFILES[name].config, 0.1).client.counters for name in ("lt-mss", "lt-proactive")
+    )
+    assert with_it.retransmits < 0.75 * without.retransmits
+
+
 def test_segments_get_smaller_with_the_window_and_after_a_timeout() -> None:
     config = replace(USER_PROFILES["lt-mss"].config, initial_window=2, mss=1000, timestamps=False)
     pair = Pair(config, up=Path(delay_ns=20 * MS), down=Path(delay_ns=20 * MS))
