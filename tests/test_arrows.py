@@ -40,10 +40,11 @@ MAY_IMPORT = {
 #: room of testbed/ -> the other rooms it may import from; the files beside the rooms join them
 ROOMS = {
     "campaigns": frozenset({"results", "scenario"}),
-    "cli": frozenset({"campaigns", "live", "model", "papers", "results", "scenario"}),
+    "cli": frozenset({"campaigns", "reports", "live", "model", "papers", "results", "scenario"}),
     "live": frozenset({"results", "scenario"}),
     "model": frozenset({"results", "scenario"}),
     "papers": frozenset({"campaigns", "model", "results", "scenario"}),
+    "reports": frozenset({"campaigns", "results", "scenario"}),
     "results": frozenset({"scenario"}),
     "scenario": frozenset(),
 }

@@ -104,7 +104,7 @@ class Plan:
     @cached_property
     def text(self) -> str:
         """The content of `plan.json`, whose SHA-256 is the plan's."""
-        return json.dumps(self.document(), indent=1, sort_keys=True) + "\n"
+        return json.dumps(self.document(), indent=1) + "\n"
 
     @cached_property
     def sha256(self) -> str:

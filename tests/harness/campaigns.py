@@ -1,5 +1,7 @@
 """Small campaigns on tier `model`, and their result files."""
 
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -66,3 +68,18 @@ def result_files(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name not in _OF_THE_SESSION
     }
+
+
+class InProcess:
+    """Workers that make each call at once, in this process."""
+
+    room = 1
+
+    def submit(self, call: "Callable[[Any], Any]", task: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        future.set_result(call(task))
+        return future
+
+    def revive(self) -> None: ...
+
+    def close(self) -> None: ...
