@@ -149,9 +149,10 @@ def _origin(campaign: Campaigned) -> Iterator[Block]:
     yield Paragraph("The whole campaign, in the folder of this report (on tier model with the same files to the byte):")
     yield Code("./fadelab campaign campaign.yaml --out AGAIN")
     yield Paragraph(
-        f"Median and quartiles interpolate between neighbours. Intervals: bootstrap, {RESAMPLES} resamples, expanded "
-        f"percentile method (Hesterberg 2015). Tests: every combination of signs up to 14 pairs, else {PERMUTATIONS} "
-        "random ones. docs/campaigns.md gives the share of intervals that contain the truth, as measured."
+        f"Median and quartiles interpolate between neighbours. Intervals: bootstrap, {RESAMPLES} resamples; expanded "
+        "percentile method for medians, bootstrap t for means (Hesterberg 2015). Tests: every combination of signs up "
+        f"to 14 pairs, else {PERMUTATIONS} random ones. docs/campaigns.md says how often intervals contain the "
+        "truth, as measured."
     )
 
 

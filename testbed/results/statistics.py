@@ -1,6 +1,7 @@
 """Statistics of repeated runs: quartiles, bootstrap confidence intervals, a paired test.
 
-Read first: Hesterberg, "What Teachers Should Know About the Bootstrap" (The American Statistician 69, 2015), section 4.
+Read first: Hesterberg, "What Teachers Should Know About the Bootstrap" (The American Statistician 69, 2015), sections 4
+and 5.
 
 Rules kept
 - The same values give the same figures: resampling draws from a generator with a fixed seed.
@@ -19,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Statistic = Literal["median", "mean"]
+_Array = NDArray[np.float64]
 
 #: resamples of an interval and of a test
 RESAMPLES = 2000
@@ -92,23 +94,35 @@ def statistic(values: Sequence[float], of: Statistic) -> float:
 def interval(values: Sequence[float], of: Statistic, confidence: float = 0.95) -> Interval | None:
     """Return the bootstrap confidence interval of the median or the mean; None with fewer than two values.
 
-    It is the expanded percentile interval (Hesterberg, 4.3): quantiles of the resamples' statistics, set further apart
-    as the t distribution asks, because resamples of few values scatter too little.
+    Of the median: the expanded percentile interval (Hesterberg, 4.3): quantiles of the resamples' medians, set further
+    apart as the t distribution asks, because resamples of few values scatter too little. Of the mean: the bootstrap t
+    interval (Hesterberg, 5.2), which allows for skewed values, as durations of transfers over lossy links are.
     """
-    n = len(values)
-    if n < 2:
+    if len(values) < 2:
         return None
-    statistics = _resampled(np.asarray(values, dtype=float), of)
+    array = np.asarray(values, dtype=float)
+    if np.ptp(array) == 0:
+        return Interval(float(array[0]), float(array[0]))
+    draws = np.random.default_rng(_SEED).integers(0, len(array), (RESAMPLES, len(array)))
+    make = _interval_of_median if of == "median" else _interval_of_mean
+    return make(array, array[draws], confidence)
+
+
+def _interval_of_median(values: _Array, resamples: _Array, confidence: float) -> Interval:
+    n = len(values)
     tail = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile((1 + confidence) / 2, n - 1))
-    low, high = np.quantile(statistics, (tail, 1 - tail))
+    low, high = np.quantile(np.median(resamples, axis=1), (tail, 1 - tail))
     return Interval(float(low), float(high))
 
 
-def _resampled(values: NDArray[np.float64], of: Statistic) -> NDArray[np.float64]:
-    draws = np.random.default_rng(_SEED).integers(0, len(values), (RESAMPLES, len(values)))
-    resamples = values[draws]
-    made: NDArray[np.float64] = np.median(resamples, axis=1) if of == "median" else np.mean(resamples, axis=1)
-    return made
+def _interval_of_mean(values: _Array, resamples: _Array, confidence: float) -> Interval:
+    scatter = np.std(resamples, axis=1)
+    # resamples of one value again and again tell nothing of the scatter
+    telling = scatter > 0
+    ratios = (np.mean(resamples[telling], axis=1) - np.mean(values)) / scatter[telling]
+    low, high = np.quantile(ratios, ((1 - confidence) / 2, (1 + confidence) / 2))
+    mean, spread = float(np.mean(values)), float(np.std(values))
+    return Interval(mean - float(high) * spread, mean - float(low) * spread)
 
 
 def paired(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0.95) -> Paired:
@@ -135,7 +149,7 @@ def paired(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0
     return Paired(n, mean, interval(list(map(float, differences)), "mean", confidence), beyond / of)
 
 
-def _as_far(signs: NDArray[np.int64], differences: NDArray[np.float64]) -> int:
+def _as_far(signs: NDArray[np.int64], differences: _Array) -> int:
     """Return how many combinations of signs give a sum at least as far from 0 as the one that was found."""
     found = abs(float(np.sum(differences)))
     # sums of the same numbers in another order differ in the last digits

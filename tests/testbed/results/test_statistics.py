@@ -2,10 +2,15 @@
 
 import math
 import random
+from pathlib import Path
 
 import pytest
 
+from benchmarks.interval_coverage import coverages, durations
 from testbed.results.statistics import Interval, describe, holm, interval, paired, t_quantile
+from testbed.scenario.file import load
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_figures_of_a_sample() -> None:
@@ -47,6 +52,22 @@ def test_intervals_contain_the_truth_95_of_100_times(of: str) -> None:
         assert found is not None
         hits += found.low <= 10 <= found.high
     assert 0.93 <= hits / 600 <= 0.97
+
+
+@pytest.mark.slow
+def test_intervals_of_runs_contain_their_truth() -> None:
+    """The short version of benchmarks/interval_coverage.py, with 300 runs instead of 10,000."""
+    short = load(
+        ROOT / "scenarios" / "lossy-link.yaml",
+        ["link.scheme=slacp", "trace=false", "workloads=[{kind: bulk, bytes: 20000}]"],
+        tier="model",
+    )
+    for each in coverages(durations(short, range(1, 301)), sizes=(20,), drawn=500):
+        assert 0.93 <= each.drawn <= 0.97, each
+
+
+def test_intervals_of_equal_values_have_no_width() -> None:
+    assert interval([2.0] * 8, "mean") == interval([2.0] * 8, "median") == Interval(2.0, 2.0)
 
 
 def test_paired_test_is_exact_for_few_pairs() -> None:
