@@ -14,6 +14,8 @@ Rules kept here:
   to back take their exact time rounded up once.
 - The buffer holds a frame until its last bit has left; a frame is lost by verdict or by refusal, never
   otherwise.
+- With `far_bytes` no frame starts while so much has left and not arrived: a link with ARQ stops when the buffers at its
+  ends are full (SLOWLINK section 4). Only where the rate is constant.
 
 Left out: the contents of frames (the link layer), and the effect of a verdict on the receiver (the driver).
 """
@@ -61,7 +63,7 @@ class Hop(Generic[T]):
     bytes of frames (before framing). `T` is the driver's type of frames; the hop counts their bytes and
     never looks inside.
 
-    Raises ValueError for a negative delay or a buffer of no bytes.
+    Raises ValueError for a negative delay, a buffer of no bytes, or `far_bytes` where the rate varies.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Hop(Generic[T]):
         propagation_ns: int,
         buffer_bytes: int,
         excess_delay: ExcessDelay | None = None,
+        far_bytes: int | None = None,
     ) -> None:
         self._capacity = capacity
         self._constant = capacity.constant
@@ -81,6 +84,12 @@ class Hop(Generic[T]):
         self._propagation_ns = not_negative("propagation_ns", propagation_ns)
         self._buffer_bytes = positive("buffer_bytes", buffer_bytes)
         self._excess_delay = excess_delay
+        if far_bytes is not None and not capacity.constant:
+            raise ValueError("far_bytes is given: the rate must be constant")
+        self._far_limit = _NEVER if far_bytes is None else positive("far_bytes", far_bytes)
+        #: with a limit: when each frame that has left arrives, and its bytes; their sum
+        self._far: deque[tuple[int, int]] = deque()
+        self._far_bytes = 0
 
         #: (frame, bytes, bits on the wire); the first is being sent
         self._queue: deque[tuple[T, int, int]] = deque()
@@ -138,7 +147,7 @@ class Hop(Generic[T]):
         self._held_bits += bits
         if len(queue) == 1:
             self._credit = 0
-            self._send(bits, now)
+            self._send(bits, self._may_start(nbytes, now))
         if not self._constant:
             self._report_backlog(now)
         return True
@@ -189,6 +198,16 @@ class Hop(Generic[T]):
             else:
                 self._change_rate()
 
+    def _may_start(self, nbytes: int, at: int) -> int:
+        """Return when the next frame may start, `at` or later."""
+        far = self._far
+        while far and (far[0][0] <= at or self._far_bytes + nbytes > self._far_limit):
+            arrived_at, arrived_bytes = far.popleft()
+            self._far_bytes -= arrived_bytes
+            if arrived_at > at:
+                at = arrived_at
+        return at
+
     def _send(self, bits: int, at: int) -> None:
         """Put the first frame of the queue on the air."""
         left = bits * _SECOND_NS - self._credit
@@ -229,9 +248,14 @@ class Hop(Generic[T]):
         if self._leaving is not None:
             self._leaving(arrival)
 
+        if self._far_limit < _NEVER:
+            self._far.append((arrived_at, nbytes))
+            self._far_bytes += nbytes
+
         if self._queue:
-            self._credit = (sent_at - self._served_from) * self._rate_bps - self._left
-            self._send(self._queue[0][2], sent_at)
+            start = self._may_start(self._queue[0][1], sent_at)
+            self._credit = (sent_at - self._served_from) * self._rate_bps - self._left if start == sent_at else 0
+            self._send(self._queue[0][2], start)
         else:
             self._ends_at = _NEVER
             self._wake_at = self._capacity_at

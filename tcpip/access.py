@@ -2,8 +2,8 @@
 
 Rules kept
 - Damaged, fragmented and encrypted packets, and packets of other protocols, have no view: filters do not touch them.
-- A changed packet is a copy that differs in its options, its lengths and its checksums and in nothing else (DSCP, ECN,
-  hops, urgent pointer and reserved bits stay).
+- A changed packet is a copy that differs in its options or its window, its lengths and its checksums and in nothing
+  else (DSCP, ECN, hops, urgent pointer and reserved bits stay).
 - An object is marked with CE itself (`Segment.ecn` may change on the way), octets in a copy.
 - A signed segment (TCP MD5, RFC 2385; TCP-AO, RFC 5925) is not changed: its receiver would drop it.
 """
@@ -43,6 +43,17 @@ class Access(ABC):
     @abstractmethod
     def _changed(self, packet: Any, segment: Segment, after: Segment) -> Any:
         """Return a copy of a packet, whose view is `segment`, with the options of `after`."""
+
+    @abstractmethod
+    def _with_window(self, packet: Any, segment: Segment, window: int) -> Any:
+        """Return a copy of a packet, whose view is `segment`, with another window."""
+
+    def with_window(self, packet: Any, window: int) -> Any:
+        """Return a copy with `window` (0 to 65535) in its 16-bit field, or the packet itself."""
+        segment = self.view(packet)
+        if segment is None or window == segment.window or _is_signed(segment):
+            return packet
+        return self._with_window(packet, segment, window)
 
     def with_option(self, packet: Any, option: Option) -> Any | None:
         """Return a copy with one more option, the packet itself if it has that option, or None if that is impossible.
@@ -85,6 +96,11 @@ class Objects(Access):
     def _changed(self, packet: Segment, segment: Segment, after: Segment) -> Segment:
         return after
 
+    def _with_window(self, packet: Segment, segment: Segment, window: int) -> Segment:
+        copy = _copy(segment, segment.sack, segment.extra)
+        copy.window = window
+        return copy
+
 
 class Octets(Access):
     """Packets of the live tiers: IPv4 octets."""
@@ -110,6 +126,10 @@ class Octets(Access):
         head[36:38] = _checksum(tcp, pseudo)
         return bytes(head) + options + payload
 
+    def _with_window(self, packet: bytes, segment: Segment, window: int) -> bytes:
+        checksum = _updated(int.from_bytes(packet[36:38], "big"), segment.window, window)
+        return packet[:34] + window.to_bytes(2, "big") + checksum.to_bytes(2, "big") + packet[38:]
+
 
 def with_ce(packet: Any) -> Any | None:
     """Return a packet with CE (RFC 3168 section 5), or None when its sender does not support ECN.
@@ -130,9 +150,8 @@ def _octets_with_ce(packet: bytes) -> bytes | None:
         added = CE - (packet[1] & CE)
         if added == CE:
             return None
-        # RFC 1624: the checksum is updated, so that a damaged header keeps a wrong one
-        total = _MODULUS - int.from_bytes(packet[10:12], "big") + added
-        checksum = _MODULUS - (total % (_MODULUS + 1) + total // (_MODULUS + 1))
+        # so that a damaged header keeps a wrong one
+        checksum = _updated(int.from_bytes(packet[10:12], "big"), 0, added)
         return packet[:1] + bytes((packet[1] | CE,)) + packet[2:10] + checksum.to_bytes(2, "big") + packet[12:]
     if version == 6 and len(packet) >= _IPV6_HEADER_BYTES and packet[1] >> 4 & CE != NOT_ECT:
         return packet[:1] + bytes((packet[1] | CE << 4,)) + packet[2:]
@@ -176,6 +195,14 @@ def _copy(segment: Segment, sack: tuple[SackBlock, ...], extra: tuple[Option, ..
         segment.ecn,
         segment.number,
     )
+
+
+def _updated(checksum: int, before: int, after: int) -> int:
+    """A checksum once a 16-bit word that it covers has changed (RFC 1624, equation 3)."""
+    total = _MODULUS - checksum + _MODULUS - before + after
+    while total > _MODULUS:
+        total = (total & _MODULUS) + (total >> 16)
+    return _MODULUS - total
 
 
 def _checksum(octets: bytes, start: int) -> bytes:

@@ -40,7 +40,8 @@ MAY_IMPORT = {
 #: room of testbed/ -> the other rooms it may import from; the files beside the rooms join them
 ROOMS = {
     "campaigns": frozenset({"results", "scenario"}),
-    "cli": frozenset({"campaigns", "reports", "live", "model", "papers", "results", "scenario"}),
+    "cli": frozenset({"campaigns", "exports", "live", "model", "papers", "reports", "results", "scenario"}),
+    "exports": frozenset({"model", "results", "scenario"}),
     "live": frozenset({"results", "scenario"}),
     "model": frozenset({"results", "scenario"}),
     "papers": frozenset({"campaigns", "model", "results", "scenario"}),

@@ -79,7 +79,7 @@ def write(results: Results, paper: Paper, folder: Path) -> list[Path]:
 
 
 def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}" if value < 1 else f"{value:.2f}"
+    return "" if value is None or math.isnan(value) else f"{value:.4g}" if value < 1 else f"{value:.2f}"
 
 
 # -- for people ----------------------------------------------------------------------------------------------
@@ -91,7 +91,9 @@ def table(results: Results, paper: Paper) -> Table:
     cut = any(result.unfinished for result in results.cells)
     rows.add_column("cell", no_wrap=True)
     own = () if paper.unit else ("unit",)
-    for heading in (*own, "ours", "quartiles", "paper", "ratio", "runs", *(("cut",) if cut else ())):
+    beside = any(result.cell.paper.known for result in results.cells)
+    compared = ("paper", "ratio") if beside else ()
+    for heading in (*own, "ours", "quartiles", *compared, "runs", *(("cut",) if cut else ())):
         rows.add_column(heading, justify="right", no_wrap=True)
     for result in results.cells:
         ours = result.ours
@@ -100,8 +102,7 @@ def table(results: Results, paper: Paper) -> Table:
             *([result.cell.unit] if own else []),
             _number(ours.median),
             _spread(ours),
-            _number(result.cell.paper.median),
-            _ratio(result),
+            *((_number(result.cell.paper.median), _ratio(result)) if beside else ()),
             str(len(result.samples)),
             *((str(result.unfinished or ""),) if cut else ()),
         )
@@ -117,6 +118,8 @@ def _spread(figure: Quartiles) -> str:
 def _number(value: float) -> str:
     if math.isinf(value):
         return "never"
+    if math.isnan(value):
+        return ""
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 1000 else f"{value:.0f}"
 
 

@@ -77,7 +77,12 @@ def section(
 
 
 def entry(result: CellResult, number: Callable[[float], str] = "{:.3g}".format) -> str:
-    """Return our median / the paper's, with their quartiles as far as they are known; bold where they do not agree."""
+    """Return our median / the paper's, with their quartiles as far as they are known; bold where they do not agree.
+
+    Without a figure in the paper, ours alone.
+    """
+    if not result.cell.paper.known:
+        return _figure(result.ours, number)
     text = f"{_figure(result.ours, number)} / {_figure(result.cell.paper, number)}"
     return text if result.cell.agrees(result.ours.median) else f"**{text}**"
 

@@ -26,9 +26,18 @@ class Quartiles:
     """A figure: median and quartiles, in the paper's unit; None: not known; inf: more than could be measured."""
 
     p25: float | None
+    #: NaN: the paper's is not known
     median: float
     p75: float | None
 
+    @property
+    def known(self) -> bool:
+        """Whether there is a figure."""
+        return not math.isnan(self.median)
+
+
+#: of a cell whose figure is lost, or that the paper does not have
+NO_FIGURE = Quartiles(None, math.nan, None)
 
 #: the relative difference at which our median agrees with the paper's, unless a cell says otherwise
 NEAR = 0.25
@@ -55,8 +64,13 @@ class Cell:
     near_by: float | None = None
 
     def agrees(self, ours: float) -> bool:
-        """Whether a median of ours is near the paper's; infinite is near to infinite only."""
+        """Whether a median of ours is near the paper's; infinite is near to infinite only.
+
+        Where the paper's is not known, nothing contradicts it.
+        """
         theirs = self.paper.median
+        if not self.paper.known:
+            return True
         if math.isinf(ours) or math.isinf(theirs):
             return ours == theirs
         return abs(ours - theirs) <= (self.near_share * theirs if self.near_by is None else self.near_by)
@@ -94,7 +108,7 @@ class CellResult:
 
     @property
     def ratio(self) -> float | None:
-        """Our median over the paper's; None where one of them could not be measured."""
+        """Our median over the paper's; None where one of them could not be measured or is not known."""
         ours, theirs = self.ours.median, self.cell.paper.median
         return ours / theirs if math.isfinite(ours) and math.isfinite(theirs) else None
 
@@ -184,7 +198,8 @@ def reference(module: str, table: str) -> list[dict[str, str]]:
 
 
 def agreement(name: str, label: str, results: Sequence[CellResult]) -> Iterator[Tally]:
-    """Count our medians that are near the paper's; without results, nothing."""
+    """Count our medians that are near the paper's; without results that have one, nothing."""
+    results = [result for result in results if result.cell.paper.known]
     if results:
         misses = tuple(result.cell.name for result in results if not result.cell.agrees(result.ours.median))
         yield Tally(name, label, len(results) - len(misses), len(results), misses)

@@ -1,13 +1,20 @@
 """Watching the flow of a run from its SYN on: time, and octets of payload."""
 
+from tcpip.segment import ACK
 from testbed.model.watch import Segment, Watch
 
-__all__ = ["SinceSyn", "octet"]
+__all__ = ["SinceSyn", "acknowledged", "octet"]
 
 
 def octet(number: int, iss: int) -> int:
     """Return which octet of the payload a sequence number is, counted from 0; the SYN takes one number."""
     return (number - iss - 1) % 2**32
+
+
+def acknowledged(segment: Segment, iss: int) -> int | None:
+    """Return how many octets of payload a segment acknowledges; None: it acknowledges nothing, or the SYN alone."""
+    octets = octet(segment.ack, iss)
+    return octets if segment.flags & ACK and octets < 2**31 else None
 
 
 class SinceSyn(Watch):

@@ -36,6 +36,7 @@ def make_hop(direction: Direction, side: Side, seed: int, mac_buffer_bytes: int)
         propagation_ns=round(direction.delay_ms * MS),
         buffer_bytes=mac_buffer_bytes,
         excess_delay=None if excess is None else ExcessDelay(excess.probability, round(excess.hold_ms * MS), rng),
+        far_bytes=None if excess is None else excess.buffer_bytes,
     )
 
 

@@ -173,6 +173,8 @@ class ExcessDelayOptions(Part):
 
     probability: Probability
     hold_ms: Positive
+    #: octets of frames that have left and not arrived, at most; then the transmitter waits
+    buffer_bytes: Bytes | None = None
 
 
 class FadingOptions(Part):
@@ -222,6 +224,12 @@ class Direction(Part):
         FadingOptions | None, BeforeValidator(lambda raw: {"profile": raw} if isinstance(raw, str) else raw)
     ] = None
     cfo_hz: float = 0.0
+
+    @model_validator(mode="after")
+    def _check_excess_delay(self) -> "Direction":
+        if self.excess_delay is not None and self.excess_delay.buffer_bytes and self.assignment.kind != "cra":
+            raise ValueError(f"excess_delay.buffer_bytes needs assignment cra, not {self.assignment.kind}")
+        return self
 
 
 class Channel(Direction):
@@ -368,7 +376,7 @@ class Scenario(Part):
     tier: Tier = "emulated"
     seed: Annotated[int, Field(ge=0)] = 1
     #: octets of the IP packet
-    mtu: int = Field(default=1500, ge=576, le=9000)
+    mtu: int = Field(default=1500, ge=128, le=9000)
     tcp: str = "cubic"
     #: the TCP of h2; None: as h1
     tcp_h2: str | None = None

@@ -223,6 +223,44 @@ def test_excess_delay_holds_what_is_behind_it() -> None:
     assert delays == [0, 0, 20 * MS, 12 * MS, 4 * MS, 0]
 
 
+@given(traffic, st.integers(1, 9_000), st.integers(0, 2**32))
+@settings(max_examples=150, deadline=None)
+def test_far_buffer_bounds_what_is_under_way_and_late_driving_changes_nothing(
+    frames: Traffic, far_bytes: int, seed: int
+) -> None:
+    def hop() -> Hop[int]:
+        delay = ExcessDelay(0.2, 4 * SECOND, random.Random(5))
+        return make_hop(ConstantRate(100_000), excess_delay=delay, far_bytes=far_bytes)
+
+    sizes = [nbytes for _, nbytes in frames]
+    expected = drive_punctually(hop(), frames)
+    assert drive_late(hop(), frames, random.Random(seed)) == expected
+    arrivals, _ = expected
+    for number, arrival in enumerate(arrivals):
+        started_at = arrival.sent_at - sizes[arrival.frame] * 80_000
+        before = [sizes[a.frame] for a in arrivals[:number] if a.arrived_at > started_at]
+        # a frame of any size may be under way alone
+        assert not before or sum(before) + sizes[arrival.frame] <= far_bytes
+
+
+def test_far_buffer_stops_the_transmitter_behind_a_held_frame() -> None:
+    class First(random.Random):
+        def __init__(self) -> None:
+            super().__init__(0)
+            self.asked = 0
+
+        def random(self) -> float:
+            self.asked += 1
+            return 0.0 if self.asked == 1 else 0.99
+
+    # a frame takes 8 ms; the first arrives at 108 ms, and two fit behind the transmitter
+    delay = ExcessDelay(0.01, 100 * MS, First())
+    hop = make_hop(propagation_ns=0, excess_delay=delay, far_bytes=2_500)
+    arrivals, _ = drive_punctually(hop, [(0, 1_000)] * 4)
+    assert [a.sent_at // MS for a in arrivals] == [8, 16, 116, 124]
+    assert [a.arrived_at // MS for a in arrivals] == [108, 108, 116, 124]
+
+
 def test_excess_delay_probability() -> None:
     n, p = 50_000, 0.01
     delay = ExcessDelay(p, 4 * SECOND, random.Random(13))
@@ -236,6 +274,8 @@ def test_excess_delay_probability() -> None:
     [
         (lambda: make_hop(propagation_ns=-1), "propagation_ns is -1"),
         (lambda: make_hop(buffer_bytes=0), "buffer_bytes is 0"),
+        (lambda: make_hop(far_bytes=0), "far_bytes is 0"),
+        (lambda: make_hop(Rbdc(128_000, RbdcOptions()), far_bytes=9), "far_bytes is given"),
         (lambda: ConstantRate(0), "rate_bps is 0"),
         (lambda: ExcessDelay(2, 1, random.Random(0)), "probability is 2"),
         (lambda: ExcessDelay(0.1, 0, random.Random(0)), "hold_ns is 0"),

@@ -12,20 +12,29 @@ from testbed.errors import FadelabError
 from testbed.papers import report
 from testbed.papers.computing import reproduce
 from testbed.papers.paper import PAPERS, Paper
-from testbed.papers.results import CellResult, Headline, Results, Sample, Tally
+from testbed.papers.results import Cell, CellResult, Headline, Results, Sample, Tally
 
 pytestmark = pytest.mark.slow
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "experiments.md"
 
 every_paper = pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
+#: papers whose own figures are known, all of them
+COMPARED = {name: paper for name, paper in PAPERS.items() if all(cell.paper.known for cell in paper.cells)}
+compared_papers = pytest.mark.parametrize("paper", COMPARED.values(), ids=COMPARED)
+#: made-up figure of a cell whose own is not known
+MADE_UP = 10.0
 
 
 def made_up(paper: Paper, factor: float = 1.0) -> Results:
-    """All cells, with the paper's figures times a factor."""
+    """All cells, with the paper's figures times a factor; a figure that is not known is made up."""
+
+    def figure(cell: Cell) -> float:
+        return factor * (cell.paper.median if cell.paper.known else MADE_UP)
+
     return Results(
         paper.name,
-        tuple(CellResult(cell, 1, (Sample(factor * cell.paper.median, {"frames": 3}),)) for cell in paper.cells),
+        tuple(CellResult(cell, 1, (Sample(figure(cell), {"frames": 3}),)) for cell in paper.cells),
     )
 
 
@@ -42,8 +51,9 @@ def test_cells_have_names_and_cases_of_their_own_and_a_figure(paper: Paper) -> N
     for cell in paper.cells:
         assert cell.name.count("/") >= 1
         assert cell.replications > 0
-        assert cell.paper.median > 0
-        assert (cell.paper.p25 or 0) <= cell.paper.median <= (cell.paper.p75 or math.inf)
+        if cell.paper.known:
+            assert cell.paper.median > 0
+            assert (cell.paper.p25 or 0) <= cell.paper.median <= (cell.paper.p75 or math.inf)
         assert cell.unit or paper.unit
 
 
@@ -71,7 +81,7 @@ def test_replication_n_has_seed_n(paper: Paper) -> None:
     assert five[0] == cell.sample(job(3)) != cell.sample(job(4))
 
 
-@every_paper
+@compared_papers
 def test_the_papers_own_figures_agree_with_themselves(paper: Paper) -> None:
     found = paper.findings(made_up(paper))
     assert len({finding.name for finding in found}) == len(found) > 0
@@ -83,7 +93,7 @@ def test_the_papers_own_figures_agree_with_themselves(paper: Paper) -> None:
             assert finding.ours == pytest.approx(finding.paper)
 
 
-@every_paper
+@compared_papers
 def test_findings_name_the_cells_that_are_off(paper: Paper) -> None:
     off = next(cell for cell in paper.cells if math.isfinite(cell.paper.median))
     results = made_up(paper)
@@ -100,15 +110,17 @@ def test_findings_count_only_cells_that_were_computed(paper: Paper) -> None:
     whole = made_up(paper)
     part = replace(whole, cells=whole.cells[:1])
     names = {finding.name for finding in paper.findings(whole)}
-    assert {finding.name for finding in paper.findings(part)} <= names
-    assert sum(finding.of for finding in paper.findings(part) if isinstance(finding, Tally)) >= 1
+    assert {finding.name for finding in paper.findings(part)} < names
+    # a finding on a cell alone compares it with the paper's figure
+    if paper.name in COMPARED:
+        assert sum(finding.of for finding in paper.findings(part) if isinstance(finding, Tally)) >= 1
 
 
 @every_paper
 def test_the_report_has_every_figure_and_a_part_has_a_part(paper: Paper) -> None:
     whole, half = (report.markdown(paper, made_up(paper, factor)) for factor in (1.0, 0.5))
     assert "**" not in whole
-    assert half.count("**") > 0
+    assert (half.count("**") > 0) == (paper.name in COMPARED)
     headings = [line for line in whole.splitlines() if line.startswith("## ")]
     part = replace(made_up(paper), cells=made_up(paper).cells[:1])
     assert len([line for line in report.markdown(paper, part).splitlines() if line.startswith("## ")]) == 2

@@ -25,6 +25,7 @@ def make_hop(
     propagation_ns: int = 250 * MS,
     buffer_bytes: int = 6_000,
     excess_delay: ExcessDelay | None = None,
+    far_bytes: int | None = None,
 ) -> Hop[int]:
     return Hop(
         capacity=capacity or ConstantRate(1_000_000),
@@ -33,6 +34,7 @@ def make_hop(
         propagation_ns=propagation_ns,
         buffer_bytes=buffer_bytes,
         excess_delay=excess_delay,
+        far_bytes=far_bytes,
     )
 
 

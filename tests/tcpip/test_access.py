@@ -50,6 +50,17 @@ def test_octets_and_objects_change_alike(segment: Segment, option: Option) -> No
     assert fields(parse(without[1])) == fields(without[0])
 
 
+@given(segments(), st.integers(0, 65_535))
+def test_window_changes_alone_and_octets_keep_a_right_checksum(segment: Segment, window: int) -> None:
+    objects, octets = ACCESSES
+    one, other = objects.with_window(segment, window), octets.with_window(emit(segment) + b"padding", window)
+    # parse refuses a wrong checksum
+    assert fields(parse(other)) == fields(one)
+    assert other.endswith(b"padding")
+    assert one is segment or one.window == window
+    assert fields(objects.with_window(one, segment.window)) == fields(segment)
+
+
 @given(segments(), st.sampled_from((ELN, smart_option(1, 2))))
 def test_adding_and_removing_an_option_restores_the_segment(segment: Segment, option: Option) -> None:
     for access in ACCESSES:

@@ -1,0 +1,36 @@
+"""SLOWLINK's two tables, in virtual time: TCP enhancements on a slow link with a short queue and excessive delays.
+
+| file | content |
+|---|---|
+| `parameters.py` | every choice, the paper's and ours: the one place to turn a knob |
+| `cells.py` | the cells; the paper's own figures are lost |
+| `jobs.py` | a cell's scenario, and the measurement in a run of it |
+| `findings.py` | the findings of the paper's text, each on our medians |
+| `tables.py` | the tables in the paper's layout |
+| `traces.py` | single transfers: segments, retransmissions and drops over time |
+| `figures.py` | the plots |
+"""
+
+from experiments.slowlink import cells, figures, findings, jobs, parameters, tables
+from testbed.papers.paper import Paper
+
+PAPER = Paper(
+    name="slowlink",
+    title='Sarolahti, "Performance evaluation of TCP enhancements for slow wireless links"',
+    unit="s",
+    heading="SLOWLINK's tables, in virtual time",
+    notes=(
+        "Seconds, medians with quartiles. The figures of the paper are lost in our copy of its text. So all numbers of "
+        "the set-up are ours, and its findings are what is compared.",
+    ),
+    parameters={
+        "all": parameters.SCENARIO,
+        **{f"*/{name}/*": choices for name, choices in parameters.DELAYS.items() if choices},
+    },
+    read=cells.read,
+    job=jobs.job,
+    findings=findings.findings,
+    tables=tables.tables,
+    plots=figures.draw,
+    appendix=tables.variants,
+)

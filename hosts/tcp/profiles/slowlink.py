@@ -1,0 +1,55 @@
+"""SLOWLINK's hosts: Linux before RACK and PRR, NewReno as the baseline, and the enhancements of its section 3.
+
+The paper names the enhancements, not the other options. Ours: IW 2 (RFC 2581's largest, against which the paper holds
+IW 4), no timestamps and no window scaling (12 octets of 296, and no window above 64 KB), ACKs of every second segment,
+3 s before the first sample (RFC 2988).
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from common.units import MS, SECOND
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.profiles import UserProfile
+
+_NEWRENO: Final = TcpConfig(
+    recovery="newreno",
+    initial_window=2,
+    limited_transmit=False,
+    impatient=False,
+    window_scaling=False,
+    timestamps=False,
+    delayed_ack_ns=200 * MS,
+    initial_rto_ns=3 * SECOND,
+    min_rto_ns=200 * MS,
+    max_rto_ns=120 * SECOND,
+    granularity_ns=200 * MS,
+)
+_SACK: Final = replace(_NEWRENO, recovery="sack")
+_FACK: Final = replace(_NEWRENO, recovery="fack")
+
+PROFILE = (
+    UserProfile(
+        name="slowlink-newreno",
+        summary="the SLOWLINK paper's baseline: NewReno, IW 2, no SACK, no limited transmit",
+        config=_NEWRENO,
+    ),
+    UserProfile(name="slowlink-sack", summary="slowlink-newreno with SACK", config=_SACK),
+    UserProfile(
+        name="slowlink-lt",
+        summary="slowlink-newreno with limited transmit",
+        config=replace(_NEWRENO, limited_transmit=True),
+    ),
+    UserProfile(
+        name="slowlink-sack-lt",
+        summary="slowlink-newreno with SACK and limited transmit",
+        config=replace(_SACK, limited_transmit=True),
+    ),
+    UserProfile(name="slowlink-fack", summary="slowlink-newreno with the paper's SACK, which is FACK", config=_FACK),
+    UserProfile(
+        name="slowlink-fack-lt",
+        summary="slowlink-newreno with FACK and limited transmit",
+        config=replace(_FACK, limited_transmit=True),
+    ),
+    UserProfile(name="slowlink-iw4", summary="slowlink-newreno with IW 4", config=replace(_NEWRENO, initial_window=4)),
+)
