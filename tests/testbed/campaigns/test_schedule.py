@@ -11,7 +11,7 @@ from testbed.campaigns.rows import Row
 from testbed.campaigns.schedule import Schedule
 from tests.harness.campaigns import done, plan
 
-STOP = {"metric": "duration_s", "of": "mean", "half_width": 0.5, "least": 4, "most": 40, "batch": 3}
+STOP = {"metric": "duration_s", "of": "mean", "half_width": 0.5, "least": 8, "most": 40, "batch": 3}
 
 
 def drive(made: Plan, result: Callable[[Run], Row], *, order: int = 0, known: dict[str, Row] | None = None) -> Schedule:
@@ -29,7 +29,7 @@ def drive(made: Plan, result: Callable[[Run], Row], *, order: int = 0, known: di
 
 def noisy(run: Run) -> Row:
     """A result that scatters more at the second point."""
-    scatter = random.Random(run.seed).gauss(0, 0.2 + 0.8 * run.point.index)
+    scatter = random.Random(run.seed).gauss(0, 0.05 + 0.95 * run.point.index)
     return done(run.name, duration_s=10 + scatter)
 
 
@@ -52,9 +52,9 @@ def test_real_time_runs_wait_apart() -> None:
 def test_point_stops_when_its_interval_is_narrow_enough() -> None:
     schedule = drive(plan(seeds=None, stop=STOP), noisy)
     counts = [sum(run.point.index == index for run, _ in schedule.rows()) for index in (0, 1)]
-    assert counts[0] == 4
+    assert counts[0] == 8
     assert 10 <= counts[1] < 40
-    assert (counts[1] - 4) % 3 == 0
+    assert (counts[1] - 8) % 3 == 0
     assert schedule.ended == schedule.planned == sum(counts)
 
 
