@@ -38,7 +38,7 @@ CHOICES: tuple[Parameter, ...] = (
     Parameter("cross_bps", 500_000, "paper", "UDP while on"),
     Parameter("cross_on_ms", 100, "paper", "mean of the exponential periods"),
     Parameter("cross_off_ms", 100, "paper", "mean of the exponential periods"),
-    Parameter("cross_ect", True, "ours", "RED drops no UDP before the buffer is full: the paper's bursts fill it"),
+    Parameter("cross_ect", False, "ours", "UDP without ECN, as in ns: a queue drops what it cannot mark (RFC 3168)"),
     Parameter("delayed_ack_ms", 0, "ours", "an ACK for each packet, as ns's sink; three dupacks are three packets"),
     Parameter("min_rto_ms", 1000, "ours", "RFC 6298"),
     Parameter("limited_transmit", False, "ours", "Reno as in ns and 4.4BSD"),
