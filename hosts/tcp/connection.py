@@ -109,9 +109,12 @@ class Connection(Endpoint):
         length = segment.length
         decoder = receiver.decoder
         if decoder is not None and length:
-            decoder.count += 1
+            if decoder.is_near(seq - near):
+                decoder.count += 1
             if segment.extra and (fec := fec_of(segment)) is not None:
-                self._handle_fec(segment, fec, now)
+                # behind the peer's oldest octet under way, and so behind the next one expected
+                if seq + length <= near and decoder.is_near(seq + length - near):
+                    self._handle_fec(segment, fec, now)
                 return
         plain = seq == near and not receiver.timestamps and not flags & (SYN | RST)
         if state is _SYN_RECEIVED and seq == near - 1 and flags & (SYN | ACK | RST) == SYN | ACK:
@@ -143,9 +146,13 @@ class Connection(Endpoint):
                 self._enter(AFTER_FIN[state], now)
 
     def _handle_fec(self, segment: Segment, fec: tuple[int, int, int, int, int], now: int) -> None:
-        """Take a FEC segment; its acknowledgement and window are not looked at, since its number is an old one."""
-        receiver, flags = self._receiver, segment.flags
+        """Take a FEC segment. Its window is not looked at, since its number is an old one, and its acknowledgement must
+        be one that this end could have got (RFC 5961 section 5.2).
+        """
+        receiver, sender, flags = self._receiver, self._sender, segment.flags
         if receiver.decoder is None or flags & (SYN | RST | FIN | ACK) != ACK:
+            return
+        if not 0 <= sender.max - unwrap(segment.ack, sender.una) <= sender.flight + self._config.send_buffer:
             return
         if self.state is not _ESTABLISHED and self.state not in RECEIVING:
             return

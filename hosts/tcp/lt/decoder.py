@@ -49,6 +49,12 @@ class Decoder:
         #: octets reconstructed
         self.recovered = 0
 
+    def is_near(self, distance: int) -> bool:
+        """Whether a segment that begins `distance` octets behind the next one expected, or before it, can be one of
+        this connection: no farther away than the buffer and a block.
+        """
+        return -self._most <= distance <= self._most
+
     def keep(self, octets: bytes | bytearray) -> None:
         """Take octets that were received in order."""
         kept = self._kept
