@@ -1,13 +1,14 @@
 """The pages of the site: the documents of the checkout, where they are, so that their links stay as they are.
 
 Rules kept: a page is README.md, a document in docs/, or a document that a page links to. Other files that pages link to
-are copied. In docs/nav.yml a path that ends with `*` stands for all pages that begin so and are not named. A page that
-it does not name at all comes last.
+are copied. In docs/nav.yml a path with `*` stands for all pages that match it and are not named. A page that it does
+not name at all comes last.
 """
 
 import re
 import shutil
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def _linked(page: Path, checkout: Path) -> Iterator[Path]:
 def navigation(order: Path, pages: list[str]) -> list[Any]:
     """Return the pages in the order of docs/nav.yml. Raises FadelabError when it names a page that is not there."""
     nav = yaml.safe_load(order.read_text())
-    named = [name for name in _names(nav) if not name.endswith("*")]
+    named = [name for name in _names(nav) if "*" not in name]
     for name in named:
         if name not in pages:
             raise FadelabError(f"{order}: {name} is no page of the site")
@@ -66,15 +67,15 @@ def navigation(order: Path, pages: list[str]) -> list[Any]:
 
 
 def _filled(nav: Any, rest: list[str]) -> Any:
-    """Return part of a navigation with `PATH*` replaced by pages of `rest`, which are taken from there."""
+    """Return part of a navigation with patterns replaced by pages of `rest`, which are taken from there."""
     if isinstance(nav, dict):
         return {title: _filled(inner, rest) for title, inner in nav.items()}
     if not isinstance(nav, list):
         return nav
     found: list[Any] = []
     for entry in nav:
-        if isinstance(entry, str) and entry.endswith("*"):
-            matching = [name for name in rest if name.startswith(entry[:-1])]
+        if isinstance(entry, str) and "*" in entry:
+            matching = [name for name in rest if fnmatchcase(name, entry)]
             rest[:] = [name for name in rest if name not in matching]
             found += matching
         else:

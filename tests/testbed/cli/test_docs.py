@@ -143,7 +143,7 @@ def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
 
 def test_navigation_names_pages_takes_patterns_and_forgets_none(tmp_path: Path) -> None:
     order = tmp_path / "nav.yml"
-    order.write_text(yaml.safe_dump([{"Home": "a.md"}, {"Part": [{"Two": "how/b.md"}, "how/*"]}]))
+    order.write_text(yaml.safe_dump([{"Home": "a.md"}, {"Part": [{"Two": "how/b.md"}, "how/*.md"]}]))
     found = pages.navigation(order, ["a.md", "how/a.md", "how/b.md", "z.md"])
     assert found == [{"Home": "a.md"}, {"Part": [{"Two": "how/b.md"}, "how/a.md"]}, {"More": ["z.md"]}]
     with pytest.raises(FadelabError, match=r"how/b\.md is no page of the site"):
