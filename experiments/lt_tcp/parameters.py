@@ -12,7 +12,6 @@ Rules kept
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
-from linklayer.schemes.arq import FecOptions, HybridOptions
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.papers.runs import Parameter
 
@@ -50,7 +49,7 @@ TCP: Mapping[str, str] = MappingProxyType(
 
 def _fec(per: float) -> RadioLinkConfig:
     """Link FEC that knows the PER (paper): R of N fragments are redundant, R / N the PER. N is the hybrid's."""
-    return RadioLinkConfig(scheme="fec", options=FecOptions(fragments=10, data_fragments=round(10 * (1 - per))))
+    return RadioLinkConfig(scheme="fec", options={"fragments": 10, "data_fragments": round(10 * (1 - per))})
 
 
 def _hybrid(per: float) -> RadioLinkConfig:
@@ -60,7 +59,7 @@ def _hybrid(per: float) -> RadioLinkConfig:
     """
     return RadioLinkConfig(
         scheme="hybrid",
-        options=HybridOptions(fragments=10, data_fragments=9, retries=3, combine=False, resend_after_ms=20),
+        options={"fragments": 10, "data_fragments": 9, "retries": 3, "combine": False, "resend_after_ms": 20},
     )
 
 

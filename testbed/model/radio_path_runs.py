@@ -193,7 +193,7 @@ def _config(case: PathCase, settings: PathSettings) -> RadioPathConfig:
         cross_ect=settings.cross_ect,
         radio=RadioLinkConfig(
             scheme=case.scheme,
-            options=arq if case.scheme == "arq" else None,
+            options=arq if case.scheme == "arq" else {},
             filters=case.filters,
             filter_options=options,
             rate_bps=settings.wireless_bps,
