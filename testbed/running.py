@@ -66,7 +66,11 @@ def unused(scenario: Scenario) -> Iterator[str]:
 def run_once(scenario: Scenario, runs: Path, show: Show, make_hooks: MakeHooks = no_hooks) -> Summary:
     """Run a scenario and return its result."""
     check_tier(scenario)
-    folder = RunFolder.create(runs, scenario)
+    return run_in(RunFolder.create(runs, scenario), scenario, show, make_hooks)
+
+
+def run_in(folder: RunFolder, scenario: Scenario, show: Show, make_hooks: MakeHooks = no_hooks) -> Summary:
+    """Run a scenario that its tier can run, with records and result in a folder, and return its result."""
     hooks = make_hooks(scenario, folder)
     try:
         with going_on(folder.path):

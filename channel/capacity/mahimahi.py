@@ -143,7 +143,7 @@ class MahimahiOptions:
 
     #: None is refused when the scenario is read: there is no default trace
     path: Path | None = None
-    #: each interval's opportunities are served evenly across it
+    #: each interval's opportunities are served evenly
     interval_ms: Positive = 10
 
 

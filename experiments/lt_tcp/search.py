@@ -12,9 +12,9 @@ from statistics import fmean
 from typing import Any
 
 from experiments.lt_tcp.jobs import Run, values
+from testbed.campaigns.processes import call_all, cores
 from testbed.papers.report import table
 from testbed.papers.results import Sample
-from testbed.papers.workers import call_all, cores
 
 PERS_PCT = (0, 10, 20, 30, 50)
 #: changes of profile `lt-tcp`

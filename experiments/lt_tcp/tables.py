@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from experiments.lt_tcp.cells import METRICS, PERS_PCT, Case
-from experiments.lt_tcp.parameters import ADDS_TO, COMPONENTS_PER_PCT, TCP
+from experiments.lt_tcp.parameters import ADDS_TO, COMPONENTS_PER_PCT, LINKS, TCP
 from testbed.papers.report import section, table
 from testbed.papers.results import CellResult, Results
 
@@ -44,8 +44,12 @@ def tables(results: Results) -> Iterator[str]:
 
 
 def schemes() -> Iterator[str]:
-    """Yield the hosts' TCP of each scheme."""
-    yield from ("", *table(["scheme", "TCP"], ((f"`{scheme}`", f"`{profile}`") for scheme, profile in TCP.items())))
+    """Yield the hosts' TCP and the last hop of each scheme."""
+    rows = (
+        (f"`{scheme}`", f"`{profile}`", f"link scheme `{LINKS[scheme](0).scheme}`" if scheme in LINKS else "wire")
+        for scheme, profile in TCP.items()
+    )
+    yield from ("", *table(["scheme", "TCP", "last hop"], rows))
 
 
 def _entry(result: CellResult) -> str:

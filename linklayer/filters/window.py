@@ -63,16 +63,17 @@ class WindowOptions:
 class _Connection:
     """What the host has offered to one peer."""
 
-    __slots__ = ("ack", "edge", "fin", "first", "full_bytes", "iss", "offered", "scale", "used_at")
+    __slots__ = ("ack", "edge", "fin", "first", "full_bytes", "iss", "limit", "offered", "scale", "used_at")
 
-    def __init__(self, iss: int, scale: int, full_bytes: int, offered: int, now: int) -> None:
+    def __init__(self, iss: int, scale: int, full_bytes: int, limit: int, now: int) -> None:
         #: 32-bit number of the host's SYN
         self.iss = iss
         self.scale = scale
         #: the largest segment that the host takes
         self.full_bytes = full_bytes
-        #: the window of its SYN
-        self.offered = offered
+        #: the largest window that its SYN may offer, and the one it has offered
+        self.limit = limit
+        self.offered = 0
         #: unwrapped: the first octet that the host expects, the next one, and the right edge of its window
         self.first = self.ack = self.edge = 0
         #: 32-bit number behind the peer's FIN
@@ -136,7 +137,9 @@ class SharedWindow(Filter):
         known = self._open.get(flow)
         if known is not None and known.iss == segment.seq:
             # the peer had it already: the handshake's last segment was lost
-            return self._access.with_window(packet, min(segment.window, known.offered))
+            window = min(segment.window, known.limit)
+            known.edge = max(known.edge, known.first + window)
+            return self._access.with_window(packet, window)
         self._forget(flow)
         scale = mss = None
         if options is not None:
@@ -145,13 +148,13 @@ class SharedWindow(Filter):
         self._rest(now)
         sharing = len(self._open) + len(self._opening) + 1
         share = min(self._shared_bytes // sharing, _FIRST_SEGMENTS * full_bytes)
-        offered = min(segment.window, max(share, full_bytes))
-        connection = _Connection(segment.seq, min(scale or 0, _MAX_SCALE), full_bytes, offered, now)
+        connection = _Connection(segment.seq, min(scale or 0, _MAX_SCALE), full_bytes, max(share, full_bytes), now)
+        connection.offered = min(segment.window, connection.limit)
         if segment.flags & ACK:
             connection.establish(segment.ack)
         self._opening[flow] = connection
         _limit(self._opening, MAX_OPENING)
-        return self._access.with_window(packet, offered)
+        return self._access.with_window(packet, connection.offered)
 
     def _handle_ack(self, packet: Any, segment: Segment, now: int) -> Any:
         flow = segment.flow

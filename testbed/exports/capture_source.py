@@ -6,6 +6,7 @@ Rules kept
   station's capture has it, octet by octet; an ACK that was sent twice with the same octets arrives in order.
 - The n-th frame that the modelled medium let through is the n-th of the radio: the PHY's sequence number in a
   recording's annotation names it. So sample indices are exact, whatever the clocks.
+- A packet that was sent in fragments is that of all its fragments: the first ones are its octets.
 - A recording's clock is not the host's. `heard_ns` counts from the first instant at which no frame is heard before its
   last bit has left the modelled transmitter.
 """
@@ -16,9 +17,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from common.sides import SIDES, STATIONS, Side, other
+from linklayer.arq.frames import Fragment
 from linklayer.link import FrameError
 from linklayer.schemes import SCHEMES
 from tcpip.segment import Segment
@@ -32,8 +34,6 @@ from testbed.scenario.schema import Scenario
 
 #: in the comment of a sent frame: what the modelled medium did to it (docs/capture.md)
 _ERASED, _DAMAGED = "; erased by the channel", "; damaged by the channel"
-#: a frame that its scheme cannot parse
-_UNKNOWN: tuple[str, dict[str, Any], Any] = ("unknown", {}, None)
 _FIGURES = ("snr_db", "evm_db", "cfo_hz", "rssi_db")
 
 
@@ -62,9 +62,30 @@ def from_captures(
         key=lambda entry: entry[0],
     )
     heard = {side: _arrivals(captures[other(side)]) for side in SIDES}
+    parsed = [_parsed(captured) for _, _, captured in outbound]
+    cut = _Cut()
+    for (_, side, _), frame in zip(outbound, parsed, strict=True):
+        cut.add(side, frame)
     frames = []
-    for number, (time_ns, side, captured) in enumerate(outbound):
-        frames.append(_frame(number, side, captured, time_ns - epoch_ns, heard[side], scenario, packets, epoch_ns))
+    for number, ((time_ns, side, captured), frame) in enumerate(zip(outbound, parsed, strict=True)):
+        kind, fields, payload = ("unknown", {}, None) if frame is None else content_of(frame)
+        octets = cut.packet(side, frame) if isinstance(frame, Fragment) else payload
+        fate, arrived_at = _fate(captured, heard[side])
+        sent_ns = time_ns - epoch_ns
+        frames.append(
+            Frame(
+                number=number,
+                side=side,
+                start_ns=sent_ns - frame_ns(scenario.channel.direction(side), len(captured.octets)),
+                sent_ns=sent_ns,
+                arrived_ns=None if arrived_at is None else arrived_at - epoch_ns,
+                nbytes=len(captured.octets),
+                kind=kind,
+                fate=fate,
+                fields=fields,
+                packet=None if octets is None else packets.number(bytes(octets)),
+            )
+        )
     for side in SIDES:
         recording = folder / f"iq-{side}.sigmf-meta"
         if recording.exists():
@@ -109,43 +130,46 @@ def _arrivals(capture: Sequence[CapturedFrame]) -> dict[bytes, deque[int]]:
     return found
 
 
-def _frame(
-    number: int,
-    side: Side,
-    captured: CapturedFrame,
-    sent_ns: int,
-    heard: dict[bytes, deque[int]],
-    scenario: Scenario,
-    packets: _CapturedPackets,
-    epoch_ns: int,
-) -> Frame:
-    octets = captured.octets
-    kind, fields, payload = _UNKNOWN
+def _parsed(captured: CapturedFrame) -> Any | None:
+    """Return a frame as an object; None when its scheme is not known or cannot parse it."""
     scheme = SCHEMES.get(captured.interface)
-    if scheme is not None:
-        with suppress(FrameError):
-            kind, fields, payload = content_of(scheme.parse(octets))
-    arrived_ns = None
+    with suppress(FrameError):
+        return None if scheme is None else scheme.parse(captured.octets)
+    return None
+
+
+def _fate(captured: CapturedFrame, heard: dict[bytes, deque[int]]) -> tuple[str, int | None]:
+    """Return the fate of a sent frame, and the Unix time (ns) of its arrival, if known."""
     if _ERASED in captured.comment:
-        fate = "erased"
-    elif _DAMAGED in captured.comment:
-        fate = "damaged"
-    elif heard.get(octets):
-        fate, arrived_ns = "ok", heard[octets].popleft() - epoch_ns
-    else:
-        fate = "unheard"
-    return Frame(
-        number=number,
-        side=side,
-        start_ns=sent_ns - frame_ns(scenario.channel.direction(side), len(octets)),
-        sent_ns=sent_ns,
-        arrived_ns=arrived_ns,
-        nbytes=len(octets),
-        kind=kind,
-        fate=fate,
-        fields=fields,
-        packet=None if payload is None else packets.number(bytes(payload)),
-    )
+        return "erased", None
+    if _DAMAGED in captured.comment:
+        return "damaged", None
+    if heard.get(captured.octets):
+        return "ok", heard[captured.octets].popleft()
+    return "unheard", None
+
+
+class _Cut:
+    """The packets that stations sent in fragments."""
+
+    def __init__(self) -> None:
+        self._pieces: dict[tuple[Any, ...], dict[int, bytes]] = defaultdict(dict)
+
+    def add(self, side: Side, frame: Any) -> None:
+        """Take a frame that a station has sent."""
+        if isinstance(frame, Fragment) and frame.index < frame.data:
+            self._pieces[self._key(side, frame)][frame.index] = bytes(cast(bytes, frame.payload))
+
+    def packet(self, side: Side, fragment: Fragment) -> bytes | None:
+        """Return the octets of a fragment's packet; None when not all of them were sent."""
+        pieces = self._pieces.get(self._key(side, fragment), {})
+        if len(pieces) < fragment.data:
+            return None
+        return b"".join(pieces[index] for index in range(fragment.data))[: fragment.length]
+
+    @staticmethod
+    def _key(side: Side, fragment: Fragment) -> tuple[Any, ...]:
+        return side, fragment.session, fragment.channel, fragment.seq
 
 
 def _with_samples(frames: Sequence[Frame], side: Side, recording: Path) -> list[Frame]:

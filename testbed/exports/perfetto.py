@@ -59,9 +59,11 @@ class _Writer:
         """Yield all events."""
         yield _name(_HOSTS, "hosts: TCP")
         for side in SIDES:
-            yield _name(_LINKS[side], f"link {side}: frames on the air")
+            yield _name(_LINKS[side], f"link {side}: on the air")
+            yield _name(_LINKS[side], "frames", _FRAMES)
             if any(frame.samples is not None and frame.side == side for frame in self._timeline.frames):
-                yield _name(_RADIOS[side], f"radio {side}: samples of the receiver")
+                yield _name(_RADIOS[side], f"radio {side}: recorded by the receiver")
+                yield _name(_RADIOS[side], "samples", _FRAMES)
         for passing in self._timeline.sent:
             yield from self._passing(passing, "sent")
         for passing in self._timeline.received:

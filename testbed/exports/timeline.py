@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from common.sequence import MASK, unwrap
 from common.sides import Side
+from linklayer.arq.code import CountedFragment
 from tcpip.segment import ACK, CWR, ECE, FIN, PSH, RST, SYN, URG, Flow, Segment
 
 _LETTERS: Final = ((SYN, "S"), (FIN, "F"), (RST, "R"), (PSH, "P"), (ACK, "."), (URG, "U"), (ECE, "E"), (CWR, "W"))
-#: fields of frames that tell one from another
-_NAMED: Final = ("seq", "base", "cum", "block")
 #: JSON's numbers are doubles in most readers
 _EXACT: Final = 1 << 53
 
@@ -90,7 +89,13 @@ class Frame:
 
     def words(self) -> str:
         """Return the frame in words."""
-        named = [f"{key} {self.fields[key]}" for key in _NAMED if self.fields.get(key) is not None]
+        names = [
+            "seq" if "seq" in self.fields else "base",
+            "cum",
+            "block",
+            *(["index"] if self.kind == "fragment" else []),
+        ]
+        named = [f"{name} {self.fields[name]}" for name in names if self.fields.get(name) is not None]
         again = ["again"] if self.fields.get("retransmission") else []
         return " ".join([self.kind, *again, *named])
 
@@ -207,12 +212,18 @@ class Packets:
 
 
 def content_of(frame: Any) -> tuple[str, dict[str, Any], Any]:
-    """Return a frame's kind, its fields for JSON, and its payload (None: it carries no packet)."""
+    """Return a frame's kind, its fields for JSON, and its payload (None: it carries no packet).
+
+    The payload of a fragment of a packet without octets is the packet.
+    """
     names = [field.name for field in fields(frame)] if is_dataclass(frame) else []
     values = {name: getattr(frame, name) for name in names if name not in ("payload", "shard")}
     shown = {name: _plain(value) for name, value in values.items() if isinstance(value, bool | int | float | str)}
     kind = type(frame).__name__.lower()
-    return "packet" if kind == "plainframe" else kind, shown, getattr(frame, "payload", None)
+    payload = getattr(frame, "payload", None)
+    if isinstance(payload, CountedFragment):
+        payload = payload.packet
+    return "packet" if kind == "plainframe" else kind, shown, payload or None
 
 
 def _plain(value: Any) -> Any:

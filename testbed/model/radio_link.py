@@ -9,6 +9,7 @@ crossed down go to the `deliver` of direction down.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from channel.capacity.cra import ConstantRate
@@ -21,6 +22,8 @@ from hosts.engine.clock import Clock
 from hosts.engine.packets import Deliver
 from linklayer.classify import Classifier
 from linklayer.filters import FILTERS
+from linklayer.filters.filter import Filter
+from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, LinkContext, Scheme
 from linklayer.queues import Queue
 from linklayer.queues.drop_tail import DropTail
@@ -113,13 +116,14 @@ class RadioLink:
 class RadioLinkConfig:
     """A radio link of equal rate, delay and scheme in both directions.
 
-    `scheme` and `filters` are names of the registries; `options` is the scheme's dataclass (None: its defaults).
+    `scheme` and `filters` are names of the registries; `options` is the scheme's dataclass, or values of its fields by
+    name (others: their defaults).
     `filter_options` has the dataclasses of those packet filters, the scheme's own among them, that differ from the
     defaults. An end has a filter when its declaration says so.
     """
 
     scheme: str = "none"
-    options: Any = None
+    options: Any = MappingProxyType({})
     filters: tuple[str, ...] = ()
     filter_options: Mapping[str, Any] = field(default_factory=dict)
     rate_bps: int = 1_500_000
@@ -145,10 +149,12 @@ def make_radio_link(
     """Return a radio link as `config` has it, without a scenario. All mappings are by the direction of the packets.
 
     A direction without `errors` is clean, and one without `queues` has a queue without limit. The MAC buffer holds two
-    frames. A link without flow control (scheme `none` without packet filters) has no use for a queue: its MAC buffer
-    has no limit, and a queue given for it raises ValueError. `name` tells the random numbers of several links apart.
+    frames. Where a link has no flow control (scheme `none` without packet filters) its packets wait in a MAC buffer
+    without limit, or in the queue that is given for it. `name` tells the random numbers of several links apart.
     """
-    scheme = SCHEMES[config.scheme]
+    scheme, options = SCHEMES[config.scheme], config.options
+    if isinstance(options, Mapping):
+        options = scheme.options(**options)
     filters = [
         (plugin, config.filter_options.get(plugin.name) or plugin.options())
         for plugin in (*scheme.filters, *(FILTERS[each] for each in config.filters))
@@ -166,10 +172,11 @@ def make_radio_link(
             frame_ms=frame_ms,
             reports=scheme.repairs,
         )
-        link = make_end(scheme, config.options or scheme.options(), filters, context)
+        link = make_end(scheme, options, filters, context)
         queue = (queues or {}).get(side)
         if queue is not None and not link.flow_control:
-            raise ValueError(f"scheme {scheme.name!r} has no flow control: packets never wait in a queue")
+            # a filter that does nothing gives it flow control
+            link = Filtered(link, (Filter(),))
         hop: Hop[Any] = Hop(
             capacity=ConstantRate(config.rate_bps),
             framing=config.framing,

@@ -30,7 +30,8 @@ _HIDDEN: Final = ".removing-"
 @contextmanager
 def going_on(folder: Path) -> Iterator[None]:
     """Mark the run in `folder` as going on, until the context ends or the process does."""
-    with _locked(folder, fcntl.LOCK_SH):
+    with _opened(folder) as fd:
+        _lock(fd, fcntl.LOCK_SH)
         yield
 
 
@@ -67,18 +68,28 @@ def _is_ours(name: str) -> bool:
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Lock the folder against a run. Raises FadelabError when a run has it."""
-    try:
-        with _locked(folder, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            yield
-    except BlockingIOError:
-        raise FadelabError(f"{folder}: this run goes on; wait for its end, or stop it") from None
+    with _opened(folder) as fd:
+        if not _lock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB):
+            raise FadelabError(f"{folder}: this run goes on; wait for its end, or stop it")
+        yield
 
 
 @contextmanager
-def _locked(folder: Path, kind: int) -> Iterator[None]:
+def _opened(folder: Path) -> Iterator[int]:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        fcntl.flock(fd, kind)
-        yield
+        yield fd
     finally:
         os.close(fd)
+
+
+def _lock(fd: int, kind: int) -> bool:
+    """Lock a folder; return False when another process has it. A file system that locks no folders has no effect."""
+    try:
+        fcntl.flock(fd, kind)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # as on some network file systems
+        return True
+    return True

@@ -7,16 +7,19 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
+from testbed.campaigns.processes import WorkerError, call_all
 from testbed.cli import app
 from testbed.errors import FadelabError
+from testbed.papers import outputs, report
 from testbed.papers import paper as papers
 from testbed.papers.computing import reproduce
 from testbed.papers.results import (
+    NO_FIGURE,
     Cell,
     CellResult,
     Quartiles,
@@ -26,7 +29,6 @@ from testbed.papers.results import (
     quantile,
     same_order,
 )
-from testbed.papers.workers import WorkerError, call_all
 from tests.experiments.made_up import PAPER, Die
 from tests.harness.waiting import PATIENCE_S, wait_for
 
@@ -118,6 +120,24 @@ def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
 
 
 # -- comparing -----------------------------------------------------------------------------------------------
+
+
+def test_cell_without_a_figure_is_compared_with_nothing(tmp_path: Path) -> None:
+    paper = replace(PAPER, read=lambda: (Cell("table1/a", NO_FIGURE, 6, case="table1/a"),))
+    results = reproduce(paper, paper.cells)
+    [found] = results.cells
+    assert found.cell.agrees(found.ours.median)
+    assert found.ratio is None
+    assert list(agreement("near", "near", results.cells)) == []
+    [cell] = outputs.document(results, paper)["cells"]
+    assert cell["paper"] == {"p25": None, "median": None, "p75": None}
+    assert cell["paper_not_finished"] is False
+    headings = [str(column.header) for column in outputs.table(results, paper).columns]
+    assert ("ours" in headings, "paper" in headings, "ratio" in headings) == (True, False, False)
+    outputs.write(results, paper, tmp_path)
+    [row] = csv.DictReader((tmp_path / "cells.csv").read_text().splitlines())
+    assert (row["paper_median_s"], row["ratio"]) == ("", "")
+    assert " / " not in report.entry(found)
 
 
 @pytest.mark.parametrize(

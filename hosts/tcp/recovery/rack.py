@@ -50,6 +50,7 @@ class Rack(Recovery):
         "_end",
         "_fack",
         "_first",
+        "_frto",
         "_least_rtt_ns",
         "_limited_transmit",
         "_multiple",
@@ -82,9 +83,11 @@ class Rack(Recovery):
         #: octets of the probe that is to be sent now
         self._probe_range: tuple[int, int] | None = None
         self._limited_transmit = config.limited_transmit
+        #: F-RTO, which is the sender's, says whether a timeout was spurious
+        self._frto = config.frto
         #: the time of the latest event
         self.now = 0
-        #: of the latest ACK: the segments that it has told of, and their octets
+        #: the segments that the latest ACK has told of; the octets that have arrived since the latest decision
         self._arrived: list[Transmission] = []
         self._delivered = 0
         #: RACK.rtt and RACK.min_RTT, RACK.xmit_ts and RACK.end_seq; -1: nothing has arrived
@@ -143,7 +146,8 @@ class Rack(Recovery):
         sender, sent, arrived = self.sender, self.sent, self._arrived
         arrived.clear()
         una = sender.una
-        self._delivered = sent.advance(ack, arrived) if ack > una else 0
+        if ack > una:
+            self._delivered += sent.advance(ack, arrived)
         blocks = segment.sack
         duplicate: tuple[int, int] | None = None
         if blocks:
@@ -174,7 +178,7 @@ class Rack(Recovery):
             head = arrived[0]
             if head.again and head.sent_at >= self._resent_at:
                 # RFC 3522 section 3.2: it was sent again in this recovery, and the ACK is of an earlier transmission
-                self._take_back()
+                self._find_needless()
 
     def _update(self, arrived: list[Transmission], echo_ms: int) -> None:
         """Learn from segments that have arrived: steps 1 to 3."""
@@ -215,7 +219,7 @@ class Rack(Recovery):
         if self._windows_before is not None and self._undo_from <= duplicate[0] < self._undo_to:
             self._needless_left -= 1
             if self._needless_left == 0:
-                self._take_back()
+                self._find_needless()
 
     # -- decisions ---------------------------------------------------------------------------------------------
 
@@ -246,11 +250,13 @@ class Rack(Recovery):
         if sent.lost and not self.governs:
             self._begin()
         elif self.active:
+            # the timer leaves the window as the latest ACK has set it, so what it finds lost makes room
             if self._delivered:
                 sender.cwnd = self._window(moves and sent.lost <= before)
         elif not self.governs and self._limited_transmit:
             # RFC 3042, by what has arrived
             sender.limited = sender.board.sacked
+        self._delivered = 0
         self._arm(wait_ns)
 
     def _window(self, safe: bool) -> int:
@@ -312,6 +318,11 @@ class Rack(Recovery):
         if self._persist <= 0:
             self._multiple = 1
 
+    def _find_needless(self) -> None:
+        """The retransmissions were needless; of those that a timeout has caused F-RTO says so."""
+        if not (self._after_timeout and self._frto):
+            self._take_back()
+
     def _take_back(self) -> None:
         """The segments were late and not lost: return to the windows before."""
         if self._windows_before is None:
@@ -351,7 +362,6 @@ class Rack(Recovery):
             return False
         sender.early_at = None
         if self._waits:
-            self._delivered = 0
             self._decide(False)
             return False
         # section 7.3
@@ -374,6 +384,7 @@ class Rack(Recovery):
         self._govern(self._windows_now)
         self._after_timeout = self._first = True
         self._waits = False
+        self._delivered = 0
         sender.early_at = None
         sender.nxt = sender.max
         sent.find_missing(sender.una, sender.max, sender.smss, sender.board, self.now)

@@ -71,12 +71,16 @@ class Transmissions:
         for segment in segments:
             if segment.start >= ack:
                 break
-            self._uncount(segment)
             if segment.end > ack:
-                octets += ack - segment.start
+                cut = ack - segment.start
                 segment.start = self._starts[count] = ack
-                self._count_again(segment)
+                octets += cut
+                if segment.lost:
+                    self.lost -= cut
+                else:
+                    self.in_flight -= cut
                 break
+            self._uncount(segment)
             count += 1
             octets += segment.end - segment.start
             arrived.append(segment)
@@ -210,13 +214,6 @@ class Transmissions:
         else:
             self.in_flight += segment.end - segment.start
             self._flying[segment.end] = segment
-
-    def _count_again(self, segment: Transmission) -> None:
-        """Count a segment that has lost its first octets."""
-        order = not segment.lost
-        self._count(segment)
-        if order:
-            self._sort()
 
     def _uncount(self, segment: Transmission) -> None:
         if segment.lost:

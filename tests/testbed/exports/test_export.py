@@ -10,6 +10,8 @@ import pytest
 
 import testbed.api as fadelab
 from common.sides import SIDES, STATIONS
+from linklayer import arq
+from linklayer.schemes import SCHEMES
 from linklayer.slacp import wire
 from linklayer.slacp.frames import Data, Fec
 from tcpip.segment import ACK, SYN, Flow, Segment
@@ -33,13 +35,23 @@ MS = 1_000_000
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, fadelab.Run]:
-    """Short runs of tier model at 10 % loss, by their scheme."""
+    """Short runs of tier model at 5 % loss, by their scheme."""
     out = tmp_path_factory.mktemp("runs")
-    settings = {"workloads.0.duration_s": 3, "channel.per": 0.05}
     return {
-        scheme: fadelab.run(LOSSY, tier="model", settings={**settings, "link.scheme": scheme}, out=out)
-        for scheme in ("none", "slacp")
+        scheme: fadelab.run(
+            LOSSY,
+            tier="model",
+            settings={"workloads.0.duration_s": seconds, "channel.per": 0.05, "link.scheme": scheme},
+            out=out,
+        )
+        for scheme, seconds in (("none", 3), ("slacp", 2), ("hybrid", 0.3))
     }
+
+
+@pytest.fixture(scope="module")
+def timelines(runs: dict[str, fadelab.Run]) -> dict[str, Timeline]:
+    """The timelines of these runs."""
+    return {scheme: timeline_of(run.folder) for scheme, run in runs.items()}
 
 
 def has_data(frame: Frame, timeline: Timeline) -> bool:
@@ -51,9 +63,11 @@ def carriers(timeline: Timeline, octet: int) -> list[Frame]:
     return [frame for frame in timeline.following("bulk", octet).frames if frame.kind != "fec"]
 
 
-@pytest.mark.parametrize("scheme", ["none", "slacp"])
-def test_frames_are_those_of_the_channel_traces(scheme: str, runs: dict[str, fadelab.Run]) -> None:
-    timeline = timeline_of(runs[scheme].folder)
+@pytest.mark.parametrize("scheme", ["none", "slacp", "hybrid"])
+def test_frames_are_those_of_the_channel_traces(
+    scheme: str, runs: dict[str, fadelab.Run], timelines: dict[str, Timeline]
+) -> None:
+    timeline = timelines[scheme]
     for side in SIDES:
         trace = runs[scheme].records(f"trace-{side}").polars()
         frames = [frame for frame in timeline.frames if frame.side == side]
@@ -63,8 +77,10 @@ def test_frames_are_those_of_the_channel_traces(scheme: str, runs: dict[str, fad
 
 
 @pytest.mark.parametrize("scheme", ["none", "slacp"])
-def test_each_delivered_octet_was_carried_and_sent_again_when_lost(scheme: str, runs: dict[str, fadelab.Run]) -> None:
-    timeline = timeline_of(runs[scheme].folder)
+def test_each_delivered_octet_was_carried_and_sent_again_when_lost(
+    scheme: str, runs: dict[str, fadelab.Run], timelines: dict[str, Timeline]
+) -> None:
+    timeline = timelines[scheme]
     [flow] = runs[scheme].summary["flows"]
     again = 0
     for octet in (0, 1, flow["bytes"] // 2, flow["bytes"] - 1):
@@ -79,8 +95,8 @@ def test_each_delivered_octet_was_carried_and_sent_again_when_lost(scheme: str, 
     assert again > 1
 
 
-def test_retransmissions_of_link_and_of_tcp_are_told_apart(runs: dict[str, fadelab.Run]) -> None:
-    bare, slacp = (timeline_of(runs[scheme].folder) for scheme in ("none", "slacp"))
+def test_retransmissions_of_link_and_of_tcp_are_told_apart(timelines: dict[str, Timeline]) -> None:
+    bare, slacp = timelines["none"], timelines["slacp"]
     numbers = [frame.packet for frame in slacp.frames if frame.fields.get("retransmission")]
     assert numbers
     assert all(sum(frame.packet == number for frame in slacp.frames) > 1 for number in numbers)
@@ -98,8 +114,8 @@ def records(text: str) -> list[dict[str, Any]]:
     return [json.loads(part) for part in parts]
 
 
-def test_qlog_has_its_header_and_events_in_order(runs: dict[str, fadelab.Run]) -> None:
-    timeline = timeline_of(runs["slacp"].folder)
+def test_qlog_has_its_header_and_events_in_order(runs: dict[str, fadelab.Run], timelines: dict[str, Timeline]) -> None:
+    timeline = timelines["slacp"]
     header, *events = records("".join(to_qlog(timeline, "1.2.3")))
     assert header["file_schema"] == "urn:ietf:params:qlog:file:sequential"
     assert header["serialization_format"] == "application/qlog+json-seq"
@@ -138,7 +154,7 @@ def check_perfetto(timeline: Timeline) -> list[dict[str, Any]]:
     assert all(event["ts"] >= 0 for event in events if event["ph"] != "M")
     named = {(event["pid"], event.get("tid")) for event in events if event["ph"] == "M"}
     for (process, track), found in slices(events):
-        assert (process, None) in named
+        assert {(process, None), (process, track)} <= named
         for first, second in pairwise(found):
             assert first["ts"] + first["dur"] <= second["ts"] + 1e-6
         # arrows begin and end in slices
@@ -151,8 +167,10 @@ def check_perfetto(timeline: Timeline) -> list[dict[str, Any]]:
     return events
 
 
-def test_perfetto_draws_frames_on_tracks_with_arrows_and_counters(runs: dict[str, fadelab.Run]) -> None:
-    timeline = timeline_of(runs["slacp"].folder)
+def test_perfetto_draws_frames_on_tracks_with_arrows_and_counters(
+    runs: dict[str, fadelab.Run], timelines: dict[str, Timeline]
+) -> None:
+    timeline = timelines["slacp"]
     events = check_perfetto(timeline)
     frames = [event for event in events if event.get("cat", "").startswith("link")]
     assert len(frames) == len(timeline.frames)
@@ -238,6 +256,29 @@ def test_an_octet_leads_to_the_samples_of_its_frames(tmp_path: Path) -> None:
     assert [event["sample_start"] for event in heard] == [50_000, 60_000, 80_200]
 
 
+def test_fragments_carry_the_packet_that_they_are_cut_from(timelines: dict[str, Timeline], tmp_path: Path) -> None:
+    part = timelines["hybrid"].following("bulk", 3000)
+    [packet, *_] = part.packets
+    fragments = [frame for frame in part.frames if frame.packet == packet.number]
+    assert [frame.fields["index"] for frame in fragments[: fragments[0].fields["total"]]] == [
+        *range(fragments[0].fields["total"])
+    ]
+
+    sent = emit(Segment(H1, 100, 0, ACK, 1000, 30, b"z" * 30))
+    cut = arq.code.ReedSolomon().cut(sent, 3, 5)
+    frames = [arq.frames.Fragment(7, 0, 4, 4, 0, index, 3, 5, len(sent), piece) for index, piece in enumerate(cut)]
+    folder = recorded(tmp_path)
+    for station in STATIONS.values():
+        with PcapngWriter(folder / f"air-{station}.pcapng", application="test") as writer:
+            interface = writer.interface(148, name="hybrid", description="")
+            for number, frame in enumerate(frames if station == "st" else []):
+                octets = SCHEMES["hybrid"].emit(frame)
+                writer.packet(interface, EPOCH + number, octets, direction=Direction.OUTBOUND, comment="up")
+    timeline = timeline_of(folder)
+    assert [frame.packet for frame in timeline.frames] == [0] * 5
+    assert [packet.length for packet in timeline.packets] == [30]
+
+
 def test_captures_without_a_recording_tell_what_was_heard(tmp_path: Path) -> None:
     timeline = timeline_of(recorded(tmp_path))
     assert [frame.fate for frame in timeline.frames] == ["ok", "unheard", "erased", "ok"]
@@ -271,9 +312,9 @@ def test_the_command_writes_each_format(
 
 
 def test_text_follows_one_octet_through_loss_and_repair(
-    runs: dict[str, fadelab.Run], capsys: pytest.CaptureFixture[str]
+    runs: dict[str, fadelab.Run], timelines: dict[str, Timeline], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    timeline = timeline_of(runs["slacp"].folder)
+    timeline = timelines["slacp"]
     lost = next(
         frame for frame in timeline.frames if frame.kind == "data" and frame.side == "up" and frame.fate != "ok"
     )

@@ -104,6 +104,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         f"mixed traffic, seed {seed}": {"channel": {"errors": "vhigh"}, "workloads": _MIXED, "seed": seed}
         for seed in (2, 3)
     },
+    "tcp modern": {"channel": _LOSSY, "link": _BARE, "tcp": "modern", "workloads": _BOTH_WAYS},
 }
 
 

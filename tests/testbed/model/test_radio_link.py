@@ -102,16 +102,12 @@ def test_filters_stand_at_the_ends_of_their_declaration_with_their_options() -> 
     assert bench.link.stations["down"].lost_packets is not None
 
 
-def test_queue_drops_are_counted_and_told_as_congestion() -> None:
-    bench = Bench(filters=("eln-ends",), queues={"up": DropTail(limit_packets=2)})
+@pytest.mark.parametrize("filters", [("eln-ends",), ()], ids=["with a filter", "without"])
+def test_queue_drops_are_counted_and_told_as_congestion(filters: tuple[str, ...]) -> None:
+    bench = Bench(filters=filters, queues={"up": DropTail(limit_packets=2)})
     for number in range(10):
         bench.link.stations["up"].take(Segment(FLOW, 1460 * number, 0, ACK, 100, 1460))
     bench.clock.run()
     lost = bench.link.counts("up").congestion_losses
     assert lost == 10 - len(bench.delivered["up"]) > 0
     assert [loss.cause for loss in bench.score.losses] == ["congestion"] * lost
-
-
-def test_queue_without_flow_control_is_refused() -> None:
-    with pytest.raises(ValueError, match="no flow control"):
-        Bench(queues={"up": DropTail(limit_packets=2)})

@@ -1,5 +1,7 @@
 """The removal of runs: whole or not at all."""
 
+import errno
+import fcntl
 import shutil
 from pathlib import Path
 
@@ -28,6 +30,18 @@ def test_a_run_that_goes_on_stays_and_so_do_all_others(tmp_path: Path) -> None:
     assert {*tmp_path.iterdir()} == {first, second}
     remove([first, second])
     assert not [*tmp_path.iterdir()]
+
+
+def test_a_file_system_without_locks_lets_runs_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(fd: int, kind: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    [folder] = made(tmp_path, 1)
+    monkeypatch.setattr(fcntl, "flock", refused)
+    with going_on(folder):
+        assert folder.exists()
+    remove([folder])
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("entry", ["notes.txt", "figures/"])
