@@ -102,19 +102,7 @@ class Store:
     def list(self, wanted: Wanted) -> dict[str, Any]:
         """Return one page of the matching runs, their number, and the values for filters."""
         rows = self.rows()
-        words = wanted.text.lower().split()
-        facets = {name: value for name, value in (wanted.facets or {}).items() if value}
-        fitting = [
-            row
-            for row in rows
-            if all(word in _text(row) for word in words)
-            and all(getattr(row, name) == value for name, value in facets.items())
-            and wanted.finished in (None, row.finished)
-        ]
-        column, descending = wanted.sort.removeprefix("-"), wanted.sort.startswith("-")
-        known = [row for row in fitting if getattr(row, column) is not None]
-        known.sort(key=lambda row: getattr(row, column), reverse=descending)
-        fitting = known + [row for row in fitting if getattr(row, column) is None]
+        fitting = _fitting(rows, wanted)
         first = (wanted.page - 1) * PAGE
         return {
             "runs": fitting[first : first + PAGE],
@@ -125,6 +113,10 @@ class Store:
                 name: sorted({value for row in rows if (value := getattr(row, name)) is not None}) for name in FACETS
             },
         }
+
+    def fitting(self, wanted: Wanted) -> Sequence[Row]:
+        """Return all matching runs, regardless of pages."""
+        return _fitting(self.rows(), wanted)
 
     # -- one run ---------------------------------------------------------------------------------------------
 
@@ -194,6 +186,23 @@ class Store:
                 if path.name not in seen and NAME.fullmatch(path.name) and _is_run(path):
                     seen.add(path.name)
                     yield path
+
+
+def _fitting(rows: Sequence[Row], wanted: Wanted) -> list[Row]:
+    """Return the matching rows in the wanted order; unknown values come last."""
+    words = wanted.text.lower().split()
+    facets = {name: value for name, value in (wanted.facets or {}).items() if value}
+    fitting = [
+        row
+        for row in rows
+        if all(word in _text(row) for word in words)
+        and all(getattr(row, name) == value for name, value in facets.items())
+        and wanted.finished in (None, row.finished)
+    ]
+    column, descending = wanted.sort.removeprefix("-"), wanted.sort.startswith("-")
+    known = [row for row in fitting if getattr(row, column) is not None]
+    known.sort(key=lambda row: getattr(row, column), reverse=descending)
+    return known + [row for row in fitting if getattr(row, column) is None]
 
 
 def _is_run(path: Path) -> bool:

@@ -12,6 +12,7 @@ from flowgraphs.phy import Received, SequenceGaps
 from flowgraphs.phys import make_phy
 from flowgraphs.recording import Recording, decode
 from hil_tests.bench import Bench
+from testbed.exports.source import timeline_of
 from tests.harness.live_runs import folder_of
 from tests.hosts.harness import needs_network
 
@@ -36,7 +37,7 @@ def run(bench: Bench) -> Path:
     """The folder of a run that was recorded."""
     scenario = bench.scenario(bench.at_snr(LOSSY_DB), workloads=[{"kind": "bulk", "bytes": 100_000}])
     options = scenario.radio.model_copy(update={"record": True})
-    result = bench.run(scenario.model_copy(update={"radio": options}))
+    result = bench.run(scenario.model_copy(update={"radio": options, "capture": True}))
     assert result.intact
     return folder_of(result)
 
@@ -73,6 +74,23 @@ def test_recorded_samples_give_the_traces_outcomes(run: Path, side: str) -> None
     # the recording begins before the run, and what comes while the station ends is in no trace
     ends = range(len(outcomes) - CLOSING_FRAMES, len(outcomes) + 1)
     assert list(trace.outcome) in [outcomes[end - len(trace) : end] for end in ends]
+
+
+@pytest.mark.parametrize("side", ["up", "down"])
+def test_exported_samples_are_those_of_the_captured_frames(run: Path, side: str) -> None:
+    recording = Recording.read(run / f"iq-{side}")
+    assert recording.phy is not None
+    phy = make_phy(recording.phy, rate_sps=recording.rate_sps, **recording.phy_options)
+    heard = [
+        (frame, frame.samples) for frame in timeline_of(run).frames if frame.side == side and frame.samples is not None
+    ]
+    assert len(heard) > 50
+    assert [samples.start for _, samples in heard] == sorted(samples.start for _, samples in heard)
+    for frame, samples in heard:
+        assert samples.count == phy.frame_samples(frame.nbytes), frame
+    # a whole frame is one that the station has taken; while it ends, it takes no more
+    wrong = [frame.number for frame, samples in heard[:-CLOSING_FRAMES] if samples.crc_ok != (frame.fate == "ok")]
+    assert wrong == []
 
 
 def test_a_trace_of_the_radio_replays_on_tier_emulated(bench: Bench, run: Path) -> None:

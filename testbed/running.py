@@ -13,6 +13,7 @@ from testbed.live.run import run_live
 from testbed.live.wiring import Medium, check_radios, real_air, sockets, virtual_air
 from testbed.model.run import check_model, run_model
 from testbed.observers import MakeHooks, no_hooks
+from testbed.results.removal import going_on
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.run_hooks import Show
@@ -65,13 +66,18 @@ def unused(scenario: Scenario) -> Iterator[str]:
 def run_once(scenario: Scenario, runs: Path, show: Show, make_hooks: MakeHooks = no_hooks) -> Summary:
     """Run a scenario and return its result."""
     check_tier(scenario)
-    folder = RunFolder.create(runs, scenario)
+    return run_in(RunFolder.create(runs, scenario), scenario, show, make_hooks)
+
+
+def run_in(folder: RunFolder, scenario: Scenario, show: Show, make_hooks: MakeHooks = no_hooks) -> Summary:
+    """Run a scenario that its tier can run, with records and result in a folder, and return its result."""
     hooks = make_hooks(scenario, folder)
     try:
-        if scenario.tier == "model":
-            summary = run_model(scenario, folder, show, hooks)
-        else:
-            summary = run_live(scenario, folder, _MEDIA[scenario.tier], show, hooks)
+        with going_on(folder.path):
+            if scenario.tier == "model":
+                summary = run_model(scenario, folder, show, hooks)
+            else:
+                summary = run_live(scenario, folder, _MEDIA[scenario.tier], show, hooks)
     except BaseException as error:
         hooks.ended(None, " ".join(str(error).split()) or type(error).__name__)
         raise

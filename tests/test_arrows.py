@@ -39,10 +39,13 @@ MAY_IMPORT = {
 
 #: room of testbed/ -> the other rooms it may import from; the files beside the rooms join them
 ROOMS = {
-    "cli": frozenset({"live", "model", "papers", "results", "scenario"}),
+    "campaigns": frozenset({"results", "scenario"}),
+    "cli": frozenset({"campaigns", "exports", "live", "model", "papers", "reports", "results", "scenario"}),
+    "exports": frozenset({"model", "results", "scenario"}),
     "live": frozenset({"results", "scenario"}),
     "model": frozenset({"results", "scenario"}),
-    "papers": frozenset({"model", "results", "scenario"}),
+    "papers": frozenset({"campaigns", "model", "results", "scenario"}),
+    "reports": frozenset({"campaigns", "results", "scenario"}),
     "results": frozenset({"scenario"}),
     "scenario": frozenset(),
 }

@@ -75,6 +75,32 @@ class Reassembly:
         self._octets[first:last] = (octets,)
         self.recent.insert(0, (start, end))
 
+    def missing(self, start: int, end: int) -> list[tuple[int, int]]:
+        """Return the parts of [start, end) that are not here, lowest first."""
+        found = []
+        at = bisect_right(self._ends, start)
+        while start < end and at < len(self._starts) and self._starts[at] < end:
+            if self._starts[at] > start:
+                found.append((start, self._starts[at]))
+            start = self._ends[at]
+            at += 1
+        if start < end:
+            found.append((start, end))
+        return found
+
+    def copy(self, start: int, end: int) -> bytes:
+        """Return the octets of [start, end), which are here; none where only sizes are kept."""
+        at = bisect_right(self._starts, start) - 1
+        octets = self._octets[at]
+        return b"" if octets is None else bytes(octets[start - self._starts[at] : end - self._starts[at]])
+
+    def overlap(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the lowest octets of [start, end) that are kept already, or None."""
+        at = bisect_right(self._ends, start)
+        if at == len(self._starts) or self._starts[at] >= end:
+            return None
+        return max(start, self._starts[at]), min(end, self._ends[at])
+
     def take(self, seq: int) -> tuple[int, bytes | None] | None:
         """Return the range that continues at `seq`: its end and its octets; None when the gap is still there.
 

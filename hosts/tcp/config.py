@@ -103,6 +103,20 @@ class TcpConfig:
     #: the ACK that ends Reno's fast recovery opens the window, too (4.4BSD)
     grow_after_recovery: bool = False
 
+    # -- losses that are no congestion (LT-TCP; docs/lt-tcp.md) ------------------------------------------------
+
+    #: where ECN is agreed, only its echo reduces the window (LT-TCP section III); else losses do, as ever
+    ecn_only: bool = False
+    #: segments get smaller, down to `min_mss`, so that the window has `window_segments` of them (MSS_min and G)
+    adaptive_mss: bool = False
+    min_mss: int = 150
+    window_segments: int = 10
+    #: redundancy for each window, and for each duplicate ACK; the peer must understand it
+    proactive_fec: bool = False
+    reactive_fec: bool = False
+    #: least probability that a block is decoded without reactive segments, at the estimated erasure rate
+    fec_confidence: float = 0.5
+
     # -- acknowledgements ------------------------------------------------------------------------------------
 
     #: an ACK is delayed by this long at most; 0: every segment is acknowledged at once (RFC 9293 section 3.8.6.3)
@@ -111,6 +125,8 @@ class TcpConfig:
     ack_at_tick: bool = False
     #: full-sized segments that make an ACK due
     ack_every: int = 2
+    #: RFC 2883: an ACK tells of octets that have come twice, where SACK was agreed
+    dsack: bool = False
     #: every segment is acknowledged at once until half the receive window has come (DAASS, SLACP section 3)
     daass: bool = False
 
@@ -155,6 +171,9 @@ class TcpConfig:
             _require(getattr(self, name) > 0, name, getattr(self, name), "more than 0")
         for name in _NOT_NEGATIVE:
             _require(getattr(self, name) >= 0, name, getattr(self, name), "0 or more")
+        _require(64 <= self.min_mss <= self.mss, "min_mss", self.min_mss, f"64 to mss, {self.mss}")
+        _require(1 <= self.window_segments <= 64, "window_segments", self.window_segments, "1 to 64")
+        _require(0 < self.fec_confidence < 1, "fec_confidence", self.fec_confidence, "between 0 and 1")
         _require(self.min_rto_ns <= self.max_rto_ns, "max_rto_ns", self.max_rto_ns, "min_rto_ns or more")
         # RFC 9293 section 3.8.6.3
         _require(self.delayed_ack_ns <= 500 * MS, "delayed_ack_ns", self.delayed_ack_ns, "half a second at most")

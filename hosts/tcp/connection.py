@@ -20,10 +20,11 @@ from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.endpoint import Endpoint
 from hosts.tcp.handshake import Handshake
+from hosts.tcp.lt.protection import Shard
 from hosts.tcp.send_state import INFINITE
 from hosts.tcp.shared import Shared
 from hosts.tcp.states import AFTER_CLOSE, AFTER_FIN, AFTER_OUR_FIN, RECEIVING, TO_BE_RESET, State
-from tcpip.options import smart_option
+from tcpip.options import fec_of, fec_option, report_option, smart_option
 from tcpip.segment import ACK, CWR, ECE, ECT0, FIN, NOT_ECT, PSH, RST, SYN, Flow, SackBlock, Segment
 
 __all__ = ["Connection", "Counters", "State", "reset_for"]
@@ -106,6 +107,15 @@ class Connection(Endpoint):
         # most segments are the next ones, which need no call
         seq = near if segment.seq == near & MASK else unwrap(segment.seq, near)
         length = segment.length
+        decoder = receiver.decoder
+        if decoder is not None and length:
+            if decoder.is_near(seq - near):
+                decoder.count += 1
+            if segment.extra and (fec := fec_of(segment)) is not None:
+                # behind the peer's oldest octet under way, and so behind the next one expected
+                if seq + length <= near and decoder.is_near(seq + length - near):
+                    self._handle_fec(segment, fec, now)
+                return
         plain = seq == near and not receiver.timestamps and not flags & (SYN | RST)
         if state is _SYN_RECEIVED and seq == near - 1 and flags & (SYN | ACK | RST) == SYN | ACK:
             # both have opened actively (RFC 9293 section 3.5, figure 8): this SYN was taken before
@@ -135,6 +145,26 @@ class Connection(Endpoint):
             if receiver.fin is not None and receiver.nxt > receiver.fin:
                 self._enter(AFTER_FIN[state], now)
 
+    def _handle_fec(self, segment: Segment, fec: tuple[int, int, int, int, int], now: int) -> None:
+        """Take a FEC segment. Its window is not looked at, since its number is an old one, and its acknowledgement must
+        be one that this end could have got (RFC 5961 section 5.2).
+        """
+        receiver, sender, flags = self._receiver, self._sender, segment.flags
+        if receiver.decoder is None or flags & (SYN | RST | FIN | ACK) != ACK:
+            return
+        if not 0 <= sender.max - unwrap(segment.ack, sender.una) <= sender.flight + self._config.send_buffer:
+            return
+        if self.state is not _ESTABLISHED and self.state not in RECEIVING:
+            return
+        if receiver.timestamps:
+            # PAWS, as in `_check`
+            stamps = segment.timestamps
+            if stamps is None or precedes(stamps[0], receiver.ts_recent):
+                return
+        receiver.handle_fec(segment, fec, receiver.decoder)
+        if receiver.fin is not None and receiver.nxt > receiver.fin:
+            self._enter(AFTER_FIN[self.state], now)
+
     def _check(self, segment: Segment, seq: int, now: int) -> bool:
         """Whether a segment is acceptable; if not, its answer is ready."""
         receiver, flags = self._receiver, segment.flags
@@ -151,6 +181,7 @@ class Connection(Endpoint):
         if not receiver.offers(seq, end):
             if not flags & RST:
                 receiver.ack_due = True
+                receiver.note_duplicate(seq, seq + segment.length)
                 if self.state is State.SYN_RECEIVED and flags & SYN:
                     # the peer has not heard our SYN-ACK
                     self._handshake.due = True
@@ -238,7 +269,7 @@ class Connection(Endpoint):
         self.state = State.CLOSED
         self.error = error
         sender = self._sender
-        sender.rto_at = sender.persist_at = self._state_at = self._receiver.ack_at = None
+        sender.rto_at = sender.persist_at = sender.early_at = self._state_at = self._receiver.ack_at = None
         self._receiver.ack_due = False
         self._handshake.stop()
         self._keep_ssthresh()
@@ -278,6 +309,8 @@ class Connection(Endpoint):
             # nor for the SMART option
             return self._acknowledgement(now, ())
         sender = self._sender
+        if sender.protection is not None and (shard := sender.protection.poll()) is not None:
+            return self._fec_segment(shard, now)
         found = sender.poll(now)
         if found is None:
             return self._acknowledgement(now, ()) if receiver.ack_due else None
@@ -292,11 +325,11 @@ class Connection(Endpoint):
             counters.bytes_sent += length
             if seq + length == buffer.end:
                 flags |= PSH
-            if sender.ecn and fresh:
-                # RFC 3168 section 6.1.5: not on retransmissions
+            if sender.ecn and (fresh or sender.ecn_only):
+                # RFC 3168 section 6.1.5: not on retransmissions, but where losses are no congestion (RFC 8311)
                 ecn = ECT0
                 if sender.cwr_due:
-                    sender.cwr_due = False
+                    sender.handle_cwr_sent()
                     flags |= CWR
         if receiver.ecn_echo:
             flags |= ECE
@@ -317,9 +350,36 @@ class Connection(Endpoint):
         receiver.acknowledged()
         return segment
 
+    def _fec_segment(self, shard: Shard, now: int) -> Segment:
+        """Return a FEC segment. By its number its payload is old data, so that it does no harm where it is taken for
+        data.
+        """
+        receiver, sender, counters, block = self._receiver, self._sender, self.counters, shard.block
+        counters.segments_sent += 1
+        segment = Segment(
+            self.flow,
+            (sender.una - block.width) & MASK,
+            receiver.nxt & MASK,
+            ACK | ECE if receiver.ecn_echo else ACK,
+            receiver.window(),
+            block.width,
+            shard.payload,
+            (),
+            receiver.stamps(now),
+            None,
+            (fec_option(block.start & MASK, block.members, shard.index, block.last, shard.serial),),
+            ECT0 if sender.ecn else NOT_ECT,
+        )
+        receiver.acknowledged()
+        return segment
+
     def _acknowledgement(self, now: int, blocks: tuple[SackBlock, ...]) -> Segment:
         self.counters.segments_sent += 1
         receiver, sender = self._receiver, self._sender
+        cause, decoder = receiver.cause, receiver.decoder
+        extra = () if cause is None else (smart_option(cause.seq, cause.length),)
+        if decoder is not None:
+            extra = (report_option(decoder.count & 0xFFFF, decoder.serial, min(decoder.need(receiver.nxt), 255)),)
         segment = Segment(
             self.flow,
             sender.max & MASK,
@@ -331,7 +391,7 @@ class Connection(Endpoint):
             blocks,
             receiver.stamps(now) if receiver.timestamps else None,
             None,
-            () if receiver.cause is None else (smart_option(receiver.cause.seq, receiver.cause.length),),
+            extra,
         )
         receiver.acknowledged()
         return segment
@@ -354,6 +414,9 @@ class Connection(Endpoint):
         """When `handle_deadline` is due, or None."""
         sender = self._sender
         at = sender.rto_at if sender.persist_at is None else sender.persist_at
+        early_at = sender.early_at
+        if early_at is not None and (at is None or early_at < at):
+            at = early_at
         ack_at = self._receiver.ack_at
         if at is None or (ack_at is not None and ack_at < at):
             at = ack_at

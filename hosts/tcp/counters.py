@@ -24,7 +24,15 @@ class Counters:
     timeouts: int = 0
     #: timeouts that F-RTO found spurious
     spurious_timeouts: int = 0
+    #: tail loss probes (RFC 8985 section 7)
+    tail_probes: int = 0
+    #: reductions of the window taken back, the segments having been late and not lost
+    reductions_taken_back: int = 0
     dupacks: int = 0
     #: window reductions by ECN-Echo
     ecn_reductions: int = 0
     zero_window_probes: int = 0
+    #: segments of redundancy, for windows and for duplicate ACKs, and the octets of both (LT-TCP)
+    proactive_sent: int = 0
+    reactive_sent: int = 0
+    fec_bytes_sent: int = 0

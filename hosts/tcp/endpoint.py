@@ -148,6 +148,23 @@ class Endpoint:
         return self._sender.rto.rto_ns
 
     @property
+    def erasure_rate(self) -> float | None:
+        """LT-TCP's estimate of the share of segments lost; None without FEC."""
+        protection = self._sender.protection
+        return None if protection is None else protection.estimate.rate
+
+    @property
+    def bytes_recovered(self) -> int:
+        """Octets that FEC segments have replaced."""
+        decoder = self._receiver.decoder
+        return 0 if decoder is None else decoder.recovered
+
+    @property
+    def fec_agreed(self) -> bool:
+        """Whether both ends understand FEC segments (LT-TCP)."""
+        return self._receiver.decoder is not None
+
+    @property
     def sack_agreed(self) -> bool:
         """Whether both ends use SACK."""
         return self._sender.sack

@@ -8,6 +8,7 @@ Read first: RFC 9293 sections 3.5 and 3.7.1 (MSS).
 | timestamps (RFC 7323 section 3) | both SYNs have them |
 | SACK permitted (RFC 2018) | both SYNs have it; the recovery asks for it |
 | SMART permitted (`tcpip/options.py`) | the peer's SYN has it; the recovery asks for it |
+| LT permitted (`tcpip/options.py`) | both SYNs have it, and SACK was agreed |
 | ECN (RFC 3168 section 6.1.1) | a SYN with ECE and CWR was answered with ECE |
 
 The states stand in `connection.py`.
@@ -18,11 +19,12 @@ from typing import Final
 from common.sequence import MASK
 from common.units import MS
 from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
+from hosts.tcp.lt.protection import FEC_HEADER_BYTES
 from hosts.tcp.receiver import Receiver
 from hosts.tcp.recovery import RECOVERIES
 from hosts.tcp.sender import Sender
-from tcpip.options import SMART_PERMITTED, permits_smart
-from tcpip.segment import ACK, CWR, ECE, SYN, Flow, Segment, SynOptions
+from tcpip.options import LT_PERMITTED, SMART_PERMITTED, permits_lt, permits_smart
+from tcpip.segment import ACK, CWR, ECE, SYN, Flow, Option, Segment, SynOptions
 
 #: RFC 9293 section 3.7.1: the MSS of a peer whose SYN names none
 _DEFAULT_MSS: Final = 536
@@ -35,6 +37,7 @@ class Handshake:
 
     __slots__ = (
         "_asks_for",
+        "_asks_for_fec",
         "_config",
         "_flow",
         "_iss",
@@ -54,6 +57,7 @@ class Handshake:
         self._sender = sender
         self._receiver = receiver
         self._asks_for = RECOVERIES[config.recovery].asks_for
+        self._asks_for_fec = config.proactive_fec or config.reactive_fec
         #: whether both ends scale windows
         self._scales = False
         #: whether a SYN (or SYN-ACK) is to be sent now; SYNs sent, the time of the latest, and the time of the next
@@ -72,9 +76,12 @@ class Handshake:
             sender.round_trips.timestamps = receiver.timestamps = True
             receiver.ts_recent = segment.timestamps[0]
             mss -= _TIMESTAMP_BYTES
-        sender.smss = mss
         receiver.smart = self._asks_for == "smart" and permits_smart(segment)
         sender.sack = receiver.sack = self._asks_for == "sack" and options.sack_permitted
+        if self._asks_for_fec and sender.sack and permits_lt(segment):
+            receiver.open_decoder()
+            mss -= FEC_HEADER_BYTES
+        sender.smss = sender.full_smss = mss
         if config.window_scaling and options.window_scale is not None:
             self._scales = True
             sender.window_scale = min(options.window_scale, MAX_WINDOW_SCALE)
@@ -104,6 +111,7 @@ class Handshake:
             stamps = receiver.stamps(now)
             number = receiver.nxt & MASK
             permits = receiver.smart
+            permits_fec = receiver.decoder is not None
         else:
             shift = self._window_shift if config.window_scaling else None
             options = SynOptions(config.mss, shift, self._asks_for == "sack")
@@ -111,10 +119,13 @@ class Handshake:
             stamps = (now // MS & MASK, 0) if config.timestamps else None
             number = 0
             permits = self._asks_for == "smart"
+            permits_fec = self._asks_for_fec
         agreed, receiver.window_shift = receiver.window_shift, 0
         window = receiver.window()
         receiver.window_shift = agreed
-        extra = (SMART_PERMITTED,) if permits else ()
+        extra: tuple[Option, ...] = (SMART_PERMITTED,) if permits else ()
+        if permits_fec:
+            extra += (LT_PERMITTED,)
         return Segment(self._flow, self._iss & MASK, number, flags, window, timestamps=stamps, syn=options, extra=extra)
 
     def complete(self, segment: Segment, seq: int, ssthresh: int | None, now: int) -> None:
@@ -123,7 +134,7 @@ class Handshake:
         self.stop()
         if self.sent == 1:
             sender.rto.handle_acked(self._sent_at, now)
-        sender.open(ssthresh, self.sent - 1, now)
+        sender.open(ssthresh, self.sent - 1, now, self._receiver.decoder is not None)
         if segment.flags & SYN:
             sender.take_first_window(segment.window, seq)
         else:

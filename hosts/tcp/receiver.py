@@ -1,13 +1,13 @@
 """The receiving half of a connection: reassembly, acknowledgements, the window offered.
 
 Read first: RFC 9293 sections 3.8.6 and 3.10.7.4, RFC 5681 section 4.2 (when to acknowledge), RFC 2018 section 4 (SACK
-blocks), RFC 3168 section 6.1.3 (ECN-Echo); SLACP section 3 (DAASS).
+blocks), RFC 2883 (D-SACK), RFC 3168 section 6.1.3 (ECN-Echo); SLACP section 3 (DAASS).
 
 Rules: an ACK is due at once for a segment out of order, for one that fills a gap, for a duplicate and for a FIN; for
 `ack_every` full segments; otherwise within `delayed_ack_ns`. The right edge of the window never moves to the left, and
 to the right only by a segment or half the buffer (silly window syndrome).
 
-Left out: D-SACK, receive buffers that grow by themselves.
+Left out: receive buffers that grow by themselves.
 """
 
 from typing import Final
@@ -17,6 +17,7 @@ from common.units import MS
 from hosts.tcp.bsd import after_ticks
 from hosts.tcp.buffers import Reassembly
 from hosts.tcp.config import TcpConfig
+from hosts.tcp.lt.decoder import Decoder
 from hosts.tcp.shared import Shared
 from tcpip.segment import CE, CWR, FIN, SackBlock, Segment, Timestamps
 
@@ -38,6 +39,7 @@ class Receiver:
         "_buffer",
         "_config",
         "_daass_until",
+        "_duplicate",
         "_first",
         "_full_bytes",
         "_octets",
@@ -47,6 +49,7 @@ class Receiver:
         "ack_at",
         "ack_due",
         "cause",
+        "decoder",
         "ecn",
         "ecn_echo",
         "fin",
@@ -67,12 +70,16 @@ class Receiver:
         self._ack_every = config.ack_every if config.delayed_ack_ns else 1
         self._octets = bytearray()
         self._reassembly = Reassembly()
+        #: of FEC segments, where they were agreed (LT-TCP)
+        self.decoder: Decoder | None = None
         #: number of the peer's FIN, once it has come
         self.fin: int | None = None
         self.window_shift = 0
         #: whether ACKs say which segment has caused them (SMART), and the segment that has caused the one that is due
         self.smart = False
         self.cause: Segment | None = None
+        #: octets that have come again, for the next acknowledgement to tell (RFC 2883)
+        self._duplicate: tuple[int, int] | None = None
         #: agreed in the handshake
         self.sack = self.timestamps = self.ecn = False
         #: RFC 7323 section 4.3: the timestamp to be echoed
@@ -157,13 +164,12 @@ class Receiver:
         if self.smart and length:
             self.cause = segment
         if self.ecn:
-            if segment.flags & CWR:
-                self.ecn_echo = False
-            if segment.ecn == CE:
-                self.ecn_echo = True
+            self._handle_ecn(segment)
         if segment.flags & FIN and self.fin is None:
             self.fin = end
         nxt = self.nxt
+        if self._config.dsack and length:
+            self.note_duplicate(seq, end)
         if seq <= nxt < end:
             if end <= self._advertised and segment.payload is None:
                 self.nxt = end
@@ -189,9 +195,47 @@ class Receiver:
             self.ack_due = True
         else:
             self.ack_due = True
+        if self.decoder is not None and self.decoder.handle_data(self.nxt):
+            self._fill()
+            self.ack_due = True
         if self.nxt == self.fin:
             self.nxt += 1
             self.ack_due = True
+
+    def handle_fec(self, segment: Segment, fec: tuple[int, int, int, int, int], decoder: Decoder) -> None:
+        """Take a FEC segment, whose option has the numbers `fec`."""
+        if self.ecn:
+            self._handle_ecn(segment)
+        nxt = self.nxt
+        limit = max(self._advertised, nxt)
+        if decoder.handle_fec(fec, segment.payload, segment.length, nxt, limit):
+            self._fill()
+            if self.nxt == self.fin:
+                self.nxt += 1
+        self.ack_due = True
+
+    def _handle_ecn(self, segment: Segment) -> None:
+        if segment.flags & CWR:
+            self.ecn_echo = False
+        if segment.ecn == CE:
+            self.ecn_echo = True
+
+    def open_decoder(self) -> None:
+        """Take FEC segments from now on: they were agreed."""
+        self.decoder = Decoder(self._reassembly, self._buffer)
+
+    def note_duplicate(self, seq: int, end: int) -> None:
+        """Note for the next D-SACK which octets of a segment have come before (RFC 2883 section 4)."""
+        if not (self._config.dsack and self.sack):
+            return
+        nxt = self.nxt
+        if seq < nxt:
+            if end > seq >= self._first:
+                self._duplicate = seq, min(end, nxt)
+        else:
+            held = self._reassembly.overlap(seq, end)
+            if held is not None:
+                self._duplicate = held
 
     def _delayed(self, now: int) -> int:
         config = self._config
@@ -206,7 +250,10 @@ class Receiver:
             if end <= self.nxt:
                 return
         if segment.payload is not None:
-            self._octets += segment.payload[self.nxt - seq : end - seq]
+            octets = segment.payload[self.nxt - seq : end - seq]
+            self._octets += octets
+            if self.decoder is not None:
+                self.decoder.keep(octets)
         self.nxt = end
 
     def _fill(self) -> None:
@@ -214,6 +261,8 @@ class Receiver:
             end, octets = found
             if octets is not None:
                 self._octets += octets
+                if self.decoder is not None:
+                    self.decoder.keep(octets)
             self.nxt = end
 
     def handle_deadline(self, now: int) -> None:
@@ -228,6 +277,7 @@ class Receiver:
         self.ack_due = False
         self.ack_at = None
         self.cause = None
+        self._duplicate = None
         self._pending_bytes = 0
         self.last_ack = self.nxt
 
@@ -266,7 +316,16 @@ class Receiver:
 
     def blocks(self) -> tuple[SackBlock, ...]:
         """Return the SACK blocks to put into a segment."""
-        if not self._reassembly.recent or not self.sack:
+        recent = self._reassembly.recent
+        if not (recent or self._duplicate) or not self.sack:
             return ()
         most = _BLOCKS_WITH_TIMESTAMPS if self.timestamps else _BLOCKS
-        return tuple((start & MASK, end & MASK) for start, end in self._reassembly.recent[:most])
+        if self.decoder is not None:
+            # its report needs the room of one
+            most -= 1
+        if self._duplicate is not None:
+            # RFC 2883 section 4: in front, and the block that it is part of next
+            start, end = self._duplicate
+            around = [block for block in recent if block[0] <= start and end <= block[1]]
+            recent = [self._duplicate, *around, *(block for block in recent if block not in around)]
+        return tuple((start & MASK, end & MASK) for start, end in recent[:most])

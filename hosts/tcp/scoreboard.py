@@ -103,9 +103,9 @@ class Scoreboard:
                 return starts[i]
         return 0
 
-    def pipe(self, una: int, end: int, high_rxt: int, smss: int) -> int:
-        """Return the octets in the network, as far as one can tell (SetPipe)."""
-        lost = max(self.lost_below(smss), una)
+    def pipe(self, una: int, end: int, high_rxt: int, smss: int, repairable: int = 1 << 61) -> int:
+        """Return the octets in the network, as far as one can tell (SetPipe); none from `repairable` on is lost."""
+        lost = max(min(self.lost_below(smss), repairable), una)
         in_flight = end - lost - (self.sacked - self.sacked_below(lost))
         if high_rxt > una:
             in_flight += high_rxt - una - self.sacked_below(high_rxt)

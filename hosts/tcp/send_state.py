@@ -38,11 +38,16 @@ class SendState:
         "counters",
         "cwnd",
         "cwr_due",
+        "early_at",
+        "ecn_only",
+        "fec_octets",
+        "full_smss",
         "growth",
         "limited",
         "max",
         "nxt",
         "recovery",
+        "repairable",
         "resent",
         "rto",
         "sack",
@@ -62,8 +67,8 @@ class SendState:
         #: whether the FIN follows the buffer's end
         self.closing = False
         self.una = self.nxt = self.max = first
-        #: data octets of a full segment
-        self.smss = config.mss
+        #: data octets of a full segment; and of the largest one, by which the window grows
+        self.smss = self.full_smss = config.mss
         self.cwnd = 0
         self.ssthresh = INFINITE
         #: octets the congestion window may be exceeded by (limited transmit)
@@ -75,9 +80,17 @@ class SendState:
         self.board = Scoreboard()
         #: segments sent again and not acknowledged, by their first octets: `max` and the time then; None: not kept
         self.resent: dict[int, tuple[int, int]] | None = None
+        #: when the recovery's own timer expires
+        self.early_at: int | None = None
         #: no second reduction by ECN before this is acknowledged, and whether CWR is still to be sent
         self._ecn_recover = first
         self.cwr_due = False
+        #: ECN was agreed, and losses are no congestion
+        self.ecn_only = False
+        #: octets of FEC segments in the network, which fill the window, too
+        self.fec_octets = 0
+        #: holes at or above this octet may yet be repaired by FEC segments under way: they are not lost
+        self.repairable = INFINITE
 
     @property
     def end(self) -> int:
@@ -103,6 +116,12 @@ class SendState:
         self.ssthresh = ssthresh = self.growth.handle_loss(flight)
         self.note_reduction()
         return ssthresh
+
+    def handle_cwr_sent(self) -> None:
+        """CWR goes out. Where losses are no congestion it goes on all new data until some of that is acknowledged: a
+        peer that missed it would go on to echo, and the window would be reduced again.
+        """
+        self.cwr_due = self.ecn_only and self.una <= self._ecn_recover
 
     def note_reduction(self) -> None:
         """The window was reduced, for whatever reason: the next new data says so, and echoes until then are of it."""

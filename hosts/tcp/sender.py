@@ -6,7 +6,7 @@ window syndrome); `send_state.py` for the numbers, `recovery/__init__.py` for th
 Choices: the window grows only by ACKs for data that filled it (RFC 7661's reason; RFC 5681 leaves it open). A zero
 window is probed with one octet behind it, at the RTO with its backoff (RFC 9293 section 3.8.6.1).
 
-Left out: urgent data, pacing, D-SACK.
+Left out: urgent data, pacing.
 """
 
 from typing import Final
@@ -15,6 +15,7 @@ from common.sequence import MASK, unwrap
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
 from hosts.tcp.growth import GROWTHS
+from hosts.tcp.lt.protection import Protection
 from hosts.tcp.recovery import RECOVERIES
 from hosts.tcp.recovery.frto import Frto
 from hosts.tcp.send_state import INFINITE, SendState
@@ -33,7 +34,7 @@ class Sender(SendState):
     """Window, timer and retransmissions of one connection.
 
     Call `open` when the handshake is complete; then `handle_ack` for each segment with an acknowledgement, `poll` until
-    None, `handle_deadline` at `persist_at` or, if that is None, at `rto_at`.
+    None, `handle_deadline` at `persist_at` or, if that is None, at `rto_at`, and at `early_at`.
     """
 
     __slots__ = (
@@ -53,6 +54,7 @@ class Sender(SendState):
         "failed",
         "frto",
         "persist_at",
+        "protection",
         "round_trips",
         "rto_at",
         "window_scale",
@@ -73,6 +75,8 @@ class Sender(SendState):
         self.recovery = plugin.make(self, config)
         self.growth = GROWTHS[config.growth].make(self, config)
         self.frto: Frto | None = None
+        #: FEC and the size of segments, where the configuration asks for them (LT-TCP)
+        self.protection: Protection | None = None
         self._nagle = config.nagle
         self.round_trips = RoundTrips(config, self.rto, first)
         #: when anything was last sent
@@ -88,9 +92,12 @@ class Sender(SendState):
         #: the peer has not answered `data_retries` retransmissions
         self.failed = False
 
-    def open(self, ssthresh: int | None, lost_syns: int, now: int) -> None:
-        """Begin to send: the handshake is complete, and its options are set."""
+    def open(self, ssthresh: int | None, lost_syns: int, now: int, fec: bool = False) -> None:
+        """Begin to send: the handshake is complete, and its options are set; `fec`: the peer understands FEC."""
         config, smss = self._config, self.smss
+        self.ecn_only = config.ecn_only and self.ecn
+        if config.adaptive_mss or fec:
+            self.protection = Protection(self, config, fec)
         # RFC 5681 section 3.1: a lost SYN makes IW one segment
         careful = lost_syns > config.forgiven_syns
         self.cwnd = smss * (1 if careful else config.initial_window)
@@ -132,6 +139,10 @@ class Sender(SendState):
             fresh = self._update_board(segment.sack, ack)
         if segment.extra and ack >= una:
             fresh += self._handle_options(segment, ack)
+        if self.protection is not None and ack >= una:
+            self.protection.handle_ack(segment, ack, fresh)
+        if self.recovery.observes:
+            self.recovery.handle_arrival(segment, ack, now)
         if ack > una:
             self._handle_new_ack(segment, seq, ack, now)
         elif ack == una:
@@ -159,7 +170,7 @@ class Sender(SendState):
         una = self.una
         acked = ack - una
         # after a timeout there is always more to send
-        filled = self.nxt < self.max or self.nxt - una + self.smss > self.cwnd
+        filled = self.nxt < self.max or self.nxt - una + self.smss + self.fec_octets > self.cwnd
         self.una = ack
         if self.nxt < ack:
             self.nxt = ack
@@ -208,6 +219,11 @@ class Sender(SendState):
         # CWR goes behind `_ecn_recover`: until that is acknowledged the peer goes on to echo
         if self.una <= self._ecn_recover:
             return
+        if self.ecn_only:
+            # of FlightSize, much may have arrived
+            self.counters.ecn_reductions += 1
+            self.cwnd = min(self.cwnd, self.reduce(self.cwnd))
+            return
         if self.recovery.active:
             if self.recovery.kept:
                 self.counters.ecn_reductions += 1
@@ -221,15 +237,15 @@ class Sender(SendState):
     def poll(self, now: int) -> Range | None:
         """Return the next segment, and count it as sent; None: nothing may be sent."""
         recovery = self.recovery
+        if self.frto is not None and self.frto.active:
+            found = self.frto.poll()
+            return None if found is None else self._send(found[0], found[1], now)
         if recovery.urgent:
             found = recovery.poll()
             if found is not None:
                 return self._send(found[0], found[1], now)
             if recovery.governs:
                 return None
-        if self.frto is not None and self.frto.active:
-            found = self.frto.poll()
-            return None if found is None else self._send(found[0], found[1], now)
         if self._probe_due:
             return self._probe(now)
         nxt = self.nxt
@@ -241,7 +257,7 @@ class Sender(SendState):
                 return self._send_again(now)
         elif nxt == self.una and now - self._sent_at > self.rto.rto_ns:
             self._restart_after_idle()
-        cwnd = self.cwnd + self.limited
+        cwnd = self.cwnd + self.limited - self.fec_octets
         usable = self.una + (cwnd if cwnd < self.window else self.window) - nxt
         smss = self.smss
         if left >= smss:
@@ -264,7 +280,8 @@ class Sender(SendState):
         else:
             start, end = hole
         in_flight = start - self.una - self.board.sacked_below(start)
-        length = min(end - start, self.smss)
+        # not cut smaller than it was: every piece can be lost
+        length = min(end - start, self.full_smss)
         if length <= 0 or length > min(self.cwnd - in_flight, self.una + self.window - start):
             return None
         self.nxt = start
@@ -302,6 +319,8 @@ class Sender(SendState):
         fin = end > self.buffer.end
         length = end - seq - fin
         fresh = seq >= self.max
+        if self.protection is not None and length:
+            self.protection.handle_sent(seq, end - fin, self.max)
         if not fresh:
             self.counters.retransmits += 1
             self.counters.bytes_retransmitted += min(end, self.max) - seq
@@ -315,6 +334,8 @@ class Sender(SendState):
         if end > self.max:
             self.max = self.nxt = end
         self._sent_at = now
+        if self.recovery.observes:
+            self.recovery.handle_sent(seq, end, fresh, now)
         if self.rto_at is None or (not fresh and self._config.careful_timer and self.recovery.active):
             self.rto_at = self.rto.expiry(now)
         return seq, length, fin, fresh
@@ -327,7 +348,9 @@ class Sender(SendState):
     # -- time ------------------------------------------------------------------------------------------------
 
     def handle_deadline(self, now: int) -> None:
-        """Expire the timer that is due."""
+        """Expire the timers that are due."""
+        if self.recovery.observes and self._restarts_instead(now):
+            self.rto_at = self.rto.expiry(now)
         if self.persist_at is not None:
             if now >= self.persist_at:
                 self._persist_shift += 1
@@ -335,6 +358,13 @@ class Sender(SendState):
                 self._probe_due = True
         elif self.rto_at is not None and now >= self.rto_at:
             self._handle_timeout(now)
+
+    def _restarts_instead(self, now: int) -> bool:
+        """Let the recovery take its timer or the expiry of the retransmission timer, as `Recovery.handle_deadline`."""
+        expired = self.persist_at is None and self.rto_at is not None and now >= self.rto_at
+        if not expired and (self.early_at is None or now < self.early_at):
+            return False
+        return self.recovery.handle_deadline(expired, now)
 
     def _handle_timeout(self, now: int) -> None:
         """RFC 6298 (5.4) to (5.6), RFC 5681 section 3.1."""
@@ -356,12 +386,12 @@ class Sender(SendState):
             # in recovery most of FlightSize has left the network: a timeout then must not raise the threshold
             may_rise = halves_window or not self.recovery.active
             self.ssthresh = ssthresh if may_rise else min(ssthresh, self.ssthresh)
-        self.cwnd = self.smss
+        self.cwnd = self.smss if self.protection is None else self.protection.handle_timeout()
         self.limited = 0
         self.growth.handle_timeout()
         self.note_reduction()
-        self.recovery.handle_timeout()
         self.nxt = self.una
+        self.recovery.handle_timeout()
         if self.frto is not None:
             self.frto.handle_timeout(may_begin=not was_recovering)
         self.rto.back_off()

@@ -7,6 +7,8 @@
 | `snoop.py` | LL and Snoop, with and without SMART: the base station retransmits what the link has lost |
 | `snoop_cache.py` | the cache of Snoop |
 | `tagger.py` | the mobile end's part of SMART |
+| `dupacks.py` | DDA: dupacks wait for the link's retransmission |
+| `coherence.py` | congestion coherence: DDA that looks at ECN |
 | `eln.py` | the marker: marks ACKs for segments that the link has lost |
 | `eln_flows.py` | the marker's knowledge of one flow |
 | `window.py` | a limited advertised window that the mobile host's connections share |

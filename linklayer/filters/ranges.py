@@ -21,6 +21,11 @@ class Ranges:
         place = bisect_right(self._lefts, number)
         return place > 0 and number < self._rights[place - 1]
 
+    def overlaps(self, left: int, right: int) -> bool:
+        """Whether any number of [left, right) is in."""
+        place = bisect_right(self._rights, left)
+        return left < right and place < len(self._lefts) and self._lefts[place] < right
+
     def add(self, left: int, right: int) -> None:
         """Put [left, right) in; nothing for an empty range."""
         if left >= right:

@@ -8,5 +8,6 @@ from linklayer.link import Scheme
 #: link types of captures for private use (the registry of link-layer header types)
 LINKTYPE_USER0: Final = 147
 LINKTYPE_USER1: Final = 148
+LINKTYPE_USER5: Final = 152
 
 SCHEMES: Final = Registry("linklayer.schemes", "SCHEME", Scheme)

@@ -1,7 +1,7 @@
 --[[
-Wireshark's view of fadelab's frames: SLACP (LINKTYPE_USER0) and bare frames (LINKTYPE_USER1).
+Wireshark's view of fadelab's frames: SLACP (LINKTYPE_USER0), bare frames (LINKTYPE_USER1) and link ARQ (LINKTYPE_USER5).
 
-Read first: docs/slacp.md, whose names the fields have; README.md says how to load this file.
+Read first: docs/slacp.md and docs/arq.md, whose names the fields have; README.md says how to load this file.
 
 Rules: what a check does not cover is not believed. A frame whose header check fails is shown as octets; one whose
 CRC-32 fails tells its header and no more. A packet is handed to IP once: a retransmission of a packet that was heard
@@ -62,6 +62,7 @@ end
 
 local slacp = Proto("slacp", "SLACP")
 local bare = Proto("bareframe", "Bare Frame")
+local arq = Proto("linkarq", "Link ARQ")
 
 local TYPES = {
     [TYPE_DATA] = "DATA", [TYPE_FEC] = "FEC", [TYPE_SYNC] = "SYNC", [TYPE_ACK] = "ACK", [TYPE_HELLO] = "HELLO",
@@ -111,7 +112,25 @@ local b = {
     crc_status = ProtoField.uint8("bareframe.crc.status", "CRC-32 status", base.DEC, STATUS),
     octets = ProtoField.bytes("bareframe.octets", "Octets nobody vouches for"),
 }
-slacp.fields, bare.fields = f, b
+local a = {
+    kind = ProtoField.uint8("linkarq.kind", "Kind", base.HEX, {
+        [0xA0] = "DATA", [0xA1] = "DATA", [0xB0] = "FRAGMENT", [0xB1] = "FRAGMENT", [0xAF] = "ACK",
+    }),
+    session = ProtoField.uint16("linkarq.session", "Session", base.HEX),
+    seq = ProtoField.uint32("linkarq.seq", "Packet"),
+    base = ProtoField.uint32("linkarq.base", "Base"),
+    before = ProtoField.uint64("linkarq.before", "Received before it", base.HEX),
+    copy = ProtoField.uint8("linkarq.copy", "Copies before"),
+    index = ProtoField.uint8("linkarq.index", "Index"),
+    data = ProtoField.uint8("linkarq.data", "Fragments that suffice"),
+    total = ProtoField.uint8("linkarq.total", "Fragments"),
+    length = ProtoField.uint16("linkarq.length", "Octets of the packet"),
+    fragment = ProtoField.bytes("linkarq.fragment", "Fragment"),
+    crc = ProtoField.uint32("linkarq.crc", "CRC-32", base.HEX),
+    crc_status = ProtoField.uint8("linkarq.crc.status", "CRC-32 status", base.DEC, STATUS),
+    octets = ProtoField.bytes("linkarq.octets", "Octets nobody vouches for"),
+}
+slacp.fields, bare.fields, arq.fields = f, b, a
 
 local function problem(name, text, group)
     return ProtoExpert.new(name, text, group, expert.severity.ERROR)
@@ -133,7 +152,14 @@ local bare_e = {
     crc = problem("bareframe.crc.bad", "CRC-32 failed", expert.group.CHECKSUM),
     packet = problem("bareframe.packet.bad", "The packet is malformed", expert.group.MALFORMED),
 }
-slacp.experts, bare.experts = e, bare_e
+local arq_e = {
+    short = problem("linkarq.short", "Too short for a frame", expert.group.MALFORMED),
+    crc = problem("linkarq.crc.bad", "CRC-32 failed", expert.group.CHECKSUM),
+    kind = problem("linkarq.kind.unknown", "Unknown kind, or an acknowledgement of another size", expert.group.PROTOCOL),
+    fragment = problem("linkarq.fragment.bad", "A fragment that cannot be", expert.group.MALFORMED),
+    packet = problem("linkarq.packet.bad", "The packet is malformed", expert.group.MALFORMED),
+}
+slacp.experts, bare.experts, arq.experts = e, bare_e, arq_e
 
 -- packets ---------------------------------------------------------------------------------------------------
 
@@ -456,7 +482,114 @@ function bare.dissector(tvb, pinfo, root)
     return nbytes
 end
 
+-- link ARQ --------------------------------------------------------------------------------------------------
+
+--- the frame whose packet IP was given, by session and number
+local arq_given = {}
+
+function arq.init()
+    arq_given = {}
+end
+
+local ARQ_DATA_BYTES, ARQ_ACK_BYTES, ARQ_FRAGMENT_BYTES = 11, 15, 17
+
+local function refuse_arq(tvb, pinfo, tree, what, words)
+    tree:add_proto_expert_info(what)
+    if tvb:len() > 0 then
+        tree:add(a.octets, tvb())
+    end
+    pinfo.cols.info = "damaged: " .. words
+    return tvb:len()
+end
+
+--- What is wrong with a fragment; nil: nothing.
+local function arq_fault(tvb, size)
+    if size < 1 then
+        return "a fragment without octets"
+    end
+    local index, data, total, length = tvb(12, 1):uint(), tvb(13, 1):uint(), tvb(14, 1):uint(), tvb(15, 2):uint()
+    if data < 1 or data > total or index >= total then
+        return string.format("fragment %d of %d, %d suffice: cannot be", index, total, data)
+    elseif size ~= math.floor((length + data - 1) / data) then
+        return string.format("a fragment of %d octets is not one of %d of %d octets", size, data, length)
+    end
+end
+
+local function dissect_fragment(tvb, pinfo, tree, ends_at, where)
+    local size = ends_at - ARQ_FRAGMENT_BYTES
+    local wrong = arq_fault(tvb, size)
+    if wrong then
+        return refuse_arq(tvb, pinfo, tree, arq_e.fragment, wrong)
+    end
+    tree:add(a.base, tvb(7, 4))
+    for place, name in ipairs({ "copy", "index", "data", "total" }) do
+        tree:add(a[name], tvb(10 + place, 1))
+    end
+    tree:add(a.length, tvb(15, 2))
+    tree:add(a.fragment, tvb(ARQ_FRAGMENT_BYTES, size))
+    local copy, index = tvb(11, 1):uint(), tvb(12, 1):uint()
+    pinfo.cols.info = string.format("%s %d of %d of packet %d%s%s",
+        index < tvb(13, 1):uint() and "fragment" or "FEC fragment",
+        index + 1, tvb(14, 1):uint(), tvb(3, 4):uint(), where, copy > 0 and ", copy " .. copy or "")
+    return tvb:len()
+end
+
+function arq.dissector(tvb, pinfo, root)
+    local nbytes = tvb:len()
+    local ends_at = nbytes - CRC_BYTES
+    pinfo.cols.protocol = "ARQ"
+    local tree = root:add(arq, tvb())
+    if ends_at <= ARQ_DATA_BYTES then
+        return refuse_arq(tvb, pinfo, tree, arq_e.short, nbytes .. " octets: too short for a frame")
+    end
+    local good = crc32(tvb:raw(0, ends_at)) == tvb(ends_at, CRC_BYTES):uint()
+    tree:add(a.crc, tvb(ends_at, CRC_BYTES))
+    tree:add(a.crc_status, tvb(ends_at, CRC_BYTES), good and 1 or 0):set_generated()
+    if not good then
+        return refuse_arq(tvb, pinfo, tree, arq_e.crc, "CRC failed")
+    end
+    local kind = tvb(0, 1):uint()
+    if kind == 0xAF and ends_at ~= ARQ_ACK_BYTES then
+        local words = string.format("an acknowledgement of %d octets: must be %d", nbytes, ARQ_ACK_BYTES + CRC_BYTES)
+        return refuse_arq(tvb, pinfo, tree, arq_e.kind, words)
+    elseif kind ~= 0xAF and kind ~= 0xA0 and kind ~= 0xA1 and kind ~= 0xB0 and kind ~= 0xB1 then
+        return refuse_arq(tvb, pinfo, tree, arq_e.kind, string.format("unknown kind 0x%02x", kind))
+    end
+    tree:add(a.kind, tvb(0, 1))
+    tree:add(a.session, tvb(1, 2))
+    tree:add(a.seq, tvb(3, 4))
+    local session, seq = tvb(1, 2):uint(), tvb(3, 4):uint()
+    if kind == 0xAF then
+        tree:add(a.before, tvb(7, 8))
+        local more = 0
+        for i = 7, 14 do
+            local octet = tvb(i, 1):uint()
+            while octet > 0 do
+                more = more + band(octet, 1)
+                octet = rshift(octet, 1)
+            end
+        end
+        pinfo.cols.info = "ACK of " .. seq .. (more > 0 and (" and " .. more .. " before") or "")
+        return nbytes
+    end
+    local where = kind % 2 == 1 and " of channel 1" or ""
+    if kind >= 0xB0 then
+        return dissect_fragment(tvb, pinfo, tree, ends_at, where)
+    end
+    tree:add(a.base, tvb(7, 4))
+    local length = ends_at - ARQ_DATA_BYTES
+    local words = "packet " .. seq .. where .. ", " .. length .. " bytes"
+    pinfo.cols.info = words
+    local key = session .. "/" .. seq
+    arq_given[key] = arq_given[key] or pinfo.number
+    if arq_given[key] == pinfo.number then
+        hand_over(tvb(ARQ_DATA_BYTES, length), pinfo, root, tree, words, arq_e.packet)
+    end
+    return nbytes
+end
+
 -- no preference has to be set for these
 local encapsulations = DissectorTable.get("wtap_encap")
 encapsulations:add(wtap.USER0, slacp)
 encapsulations:add(wtap.USER1, bare)
+encapsulations:add(wtap.USER5, arq)

@@ -43,10 +43,10 @@ def papers(
 
     from rich.console import Console
 
+    from testbed.campaigns.processes import cores
     from testbed.papers import outputs, report
     from testbed.papers.computing import reproduce
     from testbed.papers.paper import PAPERS, chosen, find
-    from testbed.papers.workers import cores
 
     if paper is None:
         for name, each in PAPERS.items():

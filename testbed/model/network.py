@@ -14,16 +14,14 @@ from hosts.engine.packets import Deliver
 from hosts.engine.stack import Stack
 from hosts.kernel.network import AddressPlan
 from linklayer.classify import Classifier
-from linklayer.link import Scheme
 from linklayer.schemes import SCHEMES
-from tcpip.access import Objects
 from testbed.errors import FadelabError
 from testbed.model.clock import VirtualClock
+from testbed.model.radio_link import Direction, RadioLink
 from testbed.model.split import Splitter, split_configs
-from testbed.model.station import ModelStation, join
+from testbed.model.station import ModelStation
 from testbed.model.wire import Wire
-from testbed.results.ground_truth import GuessScore, LossReporter
-from testbed.results.lost_packets import LostPackets
+from testbed.results.ground_truth import GuessScore
 from testbed.results.station_counts import StationCounts
 from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
 from testbed.scenario.ip_queues import make_queues
@@ -64,12 +62,21 @@ class LinkNetwork:
         self.guess_score = GuessScore() if has_guessers(scenario) else None
         #: where the scheme splits TCP connections
         self.splitter = self._splitter(to_h2, lambda packet: bas.take(packet))
-        st = self._station("up", to_h1, on_arrival)
-        bas = self._station("down", to_h2 if self.splitter is None else self.splitter.handle_wireless, on_arrival)
+        leave_bas: Deliver = to_h2 if self.splitter is None else self.splitter.handle_wireless
+        self._radio_link = RadioLink(
+            clock,
+            SCHEMES[scenario.link.scheme],
+            up=self._direction("up", leave_bas, on_arrival),
+            down=self._direction("down", to_h1, on_arrival),
+            max_frame_bytes=scenario.max_frame_bytes,
+            resends=scenario.link.resends,
+            classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
+            guess_score=self.guess_score,
+        )
+        self.stations: Mapping[Side, ModelStation] = self._radio_link.stations
+        st, bas = self.stations["up"], self.stations["down"]
         enter_bas = bas.take if self.splitter is None else self.splitter.handle_wired
         self.hosts: Mapping[Host, Stack] = {"h1": h1, "h2": h2}
-        self.stations: Mapping[Side, ModelStation] = {"up": st, "down": bas}
-        join(st, bas)
 
     def _splitter(self, send_wired: Deliver, send_wireless: Deliver) -> Splitter | None:
         scenario = self._scenario
@@ -87,26 +94,17 @@ class LinkNetwork:
             rng=make_rng(scenario.seed, "iss", "bas"),
         )
 
-    def _station(self, side: Side, deliver: Deliver, on_arrival: OnArrival | None) -> ModelStation:
-        scenario, clock = self._scenario, self.clock
-        scheme = SCHEMES[scenario.link.scheme]
+    def _direction(self, side: Side, deliver: Deliver, on_arrival: OnArrival | None) -> Direction:
+        scenario = self._scenario
         out = scenario.channel.direction(side)
-        max_frame_bytes, ip_queue_bytes = scenario.max_frame_bytes, scenario.link.ip_queue_bytes
-        link = make_link(scenario, side, make_rng(scenario.seed, "link", side), clock.now, sized=True)
-        return ModelStation(
-            clock,
+        link = make_link(scenario, side, make_rng(scenario.seed, "link", side), self.clock.now, sized=True)
+        size = buffer_bytes(out, scenario.max_frame_bytes, scenario.link.ip_queue_bytes, link.flow_control)
+        return Direction(
             link=link,
-            scheme=scheme,
-            resends=scenario.link.resends,
-            hop=make_hop(
-                out, side, scenario.seed, buffer_bytes(out, max_frame_bytes, ip_queue_bytes, link.flow_control)
-            ),
+            hop=make_hop(out, side, scenario.seed, size),
             queues=make_queues(scenario, side),
-            classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
-            max_frame_bytes=max_frame_bytes,
             deliver=deliver,
             on_arrival=None if on_arrival is None else lambda arrival: on_arrival(side, arrival),
-            loss_reporter=None if self.guess_score is None else _loss_reporter(self.guess_score, scheme),
         )
 
     def bring_up(self) -> int:
@@ -120,20 +118,4 @@ class LinkNetwork:
 
     def counts(self, side: Side) -> StationCounts:
         """Return the counts of the station that transmits on `side`: sent there, received and repaired on the other."""
-        station = self.stations[side]
-        hop, counters = station.hop, station.link.counters()
-        repairs = SCHEMES[self._scenario.link.scheme].repairs
-        lost_packets = station.lost_packets or LostPackets()
-        return StationCounts.of(
-            counters,
-            hop,
-            station.queues,
-            congestion_losses=station.congestion_losses,
-            unrepaired_taken=0 if repairs else hop.erased + hop.damaged - lost_packets.spared,
-            bad_frames=station.bad_frames + counters.refused,
-            repeats=lost_packets.repeats,
-        )
-
-
-def _loss_reporter(score: GuessScore, scheme: Scheme) -> LossReporter:
-    return LossReporter(Objects(), scheme.name, scheme.repairs, score.handle_loss, score.handle_guess)
+        return self._radio_link.counts(side)

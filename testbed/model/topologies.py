@@ -1,7 +1,7 @@
 """Networks of more than two hosts, built from the parts of this package."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -12,6 +12,7 @@ from hosts.engine.stack import Stack
 from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue
 from testbed.model.clock import VirtualClock
+from testbed.model.radio_link import RadioLink, RadioLinkConfig, make_radio_link
 from testbed.model.transfers import receive, send
 from testbed.model.wire import Router, Wire
 from testbed.scenario.channel_models import make_rng
@@ -41,7 +42,8 @@ class Dumbbell:
         sources -- access -- router -- bottleneck, `queue` -- router -- access, `last_hop` -- sinks
 
     `queue` is the queue of the bottleneck for data; all other queues have no limit. `last_hop(i)` makes the error model
-    of the wire to sink i, for data only; no ACK is lost.
+    of the wire to sink i, for data only; no ACK is lost. With `link` the last hop is a radio link of that scheme, with
+    the access wires' rate and delay, and `last_hop` decides the fates of its frames.
     """
 
     def __init__(
@@ -52,24 +54,46 @@ class Dumbbell:
         seed: int,
         queue: Queue,
         last_hop: Callable[[int], ErrorModel] | None = None,
+        link: RadioLinkConfig | None = None,
     ) -> None:
         self.clock = clock
+        self._config, self._seed = config, seed
         to_sources, to_sinks = Router(), Router()
         rate, delay_ns = config.bottleneck_bps, config.bottleneck_delay_ns
         self.bottleneck = Wire(clock, to_sinks, rate_bps=rate, delay_ns=delay_ns, queue=queue)
         self.bottleneck_back = Wire(clock, to_sources, rate_bps=rate, delay_ns=delay_ns)
         self.sources: list[Stack] = []
         self.sinks: list[Stack] = []
+        #: to the sinks, in their order, where the last hop is one
+        self.links: list[RadioLink] = []
         access = partial(Wire, clock, rate_bps=config.access_bps, delay_ns=config.access_delay_ns)
         for i in range(config.pairs):
-            up, down = access(self.bottleneck), access(self.bottleneck_back)
-            source = Stack(clock, _SOURCES + i, up, make_rng(seed, "iss", "source", str(i)))
-            sink = Stack(clock, _SINKS + i, down, make_rng(seed, "iss", "sink", str(i)))
-            errors = None if last_hop is None else last_hop(i)
+            source = Stack(clock, _SOURCES + i, access(self.bottleneck), make_rng(seed, "iss", "source", str(i)))
             to_sources.routes[source.address] = access(source)
-            to_sinks.routes[sink.address] = access(sink, errors=errors)
+            errors = None if last_hop is None else last_hop(i)
+            rng = make_rng(seed, "iss", "sink", str(i))
+            if link is None:
+                sink = Stack(clock, _SINKS + i, access(self.bottleneck_back), rng)
+                to_sinks.routes[sink.address] = access(sink, errors=errors)
+            else:
+                radio = self._radio_link(i, link, errors)
+                sink = Stack(clock, _SINKS + i, radio.stations["up"], rng)
+                to_sinks.routes[sink.address] = radio.stations["down"]
+                self.links.append(radio)
             self.sources.append(source)
             self.sinks.append(sink)
+
+    def _radio_link(self, i: int, link: RadioLinkConfig, errors: ErrorModel | None) -> RadioLink:
+        """Return the last hop to sink i."""
+        config = self._config
+        return make_radio_link(
+            self.clock,
+            replace(link, rate_bps=config.access_bps, propagation_ns=config.access_delay_ns),
+            seed=self._seed,
+            deliver={"down": lambda packet: self.sinks[i].take(packet), "up": self.bottleneck_back},
+            errors={} if errors is None else {"down": errors},
+            name=f"last hop/{i}",
+        )
 
     def send_bulk(self, config: TcpConfig, starts_ns: list[int]) -> tuple[list[OwnSender], list[FlowCounter]]:
         """Let each source send without end from its start (ns, not in the past); return senders and receive counters.

@@ -8,9 +8,9 @@ Rules kept
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from testbed.campaigns.processes import call_all
 from testbed.papers.paper import Paper
 from testbed.papers.results import Cell, CellResult, Job, Results, Sample
-from testbed.papers.workers import call_all
 
 #: replications that go to a process at a time
 _BATCH = 4

@@ -10,8 +10,10 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -57,10 +59,20 @@ class RunFolder:
             return folder
         raise FadelabError(f"{runs / stem}: a thousand runs in one second")
 
-    def _begin(self, scenario: Scenario) -> None:
+    @classmethod
+    def at(cls, path: Path, scenario: Scenario, command: Sequence[str]) -> "RunFolder":
+        """Make the folder `path`, which must not exist, for a run that this command repeats."""
+        path.mkdir(parents=True)
+        folder = cls(path)
+        folder._begin(scenario, command)
+        return folder
+
+    def _begin(self, scenario: Scenario, command: Sequence[str] | None = None) -> None:
         values = scenario.model_dump(mode="json", exclude_none=True)
         (self.path / "scenario.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
         self._manifest = manifest(scenario)
+        if command is not None:
+            self._manifest["command"] = list(command)
         self._write("manifest.json", self._manifest)
 
     def began(self, epoch: datetime) -> None:
@@ -80,6 +92,17 @@ def run_stem(scenario: Scenario) -> str:
     return f"{scenario.name}-{scenario.tier}-{scenario.link.scheme}-s{scenario.seed}"
 
 
+@cache
+def processor() -> str:
+    """Return the model of this machine's processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.machine())
+
+
 def manifest(scenario: Scenario) -> dict[str, Any]:
     """Return the details of a run beyond its scenario: command, seed, versions, machine and the form of the cores."""
     return {
@@ -96,4 +119,5 @@ def manifest(scenario: Scenario) -> dict[str, Any]:
         },
         "cores": state(),
         "cpus": os.cpu_count(),
+        "processor": processor(),
     }

@@ -24,6 +24,8 @@ class ScenarioError(FadelabError):
 
 #: parts that may be given by a name alone, and the key of the name in a mapping
 _NAMED = {"errors": "model", "queue": "kind", "assignment": "kind", "radio": "phy"}
+#: keys whose values are paths
+_PATHS = ("path", "series")
 #: parts of these that refuse the keys of their alternatives
 _STRICT = ("errors", "queue")
 
@@ -46,25 +48,34 @@ def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario
 
     Raises ScenarioError with one line: the file, the key, and what to do.
     """
+    raw = read_mapping(path, "scenario")
+    for setting in settings:
+        apply_setting(raw, setting)
+    raw.update({key: value for key, value in overrides.items() if value is not None})
+    return validate(raw, str(path), base=path.parent)
+
+
+def read_mapping(path: Path, kind: str) -> dict[str, Any]:
+    """Return the keys and values of a YAML file; `kind` names in errors what it should be.
+
+    Raises ScenarioError with one line.
+    """
     try:
         raw = _parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         known = sorted(str(p) for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
         hint = f"; there are {', '.join(known)}" if known else ""
-        raise ScenarioError(f"{path}: no such scenario{hint}") from None
+        raise ScenarioError(f"{path}: no such {kind}{hint}") from None
     except OSError as error:
         raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise ScenarioError(f"{path}: cannot be read: a scenario is YAML text") from None
+        raise ScenarioError(f"{path}: cannot be read: a {kind} is YAML text") from None
     except yaml.YAMLError as error:
         raise ScenarioError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(raw, dict):
         found = "is empty" if raw is None else f"holds one {type(raw).__name__}"
-        raise ScenarioError(f"{path}: {found}: a scenario is a mapping of keys to values")
-    for setting in settings:
-        apply_setting(raw, setting)
-    raw.update({key: value for key, value in overrides.items() if value is not None})
-    return validate(raw, str(path), base=path.parent)
+        raise ScenarioError(f"{path}: {found}: a {kind} is a mapping of keys to values")
+    return raw
 
 
 def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Scenario:
@@ -89,16 +100,17 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
 def _anchor(raw: Any, base: Path) -> Any:
     """Make the path of every trace and series in `raw` absolute."""
     if isinstance(raw, dict):
-        anchored = {key: _anchor(value, base) for key, value in raw.items()}
-        for key in ("path", "series"):
-            if isinstance(anchored.get(key), str):
-                anchored[key] = str(base / anchored[key])
-        return anchored
+        return {key: _anchored(key, value, base) for key, value in raw.items()}
     return raw
 
 
+def _anchored(key: str, value: Any, base: Path) -> Any:
+    """Return the value of `key`, its paths absolute."""
+    return str(base / value) if key in _PATHS and isinstance(value, str) else _anchor(value, base)
+
+
 def apply_setting(raw: dict[str, Any], setting: str) -> None:
-    """Apply one `a.b.0.c=value`; the value is YAML."""
+    """Apply one `a.b.0.c=value`; the value is YAML, its relative paths start at the current folder."""
     key, equals, text = setting.partition("=")
     if not equals or not key:
         raise ScenarioError(f"--set {setting}: must be key=value, as in channel.per=0.1")
@@ -106,13 +118,19 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
         value = _parse(text)
     except yaml.YAMLError:
         raise ScenarioError(f"--set {setting}: the value is not valid YAML") from None
+    apply_value(raw, key, value, base=Path.cwd(), setting=f"--set {setting}")
+
+
+def apply_value(raw: dict[str, Any], key: str, value: Any, *, base: Path, setting: str) -> None:
+    """Set `a.b.0.c` to a value, relative paths in which start at `base`; `setting` names its source in errors."""
     *parents, last = key.split(".")
+    value = _anchored(last, value, base)
     here: Any = raw
     for parent in parents:
         if isinstance(here, list):
             here = _item(here, parent, setting)
             if not isinstance(here, dict | list):
-                raise ScenarioError(f"--set {setting}: {parent} is {here!r} and has no keys")
+                raise ScenarioError(f"{setting}: {parent} is {here!r} and has no keys")
             continue
         if not isinstance(here.get(parent), dict | list):
             # a name such as `queue: red` becomes a mapping, in which the key is set
@@ -132,7 +150,7 @@ def apply_setting(raw: dict[str, Any], setting: str) -> None:
 
 def _item(items: list[Any], index: str, setting: str) -> Any:
     if not index.isdecimal() or int(index) >= len(items):
-        raise ScenarioError(f"--set {setting}: {index!r} is no index into {len(items)} entries")
+        raise ScenarioError(f"{setting}: {index!r} is no index into {len(items)} entries")
     return items[int(index)]
 
 

@@ -1,11 +1,13 @@
 """The two ends of a scenario's link: the endpoint of the scheme, behind the scenario's packet filters."""
 
+from collections.abc import Iterable
 from random import Random
+from typing import Any
 
 from common.sides import Side, other
-from linklayer.filters.filter import End, Filter
+from linklayer.filters.filter import End, Filter, FilterPlugin
 from linklayer.filters.filtered import Filtered
-from linklayer.link import Link, LinkContext
+from linklayer.link import Link, LinkContext, Scheme
 from linklayer.schemes import SCHEMES
 from tcpip.access import Objects, Octets
 from testbed.scenario.channel_models import frame_ms
@@ -17,17 +19,21 @@ ENDS: dict[Side, End] = {"up": "mobile", "down": "base"}
 
 def make_link(scenario: Scenario, side: Side, rng: Random, now: int, *, sized: bool) -> Link:
     """Return the end of the link that transmits on `side`; packets are octets or, `sized`, objects with a size."""
-    scheme = SCHEMES[scenario.link.scheme]
-    context = _context(scenario, side, rng, now, sized=sized)
-    link = scheme.make(scenario.link.scheme_options(), context)
-    filters = _filters(scenario, context)
-    return Filtered(link, filters) if filters else link
+    scheme, context = SCHEMES[scenario.link.scheme], _context(scenario, side, rng, now, sized=sized)
+    return make_end(scheme, scenario.link.scheme_options(), _chosen(scenario), context)
+
+
+def make_end(scheme: Scheme, options: Any, filters: Iterable[tuple[FilterPlugin, Any]], context: LinkContext) -> Link:
+    """Return one end of a link: the endpoint of a scheme, behind those of `filters` (and their options) at this end."""
+    link = scheme.make(options, context)
+    made = _make_filters(filters, context)
+    return Filtered(link, made) if made else link
 
 
 def refit(link: Link, scenario: Scenario, side: Side) -> Link:
     """Put the live end that transmits on `side` behind the scenario's packet filters; filters that it has stay."""
     there = {each.name: each for each in link.filters} if isinstance(link, Filtered) else {}
-    fresh = _filters(scenario, _context(scenario, side, Random(scenario.seed), 0, sized=False))
+    fresh = _make_filters(_chosen(scenario), _context(scenario, side, Random(scenario.seed), 0, sized=False))
     filters = tuple(there.get(each.name, each) for each in fresh)
     if isinstance(link, Filtered):
         link.refit(filters)
@@ -53,13 +59,18 @@ def _context(scenario: Scenario, side: Side, rng: Random, now: int, *, sized: bo
     )
 
 
-def _filters(scenario: Scenario, context: LinkContext) -> tuple[Filter, ...]:
-    """Make the packet filters of an end, outermost first."""
+def _chosen(scenario: Scenario) -> list[tuple[FilterPlugin, Any]]:
+    """Return the packet filters of a scenario, with their options."""
     link = scenario.link
-    wanted = [plugin for plugin in link.packet_filters() if context.end in plugin.ends]
+    return [(plugin, link.options_at(plugin.options_key, plugin.options)) for plugin in link.packet_filters()]
+
+
+def _make_filters(filters: Iterable[tuple[FilterPlugin, Any]], context: LinkContext) -> tuple[Filter, ...]:
+    """Make the packet filters of an end, outermost first."""
     made = []
-    for plugin in sorted(wanted, key=lambda plugin: plugin.position):
-        filter_ = plugin.make(link.options_at(plugin.options_key, plugin.options), context)
-        filter_.name = plugin.name
-        made.append(filter_)
+    for plugin, options in sorted(filters, key=lambda chosen: chosen[0].position):
+        if context.end in plugin.ends:
+            filter_ = plugin.make(options, context)
+            filter_.name = plugin.name
+            made.append(filter_)
     return tuple(made)

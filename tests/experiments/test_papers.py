@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from testbed.campaigns.processes import WorkerError, call_all
 from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.papers import outputs, report
@@ -28,7 +29,6 @@ from testbed.papers.results import (
     quantile,
     same_order,
 )
-from testbed.papers.workers import WorkerError, call_all
 from tests.experiments.made_up import PAPER, Die
 from tests.harness.waiting import PATIENCE_S, wait_for
 

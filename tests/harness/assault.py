@@ -16,7 +16,7 @@ from common.units import MS, SECOND
 from hosts.engine.stack import Application, Socket, Stack
 from hosts.tcp.config import TcpConfig
 from linklayer.filters import FILTERS
-from linklayer.filters.filter import End
+from linklayer.filters.filter import End, Filter, FilterPlugin
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link, LinkContext
 from linklayer.plain import Plain, PlainFrame
@@ -27,7 +27,7 @@ from tcpip.segment import Segment
 from tcpip.wire import emit, parse
 from testbed.model.clock import VirtualClock
 from tests.harness.attacker import FIXED, MOBILE, NOISE, Attacker, Shot, as_object
-from tests.harness.checked import Checked, footprint, tagged
+from tests.harness.checked import Checked, Passed, footprint, tagged
 
 
 class Victim(NamedTuple):
@@ -196,8 +196,9 @@ class _Side:
                 packet = self._queue.pop(now)
                 if packet is None:
                     break
-                self._ready += self.checked.from_ip(packet, now).to_link
+                self._ready += _valid(self.checked.from_ip(packet, now).to_link)
                 self._arm()
+                continue
             packet = self._ready.popleft()
             self._free_at = now + len(packet) * 8 * SECOND // _RATE_BPS
             self._clock.at(self._free_at, self.pump)
@@ -208,21 +209,21 @@ class _Side:
     def receive(self, packet: Any) -> None:
         """Take a packet of a valid flow that has crossed."""
         # a copy: one that was sent twice comes as two
-        passed = self.checked.from_link(tagged(packet, "link", mine=True), self._clock.now)
-        for found in passed.to_ip:
-            segment = found if isinstance(found, Segment) else parse(found)
-            self._network.to_host(segment)
-        self._keep(passed.to_link)
+        self._keep(self.checked.from_link(tagged(packet, "link", mine=True), self._clock.now))
 
     def attack(self, shot: Shot) -> None:
         """Take a hostile packet: what it makes of valid flows counts, it leaves for nowhere itself."""
         handle = self.checked.from_ip if shot.side == "ip" else self.checked.from_link
-        self._keep(handle(tagged(self._network.packet(shot.packet), shot.side), self._clock.now).to_link)
+        passed = handle(tagged(self._network.packet(shot.packet), shot.side), self._clock.now)
+        to_link, to_ip = ([each for each in side if getattr(each, "mine", False)] for side in passed[:2])
+        self._keep(Passed(tuple(to_link), tuple(to_ip), ()))
 
-    def _keep(self, packets: Iterable[Any]) -> None:
-        """Transmit what is put on the link again, of valid flows."""
+    def _keep(self, passed: Passed) -> None:
+        """Deliver what leaves, and transmit what is put on the link again, of valid flows."""
         self._arm()
-        found = [packet for packet in packets if getattr(packet, "mine", False)]
+        for packet in _valid(passed.to_ip):
+            self._network.to_host(packet if isinstance(packet, Segment) else parse(packet))
+        found = [packet for packet in passed.to_link if getattr(packet, "mine", False)]
         if found:
             self._ready += found
             self.pump()
@@ -236,7 +237,12 @@ class _Side:
     def _wake(self, at: int) -> None:
         if at == self._wake_at:
             self._wake_at = None
-            self._keep(self.checked.expire(self._clock.now).to_link)
+            self._keep(self.checked.expire(self._clock.now))
+
+
+def _valid(packets: Iterable[Any]) -> list[Any]:
+    """Those of valid flows; a packet that a filter has changed does not say so, and is of the one just handed over."""
+    return [packet for packet in packets if getattr(packet, "mine", True)]
 
 
 class Network:
@@ -386,9 +392,16 @@ class Target(NamedTuple):
         return f"{' + '.join(self.filters)}{', reports' if self.reports else ''}, {self.end} end"
 
 
-#: each registered filter alone at each of its ends, the filters of each scheme with a marker, and markers with reports
+def _does_anything(plugin: FilterPlugin, end: End) -> bool:
+    """Whether a filter with its default options does anything at an end."""
+    context = LinkContext(end=end, access=Octets(), sized=False, rng=Random(1), now=0, frame_ms=5.0)
+    return type(plugin.make(plugin.options(), context)) is not Filter
+
+
+#: each registered filter alone at each of its ends, unless it does nothing there; the filters of each scheme with a
+#: marker; and markers with reports
 TARGETS: Final = (
-    *(Target((name,), end) for name, plugin in FILTERS.items() for end in plugin.ends),
+    *(Target((name,), end) for name in FILTERS for end in FILTERS[name].ends if _does_anything(FILTERS[name], end)),
     *(Target((*(each.name for each in scheme.filters), "eln-base")) for scheme in SCHEMES.values() if scheme.resends),
     Target(("snoop-smart", "tagger", "eln-ends"), "mobile"),
     Target(("eln-base",), reports=True),

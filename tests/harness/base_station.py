@@ -141,7 +141,10 @@ class BaseStation:
         """Let a packet come from the IP side; return it as it leaves for the link."""
         packet = self._packet(segment, "ip")
         passed = self.checked.from_ip(packet, self.now)
-        own = passed.to_link[-1]
+        own = next((found for found in passed.to_link if found is packet), None)
+        if own is None and passed.to_link:
+            # with an option more or less
+            own = passed.to_link[-1]
         self._note(passed, own)
         return own
 

@@ -5,8 +5,8 @@ Read first: `linklayer/filters/filter.py` for the contract; RFC 9293 (segments),
 `Checked` raises `RuleBrokenError` unless each packet leaves at once, in its direction, as the very object that came; or
 it has an ELN or SMART option more or less, or fewer SACK blocks, and is otherwise the same, is not signed, and has not
 grown if it carries data; or its window is smaller, where the filter limits windows; or it is a pure dupack and was held
-back. Any other packet that leaves for the link came from
-that side before, and is unchanged. A deadline that was handled is over; one that is handled early changes nothing.
+back, to leave unchanged some day or never. Any other packet that leaves for the link came from that side before, and is
+unchanged. A deadline that was handled is over; one that is handled early changes nothing.
 """
 
 import gc
@@ -41,6 +41,8 @@ _EXPERIMENTAL: Final = 253
 #: flows of which the harness remembers the latest ACKs, and how many
 _REMEMBERED_FLOWS: Final = 1 << 16
 _REMEMBERED_ACKS: Final = 256
+#: packets held back of which the harness knows that they may still leave
+_REMEMBERED_HELD: Final = 1 << 17
 #: calls that a deadline may take until it is over
 _MOST_EXPIRIES: Final = 64
 
@@ -113,6 +115,8 @@ class Volume:
     #: packets that are no segment for this end
     unknown: int = 0
     held_back: int = 0
+    #: of these, those that left later
+    released: int = 0
     changed: int = 0
     retransmissions: int = 0
     guesses: int = 0
@@ -131,21 +135,29 @@ class Checked:
         #: how often one packet may be put on the link again; None: any number of times
         self.retries = retries
         self._probe = probe
-        #: by flow: acknowledgement numbers and windows of what came over the link lately, the latest last
-        self._acks: OrderedDict[Flow, OrderedDict[tuple[int, int | None], None]] = OrderedDict()
+        #: by side and flow: acknowledgement numbers and windows of what came lately, the latest last
+        self._acks: OrderedDict[tuple[Side, Flow], OrderedDict[tuple[int, int | None], None]] = OrderedDict()
+        #: by its identity: what was held back, and its side
+        self._held: OrderedDict[int, tuple[Any, Side]] = OrderedDict()
 
     def from_ip(self, packet: Any, now: int) -> Passed:
         """Hand over a tagged packet of the IP side."""
         volume = self.volume
         volume.packets += 1
+        view = self.access.view(packet)
         self.link.handle_packet(packet, 0)
         passed = self._drain(now)
         if passed.to_ip:
             raise RuleBrokenError(f"a packet of the IP side made {passed.to_ip} leave there")
         fresh = self._sort_out(passed.to_link, packet)
-        if len(fresh) != 1:
+        if len(fresh) > 1:
             raise RuleBrokenError(f"{self._words(packet)} of the IP side came out {len(fresh)} times")
-        self._check_same(packet, fresh[0])
+        if fresh:
+            self._check_same(packet, fresh[0])
+        else:
+            self._note_held(packet, view, "ip")
+        if view is not None and view.flags & ACK:
+            self._remember(view, "ip")
         self._maybe_probe(now)
         return passed
 
@@ -158,36 +170,38 @@ class Checked:
         passed = self._drain(now)
         if self._sort_out(passed.to_link, None):
             raise RuleBrokenError(f"{self._words(packet)} of the link made something new leave there")
-        if len(passed.to_ip) > 1:
-            raise RuleBrokenError(f"{self._words(packet)} of the link came out {len(passed.to_ip)} times")
-        if passed.to_ip:
-            self._check_same(packet, passed.to_ip[0])
+        fresh = self._without_released(passed.to_ip, "link")
+        if len(fresh) > 1:
+            raise RuleBrokenError(f"{self._words(packet)} of the link came out {len(fresh)} times")
+        if fresh:
+            self._check_same(packet, fresh[0])
         else:
-            volume.held_back += 1
-            self._check_pure_dupack(packet, view)
+            self._note_held(packet, view, "link")
         if view is None:
             volume.unknown += 1
         elif view.flags & ACK:
-            self._remember(view)
+            self._remember(view, "link")
         self._maybe_probe(now)
         return passed
 
     def expire(self, now: int) -> Passed:
         """Handle all that is due."""
         to_link: list[Any] = []
+        to_ip: list[Any] = []
         guesses: list[Guess] = []
         for _ in range(_MOST_EXPIRIES):
             at = self.link.next_deadline()
             if at is None or at > now:
-                return Passed(tuple(to_link), (), tuple(guesses))
+                return Passed(tuple(to_link), tuple(to_ip), tuple(guesses))
             self.volume.expiries += 1
             self.link.handle_deadline(now)
             passed = self._drain(now)
-            if passed.to_ip:
-                raise RuleBrokenError(f"a deadline made {passed.to_ip} leave")
+            if fresh := self._without_released(passed.to_ip, "link"):
+                raise RuleBrokenError(f"a deadline made {fresh} leave")
             if self._sort_out(passed.to_link, None):
                 raise RuleBrokenError("a deadline made something new leave for the link")
             to_link += passed.to_link
+            to_ip += passed.to_ip
             guesses += passed.guesses
         raise RuleBrokenError(f"next_deadline is still {at} at {now}, handled {_MOST_EXPIRIES} times: it would spin")
 
@@ -212,7 +226,7 @@ class Checked:
         """Return the packets that leave for the link for the first time; check and count retransmissions."""
         fresh = []
         volume = self.volume
-        for packet in packets:
+        for packet in self._without_released(packets, "ip"):
             if packet is own and own is not None:
                 own = None
                 fresh.append(packet)
@@ -232,6 +246,29 @@ class Checked:
             volume.retransmissions += 1
             volume.most_often = max(volume.most_often, packet.again)
         return fresh
+
+    def _note_held(self, packet: Any, view: Segment | None, side: Side) -> None:
+        """Note a packet that did not leave."""
+        self.volume.held_back += 1
+        self._check_pure_dupack(packet, view, side)
+        self._held[id(packet)] = packet, side
+        if len(self._held) > _REMEMBERED_HELD:
+            self._held.popitem(last=False)
+
+    def _without_released(self, packets: Iterable[Any], side: Side) -> list[Any]:
+        """Return the packets that were not held back; check and count those that were."""
+        others = []
+        for packet in packets:
+            held, from_side = self._held.get(id(packet), (None, side))
+            if held is not packet:
+                others.append(packet)
+                continue
+            if from_side != side:
+                raise RuleBrokenError(f"{self._words(packet)} goes back where it came from")
+            self._check_untouched(packet)
+            del self._held[id(packet)]
+            self.volume.released += 1
+        return others
 
     def _check_same(self, came: Any, leaves: Any) -> None:
         """A packet leaves as it came, but for an option of ours."""
@@ -262,10 +299,10 @@ class Checked:
         if packet.said is not None and packet.said != fields(packet):
             raise RuleBrokenError(f"{packet.said} was changed in place: {self._words(packet)}")
 
-    def _remember(self, view: Segment) -> None:
-        acks = self._acks.get(view.flow)
+    def _remember(self, view: Segment, side: Side) -> None:
+        acks = self._acks.get((side, view.flow))
         if acks is None:
-            acks = self._acks[view.flow] = OrderedDict()
+            acks = self._acks[side, view.flow] = OrderedDict()
             if len(self._acks) > _REMEMBERED_FLOWS:
                 self._acks.popitem(last=False)
         # a SYN's window is of another scale
@@ -274,9 +311,9 @@ class Checked:
         acks.move_to_end((view.ack, window))
         if len(acks) > _REMEMBERED_ACKS:
             acks.popitem(last=False)
-        self._acks.move_to_end(view.flow)
+        self._acks.move_to_end((side, view.flow))
 
-    def _check_pure_dupack(self, packet: Any, view: Segment | None) -> None:
+    def _check_pure_dupack(self, packet: Any, view: Segment | None, side: Side) -> None:
         """Only a pure ACK that repeats number and window of one that has passed may be held back (RFC 5681 section 2).
 
         With SACK blocks it is the number alone, and the news is in the blocks (RFC 6675 section 2); of a SYN it is the
@@ -286,7 +323,7 @@ class Checked:
             raise RuleBrokenError(f"{self._words(packet)} was swallowed")
         if view.length or view.flags & (SYN | FIN | RST) or not view.flags & ACK:
             raise RuleBrokenError(f"{view} was swallowed")
-        acks = self._acks.get(view.flow, ())
+        acks = self._acks.get((side, view.flow), ())
         if {(view.ack, view.window), (view.ack, None)}.isdisjoint(acks) and not (
             view.sack and any(view.ack == ack for ack, _ in acks)
         ):

@@ -7,6 +7,7 @@ import re
 import shutil
 import struct
 import subprocess
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -15,7 +16,8 @@ from random import Random
 import pytest
 
 from linklayer import plain
-from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, SCHEMES
+from linklayer.arq import frames as arq
+from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, LINKTYPE_USER5, SCHEMES
 from linklayer.slacp import wire
 from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
@@ -293,6 +295,56 @@ def test_bare_frames(path: Path) -> None:
         assert row == {"bareframe.crc.status": ["0"], "_ws.col.Protocol": ["BARE"]}
     assert len(rows(path, "frame.number", where="bareframe.short")) == sum(len(frame) < 5 for frame in frames)
     assert tshark(path, "-V").count("Frame Number:") == len(frames)
+
+
+# -- link ARQ ------------------------------------------------------------------------------------------------
+
+
+def test_frames_of_link_arq(path: Path) -> None:
+    packet = segment(1, b"abc")
+    data, again = arq.Data(0x2A17, 1, 17, 15, packet), arq.Data(0x2A17, 1, 17, 17, packet)
+    acks = [arq.Ack(0x2A17, 17, before) for before in (0, 5 << 40)]
+    sound: list[arq.Frame] = [data, again, *acks]
+    whole = [arq.emit(frame) for frame in sound]
+    damaged = bytearray(whole[0])
+    damaged[20] ^= 1
+    cut = [with_crc(octets) for octets in (b"\xaf" + bytes(30), b"\xa2" + bytes(30))]
+    frames = [*whole, bytes(damaged), *cut, b"1", *noise()[:50]]
+    capture(path, frames, LINKTYPE_USER5)
+    assert [own_words(info) for info in infos(path)] == [arq.describe(frame).words for frame in frames]
+    found = rows(path, "linkarq.seq", "linkarq.base", "linkarq.before", "linkarq.crc.status", "tcp.len")
+    shown = {"linkarq.seq": ["17"], "linkarq.crc.status": ["1"]}
+    assert found[:4] == [
+        {**shown, "linkarq.base": ["15"], "tcp.len": ["3"]},
+        {**shown, "linkarq.base": ["17"]},
+        {**shown, "linkarq.before": ["0x0000000000000000"]},
+        {**shown, "linkarq.before": ["0x0000050000000000"]},
+    ]
+    assert found[4] == {"linkarq.crc.status": ["0"]}
+    assert tshark(path, "-V").count("Frame Number:") == len(frames)
+
+
+def test_fragments_of_link_arq(path: Path) -> None:
+    fragment = arq.Fragment(0x2A17, 1, 17, 15, 2, 9, 9, 10, 30, b"abcd")
+    impossible = [(5, 3, 5, 9, b"abc"), (1, 6, 5, 9, b"ab"), (1, 3, 5, 99, b"abc"), (1, 3, 5, 9, b"")]
+    frames = [
+        arq.emit(fragment),
+        arq.emit(arq.Fragment(0x2A17, 0, 17, 15, 0, 1, 3, 5, 9, b"abc")),
+        *(arq.emit(arq.Fragment(0x2A17, 0, 17, 15, 0, *values)) for values in impossible),
+    ]
+    capture(path, frames, LINKTYPE_USER5)
+    assert infos(path) == [arq.describe(frame).words for frame in frames]
+    names = ("session", "seq", "base", "copy", "index", "data", "total", "length")
+    found = rows(path, *(f"linkarq.{name}" for name in names), "linkarq.fragment")
+    assert {name: int(found[0][f"linkarq.{name}"][0], 0) for name in names} == {
+        name: getattr(fragment, name) for name in names
+    }
+    assert found[0]["linkarq.fragment"] == [b"abcd".hex()]
+    assert len(rows(path, "frame.number", where="linkarq.fragment.bad")) == len(impossible)
+
+
+def with_crc(octets: bytes) -> bytes:
+    return octets + zlib.crc32(octets).to_bytes(4, "big")
 
 
 # -- the script ----------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """CUBIC (RFC 9438): after a loss the window rises to where it was along a cubic of the time since, and then beyond.
 
 Section numbers are RFC 9438's. Windows are in segments here, as there, and in octets in `cwnd`. Slow start is the
-standard one, by the ACK.
+standard one, by the ACK or, with `byte_counting`, by the octet.
 
 Left out: HyStart++ (section 4.10), and undoing a reduction that a spurious loss caused (section 4.9).
 """
@@ -23,10 +23,12 @@ _ALPHA: Final = 3 * (1 - BETA) / (1 + BETA)
 class Cubic(Growth):
     """CUBIC's congestion avoidance and decrease."""
 
-    __slots__ = ("_began_at", "_credit", "_k_s", "_prior", "_w_est", "_w_max")
+    __slots__ = ("_began_at", "_credit", "_k_s", "_most", "_prior", "_w_est", "_w_max")
 
     def __init__(self, sender: SendState, config: TcpConfig) -> None:
         super().__init__(sender)
+        #: segments by which an ACK opens the window in slow start (RFC 3465: L)
+        self._most = 2 if config.byte_counting else 1
         #: when the present stage of congestion avoidance began (ns); None: it is yet to begin
         self._began_at: int | None = None
         #: where the cubic has its plateau, and how long after the beginning (s)
@@ -41,9 +43,10 @@ class Cubic(Growth):
     def handle_ack(self, acked: int, now: int) -> None:
         """Open the window."""
         sender = self._sender
-        cwnd, smss = sender.cwnd, sender.smss
+        cwnd, smss = sender.cwnd, sender.full_smss
         if cwnd < sender.ssthresh:
-            sender.cwnd = cwnd + (acked if acked < smss else smss)
+            most = self._most * smss
+            sender.cwnd = cwnd + (acked if acked < most else most)
             return
         window, segments = cwnd / smss, acked / smss
         if self._began_at is None:
@@ -68,12 +71,12 @@ class Cubic(Growth):
     def handle_loss(self, flight: int) -> int:
         """Return 0.7 of the octets under way (section 4.6), and remember the window."""
         sender = self._sender
-        window = sender.cwnd / sender.smss
+        window = sender.cwnd / sender.full_smss
         # section 4.7, fast convergence: a flow that did not get back to where it was makes room for others
         self._w_max = window * (1 + BETA) / 2 if window < self._w_max else window
         self._prior = window
         self._began_at = None
-        return max(round(flight * BETA), 2 * sender.smss)
+        return max(round(flight * BETA), 2 * sender.full_smss)
 
     def handle_timeout(self) -> None:
         """Begin anew after slow start: there is no plateau to return to (section 4.8)."""

@@ -17,7 +17,7 @@ class PerAck(Growth):
     def handle_ack(self, acked: int, now: int) -> None:
         """Open the window."""
         sender = self._sender
-        cwnd, smss = sender.cwnd, sender.smss
+        cwnd, smss = sender.cwnd, sender.full_smss
         if cwnd < sender.ssthresh:
             sender.cwnd = cwnd + (acked if acked < smss else smss)
         else:
@@ -26,7 +26,7 @@ class PerAck(Growth):
     def handle_loss(self, flight: int) -> int:
         """Return half of the octets under way (equation 4); 4.4BSD: half of the window, in whole segments."""
         sender = self._sender
-        whole = 2 * sender.smss
+        whole = 2 * sender.full_smss
         if self._halve_window:
             flight = min(sender.cwnd, sender.window) // whole * whole
         return max(flight // 2, whole)
@@ -45,7 +45,7 @@ class PerOctet(PerAck):
     def handle_ack(self, acked: int, now: int) -> None:
         """Open the window."""
         sender = self._sender
-        cwnd, smss = sender.cwnd, sender.smss
+        cwnd, smss = sender.cwnd, sender.full_smss
         if cwnd < sender.ssthresh:
             sender.cwnd = cwnd + min(acked, 2 * smss)
             return
@@ -72,7 +72,7 @@ class Bsd(PerAck):
     def handle_ack(self, acked: int, now: int) -> None:
         """Open the window."""
         sender = self._sender
-        cwnd, smss = sender.cwnd, sender.smss
+        cwnd, smss = sender.cwnd, sender.full_smss
         if cwnd < sender.ssthresh or (cwnd == sender.ssthresh and self._slow_start_at_ssthresh):
             sender.cwnd = cwnd + (acked if acked < smss else smss)
         else:

@@ -15,20 +15,28 @@ The sender calls its recovery, and the recovery reads and changes the state of t
 | F-RTO has found that timeout spurious | `end_timeout` |
 | something may be sent | `poll`, while `urgent` |
 
+and, if it `observes`,
+
+| when | the sender calls |
+|---|---|
+| a segment has been sent | `handle_sent` |
+| any acknowledgement has come | `handle_arrival`, before all others; the scoreboard is up to date, `una` is not |
+| its timer `early_at` or the retransmission timer has expired | `handle_deadline` |
+
 | of `SendState` | the recovery |
 |---|---|
 | `una`, `nxt`, `max`, `end`, `flight`, `smss`, `window`, `board`, `resent`, `sack`, `rto` | reads |
 | `cwnd`, `limited` | sets |
+| `early_at` | sets: a timer of its own |
+| `ssthresh` | sets, to take a reduction back |
 | `nxt` | may set to `una`: everything is sent again |
-| `counters.fast_retransmits`, `counters.eln_kept` | counts |
+| `counters`: `fast_retransmits`, `eln_kept`, `tail_probes`, `reductions_taken_back` | counts |
 | `reduce(flight)` | calls, once for each loss that means congestion |
 | `growth.handle_ack` | calls, for each ACK of new data that opens the window |
 | `track_resent` | calls, in its constructor, if it wants `resent` |
 
 Everything else is the sender's: the timer, go-back-N after a timeout, the peer's window, ECN. The ssthresh after a loss
 is computed by window growth (`growth/`).
-
-Left out: proportional rate reduction (RFC 6937), RACK and TLP (RFC 8985).
 """
 
 # ruff: noqa: B027 (methods that do nothing are the defaults)
@@ -50,7 +58,7 @@ from tcpip.segment import Segment
 class Recovery(ABC):
     """The loss recovery of one connection. The base class finds no losses and leaves them to the timer."""
 
-    __slots__ = ("active", "governs", "kept", "sender", "urgent")
+    __slots__ = ("active", "governs", "kept", "observes", "sender", "urgent")
 
     def __init__(self, sender: SendState) -> None:
         self.sender = sender
@@ -62,6 +70,8 @@ class Recovery(ABC):
         self.active = False
         #: whether it has left the window as it was, since all holes until now were corruption
         self.kept = False
+        #: whether it is told of every segment sent, of every acknowledgement and of expired timers
+        self.observes = False
 
     @abstractmethod
     def handle_dupack(self, segment: Segment, now: int) -> None:
@@ -76,6 +86,18 @@ class Recovery(ABC):
     @abstractmethod
     def handle_timeout(self) -> None:
         """The retransmission timer has expired; windows are set, `nxt` goes back to `una` next."""
+
+    def handle_sent(self, start: int, end: int, fresh: bool, now: int) -> None:
+        """Observe that [start, end) is sent, for the first time or not; the FIN is the octet behind the data."""
+
+    def handle_arrival(self, segment: Segment, ack: int, now: int) -> None:
+        """Observe an acknowledgement, of `ack` unwrapped, older than `una` though it may be."""
+
+    def handle_deadline(self, expired: bool, now: int) -> bool:
+        """Take the expiry of `early_at` or, if `expired`, of the retransmission timer; return whether the latter starts
+        again in place of having expired.
+        """
+        return False
 
     def handle_eln(self, number: int) -> None:
         """Take an explicit loss notification: the segment at `number`, `una` or above, was lost by corruption."""

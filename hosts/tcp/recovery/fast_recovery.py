@@ -141,9 +141,10 @@ class FastRecovery(Recovery):
         self._after_timeout = False
         sender.counters.fast_retransmits += 1
         sender.limited = 0
-        self.kept = self.holes.begin(sender.una, sender.max)
+        corruption = self.holes.begin(sender.una, sender.max)
+        self.kept = corruption or sender.ecn_only
         if self.kept:
-            sender.counters.eln_kept += 1
+            sender.counters.eln_kept += corruption
             self.window = sender.cwnd
         else:
             self.window = sender.reduce(self._flight)
@@ -163,9 +164,14 @@ class FastRecovery(Recovery):
         sender = self.sender
         self._dupacks = 0
         sender.limited = 0
-        if self.kept and self.holes.were_congestion(sender.una, acked):
+        if self.kept and not sender.ecn_only and self.holes.were_congestion(sender.una, acked):
             self.reduce()
         if self.active:
+            if sender.ecn_only:
+                # no congestion: the window goes on growing
+                if filled:
+                    sender.growth.handle_ack(acked, now)
+                self.window = sender.cwnd
             return self.repair.handle_ack(acked, now)
         if filled:
             sender.growth.handle_ack(acked, now)

@@ -67,8 +67,11 @@ class SackRepair(Repair):
         una, end, smss, board = sender.una, sender.max, sender.smss, sender.board
         if self._first:
             self._first = False
+            if smss < sender.full_smss and board:
+                # not into what has arrived
+                end = (board.hole(una, end) or (una, end))[1]
             return self._resend(una, end)
-        pipe = board.pipe(una, end, self._high_rxt, smss)
+        pipe = board.pipe(una, end, self._high_rxt, smss, sender.repairable) + sender.fec_octets
         again = self._lost_again() if self._sees_lost_again else []
         if sender.cwnd - pipe + sum(stop - start for start, stop in again) < smss:
             return None
@@ -77,7 +80,7 @@ class SackRepair(Repair):
         if again:
             return self._counted(*again[0])
         hole = board.hole(self._high_rxt, board.high) if board else None
-        if hole is not None and hole[0] < board.lost_below(smss):
+        if hole is not None and hole[0] < min(board.lost_below(smss), sender.repairable):
             return self._resend(*hole)
         length = sender.new_segment()
         if length > 0:
@@ -105,9 +108,9 @@ class SackRepair(Repair):
         return lost
 
     def _resend(self, start: int, end: int) -> tuple[int, int]:
-        end = min(end, start + self.sender.smss)
+        end = min(end, start + self.sender.full_smss)
         self._high_rxt = end
-        if self.recovery.kept:
+        if self.recovery.kept and not self.sender.ecn_only:
             self.recovery.holes.send_again(start)
         return self._counted(start, end)
 
@@ -141,7 +144,7 @@ class Sack(FastRecovery):
 
     def _is_lost(self) -> bool:
         sender = self.sender
-        return (
+        return sender.una < sender.repairable and (
             self._dupacks >= DUP_THRESH
             or sender.board.lost_below(sender.smss) > sender.una
             or (self._at_once and self._is_news())

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from channel.replay import Outcome
 from channel.trace import TraceWriter
+from linklayer.schemes import SCHEMES
 from testbed.model.run import run_model
 from testbed.results.store import RunFolder
 from testbed.scenario.file import validate
@@ -26,14 +27,14 @@ from testbed.scenario.file import validate
 FILE = Path(__file__).with_suffix(".json")
 _NO_RESULTS = {"manifest.json", "scenario.yaml"}
 
-#: in the order of their seeds: a new scheme goes to the end
-_SCHEMES = ("none", "slacp", "ll", "ll-smart", "snoop", "snoop-smart", "split", "split-smart")
 _LOSSY = {"per": 0.05}
 #: the place of a name is the seed, so a new one goes to the end
 _TCPS = (
     "reference", "enhanced", "enhanced-cbi", "enhanced-no-daass", "reno", "newreno", "sack", "sack-ecn", "smart", "eln",
     "eln-rxmt", "sack-eln", "bsd", "bsd-newreno", "bsd-sack", "bsd-smart", "bsd-eln", "bsd-eln-rxmt", "sack-cubic",
 )  # fmt: skip
+#: likewise; a later one has seed 0
+_SCHEMES = ("none", "slacp", "ll", "ll-smart", "snoop", "snoop-smart", "split", "split-smart")
 _ERRORS: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("low", "high", "huge")},
     "exponential": {"mean_spacing_bytes": 20_000},
@@ -61,8 +62,13 @@ _BARE = {"scheme": "none"}
 #: what differs from the scenario of `digest`, by a name
 SCENARIOS: dict[str, dict[str, Any]] = {
     **{
-        f"scheme {scheme}": {"channel": _LOSSY, "link": {"scheme": scheme}, "workloads": _BOTH_WAYS, "seed": number}
-        for number, scheme in enumerate(_SCHEMES)
+        f"scheme {scheme}": {
+            "channel": _LOSSY,
+            "link": {"scheme": scheme},
+            "workloads": _BOTH_WAYS,
+            "seed": _SCHEMES.index(scheme) if scheme in _SCHEMES else 0,
+        }
+        for scheme in SCHEMES
     },
     **{
         f"tcp {tcp}": {"channel": _LOSSY, "link": _BARE, "tcp": tcp, "seed": number} for number, tcp in enumerate(_TCPS)
@@ -98,6 +104,7 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         f"mixed traffic, seed {seed}": {"channel": {"errors": "vhigh"}, "workloads": _MIXED, "seed": seed}
         for seed in (2, 3)
     },
+    "tcp modern": {"channel": _LOSSY, "link": _BARE, "tcp": "modern", "workloads": _BOTH_WAYS},
 }
 
 

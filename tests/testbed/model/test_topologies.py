@@ -14,7 +14,9 @@ from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue, QueueContext
 from linklayer.queues.drop_tail import DropTail
 from linklayer.queues.red import Red, RedOptions
+from linklayer.schemes.arq import FecOptions, HybridOptions
 from testbed.model.clock import VirtualClock
+from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.scenario.channel_models import make_rng
 
@@ -46,11 +48,17 @@ class Bench:
 
 
 def bench(
-    pairs: int, queue: Queue, tcp: TcpConfig = TCP, per: float = 0, seed: int = 1, rate_bps: int = 10_000_000
+    pairs: int,
+    queue: Queue,
+    tcp: TcpConfig = TCP,
+    per: float = 0,
+    seed: int = 1,
+    rate_bps: int = 10_000_000,
+    link: RadioLinkConfig | None = None,
 ) -> Bench:
     last_hop = (lambda i: Bernoulli(per, make_rng(seed, "last hop", str(i)))) if per else None
     config = DumbbellConfig(pairs=pairs, bottleneck_bps=rate_bps)
-    network = Dumbbell(VirtualClock(), config, seed=seed, queue=queue, last_hop=last_hop)
+    network = Dumbbell(VirtualClock(), config, seed=seed, queue=queue, last_hop=last_hop, link=link)
     return Bench(network, *network.send_bulk(tcp, [i * 10 * MS for i in range(pairs)]))
 
 
@@ -94,6 +102,27 @@ def test_the_last_hop_loses_data_and_no_acknowledgements() -> None:
     answered = sum(each.segments_received for each in counters)
     assert network.bottleneck_back.packets - answered in range(4)
     assert network.bottleneck.congestion_drops == 0
+
+
+def test_a_link_without_errors_is_as_good_as_a_wire() -> None:
+    received = []
+    for link in (None, RadioLinkConfig(scheme="fec", mtu_bytes=540)):
+        two = bench(2, DropTail(limit_packets=500), link=link)
+        received.append(two.run(5 * SECOND))
+    assert received[1] == pytest.approx(received[0], rel=0.01)
+
+
+def test_fec_that_matches_the_loss_is_worse_than_none_and_arq_is_better() -> None:
+    # the LT-TCP paper's order at 10 %: hybrid 6.16, none 1.10, FEC 0.09 Mbit/s of ten flows
+    goodput = []
+    for link in (
+        RadioLinkConfig(scheme="hybrid", options=HybridOptions(resend_after_ms=20, combine=False), mtu_bytes=540),
+        None,
+        RadioLinkConfig(scheme="fec", options=FecOptions(fragments=10, data_fragments=9), mtu_bytes=540),
+    ):
+        four = bench(4, DropTail(limit_packets=500), per=0.1, link=link)
+        goodput.append(four.run(10 * SECOND))
+    assert goodput[0] > 3 * goodput[1] > 9 * goodput[2]
 
 
 def test_the_same_seed_gives_the_same_run() -> None:

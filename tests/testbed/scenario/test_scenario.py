@@ -227,6 +227,20 @@ def test_a_relative_trace_starts_at_the_scenarios_folder(tmp_path: Path) -> None
         assert load(write(elsewhere, scenario.model_dump(mode="json", exclude_none=True))) == scenario
 
 
+@pytest.mark.parametrize(
+    "setting", ["channel.errors.path=air.parquet", "channel.errors={model: trace, path: air.parquet}"]
+)
+def test_a_relative_trace_of_a_setting_starts_where_one_stands(
+    setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = sound_trace(tmp_path / "air.parquet")
+    (tmp_path / "scenarios").mkdir()
+    path = write(tmp_path / "scenarios", minimal())
+    monkeypatch.chdir(tmp_path)
+    errors = load(path, ["channel.errors.model=trace", setting]).channel.direction("up").errors
+    assert errors.model_dump()["path"] == trace
+
+
 # -- what does not load --------------------------------------------------------------------------------------
 
 #: what is wrong: (the scenario, the key that must be named, a piece of the explanation)

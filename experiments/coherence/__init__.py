@@ -1,0 +1,36 @@
+"""COHERENCE's figures 7 to 14, in virtual time: telling congestion from corruption by ECN.
+
+| file | content |
+|---|---|
+| `parameters.py` | every choice, the paper's and ours: the one place to turn a knob |
+| `cells.py` | the cells; the paper has plots, from which no number can be read |
+| `jobs.py` | a cell's run, and the measurement in it |
+| `findings.py` | the statements of the paper's text, each on our medians |
+| `tables.py` | the figures as tables |
+| `figures.py` | the plots |
+
+The network is `testbed/model/radio_path.py`.
+"""
+
+from experiments.coherence import cells, figures, findings, jobs, parameters, tables
+from testbed.papers.paper import Paper
+
+PAPER = Paper(
+    name="coherence",
+    title=(
+        'Liu, Jain, "Approaches of wireless TCP enhancement and a new proposal based on congestion coherence", '
+        "HICSS 2003"
+    ),
+    heading="COHERENCE's figures, in virtual time",
+    notes=(
+        "Medians. The paper has plots, from which no number can be read: its statements are what is compared. With a "
+        f"mobile sender ELN takes Snoop's place, and {cells.SCHEME_WORDS['cc']} is at the sender.",
+    ),
+    parameters={"all": parameters.CHOICES},
+    read=cells.read,
+    job=jobs.job,
+    findings=findings.findings,
+    tables=tables.tables,
+    plots=figures.draw,
+    appendix=tables.schemes,
+)

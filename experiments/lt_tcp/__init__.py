@@ -1,0 +1,33 @@
+"""LT-TCP's tables II and III and its component study (figure 4), in virtual time.
+
+| file | content |
+|---|---|
+| `parameters.py` | every choice, the paper's and ours: the one place to turn a knob |
+| `cells.py` | the cells, and the paper's figures for them (`reference/`) |
+| `jobs.py` | the network of a case, and the measurement in a run of it |
+| `findings.py` | ours against the paper's, and against our own goal |
+| `tables.py` | the tables in the paper's layout |
+| `traces.py` | single runs: windows, queue, segment sizes and the estimator over time |
+| `figures.py` | the plots |
+| `search.py` | the search behind f(E) and g(E) (docs/lt-tcp.md): a program of its own |
+"""
+
+from experiments.lt_tcp import cells, figures, findings, jobs, parameters, tables
+from testbed.papers.paper import Paper
+
+PAPER = Paper(
+    name="lt_tcp",
+    title=(
+        'Tickoo, Subramanian, Kalyanaraman, Ramakrishnan, "LT-TCP: end-to-end framework to improve TCP performance '
+        'over networks with lossy channels", 2005'
+    ),
+    heading="LT-TCP's tables, in virtual time",
+    notes=("Aggregates of ten flows, medians, ours / the paper's; bold: more than 25 % apart.",),
+    parameters={"all": parameters.NETWORK},
+    read=cells.read,
+    job=jobs.job,
+    findings=findings.findings,
+    tables=tables.tables,
+    plots=figures.draw,
+    appendix=tables.schemes,
+)

@@ -1,0 +1,63 @@
+"""Every choice behind LT-TCP's tables: one set for all cells.
+
+Read first: LT-TCP section IV; docs/lt-tcp.md for the choices inside LT-TCP.
+
+Rules kept
+- No cell has a parameter of its own: cells differ in scheme and PER and in nothing else.
+- What the paper does not say is marked `ours` and has its reason beside it.
+
+`papers lt_tcp --set KEY=VALUE` replaces a value for all cells.
+"""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from testbed.model.radio_link import RadioLinkConfig
+from testbed.papers.runs import Parameter
+
+#: the choices that all cells share, numbers all of them
+NETWORK: tuple[Parameter, ...] = (
+    Parameter("seconds", 1000, "paper", ""),
+    Parameter("flows", 10, "paper", ""),
+    Parameter("bottleneck_mbps", 10.0, "paper", ""),
+    Parameter("delay_ms", 20.0, "paper", "one way"),
+    Parameter("segment_bytes", 500, "paper", "500-byte packets, read as 500 octets of data"),
+    Parameter("queue_packets", 500, "paper", "RED that marks"),
+    Parameter("red_min_packets", 75, "paper", ""),
+    Parameter("red_max_packets", 225, "paper", "above it RED still marks"),
+    Parameter("red_max_p", 0.1, "ours", "ns-2's default"),
+    Parameter("red_weight", 0.002, "ours", "ns-2's default"),
+    Parameter("access_mbps", 100.0, "ours", "no bottleneck; without delay"),
+    Parameter("receive_buffer_bytes", 1_048_576, "ours", "never the limit"),
+    Parameter("stagger_ms", 10.0, "ours", "the flows start one after another"),
+)
+
+#: schemes, and the hosts' TCP (hosts/tcp/profiles/); no timestamps, as in ns-2
+TCP: Mapping[str, str] = MappingProxyType(
+    {
+        "sack": "sack-ecn",
+        "lt-ecn": "lt-ecn",
+        "lt-mss": "lt-mss",
+        "lt-proactive": "lt-proactive",
+        "lt-reactive": "lt-reactive",
+        "lt-tcp": "lt-tcp",
+    }
+)
+#: schemes with a radio link as the last hop: the link at a PER (a share)
+LINKS: Mapping[str, Callable[[float], RadioLinkConfig]] = MappingProxyType({})
+
+#: the component study: each scheme adds a part to the one named
+ADDS_TO: Mapping[str, str] = MappingProxyType(
+    {
+        "lt-ecn": "sack",
+        "lt-mss": "lt-ecn",
+        "lt-proactive": "lt-mss",
+        "lt-reactive": "lt-mss",
+        "lt-tcp": "lt-proactive",
+    }
+)
+#: its PER
+COMPONENTS_PER_PCT = 10
+#: Ours: the least goodput of LT-TCP that this project wants, Mbit/s by PER in percent
+GOALS: Mapping[int, float] = MappingProxyType({10: 6.0, 20: 5.0, 30: 4.0})
+REPLICATIONS = 5

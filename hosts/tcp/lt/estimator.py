@@ -1,0 +1,34 @@
+"""The estimate of the erasure rate: a moving average that believes bad news more than good news.
+
+Read first: LT-TCP section III.A.3, equations 1 and 2.
+
+Choice: by the equations a window without losses has no weight, so that the estimate could never fall to zero. Such a
+window counts as one that has lost half a segment.
+"""
+
+from typing import Final
+
+#: segments lost of a window that has lost none
+_UNSEEN: Final = 0.5
+#: of the first window without losses, nothing is learnt
+_NONE: Final = 0.0
+
+
+class ErasureEstimator:
+    """E, as a share of the segments sent."""
+
+    __slots__ = ("rate",)
+
+    def __init__(self) -> None:
+        self.rate = _NONE
+
+    def handle_window(self, sent: int, arrived: int) -> None:
+        """Take a window of which so many segments were sent, and have arrived; more than were sent count as all."""
+        if sent <= 0:
+            return
+        lost = sent - arrived
+        rate = self.rate
+        measured = lost / sent if lost > 0 else min(rate, _UNSEEN / sent)
+        total = measured + rate
+        if total > 0:
+            self.rate = (measured * measured + rate * rate) / total

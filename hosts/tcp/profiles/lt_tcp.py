@@ -1,0 +1,30 @@
+"""LT-TCP, and its parts as the paper's component study adds them to SACK (docs/lt-tcp.md)."""
+
+from dataclasses import replace
+from typing import Final
+
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.profiles import UserProfile
+
+_ECN_ONLY: Final = TcpConfig(receive_buffer=1 << 20, ecn=True, ecn_only=True, byte_counting=True)
+_ADAPTIVE: Final = replace(_ECN_ONLY, adaptive_mss=True)
+
+PROFILE = (
+    UserProfile(
+        name="lt-ecn", summary="LT-TCP's first part: sack-ecn whose window only ECN reduces (and a timeout)",
+        config=_ECN_ONLY,
+    ),
+    UserProfile(
+        name="lt-mss", summary="lt-ecn, and segments that get smaller with the window", config=_ADAPTIVE
+    ),
+    UserProfile(
+        name="lt-proactive", summary="lt-mss, and FEC for each window", config=replace(_ADAPTIVE, proactive_fec=True)
+    ),
+    UserProfile(
+        name="lt-reactive", summary="lt-mss, and FEC for duplicate ACKs", config=replace(_ADAPTIVE, reactive_fec=True)
+    ),
+    UserProfile(
+        name="lt-tcp", summary="LT-TCP: all four parts",
+        config=replace(_ADAPTIVE, proactive_fec=True, reactive_fec=True),
+    ),
+)  # fmt: skip

@@ -1,0 +1,138 @@
+"""One run of a campaign, in whatever process does it.
+
+Rules kept
+- A run is made in a folder of its own, which gets its place when it is complete.
+- An error of the run is its result: a row with the error in one line. Other exceptions, such as Ctrl-C, pass.
+- The scenario in a run's folder names the campaign's files by paths relative to it.
+"""
+
+import shutil
+import tempfile
+import traceback
+from dataclasses import dataclass, replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import yaml
+
+from common.compiled import state
+from testbed.campaigns.folder import FAILED, RUNS, settle
+from testbed.campaigns.plan import FILES
+from testbed.campaigns.rows import Row, describe
+from testbed.paths import fadelab_version
+from testbed.results.store import RunFolder, processor
+from testbed.run_hooks import Show
+from testbed.scenario.file import validate
+
+#: where a run's folder is, seen from itself
+_TO_CAMPAIGN = "../.."
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A run to make; it goes to other processes, and to other machines, by pickle."""
+
+    run: str
+    #: values of the scenario; its paths start at `campaign`
+    scenario: dict[str, Any]
+    #: the campaign's folder, and a folder in it for unfinished runs
+    campaign: Path
+    incoming: Path
+    metrics: tuple[str, ...]
+    #: whether to keep records, or the result alone
+    records: bool = True
+    allow_late: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """A run made on another machine: its row and its files."""
+
+    row: Row
+    files: dict[str, bytes]
+
+
+def execute(task: Task, show: Show = lambda progress: None) -> Row:
+    """Make a run on this machine and put its folder in its place; return its row."""
+    made = task.incoming / task.run
+    row = _make(task, made, show)
+    if row.status == "done":
+        settle(made, task.campaign / RUNS / task.run)
+    elif made.is_dir():
+        keep_failed(made, task.campaign / FAILED / task.run)
+    return row
+
+
+def execute_afar(task: Task) -> Parcel:
+    """Make a run on a machine that may have no access to the campaign's folder."""
+    with tempfile.TemporaryDirectory(prefix="fadelab-") as scratch:
+        made = Path(scratch) / task.run
+        row = _make(task, made, lambda progress: None)
+        files = {path.name: path.read_bytes() for path in made.iterdir()} if made.is_dir() else {}
+    return Parcel(row, files)
+
+
+def unpack(parcel: Parcel, task: Task) -> Row:
+    """Put the folder of a run made elsewhere in its place; return its row."""
+    made = task.incoming / task.run
+    shutil.rmtree(made, ignore_errors=True)
+    made.mkdir(parents=True)
+    for name, content in parcel.files.items():
+        (made / Path(name).name).write_bytes(content)
+    if parcel.row.status == "done":
+        settle(made, task.campaign / RUNS / task.run)
+    else:
+        keep_failed(made, task.campaign / FAILED / task.run)
+    return parcel.row
+
+
+def keep_failed(made: Path, target: Path) -> None:
+    """Keep the folder of a failed run, instead of that of an earlier attempt."""
+    shutil.rmtree(target, ignore_errors=True)
+    made.rename(target)
+
+
+def failed(run: str, error: BaseException, seconds: float | None = None) -> Row:
+    """Return the row of a run that failed."""
+    return Row(
+        run=run,
+        status="failed",
+        error=" ".join(str(error).split()) or type(error).__name__,
+        traceback="".join(traceback.format_exception(error)),
+        seconds=seconds,
+        fadelab=fadelab_version(),
+        processor=processor(),
+        cores=state(),
+    )
+
+
+def _make(task: Task, made: Path, show: Show) -> Row:
+    # a process that makes runs of tier model needs little of this
+    from testbed.running import check_tier, require_on_time, run_in
+
+    began = monotonic()
+    try:
+        scenario = validate(task.scenario, task.run, base=task.campaign)
+        check_tier(scenario)
+        shutil.rmtree(made, ignore_errors=True)
+        folder = RunFolder.at(made, scenario, ("fadelab", "run", f"{RUNS}/{task.run}/scenario.yaml"))
+        if (values := _relative(task.scenario)) != task.scenario:
+            (made / "scenario.yaml").write_text(yaml.safe_dump(values, sort_keys=False))
+        summary = run_in(folder, scenario, show)
+        require_on_time([summary], task.allow_late)
+        if not task.records:
+            for path in made.glob("*.parquet"):
+                path.unlink()
+        return replace(describe(made, task.run, task.metrics), seconds=monotonic() - began)
+    except Exception as error:
+        return failed(task.run, error, monotonic() - began)
+
+
+def _relative(value: Any) -> Any:
+    """Return a scenario's value with paths that start at the run's folder."""
+    if isinstance(value, dict):
+        return {key: _relative(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_relative(inner) for inner in value]
+    return f"{_TO_CAMPAIGN}/{value}" if isinstance(value, str) and value.startswith(f"{FILES}/") else value

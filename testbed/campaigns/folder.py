@@ -1,0 +1,187 @@
+"""The folder of a campaign.
+
+campaign.yaml   the file that began it
+plan.json       all points, seeds, hypotheses (plan.py), and plan.sha256: its hash; both before the first run
+files/          copies of the traces and series that scenarios name
+runs/           a folder per run that is done, as `run` makes it; it appears complete, by one rename
+failed/         the same of runs that failed, as far as they came
+index.jsonl     a line per run that has ended, in the order of the ends: a journal
+results.json, results.csv   all runs in the plan's order; on tier `model` the same to the byte for every execution
+
+Rules kept
+- `runs/` is the truth, and the index a quick way to it: a folder without a line is read, a line without a folder does
+  not count.
+- A process killed at any moment leaves nothing that the next one cannot go on with.
+- One process at a time writes.
+"""
+
+import csv
+import fcntl
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from common.closing import Closing
+from testbed.campaigns.file import CampaignError
+from testbed.campaigns.journal import Journal, read_journal
+from testbed.campaigns.plan import FILES, Plan, Run, plan_from
+from testbed.campaigns.rows import Row, describe, row_of
+
+PLAN, PLAN_HASH, SOURCE, INDEX = "plan.json", "plan.sha256", "campaign.yaml", "index.jsonl"
+RESULTS, TABLE = "results.json", "results.csv"
+RUNS, FAILED = "runs", "failed"
+_LOCK = "lock"
+_INCOMING = ".incoming-"
+_OURS = {PLAN, PLAN_HASH, SOURCE, INDEX, RESULTS, TABLE, RUNS, FAILED, FILES, _LOCK}
+
+
+class CampaignFolder(Closing):
+    """The folder, open for writing. Raises FadelabError for one that is in use, or another plan's."""
+
+    def __init__(self, path: Path, plan: Plan, source: Path, files: Mapping[str, Path]) -> None:
+        self.path = path
+        self.plan = plan
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise CampaignError(f"{path}: cannot be made: {error.strerror}; choose another --out") from None
+        try:
+            self._take()
+            self._begin(source, files)
+            self._journal = Journal(path / INDEX)
+        except BaseException:
+            os.close(self._lock)
+            raise
+        self._journal.append({"plan": plan.sha256, "session": datetime.now(UTC).isoformat(timespec="seconds")})
+        self.incoming = path / f"{_INCOMING}{os.getpid()}"
+
+    def close(self) -> None:
+        """Remove what runs have left unfinished."""
+        shutil.rmtree(self.incoming, ignore_errors=True)
+        self._journal.close()
+        os.close(self._lock)
+
+    def _take(self) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise CampaignError(f"{self.path}: another process runs this campaign") from None
+
+    def _begin(self, source: Path, files: Mapping[str, Path]) -> None:
+        """Write the plan, or see that it is the same."""
+        path, text = self.path, self.plan.text
+        present = {entry.name for entry in path.iterdir() if not entry.name.startswith(".")}
+        if (foreign := sorted(present - _OURS)) and PLAN not in present:
+            raise CampaignError(f"{path}: is no campaign's folder (it has {foreign[0]}): choose another --out")
+        if PLAN in present:
+            if (path / PLAN).read_text() != text:
+                raise CampaignError(
+                    f"{path}: has another plan, which was hashed before its first run: choose another --out"
+                )
+        else:
+            for name, original in files.items():
+                (path / name).parent.mkdir(exist_ok=True)
+                write_whole(path / name, original.read_bytes())
+            write_whole(path / SOURCE, source.read_bytes())
+            write_whole(path / PLAN_HASH, f"{self.plan.sha256}  {PLAN}\n".encode())
+            write_whole(path / PLAN, text.encode())
+        for name in (RUNS, FAILED):
+            (path / name).mkdir(exist_ok=True)
+        for left in path.glob(f"{_INCOMING}*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+    def known(self, *, retry: bool) -> dict[str, Row]:
+        """Return the runs that have ended, by name; with `retry` without those that failed."""
+        rows = {name: row for name, row in read_rows(self.path, self.plan).items() if row.status == "done" or not retry}
+        listed = _listed(self.path)
+        for name, row in rows.items():
+            if name not in listed:
+                self._journal.append(row.as_dict())
+        return rows
+
+    def add(self, row: Row) -> None:
+        """Write the line of a run whose folder is in its place."""
+        self._journal.append(row.as_dict())
+
+    def finish(self, rows: Iterable[tuple[Run, Row]], *, complete: bool) -> None:
+        """Write all results in the plan's order."""
+        listed = list(rows)
+        document = {
+            "campaign": self.plan.campaign.name,
+            "plan": self.plan.sha256,
+            "complete": complete,
+            "runs": [
+                {"point": run.point.name, "seed": run.seed, "tier": run.point.scenario["tier"], **row.lasting()}
+                for run, row in listed
+            ],
+        }
+        write_whole(self.path / RESULTS, (json.dumps(document, indent=1) + "\n").encode())
+        write_whole(self.path / TABLE, _table(self.plan, listed).encode())
+
+
+def open_plan(path: Path) -> Plan:
+    """Return the plan of a campaign's folder. Raises CampaignError for another folder, or a plan without its hash."""
+    try:
+        text = (path / PLAN).read_text()
+        stated = (path / PLAN_HASH).read_text().split()[0]
+        plan = plan_from(json.loads(text), str(path / PLAN))
+    except (OSError, ValueError, LookupError):
+        raise CampaignError(f"{path}: is no campaign's folder: it has no {PLAN} that can be read") from None
+    if plan.text != text or plan.sha256 != stated:
+        raise CampaignError(f"{path / PLAN}: is not what {PLAN_HASH} says: the plan was changed after it was hashed")
+    return plan
+
+
+def read_rows(path: Path, plan: Plan) -> dict[str, Row]:
+    """Return the runs of a campaign that have ended, by name."""
+    present = {entry.name for entry in os.scandir(path / RUNS)} if (path / RUNS).is_dir() else set()
+    listed = _listed(path)
+    rows = {name: row for name, row in listed.items() if row.status == "failed" or name in present}
+    for name in sorted(present):
+        if name not in rows or rows[name].status == "failed":
+            with suppress(OSError, ValueError, LookupError):
+                rows[name] = describe(path / RUNS / name, name, plan.campaign.all_metrics)
+    return rows
+
+
+def _listed(path: Path) -> dict[str, Row]:
+    """Return the rows of the index, the last one of each run."""
+    return {row.run: row for line in read_journal(path / INDEX) if (row := row_of(line)) is not None}
+
+
+def settle(incoming: Path, target: Path) -> None:
+    """Put a complete folder in its place, by one rename; one that is there already stays."""
+    try:
+        incoming.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+        shutil.rmtree(incoming, ignore_errors=True)
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file so that nobody ever finds a part of it."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_bytes(content)
+    beside.replace(path)
+
+
+def _table(plan: Plan, rows: list[tuple[Run, Row]]) -> str:
+    """Return a row per run: settings and metrics."""
+    keys = list(dict.fromkeys(key for point in plan.points for key in point.settings))
+    metrics = plan.campaign.all_metrics
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["run", "tier", *keys, "seed", "status", *metrics])
+    for run, row in rows:
+        settings = [run.point.settings.get(key, "") for key in keys]
+        values = [row.value(name) for name in metrics]
+        shown = ["" if value is None else repr(value) for value in values]
+        writer.writerow([run.name, run.point.scenario["tier"], *settings, run.seed, row.status, *shown])
+    return text.getvalue()

@@ -1,0 +1,52 @@
+"""A file of JSON lines that only grows.
+
+Rules kept
+- A line is written by one call, so that a killed process leaves whole lines, and perhaps a part of the last one.
+- The next process cuts such a part off before it writes.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from common.closing import Closing
+
+
+class Journal(Closing):
+    """The file, open for writing. Raises OSError."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        size = os.fstat(self._file).st_size
+        text = os.pread(self._file, size, 0)
+        if not text.endswith(b"\n"):
+            os.ftruncate(self._file, text.rfind(b"\n") + 1)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add a line."""
+        line = (json.dumps(row, separators=(",", ":")) + "\n").encode()
+        if os.write(self._file, line) < len(line):
+            raise OSError("the disk is full")
+
+    def close(self) -> None:
+        """See Closing."""
+        os.close(self._file)
+
+
+def read_journal(path: Path) -> list[dict[str, Any]]:
+    """Return the whole lines of a journal, in order; none without the file. A line that is no object is left out."""
+    try:
+        text = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    rows = []
+    for line in text[: text.rfind(b"\n") + 1].splitlines():
+        try:
+            row = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(row, dict):
+            rows.append(row)
+    return rows

@@ -1,0 +1,233 @@
+"""The plan of a campaign: its points and runs, fixed and hashed before the first run.
+
+Rules kept
+- The same campaign file, scenarios and traces give the same plan and the same hash, on every machine.
+- The plan has everything that decides the results: scenarios with all defaults, seeds, hypotheses, the stopping rule,
+  and the checksums of the files that scenarios name.
+- Paths in a plan are relative to the campaign's folder, which has copies of the files.
+"""
+
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from testbed.campaigns.file import Campaign, CampaignError, Settings, parse_campaign
+from testbed.scenario.file import ScenarioError, apply_value, read_mapping, validate
+
+FORMAT = 1
+#: keys of a scenario whose values are paths
+_PATHS = ("path", "series")
+#: folder of the copies, in the campaign's
+FILES = "files"
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One combination of the sweep's values."""
+
+    index: int
+    name: str
+    #: the swept keys and their values here
+    settings: Mapping[str, Any]
+    #: the scenario as `scenario.yaml` has it, but for its seed
+    scenario: Mapping[str, Any]
+
+    @property
+    def real_time(self) -> bool:
+        """Whether its runs need the wall clock, and so a machine that does nothing else."""
+        return bool(self.scenario["tier"] != "model")
+
+    @property
+    def label(self) -> str:
+        """The settings for people, with the last parts of their keys."""
+        words = [f"{key.rpartition('.')[2]}={_word(value)}" for key, value in self.settings.items()]
+        return " ".join(words) or str(self.scenario["name"])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One replication of a point."""
+
+    point: Point
+    replication: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Its name, and that of its folder."""
+        return f"{self.point.name}-s{self.seed}"
+
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """The values of its scenario."""
+        return {**self.point.scenario, "seed": self.seed}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A campaign's points and the checksums of their files."""
+
+    campaign: Campaign
+    points: tuple[Point, ...]
+    #: SHA-256 by the file's path in the campaign's folder
+    files: Mapping[str, str]
+
+    def run(self, point: Point, replication: int) -> Run:
+        """Return a replication, counted from 0."""
+        seeds = self.campaign.seeds
+        offset = 0 if seeds.paired else point.index * self.campaign.most
+        return Run(point, replication, seeds.first + offset + replication)
+
+    def document(self) -> dict[str, Any]:
+        """Return the plan as `plan.json` has it."""
+        campaign = self.campaign.model_dump(mode="json")
+        if self.campaign.stop is not None:
+            # it has no meaning, and a campaign that gives it is refused
+            del campaign["seeds"]["count"]
+        return {
+            "format": FORMAT,
+            "campaign": campaign,
+            "points": [
+                {"name": point.name, "settings": dict(point.settings), "scenario": dict(point.scenario)}
+                for point in self.points
+            ],
+            "files": dict(self.files),
+        }
+
+    @cached_property
+    def text(self) -> str:
+        """The content of `plan.json`, whose SHA-256 is the plan's."""
+        return json.dumps(self.document(), indent=1) + "\n"
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash that names the plan."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def having(self, settings: Settings) -> list[Point]:
+        """Return the points that have these settings."""
+        return [point for point in self.points if settings.items() <= point.settings.items()]
+
+    def pairs(self, greater: Settings, than: Settings) -> list[tuple[Point, Point]]:
+        """Return the pairs of points with these settings that are equal in all others."""
+        apart = greater.keys() | than.keys()
+
+        def rest(point: Point) -> dict[str, Any]:
+            return {key: value for key, value in point.settings.items() if key not in apart}
+
+        return [(a, b) for a in self.having(greater) for b in self.having(than) if rest(a) == rest(b)]
+
+
+def plan_from(document: Mapping[str, Any], where: str) -> Plan:
+    """Return the plan of a `plan.json`. Raises CampaignError."""
+    if document.get("format") != FORMAT:
+        raise CampaignError(f"{where}: has format {document.get('format')!r}, and this version reads {FORMAT}")
+    points = tuple(
+        Point(index, each["name"], each["settings"], each["scenario"]) for index, each in enumerate(document["points"])
+    )
+    return Plan(parse_campaign(document["campaign"], where), points, document["files"])
+
+
+def make_plan(campaign: Campaign, where: Path) -> tuple[Plan, dict[str, Path]]:
+    """Return the plan of the campaign in file `where`, and the files to copy, by their paths in its folder.
+
+    Raises FadelabError with one line for a scenario that is refused, and for hypotheses that fit no points.
+    """
+    sources: dict[str, Path] = {}
+    points = []
+    swept = list(_settings(campaign))
+    digits = len(str(len(swept) - 1))
+    for index, settings in enumerate(swept):
+        values = _scenario(campaign, settings, where)
+        name = f"{index:0{digits}d}" + "".join(f"-{_slug(value)}" for value in settings.values())
+        points.append(Point(index, name[:_LONGEST_NAME].rstrip("-."), settings, _moved(values, sources)))
+    checksums = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in sorted(sources.items())}
+    plan = Plan(campaign, tuple(points), checksums)
+    _check(plan, where)
+    return plan, sources
+
+
+def _settings(campaign: Campaign) -> Iterator[Settings]:
+    """Yield the settings of each point; the first key of the grid varies most slowly."""
+    sweep = campaign.sweep
+    for values in itertools.product(*sweep.grid.values()):
+        for entry in sweep.list:
+            yield {**dict(zip(sweep.grid, values, strict=True)), **entry}
+
+
+def _scenario(campaign: Campaign, settings: Settings, where: Path) -> dict[str, Any]:
+    """Return the values of a point's scenario, with all defaults."""
+    base = where.parent
+    changes = {**campaign.set, **settings}
+    named = changes.pop("scenario", campaign.scenario)
+    if named is None:
+        raise CampaignError(f"{where}: scenario: is missing")
+    if isinstance(named, str):
+        source = base / named
+        raw, folder = read_mapping(source, "scenario"), source.parent
+    else:
+        raw, folder = json.loads(json.dumps(named)), base
+    for key, value in changes.items():
+        if key == "seed":
+            raise CampaignError(f"{where}: seed cannot be set or swept: seeds has the seeds")
+        apply_value(raw, key, json.loads(json.dumps(value)), base=base.resolve(), setting=f"{where}: {key}")
+    made = validate(raw, f"{where}: {_in_words(settings)}", base=folder)
+    values = made.model_dump(mode="json", exclude_none=True)
+    del values["seed"]
+    return values
+
+
+def _moved(value: Any, sources: dict[str, Path], key: str = "") -> Any:
+    """Return a scenario's value with each path replaced by that of its copy; `sources` gets the files to copy."""
+    if isinstance(value, dict):
+        return {name: _moved(inner, sources, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_moved(inner, sources) for inner in value]
+    if key not in _PATHS or not isinstance(value, str):
+        return value
+    path = Path(value)
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise ScenarioError(f"{path}: cannot be read: {error.strerror}") from None
+    name = f"{FILES}/{digest[:12]}-{path.name}"
+    sources[name] = path
+    return name
+
+
+def _check(plan: Plan, where: Path) -> None:
+    """Raise CampaignError for names that are not unique, and for settings that fit no point."""
+    names = [point.settings for point in plan.points]
+    if any(settings in names[:index] for index, settings in enumerate(names)):
+        raise CampaignError(f"{where}: sweep: two points have the same settings")
+    for index, hypothesis in enumerate(plan.campaign.hypotheses):
+        if not plan.pairs(hypothesis.greater, hypothesis.than):
+            raise CampaignError(
+                f"{where}: hypotheses.{index}: no two points have these settings and are equal otherwise"
+            )
+    for index, reference in enumerate(plan.campaign.reference):
+        if not plan.having(reference.at):
+            raise CampaignError(f"{where}: reference.{index}: no point has these settings")
+
+
+def _in_words(settings: Settings) -> str:
+    return " ".join(f"{key}={_word(value)}" for key, value in settings.items()) or "scenario"
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _slug(value: Any) -> str:
+    """Return a value as a part of a folder's name."""
+    text = _word(value)
+    if "/" in text or text.endswith(".yaml"):
+        text = Path(text).stem
+    return re.sub(r"[^A-Za-z0-9.]+", "_", text).strip("_")

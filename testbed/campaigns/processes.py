@@ -1,0 +1,201 @@
+"""Many calls on several processes.
+
+Rules kept
+- The answers do not depend on how many processes there are, nor on which of them did what.
+- A process lives for many calls. The death of a process costs the calls under way, which are made again, one at a
+  time: a call that is alone when its process dies is the culprit, and fails.
+- Only this process handles Ctrl-C: the others are started with it blocked, and end with this one, killed or not.
+"""
+
+import ctypes
+import os
+import signal
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import active_children, get_context, resource_tracker
+from typing import Any, Generic, Protocol, TypeVar
+
+from common.closing import Closing
+from testbed.errors import FadelabError
+
+Task = TypeVar("Task")
+Answer = TypeVar("Answer")
+
+#: how soon a Ctrl-C that comes just before a wait is noticed at the latest
+_INTERRUPT_S = 0.2
+#: calls under way or waiting, per worker: no worker waits for this process
+_AHEAD = 3
+#: Linux's prctl(2): the signal that a process gets when its parent dies
+_PR_SET_PDEATHSIG = 1
+
+
+class WorkerError(FadelabError):
+    """A process ended before its work did."""
+
+
+def cores() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+class Workers(Protocol):
+    """Something that makes calls elsewhere; `call`, task and answer are pickled."""
+
+    @property
+    def room(self) -> int:
+        """How many calls it wants under way."""
+
+    def submit(self, call: Callable[[Task], Answer], task: Task) -> "Future[Answer]":
+        """Begin a call; its future may raise BrokenProcessPool."""
+
+    def revive(self) -> None:
+        """Be usable again after a future has raised BrokenProcessPool."""
+
+    def close(self) -> None:
+        """Give up all calls under way."""
+
+
+class Processes(Closing):
+    """Workers: processes of this machine."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._others = set(active_children())
+        self.revive()
+
+    @property
+    def room(self) -> int:
+        """See Workers."""
+        return _AHEAD * self._count
+
+    def submit(self, call: Callable[[Task], Answer], task: Task) -> "Future[Answer]":
+        """See Workers."""
+        try:
+            with _without_interrupts():
+                return self._pool.submit(call, task)
+        except BrokenProcessPool as error:
+            lost: Future[Answer] = Future()
+            lost.set_exception(error)
+            return lost
+
+    def revive(self) -> None:
+        """See Workers."""
+        context = get_context("spawn")
+        self._pool = ProcessPoolExecutor(self._count, context, initializer=_end_with_parent, initargs=(os.getpid(),))
+
+    def close(self) -> None:
+        """See Workers."""
+        for process in set(active_children()) - self._others:
+            process.terminate()
+        self._pool.shutdown(cancel_futures=True)
+
+
+def carry_out(
+    workers: Workers, call: Callable[[Task], Answer], poll_task: Callable[[], Task | None]
+) -> Iterator[tuple[Task, "Future[Answer]"]]:
+    """Make a call for each task that `poll_task` returns; yield each task with its future as it ends.
+
+    `poll_task` returns None while there is no task. It is asked again after each end, and no more when it has none and
+    no call is under way. A future raises the call's error, or WorkerError when the call has killed its process.
+    """
+    running: dict[Future[Any], Task] = {}
+    #: calls that were under way when a process died
+    suspects: deque[Task] = deque()
+    while True:
+        if suspects:
+            if not running:
+                task = suspects.popleft()
+                running[workers.submit(call, task)] = task
+        else:
+            while len(running) < workers.room and (new := poll_task()) is not None:
+                running[workers.submit(call, new)] = new
+        if not running:
+            return
+        alone = len(running) == 1
+        ended, _ = wait(running, _INTERRUPT_S, FIRST_COMPLETED)
+        if any(map(_is_lost, ended)):
+            # the other calls on these processes end now, too
+            ended, _ = wait(running)
+            workers.revive()
+        for future in ended:
+            task = running.pop(future)
+            if alone or not _is_lost(future):
+                yield task, _explained(future)
+            else:
+                suspects.append(task)
+
+
+def _is_lost(future: "Future[Any]") -> bool:
+    return isinstance(future.exception(), BrokenProcessPool)
+
+
+def _explained(future: "Future[Answer]") -> "Future[Answer]":
+    """Return the future; one whose process died has a WorkerError."""
+    if not _is_lost(future):
+        return future
+    explained: Future[Answer] = Future()
+    explained.set_exception(
+        WorkerError("a worker process was killed: see that there is memory enough, or use fewer with --workers")
+    )
+    return explained
+
+
+def call_all(
+    call: Callable[[Task], Answer],
+    tasks: Sequence[Task],
+    *,
+    workers: int,
+    done: Callable[[Task], None] = lambda task: None,
+) -> list[Answer]:
+    """Return `call(task)` for every task, in the order of the tasks; `done` hears of each as it ends.
+
+    With one worker everything happens in this process. Raises the error of a call (with the far traceback as its
+    cause), and WorkerError when a call kills its process.
+    """
+    workers = min(workers, len(tasks))
+    answers: dict[int, Answer] = {}
+    if workers <= 1:
+        for index, task in enumerate(tasks):
+            answers[index] = call(task)
+            done(task)
+    else:
+        waiting = iter([_Numbered(index, call, task) for index, task in enumerate(tasks)])
+        with Processes(workers) as processes:
+            for numbered, future in carry_out(processes, _answer, lambda: next(waiting, None)):
+                answers[numbered.index] = future.result()
+                done(numbered.task)
+    return [answers[index] for index in range(len(tasks))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbered(Generic[Task, Answer]):
+    index: int
+    call: Callable[[Task], Answer]
+    task: Task
+
+
+def _answer(numbered: "_Numbered[Task, Answer]") -> Answer:
+    return numbered.call(numbered.task)
+
+
+def _end_with_parent(parent: int) -> None:
+    """Let the kernel kill this process when its parent dies: a killed parent cannot end it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Block Ctrl-C in the processes started here."""
+    # it unblocks Ctrl-C when it starts, so it has to be there before
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -1,0 +1,172 @@
+"""`campaign`: many runs, by a plan that is fixed before the first."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from testbed.cli import options
+from testbed.errors import FadelabError
+
+if TYPE_CHECKING:
+    from testbed.campaigns.engine import Status
+    from testbed.campaigns.plan import Plan, Run
+    from testbed.campaigns.processes import Workers
+    from testbed.campaigns.rows import Row
+
+
+class FailedRunsError(FadelabError):
+    """A campaign of which runs failed."""
+
+
+@click.command()
+@click.argument("file", type=options.FILE)
+@click.option("--out", type=options.FOLDER, help="The campaign's folder; default: runs/NAME.")
+@click.option("--workers", type=click.IntRange(1, 1024), help="Processes; default: one per core.")
+@click.option("--scheduler", metavar="ADDRESS", help="Let a Dask cluster make the runs of tier model.")
+@click.option("--retry", is_flag=True, help="Make runs again that failed.")
+@click.option("--allow-late", is_flag=True, help="Accept real-time runs that did not keep the clock.")
+@click.option("--plan", "plan_only", is_flag=True, help="Show points, seeds and hash, and do nothing else.")
+@click.option("--json", "json_", is_flag=True, help="Print the results as one JSON document.")
+def campaign(
+    file: Path,
+    out: Path | None,
+    workers: int | None,
+    scheduler: str | None,
+    retry: bool,
+    allow_late: bool,
+    plan_only: bool,
+    json_: bool,
+) -> None:
+    """Make all runs of a campaign: FILE is YAML, with a scenario, a sweep and seeds.
+
+    The plan (points, seeds, hypotheses) is written down and hashed before the first run. Runs that are done are not
+    made again, so that an interrupted campaign goes on with the same command. docs/campaigns.md describes the file.
+    """
+    from rich.console import Console
+
+    from testbed.campaigns.engine import run_campaign
+    from testbed.campaigns.file import load_campaign
+    from testbed.campaigns.folder import RESULTS, CampaignFolder
+    from testbed.campaigns.plan import make_plan
+    from testbed.results.show import warn
+
+    loaded = load_campaign(file)
+    plan, files = make_plan(loaded, file)
+    console = Console()
+    if plan_only:
+        for point in plan.points:
+            click.echo(f"{point.name}: tier {point.scenario['tier']} {point.label}")
+        click.echo(f"{_seeds(plan)}; plan {plan.sha256}")
+        return
+    _check_machine(plan)
+    target = Path("runs") / loaded.name if out is None else out
+    with CampaignFolder(target, plan, file, files) as folder:
+        click.echo(f"{target}: {_seeds(plan)}; plan {plan.sha256[:16]}", err=True)
+        with _display(loaded.name) as show:
+            rows = run_campaign(
+                folder,
+                _workers(plan, workers, scheduler),
+                afar=scheduler is not None,
+                retry=retry,
+                allow_late=allow_late,
+                show=show,
+            )
+    if json_:
+        click.echo((target / RESULTS).read_text(), nl=False)
+    else:
+        console.print(_table(plan, rows))
+        console.print(f"{target}/  plan, index, {len(rows)} runs", highlight=False, soft_wrap=True)
+    if len(versions := sorted({row.fadelab for _, row in rows if row.status == "done"})) > 1:
+        warn(f"the runs were made by different versions: {', '.join(versions)}")
+    if broken := [row for _, row in rows if row.status == "failed"]:
+        raise FailedRunsError(
+            f"{len(broken)} of {len(rows)} runs failed: {broken[0].run}: {broken[0].error}; --retry makes them again"
+        )
+
+
+def _check_machine(plan: "Plan") -> None:
+    """Refuse a campaign that this machine cannot run, before anything is written."""
+    from testbed.running import check_tier
+    from testbed.scenario.file import validate
+
+    for point in plan.points:
+        if point.real_time:
+            check_tier(validate({**point.scenario}, point.name))
+
+
+def _workers(plan: "Plan", workers: int | None, scheduler: str | None) -> "Callable[[], Workers]":
+    from testbed.campaigns.processes import Processes, cores
+
+    if scheduler is None:
+        return lambda: Processes(workers or cores())
+    from testbed.campaigns.cluster import Cluster
+
+    return lambda: Cluster(scheduler)
+
+
+def _seeds(plan: "Plan") -> str:
+    campaign, stop = plan.campaign, plan.campaign.stop
+    many = f"{campaign.seeds.count}" if stop is None else f"{stop.least} to {stop.most}"
+    return f"{len(plan.points)} points, {many} runs of each"
+
+
+@contextmanager
+def _display(name: str) -> "Iterator[Callable[[Status], None]]":
+    """Show how far the campaign is, and when it ends; without a terminal, a line every ten seconds."""
+    from time import monotonic
+
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+
+    from testbed.results.show import LINE_S, bars_of, rate
+
+    began = told_at = monotonic()
+    state = TextColumn("{task.fields[state]}", style="cyan", markup=False)
+    with bars_of(TextColumn("{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn(), state) as bars:
+        task = bars.add_task(name, total=None, state="")
+
+        def show(status: "Status") -> None:
+            nonlocal told_at
+            words = []
+            if made := status.ended - status.before:
+                elapsed = monotonic() - began
+                left_s = (status.planned - status.ended) * elapsed / made
+                words += [f"{made / elapsed:.3g} runs/s", f"ETA {_clock(left_s)}"]
+            if status.failed:
+                words.append(f"{status.failed} failed")
+            if status.progress is not None:
+                words.append(f"{status.run}: {status.progress.elapsed_s:.0f} s {rate(status.progress.goodput_bps)}")
+            bars.update(task, completed=status.ended, total=status.planned, state=", ".join(words))
+            if not bars.console.is_terminal and monotonic() - told_at >= LINE_S:
+                told_at = monotonic()
+                line = ", ".join([f"{name}: {status.ended} of {status.planned} runs", *words])
+                bars.console.print(line, highlight=False, soft_wrap=True)
+
+        yield show
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _table(plan: "Plan", rows: "list[tuple[Run, Row]]") -> object:
+    from testbed.results.show import grid
+    from testbed.results.statistics import describe
+
+    metrics = plan.campaign.metrics
+    table = grid(f"{plan.campaign.name}: medians", "point", padding=(0, 1))
+    for heading in ("n", *metrics):
+        table.add_column(heading, justify="right", overflow="fold")
+    for point in plan.points:
+        own = [row for run, row in rows if run.point is point]
+        samples = [describe([v for row in own if (v := row.value(name)) is not None]) for name in metrics]
+        medians = ["" if sample.median is None else f"{sample.median:.4g}" for sample in samples]
+        table.add_row(point.label, str(sum(row.status == "done" for row in own)), *medians)
+    return table
+
+
+COMMAND = campaign

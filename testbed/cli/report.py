@@ -1,0 +1,115 @@
+"""`report`: a campaign's tables and figures, and what others need to check them."""
+
+from pathlib import Path
+
+import click
+
+from testbed.cli import options
+from testbed.errors import FadelabError
+
+#: width of a table where there is no terminal
+_WIDTH = 160
+
+
+class DisagreementError(FadelabError):
+    """A bundle that does not agree with what is made again."""
+
+
+class _ReportGroup(click.Group):
+    """`report CAMPAIGN` is short for `report write CAMPAIGN`."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands and not args[0].startswith("-"):
+            args = ["write", *args]
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_ReportGroup, subcommand_metavar="CAMPAIGN | COMMAND [ARGS]...")
+def report() -> None:
+    """Write the report of CAMPAIGN (a campaign's folder), compare two, bundle one, or verify a bundle."""
+
+
+@report.command()
+@click.argument("campaign", type=options.FOLDER)
+@click.option("--out", type=options.FOLDER, help="Where to write; default: the campaign's folder.")
+def write(campaign: Path, out: Path | None) -> None:
+    """Write report.html (one file), report.md and figures/ of a campaign."""
+    from testbed.reports.numbers import read_campaign
+    from testbed.reports.report import write_report
+
+    for path in write_report(read_campaign(campaign), out or campaign):
+        click.echo(path)
+
+
+@report.command()
+@click.argument("a", type=options.FOLDER)
+@click.argument("b", type=options.FOLDER)
+@click.option("--out", type=options.FOLDER, help="Write report.html and report.md there, too.")
+def compare(a: Path, b: Path, out: Path | None) -> None:
+    """Compare the points that two campaigns have in common, run by run with the same seed."""
+    from rich.console import Console
+
+    from testbed.reports.numbers import read_campaign
+    from testbed.reports.report import compared, write_comparison
+    from testbed.results.show import grid
+
+    ours, theirs = read_campaign(a), read_campaign(b)
+    table = compared(ours, theirs)
+    shown = grid(f"A: {a}   B: {b}", padding=(0, 1))
+    for index, heading in enumerate(table.headings):
+        shown.add_column(heading, justify="right" if index >= table.numbers_from else "left", overflow="fold")
+    for row in table.rows:
+        shown.add_row(*row)
+    console = Console()
+    (console if console.is_terminal else Console(width=_WIDTH)).print(shown)
+    if out is not None:
+        for path in write_comparison(ours, theirs, out):
+            click.echo(path)
+
+
+@report.command()
+@click.argument("campaign", type=options.FOLDER)
+@click.option("--out", type=options.FILE, help="The archive; default: CAMPAIGN.zip.")
+@click.option("--source/--no-source", default=True, help="Whether to pack the program's source, too.")
+def bundle(campaign: Path, out: Path | None, source: bool) -> None:
+    """Pack all that a stranger needs to check a campaign."""
+    from testbed.reports.bundle import write_bundle
+    from testbed.reports.numbers import read_campaign
+
+    target = out or campaign.resolve().with_name(f"{campaign.resolve().name}.zip")
+    write_bundle(read_campaign(campaign), target, source=source)
+    click.echo(f"{target}  {target.stat().st_size / 1e6:.1f} MB")
+
+
+@report.command()
+@click.argument("bundle", type=options.PATH)
+@click.option("--sample", type=click.IntRange(min=0), default=10, show_default=True, help="Runs to make again.")
+@click.option("--all", "all_", is_flag=True, help="Make all runs again.")
+@click.option("--workers", type=click.IntRange(1, 1024), help="Processes; default: one per core.")
+def verify(bundle: Path, sample: int, all_: bool, workers: int | None) -> None:
+    """Check BUNDLE, or a campaign's folder: compare all checksums, make a sample of runs again, say what agrees."""
+    from testbed.campaigns.processes import cores
+    from testbed.cli.bar import bar
+    from testbed.paths import fadelab_version
+    from testbed.reports.verify import verify as check
+
+    with bar("verify", "runs") as done:
+        verdict = check(bundle, sample=None if all_ else sample, workers=workers or cores(), done=done)
+    click.echo(f"campaign {verdict.campaign}, plan {verdict.plan}")
+    click.echo(f"made by fadelab {', '.join(verdict.versions)}; made again by {fadelab_version()}")
+    click.echo(f"checksums: {verdict.files} files compared")
+    click.echo(f"made again: {verdict.recomputed} of {verdict.of} runs of tier model, compared byte by byte")
+    if verdict.real_time:
+        click.echo(f"not made again: {verdict.real_time} real-time runs, which do not repeat to the byte")
+    for difference in verdict.differences[1:]:
+        click.echo(f"differs: {difference}")
+    if verdict.differences:
+        count = len(verdict.differences)
+        words = f"{count} difference{'s' if count > 1 else ''}"
+        raise DisagreementError(f"{bundle}: {words}, the first: {verdict.differences[0]}")
+    click.echo("all agrees")
+
+
+COMMAND = report

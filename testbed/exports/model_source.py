@@ -1,0 +1,130 @@
+"""The timeline of a run of tier `model`: the run is simulated again, and watched.
+
+Rule kept: the same scenario, seed and checkout give the same run, so the second simulation is the run itself. Another
+result than the stored one is an error: the timeline would be that of another run.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from channel.hop import Arrival
+from common.sides import Side
+from tcpip.segment import IpPacket, Segment
+from testbed.errors import FadelabError
+from testbed.exports.timeline import Frame, Packets, Passing, Timeline, content_of
+from testbed.model.network import LinkNetwork
+from testbed.model.run import simulate
+from testbed.model.traffic import Traffic
+from testbed.model.watch import Watch
+from testbed.results.frame_trace import outcome_of
+from testbed.scenario.channel_models import frame_ns
+from testbed.scenario.schema import Scenario
+
+_FATES = {"ok": "ok", "payload": "damaged", "missed": "erased"}
+
+
+def from_model(folder: Path, scenario: Scenario, records: Mapping[str, Sequence[Mapping[str, Any]]]) -> Timeline:
+    """Return the timeline of a run of tier model. Raises FadelabError."""
+    try:
+        stored = json.loads((folder / "summary.json").read_text())
+    except (OSError, ValueError):
+        raise FadelabError(f"{folder}: has no result: the run failed, was stopped or goes on") from None
+    watch = _Recorder(scenario)
+    summary = simulate(scenario, watch, watch.begin)
+    repeated = json.loads(json.dumps(asdict(replace(summary, folder=None))))
+    if repeated != stored:
+        wrong = next(key for key in repeated if repeated[key] != stored.get(key))
+        raise FadelabError(
+            f"{folder}: this checkout gives another result ({wrong} is {repeated[wrong]!r}, stored is "
+            f"{stored.get(wrong)!r}); use the version that its manifest.json names"
+        )
+    return Timeline(
+        run=folder.name,
+        tier=scenario.tier,
+        scheme=scenario.link.scheme,
+        epoch_ns=None,
+        packets=watch.packets.found,
+        sent=watch.sent_packets,
+        received=watch.received_packets,
+        frames=watch.frames(),
+        records=records,
+    )
+
+
+class _Recorder(Watch):
+    """Keeps the packets and frames of a run."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        ports = {port: flow for work in scenario.make_workloads() for port, flow in work.ports().items()}
+        self.packets = Packets(ports)
+        self.sent_packets: list[Passing] = []
+        self.received_packets: list[Passing] = []
+        #: by identity; the packets are kept, so that no other gets the identity of one
+        self._numbers: dict[int, tuple[int, IpPacket]] = {}
+        #: with times of the network's clock, which began before the run's time 0
+        self._carried: list[Frame] = []
+        self._epoch = 0
+        self._network: LinkNetwork | None = None
+
+    def begin(self, network: LinkNetwork, traffic: Traffic) -> None:
+        """Take the network, at the run's time 0."""
+        self._network, self._epoch = network, network.clock.now
+
+    def sent(self, flow: str, segment: Segment, now: int) -> None:
+        """See Watch."""
+        self.sent_packets.append(Passing(now, self._number(segment)))
+
+    def received(self, flow: str, segment: Segment, now: int) -> None:
+        """See Watch."""
+        self.received_packets.append(Passing(now, self._number(segment)))
+
+    def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:
+        """See Watch."""
+        kind, fields, payload = content_of(arrival.frame)
+        fate = _FATES[outcome_of(arrival.verdict).value]
+        nbytes = arrival.frame.nbytes
+        self._carried.append(
+            Frame(
+                number=0,
+                side=side,
+                start_ns=arrival.sent_at - frame_ns(self._scenario.channel.direction(side), nbytes),
+                sent_ns=arrival.sent_at,
+                arrived_ns=None if fate == "erased" else arrival.arrived_at,
+                nbytes=nbytes,
+                kind=kind,
+                fate=fate,
+                fields=fields,
+                packet=self._number(payload) if isinstance(payload, IpPacket) else None,
+            )
+        )
+
+    def frames(self) -> list[Frame]:
+        """Return all frames in the order of their ends, those still on their way, too: their fate is decided."""
+        assert self._network is not None
+        for side, station in self._network.stations.items():
+            for arrival in station.hop.in_flight():
+                self.carried(side, arrival, 0)
+        epoch = self._epoch
+        return [
+            replace(
+                frame,
+                number=number,
+                start_ns=frame.start_ns - epoch,
+                sent_ns=frame.sent_ns - epoch,
+                arrived_ns=None if frame.arrived_ns is None else frame.arrived_ns - epoch,
+            )
+            for number, frame in enumerate(sorted(self._carried, key=lambda frame: frame.sent_ns))
+        ]
+
+    def _number(self, packet: IpPacket) -> int:
+        known = self._numbers.get(id(packet))
+        if known is not None:
+            return known[0]
+        segment = packet if isinstance(packet, Segment) else None
+        number = self.packets.add(segment, packet.nbytes, self.packets.flow_of(packet.flow))
+        self._numbers[id(packet)] = number, packet
+        return number

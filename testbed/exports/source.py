@@ -1,0 +1,41 @@
+"""The timeline of a stored run, from what its folder has."""
+
+from pathlib import Path
+
+from telemetry.parquet import read_records
+from testbed.errors import FadelabError
+from testbed.exports.capture_source import from_captures
+from testbed.exports.model_source import from_model
+from testbed.exports.timeline import Timeline
+from testbed.scenario.file import load
+
+#: records that other programs draw over time
+_KINDS = ("tcp", "link")
+
+
+def timeline_of(folder: Path) -> Timeline:
+    """Return the timeline of the run in a folder: simulated again on tier model, else read from its captures.
+
+    Raises FadelabError in one line.
+    """
+    scenario = load(folder / "scenario.yaml")
+    try:
+        records = {kind: read_records(folder, kind) for kind in _KINDS}
+    except (OSError, ValueError) as error:
+        # pyarrow's errors are ValueErrors
+        raise FadelabError(f"{folder}: its records cannot be read: {str(error).splitlines()[0]}") from None
+    if scenario.tier == "model":
+        return from_model(folder, scenario, records)
+    return from_captures(folder, scenario, records, _epoch_ns(folder))
+
+
+def _epoch_ns(folder: Path) -> int:
+    """Return the Unix time (ns) of a real-time run's time 0."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(folder / "link.parquet").metadata or {}
+        return int(metadata[b"epoch_ns"])
+    except (OSError, KeyError, ValueError, pa.ArrowException):
+        raise FadelabError(f"{folder}: has no link records with the run's time 0: the run failed early") from None

@@ -1,0 +1,1 @@
+"""Reports of campaigns: tables, figures, comparisons, bundles that others can check."""

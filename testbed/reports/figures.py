@@ -1,0 +1,206 @@
+"""Figures of a campaign as SVG: metrics as bars, and cwnd, sequence, throughput and delay of example runs.
+
+Rules kept
+- The same results give the same file.
+- Colours are the values of the first swept key, panels the values of the others.
+- A figure over time is of one run per point, the first that is done; its caption says so.
+"""
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from telemetry.parquet import read_records
+from testbed.campaigns.folder import RUNS
+from testbed.campaigns.plan import Point
+from testbed.reports.document import Picture
+from testbed.reports.numbers import Campaigned
+from testbed.results.show import COLOURS, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: panels of a figure over time; more are left out
+_PANELS = 6
+_COLUMNS = 3
+
+
+def figures(campaign: Campaigned) -> Iterator[Picture]:
+    """Yield all figures that the results permit."""
+    for metric in campaign.plan.campaign.metrics:
+        if any(campaign.sample(point, metric).n for point in campaign.plan.points):
+            yield _bars(campaign, metric)
+    for name, title, axis, unit, draw in _OVER_TIME:
+        if (picture := _panels(campaign, name, title, axis, unit, draw)) is not None:
+            yield picture
+
+
+# -- bars ----------------------------------------------------------------------------------------------------
+
+
+def _bars(campaign: Campaigned, metric: str) -> Picture:
+    groups, series = _grouped(campaign.plan.points)
+    width = max(6.0, min(11.0, 2.5 + max(1.0 * len(groups), 0.35 * len(campaign.plan.points))))
+    words, scale = _in_words(metric)
+    figure, axis = pyplot().subplots(figsize=(width, 3.4), layout="constrained")
+    share = 0.8 / len(series)
+    references = [each for each in campaign.plan.campaign.reference if each.metric == metric]
+    for index, label in enumerate(series):
+        places, heights, below, above = [], [], [], []
+        for group, members in enumerate(groups.values()):
+            if label not in members or (sample := campaign.sample(members[label], metric)).median is None:
+                continue
+            place = group + (index - (len(series) - 1) / 2) * share
+            places.append(place)
+            heights.append(sample.median / scale)
+            interval = sample.median_interval
+            below.append(0.0 if interval is None else max(0.0, sample.median - interval.low) / scale)
+            above.append(0.0 if interval is None else max(0.0, interval.high - sample.median) / scale)
+            for reference in references:
+                if members[label] in campaign.plan.having(reference.at):
+                    axis.plot([place], [reference.value / scale], "D", color="black", markersize=5, zorder=5)
+        style = {"color": COLOURS[index % len(COLOURS)], "label": label, "width": 0.92 * share}
+        axis.bar(places, heights, yerr=(below, above), capsize=2, error_kw={"linewidth": 0.9}, **style)
+    if references:
+        axis.plot([], [], "D", color="black", linestyle="none", label=references[0].source)
+    axis.set_xticks(range(len(groups)), [name or campaign.plan.campaign.name for name in groups])
+    if sum(map(len, groups)) > 80:
+        axis.tick_params(axis="x", rotation=60)
+    axis.set_ylabel(words)
+    if len(series) > 1 or references:
+        axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(1, 1))
+    _tidy(axis, "y")
+    marks = "; diamonds: the published figures" if references else ""
+    return Picture(f"bars-{metric}", f"{words}: medians, with 95 % bootstrap intervals{marks}", _svg(figure))
+
+
+def _grouped(points: Sequence[Point]) -> tuple[dict[str, dict[str, Point]], list[str]]:
+    """Return the points by the settings after the first, and by the first; and all values of the first."""
+    groups: dict[str, dict[str, Point]] = {}
+    series: list[str] = []
+    for point in points:
+        words = point.label.split(" ")
+        # without a sweep there is one point, whose label is the scenario's name
+        first, rest = words[0], "\n".join(words[1:])
+        if first not in series:
+            series.append(first)
+        groups.setdefault(rest, {})[first] = point
+    return groups, series
+
+
+def _in_words(metric: str) -> tuple[str, float]:
+    """Return a metric with the unit of its axis, as in `goodput (Mbit/s)`, and the size of that unit."""
+    units = {"_bps": ("Mbit/s", 1e6), "_bytes": ("MB", 1e6), "_s": ("s", 1.0), "_ms": ("ms", 1.0)}
+    for suffix, (unit, scale) in units.items():
+        if metric.endswith(suffix):
+            return f"{metric.removesuffix(suffix)} ({unit})", scale
+    return metric, 1.0
+
+
+# -- over time -----------------------------------------------------------------------------------------------
+
+
+def _cwnd(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
+    rows = read_records(folder, "tcp")
+    if rows:
+        flow = rows[0]["flow"]
+        own = [row for row in rows if row["flow"] == flow]
+        axis.step(
+            [row["time_ns"] / 1e9 for row in own], [row["cwnd_bytes"] / 1024 for row in own], where="post", **style
+        )
+
+
+def _sequence(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
+    rows = read_records(folder, "tcp")
+    if rows:
+        flow = rows[0]["flow"]
+        own = [row for row in rows if row["flow"] == flow]
+        axis.plot([row["time_ns"] / 1e9 for row in own], [row["bytes_acked"] / 1e6 for row in own], **style)
+
+
+def _throughput(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
+    rows = [row for row in read_records(folder, "link") if row["link"] == "up"]
+    axis.step([row["time_ns"] / 1e9 for row in rows], [row["throughput_bps"] / 1e6 for row in rows], **style)
+
+
+def _delay(axis: "Axes", folder: Path, style: dict[str, Any]) -> None:
+    delays = sorted(row["srtt_ms"] for row in read_records(folder, "tcp") if row["srtt_ms"])
+    if delays:
+        shares = [(index + 1) / len(delays) for index in range(len(delays))]
+        axis.step(delays, shares, where="post", **style)
+
+
+#: name, title, label of the x axis, label of the y axis, drawing of one run
+_OVER_TIME = (
+    ("cwnd", "Congestion window", "time (s)", "cwnd (KiB)", _cwnd),
+    ("sequence", "Acknowledged data", "time (s)", "acknowledged (MB)", _sequence),
+    ("throughput", "Throughput of link up, all frames", "time (s)", "throughput (Mbit/s)", _throughput),
+    ("delay", "Smoothed round-trip time, cumulative", "smoothed RTT (ms)", "share of records", _delay),
+)
+
+
+def _panels(campaign: Campaigned, name: str, title: str, x: str, y: str, draw: Any) -> Picture | None:
+    groups, series = _grouped(campaign.plan.points)
+    drawn = {
+        rest: {label: folder for label, point in members.items() if (folder := _example(campaign, point)) is not None}
+        for rest, members in groups.items()
+    }
+    shown = [(rest, members) for rest, members in drawn.items() if members][:_PANELS]
+    if not shown:
+        return None
+    columns = min(_COLUMNS, len(shown))
+    lines = -(-len(shown) // columns)
+    size = (3.6 * columns + 0.4, 2.6 * lines + 0.6)
+    figure, axes = pyplot().subplots(lines, columns, figsize=size, layout="constrained", squeeze=False)
+    for axis in list(axes.flat)[len(shown) :]:
+        axis.remove()
+    labelled: dict[str, Any] = {}
+    for axis, (rest, members) in zip(axes.flat, shown, strict=False):
+        for label, folder in members.items():
+            colour = COLOURS[series.index(label) % len(COLOURS)]
+            draw(axis, folder, {"color": colour, "linewidth": 1.1, "label": label})
+        axis.set_title(rest.replace("\n", " "), fontsize=9, loc="left")
+        axis.set_xlabel(x, fontsize=9)
+        axis.set_ylabel(y, fontsize=9)
+        axis.tick_params(labelsize=8)
+        if axis.lines:
+            axis.set_ylim(bottom=0)
+            axis.set_xlim(left=0)
+        _tidy(axis, "both")
+        labelled |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    if not labelled:
+        pyplot().close(figure)
+        return None
+    if len(labelled) > 1:
+        figure.legend(
+            labelled.values(), labelled.keys(), frameon=False, loc="outside lower center", ncols=6, fontsize=9
+        )
+    left_out = len([members for members in drawn.values() if members]) - len(shown)
+    more = f"; {left_out} more combinations are left out" if left_out else ""
+    return Picture(name, f"{title}: the first run of each point that is done{more}", _svg(figure))
+
+
+def _example(campaign: Campaigned, point: Point) -> Path | None:
+    """Return the folder of a point's first run that is done."""
+    for run, row in campaign.runs[point.name]:
+        if row.status == "done":
+            return campaign.path / RUNS / run.name
+    return None
+
+
+def _tidy(axis: "Axes", grid: Any) -> None:
+    axis.grid(axis=grid, alpha=0.3)
+    axis.set_axisbelow(True)
+    axis.spines[["top", "right"]].set_visible(False)
+
+
+def _svg(figure: "Figure") -> str:
+    """Return a figure as SVG, without anything of when or where."""
+    plt = pyplot()
+    text = io.StringIO()
+    with plt.rc_context({"svg.hashsalt": "fadelab"}):
+        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": "fadelab"})
+    plt.close(figure)
+    return text.getvalue()

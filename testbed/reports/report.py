@@ -1,0 +1,236 @@
+"""The report of a campaign, and the comparison of two."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from testbed.campaigns.file import CampaignError, Reference
+from testbed.campaigns.folder import RUNS, write_whole
+from testbed.campaigns.plan import Point
+from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
+from testbed.reports.figures import figures
+from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, adjust, difference, judge
+from testbed.results.statistics import PERMUTATIONS, RESAMPLES, Interval, Paired, Sample
+
+FIGURES = "figures"
+
+
+def write_report(campaign: Campaigned, folder: Path) -> list[Path]:
+    """Write report.html, report.md and figures/ into a folder; return the two reports. Raises CampaignError."""
+    return _write([*_report(campaign), *_origin(campaign)], folder)
+
+
+def write_comparison(ours: Campaigned, theirs: Campaigned, folder: Path) -> list[Path]:
+    """Write the comparison of two campaigns into a folder, as `write_report` does."""
+    return _write(list(_comparison(ours, theirs)), folder)
+
+
+def _write(blocks: Sequence[Block], folder: Path) -> list[Path]:
+    pictures = [block for block in blocks if isinstance(block, Picture)]
+    try:
+        (folder / FIGURES if pictures else folder).mkdir(parents=True, exist_ok=True)
+        for picture in pictures:
+            write_whole(folder / FIGURES / f"{picture.name}.svg", picture.svg.encode())
+        files = {"report.html": page(blocks), "report.md": markdown(blocks, FIGURES)}
+        for name, text in files.items():
+            write_whole(folder / name, text.encode())
+    except OSError as error:
+        raise CampaignError(f"{folder}: cannot be written: {error.strerror}") from None
+    return [folder / name for name in files]
+
+
+# -- one campaign --------------------------------------------------------------------------------------------
+
+
+def _report(campaign: Campaigned) -> Iterator[Block]:
+    plan = campaign.plan
+    yield Heading(1, f"Campaign {plan.campaign.name}")
+    if plan.campaign.description:
+        yield Paragraph(f"{plan.campaign.description}.".replace("..", "."))
+    yield Paragraph(_extent(campaign))
+    if hypotheses := judge(campaign):
+        yield from _hypotheses(hypotheses)
+    pictures = list(figures(campaign))
+    for metric in plan.campaign.all_metrics:
+        yield Heading(2, metric)
+        yield _metric(campaign, metric)
+        yield from (picture for picture in pictures if picture.name == f"bars-{metric}")
+    if over_time := [picture for picture in pictures if not picture.name.startswith("bars-")]:
+        yield Heading(2, "Example runs")
+        yield from over_time
+    if campaign.failed:
+        yield Heading(2, "Failed runs")
+        yield Table(["run", "error"], [[row.run, row.error] for row in campaign.failed], 2)
+
+
+def _extent(campaign: Campaigned) -> str:
+    done = len(campaign.rows) - len(campaign.failed)
+    words = [f"{len(campaign.plan.points)} points, {done} runs done, {len(campaign.failed)} failed."]
+    if not campaign.complete:
+        words.append(f"It is not complete: {campaign.planned - len(campaign.rows)} runs are missing.")
+    words.append(f"The plan was hashed before the first run: SHA-256 {campaign.plan.sha256}.")
+    return " ".join(words)
+
+
+def _hypotheses(found: Sequence[Tested]) -> Iterator[Block]:
+    yield Heading(2, "Hypotheses")
+    rows = [
+        [
+            each.hypothesis.claim,
+            each.greater.label,
+            each.than.label,
+            each.hypothesis.metric,
+            each.verdict,
+            *_paired(each.difference, each.p),
+        ]
+        for each in found
+    ]
+    headings = ["claim", "greater", "than", "metric", "outcome", "pairs", "mean difference", "95 % interval", "p"]
+    yield Table(headings, rows, 5)
+    yield Paragraph(
+        "Runs are paired by their seeds. p: two-sided sign-flip permutation test of the mean difference, adjusted for "
+        f"{len(found)} tests (Holm). A claim holds, or its opposite, at p of {SIGNIFICANT:g} at most."
+    )
+
+
+def _paired(found: Paired, p: float | None) -> list[str]:
+    return [str(found.n), number(found.mean), _interval(found.interval), "" if p is None else probability(p)]
+
+
+def _metric(campaign: Campaigned, metric: str) -> Table:
+    references = [each for each in campaign.plan.campaign.reference if each.metric == metric]
+    headings = ["point", "n", "median", "quartiles", "95 % of the median", "mean", "95 % of the mean"]
+    if references:
+        headings += ["published", "ours / published", "source"]
+    rows = []
+    for point in campaign.plan.points:
+        sample = campaign.sample(point, metric)
+        row = [point.label, str(sample.n), *_sample(sample)]
+        if references:
+            row += _published(sample, next((each for each in references if _fits(each, point)), None))
+        rows.append(row)
+    return Table(headings, rows)
+
+
+def _sample(sample: Sample) -> list[str]:
+    quartiles = "" if sample.p25 is None else f"{number(sample.p25)} to {number(sample.p75)}"
+    intervals = _interval(sample.median_interval), _interval(sample.mean_interval)
+    return [number(sample.median), quartiles, intervals[0], number(sample.mean), intervals[1]]
+
+
+def _fits(reference: Reference, point: Point) -> bool:
+    return reference.at.items() <= point.settings.items()
+
+
+def _published(sample: Sample, reference: Reference | None) -> list[str]:
+    if reference is None:
+        return ["", "", ""]
+    ratio = "" if sample.median is None or not reference.value else f"{sample.median / reference.value:.2f}"
+    return [number(reference.value), ratio, reference.source]
+
+
+def _origin(campaign: Campaigned) -> Iterator[Block]:
+    """Yield the origin of every number, and the commands that make it again."""
+    yield Heading(2, "Origin of every number")
+    rows = []
+    for point in campaign.plan.points:
+        runs = [(run, row) for run, row in campaign.runs[point.name] if row.status == "done"]
+        if runs:
+            rows.append(
+                [
+                    point.label,
+                    str(point.scenario["tier"]),
+                    str(point.scenario["name"]),
+                    _seeds([run.seed for run, _ in runs]),
+                    *(", ".join(sorted({getattr(row, name) for _, row in runs})) for name in _MADE_BY),
+                    f"./fadelab run {RUNS}/{runs[0][0].name}/scenario.yaml --repeat {len(runs)}",
+                ]
+            )
+    yield Table(["point", "tier", "scenario", "seeds", "fadelab", "machine", "cores", "command"], rows, 8)
+    yield Paragraph("The whole campaign, in the folder of this report (on tier model with the same files to the byte):")
+    yield Code("./fadelab campaign campaign.yaml --out AGAIN")
+    yield Paragraph(
+        f"Median and quartiles interpolate between neighbours. Intervals: bootstrap, {RESAMPLES} resamples; expanded "
+        "percentile method for medians, bootstrap t for means (Hesterberg 2015). Tests: every combination of signs up "
+        f"to 14 pairs, else {PERMUTATIONS} random ones. docs/campaigns.md says how often intervals contain the "
+        "truth, as measured."
+    )
+
+
+_MADE_BY = ("fadelab", "processor", "cores")
+
+
+def _seeds(seeds: Sequence[int]) -> str:
+    """Return seeds as ranges."""
+    ranges: list[list[int]] = []
+    for seed in sorted(seeds):
+        if ranges and seed == ranges[-1][1] + 1:
+            ranges[-1][1] = seed
+        else:
+            ranges.append([seed, seed])
+    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in ranges)
+
+
+# -- two campaigns -------------------------------------------------------------------------------------------
+
+
+def _comparison(ours: Campaigned, theirs: Campaigned) -> Iterator[Block]:
+    yield Heading(1, f"{ours.plan.campaign.name} and {theirs.plan.campaign.name}")
+    yield Paragraph(f"A: {ours.path}, plan {ours.plan.sha256[:16]}. B: {theirs.path}, plan {theirs.plan.sha256[:16]}.")
+    yield compared(ours, theirs)
+    yield Paragraph(
+        "Runs are paired by their seeds. p: two-sided sign-flip permutation test of the mean difference, adjusted for "
+        "all tests of the table (Holm)."
+    )
+    for name, campaign in (("A", ours), ("B", theirs)):
+        for block in _origin(campaign):
+            yield Heading(2, f"{name}: origin of every number") if isinstance(block, Heading) else block
+
+
+def compared(ours: Campaigned, theirs: Campaigned) -> Table:
+    """Return the points that both campaigns have, metric by metric. Raises CampaignError without such points."""
+    common = list(_common(ours, theirs))
+    metrics = [name for name in ours.plan.campaign.all_metrics if name in theirs.plan.campaign.all_metrics]
+    if not common or not metrics:
+        what = "metrics" if common else "points with the same settings"
+        raise CampaignError(f"{ours.path} and {theirs.path} have no {what}")
+    found = [
+        (point, other, metric, difference(ours, point, theirs, other, metric))
+        for metric in metrics
+        for point, other in common
+    ]
+    rows = []
+    for (point, other, metric, pair), p in zip(found, adjust([pair.p for *_, pair in found]), strict=True):
+        medians = number(ours.sample(point, metric).median), number(theirs.sample(other, metric).median)
+        mark = "" if p is None or p > SIGNIFICANT else "A > B" if (pair.mean or 0) > 0 else "A < B"
+        rows.append([metric, point.label, *medians, *_paired(pair, p), mark])
+    headings = ["metric", "point", "median A", "median B", "pairs", "mean A - B", "95 % interval", "p", ""]
+    return Table(headings, rows, 2)
+
+
+def _common(ours: Campaigned, theirs: Campaigned) -> Iterator[tuple[Point, Point]]:
+    def key(settings: Mapping[str, object]) -> str:
+        return repr(sorted(settings.items(), key=lambda item: item[0]))
+
+    others = {key(point.settings): point for point in theirs.plan.points}
+    for point in ours.plan.points:
+        if (other := others.get(key(point.settings))) is not None:
+            yield point, other
+
+
+# -- numbers as words ----------------------------------------------------------------------------------------
+
+
+def number(value: float | None) -> str:
+    """Return a number with four digits."""
+    if value is None:
+        return ""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def probability(p: float) -> str:
+    """Return a p value."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _interval(interval: Interval | None) -> str:
+    return "" if interval is None else f"{number(interval.low)} to {number(interval.high)}"

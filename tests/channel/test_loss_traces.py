@@ -1,0 +1,84 @@
+"""Loss traces of other programs become channel traces."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from channel.loss_traces import parse_csv, parse_marks
+from channel.replay import Outcome, TraceError
+
+OK, MISSED, PAYLOAD = Outcome.OK, Outcome.MISSED, Outcome.PAYLOAD
+
+
+def test_marks_in_lines_with_blanks_and_commas() -> None:
+    trace = parse_marks("0 1\n\n1,0\t0\r\n", interval_ns=5, nbytes=40)
+    assert trace.outcome == [OK, MISSED, MISSED, OK, OK]
+    assert (trace.time_ns, trace.nbytes) == ([0, 5, 10, 15, 20], [40] * 5)
+    assert parse_marks("0111", interval_ns=5, nbytes=40, lost="0").outcome == [MISSED, OK, OK, OK]
+
+
+@pytest.mark.parametrize(
+    ("text", "outcomes"),
+    [
+        ("lost\n0\n1\n", [OK, MISSED]),
+        ("Received\nTRUE\nno\n", [OK, MISSED]),
+        ("seq,outcome\n7,payload\n\n8,missed\n9,ok\n", [PAYLOAD, MISSED, OK]),
+    ],
+)
+def test_csv_fates(text: str, outcomes: list[Outcome]) -> None:
+    trace = parse_csv(text, interval_ns=1000, nbytes=99)
+    assert trace.outcome == outcomes
+    assert (trace.time_ns, trace.nbytes) == ([1000 * index for index in range(len(outcomes))], [99] * len(outcomes))
+
+
+@pytest.mark.parametrize(
+    ("unit", "times", "ns"),
+    [
+        ("time_ns", ("1700000000123456789", "1700000000123456791"), 2),
+        ("time_us", ("-3", "4"), 7_000),
+        ("time_ms", ("0.25", "1"), 750_000),
+        ("time_s", (" 2 ", "2.5"), 500_000_000),
+    ],
+)
+def test_csv_times_count_from_the_first_packet(unit: str, times: tuple[str, str], ns: int) -> None:
+    trace = parse_csv(f"{unit},lost,size\n{times[0]},0,1500\n{times[1]},1, 64\n", interval_ns=1, nbytes=1)
+    assert (trace.time_ns, trace.nbytes) == ([0, ns], [1500, 64])
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "the header is ''"),
+        ("lost\n", "there is no packet"),
+        ("loss\n1\n", "one column must be lost, received or outcome"),
+        ("lost,received\n1,0\n", "one column must be"),
+        ("lost\n2\n", "line 2: '2' is neither 0 nor 1"),
+        ("outcome\nfine\n", "line 2: outcome 'fine' is unknown: choose from ok, payload, missed"),
+        ("time_s,lost\n1,0\n0.5,0\n", "line 3: the time goes back"),
+        ("time_s,lost\nnan,0\n", "line 2: time_s 'nan' is too far away"),
+        ("time_s,lost\nsoon,0\n", "line 2: could not convert"),
+        ("time_ns,lost\n99999999999999999999,0\n", "line 2: time_ns '99999999999999999999' is too far away"),
+        ("lost,size\n0\n", "line 2 has 1 cells, the header 2"),
+        ("lost,size\n0,0\n", "line 2: a packet of 0 octets cannot be"),
+    ],
+)
+def test_what_is_no_table_of_packets_is_one_line(text: str, complaint: str) -> None:
+    with pytest.raises(TraceError) as refused:
+        parse_csv(text, interval_ns=1, nbytes=1)
+    assert complaint in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("text", "complaint"), [(" \n", "there is no packet"), ("01\n0x\n", "line 2 has 'x'")])
+def test_what_is_no_text_of_marks_is_one_line(text: str, complaint: str) -> None:
+    with pytest.raises(TraceError, match=complaint):
+        parse_marks(text, interval_ns=1, nbytes=1)
+
+
+@given(st.text(alphabet="01,2.eE-+ \n\rlostimze_\"'nai", max_size=60))
+def test_no_text_has_another_error(text: str) -> None:
+    for read in (parse_csv, parse_marks):
+        with suppress(TraceError):
+            assert len(read(text, interval_ns=3, nbytes=5)) > 0

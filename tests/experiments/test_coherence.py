@@ -1,0 +1,149 @@
+"""COHERENCE: its cells, their runs, and the statements of the paper on medians. Seeds are stated where runs are.
+
+`tests/conformance/test_papers.py` has the rules of all papers.
+"""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from experiments.coherence import PAPER, parameters
+from experiments.coherence.cells import METRICS, PERS, SCHEME_WORDS, Case
+from experiments.coherence.findings import findings
+from experiments.coherence.jobs import counts, transfer
+from hosts.tcp.profiles import USER_PROFILES
+from linklayer.filters import FILTERS
+from linklayer.schemes import SCHEMES
+from testbed.errors import FadelabError
+from testbed.model.radio_path_runs import PathOutcome, run
+from testbed.papers import report
+from testbed.papers.results import NO_FIGURE, CellResult, Results, Sample, Tally
+from testbed.results.ground_truth import Confusion
+
+pytestmark = pytest.mark.slow
+
+CC = Case("figure8", "cc", 0.1)
+
+
+# -- cells and runs ------------------------------------------------------------------------------------------
+
+
+def test_every_metric_scheme_and_error_rate_is_there_once() -> None:
+    assert len(PAPER.cells) == len(METRICS) * len(SCHEME_WORDS) * len(PERS) + 2 * len(SCHEME_WORDS)
+    assert {cell.paper for cell in PAPER.cells} == {NO_FIGURE}
+    assert min(cell.replications for cell in PAPER.cells) >= 5
+    for scheme in (*parameters.SCHEMES.values(), *parameters.FIRST_HOP.values()):
+        assert scheme.link in SCHEMES
+        assert set(scheme.filters) <= set(FILTERS)
+        assert scheme.tcp in USER_PROFILES
+
+
+def test_cells_differ_in_scheme_error_rate_and_place_alone() -> None:
+    one = transfer(CC)
+    for case in (cell.case for cell in PAPER.cells if cell.case.place != "figure7"):
+        made = transfer(case)
+        assert made.settings == one.settings
+        assert (made.case.per, made.case.position) == (case.per, case.position)
+    assert transfer(Case("figure12", "cc", 0.1)) == one
+    assert transfer(Case("first", "cc", 0.1)).case.filters == ("cc-sender",)
+
+
+@pytest.mark.parametrize(
+    "setting", ["duration_s", "duration_s=x", "retries=1.5", "cross_ect=1", "link.scheme=none", "per=0.5"]
+)
+def test_other_settings_are_refused_in_one_line(setting: str) -> None:
+    with pytest.raises(FadelabError, match=rf"^--set {setting}: [^\n]*$"):
+        transfer(CC, [setting])
+
+
+def test_settings_change_all_cells() -> None:
+    assert transfer(CC, ["retries=5", "wait_ms=61.5", "cross_ect=false"]).settings.retries == 5
+
+
+# -- measuring -----------------------------------------------------------------------------------------------
+
+
+def outcome(confusion: Confusion) -> PathOutcome:
+    return PathOutcome(
+        goodput_packets=1,
+        wireless_losses=30,
+        congestion_losses=10,
+        residual_losses=0,
+        mean_cwnd=1,
+        mean_queue=1,
+        timeouts=0,
+        retransmissions=0,
+        marks=0,
+        confusion=confusion,
+    )
+
+
+def test_mistake_rate_without_guesses_is_the_share_of_the_air() -> None:
+    assert counts(transfer(CC).case, outcome({}))["mistake_rate"] == 75
+
+
+def test_mistakes_are_congestion_losses_taken_for_others() -> None:
+    found = counts(
+        transfer(CC).case,
+        outcome(
+            {
+                "cc": {
+                    "congestion": {"corruption": 1, "congestion": 40, "late": 2},
+                    "late": {"corruption": 0, "congestion": 5, "late": 50},
+                    "corruption": {"corruption": 0, "congestion": 1, "late": 1},
+                }
+            }
+        ),
+    )
+    assert (found["guesses"], found["mistake_rate"], found["needless_rate"]) == (100, 3, 6)
+
+
+# -- findings and report -------------------------------------------------------------------------------------
+
+
+def results(values: dict[str, float]) -> Results:
+    """Some cells with made-up figures."""
+    found = tuple(CellResult(c, 1, (Sample(values[c.name]),)) for c in PAPER.cells if c.name in values)
+    return Results("coherence", found)
+
+
+def test_findings_name_the_cells_for_which_they_do_not_hold() -> None:
+    cells = {"figure8/cc/0.1": 70_000.0, "figure8/tcp/0.1": 36_000.0, "figure8/ecn/0.1": 34_000.0}
+    found = {each.name: each for each in findings(results(cells)) if isinstance(each, Tally)}
+    assert found["figure8/cc_best"].misses == ()
+    assert found["figure8/half"].misses == ("figure8/cc/0.1 7e+04, figure8/tcp/0.1 3.6e+04",)
+    assert (found["figure8/least"].hits, found["figure8/least"].of) == (1, 1)
+    assert set(found) == {"figure8/cc_best", "figure8/half", "figure8/least"}
+
+
+def test_the_report_has_plots_for_the_cells_that_were_computed(tmp_path: Path) -> None:
+    values = {cell.name: 10.0 for cell in PAPER.cells if cell.case.place in ("figure8", "figure14")}
+    written = report.write(PAPER, results(values), tmp_path)
+    assert {path.name for path in written} == {"report.md", "goodput.png", "details.png"}
+    assert "## Figure 14: mistake rate (%)" in (tmp_path / "report.md").read_text()
+
+
+# -- short runs ----------------------------------------------------------------------------------------------
+
+
+@cache
+def short(place: str, scheme: str, per: float) -> PathOutcome:
+    """Half a minute, seed 2001."""
+    made = transfer(Case(place, scheme, per), ["duration_s=30"])
+    return run(made.case, made.settings, 2001)
+
+
+@pytest.mark.parametrize("place", ["figure8", "first", "middle"])
+def test_congestion_coherence_keeps_the_window_that_link_arq_alone_loses(place: str) -> None:
+    """Seed 2001, PER 0.1."""
+    cc, tcp = short(place, "cc", 0.1), short(place, "tcp", 0.1)
+    assert cc.goodput_packets > 1.4 * tcp.goodput_packets
+    assert cc.mean_cwnd > 2 * tcp.mean_cwnd
+    assert counts(transfer(CC).case, cc)["mistake_rate"] < 2
+
+
+def test_dda_takes_congestion_for_corruption_and_cc_does_not() -> None:
+    """Seed 2001, PER 0.01."""
+    dda, cc = (counts(transfer(CC).case, short("figure8", scheme, 0.01)) for scheme in ("dda", "cc"))
+    assert dda["mistake_rate"] > 5 > cc["mistake_rate"]

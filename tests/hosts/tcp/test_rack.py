@@ -1,0 +1,273 @@
+"""RACK (RFC 8985 sections 5 and 6), one test for each rule, and the ways in which a reduction is taken back."""
+
+from dataclasses import replace
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.units import MS
+from hosts.tcp.profiles import USER_PROFILES
+from hosts.tcp.recovery.rack import Rack
+from tests.hosts.tcp.pair import Chaos, Pair, Path, lose
+from tests.hosts.tcp.script import PLAIN, MakeScript, Script, window_of
+
+RACK = replace(PLAIN, recovery="rack")
+STAMPED = replace(RACK, mss=1012, timestamps=True), 100_000, "mss 1012 sackok ts 1/0"
+
+
+def window_of_10(make: MakeScript, nbytes: int = 100_000) -> Script:
+    """1:10001 left at 100 ms; SRTT is 100 ms."""
+    return window_of(10, make, RACK, nbytes)
+
+
+# -- section 6.2 -----------------------------------------------------------------------------------------------
+
+
+def test_a_segment_is_lost_a_reordering_window_after_a_later_one_has_arrived(script: MakeScript) -> None:
+    # step 5: sent at 100, round trip 100, and a quarter of the least round trip
+    s = window_of_10(script)
+    s.inject(200, "ack 1 sack 1001:2001", sends=[])
+    s.expect(225, "1:1001", fast_retransmits=1, cwnd=9000, ssthresh=5000)
+
+
+def test_three_arrived_segments_need_no_reordering_window(script: MakeScript) -> None:
+    # step 4, segs_sacked >= DupThresh
+    s = window_of_10(script)
+    s.inject(200, "ack 1 sack 1001:3001", sends=[])
+    s.inject(201, "ack 1 sack 1001:4001", sends=["1:1001"], fast_retransmits=1)
+
+
+def test_in_recovery_there_is_no_reordering_window(script: MakeScript) -> None:
+    # step 4; 1 and 6 are lost. With a reordering window 5001:6001 would be lost at 226 only
+    s = window_of_10(script)
+    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
+    s.inject(201, "ack 1 sack 6001:7001 1001:5001", sends=["5001:6001"], fast_retransmits=1, ssthresh=5000)
+
+
+def test_reordering_seen_makes_later_losses_wait(script: MakeScript) -> None:
+    # steps 3 and 4: 1:1001 was late. 2001:3001 is lost: three segments above have arrived, and yet there is a window
+    s = window_of_10(script)
+    s.inject(200, "ack 1 sack 1001:2001", sends=[])
+    s.inject(210, "ack 2001", sends=["10001:11001", "11001:12001", "12001:13001"])
+    s.inject(220, "ack 2001 sack 3001:7001", sends=[])
+    # sent at 100, latest round trip 120, a quarter of 100
+    s.expect(245, "2001:3001", fast_retransmits=1)
+    # in recovery, too: the latest round trip is 146
+    s.inject(246, "ack 2001 sack 8001:9001 3001:7001", sends=[])
+    s.expect(271, "7001:8001", fast_retransmits=1)
+
+
+def test_a_retransmission_late_by_a_segment_shows_no_reordering(script: MakeScript) -> None:
+    # step 3: an acknowledged retransmission lies below the highest octet arrived, as it must
+    s = window_of_10(script)
+    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
+    s.inject(300, "ack 4001", sends=...)
+    s.inject(301, "ack 10001", sends=...)
+    recovery = s.connection._sender.recovery
+    assert isinstance(recovery, Rack)
+    assert not recovery._reordering_seen
+
+
+def test_a_lost_retransmission_is_found_by_a_segment_sent_after_it(script: MakeScript) -> None:
+    # section 3.1; RFC 6675 would wait for the timer
+    s = window_of_10(script)
+    s.inject(200, "ack 1 sack 1001:6001", sends=["1:1001"])
+    s.inject(210, "ack 1 sack 1001:10001", sends=["10001:11001", "11001:12001", "12001:13001", "13001:14001"])
+    s.inject(310, "ack 1 sack 1001:11001", sends=["1:1001", "14001:15001"], ssthresh=5000, timeouts=0)
+    assert s.connection.counters.fast_retransmits == 1
+
+
+def test_an_ack_of_an_original_gives_no_round_trip_to_its_retransmission(script: MakeScript) -> None:
+    # step 2: a round trip of 5 ms on a path of 100 is none
+    s = window_of_10(script)
+    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
+    s.inject(205, "ack 4001", sends=...)
+    recovery = s.connection._sender.recovery
+    assert isinstance(recovery, Rack)
+    assert recovery._rtt_ns == 100 * MS
+    assert recovery._sent_at == 100 * MS
+
+
+def test_d_sacks_widen_the_reordering_window_once_a_round(script: MakeScript) -> None:
+    # step 4: 1:1001 was late and sent again for nothing, so what is lost later waits for half of the least round trip
+    s = window_of_10(script)
+    s.inject(200, "ack 1 sack 1001:2001", sends=[])
+    s.expect(225, "1:1001")
+    s.inject(230, "ack 2001", sends=...)
+    s.inject(300, "ack 2001 sack 1:1001", "ack 2001 sack 1:1001", sends=...)
+    recovery = s.connection._sender.recovery
+    assert isinstance(recovery, Rack)
+    assert recovery._multiple == 2
+    recovery._reordering_seen = True
+    assert recovery._reordering_window_ns() == 50 * MS
+
+
+def test_the_reordering_window_never_exceeds_the_smoothed_round_trip(script: MakeScript) -> None:
+    s = window_of_10(script)
+    s.inject(200, "ack 1001", sends=...)
+    recovery = s.connection._sender.recovery
+    assert isinstance(recovery, Rack)
+    recovery._reordering_seen, recovery._multiple = True, 100
+    assert recovery._reordering_window_ns() == s.connection.srtt_ns
+
+
+def test_sixteen_recoveries_without_d_sack_reset_the_reordering_window() -> None:
+    # step 4, reo_wnd_persist
+    config = replace(RACK, limited_transmit=True)
+    pair = Pair(config, up=Path(drop=lose(*range(50, 900, 50))))
+    pair.send(0, 1_000_000)
+    pair.run_until(lambda: pair.client.connected)
+    recovery = pair.client._sender.recovery
+    assert isinstance(recovery, Rack)
+    recovery._multiple = 5
+    multiples: dict[int, int] = {}
+
+    def check() -> None:
+        if not recovery.active:
+            multiples[pair.client.counters.fast_retransmits] = recovery._multiple
+
+    pair.watch = check
+    pair.run()
+    assert [multiples[number] for number in range(18)] == [5] * 16 + [1, 1]
+
+
+# -- section 6.3 -----------------------------------------------------------------------------------------------
+
+
+def test_a_timeout_leaves_what_was_sent_a_moment_ago_in_flight(script: MakeScript) -> None:
+    s = script(replace(RACK, initial_window=10), peer="mss 1000 sackok")
+    s.write(1000, sends=["1:1001"])
+    s.inject(200, "ack 1001", sends=[])
+    s.write(5000, sends=...)
+    # the tail loss probe starts the timer again
+    s.expect(400, "5001:6001")
+    s.expect(1350)
+    s.write(2000, sends=["6001:7001", "7001:8001"])
+    s.expect(1400, "1001:2001", timeouts=1, cwnd=1000)
+    recovery = s.connection._sender.recovery
+    assert isinstance(recovery, Rack)
+    # 2001:6001 were sent a round trip and more ago
+    assert (recovery.sent.lost, recovery.sent.in_flight) == (4000, 3000)
+    s.inject(1440, "ack 2001 sack 6001:8001", sends=["2001:3001", "3001:4001"], cwnd=2000)
+
+
+def test_a_receiver_that_reneges_is_sent_everything_again(script: MakeScript) -> None:
+    # RFC 2018 section 8
+    s = window_of(4, script, replace(RACK, initial_window=4), nbytes=4000)
+    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
+    s.inject(300, "ack 1001", sends=[])
+    s.expect(1300, "1001:2001", timeouts=1)
+    s.inject(1400, "ack 2001", sends=["2001:3001", "3001:4001"])
+    s.inject(1500, "ack 4001", sends=[])
+    assert s.connection.drained
+
+
+# -- reductions taken back ---------------------------------------------------------------------------------------
+
+
+def test_d_sacks_of_all_retransmissions_take_the_reduction_back(script: MakeScript) -> None:
+    # RFC 3708 section 2
+    s = window_of_10(script)
+    s.inject(200, "ack 1 sack 2001:6001", sends=["1:1001"], ssthresh=5000)
+    s.inject(201, "ack 1 sack 2001:8001", sends=["1001:2001", "10001:11001"])
+    s.inject(220, "ack 10001", sends=..., cwnd=5000)
+    s.inject(300, "ack 10001 sack 1:1001", sends=..., cwnd=5000)
+    s.inject(301, "ack 10001 sack 1001:2001", sends=..., cwnd=10_000)
+    assert s.ssthresh is None
+    assert s.connection.counters.reductions_taken_back == 1
+
+
+def test_d_sacks_beyond_the_retransmissions_are_not_believed(script: MakeScript) -> None:
+    # the network has doubled a segment
+    s = window_of_10(script)
+    s.inject(200, "ack 1001", "ack 1001 sack 1:1001", sends=...)
+    recovery = s.connection._sender.recovery
+    assert isinstance(recovery, Rack)
+    assert recovery._multiple == 1
+
+
+def test_the_echo_of_an_original_takes_the_reduction_back(script: MakeScript) -> None:
+    # RFC 3522: 1:1001 was only late
+    s = window_of(10, script, *STAMPED)
+    s.inject(200, "ack 1 sack 1001:4001 ts 2/100", sends=["1:1001"], ssthresh=5000)
+    s.inject(210, "ack 4001 ts 3/100", sends=...)
+    assert s.ssthresh is None
+    # and one segment of slow start
+    assert s.cwnd == 11_000
+
+
+def test_the_echo_of_a_retransmission_does_not(script: MakeScript) -> None:
+    s = window_of(10, script, *STAMPED)
+    s.inject(200, "ack 1 sack 1001:4001 ts 2/100", sends=["1:1001"], ssthresh=5000)
+    s.inject(300, "ack 4001 ts 3/200", sends=..., ssthresh=5000)
+
+
+def test_a_spurious_timeout_leaves_the_window_as_it_was(script: MakeScript) -> None:
+    # RFC 5682 section 3.1 finds it; the window is RFC 4015's
+    s = window_of(6, script, replace(RACK, frto=True), nbytes=6000)
+    s.expect(300, "5001:6001")
+    s.write(50_000)
+    s.expect(1300, "1:1001", cwnd=1000, ssthresh=3000)
+    s.inject(1400, "ack 1001", sends=["6001:7001", "7001:8001"])
+    s.inject(1410, "ack 2001", sends=..., spurious_timeouts=1)
+    assert (s.cwnd, s.ssthresh) == (6000, None)
+
+
+def test_echo_and_f_rto_together_leave_the_window_as_it_was(script: MakeScript) -> None:
+    # the echo alone would give back an ssthresh without bound, which F-RTO makes the window
+    s = window_of(6, script, replace(RACK, mss=1012, timestamps=True, frto=True), 100_000, "mss 1012 sackok ts 1/0")
+    s.expect(300, "6001:7001")
+    s.expect(1300, "1:1001", cwnd=1000, ssthresh=3000)
+    s.inject(1400, "ack 1001 ts 2/100", sends=["7001:8001", "8001:9001"])
+    s.inject(1410, "ack 2001 ts 3/100", sends=..., spurious_timeouts=1)
+    assert (s.cwnd, s.ssthresh) == (6000, None)
+
+
+# -- the peer ----------------------------------------------------------------------------------------------------
+
+
+def test_without_sack_it_is_newreno(script: MakeScript) -> None:
+    s = window_of(8, script, RACK, peer="mss 1000")
+    s.inject(200, *["ack 1"] * 3, sends=["1:1001"], fast_retransmits=1)
+    s.inject(300, "ack 2001", sends=["2001:3001"])
+
+
+def test_nothing_but_the_first_segment_is_sent_again_beyond_the_peers_window(script: MakeScript) -> None:
+    s = window_of_10(script)
+    s.inject(200, "ack 1 sack 4001:10001 win 2000", sends=["1:1001", "1001:2001"])
+    s.inject(210, "ack 1 sack 4001:10001 win 1900", sends=[])
+    s.inject(300, "ack 2001 sack 4001:10001 win 5000", sends=["2001:3001", "3001:4001"])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    loss=st.sampled_from([0.0, 0.02, 0.1, 0.3]),
+    jitter_ms=st.sampled_from([0, 5, 60]),
+    frto=st.booleans(),
+    timestamps=st.booleans(),
+)
+def test_every_outstanding_octet_is_in_flight_or_lost(
+    seed: int, loss: float, jitter_ms: int, frto: bool, timestamps: bool
+) -> None:
+    config = replace(
+        USER_PROFILES["modern"].config, mss=1000, frto=frto, timestamps=timestamps, syn_retries=30, data_retries=40
+    )
+    ways = [Chaos(Random(seed + way), loss=loss, repeat=loss / 2, jitter_ns=jitter_ms * MS) for way in range(2)]
+    pair = Pair(config, up=ways[0], down=ways[1], octets=True)
+    data = Random(seed).randbytes(60_000)
+    pair.send(0, data)
+
+    def check() -> None:
+        sender = pair.client._sender
+        if isinstance(sender.recovery, Rack):
+            sent = sender.recovery.sent
+            assert sent.in_flight >= 0
+            # a FIN counts as arrived with the octets in front of it
+            assert sender.flight - sender.board.sacked - sent.in_flight - sent.lost in (0, 1)
+            assert sender.smss <= sender.cwnd <= 200_000
+
+    pair.watch = check
+    pair.run()
+    assert pair.octets[1] == data

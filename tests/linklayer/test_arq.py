@@ -1,0 +1,235 @@
+"""Link ARQ; times in ms."""
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from common.units import MS
+from linklayer.arq.frames import Ack, Data, Frame, describe, emit, parse
+from linklayer.arq.receiver import MAX_WINDOW, Receiver
+from linklayer.link import FrameError
+from tests.harness.arq_pair import Pair, arq, loses_data
+
+
+def test_lost_frame_goes_again_after_its_time_and_not_before() -> None:
+    pair = Pair(loses_data(0))
+    pair.give(b"a")
+    pair.run(39)
+    assert pair.data_times() == [(0, 0)]
+    pair.run(100)
+    assert pair.data_times() == [(0, 0), (40, 0)]
+    assert pair.got[1] == [(41, b"a")]
+
+
+def test_acknowledged_frame_does_not_go_again() -> None:
+    pair = Pair()
+    pair.give(b"a")
+    pair.run(500)
+    assert pair.data_times() == [(0, 0)]
+    assert pair.ends[0].counters().useful_bytes == 1
+
+
+def test_packets_behind_a_loss_are_delivered_at_once() -> None:
+    pair = Pair(loses_data(0))
+    pair.give(b"a", b"b", b"c")
+    pair.run(100)
+    assert pair.got[1] == [(1, b"b"), (1, b"c"), (41, b"a")]
+
+
+def test_acknowledgement_goes_first_then_retransmission_then_new_packet() -> None:
+    one, other = arq(1), arq(2)
+    one.handle_packet(b"a", 0)
+    one.poll_frame(0)
+    other.handle_packet(b"x", 0)
+    frame = other.poll_frame(0)
+    assert frame is not None
+    one.handle_deadline(40 * MS)
+    one.handle_packet(b"b", 0)
+    one.handle_frame(frame, 40 * MS)
+    frames = [one.poll_frame(40 * MS) for _ in range(4)]
+    assert isinstance(frames[0], Ack)
+    assert [frame.payload for frame in frames[1:3] if isinstance(frame, Data)] == [b"a", b"b"]
+    assert frames[3] is None
+
+
+def test_later_acknowledgement_makes_up_for_a_lost_one() -> None:
+    pair = Pair(lambda end, number, frame: end == 1 and number == 0)
+    pair.give(b"a")
+    pair.run(30)
+    pair.give(b"b")
+    pair.run(500)
+    assert pair.data_times() == [(0, 0), (30, 1)]
+
+
+def test_duplicate_is_not_delivered_and_is_acknowledged_again() -> None:
+    pair = Pair(lambda end, number, frame: end == 1 and number == 0)
+    pair.give(b"a")
+    pair.run(500)
+    assert pair.data_times() == [(0, 0), (40, 0)]
+    assert pair.got[1] == [(1, b"a")]
+    assert pair.ends[1].counters().duplicates == 1
+    assert pair.ends[0].counters().residual_losses == 0
+
+
+@pytest.mark.parametrize("retries", [0, 1, 2, 5])
+def test_packet_is_given_up_after_its_retries_and_one_more_wait(retries: int) -> None:
+    pair = Pair(lambda end, number, frame: True, retries=retries)
+    pair.give(b"a")
+    pair.run(40 * (retries + 1) - 1)
+    assert pair.data_times() == [(40 * copy, 0) for copy in range(retries + 1)]
+    assert pair.ends[0].poll_given_up() is None
+    pair.run(1000)
+    assert pair.ends[0].poll_given_up() == b"a"
+    counters = pair.ends[0].counters()
+    assert (counters.packets, counters.retransmissions, counters.residual_losses) == (1, retries, 1)
+
+
+def test_window_limits_the_packets_under_way() -> None:
+    pair = Pair(loses_data(0), window=3)
+    pair.give(b"a", b"b", b"c")
+    pair.run(20)
+    # b and c have come, and the oldest is still under way
+    assert not pair.ends[0].wants_packet(0)
+    with pytest.raises(RuntimeError):
+        pair.ends[0].handle_packet(b"d", 0)
+    pair.run(50)
+    assert pair.ends[0].wants_packet(0)
+
+
+def test_in_order_packets_wait_for_the_lost_one() -> None:
+    pair = Pair(loses_data(0), in_order=True)
+    pair.give(b"a", b"b", b"c")
+    pair.run(100)
+    assert pair.got[1] == [(41, b"a"), (41, b"b"), (41, b"c")]
+
+
+def test_in_order_hole_that_the_sender_left_behind_is_passed() -> None:
+    pair = Pair(loses_data(0, 1, 3), in_order=True)
+    pair.give(b"a")
+    pair.run(50)
+    pair.give(b"b")
+    # a is given up at 120, and the next packet says so
+    pair.run(130)
+    pair.give(b"c")
+    pair.run(135)
+    assert pair.data_times() == [(0, 0), (40, 0), (50, 1), (80, 0), (130, 2)]
+    assert pair.got[1] == [(131, b"b"), (131, b"c")]
+    assert pair.ends[0].poll_given_up() == b"a"
+
+
+def test_in_order_hole_stops_the_order_no_longer_than_its_copies_may_take() -> None:
+    pair = Pair(lambda end, number, frame: isinstance(frame, Data) and frame.seq == 0, in_order=True)
+    pair.give(b"a", b"b")
+    pair.run(500)
+    # b came at 1
+    assert pair.got[1] == [(121, b"b")]
+
+
+def test_end_made_anew_is_understood() -> None:
+    pair = Pair()
+    pair.give(b"a", b"b")
+    pair.run(10)
+    pair.ends[0] = arq(7)
+    pair.give(b"c")
+    pair.run(20)
+    assert [packet for _, packet in pair.got[1]] == [b"a", b"b", b"c"]
+    assert pair.ends[1].counters().sessions == 2
+    assert pair.data_times()[-1] == (10, 0)
+
+
+def test_end_gives_up_what_is_under_way_and_delivers_what_waits() -> None:
+    pair = Pair(loses_data(0), in_order=True)
+    pair.give(b"a", b"b")
+    pair.run(10)
+    for link in pair.ends:
+        link.end(pair.now)
+    pair.settle()
+    assert pair.got[1] == [(10, b"b")]
+    assert pair.ends[0].poll_given_up() == b"a"
+    assert pair.ends[0].poll_given_up() is None
+    assert all(link.next_deadline() is None for link in pair.ends)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    lost=st.sets(st.integers(0, 60)),
+    lost_acks=st.sets(st.integers(0, 60)),
+    in_order=st.booleans(),
+    retries=st.integers(0, 3),
+)
+def test_each_packet_comes_once_or_is_given_up(
+    lost: set[int], lost_acks: set[int], in_order: bool, retries: int
+) -> None:
+    pair = Pair(lambda end, number, frame: number in (lost_acks if end else lost), in_order=in_order, retries=retries)
+    packets = [bytes([number]) for number in range(20)]
+    for number, packet in enumerate(packets):
+        pair.give(packet)
+        pair.run(7 * number)
+    pair.run(2000)
+    got = [packet for _, packet in pair.got[1]]
+    given_up: list[Any] = []
+    while (lost_packet := pair.ends[0].poll_given_up()) is not None:
+        given_up.append(lost_packet)
+    assert len(set(got)) == len(got)
+    assert sorted({*got, *given_up}) == packets
+    if in_order:
+        assert got == sorted(got)
+    if not lost:
+        assert got == packets
+
+
+def test_hostile_frames_neither_raise_nor_fill_the_memory() -> None:
+    rng = Random(3)
+    link = arq(4)
+    for number in range(64):
+        link.handle_packet(b"x", number & 1)
+        link.poll_frame(0)
+    for now in range(20_000):
+        if rng.random() < 0.5:
+            near = rng.choice((0, 5000, 1 << 31, 0xFFFF_FFF0))
+            frame: Any = Data(
+                rng.choice((1, 2)),
+                0,
+                near + rng.randrange(9000) & 0xFFFF_FFFF,
+                near + rng.randrange(9) & 0xFFFF_FFFF,
+                b"y",
+            )
+        else:
+            frame = Ack(rng.randrange(1 << 16), rng.getrandbits(32), rng.getrandbits(64))
+        link.handle_frame(frame, now)
+        if now % 3 == 0:
+            link.poll_frame(now)
+        while link.poll_packet() is not None:
+            pass
+    counters = link.counters()
+    assert counters.refused > 1000
+    assert counters.residual_losses == 0
+
+
+def test_hostile_numbers_hold_a_bounded_number_of_packets_in_order() -> None:
+    receiver = Receiver(in_order=True, patience_ns=MS)
+    held = 0
+    for seq in range(1, 3 * MAX_WINDOW):
+        receiver.handle_data(Data(1, 0, seq, 0, b"x"), 0)
+        held = seq - receiver.refused - len(receiver.packets)
+    assert held == MAX_WINDOW - 1
+    receiver.handle_deadline(MS)
+    assert len(receiver.packets) == MAX_WINDOW - 1
+
+
+@pytest.mark.parametrize("octets", [bytes(10), bytes(40), b"\xaf" + bytes(30)])
+def test_other_octets_are_a_frame_error(octets: bytes) -> None:
+    with pytest.raises(FrameError):
+        parse(octets)
+
+
+@pytest.mark.parametrize("frame", [Data(0x2A17, 0, 17, 15, b"ping"), Ack(0x2A17, 17, 0b101)])
+def test_the_documents_examples(frame: Frame) -> None:
+    document = (Path(__file__).parents[2] / "docs/arq.md").read_text()
+    octets = emit(frame)
+    assert f"{describe(octets).words}: {octets.hex(' ')}" in document
+    assert parse(octets) == frame

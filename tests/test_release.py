@@ -1,0 +1,35 @@
+"""The files of a release agree: version, changelog, citation."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+#: https://semver.org: three numbers, and a pre-release
+VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z.-]+)?")
+
+
+def test_the_version_is_a_semantic_one_and_the_newest_of_the_changelog() -> None:
+    assert VERSION.fullmatch(PROJECT["version"])
+    headings = re.findall(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == "[Unreleased]"
+    versions, dates = zip(
+        *(heading.strip("[]").replace("] ", " ").split(" - ") for heading in headings[1:]), strict=True
+    )
+    assert versions[0] == PROJECT["version"]
+    assert all(VERSION.fullmatch(version) for version in versions)
+    assert list(dates) == sorted(dates, reverse=True)
+    kinds = set(re.findall(r"^### (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def test_the_citation_names_this_version_and_licence() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    # required by the Citation File Format 1.2.0
+    assert citation.keys() >= {"authors", "cff-version", "message", "title"}
+    assert (citation["cff-version"], citation["type"]) == ("1.2.0", "software")
+    assert citation["version"] == PROJECT["version"]
+    assert citation["license"] == PROJECT["license"]["text"]

@@ -1,0 +1,125 @@
+"""The folder of a campaign: its index, and what a killed process may leave."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from testbed.campaigns.engine import run_campaign
+from testbed.campaigns.file import CampaignError
+from testbed.campaigns.folder import open_plan, read_rows, settle
+from testbed.campaigns.journal import Journal, read_journal
+from testbed.campaigns.processes import Workers
+from tests.harness.campaigns import campaign_file, done, opened, plan
+
+
+def no_workers() -> Workers:
+    pytest.fail("a run is made again")
+
+
+@pytest.mark.parametrize("cut", range(12))
+def test_line_that_a_killed_process_has_not_finished_is_cut_off(cut: int, tmp_path: Path) -> None:
+    path = tmp_path / "index.jsonl"
+    with Journal(path) as journal:
+        journal.append({"run": "a"})
+    whole = path.read_bytes()
+    path.write_bytes(whole + b'{"run":"b"}'[:cut])
+    assert read_journal(path) == [{"run": "a"}]
+    with Journal(path) as journal:
+        journal.append({"run": "c"})
+    assert read_journal(path) == [{"run": "a"}, {"run": "c"}]
+
+
+def test_lines_that_are_no_objects_are_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "index.jsonl"
+    path.write_text('{"run": "a"}\n\xff{\n[1]\n{"run": "b"}\n')
+    assert read_journal(path) == [{"run": "a"}, {"run": "b"}]
+    assert read_journal(tmp_path / "none") == []
+
+
+def test_index_of_1000_runs_opens_in_a_second(tmp_path: Path) -> None:
+    made = plan(seeds={"count": 500})
+    names = [made.run(point, n).name for point in made.points for n in range(500)]
+    with Journal(tmp_path / "index.jsonl") as journal:
+        for name in names:
+            (tmp_path / "runs" / name).mkdir(parents=True)
+            journal.append(done(name, duration_s=1.5, goodput_bps=1e6).as_dict())
+    began = time.process_time()
+    rows = read_rows(tmp_path, made)
+    assert time.process_time() - began < 1
+    assert list(rows) == names
+
+
+def test_folder_counts_and_line_without_folder_does_not(tmp_path: Path) -> None:
+    file = campaign_file(tmp_path)
+    with opened(tmp_path / "out", file) as folder:
+        settle(_made(tmp_path, "x", duration=2.0), tmp_path / "out" / "runs" / "0-none-s1")
+        folder.add(done("0-none-s2", duration_s=9.0, goodput_bps=1.0))
+        known = folder.known(retry=False)
+        assert list(known) == ["0-none-s1"]
+        assert known["0-none-s1"].metrics == {"duration_s": 2.0, "goodput_bps": 5.0}
+        assert read_journal(tmp_path / "out" / "index.jsonl")[-1]["run"] == "0-none-s1"
+
+
+def test_folder_that_is_there_already_stays(tmp_path: Path) -> None:
+    target = tmp_path / "runs" / "0-none-s1"
+    target.parent.mkdir()
+    settle(_made(tmp_path, "first", duration=2.0), target)
+    settle(_made(tmp_path, "second", duration=3.0), target)
+    assert json.loads((target / "summary.json").read_text())["duration_s"] == 2.0
+    assert not (tmp_path / "second").exists()
+
+
+def _made(folder: Path, name: str, duration: float) -> Path:
+    """The folder of a run, unfinished as far as anybody knows."""
+    made = folder / name
+    made.mkdir()
+    (made / "summary.json").write_text(json.dumps({"duration_s": duration, "goodput_bps": 5}))
+    (made / "manifest.json").write_text(json.dumps({"versions": {"fadelab": "1"}}))
+    return made
+
+
+def test_failed_runs_are_kept_until_they_are_retried(tmp_path: Path) -> None:
+    file = campaign_file(tmp_path)
+    with opened(tmp_path / "out", file) as folder:
+        folder.add(done("0-none-s1").__class__("0-none-s1", "failed", error="no such trace"))
+        assert folder.known(retry=False)["0-none-s1"].error == "no such trace"
+        assert folder.known(retry=True) == {}
+
+
+def test_another_plan_another_process_and_another_folder_are_refused(tmp_path: Path) -> None:
+    out, file = tmp_path / "out", campaign_file(tmp_path)
+    with opened(out, file), pytest.raises(CampaignError, match="another process runs this campaign"):
+        opened(out, file)
+    with pytest.raises(CampaignError, match="has another plan, which was hashed before its first run"):
+        opened(out, campaign_file(tmp_path, seeds={"count": 4}))
+    (tmp_path / "mine" / "campaign").mkdir(parents=True)
+    with pytest.raises(CampaignError, match=r"is no campaign's folder \(it has campaign\): choose another"):
+        opened(tmp_path / "mine", file)
+    with pytest.raises(CampaignError, match="is no campaign's folder"):
+        open_plan(tmp_path)
+
+
+def test_plan_that_was_changed_after_it_was_hashed_is_seen(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with opened(out, campaign_file(tmp_path)):
+        pass
+    text = (out / "plan.json").read_text()
+    (out / "plan.json").write_text(text.replace('"count": 3', '"count": 2'))
+    with pytest.raises(CampaignError, match="the plan was changed after it was hashed"):
+        open_plan(out)
+
+
+def test_campaign_whose_runs_are_done_makes_none(tmp_path: Path) -> None:
+    file = campaign_file(tmp_path)
+    with opened(tmp_path / "out", file) as folder:
+        for point in folder.plan.points:
+            for n in range(3):
+                run = folder.plan.run(point, n)
+                settle(_made(tmp_path, "made", duration=n), tmp_path / "out" / "runs" / run.name)
+        rows = run_campaign(folder, no_workers)
+    assert [row.metrics["duration_s"] for _, row in rows] == [0, 1, 2, 0, 1, 2]
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert (results["complete"], len(results["runs"])) == (True, 6)
+    assert (tmp_path / "out" / "results.csv").read_text().splitlines()[1] == "0-none-s1,model,none,1,done,0.0,5.0"

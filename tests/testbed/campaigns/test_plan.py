@@ -1,0 +1,119 @@
+"""Campaign files and the plans made of them."""
+
+from pathlib import Path
+
+import pytest
+
+from testbed.campaigns.file import load_campaign, parse_campaign
+from testbed.campaigns.folder import open_plan
+from testbed.campaigns.plan import Plan, make_plan, plan_from
+from testbed.errors import FadelabError
+from tests.harness.campaigns import campaign_file, opened, plan, raw_campaign
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_points_are_every_combination_of_grid_and_list() -> None:
+    made = plan(
+        sweep={
+            "grid": {"link.scheme": ["none", "slacp"], "channel.per": [0.01, 0.1]},
+            "list": [{"tcp": "reno"}, {"tcp": "newreno", "mtu": 1000}],
+        }
+    )
+    names = [point.name for point in made.points]
+    assert names[:3] == ["0-none-0.01-reno", "1-none-0.01-newreno-1000", "2-none-0.1-reno"]
+    assert len(made.points) == 8
+    last = made.points[-1]
+    assert last.settings == {"link.scheme": "slacp", "channel.per": 0.1, "tcp": "newreno", "mtu": 1000}
+    assert (last.scenario["link"]["scheme"], last.scenario["mtu"]) == ("slacp", 1000)
+    assert last.label == "scheme=slacp per=0.1 tcp=newreno mtu=1000"
+
+
+def test_paired_seeds_are_the_same_at_all_points_and_others_are_never() -> None:
+    paired, apart = plan(seeds={"first": 7, "count": 3}), plan(seeds={"first": 7, "count": 3, "paired": False})
+
+    def seeds(made: Plan) -> list[list[int]]:
+        return [[made.run(point, n).seed for n in range(3)] for point in made.points]
+
+    assert seeds(paired) == [[7, 8, 9], [7, 8, 9]]
+    assert seeds(apart) == [[7, 8, 9], [10, 11, 12]]
+
+
+def test_hash_depends_on_all_that_decides_results_and_on_nothing_else(tmp_path: Path) -> None:
+    base = plan().sha256
+    assert plan(sweep={"grid": {"link.scheme": ["none", "slacp"]}, "list": [{}]}).sha256 == base
+    claim = {"claim": "c", "metric": "duration_s", "greater": {"link.scheme": "none"}, "than": {"link.scheme": "slacp"}}
+    others = [
+        plan(seeds={"count": 4}),
+        plan(seeds={"count": 3, "first": 2}),
+        plan(hypotheses=[claim]),
+        plan(hypotheses=[{**claim, "greater": claim["than"], "than": claim["greater"]}]),
+        plan(set={"mtu": 1400}),
+        plan(metrics=["timeouts"]),
+    ]
+    assert len({base, *(other.sha256 for other in others)}) == 7
+    in_file = make_plan(load_campaign(campaign_file(tmp_path)), tmp_path / "campaign.yaml")[0]
+    assert in_file.sha256 == base
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"seeds": None, "stop": {"metric": "goodput_bps", "half_width": "5%", "of": "mean"}}],
+    ids=["fixed", "stop"],
+)
+def test_plan_read_back_is_the_same(changes: dict[str, object]) -> None:
+    made = plan(**changes)
+    assert plan_from(made.document(), "plan.json").sha256 == made.sha256
+
+
+def test_files_of_scenarios_are_copied_and_hashed(tmp_path: Path) -> None:
+    from channel.replay import Outcome
+    from channel.trace import TraceWriter
+
+    trace = tmp_path / "air.parquet"
+    with TraceWriter(trace, link="up", producer="test") as writer:
+        for index in range(50):
+            writer.write(index * 1_000_000, 1500, Outcome.OK)
+    replay = {"channel.errors": {"model": "trace", "path": "air.parquet"}, "channel.per": None}
+    file = campaign_file(tmp_path, sweep=None, set=replay)
+    with opened(tmp_path / "out", file) as folder:
+        [name] = folder.plan.files
+        assert name.endswith("-air.parquet")
+        assert (tmp_path / "out" / name).read_bytes() == trace.read_bytes()
+        assert folder.plan.points[0].scenario["channel"]["errors"]["path"] == name
+        assert str(tmp_path) not in folder.plan.text
+    assert open_plan(tmp_path / "out").sha256 == folder.plan.sha256
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"sweeps": {}}, "sweeps: unknown key"),
+        ({"scenario": None}, "scenario: is missing"),
+        ({"scenario": "none.yaml"}, "none.yaml: no such scenario"),
+        ({"name": None}, "name: field required"),
+        ({"metrics": ["goodput"]}, "no metric 'goodput': choose from"),
+        ({"sweep": {"grid": {"link.schema": [1]}}}, "link.schema=1: link.schema: unknown key .did you mean scheme"),
+        ({"sweep": {"grid": {"seed": [1]}}}, "seed cannot be set or swept"),
+        ({"sweep": {"list": [{"mtu": 1000}, {"mtu": 1000}]}}, "two points have the same settings"),
+        ({"stop": {"metric": "timeouts", "half_width": 1}}, "seeds.count and stop exclude one another"),
+        ({"seeds": {}, "stop": {"metric": "timeouts", "half_width": "0%"}}, "half_width is 0 %"),
+        (
+            {"seeds": {}, "stop": {"metric": "timeouts", "half_width": 1, "least": 9, "most": 3}},
+            "least is 9",
+        ),
+        (
+            {"hypotheses": [{"claim": "c", "metric": "timeouts", "greater": {"mtu": 1}, "than": {"mtu": 2}}]},
+            "hypotheses.0: no two points have these settings",
+        ),
+        (
+            {"reference": [{"source": "s", "metric": "timeouts", "at": {"mtu": 1}, "value": 2}]},
+            "reference.0: no point has",
+        ),
+    ],
+)
+def test_wrong_campaign_is_one_line(changes: dict[str, object], complaint: str) -> None:
+    with pytest.raises(FadelabError, match=complaint) as raised:
+        make_plan(parse_campaign(raw_campaign(**changes), "campaign.yaml"), Path("campaign.yaml"))
+    assert "campaign.yaml" in str(raised.value) or "none.yaml" in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,312 @@
+"""Reports of campaigns: numbers, documents, bundles, and the check of a bundle."""
+
+import json
+import re
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from testbed.campaigns.engine import run_campaign
+from testbed.campaigns.file import CampaignError
+from testbed.cli import app
+from testbed.reports.bundle import write_bundle
+from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
+from testbed.reports.numbers import judge, read_campaign
+from testbed.reports.report import compared, number, write_report
+from testbed.reports.verify import first_difference
+from testbed.results.statistics import describe, paired
+from tests.harness.campaigns import InProcess, campaign_file, opened
+
+pytestmark = pytest.mark.slow
+
+CLAIMS = [
+    {"claim": "slower", "metric": "duration_s", "greater": {"link.scheme": "none"}, "than": {"link.scheme": "slacp"}},
+    {"claim": "faster", "metric": "duration_s", "greater": {"link.scheme": "slacp"}, "than": {"link.scheme": "none"}},
+]
+REFERENCE = [{"source": "Kojo 2004", "metric": "duration_s", "at": {"link.scheme": "slacp"}, "value": 0.5}]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a campaign that has ended."""
+    folder: Path = tmp_path_factory.mktemp("campaign")
+    changes = {
+        "set": {"channel.per": 0.15},
+        "seeds": {"count": 12},
+        "hypotheses": CLAIMS,
+        "reference": REFERENCE,
+    }
+    with opened(folder / "out", campaign_file(folder, **changes)) as campaign:
+        run_campaign(campaign, InProcess)
+    return folder / "out"
+
+
+@pytest.fixture
+def copy(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "copy"))
+
+
+# -- numbers -------------------------------------------------------------------------------------------------
+
+
+def test_numbers_are_those_of_the_runs(made: Path) -> None:
+    campaign = read_campaign(made)
+    for point in campaign.plan.points:
+        durations = [
+            json.loads((made / "runs" / f"{point.name}-s{seed}" / "summary.json").read_text())["duration_s"]
+            for seed in range(1, 13)
+        ]
+        assert campaign.sample(point, "duration_s") == describe(durations)
+    assert campaign.complete
+    slower, faster = judge(campaign)
+    none, slacp = (list(campaign.values(point, "duration_s").values()) for point in campaign.plan.points)
+    assert slower.difference == paired(none, slacp)
+    assert (slower.verdict, faster.verdict) == ("holds", "the opposite holds")
+    assert slower.p == pytest.approx(2 * paired(none, slacp).p)  # type: ignore[operator]
+
+
+def test_pairs_are_runs_of_the_same_seed(copy: Path) -> None:
+    shutil.rmtree(copy / "runs" / "0-none-s3")
+    campaign = read_campaign(copy)
+    assert not campaign.complete
+    slower, _ = judge(campaign)
+    none, slacp = (campaign.values(point, "duration_s") for point in campaign.plan.points)
+    seeds = [seed for seed in range(1, 13) if seed != 3]
+    assert slower.difference == paired([none[seed] for seed in seeds], [slacp[seed] for seed in seeds])
+
+
+def test_campaigns_are_compared_at_their_common_points(made: Path, tmp_path: Path) -> None:
+    changes = {"set": {"channel.per": 0.15, "mtu": 600}, "sweep": {"grid": {"link.scheme": ["none", "snoop"]}}}
+    with opened(tmp_path / "other", campaign_file(tmp_path, **changes)) as campaign:
+        run_campaign(campaign, InProcess)
+    table = compared(read_campaign(made), read_campaign(tmp_path / "other"))
+    assert [(row[0], row[1], row[4]) for row in table.rows] == [
+        ("duration_s", "scheme=none", "3"),
+        ("goodput_bps", "scheme=none", "3"),
+    ]
+    apart = campaign_file(tmp_path / "apart", sweep={"grid": {"mtu": [600, 700]}})
+    with opened(tmp_path / "apart" / "out", apart):
+        pass
+    with pytest.raises(CampaignError, match="have no points with the same settings"):
+        compared(read_campaign(made), read_campaign(tmp_path / "apart" / "out"))
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, ""), (0.0123456, "0.01235"), (1234567.8, "1,234,568"), (-2.5, "-2.5"), (0.0, "0")]
+)
+def test_numbers_have_four_digits(value: float | None, shown: str) -> None:
+    assert number(value) == shown
+
+
+# -- documents -----------------------------------------------------------------------------------------------
+
+
+def test_document_is_the_same_in_both_forms() -> None:
+    blocks: list[Block] = [
+        Heading(2, "a < b"),
+        Paragraph("x & y"),
+        Code("./fadelab run"),
+        Table(["name", "n"], [["a|b", "1"]]),
+        Picture("p", "of it", '<?xml version="1.0"?>\n<svg id="1"></svg>'),
+    ]
+    text, whole = markdown(blocks, "figures"), page(blocks)
+    assert "## a < b" in text
+    assert "| name | n |\n| --- | ---: |\n| a&#124;b | 1 |" in text
+    assert "![of it](figures/p.svg)" in text
+    assert "<h2>a &lt; b</h2>" in whole
+    assert '<td>a|b</td><td class="n">1</td>' in whole
+    assert '<figure><svg id="1"></svg><figcaption>of it</figcaption></figure>' in whole
+
+
+def test_report_has_the_origin_of_every_number_and_needs_no_other_file(made: Path, tmp_path: Path) -> None:
+    html, text = write_report(read_campaign(made), tmp_path)
+    whole, plain = html.read_text(), text.read_text()
+    assert not re.search(r'(?:src|href)="(?!#)', whole)
+    assert not re.search(r"url\((?!#)", whole)
+    assert whole.count("<figure>") == plain.count("![") == 2 + 4
+    for found in re.findall(r"!\[.*\]\((.*)\)", plain):
+        assert (tmp_path / found).read_text().startswith("<?xml")
+    [origin] = [line for line in plain.splitlines() if "| scheme=none | model |" in line]
+    assert "| 1 to 12 |" in origin
+    assert "./fadelab run runs/0-none-s1/scenario.yaml --repeat 12" in origin
+    assert "Kojo 2004" in plain
+    before = {path.name: path.read_bytes() for path in tmp_path.rglob("*.*")}
+    write_report(read_campaign(made), tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.rglob("*.*")} == before
+
+
+def test_command_of_the_report_gives_the_number_again(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scenario = made / "runs" / "1-slacp-s1" / "scenario.yaml"
+    assert app.main(["run", str(scenario), "--repeat", "12", "--json", "--out", str(tmp_path)]) == 0
+    again = [json.loads(line)["duration_s"] for line in capsys.readouterr().out.splitlines()]
+    campaign = read_campaign(made)
+    assert describe(again) == campaign.sample(campaign.plan.points[1], "duration_s")
+
+
+# -- bundles -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def plain(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of the campaign."""
+    folder: Path = tmp_path_factory.mktemp("bundle")
+    copy = shutil.copytree(made, folder / "copy")
+    bundle = write_bundle(read_campaign(Path(copy)), folder / "b.zip", source=False)
+    shutil.rmtree(copy)
+    return bundle
+
+
+def changed(bundle: Path, target: Path, change: Callable[[str, bytes], bytes]) -> Path:
+    """A bundle with changed files."""
+    with zipfile.ZipFile(bundle) as source, zipfile.ZipFile(target, "w") as archive:
+        for entry in source.infolist():
+            archive.writestr(entry, change(entry.filename, source.read(entry)))
+    return target
+
+
+def verified(path: Path, *options: str) -> int:
+    return app.main(["report", "verify", str(path), "--workers", "1", *options])
+
+
+def test_bundle_of_another_folder_agrees(plain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert verified(plain, "--sample", "4") == 0
+    out = capsys.readouterr().out
+    assert "made again: 4 of 24 runs of tier model" in out
+    assert out.splitlines()[-1] == "all agrees"
+    with zipfile.ZipFile(plain) as archive:
+        names = set(archive.namelist())
+        archive.extractall(tmp_path / "unpacked")
+    assert {
+        "small/plan.json",
+        "small/report.html",
+        "small/README.txt",
+        "small/SHA256SUMS",
+        "requirements.lock",
+    } <= names
+    assert "small/lock" not in names
+    assert verified(tmp_path / "unpacked", "--sample", "0") == 0
+
+
+def test_same_folder_gives_the_same_bundle(copy: Path, tmp_path: Path) -> None:
+    first, second = (write_bundle(read_campaign(copy), tmp_path / name, source=False) for name in ("a.zip", "b.zip"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def flip(at: int) -> Callable[[bytes], bytes]:
+    return lambda content: content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :]
+
+
+def rewrite(content: bytes) -> bytes:
+    """The records with one value changed, as a valid file."""
+    import io
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(pa.BufferReader(content))
+    values = table["bytes_received"].to_pylist()
+    values[2] += 1
+    index = table.schema.get_field_index("bytes_received")
+    out = io.BytesIO()
+    pq.write_table(table.set_column(index, table.schema.field(index), pa.array(values, pa.int64())), out)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "named"),
+    [
+        (
+            "runs/1-slacp-s2/flow.parquet",
+            rewrite,
+            r"runs/1-slacp-s2/flow.parquet: row 2, bytes_received is \d+, made again",
+        ),
+        (
+            "runs/1-slacp-s2/tcp.parquet",
+            flip(300),
+            r"runs/1-slacp-s2/tcp.parquet: (row \d+, \w+ is|differs at byte 300)",
+        ),
+        (
+            "runs/0-none-s4/summary.json",
+            lambda content: content.replace(b'"timeouts": ', b'"timeouts": 1'),
+            r"runs/0-none-s4/summary.json: line \d+ is '\"timeouts\": 1\d,', made again '\"timeouts\": \d,'",
+        ),
+        (
+            "results.json",
+            lambda content: content.replace(b'"goodput_bps": 1', b'"goodput_bps": 9', 1),
+            r"results.json: 0-none-s\d+: goodput_bps is 9\d+.\d+, and 1",
+        ),
+        ("runs/0-none-s1/manifest.json", flip(20), "runs/0-none-s1/manifest.json: differs from its checksum"),
+    ],
+    ids=["record", "byte of a record", "summary", "results", "manifest"],
+)
+def test_first_difference_is_named(
+    file: str,
+    change: Callable[[bytes], bytes],
+    named: str,
+    plain: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def one(name: str, content: bytes) -> bytes:
+        return change(content) if name == f"small/{file}" else content
+
+    bundle = changed(plain, tmp_path / "b.zip", one)
+    # none by chance: the checksums alone lead there
+    assert verified(bundle, "--sample", "0") == 2
+    assert re.search(f"the first: {named}", capsys.readouterr().err)
+
+
+def test_changed_record_with_new_checksums_is_found_by_making_the_run_again(
+    copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import hashlib
+
+    record = copy / "runs" / "1-slacp-s2" / "flow.parquet"
+    old = hashlib.sha256(record.read_bytes()).hexdigest()
+    record.write_bytes(rewrite(record.read_bytes()))
+    new = hashlib.sha256(record.read_bytes()).hexdigest()
+    for name in ("index.jsonl", "results.json"):
+        (copy / name).write_text((copy / name).read_text().replace(old, new))
+    assert verified(copy, "--sample", "0") == 0
+    assert verified(copy, "--all") == 2
+    err = capsys.readouterr().err
+    assert "1 difference, the first: runs/1-slacp-s2/flow.parquet: row 2, bytes_received is" in err
+
+
+def test_difference_of_texts_is_a_line() -> None:
+    assert first_difference("a.json", b"x\ny\n", b"x\nz\n") == "line 2 is 'y', made again 'z'"
+    assert first_difference("a.json", b"x\n", b"x\nz\n") == "line 2 is missing, made again 'z'"
+    assert first_difference("a.json", b"x\n", b"x") == "differs at byte 1"
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["report", "nothing"], "nothing: is no campaign's folder"),
+        (["report", "verify", "nothing"], "nothing: no such bundle"),
+        (["report", "verify", "text"], "text: is no bundle"),
+        (["report", "verify", "."], "is neither a bundle nor a campaign's folder"),
+        (["report", "compare", "out", "nothing"], "is no campaign's folder"),
+        (["report", "bundle", "part"], "24 runs are missing: end it first"),
+    ],
+)
+def test_wrong_requests_are_one_line(
+    words: list[str],
+    complaint: str,
+    copy: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(copy.parent)
+    (copy.parent / "text").write_text("text")
+    copy.rename("out")
+    part = Path(shutil.copytree("out", "part"))
+    shutil.rmtree(part / "runs")
+    assert app.main(words) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert complaint in line
