@@ -48,8 +48,14 @@ TCP: Mapping[str, str] = MappingProxyType(
 
 
 def _fec(per: float) -> RadioLinkConfig:
-    """Link FEC that knows the PER (paper): R of N fragments are redundant, R / N the PER. N is the hybrid's."""
-    return RadioLinkConfig(scheme="fec", options={"fragments": 10, "data_fragments": round(10 * (1 - per))})
+    """Link FEC that knows the PER (paper): R of N fragments are redundant, R / N the PER. N is the hybrid's.
+
+    Without losses there is no redundancy, and a packet goes whole.
+    """
+    fragments = 10 if per else 1
+    return RadioLinkConfig(
+        scheme="fec", options={"fragments": fragments, "data_fragments": round(fragments * (1 - per))}
+    )
 
 
 def _hybrid(per: float) -> RadioLinkConfig:

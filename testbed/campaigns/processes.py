@@ -149,9 +149,9 @@ def call_all(
     tasks: Sequence[Task],
     *,
     workers: int,
-    done: Callable[[Task], None] = lambda task: None,
+    done: Callable[[Task, Answer], None] = lambda task, answer: None,
 ) -> list[Answer]:
-    """Return `call(task)` for every task, in the order of the tasks; `done` hears of each as it ends.
+    """Return `call(task)` for every task, in the order of the tasks; `done` gets each with its answer as it ends.
 
     With one worker everything happens in this process. Raises the error of a call (with the far traceback as its
     cause), and WorkerError when a call kills its process.
@@ -161,13 +161,13 @@ def call_all(
     if workers <= 1:
         for index, task in enumerate(tasks):
             answers[index] = call(task)
-            done(task)
+            done(task, answers[index])
     else:
         waiting = iter([_Numbered(index, call, task) for index, task in enumerate(tasks)])
         with Processes(workers) as processes:
             for numbered, future in carry_out(processes, _answer, lambda: next(waiting, None)):
                 answers[numbered.index] = future.result()
-                done(numbered.task)
+                done(numbered.task, answers[numbered.index])
     return [answers[index] for index in range(len(tasks))]
 
 

@@ -9,7 +9,6 @@ crossed down go to the `deliver` of direction down.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final
 
 from channel.capacity.cra import ConstantRate
@@ -123,7 +122,7 @@ class RadioLinkConfig:
     """
 
     scheme: str = "none"
-    options: Any = MappingProxyType({})
+    options: Any = field(default_factory=dict)
     filters: tuple[str, ...] = ()
     filter_options: Mapping[str, Any] = field(default_factory=dict)
     rate_bps: int = 1_500_000

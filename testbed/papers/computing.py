@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from testbed.campaigns.processes import call_all
 from testbed.papers.paper import Paper
 from testbed.papers.results import Cell, CellResult, Job, Results, Sample
+from testbed.papers.samples import SampleStore
 
 #: replications that go to a process at a time
 _BATCH = 4
@@ -25,11 +26,13 @@ def reproduce(
     settings: Sequence[str] = (),
     workers: int = 1,
     done: Callable[[int, int], None] = lambda runs, of: None,
+    store: SampleStore | None = None,
 ) -> Results:
     """Compute cells of a paper, as often as the paper did or `replications` times.
 
-    Cells with equal jobs are computed once. `done` is called with the number of runs done and that of all. Raises
-    FadelabError for settings that are refused, before anything runs.
+    Cells with equal jobs are computed once. `done` is called with the number of runs done and that of all. Samples that
+    `store` has are not computed again, and it gets the others as they come. Raises FadelabError for settings that are
+    refused, before anything runs.
     """
     counts = [replications or cell.replications for cell in cells]
     jobs: list[tuple[Job, int]] = []
@@ -40,24 +43,29 @@ def reproduce(
         if job not in jobs:
             jobs.append(job)
         owners.append(jobs.index(job))
-    batches = [
-        _Batch(index, job, range(start, min(start + _BATCH, first_seed + count)))
-        for index, (job, count) in enumerate(jobs)
-        for start in range(first_seed, first_seed + count, _BATCH)
-    ]
+    samples: dict[tuple[int, int], Sample] = {}
+    batches = []
+    for index, (job, count) in enumerate(jobs):
+        seeds = range(first_seed, first_seed + count)
+        missing = []
+        for seed in seeds:
+            if store is not None and (known := store.get(index, seed)) is not None:
+                samples[index, seed] = known
+            else:
+                missing.append(seed)
+        batches += [_Batch(index, job, tuple(missing[at : at + _BATCH])) for at in range(0, len(missing), _BATCH)]
     total = sum(count for _, count in jobs)
-    finished = 0
 
-    def count_runs(batch: _Batch) -> None:
-        nonlocal finished
-        finished += len(batch.seeds)
-        done(finished, total)
+    def take(batch: _Batch, answer: list[Sample]) -> None:
+        for seed, sample in zip(batch.seeds, answer, strict=True):
+            samples[batch.job_index, seed] = sample
+            if store is not None:
+                store.add(batch.job_index, seed, sample)
+        done(len(samples), total)
 
-    samples: list[list[Sample]] = [[] for _ in jobs]
-    for batch, answer in zip(batches, call_all(_run, batches, workers=workers, done=count_runs), strict=True):
-        samples[batch.job_index] += answer
+    call_all(_run, batches, workers=workers, done=take)
     results = (
-        CellResult(cell, first_seed, tuple(cell.sample(run) for run in samples[owner]))
+        CellResult(cell, first_seed, tuple(cell.sample(samples[owner, first_seed + n]) for n in range(jobs[owner][1])))
         for cell, owner in zip(cells, owners, strict=True)
     )
     return Results(paper.name, tuple(results), tuple(settings))
@@ -69,7 +77,7 @@ class _Batch:
 
     job_index: int
     job: Job
-    seeds: range
+    seeds: tuple[int, ...]
 
 
 def _run(batch: _Batch) -> list[Sample]:

@@ -6,7 +6,7 @@ JSON and CSV (`outputs.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -49,6 +49,10 @@ class Paper:
     tables: Callable[[Results], Iterator[str]] = report.cells
     #: yields the plots that these cells permit, each with the name of its file
     plots: "Callable[[Results], Iterator[tuple[str, Figure]]]" = lambda results: iter(())
+    #: runs of each cell for `papers --quick`, seeds 1 and on
+    quick: int = 8
+    #: what these runs must reach: the least number of hits of a finding, by its name
+    gates: Mapping[str, int] = field(default_factory=dict)
     #: yields lines of Markdown that follow the parameters
     appendix: Callable[[], Iterator[str]] = lambda: iter(())
 

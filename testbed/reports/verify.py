@@ -64,7 +64,7 @@ def verify(
         differences = list(damaged)
         count = 0
 
-        def tell(task: Task) -> None:
+        def tell(task: Task, parcel: Parcel) -> None:
             nonlocal count
             count += 1
             done(count, len(chosen))

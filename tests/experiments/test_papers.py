@@ -22,13 +22,16 @@ from testbed.papers.results import (
     NO_FIGURE,
     Cell,
     CellResult,
+    PaperError,
     Quartiles,
     Results,
     Sample,
+    Tally,
     agreement,
     quantile,
     same_order,
 )
+from testbed.papers.samples import SampleStore, question
 from tests.experiments.made_up import PAPER, Die
 from tests.harness.waiting import PATIENCE_S, wait_for
 
@@ -117,6 +120,74 @@ def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
         process.kill()
     assert (process.returncode, out, err.strip()) == (app.INTERRUPTED, "", "fadelab: interrupted")
     assert not [worker for worker in tmp_path.iterdir() if Path("/proc", worker.name).exists()]
+
+
+# -- interruptions and gates -----------------------------------------------------------------------------------
+
+
+def test_interrupted_computation_goes_on_with_the_same_result(tmp_path: Path) -> None:
+    asked = question(PAPER, PAPER.cells, None, 1, ())
+
+    class Interrupted(Exception):  # noqa: N818
+        pass
+
+    def interrupt(runs: int, of: int) -> None:
+        if runs >= 8:
+            raise Interrupted
+
+    with SampleStore(tmp_path, asked, resume=True) as store, pytest.raises(Interrupted):
+        reproduce(PAPER, PAPER.cells, store=store, done=interrupt)
+    told: list[int] = []
+    with SampleStore(tmp_path, asked, resume=True) as store:
+        again = reproduce(PAPER, PAPER.cells, store=store, done=lambda runs, of: told.append(runs))
+        store.remove()
+    assert again == computed()
+    assert told[0] > 8
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_samples_count_for_the_same_question_only(tmp_path: Path) -> None:
+    asked = question(PAPER, PAPER.cells, None, 1, ())
+    with SampleStore(tmp_path, asked, resume=False) as store:
+        store.add(0, 1, Sample(math.inf, {"seed": 1}))
+    with SampleStore(tmp_path, asked, resume=True) as store:
+        assert store.get(0, 1) == Sample(math.inf, {"seed": 1})
+        assert store.get(0, 2) is None
+    with pytest.raises(PaperError, match="interrupted command: go on with --resume, or remove it"):
+        SampleStore(tmp_path, asked, resume=False)
+    with pytest.raises(PaperError, match="is of a command with another first_seed"):
+        SampleStore(tmp_path, question(PAPER, PAPER.cells, None, 2, ()), resume=True)
+    with pytest.raises(PaperError, match="is of a command with another cells"):
+        SampleStore(tmp_path, question(PAPER, PAPER.cells[:2], None, 1, ()), resume=True)
+
+
+@pytest.mark.parametrize(("least", "status"), [(5, 2), (2, 0)])
+def test_quick_check_fails_when_a_ranking_does(
+    least: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from testbed.cli import papers as command
+
+    monkeypatch.setattr(command, "ensure_compiled", lambda: None)
+    monkeypatch.setattr(papers, "find", lambda name: replace(PAPER, gates={"near": least}))
+    assert app.main(["papers", "made-up", "--quick", "--workers", "1"]) == status
+    out, err = capsys.readouterr()
+    [tally] = PAPER.findings(reproduce(PAPER, PAPER.cells, replications=PAPER.quick))
+    assert isinstance(tally, Tally)
+    assert f"{tally.hits} of 5, at least {least}: {'FAILS' if status else 'holds'}" in out
+    complaint = f"fadelab: 1 of 1 rankings do not hold: made-up: near has {tally.hits} of 5 and needs {least}"
+    assert (complaint in err) is (status == 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [(["--quick", "--seed", "2"], "--quick chooses cells"), (["--resume"], "--resume needs --out")],
+)
+def test_wrong_options_are_one_line(
+    options: list[str], complaint: str, made_up: papers.Paper, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert app.main(["papers", "made-up", *options]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert complaint in line
 
 
 # -- comparing -----------------------------------------------------------------------------------------------

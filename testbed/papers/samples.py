@@ -1,0 +1,72 @@
+"""The samples of an unfinished computation, so that it can go on: `samples.jsonl` in the folder of the results.
+
+Rules kept
+- Samples count for the same question only: paper, cells, replications, seeds, settings, and version of the program.
+- A command that ends removes them, so that nothing old gets into new results. Only `--resume` uses them.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from common.closing import Closing
+from testbed.campaigns.journal import Journal, read_journal
+from testbed.papers.paper import Paper
+from testbed.papers.results import Cell, PaperError, Sample
+from testbed.paths import fadelab_version
+
+_FILE = "samples.jsonl"
+
+
+def question(
+    paper: Paper, cells: Sequence[Cell], replications: int | None, first_seed: int, settings: Sequence[str]
+) -> dict[str, Any]:
+    """Return what decides the samples of a computation, in a form to compare."""
+    names = "\n".join(f"{cell.name} {replications or cell.replications}" for cell in cells)
+    return {
+        "paper": paper.name,
+        "cells": hashlib.sha256(names.encode()).hexdigest(),
+        "first_seed": first_seed,
+        "settings": list(settings),
+        "fadelab": fadelab_version(),
+    }
+
+
+class SampleStore(Closing):
+    """The samples so far, by the index of their job and their seed.
+
+    Raises PaperError where there are samples that `resume` cannot use, or that would be lost without it.
+    """
+
+    def __init__(self, folder: Path, asked: dict[str, Any], *, resume: bool) -> None:
+        self._path = folder / _FILE
+        rows = read_journal(self._path)
+        if rows and not resume:
+            raise PaperError(f"{self._path}: is of an interrupted command: go on with --resume, or remove it")
+        if resume and rows and rows[0] != asked:
+            other = next(key for key in asked if rows[0].get(key) != asked[key])
+            raise PaperError(f"{self._path}: is of a command with another {other}: remove it to begin anew")
+        self._known = {
+            (row["job"], row["seed"]): Sample(row["value"], row["counts"]) for row in rows[1:] if "seed" in row
+        }
+        self._journal = Journal(self._path)
+        if not rows:
+            self._journal.append(asked)
+
+    def get(self, job: int, seed: int) -> Sample | None:
+        """Return a sample that there is."""
+        return self._known.get((job, seed))
+
+    def add(self, job: int, seed: int, sample: Sample) -> None:
+        """Keep a sample."""
+        self._journal.append({"job": job, "seed": seed, **asdict(sample)})
+
+    def remove(self) -> None:
+        """Remove the samples: the computation is complete."""
+        self._path.unlink()
+
+    def close(self) -> None:
+        """See Closing."""
+        self._journal.close()
