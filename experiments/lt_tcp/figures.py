@@ -169,7 +169,7 @@ def _sizes(seed: int, settings: Sequence[str]) -> "Figure":
     for axis in (above, below):
         for at in seen.timeouts:
             axis.axvline(at, color=COLOURS[3], linewidth=1, linestyle=":", zorder=0)
-        axis.set_ylim(0)
+        axis.set_ylim(0, 1.25 * axis.get_ylim()[1])
         axis.legend(frameon=False, fontsize=9, loc="upper right")
     below.set_xlabel("time (s)")
     title(figure, f"LT-TCP, figures 6 and 7: adaptive MSS (a flow at PER 50 %, seed {seed}; dotted: its timeouts)")
