@@ -45,7 +45,7 @@ def reproduce(
         owners.append(jobs.index(job))
     samples: dict[tuple[int, int], Sample] = {}
     batches = []
-    for index, (job, count) in enumerate(jobs):
+    for index, (each, count) in enumerate(jobs):
         seeds = range(first_seed, first_seed + count)
         missing = []
         for seed in seeds:
@@ -53,7 +53,7 @@ def reproduce(
                 samples[index, seed] = known
             else:
                 missing.append(seed)
-        batches += [_Batch(index, job, tuple(missing[at : at + _BATCH])) for at in range(0, len(missing), _BATCH)]
+        batches += [_Batch(index, each, tuple(missing[at : at + _BATCH])) for at in range(0, len(missing), _BATCH)]
     total = sum(count for _, count in jobs)
 
     def take(batch: _Batch, answer: list[Sample]) -> None:
