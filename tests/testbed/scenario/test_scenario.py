@@ -260,7 +260,7 @@ WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
     "per is NaN": (with_channel(per=float("nan")), "channel.per", "nan"),
     "endless delay": (with_channel(delay_ms=float("inf")), "channel.delay_ms", "finite"),
     "endless rate": (with_channel(rate_bps=float("inf")), "channel.rate_bps", "finite"),
-    "unknown scheme": (minimal(link={"scheme": "arq"}), "link: scheme 'arq'", "choose from none, queued"),
+    "unknown scheme": (minimal(link={"scheme": "barq"}), "link: scheme 'barq'", "choose from arq, fec, hybrid, none"),
     "unknown tcp": (minimal(tcp="vegas"), "tcp 'vegas'", "enhanced-daass, or of our own TCPs user:bsd, "),
     "a tcp of the kernel's on a model": (
         minimal(tier="model", tcp="cubic"),
