@@ -331,14 +331,23 @@ def test_what_this_tier_cannot_do_is_one_line(changes: dict[str, Any], message: 
 # -- cost ----------------------------------------------------------------------------------------------------
 
 
+OF_A_SLOW_LINK: dict[str, Any] = {
+    # a small window, so that all that SLACP keeps is in use within the first hour
+    "slacp": {"window": 64},
+    # a frame takes a second, and so does its acknowledgement
+    "arq": {"resend_after_ms": 4000},
+    "fec": {"fragments": 3, "data_fragments": 2},
+    "hybrid": {"resend_after_ms": 4000, "fragments": 3, "data_fragments": 2},
+}
+
+
 @pytest.mark.parametrize(
     ("scheme", "eln"), [*((scheme, "none") for scheme in SCHEMES), ("none", "ends"), ("none", "base")]
 )
 def test_memory_of_a_slow_flow_does_not_grow_with_time(scheme: str, eln: str) -> None:
     run = model(
         tcp="reference",
-        # a small window, so that all that SLACP keeps is in use within the first hour
-        link={"scheme": scheme, "eln": eln, "ip_queue_bytes": 20_000, "slacp": {"window": 64}},
+        link={"scheme": scheme, "eln": eln, "ip_queue_bytes": 20_000, **OF_A_SLOW_LINK},
         channel={"rate_bps": 4800, "delay_ms": 200, "per": 0.1},
         mtu=576,
         # with link FEC alone a quarter of the packets is lost: TCP is silent for minutes around the last look
