@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <gnuradio/fadelab/frame_box.h>
 #include <pmt/pmt.h>
 
 #include "../ofdm/demodulator.hpp"
@@ -12,5 +13,7 @@ namespace gr::fadelab {
 const pmt::pmt_t& frames_port();
 // The PDU of a received frame.
 pmt::pmt_t pdu_of(const ofdm::Report& report, double rate_sps);
+// The frame in a receiver's PDU; false for any other message.
+bool frame_from(const pmt::pmt_t& pdu, frame_box::frame& received);
 
 }  // namespace gr::fadelab

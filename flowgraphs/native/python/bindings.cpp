@@ -1,7 +1,9 @@
 // The Python module gnuradio.fadelab: the blocks, and the same modulator and demodulator without a flowgraph.
 
+#include <gnuradio/fadelab/frame_box.h>
 #include <gnuradio/fadelab/ofdm_receiver.h>
 #include <gnuradio/fadelab/ofdm_transmitter.h>
+#include <gnuradio/fadelab/sample_meter.h>
 
 #include <pybind11/complex.h>
 #include <pybind11/numpy.h>
@@ -47,6 +49,13 @@ py::tuple fields_of(const ofdm::Report& report, double rate_sps) {
     return py::make_tuple(py::bytes(reinterpret_cast<const char*>(report.payload.data()), report.payload.size()),
                           report.crc_ok, report.sequence, report.sample, report.nsamples, report.snr_db, report.evm_db,
                           report.cfo / (2.0 * M_PI) * rate_sps, report.rssi_db, report.mode);
+}
+
+// Likewise.
+py::tuple fields_of(const gr::fadelab::frame_box::frame& frame) {
+    return py::make_tuple(py::bytes(reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()),
+                          frame.crc_ok, frame.sequence, frame.sample, frame.nsamples, frame.snr_db, frame.evm_db,
+                          frame.cfo_hz, frame.rssi_db, frame.mode);
 }
 
 // A modulator and what it works in.
@@ -142,6 +151,39 @@ void bind_blocks(py::module& module) {
         });
 }
 
+void bind_ports(py::module& module) {
+    using gr::fadelab::frame_box;
+    using gr::fadelab::sample_meter;
+    py::class_<frame_box, gr::block, gr::basic_block, frame_box::sptr>(
+        module, "frame_box", "Frames into a flowgraph and out of it; `eventfd` is readable once one was received.")
+        .def(py::init(&frame_box::make))
+        .def(
+            "post",
+            [](frame_box& box, const py::bytes& frame) {
+                const auto octets = static_cast<std::string_view>(frame);
+                const py::gil_scoped_release released;
+                box.post(reinterpret_cast<const std::uint8_t*>(octets.data()), octets.size());
+            },
+            py::arg("frame"))
+        .def("take",
+             [](frame_box& box) {
+                 py::list frames;
+                 for (const auto& frame : box.take()) {
+                     frames.append(fields_of(frame));
+                 }
+                 return frames;
+             })
+        .def_property_readonly("eventfd", &frame_box::eventfd)
+        .def_property_readonly("late", &frame_box::late)
+        .def("close", &frame_box::close);
+    py::class_<sample_meter, gr::sync_block, gr::block, gr::basic_block, sample_meter::sptr>(
+        module, "sample_meter", "The largest and the newest samples of a stream, and how often it began.")
+        .def(py::init(&sample_meter::make), py::arg("lot") = 16384)
+        .def("take_peak", &sample_meter::take_peak)
+        .def_property_readonly("newest", [](const sample_meter& meter) { return array_of(meter.newest()); })
+        .def_property_readonly("beginnings", &sample_meter::beginnings);
+}
+
 }  // namespace
 
 PYBIND11_MODULE(fadelab_python, module) {
@@ -162,4 +204,5 @@ PYBIND11_MODULE(fadelab_python, module) {
     bind_format(module);
     bind_engine(module);
     bind_blocks(module);
+    bind_ports(module);
 }
