@@ -87,7 +87,7 @@ class Transceiver(gr.top_block):
 
     def send(self, frame: bytes) -> None:
         """Queue one frame for transmission."""
-        self._box.post(frame)
+        self._box.send(frame)
 
     def receive(self) -> Received | None:
         """Return the next received frame, damaged ones included, or None."""

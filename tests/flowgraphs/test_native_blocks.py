@@ -101,7 +101,7 @@ def test_the_descriptor_is_readable_until_the_box_was_seen_empty(boxed: Boxed) -
 def test_posted_frames_leave_in_their_order(boxed: Boxed) -> None:
     sent = [bytes([n]) * n for n in range(1, 50)]
     for frame in sent:
-        boxed.box.post(frame)
+        boxed.box.send(frame)
     wait_for(lambda: len(boxed.poster.heard) == len(sent))
     assert boxed.poster.heard == sent
 
@@ -146,6 +146,32 @@ def test_a_closed_box_has_no_descriptor() -> None:
     assert boxed.box.take() == []
 
 
+def test_silence_fills_the_gaps_between_whole_bursts() -> None:
+    sent = [noise(count) for count in (1, 700, 64, 5000)]
+    starts = np.cumsum([0, *map(len, sent)]).tolist()
+    tags = [tag(start, "packet_len", len(burst)) for start, burst in zip(starts, sent, strict=False)]
+    source = blocks.vector_source_c(np.concatenate(sent).tolist(), False, 1, tags)
+    filler, head, sink, top = native().idle_filler(256), blocks.head(8, 20_000), blocks.vector_sink_c(), gr.top_block()
+    top.connect(source, filler, head, sink)
+    top.run()
+    heard = np.array(sink.data(), np.complex64)
+    assert not sink.tags()
+    # noise has no zeros
+    assert np.array_equal(heard[heard != 0], np.concatenate(sent))
+    inside = np.flatnonzero(heard)
+    for start, burst in zip(starts, sent, strict=False):
+        assert inside[start + len(burst) - 1] - inside[start] == len(burst) - 1
+
+
+def test_a_filler_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="lot is 0: must be 1 or more"):
+        native().idle_filler(0)
+
+
+def tag(offset: int, key: str, value: int = 0) -> Any:
+    return gr.tag_utils.python_to_tag((offset, pmt.intern(key), pmt.from_long(value), pmt.PMT_F))
+
+
 def metered(samples: Samples, tags: list[Any], lot: int = 64) -> Any:
     meter, source, top = (
         native().sample_meter(lot),
@@ -184,9 +210,6 @@ def test_a_meter_without_samples_has_none() -> None:
 
 
 def test_beginnings_of_the_stream_are_counted() -> None:
-    def tag(offset: int, key: str) -> Any:
-        return gr.tag_utils.python_to_tag((offset, pmt.intern(key), pmt.PMT_T, pmt.PMT_F))
-
     tags = [tag(0, "rx_time"), tag(100, "rx_freq"), tag(300, "rx_time"), tag(301, "rx_time")]
     assert metered(noise(640), tags).beginnings == 3
 

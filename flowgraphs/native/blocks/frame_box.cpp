@@ -23,6 +23,16 @@ const pmt::pmt_t& send_port() {
     return port;
 }
 
+const pmt::pmt_t& received_port() {
+    static const pmt::pmt_t port = pmt::mp("received");
+    return port;
+}
+
+const pmt::pmt_t& events_port() {
+    static const pmt::pmt_t port = pmt::mp("events");
+    return port;
+}
+
 // gr-uhd's message of an event: a pair of a name and a dictionary with a list of its codes.
 bool is_late(const pmt::pmt_t& message) {
     static const pmt::pmt_t key = pmt::mp("event_code");
@@ -45,18 +55,25 @@ public:
             throw std::system_error(errno, std::generic_category(), "eventfd");
         }
         message_port_register_out(send_port());
-        const pmt::pmt_t received = pmt::mp("received");
-        message_port_register_in(received);
-        set_msg_handler(received, [this](const pmt::pmt_t& pdu) { keep(pdu); });
-        const pmt::pmt_t events = pmt::mp("events");
-        message_port_register_in(events);
-        set_msg_handler(events, [this](const pmt::pmt_t& message) { late_ += is_late(message) ? 1 : 0; });
+        message_port_register_in(received_port());
+        message_port_register_in(events_port());
     }
     frame_box_impl(const frame_box_impl&) = delete;
     frame_box_impl& operator=(const frame_box_impl&) = delete;
     ~frame_box_impl() override { close_descriptor(); }
 
-    void post(const std::uint8_t* octets, std::size_t count) override {
+    // Called by the thread of the block that publishes. Handled at once: to wake a thread for it would cost more.
+    void post(pmt::pmt_t port, pmt::pmt_t message) override {
+        if (pmt::eqv(port, received_port())) {
+            keep(message);
+        } else if (pmt::eqv(port, events_port())) {
+            late_ += is_late(message) ? 1 : 0;
+        } else {
+            block::post(port, message);
+        }
+    }
+
+    void send(const std::uint8_t* octets, std::size_t count) override {
         message_port_pub(send_port(), pmt::cons(pmt::PMT_NIL, pmt::init_u8vector(count, octets)));
     }
 

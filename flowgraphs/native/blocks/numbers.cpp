@@ -45,4 +45,11 @@ double checked_rate(double rate_sps) {
     return rate_sps;
 }
 
+int checked_lot(int lot) {
+    if (lot < 1) {
+        refuse("lot", std::to_string(lot), "1 or more");
+    }
+    return lot;
+}
+
 }  // namespace gr::fadelab

@@ -13,5 +13,6 @@ ofdm::Format format_of(int subcarriers, int cyclic_prefix, int taper);
 float checked_rms(float rms);
 std::uint16_t checked_network(int network);
 double checked_rate(double rate_sps);
+int checked_lot(int lot);
 
 }  // namespace gr::fadelab

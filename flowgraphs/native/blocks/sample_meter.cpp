@@ -5,11 +5,10 @@
 #include <array>
 #include <cmath>
 #include <mutex>
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "../ofdm/clones.hpp"
+#include "numbers.hpp"
 
 namespace gr::fadelab {
 
@@ -82,10 +81,7 @@ private:
 }  // namespace
 
 sample_meter::sptr sample_meter::make(int lot) {
-    if (lot < 1) {
-        throw std::invalid_argument("lot is " + std::to_string(lot) + ": must be 1 or more");
-    }
-    return gnuradio::make_block_sptr<sample_meter_impl>(lot);
+    return gnuradio::make_block_sptr<sample_meter_impl>(checked_lot(lot));
 }
 
 }  // namespace gr::fadelab

@@ -1,6 +1,7 @@
 // The Python module gnuradio.fadelab: the blocks, and the same modulator and demodulator without a flowgraph.
 
 #include <gnuradio/fadelab/frame_box.h>
+#include <gnuradio/fadelab/idle_filler.h>
 #include <gnuradio/fadelab/ofdm_receiver.h>
 #include <gnuradio/fadelab/ofdm_transmitter.h>
 #include <gnuradio/fadelab/sample_meter.h>
@@ -153,16 +154,20 @@ void bind_blocks(py::module& module) {
 
 void bind_ports(py::module& module) {
     using gr::fadelab::frame_box;
+    using gr::fadelab::idle_filler;
     using gr::fadelab::sample_meter;
+    py::class_<idle_filler, gr::block, gr::basic_block, idle_filler::sptr>(
+        module, "idle_filler", "Bursts in, a continuous stream out: silence between bursts.")
+        .def(py::init(&idle_filler::make), py::arg("lot") = 1024);
     py::class_<frame_box, gr::block, gr::basic_block, frame_box::sptr>(
         module, "frame_box", "Frames into a flowgraph and out of it; `eventfd` is readable once one was received.")
         .def(py::init(&frame_box::make))
         .def(
-            "post",
+            "send",
             [](frame_box& box, const py::bytes& frame) {
                 const auto octets = static_cast<std::string_view>(frame);
                 const py::gil_scoped_release released;
-                box.post(reinterpret_cast<const std::uint8_t*>(octets.data()), octets.size());
+                box.send(reinterpret_cast<const std::uint8_t*>(octets.data()), octets.size());
             },
             py::arg("frame"))
         .def("take",

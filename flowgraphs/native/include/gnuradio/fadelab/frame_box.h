@@ -37,7 +37,7 @@ public:
     static sptr make();
 
     // Sends a frame into the flowgraph.
-    virtual void post(const std::uint8_t* octets, std::size_t count) = 0;
+    virtual void send(const std::uint8_t* octets, std::size_t count) = 0;
     // Takes all received frames, oldest first; none makes `eventfd` unreadable.
     virtual std::vector<frame> take() = 0;
     // A descriptor that is readable once a frame has been received.
