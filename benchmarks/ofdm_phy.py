@@ -18,10 +18,10 @@ from gnuradio import blocks, gr
 
 from benchmarks.common import Column, Results, parser
 from benchmarks.ofdm_waterfall import Liquids
+from flowgraphs.native import native
 from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.harness.awgn import air
-from tests.harness.bursts import Mailbox
 
 FRAME_BYTES = 1500
 FRAMES = 200
@@ -59,13 +59,13 @@ def rate(work: Work) -> float:
 
 def transmit(phy: OfdmPhy, frames: list[bytes]) -> None:
     """Send frames through GNU Radio's block."""
-    mailbox, block, sink = Mailbox(), phy.transmitter(), blocks.null_sink(gr.sizeof_gr_complex)
+    box, block, sink = native().frame_box(), phy.transmitter(), blocks.null_sink(gr.sizeof_gr_complex)
     top = gr.top_block()
     top.connect(block, sink)
-    top.msg_connect((mailbox, "out"), (block, "frames"))
+    top.msg_connect((box, "send"), (block, "frames"))
     top.start()
     for frame in frames:
-        mailbox.post(frame)
+        box.send(frame)
     while sink.nitems_read(0) < sum(phy.frame_samples(len(frame)) for frame in frames):
         time.sleep(0.001)
     top.stop()

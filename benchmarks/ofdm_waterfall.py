@@ -20,9 +20,10 @@ import numpy as np
 from benchmarks.common import Column, Results, crossing, parser, whole
 from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm import FEC, MODULATIONS
-from flowgraphs.phys.ofdm.liquid import ffi, liquid, make
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.harness.awgn import air
+from tests.harness.ofdm_reference.format import FEC as LIQUIDS_FEC
+from tests.harness.ofdm_reference.liquid import ffi, liquid, make
 
 FRAME_BYTES = 1500
 #: subcarriers, cyclic prefix, taper
@@ -82,7 +83,7 @@ class Liquids:
             "ofdmflexframegenprops_s *",
             {
                 "check": library.liquid_getopt_str2crc(b"crc32"),
-                "fec0": library.liquid_getopt_str2fec(FEC[fec].encode()),
+                "fec0": library.liquid_getopt_str2fec(LIQUIDS_FEC[fec].encode()),
                 "fec1": library.liquid_getopt_str2fec(b"none"),
                 "mod_scheme": library.liquid_getopt_str2mod(modulation.encode()),
             },

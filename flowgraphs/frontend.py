@@ -7,6 +7,7 @@ Rules kept: a setting that the device does not support, such as a sample rate, i
 replaced by another. Every exception of UHD becomes one line that names the device.
 """
 
+import math
 import os
 import re
 import time
@@ -19,6 +20,10 @@ BURST_TAG = "packet_len"
 #: largest relative difference between the requested and the actual rate
 _RATE_TOLERANCE = 1e-6
 _POLL_S = 0.05
+#: samples of about this duration come at a time from a receiver
+_LOT_S = 2e-3
+#: gr-uhd's default, after which the source asks again
+_RECEIVE_TIMEOUT_S = 0.1
 #: after this time without samples the radio counts as stopped
 _STALL_S = 3.0
 
@@ -84,6 +89,9 @@ class Receiver:
             if settings.antenna:
                 self.block.set_antenna(settings.antenna)
             tuned = _set_up(self.block, settings.rate_sps, settings.rx_hz, settings.rx_gain_db)
+            # by default every packet of the device, of 0.1 to 1 ms, wakes all blocks behind the source
+            self.block.set_recv_timeout(_RECEIVE_TIMEOUT_S, False)
+            self.block.set_max_noutput_items(_lot(settings.rate_sps))
         except RuntimeError as error:
             raise _explain(settings.args, error) from None
         self.gain_db: float = tuned
@@ -115,6 +123,11 @@ class Transmitter:
     def close(self) -> None:
         """Release the device, and end its event thread. This object cannot be used afterwards."""
         del self.block
+
+
+def _lot(rate_sps: float) -> int:
+    """Return the samples that a receiver takes at a time: a power of two, so that the lots of PHYs fit in."""
+    return 1 << max(round(math.log2(rate_sps * _LOT_S)), 8)
 
 
 def _set_up(block: Any, rate_sps: float, hz: float, gain_db: float | None) -> float:

@@ -27,9 +27,10 @@ COMMAND = env
 
 def _variables() -> dict[str, tuple[Path, ...]]:
     """Search paths by the variable's name."""
+    ours = (path for path in map(Path, site.getsitepackages()) if path.is_relative_to(root()))
     return {
         "UHD_MODULE_PATH": (root() / ".build" / "vusrp" / "uhd",),
-        "GRC_BLOCKS_PATH": (root() / "flowgraphs" / "grc",),
+        "GRC_BLOCKS_PATH": (root() / "flowgraphs" / "native" / "grc", root() / "flowgraphs" / "grc"),
         # our blocks' own, and the packages they import that Debian's Python does not have
-        "PYTHONPATH": (root(), *(Path(path) for path in site.getsitepackages() if Path(path).is_relative_to(root()))),
+        "PYTHONPATH": (root(), root() / ".build" / "native" / "python", *ours),
     }

@@ -43,6 +43,11 @@ def test_both_halves_are_set_up(air: Air) -> None:
     assert [(tuning.freq_hz, tuning.gain_db) for tuning in (device.tx[0], device.rx[0])] == [(2.4e9, 12.5), (915e6, 41)]
 
 
+@pytest.mark.parametrize(("rate_sps", "lot"), [(100e3, 256), (1e6, 2048), (2.5e6, 4096), (10e6, 16384)])
+def test_a_receiver_gives_two_milliseconds_of_samples_at_a_time(air: Air, rate_sps: float, lot: int) -> None:
+    assert Receiver(on(air, "V1", rate_sps=rate_sps)).block.max_noutput_items() == lot
+
+
 @HALVES
 def test_without_a_gain_it_is_the_middle_of_the_range(air: Air, half: Half) -> None:
     front_end = half(on(air, "V1"))

@@ -14,6 +14,7 @@ from statistics import median
 import pytest
 import yaml
 
+from flowgraphs.native import BUILD, native
 from tests.harness.bursts import Mailbox
 from tests.harness.live_runs import ROOT
 from tests.harness.radios import MODULES, needs_vusrp, needs_wifi
@@ -32,7 +33,8 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     if shutil.which("grcc") is None:
         pytest.skip("GNU Radio's grcc is not installed")
     folder = tmp_path_factory.mktemp("grc")
-    environment = {**os.environ, "GRC_BLOCKS_PATH": str(FOLDER), "PYTHONPATH": str(ROOT), "HOME": str(folder)}
+    blocks = os.pathsep.join(map(str, (FOLDER, ROOT / "flowgraphs" / "native" / "grc")))
+    environment = {**os.environ, "GRC_BLOCKS_PATH": blocks, "PYTHONPATH": str(ROOT), "HOME": str(folder)}
     names = {}
     for source in sorted(FOLDER.glob("*.grc")):
         command = ["grcc", "-o", str(folder), str(source)]
@@ -65,6 +67,8 @@ def test_no_block_lies_on_another(source: Path) -> None:
 @pytest.mark.parametrize(("modulation", "fec"), [("qpsk", "none"), ("qam16", "golay2412")])
 def test_loopback_brings_frames_back(programs: dict[str, Path], modulation: str, fec: str) -> None:
     """The noise is another one on every run: a frame in 100 is measured wrongly, and five of nine once in 10^8 runs."""
+    # tells Python where the module of the blocks is
+    native()
     flowgraph = runpy.run_path(str(programs["loopback"]))["loopback"](
         modulation=modulation, fec=fec, snr_db=25.0, cfo_hz=500.0
     )
@@ -172,7 +176,7 @@ def _run(program: Path, *options: str | Path) -> str:
 
 def _environment() -> dict[str, str]:
     # behind ours what the user has given: gr-ieee802-11 may be in a folder of its own
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (str(ROOT), str(BUILD / "python"), os.environ.get("PYTHONPATH"))))
     return {**os.environ, "UHD_MODULE_PATH": str(MODULES), "PYTHONPATH": path}
 
 

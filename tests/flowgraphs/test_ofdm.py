@@ -1,22 +1,23 @@
-"""PHY ofdm in plain Python: frames to samples and back, and what is said of them."""
+"""PHY ofdm without a flowgraph: frames to samples and back, and what is said of them."""
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import gnuradio
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flowgraphs.native import native
 from flowgraphs.phy import PhyError, Received, Samples
 from flowgraphs.phys import make_phy
-from flowgraphs.phys.ofdm import FEC
-from flowgraphs.phys.ofdm import liquid as liquid_module
-from flowgraphs.phys.ofdm.format import MAX_FRAME_BYTES, MODULATIONS
-from flowgraphs.phys.ofdm.liquid import ffi, liquid, make
-from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
+from flowgraphs.phys.ofdm import FEC, MODULATIONS
+from flowgraphs.phys.ofdm.modem import MAX_FRAME_BYTES, Demodulator, Modulator, OfdmPhy
 from tests.harness.awgn import Air, air
+from tests.harness.ofdm_reference.liquid import ffi, liquid, make
 
 pytestmark = pytest.mark.slow
 
@@ -272,24 +273,25 @@ def test_frames_that_do_not_fit_are_refused(nbytes: int) -> None:
 
 
 @pytest.fixture
-def _fresh_library() -> Iterator[None]:
-    liquid.cache_clear()
+def _fresh_module() -> Iterator[None]:
+    native.cache_clear()
     yield
-    liquid.cache_clear()
+    native.cache_clear()
 
 
-@pytest.mark.usefixtures("_fresh_library")
-@pytest.mark.parametrize(
-    ("attribute", "value", "message"),
-    [
-        ("_SONAME", "libliquid.so.999", "needs liquid-dsp .*apt-get install libliquid1"),
-        ("_VERSIONS", ("0.9.",), "knows liquid-dsp 1.4 and 1.5"),
-    ],
-)
-def test_a_missing_library_is_named(
-    monkeypatch: pytest.MonkeyPatch, attribute: str, value: object, message: str
-) -> None:
-    monkeypatch.setattr(liquid_module, attribute, value)
-    with pytest.raises(PhyError, match=message) as caught:
+@pytest.mark.usefixtures("_fresh_module")
+def test_a_module_that_is_not_built_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gnuradio.fadelab", None)
+    monkeypatch.delattr(gnuradio, "fadelab", raising=False)
+    with pytest.raises(PhyError, match=r"not built .*start ./fadelab once") as caught:
+        phy()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("_fresh_module")
+def test_another_liquid_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native(), "liquid_version", lambda: "0.9.0")
+    native.cache_clear()
+    with pytest.raises(PhyError, match=r"knows liquid-dsp 1\.4 and 1\.5, this is 0\.9\.0") as caught:
         phy()
     assert "\n" not in str(caught.value)

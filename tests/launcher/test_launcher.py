@@ -19,7 +19,7 @@ pytestmark = pytest.mark.patient
 ROOT = Path(__file__).resolve().parent.parent.parent
 NOBODY = 65534
 FAKE_CLI = "import os, sys\nprint(os.environ['FADELAB_ROOT'], *sys.argv[1:])\n"
-FAKE_VUSRP = "cmake_minimum_required(VERSION 3.25)\nproject(nothing NONE)\n"
+FAKE_PART = "cmake_minimum_required(VERSION 3.25)\nproject(nothing NONE)\n"
 #: everything the launcher calls up to its refusal; sudo is not among them
 TOOLS = ["bash", "readlink", "sha256sum", "cat", "mkdir", "flock", "grep", "dpkg-query", "apt-get", "rm"]
 
@@ -36,9 +36,10 @@ def copy() -> Iterator[Path]:
         (copy / "requirements.lock").write_text("# nothing\n")
         (copy / "testbed").mkdir()
         (copy / "testbed" / "__main__.py").write_text(FAKE_CLI)
-        vusrp = copy / "flowgraphs" / "vusrp"
-        vusrp.mkdir(parents=True)
-        (vusrp / "CMakeLists.txt").write_text(FAKE_VUSRP)
+        for part in ("vusrp", "native"):
+            folder = copy / "flowgraphs" / part
+            folder.mkdir(parents=True)
+            (folder / "CMakeLists.txt").write_text(FAKE_PART)
         yield copy
 
 

@@ -64,6 +64,22 @@ def test_continuous_streaming_ends_with_an_end_of_burst_after_stop(live_bench: B
     assert radio.recv(1, timeout=0.0)[1].error == "timeout"
 
 
+@pytest.mark.parametrize("n", [100, PACKET + 100, 5 * PACKET + 100, 20_000])
+def test_recv_fills_what_it_is_given_whatever_the_packets(live_bench: Bench, n: int) -> None:
+    radio = live_bench.radio("V1")
+    radio.start()
+    first, second = radio.recv(n)[1], radio.recv(n)[1]
+    assert (first.n, second.n) == (n, n)
+    assert second.at == first.at + n
+
+
+def test_the_time_of_recv_is_that_of_a_packet(live_bench: Bench) -> None:
+    """Ten packets take four times as long, and are no reason to give up."""
+    radio = live_bench.radio("V1")
+    radio.start()
+    assert radio.recv(10 * PACKET, timeout=2.5 * PACKET / 1e6)[1].n == 10 * PACKET
+
+
 def test_a_command_in_the_past_is_late(live_bench: Bench) -> None:
     radio = live_bench.radio("V1")
     radio.set_now(5_000_000)

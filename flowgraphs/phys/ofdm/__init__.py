@@ -12,19 +12,18 @@ if TYPE_CHECKING:
     from flowgraphs.phys.ofdm.modem import OfdmPhy
 
 MODULATIONS: Final = ("bpsk", "qpsk", "qam16", "qam64")
-#: our names of liquid's codes, with liquid's
-FEC: Final = {
-    "none": "none",
-    "rep3": "rep3",
-    "rep5": "rep5",
-    "hamming74": "h74",
-    "hamming84": "h84",
-    "hamming128": "h128",
-    "golay2412": "g2412",
-    "secded2216": "secded2216",
-    "secded3932": "secded3932",
-    "secded7264": "secded7264",
-}
+FEC: Final = (
+    "none",
+    "rep3",
+    "rep5",
+    "hamming74",
+    "hamming84",
+    "hamming128",
+    "golay2412",
+    "secded2216",
+    "secded3932",
+    "secded7264",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +31,7 @@ class OfdmOptions(PhyOptions):
     """Modulation and block code of the payload, and the shape of an OFDM symbol in samples."""
 
     modulation: Annotated[str, OneOf(MODULATIONS)] = "qpsk"
-    fec: Annotated[str, OneOf(tuple(FEC))] = "none"
+    fec: Annotated[str, OneOf(FEC)] = "none"
     subcarriers: Annotated[int, Ge(16), Le(2048), MultipleOf(2)] = 64
     cyclic_prefix: Annotated[int, Ge(4)] = 16
     #: samples over which one symbol fades into the next

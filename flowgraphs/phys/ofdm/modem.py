@@ -1,59 +1,32 @@
 """PHY `ofdm`: link frames in liquid-dsp's OFDM flexible frames.
 
-Read first: docs/ofdm.md, and `format.py` for the frame.
+Read first: docs/ofdm.md, and `flowgraphs/native/README.md`, where the signal processing is.
 
 Our part of the header is six octets: the frame's sequence number and a network's id. liquid's part holds the payload's
 length, modulation and code, so that a receiver hears all modes whatever its own is.
 
-Rules kept: those of `flowgraphs/plain_phy.py`. Frames of another network, and those of other programs (their header is
-of liquid's default length, ours is not), are passed over. Equal frames make equal samples: the symbols that fill up a
-frame, which liquid draws from C's rand(), are seeded each time.
+Rules kept: the frames of a demodulator do not depend on the division of samples into calls of `feed`. Frames of another
+network, and those of other programs, are passed over. Equal frames make equal samples.
 
-Left out: convolutional and Reed-Solomon codes, which need libfec and are not in Debian's liquid; soft decisions, since
-liquid 1.5's soft decoder of Hamming (7,4) ends the process at some lengths.
+Left out: convolutional and Reed-Solomon codes, which need libfec and are not in Debian's liquid.
 """
 
-import math
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from flowgraphs.native import native
+from flowgraphs.phy import Constellation, Phy, PhyError, Received, Samples
+from flowgraphs.phys.ofdm import MODULATIONS, OfdmOptions
 
-from flowgraphs.phy import Constellation, PhyError, Received, Samples
-from flowgraphs.phys.ofdm import FEC, OfdmOptions, mode
-from flowgraphs.phys.ofdm.equalizer import Equalizer
-from flowgraphs.phys.ofdm.format import (
-    HEADER,
-    MAX_FRAME_BYTES,
-    MODULATIONS,
-    TRAINING_SYMBOLS,
-    Modulation,
-    OfdmFormat,
-    crc_number,
-    fec_number,
-    modulation_number,
-)
-from flowgraphs.phys.ofdm.liquid import LOCK, ffi, liquid, make
-from flowgraphs.plain_phy import PlainPhy
-
-#: symbols of a payload from which its EVM says more than that of the header
-_MANY_SYMBOLS = 256
-#: symbols of a payload that are kept to be looked at
-_SHOWN_SYMBOLS = 256
-#: amplitude and phase over frequency are polynomials of order 4
-_POLYNOMIAL = 5
-_SEQUENCES = 1 << 32
-#: samples a demodulator works on at a time
-_STEP = 1 << 14
+#: longest frame: an IP packet of 9000 octets and any link header
+MAX_FRAME_BYTES = 10_000
 
 
 @dataclass(frozen=True)
-class OfdmPhy(OfdmOptions, PlainPhy):
-    """The PHY; `make_phy` checks its options. Raises PhyError when liquid-dsp is missing."""
+class OfdmPhy(OfdmOptions, Phy):
+    """The PHY; `make_phy` checks its options. Raises PhyError when the native module is missing."""
 
     rate_sps: float
 
@@ -62,35 +35,46 @@ class OfdmPhy(OfdmOptions, PlainPhy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        liquid()
+        native()
 
     def frame_samples(self, nbytes: int) -> int:
         """Return how many samples a frame of `nbytes` takes on the air; raises PhyError if it carries none so long."""
         if not 1 <= nbytes <= MAX_FRAME_BYTES:
             raise PhyError(f"PHY ofdm carries frames of 1 to {MAX_FRAME_BYTES} bytes, not of {nbytes}")
-        symbols = self.format.symbols(nbytes, MODULATIONS[self.modulation], fec_number(self.fec))
-        return symbols * self.format.symbol_samples + self.taper
+        samples: int = self.format.frame_samples(nbytes, self.modulation, self.fec)
+        return samples
 
     def denser(self) -> "Iterator[tuple[str, str, OfdmPhy]]":
         """The same PHY in denser modulations, sparsest first."""
-        known = list(MODULATIONS)
-        for modulation in known[known.index(self.modulation) + 1 :]:
+        for modulation in MODULATIONS[MODULATIONS.index(self.modulation) + 1 :]:
             yield "modulation", modulation, replace(self, modulation=modulation)
 
     @cached_property
-    def format(self) -> OfdmFormat:
-        """The frame's shape."""
-        return OfdmFormat(self.subcarriers, self.cyclic_prefix, self.taper)
+    def format(self) -> Any:
+        """The frame's shape: the native module's OfdmFormat."""
+        return native().OfdmFormat(self.subcarriers, self.cyclic_prefix, self.taper)
 
-    @cached_property
-    def evm_at_0_db(self) -> float:
-        """EVM (dB) that an SNR per sample of 0 dB makes.
+    def transmitter(self) -> Any:
+        """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
+        return native().ofdm_transmitter(
+            modulation=self.modulation,
+            fec=self.fec,
+            subcarriers=self.subcarriers,
+            cyclic_prefix=self.cyclic_prefix,
+            taper=self.taper,
+            rms=self.rms,
+            network=self.network,
+        )
 
-        Noise is in all subcarriers, the signal in the active ones; the equaliser, of so many parameters, is as noisy as
-        what it is taken from, one symbol, and so is the phase that the pilots give every symbol.
-        """
-        active, pilots = len(self.format.active), len(self.format.pilots)
-        return 10 * math.log10(active / self.subcarriers * (1 + _POLYNOMIAL / active + 1 / (2 * pilots)))
+    def receiver(self) -> Any:
+        """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
+        return native().ofdm_receiver(
+            rate_sps=self.rate_sps,
+            subcarriers=self.subcarriers,
+            cyclic_prefix=self.cyclic_prefix,
+            taper=self.taper,
+            network=self.network,
+        )
 
     def modulator(self) -> "Modulator":
         """Return a new modulator."""
@@ -100,206 +84,41 @@ class OfdmPhy(OfdmOptions, PlainPhy):
         """Return a new demodulator."""
         return Demodulator(self)
 
+    def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
+        """Return the frames in the given samples (complex64)."""
+        demodulator = self.demodulator()
+        for block in blocks:
+            yield from demodulator.feed(block)
+
 
 class Modulator:
-    """Turns link frames into bursts, numbering them from 0."""
+    """Turns link frames into bursts, numbering them from 0, without a flowgraph."""
 
     def __init__(self, phy: OfdmPhy) -> None:
         self._phy = phy
-        self._liquid = liquid()
-        properties = ffi.new(
-            "ofdmflexframegenprops_s *",
-            {
-                "check": crc_number(),
-                "fec0": fec_number(phy.fec),
-                "fec1": fec_number("none"),
-                "mod_scheme": modulation_number(phy.modulation),
-            },
-        )
-        self._generator = make(
-            self._liquid.ofdmflexframegen_create,
-            self._liquid.ofdmflexframegen_destroy,
-            *(phy.subcarriers, phy.cyclic_prefix, phy.taper, ffi.NULL, properties),
-        )
-        self._liquid.ofdmflexframegen_set_header_len(self._generator, HEADER.size)
-        self._sequence = 0
+        self._native = native().OfdmModulator(phy.format, phy.modulation, phy.fec, phy.rms, phy.network)
 
     def modulate(self, frame: bytes) -> Samples:
         """Return the burst of a frame: complex64. Raises PhyError for a length the PHY does not carry."""
-        burst = np.empty(self._phy.frame_samples(len(frame)), np.complex64)
-        header = HEADER.pack(self._sequence, self._phy.network)
-        self._sequence = (self._sequence + 1) % _SEQUENCES
-        self._liquid.ofdmflexframegen_assemble(self._generator, header, frame, len(frame))
-        with LOCK:
-            self._liquid.srand(1)
-            self._liquid.ofdmflexframegen_write(
-                self._generator, ffi.from_buffer("float[]", burst, require_writable=True), len(burst)
-            )
-        burst *= self._phy.rms
+        # refuses other lengths
+        self._phy.frame_samples(len(frame))
+        burst: Samples = self._native.modulate(frame)
         return burst
 
 
 class Demodulator:
-    """Finds the frames in a stream of samples, which may come in pieces of any size."""
+    """Finds the frames in a stream of samples, which may come in pieces of any size, without a flowgraph."""
 
     def __init__(self, phy: OfdmPhy) -> None:
-        self._phy = phy
-        self._liquid = liquid()
-        self._decoded: list[_DecodedFrame] = []
-        self._shown: deque[Constellation] = deque(maxlen=1)
-        callback = _callback(phy.network, self._decoded, self._shown)
-        self._callback = ffi.callback("framesync_callback", callback, error=0)
-        self._synchronizer = make(
-            self._liquid.ofdmflexframesync_create,
-            self._liquid.ofdmflexframesync_destroy,
-            *(phy.subcarriers, phy.cyclic_prefix, phy.taper, ffi.NULL, self._callback, ffi.NULL),
-        )
-        self._liquid.ofdmflexframesync_set_header_len(self._synchronizer, HEADER.size)
-        # no two frames end in one block, and the training of one that ends in it lies before it, wherever it is sought
-        of = phy.format
-        shortest = of.symbols(1, MODULATIONS["qam64"], fec_number("none"))
-        self._block = (shortest - TRAINING_SYMBOLS) * of.symbol_samples - 2 * of.cyclic_prefix
-        longest = of.symbols(MAX_FRAME_BYTES, MODULATIONS["bpsk"], fec_number("rep5"))
-        self._history = _History(longest * of.symbol_samples + self._block + _STEP)
-        #: samples liquid has seen; it lags behind by so many, so that a frame's last ones are there when it is measured
-        self._seen = 0
-        self._lag = of.cyclic_prefix
-        self._training = Modulator(phy).modulate(b"\0")[: TRAINING_SYMBOLS * of.symbol_samples]
-        self._equalizer = Equalizer(of, self._training)
-        #: our names of the codes, by liquid's numbers
-        self._codes = {fec_number(name): name for name in FEC}
+        self._rate_sps = phy.rate_sps
+        self._native = native().OfdmDemodulator(phy.format, phy.network)
 
     def feed(self, samples: Samples) -> list[Received]:
         """Take the next samples (complex64); return the frames that ended in them or just before."""
-        found = []
-        for at in range(0, len(samples), _STEP):
-            self._history.append(samples[at : at + _STEP])
-            while (ready := self._history.end - self._lag - self._seen) > 0:
-                block_start = self._seen // self._block * self._block
-                stop = min(block_start + self._block, self._seen + ready)
-                for part in self._history.parts(self._seen, stop):
-                    self._liquid.ofdmflexframesync_execute(
-                        self._synchronizer, ffi.from_buffer("float[]", part), len(part)
-                    )
-                self._seen = stop
-                found += [self._measure(frame, block_start) for frame in self._decoded]
-                self._decoded.clear()
-        return found
+        return [Received(*fields) for fields in self._native.feed(samples, self._rate_sps)]
 
     @property
     def constellation(self) -> Constellation | None:
-        """The symbols of the newest frame."""
-        return self._shown[0] if self._shown else None
-
-    def _measure(self, frame: "_DecodedFrame", block_start: int) -> Received:
-        """Add sample index, levels and SNR to a frame that ended in the block that starts at `block_start`."""
-        phy, of = self._phy, self._phy.format
-        symbols = of.symbols(len(frame.payload), MODULATIONS[frame.modulation], frame.fec)
-        nsamples = symbols * of.symbol_samples
-        start = self._find(block_start - nsamples, frame.cfo)
-        samples = self._history.read(start, start + nsamples)
-        # not by `vdot`: BLAS takes all processors for so many
-        power = 2 * float(np.mean(np.square(samples.view(np.float32))))
-        received = Received(
-            frame.payload,
-            frame.crc_ok,
-            frame.sequence,
-            start,
-            nsamples + phy.taper,
-            snr_db=phy.evm_at_0_db - frame.noise_db,
-            evm_db=frame.evm_db,
-            cfo_hz=frame.cfo / (2 * math.pi) * phy.rate_sps,
-            rssi_db=10 * math.log10(max(power, 1e-20)),
-            mode=mode(frame.modulation, self._codes.get(frame.fec, f"code {frame.fec}")),
-        )
-        if frame.crc_ok:
-            return received
-        look = self._equalizer.look(samples, frame.cfo, len(frame.payload), frame.modulation, frame.fec)
-        if look is None:
-            return received
-        snr_db = look.snr_db + 10 * math.log10(len(of.active) / of.subcarriers)
-        return replace(received, payload=look.payload, crc_ok=True, snr_db=snr_db, evm_db=look.evm_db)
-
-    def _find(self, earliest: int, cfo: float) -> int:
-        """Return where the training that starts in the block at `earliest` fits best; `cfo` in radians per sample."""
-        slack = self._phy.cyclic_prefix
-        first = max(earliest - slack, 0)
-        count = earliest + self._block + slack - first
-        training = self._training * np.exp(1j * cfo * np.arange(len(self._training))).astype(np.complex64)
-        samples = self._history.read(first, first + count - 1 + len(training))
-        energy = np.convolve(samples.real**2 + samples.imag**2, np.ones(len(training), np.float32), "valid")
-        match = np.abs(np.correlate(samples, training, "valid")) ** 2
-        return first + int(np.argmax(match / np.maximum(energy, 1e-20)))
-
-
-class _DecodedFrame(NamedTuple):
-    """A frame as liquid decodes it."""
-
-    payload: bytes
-    crc_ok: bool
-    sequence: int
-    modulation: str
-    #: liquid's number
-    fec: int
-    evm_db: float
-    #: EVM over symbols with reliable decisions
-    noise_db: float
-    #: radians per sample
-    cfo: float
-
-
-def _callback(network: int, frames: list[_DecodedFrame], shown: deque[Constellation]) -> Any:
-    """Return liquid's callback for decoded frames; those of our network go to `frames`, their symbols to `shown`."""
-    names = {modulation_number(name): name for name in MODULATIONS}
-
-    def decoded(
-        header: Any, header_ok: int, payload: Any, nbytes: int, crc_ok: int, stats: Any, userdata: object
-    ) -> int:
-        if not header_ok or not 1 <= nbytes <= MAX_FRAME_BYTES or stats.mod_scheme not in names:
-            return 0
-        sequence, of = HEADER.unpack(ffi.buffer(header, HEADER.size))
-        if of != network:
-            return 0
-        name = names[stats.mod_scheme]
-        symbols = np.frombuffer(ffi.buffer(stats.framesyms, 8 * stats.num_framesyms), np.float32)
-        shown.append(Constellation(symbols[: 2 * _SHOWN_SYMBOLS].copy().view(np.complex64), name))
-        evm_db = _evm_db(symbols, MODULATIONS[name])
-        # else the header's, whose BPSK is decided rightly for sure
-        noise_db = evm_db if crc_ok and stats.num_framesyms >= _MANY_SYMBOLS else stats.evm
-        octets = bytes(ffi.buffer(payload, nbytes))
-        frames.append(_DecodedFrame(octets, bool(crc_ok), sequence, name, stats.fec0, evm_db, noise_db, stats.cfo))
-        return 0
-
-    return decoded
-
-
-def _evm_db(symbols: NDArray[np.float32], modulation: Modulation) -> float:
-    """Return the mean power of what the nearest points leave of `symbols` (I and Q by turns), in dB of theirs."""
-    error = symbols - modulation.nearest(symbols)
-    return 10 * math.log10(max(2 * float(np.mean(np.square(error))), 1e-20))
-
-
-class _History:
-    """The newest samples of a stream, found again by their index; at least `size` of them."""
-
-    def __init__(self, size: int) -> None:
-        self._ring: Samples = np.zeros(1 << (size - 1).bit_length(), np.complex64)
-        #: samples so far
-        self.end = 0
-
-    def append(self, samples: Samples) -> None:
-        at = 0
-        for part in self.parts(self.end, self.end + len(samples)):
-            part[:] = samples[at : at + len(part)]
-            at += len(part)
-        self.end += len(samples)
-
-    def read(self, start: int, stop: int) -> Samples:
-        return np.concatenate(self.parts(start, stop))
-
-    def parts(self, start: int, stop: int) -> list[Samples]:
-        """Return the places of samples: one array, or two where the ring closes."""
-        at = start % len(self._ring)
-        first = self._ring[at : at + stop - start]
-        rest = stop - start - len(first)
-        return [first, self._ring[:rest]] if rest else [first]
+        """The symbols of the newest frame, or None without any."""
+        newest = self._native.constellation
+        return None if newest is None else Constellation(newest.symbols, newest.modulation)

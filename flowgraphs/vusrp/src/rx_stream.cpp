@@ -13,6 +13,9 @@ namespace {
 using uhd::rx_metadata_t;
 using uhd::stream_cmd_t;
 
+// Samples waited for at a time, far below the lag that is an overflow.
+constexpr std::int64_t kMostAwaited = 16384;
+
 std::size_t packet_size(const uhd::stream_args_t& args) {
     return std::clamp<std::size_t>(args.args.cast<std::size_t>("spp", kPacket), 1, kPacket);
 }
@@ -45,7 +48,8 @@ std::size_t RxStream::recv(const buffs_type& buffs, std::size_t nsamps_per_buff,
     std::size_t filled = 0;
     const auto timeout_ns = static_cast<std::int64_t>(timeout * kSecond_ns);
     while (filled < nsamps_per_buff) {
-        if (!error_ && !wait_for_samples(lock, timeout_ns)) {
+        const std::size_t wanted = one_packet ? 0 : nsamps_per_buff - filled;
+        if (!error_ && !wait_for_samples(lock, wanted, timeout_ns)) {
             if (filled == 0) metadata.error_code = rx_metadata_t::ERROR_CODE_TIMEOUT;
             break;
         }
@@ -120,26 +124,34 @@ std::size_t RxStream::deliver(const buffs_type& buffs, std::size_t filled, std::
     return n;
 }
 
-// Waits for a packet, in lockstep for a sample of one. False when the time is up; an error may be there instead.
-bool RxStream::wait_for_samples(std::unique_lock<std::mutex>& lock, std::int64_t timeout_ns) {
+// Waits for a packet, in lockstep for a sample of one. In real time it waits until there are as many samples as are
+// wanted, since every wait costs a change of threads. False when the time is up before the packet; an error may be there
+// instead.
+bool RxStream::wait_for_samples(std::unique_lock<std::mutex>& lock, std::size_t wanted, std::int64_t timeout_ns) {
     Air& air = radio_->air();
     const std::int64_t begun_ns = monotonic_ns();
     for (;;) {
         Word& word = air.lockstep() ? air.header().events : changed_;
         const std::uint32_t seen = word;
         std::int64_t look_again_ns = kNever;
+        bool packet_is_there = false;
         if (active_) {
             if (packet_offset_ == 0) form_packet();
             if (error_) return true;
-            const auto wanted = static_cast<std::int64_t>(air.lockstep() ? 1 : packet_left_);
-            const std::int64_t needed_ns = grid_.ns_of(next_tick_ + wanted + kLookahead);
+            const auto packet = static_cast<std::int64_t>(air.lockstep() ? 1 : packet_left_);
+            // one packet at a time, or all that the program has room for, be it less or more
+            const std::int64_t all = std::min({static_cast<std::int64_t>(wanted), end_tick_ - next_tick_, kMostAwaited});
+            const std::int64_t awaited = air.lockstep() || wanted == 0 ? packet : all;
+            const std::int64_t least_ns = grid_.ns_of(next_tick_ + std::min(packet, awaited) + kLookahead);
+            const std::int64_t needed_ns = grid_.ns_of(next_tick_ + awaited + kLookahead);
             const std::int64_t settled_ns = air.settled_ns();
             if (settled_ns >= needed_ns) return true;
+            packet_is_there = settled_ns >= least_ns;
             look_again_ns = air.look_again_ns(air.now_ns() + needed_ns - settled_ns);
         }
         const std::int64_t patience_ns = active_ && air.lockstep() ? air.patience_ns() : 0;
         const std::int64_t deadline_ns = begun_ns + std::max(timeout_ns, patience_ns);
-        if (monotonic_ns() >= deadline_ns) return false;
+        if (monotonic_ns() >= deadline_ns) return packet_is_there;
         lock.unlock();
         wait(word, seen, std::min(look_again_ns, deadline_ns));
         if (air.lockstep() && word == seen) air.reap();

@@ -53,7 +53,7 @@ private:
     };
 
     std::size_t deliver(const buffs_type& buffs, std::size_t filled, std::size_t room, uhd::rx_metadata_t& metadata);
-    bool wait_for_samples(std::unique_lock<std::mutex>& lock, std::int64_t timeout_ns);
+    bool wait_for_samples(std::unique_lock<std::mutex>& lock, std::size_t wanted, std::int64_t timeout_ns);
     void form_packet();
     void start(const Command& command, std::int64_t earliest_tick);
     void stop(const uhd::stream_cmd_t& command);

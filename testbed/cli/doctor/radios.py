@@ -6,6 +6,7 @@ from testbed.cli.doctor.look import Look, Seen, apt, ask, ask_system_python
 from testbed.paths import root
 
 _UHD_MODULES = root() / ".build" / "vusrp" / "uhd"
+_NATIVE = root() / ".build" / "native" / "python"
 _LIQUID = """
 import ctypes, glob
 folders = '/usr/local/lib', '/usr/lib/*'
@@ -36,6 +37,15 @@ def _vusrp() -> Seen:
     return Seen(True, f"UHD finds them through {path}") if seen.ok else Seen(False, seen.detail or "UHD finds none")
 
 
+def _native() -> Seen:
+    if not any(_NATIVE.glob("gnuradio/fadelab/*.so")):
+        return Seen(False, f"no module in {_NATIVE.relative_to(root())}")
+    path = f"import sys; sys.path.insert(0, {str(_NATIVE)!r})"
+    return ask_system_python(
+        f"{path}; from gnuradio import fadelab; print('with liquid-dsp', fadelab.liquid_version())"
+    )
+
+
 LOOKS = (
     Look(
         "GNU Radio",
@@ -49,6 +59,12 @@ LOOKS = (
         _vusrp,
         "remove .build/vusrp and start ./fadelab again, which builds it; .build/setup.log says what went wrong",
         ("demo", "vusrp"),
+    ),
+    Look(
+        "native blocks",
+        _native,
+        "remove .build/native and start ./fadelab again, which builds them; .build/setup.log says what went wrong",
+        ("demo", "vusrp", "usrp"),
     ),
     Look("liquid-dsp", lambda: ask_system_python(_LIQUID), apt("libliquid1"), ("demo", "vusrp", "usrp")),
     Look(

@@ -155,7 +155,7 @@ def test_with_env_any_uhd_program_finds_virtual_radios() -> None:
     )
     assert ran.returncode == 0, ran.stderr
     # what there was before stays
-    assert ran.stdout.splitlines()[0] == f"{ROOT}/flowgraphs/grc:/of/others"
+    assert ran.stdout.splitlines()[0] == f"{ROOT}/flowgraphs/native/grc:{ROOT}/flowgraphs/grc:/of/others"
     assert "type: vusrp" in ran.stdout
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flowgraphs.phy import Samples
-from flowgraphs.phys.ofdm.format import (
+from tests.harness.ofdm_reference.format import (
     MODULATIONS,
     Modulation,
     OfdmFormat,
@@ -31,7 +31,7 @@ from flowgraphs.phys.ofdm.format import (
     fec_number,
     modulation_number,
 )
-from flowgraphs.phys.ofdm.liquid import ffi, liquid
+from tests.harness.ofdm_reference.liquid import ffi, liquid
 
 #: the pilot sequence: an m-sequence of 8 bits
 _PILOT_BITS = 8

@@ -18,11 +18,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flowgraphs.phys import ofdm
-from flowgraphs.phys.ofdm.liquid import ffi, liquid
+from flowgraphs.phys.ofdm import MODULATIONS as NAMES
+from tests.harness.ofdm_reference.liquid import ffi, liquid
 
 #: longest frame: an IP packet of 9000 octets and any link header
 MAX_FRAME_BYTES = 10_000
+#: our names of the codes, with liquid's
+FEC = {
+    "none": "none",
+    "rep3": "rep3",
+    "rep5": "rep5",
+    "hamming74": "h74",
+    "hamming84": "h84",
+    "hamming128": "h128",
+    "golay2412": "g2412",
+    "secded2216": "secded2216",
+    "secded3932": "secded3932",
+    "secded7264": "secded7264",
+}
 #: our part of the header: sequence number, network
 HEADER = struct.Struct(">IH")
 #: S0 twice, S1 once
@@ -57,7 +70,7 @@ class Modulation(NamedTuple):
 
 
 _CONSTELLATIONS = (Modulation(1, 2, 1), Modulation(2, 2, 2), Modulation(4, 4, 2), Modulation(6, 8, 2))
-MODULATIONS = dict(zip(ofdm.MODULATIONS, _CONSTELLATIONS, strict=True))
+MODULATIONS = dict(zip(NAMES, _CONSTELLATIONS, strict=True))
 
 
 @dataclass(frozen=True)
@@ -115,7 +128,7 @@ def modulation_number(name: str) -> int:
 
 def fec_number(name: str) -> int:
     """Return liquid's number of a code."""
-    return int(liquid().liquid_getopt_str2fec(ofdm.FEC[name].encode()))
+    return int(liquid().liquid_getopt_str2fec(FEC[name].encode()))
 
 
 def crc_number() -> int:

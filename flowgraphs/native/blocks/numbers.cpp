@@ -1,0 +1,55 @@
+#include "numbers.hpp"
+
+#include <stdexcept>
+#include <string>
+
+namespace gr::fadelab {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& name, const std::string& value, const std::string& rule) {
+    throw std::invalid_argument(name + " is " + value + ": must be " + rule);
+}
+
+std::size_t count(const char* name, int value) {
+    if (value < 0) {
+        refuse(name, std::to_string(value), "0 or more");
+    }
+    return static_cast<std::size_t>(value);
+}
+
+}  // namespace
+
+ofdm::Format format_of(int subcarriers, int cyclic_prefix, int taper) {
+    return {count("subcarriers", subcarriers), count("cyclic_prefix", cyclic_prefix), count("taper", taper)};
+}
+
+float checked_rms(float rms) {
+    if (!(rms > 0.0F && rms <= 1.0F)) {
+        refuse("rms", std::to_string(rms), "more than 0 and 1 at most");
+    }
+    return rms;
+}
+
+std::uint16_t checked_network(int network) {
+    if (network < 0 || network > 0xFFFF) {
+        refuse("network", std::to_string(network), "0 to 65535");
+    }
+    return static_cast<std::uint16_t>(network);
+}
+
+double checked_rate(double rate_sps) {
+    if (!(rate_sps > 0.0)) {
+        refuse("rate_sps", std::to_string(rate_sps), "positive");
+    }
+    return rate_sps;
+}
+
+int checked_lot(int lot) {
+    if (lot < 1) {
+        refuse("lot", std::to_string(lot), "1 or more");
+    }
+    return lot;
+}
+
+}  // namespace gr::fadelab

@@ -1,0 +1,18 @@
+// The numbers that Python and GNU Radio Companion give, checked. Everything here throws std::invalid_argument, one
+// line.
+
+#pragma once
+
+#include <cstdint>
+
+#include "../ofdm/format.hpp"
+
+namespace gr::fadelab {
+
+ofdm::Format format_of(int subcarriers, int cyclic_prefix, int taper);
+float checked_rms(float rms);
+std::uint16_t checked_network(int network);
+double checked_rate(double rate_sps);
+int checked_lot(int lot);
+
+}  // namespace gr::fadelab

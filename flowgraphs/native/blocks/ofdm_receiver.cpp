@@ -1,0 +1,60 @@
+#include <gnuradio/fadelab/ofdm_receiver.h>
+#include <gnuradio/io_signature.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "../ofdm/demodulator.hpp"
+#include "numbers.hpp"
+#include "pdu.hpp"
+
+namespace gr::fadelab {
+
+namespace {
+
+// The receiver takes samples of about this duration at a time, so that its thread does not wake for every packet.
+constexpr double kLotS = 0.5e-3;
+constexpr int kLeastLot = 256;
+constexpr int kLargestLot = 4096;
+
+int lot_of(double rate_sps) {
+    const double power = std::round(std::log2(rate_sps * kLotS));
+    return static_cast<int>(std::clamp<double>(std::exp2(power), kLeastLot, kLargestLot));
+}
+
+class ofdm_receiver_impl : public ofdm_receiver {
+public:
+    ofdm_receiver_impl(double rate_sps, const ofdm::Format& format, std::uint16_t network)
+        : sync_block("ofdm rx", io_signature::make(1, 1, sizeof(gr_complex)), io_signature::make(0, 0, 0)),
+          rate_sps_(rate_sps),
+          demodulator_(format, network) {
+        message_port_register_out(frames_port());
+        set_output_multiple(lot_of(rate_sps));
+    }
+
+    int work(int noutput_items, gr_vector_const_void_star& input_items,
+             gr_vector_void_star& /*output_items*/) override {
+        demodulator_.feed(
+            static_cast<const gr_complex*>(input_items[0]), static_cast<std::size_t>(noutput_items),
+            [this](const ofdm::Report& report) { message_port_pub(frames_port(), pdu_of(report, rate_sps_)); });
+        return noutput_items;
+    }
+
+    symbols constellation() const override {
+        ofdm::Shown shown = demodulator_.constellation();
+        return {std::move(shown.symbols), std::move(shown.modulation)};
+    }
+
+private:
+    double rate_sps_;
+    ofdm::Demodulator demodulator_;
+};
+
+}  // namespace
+
+ofdm_receiver::sptr ofdm_receiver::make(double rate_sps, int subcarriers, int cyclic_prefix, int taper, int network) {
+    return gnuradio::make_block_sptr<ofdm_receiver_impl>(
+        checked_rate(rate_sps), format_of(subcarriers, cyclic_prefix, taper), checked_network(network));
+}
+
+}  // namespace gr::fadelab

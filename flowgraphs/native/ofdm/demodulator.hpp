@@ -1,0 +1,98 @@
+// Samples to link frames.
+//
+// Rules kept: the reports do not depend on the division of samples into calls of `feed`. Frames of another network, and
+// those of other programs (their header is of liquid's default length, ours is not), are passed over.
+//
+// Left out: soft decisions, since liquid 1.5's soft decoder of Hamming (7,4) ends the process at some lengths.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "equalizer.hpp"
+#include "format.hpp"
+#include "history.hpp"
+#include "liquid.hpp"
+
+namespace gr::fadelab::ofdm {
+
+// One frame as it was received.
+struct Report {
+    // With damaged octets when `crc_ok` is false; the header was good then, too.
+    std::vector<std::uint8_t> payload;
+    bool crc_ok;
+    std::uint32_t sequence;
+    std::uint64_t sample;    // index in the stream of the frame's first sample
+    std::uint64_t nsamples;  // airtime
+    double snr_db;           // per sample, over the whole sampled band
+    double evm_db;
+    double cfo;      // radians per sample
+    double rssi_db;  // mean power over the frame, noise included, relative to full scale
+    std::string mode;
+};
+
+// Equalised payload symbols of one frame; the ideal points have mean power 1.
+struct Shown {
+    std::vector<Sample> symbols;
+    std::string modulation;  // empty before the first frame
+};
+
+class Demodulator {
+public:
+    using Take = std::function<void(const Report&)>;
+
+    Demodulator(const Format& format, std::uint16_t network);
+    Demodulator(const Demodulator&) = delete;
+    Demodulator& operator=(const Demodulator&) = delete;
+
+    // Takes the next samples, and calls `take` for each frame that ended in them or just before. The report is valid
+    // during the call.
+    void feed(const Sample* samples, std::size_t count, const Take& take);
+    // The symbols of the newest frame; for any thread.
+    Shown constellation() const;
+
+private:
+    // What liquid says of a frame.
+    struct Decoded {
+        const Modulation* modulation;
+        unsigned fec;
+        double noise_db;  // EVM over symbols with reliable decisions
+    };
+
+    static int decoded(unsigned char* header, int header_ok, unsigned char* payload, unsigned nbytes, int crc_ok,
+                       framesyncstats_s stats, void* self);
+    void handle(const unsigned char* header, const unsigned char* payload, std::size_t nbytes, bool crc_ok,
+                const framesyncstats_s& stats);
+    void execute(const Take& take);
+    void measure(std::uint64_t block_start);
+    std::uint64_t find(std::int64_t earliest);
+    double evm_at_0_db() const;
+
+    Format format_;
+    std::uint16_t network_;
+    // A frame's end is known to a block of so many samples: a symbol's.
+    std::size_t block_;
+    // liquid lags behind by so many samples, so that a frame's last ones are there when it is measured.
+    std::size_t lag_;
+    History history_;
+    std::vector<Sample> training_;
+    Equalizer equalizer_;
+    Synchronizer synchronizer_;
+    double evm_at_0_db_;
+    std::uint64_t seen_ = 0;  // samples that liquid has had
+
+    bool waiting_ = false;  // a frame was decoded, but not measured
+    Decoded decoded_{};
+    Report report_{};
+    std::vector<Sample> turned_;
+
+    mutable std::mutex shown_lock_;
+    Shown shown_;
+};
+
+}  // namespace gr::fadelab::ofdm

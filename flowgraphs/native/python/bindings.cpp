@@ -1,0 +1,213 @@
+// The Python module gnuradio.fadelab: the blocks, and the same modulator and demodulator without a flowgraph.
+
+#include <gnuradio/fadelab/frame_box.h>
+#include <gnuradio/fadelab/idle_filler.h>
+#include <gnuradio/fadelab/ofdm_receiver.h>
+#include <gnuradio/fadelab/ofdm_transmitter.h>
+#include <gnuradio/fadelab/sample_meter.h>
+
+#include <pybind11/complex.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <optional>
+
+#include "../blocks/numbers.hpp"
+#include "../ofdm/demodulator.hpp"
+#include "../ofdm/modulator.hpp"
+
+namespace py = pybind11;
+namespace ofdm = gr::fadelab::ofdm;
+
+namespace {
+
+using Samples = py::array_t<ofdm::Sample, py::array::c_style | py::array::forcecast>;
+
+Samples array_of(const std::vector<ofdm::Sample>& samples) {
+    return Samples(static_cast<py::ssize_t>(samples.size()), samples.data());
+}
+
+py::array_t<std::int64_t> array_of(const std::vector<std::size_t>& places) {
+    py::array_t<std::int64_t> array(static_cast<py::ssize_t>(places.size()));
+    std::copy(places.begin(), places.end(), array.mutable_data());
+    return array;
+}
+
+// Equalised payload symbols, which Python gets as an array.
+struct Constellation {
+    Samples symbols;
+    std::string modulation;
+};
+
+// None before the first frame.
+std::optional<Constellation> shown(const std::vector<ofdm::Sample>& symbols, const std::string& modulation) {
+    return modulation.empty() ? std::nullopt : std::make_optional(Constellation{array_of(symbols), modulation});
+}
+
+// The fields of flowgraphs/phy.py's Received, in its order.
+py::tuple fields_of(const ofdm::Report& report, double rate_sps) {
+    return py::make_tuple(py::bytes(reinterpret_cast<const char*>(report.payload.data()), report.payload.size()),
+                          report.crc_ok, report.sequence, report.sample, report.nsamples, report.snr_db, report.evm_db,
+                          report.cfo / (2.0 * M_PI) * rate_sps, report.rssi_db, report.mode);
+}
+
+// Likewise.
+py::tuple fields_of(const gr::fadelab::frame_box::frame& frame) {
+    return py::make_tuple(py::bytes(reinterpret_cast<const char*>(frame.payload.data()), frame.payload.size()),
+                          frame.crc_ok, frame.sequence, frame.sample, frame.nsamples, frame.snr_db, frame.evm_db,
+                          frame.cfo_hz, frame.rssi_db, frame.mode);
+}
+
+// A modulator and what it works in.
+struct Modulating {
+    ofdm::Modulator modulator;
+    std::vector<ofdm::Sample> burst;
+};
+
+void bind_format(py::module& module) {
+    py::class_<ofdm::Format>(module, "OfdmFormat", "The frame's shape; for a mode, by name, its lengths.")
+        .def(py::init(&gr::fadelab::format_of), py::arg("subcarriers"), py::arg("cyclic_prefix"), py::arg("taper"))
+        .def_property_readonly("active", [](const ofdm::Format& format) { return array_of(format.active()); })
+        .def_property_readonly("data", [](const ofdm::Format& format) { return array_of(format.data()); })
+        .def_property_readonly("pilots", [](const ofdm::Format& format) { return array_of(format.pilots()); })
+        .def_property_readonly("header_symbols", &ofdm::Format::header_symbols)
+        .def(
+            "frame_samples",
+            [](const ofdm::Format& format, std::int64_t nbytes, const std::string& modulation, const std::string& fec) {
+                // a negative length becomes one that is too long
+                return format.frame_samples(static_cast<std::size_t>(nbytes), ofdm::modulation_named(modulation),
+                                            ofdm::fec_named(fec).scheme());
+            },
+            py::arg("nbytes"), py::arg("modulation"), py::arg("fec"));
+}
+
+void bind_engine(py::module& module) {
+    py::class_<Constellation>(module, "Constellation", "Payload symbols of one frame; ideal ones have mean power 1.")
+        .def_readonly("symbols", &Constellation::symbols)
+        .def_readonly("modulation", &Constellation::modulation);
+    py::class_<Modulating>(module, "OfdmModulator", "Frames to bursts, without a flowgraph.")
+        .def(py::init([](const ofdm::Format& format, const std::string& modulation, const std::string& fec, float rms,
+                         int network) {
+                 return Modulating{
+                     ofdm::Modulator(format, ofdm::modulation_named(modulation), ofdm::fec_named(fec),
+                                     gr::fadelab::checked_rms(rms), gr::fadelab::checked_network(network)),
+                     {}};
+             }),
+             py::arg("format"), py::arg("modulation"), py::arg("fec"), py::arg("rms"), py::arg("network"))
+        .def(
+            "modulate",
+            [](Modulating& modulating, const py::bytes& frame) {
+                const auto octets = static_cast<std::string_view>(frame);
+                {
+                    const py::gil_scoped_release released;
+                    modulating.modulator.modulate(reinterpret_cast<const std::uint8_t*>(octets.data()), octets.size(),
+                                                  modulating.burst);
+                }
+                return array_of(modulating.burst);
+            },
+            py::arg("frame"));
+    py::class_<ofdm::Demodulator>(module, "OfdmDemodulator", "Samples to frames, without a flowgraph.")
+        .def(py::init([](const ofdm::Format& format, int network) {
+                 return std::make_unique<ofdm::Demodulator>(format, gr::fadelab::checked_network(network));
+             }),
+             py::arg("format"), py::arg("network"))
+        .def(
+            "feed",
+            [](ofdm::Demodulator& demodulator, const Samples& samples, double rate_sps) {
+                std::vector<ofdm::Report> reports;
+                {
+                    const py::gil_scoped_release released;
+                    demodulator.feed(samples.data(), static_cast<std::size_t>(samples.size()),
+                                     [&](const ofdm::Report& report) { reports.push_back(report); });
+                }
+                py::list frames;
+                for (const auto& report : reports) {
+                    frames.append(fields_of(report, rate_sps));
+                }
+                return frames;
+            },
+            py::arg("samples"), py::arg("rate_sps"))
+        .def_property_readonly("constellation", [](const ofdm::Demodulator& demodulator) {
+            const auto newest = demodulator.constellation();
+            return shown(newest.symbols, newest.modulation);
+        });
+}
+
+void bind_blocks(py::module& module) {
+    using gr::fadelab::ofdm_receiver;
+    using gr::fadelab::ofdm_transmitter;
+    py::class_<ofdm_transmitter, gr::sync_block, gr::block, gr::basic_block, ofdm_transmitter::sptr>(
+        module, "ofdm_transmitter", "Frames (message port \"frames\") to bursts, tagged \"packet_len\".")
+        .def(py::init(&ofdm_transmitter::make), py::arg("modulation") = "qpsk", py::arg("fec") = "none",
+             py::arg("subcarriers") = 64, py::arg("cyclic_prefix") = 16, py::arg("taper") = 4, py::arg("rms") = 0.25F,
+             py::arg("network") = 0);
+    py::class_<ofdm_receiver, gr::sync_block, gr::block, gr::basic_block, ofdm_receiver::sptr>(
+        module, "ofdm_receiver", "Samples to frames (message port \"frames\").")
+        .def(py::init(&ofdm_receiver::make), py::arg("rate_sps"), py::arg("subcarriers") = 64,
+             py::arg("cyclic_prefix") = 16, py::arg("taper") = 4, py::arg("network") = 0)
+        .def_property_readonly("constellation", [](const ofdm_receiver& receiver) {
+            const auto newest = receiver.constellation();
+            return shown(newest.points, newest.modulation);
+        });
+}
+
+void bind_ports(py::module& module) {
+    using gr::fadelab::frame_box;
+    using gr::fadelab::idle_filler;
+    using gr::fadelab::sample_meter;
+    py::class_<idle_filler, gr::block, gr::basic_block, idle_filler::sptr>(
+        module, "idle_filler", "Bursts in, a continuous stream out: silence between bursts.")
+        .def(py::init(&idle_filler::make), py::arg("lot") = 1024);
+    py::class_<frame_box, gr::block, gr::basic_block, frame_box::sptr>(
+        module, "frame_box", "Frames into a flowgraph and out of it; `eventfd` is readable once one was received.")
+        .def(py::init(&frame_box::make))
+        .def(
+            "send",
+            [](frame_box& box, const py::bytes& frame) {
+                const auto octets = static_cast<std::string_view>(frame);
+                const py::gil_scoped_release released;
+                box.send(reinterpret_cast<const std::uint8_t*>(octets.data()), octets.size());
+            },
+            py::arg("frame"))
+        .def("take",
+             [](frame_box& box) {
+                 py::list frames;
+                 for (const auto& frame : box.take()) {
+                     frames.append(fields_of(frame));
+                 }
+                 return frames;
+             })
+        .def_property_readonly("eventfd", &frame_box::eventfd)
+        .def_property_readonly("late", &frame_box::late)
+        .def("close", &frame_box::close);
+    py::class_<sample_meter, gr::sync_block, gr::block, gr::basic_block, sample_meter::sptr>(
+        module, "sample_meter", "The largest and the newest samples of a stream, and how often it began.")
+        .def(py::init(&sample_meter::make), py::arg("lot") = 16384)
+        .def("take_peak", &sample_meter::take_peak)
+        .def_property_readonly("newest", [](const sample_meter& meter) { return array_of(meter.newest()); })
+        .def_property_readonly("beginnings", &sample_meter::beginnings);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(fadelab_python, module) {
+    // the types that the blocks derive from
+    py::module::import("gnuradio.gr");
+    module.attr("MAX_FRAME_BYTES") = ofdm::kMaxFrameBytes;
+    py::list modulations;
+    for (const auto& modulation : ofdm::kModulations) {
+        modulations.append(modulation.name);
+    }
+    py::list codes;
+    for (const auto& code : ofdm::kFecs) {
+        codes.append(code.name);
+    }
+    module.attr("MODULATIONS") = py::tuple(modulations);
+    module.attr("FECS") = py::tuple(codes);
+    module.def("liquid_version", [] { return std::string(liquid_libversion()); });
+    bind_format(module);
+    bind_engine(module);
+    bind_blocks(module);
+    bind_ports(module);
+}

@@ -1,0 +1,219 @@
+"""The native blocks beside the PHY's: frames into a flowgraph and out of it, and the meter of samples."""
+
+import os
+import select
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import pmt
+import pytest
+from gnuradio import blocks, gr
+
+from flowgraphs.native import native
+from flowgraphs.phy import Received, Samples, frame_pdu, received_pdu
+from tests.harness.waiting import wait_for
+
+FIRST = Received(b"first", True, 1, 100, 50, snr_db=12.5, evm_db=-13.0, cfo_hz=-40.0, rssi_db=-20.0, mode="qpsk")
+#: a PHY that knows no figures, the largest numbers
+BARE = Received(b"\0\xff", False, (1 << 32) - 1, 1 << 62, 1)
+
+
+class Poster(gr.basic_block):
+    """Sends messages to a box, and keeps what the box sends."""
+
+    def __init__(self) -> None:
+        gr.basic_block.__init__(self, "poster", in_sig=None, out_sig=None)
+        self.heard: list[bytes] = []
+        self.message_port_register_in(pmt.intern("in"))
+        self.set_msg_handler(pmt.intern("in"), self._take)
+        for port in ("received", "events"):
+            self.message_port_register_out(pmt.intern(port))
+
+    def post(self, port: str, message: object) -> None:
+        self.message_port_pub(pmt.intern(port), message)
+
+    def _take(self, message: object) -> None:
+        self.heard.append(bytes(pmt.u8vector_elements(pmt.cdr(message))))
+
+
+class Boxed:
+    """A box in a running flowgraph."""
+
+    def __init__(self) -> None:
+        self.box, self.poster, self._top = native().frame_box(), Poster(), gr.top_block()
+        self._top.msg_connect((self.box, "send"), (self.poster, "in"))
+        for port in ("received", "events"):
+            self._top.msg_connect((self.poster, port), (self.box, port))
+        self._top.start()
+
+    def close(self) -> None:
+        self._top.stop()
+        self._top.wait()
+        self.box.close()
+
+    def readable(self, seconds: float = 0.0) -> bool:
+        return bool(select.select([self.box.eventfd], [], [], seconds)[0])
+
+    def taken(self, count: int) -> list[Received]:
+        """Wait for so many frames."""
+        frames: list[Received] = []
+        while len(frames) < count:
+            assert self.readable(10.0)
+            frames += [Received(*fields) for fields in self.box.take()]
+        return frames
+
+
+@pytest.fixture
+def boxed() -> Iterator[Boxed]:
+    with closing(Boxed()) as made:
+        yield made
+
+
+def test_a_received_frame_keeps_every_figure(boxed: Boxed) -> None:
+    for frame in (FIRST, BARE):
+        boxed.poster.post("received", received_pdu(frame))
+    assert boxed.taken(2) == [FIRST, BARE]
+
+
+def test_frames_that_come_together_are_taken_together(boxed: Boxed) -> None:
+    for _ in range(5):
+        boxed.poster.post("received", received_pdu(FIRST))
+    # the sixth comes behind them in the same queue
+    boxed.poster.post("events", late("underflow"))
+    wait_for(lambda: boxed.box.late == 1)
+    assert len(boxed.box.take()) == 5
+
+
+def test_the_descriptor_is_readable_until_the_box_was_seen_empty(boxed: Boxed) -> None:
+    assert not boxed.readable()
+    boxed.poster.post("received", received_pdu(FIRST))
+    assert boxed.readable(10.0)
+    assert len(boxed.box.take()) == 1
+    assert boxed.readable()
+    assert boxed.box.take() == []
+    assert not boxed.readable()
+    boxed.poster.post("received", received_pdu(FIRST))
+    assert boxed.readable(10.0)
+
+
+def test_posted_frames_leave_in_their_order(boxed: Boxed) -> None:
+    sent = [bytes([n]) * n for n in range(1, 50)]
+    for frame in sent:
+        boxed.box.send(frame)
+    wait_for(lambda: len(boxed.poster.heard) == len(sent))
+    assert boxed.poster.heard == sent
+
+
+@pytest.mark.parametrize(
+    "message", [pmt.PMT_NIL, pmt.intern("text"), frame_pdu(b"sent, not received"), pmt.cons(pmt.PMT_NIL, pmt.PMT_NIL)]
+)
+def test_messages_that_are_no_received_frames_are_left_out(boxed: Boxed, message: Any) -> None:
+    boxed.poster.post("received", message)
+    boxed.poster.post("received", received_pdu(FIRST))
+    assert boxed.taken(1) == [FIRST]
+
+
+def late(*codes: str) -> Any:
+    """A message of gr-uhd's sink."""
+    events = pmt.list1(pmt.intern(codes[0]))
+    for code in codes[1:]:
+        events = pmt.list_add(events, pmt.intern(code))
+    return pmt.cons(pmt.intern("uhd_async_msg"), pmt.dict_add(pmt.make_dict(), pmt.intern("event_code"), events))
+
+
+def test_events_of_lateness_are_counted(boxed: Boxed) -> None:
+    for message in (
+        late("underflow"),
+        late("burst_ack"),
+        late("time_error", "seq_error"),
+        pmt.PMT_NIL,
+        late("seq_error"),
+    ):
+        boxed.poster.post("events", message)
+    boxed.poster.post("received", received_pdu(FIRST))
+    boxed.taken(1)
+    assert boxed.box.late == 3
+
+
+def test_a_closed_box_has_no_descriptor() -> None:
+    boxed = Boxed()
+    descriptor = boxed.box.eventfd
+    boxed.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+    assert boxed.box.take() == []
+
+
+def test_silence_fills_the_gaps_between_whole_bursts() -> None:
+    sent = [noise(count) for count in (1, 700, 64, 5000)]
+    starts = np.cumsum([0, *map(len, sent)]).tolist()
+    tags = [tag(start, "packet_len", len(burst)) for start, burst in zip(starts, sent, strict=False)]
+    source = blocks.vector_source_c(np.concatenate(sent).tolist(), False, 1, tags)
+    filler, head, sink, top = native().idle_filler(256), blocks.head(8, 20_000), blocks.vector_sink_c(), gr.top_block()
+    top.connect(source, filler, head, sink)
+    top.run()
+    heard = np.array(sink.data(), np.complex64)
+    assert not sink.tags()
+    # noise has no zeros
+    assert np.array_equal(heard[heard != 0], np.concatenate(sent))
+    inside = np.flatnonzero(heard)
+    for start, burst in zip(starts, sent, strict=False):
+        assert inside[start + len(burst) - 1] - inside[start] == len(burst) - 1
+
+
+def test_a_filler_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="lot is 0: must be 1 or more"):
+        native().idle_filler(0)
+
+
+def tag(offset: int, key: str, value: int = 0) -> Any:
+    return gr.tag_utils.python_to_tag((offset, pmt.intern(key), pmt.from_long(value), pmt.PMT_F))
+
+
+def metered(samples: Samples, tags: list[Any], lot: int = 64) -> Any:
+    meter, source, top = (
+        native().sample_meter(lot),
+        blocks.vector_source_c(samples.tolist(), False, 1, tags),
+        gr.top_block(),
+    )
+    top.connect(source, meter)
+    top.run()
+    return meter
+
+
+def noise(count: int) -> Samples:
+    return np.random.default_rng(1).uniform(-0.5, 0.5, 2 * count).astype(np.float32).view(np.complex64)
+
+
+@pytest.mark.parametrize("value", [-0.75, 0.9j, 0.8 - 0.2j])
+@pytest.mark.parametrize("at", [0, 17, 639])
+def test_the_peak_is_that_of_i_or_q_and_is_taken_once(value: complex, at: int) -> None:
+    samples = noise(640)
+    samples[at] = value
+    meter = metered(samples, [])
+    assert meter.take_peak() == pytest.approx(max(abs(value.real), abs(value.imag)))
+    assert meter.take_peak() == 0
+
+
+def test_the_newest_samples_are_kept() -> None:
+    samples = noise(640)
+    assert np.array_equal(metered(samples, []).newest, samples[-64:])
+
+
+def test_a_meter_without_samples_has_none() -> None:
+    meter = native().sample_meter()
+    assert len(meter.newest) == 0
+    assert meter.take_peak() == 0
+    assert meter.beginnings == 0
+
+
+def test_beginnings_of_the_stream_are_counted() -> None:
+    tags = [tag(0, "rx_time"), tag(100, "rx_freq"), tag(300, "rx_time"), tag(301, "rx_time")]
+    assert metered(noise(640), tags).beginnings == 3
+
+
+def test_a_meter_of_no_samples_is_refused() -> None:
+    with pytest.raises(ValueError, match="lot is 0: must be 1 or more"):
+        native().sample_meter(0)
