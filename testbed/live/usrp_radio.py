@@ -84,7 +84,7 @@ class OnAirRadio(HopRadio):
     def next_deadline(self) -> int | None:
         """When a frame is due, the radio can take one, or the receiver's level is to be checked."""
         at = self._level_at
-        hop_at = self.hop.next_deadline()
+        hop_at = self._hop_deadline()
         if hop_at is not None and hop_at < at:
             at = hop_at
         if self._waiting and self._leaves_at[0] < at:
