@@ -45,19 +45,4 @@ void Polynomial::smooth(std::vector<double>& values) const {
     values = smoothed;
 }
 
-Line::Line(const std::vector<double>& places) : at_0_(places.size()), slope_(places.size()) {
-    const auto count = static_cast<double>(places.size());
-    const double middle = std::accumulate(places.begin(), places.end(), 0.0) / count;
-    const double spread = dot(places, places) - count * middle * middle;
-    for (std::size_t i = 0; i < places.size(); ++i) {
-        slope_[i] = (places[i] - middle) / spread;
-        at_0_[i] = 1.0 / count - middle * slope_[i];
-    }
-}
-
-void Line::fit(const std::vector<double>& values, double& at_0, double& slope) const {
-    at_0 = dot(values, at_0_);
-    slope = dot(values, slope_);
-}
-
 }  // namespace gr::fadelab::ofdm

@@ -19,17 +19,4 @@ private:
     std::vector<std::vector<double>> basis_;  // orthonormal polynomials, by places
 };
 
-// The same of order 1, as a value at 0 and a slope. At least two places.
-class Line {
-public:
-    explicit Line(const std::vector<double>& places);
-
-    void fit(const std::vector<double>& values, double& at_0, double& slope) const;
-
-private:
-    // Weights of the values.
-    std::vector<double> at_0_;
-    std::vector<double> slope_;
-};
-
 }  // namespace gr::fadelab::ofdm

@@ -26,8 +26,8 @@ constexpr unsigned kLooks = 16;
 constexpr std::size_t kChannelOrder = 4;
 // Of a symbol's delay, the newest estimate's share.
 constexpr double kNewest = 0.3;
-// Of a symbol's phase, what is taken for the carrier's: radians per sample.
-constexpr double kFollowed = 1e-3;
+// Of the phase from one symbol to the next, what is taken for the carrier's.
+constexpr double kFollowed = 0.08;
 // 1, but for rounding. More is what cannot be: samples too large for their energy to be a number.
 constexpr double kMostLikeness = 1.1;
 // Keeps silence from being divided by.
@@ -95,7 +95,7 @@ Synchronizer::Synchronizer(const Format& format, const Training& training)
       detect_(raised(kDetect, size_)),
       accept_(raised(kAccept, size_)),
       ordered_(ordered(format)),
-      pilot_fit_(frequencies(format.pilots(), size_)),
+      pilot_frequencies_(frequencies(format.pilots(), size_)),
       channel_fit_(scaled(frequencies(ordered_, size_), size_), kChannelOrder),
       half_fft_(half_, Fft::Direction::forward),
       fft_(size_, Fft::Direction::forward),
@@ -105,7 +105,8 @@ Synchronizer::Synchronizer(const Format& format, const Training& training)
       turned_(size_),
       amplitudes_(ordered_.size()),
       angles_(ordered_.size()),
-      pilot_angles_(format.pilots().size()) {}
+      pilot_matches_(format.pilots().size()),
+      pilot_gains_(format.pilots().size()) {}
 
 Synchronizer::Found Synchronizer::step(History& history, Sample* data) {
     switch (state_) {
@@ -164,13 +165,14 @@ void Synchronizer::look_at_short(History& history) {
 
 // S1: whether it is there, and the channel.
 bool Synchronizer::look_at_long(History& history) {
-    transform(history, due_ - size_);
-    volk_32fc_32f_multiply_32fc(gains_.data(), fft_.out(), training_.s1.data(), static_cast<unsigned>(size_));
+    hear_long(history);
     const Sample likeness = product(neighbours(size_), phasor(subcarriers_turn(kBackoff)));
     ++looks_;
     if (std::abs(likeness) > accept_ * scale_ && std::abs(arg(likeness)) < kMostTurn) {
         start_ = static_cast<std::int64_t>(due_ + kBackoff) -
                  static_cast<std::int64_t>(kTrainingSymbols * step_);
+        refine_cfo(history);
+        hear_long(history);
         estimate_channel();
         first_symbol_ = true;
         slope_ = 0.0;
@@ -190,24 +192,21 @@ bool Synchronizer::look_at_long(History& history) {
 // Equalises a symbol, after its pilots.
 void Synchronizer::track(History& history, Sample* data) {
     transform(history, due_ - size_ - kBackoff);
-    double offset = 0.0;
-    double slope = 0.0;
-    follow_pilots(offset, slope);
-    slope_ += kNewest * (slope - slope_);
+    const double before = offset_;
+    follow_pilots();
     const auto half = static_cast<double>(half_);
     const Sample step = phasor(-slope_);
-    rotate(inverse_.data(), half_, phasor(-offset), step, turned_.data());
-    rotate(inverse_.data() + half_, size_ - half_, phasor(-offset + slope_ * half), step, turned_.data() + half_);
+    rotate(inverse_.data(), half_, phasor(-offset_), step, turned_.data());
+    rotate(inverse_.data() + half_, size_ - half_, phasor(-offset_ + slope_ * half), step, turned_.data() + half_);
     const Sample* carriers = fft_.out();
     for (const std::size_t carrier : format_.data()) {
         *data++ = product(carriers[carrier], turned_[carrier]);
     }
     if (!first_symbol_) {
-        const double turn = offset - offset_;
-        tune(cfo_ + kFollowed * (turn - 2.0 * M_PI * std::rint(turn / (2.0 * M_PI))));
+        const double turn = offset_ - before;
+        tune(cfo_ + kFollowed * (turn - 2.0 * M_PI * std::rint(turn / (2.0 * M_PI))) / static_cast<double>(step_));
     }
     first_symbol_ = false;
-    offset_ = offset;
     due_ += step_;
 }
 
@@ -247,6 +246,34 @@ void Synchronizer::transform(History& history, std::uint64_t start) {
     fft_.execute();
 }
 
+// S1's gains, from the newest samples.
+void Synchronizer::hear_long(History& history) {
+    transform(history, due_ - size_);
+    volk_32fc_32f_multiply_32fc(gains_.data(), fft_.out(), training_.s1.data(), static_cast<unsigned>(size_));
+}
+
+// The carrier offset from both S0, now that their place is known: with a lag of one period, and then, since that leaves no
+// doubt of whole turns, of three.
+void Synchronizer::refine_cfo(History& history) {
+    const std::size_t length = 2 * step_ - format_.cyclic_prefix() - kBackoff;
+    const std::int64_t start = start_ + static_cast<std::int64_t>(format_.cyclic_prefix());
+    if (start < 0) {
+        return;
+    }
+    const Sample* samples = history.read(static_cast<std::uint64_t>(start), length);
+    for (const std::size_t periods : {1, 3}) {
+        const std::size_t lag = periods * half_;
+        Sample turn;
+        volk_32fc_x2_conjugate_dot_prod_32fc(&turn, samples + lag, samples, static_cast<unsigned>(length - lag));
+        if (!is_finite(turn)) {
+            return;
+        }
+        const double known = periods == 1 ? 0.0 : cfo_ * static_cast<double>(lag);
+        const double angle = arg(turn);
+        cfo_ = (angle + 2.0 * M_PI * std::rint((known - angle) / (2.0 * M_PI))) / static_cast<double>(lag);
+    }
+}
+
 // The channel, as amplitude and phase that are polynomials over frequency, from S1's gains.
 void Synchronizer::estimate_channel() {
     for (std::size_t at = 0; at < ordered_.size(); ++at) {
@@ -264,20 +291,40 @@ void Synchronizer::estimate_channel() {
         const Sample turn = phasor(subcarriers_turn(kBackoff) * static_cast<double>(carrier) - angles_[at]);
         inverse_[carrier] = turn / static_cast<float>(amplitudes_[at]);
     }
+    double weights = 0.0;
+    double sum = 0.0;
+    double squares = 0.0;
+    for (std::size_t at = 0; at < pilot_matches_.size(); ++at) {
+        const Sample inverse = inverse_[format_.pilots()[at]];
+        pilot_matches_[at] = inverse / floored(power(inverse));
+        const double weight = 1.0 / floored(power(inverse));
+        weights += weight;
+        sum += weight * pilot_frequencies_[at];
+        squares += weight * pilot_frequencies_[at] * pilot_frequencies_[at];
+    }
+    pilot_middle_ = sum / weights;
+    pilot_spread_ = squares - sum * pilot_middle_;
 }
 
-// A symbol's phase and delay (radians per subcarrier) from its pilots' phases.
-void Synchronizer::follow_pilots(double& offset, double& slope) {
-    for (std::size_t at = 0; at < pilot_angles_.size(); ++at) {
-        const std::size_t carrier = format_.pilots()[at];
-        pilot_angles_[at] = arg(product(fft_.out()[carrier], inverse_[carrier]) * training_.pilots[pilot_]);
+// A symbol's phase and delay from its pilots, each as strong as it came through the channel.
+void Synchronizer::follow_pilots() {
+    Sample sum;
+    for (std::size_t at = 0; at < pilot_gains_.size(); ++at) {
+        const Sample gain = fft_.out()[format_.pilots()[at]] * training_.pilots[pilot_];
+        pilot_gains_[at] = product(product(gain, pilot_matches_[at]), phasor(-slope_ * pilot_frequencies_[at]));
+        sum += pilot_gains_[at];
         pilot_ = pilot_ + 1 == training_.pilots.size() ? 0 : pilot_ + 1;
     }
-    unwrap(pilot_angles_);
-    pilot_fit_.fit(pilot_angles_, offset, slope);
-    if (!std::isfinite(offset) || !std::isfinite(slope)) {
-        offset = offset_;
-        slope = slope_;
+    // what is left of the delay turns the pilots' sum to the one side at high frequencies, to the other at low ones
+    double moment = 0.0;
+    for (std::size_t at = 0; at < pilot_gains_.size(); ++at) {
+        moment += (pilot_frequencies_[at] - pilot_middle_) * product_conjugate(pilot_gains_[at], sum).imag();
+    }
+    const double change = kNewest * moment / (std::abs(sum) * pilot_spread_);
+    const double offset = arg(sum) - change * pilot_middle_;
+    if (std::isfinite(offset)) {
+        offset_ = offset;
+        slope_ += change;
     }
 }
 

@@ -60,8 +60,10 @@ private:
     Sample neighbours(std::size_t count);
     double subcarriers_turn(std::size_t samples) const;
     void transform(History& history, std::uint64_t start);
+    void hear_long(History& history);
+    void refine_cfo(History& history);
     void estimate_channel();
-    void follow_pilots(double& offset, double& slope);
+    void follow_pilots();
     void tune(double cfo);
 
     Format format_;
@@ -72,7 +74,7 @@ private:
     double detect_;     // likenesses from which something is S0, and S1
     double accept_;
     std::vector<std::size_t> ordered_;  // active subcarriers, from the lowest frequency
-    Line pilot_fit_;
+    std::vector<double> pilot_frequencies_;  // in subcarriers
     Polynomial channel_fit_;
     Fft half_fft_;
     Fft fft_;
@@ -96,7 +98,10 @@ private:
     std::vector<Sample> turned_;   // the same, for the newest symbol
     std::vector<double> amplitudes_;
     std::vector<double> angles_;
-    std::vector<double> pilot_angles_;
+    std::vector<Sample> pilot_matches_;  // the channel's conjugate
+    double pilot_middle_ = 0.0;          // the pilots' mean frequency, and their spread, by strength
+    double pilot_spread_ = 0.0;
+    std::vector<Sample> pilot_gains_;    // the newest symbol's, matched
 };
 
 }  // namespace gr::fadelab::ofdm
