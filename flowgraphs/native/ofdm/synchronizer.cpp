@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "arithmetic.hpp"
+#include "clones.hpp"
 #include "rotation.hpp"
 
 namespace gr::fadelab::ofdm {
@@ -36,6 +37,14 @@ constexpr double kLeastEnergy = 1e-9;
 float raised(float likeness, std::size_t subcarriers) {
     const std::size_t missing = subcarriers < kManySubcarriers ? kManySubcarriers - subcarriers : 0;
     return likeness + kPerSubcarrier * static_cast<float>(missing);
+}
+
+// volk_32fc_32f_multiply_32fc leaves the thread flushing its small numbers to zero (VOLK 2.5.2 through Orc).
+FADELAB_CLONES
+void weigh(const Sample* values, const float* weights, std::size_t count, Sample* out) {
+    for (std::size_t i = 0; i < count; ++i) {
+        out[i] = {values[i].real() * weights[i], values[i].imag() * weights[i]};
+    }
 }
 
 double arg(Sample value) {
@@ -222,7 +231,7 @@ Sample Synchronizer::short_likeness(const Sample* window) {
     volk_32f_x2_add_32f(reinterpret_cast<float*>(half_fft_.in()), values, values + 2 * half_,
                         static_cast<unsigned>(2 * half_));
     half_fft_.execute();
-    volk_32fc_32f_multiply_32fc(gains_.data(), half_fft_.out(), training_.s0.data(), static_cast<unsigned>(half_));
+    weigh(half_fft_.out(), training_.s0.data(), half_, gains_.data());
     return neighbours(half_);
 }
 
@@ -249,7 +258,7 @@ void Synchronizer::transform(History& history, std::uint64_t start) {
 // S1's gains, from the newest samples.
 void Synchronizer::hear_long(History& history) {
     transform(history, due_ - size_);
-    volk_32fc_32f_multiply_32fc(gains_.data(), fft_.out(), training_.s1.data(), static_cast<unsigned>(size_));
+    weigh(fft_.out(), training_.s1.data(), size_, gains_.data());
 }
 
 // The carrier offset from both S0, now that their place is known: with a lag of one period, and then, since that leaves no
