@@ -153,8 +153,8 @@ void Synchronizer::seek(History& history) {
 
 // Timing, and the carrier offset from one half of S0 to the other.
 void Synchronizer::look_at_short(History& history) {
-    const Sample likeness = short_likeness(history.read(due_ - half_ - size_, size_)) +
-                            short_likeness(history.read(due_ - size_, size_));
+    const Sample likeness =
+        short_likeness(history.read(due_ - half_ - size_, size_)) + short_likeness(history.read(due_ - size_, size_));
     const double late = std::rint(arg(likeness) * static_cast<double>(half_) / (2.0 * M_PI));
     const Sample* first = history.read(due_ - step_, size_);
     Sample turn;
@@ -178,8 +178,7 @@ bool Synchronizer::look_at_long(History& history) {
     const Sample likeness = product(neighbours(size_), phasor(subcarriers_turn(kBackoff)));
     ++looks_;
     if (std::abs(likeness) > accept_ * scale_ && std::abs(arg(likeness)) < kMostTurn) {
-        start_ = static_cast<std::int64_t>(due_ + kBackoff) -
-                 static_cast<std::int64_t>(kTrainingSymbols * step_);
+        start_ = static_cast<std::int64_t>(due_ + kBackoff) - static_cast<std::int64_t>(kTrainingSymbols * step_);
         refine_cfo(history);
         hear_long(history);
         estimate_channel();
@@ -261,8 +260,8 @@ void Synchronizer::hear_long(History& history) {
     weigh(fft_.out(), training_.s1.data(), size_, gains_.data());
 }
 
-// The carrier offset from both S0, now that their place is known: with a lag of one period, and then, since that leaves no
-// doubt of whole turns, of three.
+// The carrier offset from both S0, now that their place is known: with a lag of one period, and then, since that leaves
+// no doubt of whole turns, of three.
 void Synchronizer::refine_cfo(History& history) {
     const std::size_t length = 2 * step_ - format_.cyclic_prefix() - kBackoff;
     const std::int64_t start = start_ + static_cast<std::int64_t>(format_.cyclic_prefix());

@@ -1,17 +1,18 @@
 // Finds frames in a stream of samples, and gives their data subcarriers, symbol by symbol.
 //
 // Read first: format.hpp; T. M. Schmidl and D. C. Cox, "Robust Frequency and Timing Synchronization for OFDM", IEEE
-// Transactions on Communications 45(12), 1997; liquid's ofdmframesync, whose methods and constants these are, so that the
-// same frames are found:
+// Transactions on Communications 45(12), 1997; liquid's ofdmframesync, whose methods and constants these are, so that
+// the same frames are found:
 //
 // - detection: the even subcarriers of the newest samples, once per so many as there are subcarriers. S0's signs taken
 //   away, neighbours are alike, and the phase between them is the timing;
-// - two looks at S0, half a symbol apart, give the timing; the phase from one half of S0 to the other the carrier offset;
+// - two looks at S0, half a symbol apart, give the timing; the phase from one half of S0 to the other the carrier
+// offset;
 // - S1, sought half a symbol at a time, gives the channel: amplitude and phase over frequency as polynomials;
 // - of every symbol, the pilots' phases give its phase and its delay, which is smoothed, and follow the carrier.
 //
-// Rules kept: each step depends on samples at fixed distances alone, never on how many there are yet. Samples that are no
-// numbers, or too large to be squared, find nothing and spoil no later frame.
+// Rules kept: each step depends on samples at fixed distances alone, never on how many there are yet. Samples that are
+// no numbers, or too large to be squared, find nothing and spoil no later frame.
 
 #pragma once
 
@@ -73,7 +74,7 @@ private:
     std::size_t step_;  // samples of a symbol
     double detect_;     // likenesses from which something is S0, and S1
     double accept_;
-    std::vector<std::size_t> ordered_;  // active subcarriers, from the lowest frequency
+    std::vector<std::size_t> ordered_;       // active subcarriers, from the lowest frequency
     std::vector<double> pilot_frequencies_;  // in subcarriers
     Polynomial channel_fit_;
     Fft half_fft_;
@@ -101,7 +102,7 @@ private:
     std::vector<Sample> pilot_matches_;  // the channel's conjugate
     double pilot_middle_ = 0.0;          // the pilots' mean frequency, and their spread, by strength
     double pilot_spread_ = 0.0;
-    std::vector<Sample> pilot_gains_;    // the newest symbol's, matched
+    std::vector<Sample> pilot_gains_;  // the newest symbol's, matched
 };
 
 }  // namespace gr::fadelab::ofdm
