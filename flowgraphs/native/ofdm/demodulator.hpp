@@ -1,7 +1,8 @@
 // Samples to link frames.
 //
 // Rules kept: the reports do not depend on the division of samples into calls of `feed`. Frames of another network, and
-// those of other programs (their header is of liquid's default length, ours is not), are passed over.
+// those of other programs (their header is of liquid's default length, ours is not), are passed over: behind their
+// header the next frame is sought.
 //
 // Left out: soft decisions, since liquid 1.5's soft decoder of Hamming (7,4) ends the process at some lengths.
 
@@ -16,8 +17,11 @@
 
 #include "equalizer.hpp"
 #include "format.hpp"
+#include "frame_decoder.hpp"
 #include "history.hpp"
 #include "liquid.hpp"
+#include "synchronizer.hpp"
+#include "training.hpp"
 
 namespace gr::fadelab::ofdm {
 
@@ -57,37 +61,21 @@ public:
     Shown constellation() const;
 
 private:
-    // What liquid says of a frame.
-    struct Decoded {
-        const Modulation* modulation;
-        unsigned fec;
-        double noise_db;  // EVM over symbols with reliable decisions
-    };
-
-    static int decoded(unsigned char* header, int header_ok, unsigned char* payload, unsigned nbytes, int crc_ok,
-                       framesyncstats_s stats, void* self);
-    void handle(const unsigned char* header, const unsigned char* payload, std::size_t nbytes, bool crc_ok,
-                const framesyncstats_s& stats);
     void execute(const Take& take);
-    void measure(std::uint64_t block_start);
-    std::uint64_t find(std::int64_t earliest);
+    void report(std::uint64_t decoded_at);
+    std::uint64_t find();
+    void show();
     double evm_at_0_db() const;
 
     Format format_;
-    std::uint16_t network_;
-    // A frame's end is known to a block of so many samples: a symbol's.
-    std::size_t block_;
-    // liquid lags behind by so many samples, so that a frame's last ones are there when it is measured.
+    // The decoder lags behind by so many samples, so that a frame's last ones are there when it is measured.
     std::size_t lag_;
     History history_;
-    std::vector<Sample> training_;
+    Training training_;
     Equalizer equalizer_;
     Synchronizer synchronizer_;
+    FrameDecoder decoder_;
     double evm_at_0_db_;
-    std::uint64_t seen_ = 0;  // samples that liquid has had
-
-    bool waiting_ = false;  // a frame was decoded, but not measured
-    Decoded decoded_{};
     Report report_{};
     std::vector<Sample> turned_;
 

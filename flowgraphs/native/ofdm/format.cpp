@@ -9,8 +9,11 @@ namespace gr::fadelab::ofdm {
 
 namespace {
 
-// liquid's part of the header: version, payload length, modulation, codes.
-constexpr std::size_t kLiquidHeaderBytes = 6;
+// liquid's OFDMFLEXFRAME_PROTOCOL of releases 1.4 and 1.5, which is no part of its interface.
+constexpr std::uint8_t kVersion = 105;
+// The CRC's number stands above the code's.
+constexpr unsigned kCrcShift = 5;
+constexpr unsigned kFecMask = 0x1F;
 
 template <typename Entries>
 auto& named(const Entries& entries, std::string_view name, const char* what) {
@@ -67,6 +70,10 @@ unsigned crc32_scheme() {
     return static_cast<unsigned>(liquid_getopt_str2crc("crc32"));
 }
 
+unsigned header_fec() {
+    return fec_named("golay2412").scheme();
+}
+
 std::size_t encoded_bytes(std::size_t nbytes, unsigned fec) {
     static const int uncoded = static_cast<int>(fec_named("none").scheme());
     return packetizer_compute_enc_msg_len(static_cast<unsigned>(nbytes), static_cast<int>(crc32_scheme()),
@@ -77,6 +84,34 @@ std::string mode_name(const Modulation& modulation, unsigned fec) {
     const Fec* code = fec_numbered(fec);
     const std::string name = code == nullptr ? "code " + std::to_string(fec) : code->name;
     return name == "none" ? modulation.name : std::string(modulation.name) + " " + name;
+}
+
+Header::Octets Header::octets() const {
+    const auto octet = [](std::size_t value, unsigned shift) { return static_cast<std::uint8_t>(value >> shift); };
+    return {octet(sequence, 24),
+            octet(sequence, 16),
+            octet(sequence, 8),
+            octet(sequence, 0),
+            octet(network, 8),
+            octet(network, 0),
+            kVersion,
+            octet(nbytes, 8),
+            octet(nbytes, 0),
+            octet(modulation, 0),
+            octet(crc32_scheme() << kCrcShift | fec, 0),
+            octet(fec_named("none").scheme(), 0)};
+}
+
+std::optional<Header> Header::parsed(const Octets& octets) {
+    const auto octet = [&](std::size_t at, unsigned shift) { return std::uint32_t{octets[at]} << shift; };
+    const bool ours = octets[6] == kVersion && octets[10] >> kCrcShift == crc32_scheme() &&
+                      (octets[11] & kFecMask) == fec_named("none").scheme();
+    if (!ours) {
+        return std::nullopt;
+    }
+    return Header{octet(0, 24) | octet(1, 16) | octet(2, 8) | octet(3, 0),
+                  static_cast<std::uint16_t>(octet(4, 8) | octet(5, 0)), octet(7, 8) | octet(8, 0), octets[9],
+                  octets[10] & kFecMask};
 }
 
 Format::Format(std::size_t subcarriers, std::size_t cyclic_prefix, std::size_t taper)
@@ -106,8 +141,7 @@ Format::Format(std::size_t subcarriers, std::size_t cyclic_prefix, std::size_t t
     // the upper half of the FFT's order are the negative frequencies
     const auto positive = std::find_if(pilots_.begin(), pilots_.end(), [&](auto at) { return at >= subcarriers / 2; });
     std::rotate(pilots_.begin(), positive, pilots_.end());
-    const unsigned golay = fec_named("golay2412").scheme();
-    header_symbols_ = divided_up(8 * encoded_bytes(kLiquidHeaderBytes + kHeaderBytes, golay), data_.size());
+    header_symbols_ = divided_up(8 * encoded_bytes(kAllHeaderBytes, header_fec()), data_.size());
 }
 
 std::size_t Format::symbols(std::size_t nbytes, const Modulation& modulation, unsigned fec) const {

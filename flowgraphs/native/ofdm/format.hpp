@@ -28,6 +28,10 @@ constexpr std::size_t kHeaderBytes = 6;
 // S0 twice, S1 once.
 constexpr std::size_t kTrainingSymbols = 3;
 
+// A header's octets: ours, and liquid's part, which is version, payload length, modulation, codes.
+constexpr std::size_t kLiquidHeaderBytes = 6;
+constexpr std::size_t kAllHeaderBytes = kHeaderBytes + kLiquidHeaderBytes;
+
 // A constellation: on each axis the odd numbers up to `levels` - 1, times `unit`, which makes their mean power 1.
 struct Modulation {
     const char* name;
@@ -72,10 +76,26 @@ const Fec* fec_numbered(unsigned scheme);
 
 // liquid's number of CRC-32.
 unsigned crc32_scheme();
+// liquid's number of the header's code.
+unsigned header_fec();
 // The octets that `nbytes` and their CRC become in liquid's code number `fec`.
 std::size_t encoded_bytes(std::size_t nbytes, unsigned fec);
 // Modulation and code in a few words, as in "qpsk golay2412".
 std::string mode_name(const Modulation& modulation, unsigned fec);
+
+// What a header says.
+struct Header {
+    std::uint32_t sequence;
+    std::uint16_t network;
+    std::size_t nbytes;   // of the payload: 1 to 65535
+    unsigned modulation;  // liquid's number
+    unsigned fec;         // likewise
+
+    using Octets = std::array<std::uint8_t, kAllHeaderBytes>;
+    Octets octets() const;
+    // None for a header of another version of liquid, or of a frame that is not coded as ours are.
+    static std::optional<Header> parsed(const Octets& octets);
+};
 
 // What does not depend on a frame's mode.
 class Format {

@@ -1,6 +1,6 @@
 // liquid-dsp's objects, owned.
 //
-// Read first: https://liquidsdr.org/doc/ofdmflexframe, and liquid.h, "ofdmflexframegen" and "ofdmflexframesync".
+// Read first: liquid.h, "ofdmframegen", "packetizer" and "modemcf".
 //
 // Rules kept: objects are made and ended under `global_lock`, because FFTW's planner, which they call, is not
 // thread-safe. Schemes are looked up by liquid's own names, whose numbers are not part of its interface.
@@ -31,12 +31,10 @@ struct Ended {
     }
 };
 
-// An object of liquid's, such as ofdmflexframegen, which is ended by the function End.
+// An object of liquid's, such as a packetizer, which is ended by the function End.
 template <typename Handle, auto End>
 using Owned = std::unique_ptr<std::remove_pointer_t<Handle>, Ended<End>>;
 
-using Generator = Owned<ofdmflexframegen, ofdmflexframegen_destroy>;
-using Synchronizer = Owned<ofdmflexframesync, ofdmflexframesync_destroy>;
 using Packetizer = Owned<packetizer, packetizer_destroy>;
 using FftPlan = Owned<fftplan, fft_destroy_plan>;
 using Modem = Owned<modemcf, modemcf_destroy>;
