@@ -6,6 +6,11 @@
 #include <gnuradio/fadelab/ofdm_receiver.h>
 #include <gnuradio/fadelab/ofdm_transmitter.h>
 #include <gnuradio/fadelab/sample_meter.h>
+#include <gnuradio/fadelab/wifi_framer.h>
+#include <gnuradio/fadelab/wifi_synchronizer.h>
+#include <gnuradio/fadelab/wifi_unframer.h>
+#include <gnuradio/io_signature.h>
+#include <gnuradio/sync_block.h>
 #include <gnuradio/top_block.h>
 
 #include <poll.h>
@@ -23,6 +28,27 @@ constexpr int kStarts = 3;
 constexpr std::size_t kFrames = 200;
 constexpr int kPatience_ms = 60'000;
 
+// Takes symbols, and stands for gr-ieee802-11's decoder: every frame's beginning becomes an MPDU.
+class decoder : public gr::sync_block {
+public:
+    decoder() : sync_block("decoder", gr::io_signature::make(1, 1, 64 * sizeof(gr_complex)), gr::io_signature::make(0, 0, 0)) {
+        message_port_register_out(pmt::mp("out"));
+    }
+    int work(int noutput_items, gr_vector_const_void_star& /*input_items*/,
+             gr_vector_void_star& /*output_items*/) override {
+        std::vector<gr::tag_t> tags;
+        get_tags_in_window(tags, 0, 0, noutput_items, pmt::mp("wifi_start"));
+        for (const auto& tag : tags) {
+            pmt::pmt_t about = pmt::make_dict();
+            about = pmt::dict_add(about, pmt::mp("frequency offset"), tag.value);
+            about = pmt::dict_add(about, pmt::mp("encoding"), pmt::from_uint64(0));
+            about = pmt::dict_add(about, pmt::mp("frame bytes"), pmt::from_uint64(40));
+            message_port_pub(pmt::mp("out"), pmt::cons(about, pmt::make_u8vector(36, 0)));
+        }
+        return noutput_items;
+    }
+};
+
 // Sends frames and takes them back; false when some are missing.
 bool round_trip() {
     const auto top = gr::make_top_block("test");
@@ -36,6 +62,16 @@ bool round_trip() {
     top->connect(filler, 0, receiver, 0);
     top->connect(filler, 0, meter, 0);
     top->msg_connect(receiver, "frames", box, "received");
+    // PHY wifi hears the same samples, in which there is nothing for it
+    const auto framer = gr::fadelab::wifi_framer::make();
+    const auto synchronizer = gr::fadelab::wifi_synchronizer::make(2e6);
+    const auto unframer = gr::fadelab::wifi_unframer::make(synchronizer);
+    const auto symbols = gnuradio::make_block_sptr<decoder>();
+    top->msg_connect(box, "send", framer, "frames");
+    top->connect(filler, 0, synchronizer, 0);
+    top->connect(synchronizer, 0, symbols, 0);
+    top->msg_connect(symbols, "out", unframer, "mpdus");
+    top->msg_connect(unframer, "frames", box, "received");
     top->start();
     std::atomic<bool> done{false};
     std::thread watcher([&] {
@@ -45,6 +81,7 @@ bool round_trip() {
             static_cast<void>(meter->beginnings());
             static_cast<void>(receiver->constellation());
             static_cast<void>(box->late());
+            static_cast<void>(synchronizer->take_preamble(0.0));
         }
     });
     for (std::size_t i = 0; i < kFrames; ++i) {
