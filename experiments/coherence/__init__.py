@@ -13,7 +13,7 @@ The network is `testbed/model/radio_path.py`.
 """
 
 from experiments.coherence import cells, figures, findings, jobs, parameters, tables
-from testbed.papers.paper import Paper
+from testbed.papers.paper import Paper, Quick
 
 PAPER = Paper(
     name="coherence",
@@ -33,4 +33,12 @@ PAPER = Paper(
     tables=tables.tables,
     plots=figures.draw,
     appendix=tables.schemes,
+    brief=("figure8/*", "first/*", "middle/*"),
+    main_plots=("goodput.png", "details.png"),
+    quick=Quick(
+        gates={"figure8/cc_best": 12},
+        only=("figure*/*/0.001", "figure*/*/0.01", "figure*/*/0.1", "first/*/0.01", "middle/*/0.01"),
+        settings=("duration_s=200",),
+        replications=3,
+    ),
 )

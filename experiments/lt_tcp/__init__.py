@@ -13,7 +13,7 @@
 """
 
 from experiments.lt_tcp import cells, figures, findings, jobs, parameters, tables
-from testbed.papers.paper import Paper
+from testbed.papers.paper import Paper, Quick
 
 PAPER = Paper(
     name="lt_tcp",
@@ -30,4 +30,7 @@ PAPER = Paper(
     tables=tables.tables,
     plots=figures.draw,
     appendix=tables.schemes,
+    brief=("goodput/*", "timeouts/*"),
+    main_plots=("figure5.png", "figure9.png"),
+    quick=Quick(gates={"reached": 5}, only=("*/10", "*/20", "*/50"), settings=("seconds=100",), replications=3),
 )

@@ -11,7 +11,7 @@
 """
 
 from experiments.slacp import cells, figures, findings, jobs, parameters, tables
-from testbed.papers.paper import Paper
+from testbed.papers.paper import Paper, Quick
 
 PAPER = Paper(
     name="slacp",
@@ -31,6 +31,10 @@ PAPER = Paper(
     findings=findings.findings,
     tables=tables.tables,
     plots=figures.draw,
-    # the paper's order in 33 of 36 rows
-    gates={"order_but_ties": 33},
+    brief=("table[24]/*",),
+    main_plots=("table2.png",),
+    quick=Quick(
+        gates={"table2/order_but_ties": 31, "table3/within_25_percent": 14, "table4/within_25_percent": 22},
+        only=("table2/*", "table3/*", "table4/*"),
+    ),
 )

@@ -12,7 +12,7 @@
 """
 
 from experiments.slowlink import cells, figures, findings, jobs, parameters, tables
-from testbed.papers.paper import Paper
+from testbed.papers.paper import Paper, Quick
 
 PAPER = Paper(
     name="slowlink",
@@ -33,4 +33,7 @@ PAPER = Paper(
     tables=tables.tables,
     plots=figures.draw,
     appendix=tables.variants,
+    brief=("one/*", "four/*"),
+    main_plots=("one.png", "four.png"),
+    quick=Quick(gates={"one/sack_first": 2}),
 )

@@ -28,7 +28,7 @@ class _ReportGroup(click.Group):
 
 @click.group(cls=_ReportGroup, subcommand_metavar="CAMPAIGN | COMMAND [ARGS]...")
 def report() -> None:
-    """Write the report of CAMPAIGN (a campaign's folder), compare two, bundle one, or verify a bundle."""
+    """Write the report of CAMPAIGN (a campaign's folder), compare two, bundle one, verify a bundle; publish papers."""
 
 
 @report.command()
@@ -110,6 +110,18 @@ def verify(bundle: Path, sample: int, all_: bool, workers: int | None) -> None:
         words = f"{count} difference{'s' if count > 1 else ''}"
         raise DisagreementError(f"{bundle}: {words}, the first: {verdict.differences[0]}")
     click.echo("all agrees")
+
+
+@report.command()
+@click.argument("folder", type=options.FOLDER)
+@click.option("--out", type=options.FOLDER, required=True, help="Where to write, as in docs.")
+@click.option("--plots/--no-plots", default=True, help="Whether to draw the plots, too.")
+def papers(folder: Path, out: Path, plots: bool) -> None:
+    """Write the results of `papers --all --out FOLDER` for readers: results.md, and papers/ with tables and plots."""
+    from testbed.papers.publishing import publish
+
+    for path in publish(folder, out, plots=plots):
+        click.echo(path)
 
 
 COMMAND = report
