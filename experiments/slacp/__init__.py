@@ -34,7 +34,12 @@ PAPER = Paper(
     brief=("table[24]/*",),
     main_plots=("table2.png",),
     quick=Quick(
-        gates={"table2/order_but_ties": 31, "table3/within_25_percent": 14, "table4/within_25_percent": 22},
-        only=("table2/*", "table3/*", "table4/*"),
+        # three quarters of the rows in order, and of the medians near the paper's
+        gates={
+            "table2/order_but_ties": 27,
+            "table2/within_25_percent": 108,
+            "table3/within_25_percent": 12,
+            "table4/within_25_percent": 18,
+        },
     ),
 )

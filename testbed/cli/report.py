@@ -126,13 +126,15 @@ def verify(bundle: Path, sample: int, all_: bool, workers: int | None) -> None:
 def agreement(campaign: Path) -> None:
     """Compare the tiers of a campaign: goodput, retransmissions, delay and cwnd, and its bounds of the goodput."""
     from testbed.reports.agreement import compare as compare_points
-    from testbed.reports.agreement import table
+    from testbed.reports.agreement import summary, tables
     from testbed.reports.numbers import read_campaign
 
     found = compare_points(read_campaign(campaign))
     if not found:
         raise FadelabError(f"{campaign}: compares no points: its file has no agreement, or no pair of runs is done")
-    _print(str(campaign), table(found))
+    for table in tables(found):
+        _print(str(campaign), table)
+    click.echo(summary(found))
     if off := [each for each in found if not each.agrees]:
         first = off[0]
         raise DisagreementError(

@@ -66,7 +66,7 @@ class Compared:
     quantity: str
     #: pairs of runs with the same seed
     n: int
-    #: medians
+    #: medians at both
     ours: float
     theirs: float
     #: largest difference allowed, as a share of `theirs`; None: no bound
@@ -127,23 +127,27 @@ def _folders(campaign: Campaigned, point: Point) -> dict[int, Path]:
     return {run.seed: campaign.path / RUNS / run.name for run, row in runs if row.status == "done"}
 
 
-def table(found: Sequence[Compared]) -> Table:
-    """Return the comparison as a table."""
-    headings = ["point", "A", "B", "quantity", "pairs", "median A", "median B", "A / B", "score", "bound", ""]
-    rows = []
-    for each in found:
-        bound = "" if each.within is None else f"{1 - each.within:.2f} to {1 + each.within:.2f}"
-        rows.append(
-            [
-                *(each.where, each.points, each.to, each.quantity, str(each.n)),
-                *(f"{each.ours:.4g}", f"{each.theirs:.4g}"),
-                "" if each.ratio is None else f"{each.ratio:.2f}",
-                f"{each.score:.2f}",
-                bound,
-                "" if each.within is None else "agrees" if each.agrees else "differs",
-            ]
-        )
-    return Table(headings, rows, 4)
+def tables(found: Sequence[Compared]) -> Iterator[Table]:
+    """Yield the comparison: a table for each pair of groups."""
+    for points, to in dict.fromkeys((each.points, each.to) for each in found):
+        headings = ["point", "quantity", "pairs", f"A: {points}", f"B: {to}", "A / B", "score", "bound", ""]
+        rows = [_row(each) for each in found if (each.points, each.to) == (points, to)]
+        yield Table(headings, rows, 2)
+
+
+def _row(each: Compared) -> list[str]:
+    bounded = each.within is not None
+    return [
+        each.where,
+        each.quantity,
+        str(each.n),
+        f"{each.ours:.4g}",
+        f"{each.theirs:.4g}",
+        "" if each.ratio is None else f"{each.ratio:.2f}",
+        f"{each.score:.2f}",
+        f"{1 - each.within:.2f} to {1 + each.within:.2f}" if each.within is not None else "",
+        ("agrees" if each.agrees else "differs") if bounded else "",
+    ]
 
 
 def blocks(campaign: Campaigned) -> Iterator[Block]:
@@ -152,12 +156,18 @@ def blocks(campaign: Campaigned) -> Iterator[Block]:
     if not found:
         return
     yield Heading(2, "Agreement")
-    yield table(found)
+    yield from tables(found)
+    yield Paragraph(
+        f"{summary(found)} Medians over the seeds that both points have. A score is the smaller median over the larger "
+        "one. RTT and congestion window are means over the records of the first flow's sender."
+    )
+
+
+def summary(found: Sequence[Compared]) -> str:
+    """Return the result in one sentence."""
     bounded = [each for each in found if each.within is not None]
     scores = [each.score for each in bounded]
-    yield Paragraph(
+    return (
         f"The goodput agrees at {sum(each.agrees for each in bounded)} of {len(bounded)} pairs of points; its score is "
-        f"{fmean(scores):.2f} on average and {min(scores):.2f} at least. Medians over the seeds that both points have. "
-        "A score is the smaller median over the larger one. RTT and congestion window are means over the records of "
-        "the first flow's sender."
+        f"{fmean(scores):.2f} on average and {min(scores):.2f} at least."
     )
