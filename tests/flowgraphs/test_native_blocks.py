@@ -151,9 +151,13 @@ def test_silence_fills_the_gaps_between_whole_bursts() -> None:
     starts = np.cumsum([0, *map(len, sent)]).tolist()
     tags = [tag(start, "packet_len", len(burst)) for start, burst in zip(starts, sent, strict=False)]
     source = blocks.vector_source_c(np.concatenate(sent).tolist(), False, 1, tags)
-    filler, head, sink, top = native().idle_filler(256), blocks.head(8, 20_000), blocks.vector_sink_c(), gr.top_block()
-    top.connect(source, filler, head, sink)
-    top.run()
+    # else a slow source comes after millions of samples of silence
+    filler, pace, sink, top = native().idle_filler(256), blocks.throttle(8, 1e6), blocks.vector_sink_c(), gr.top_block()
+    top.connect(source, filler, pace, sink)
+    top.start()
+    wait_for(lambda: np.count_nonzero(sink.data()) >= sum(map(len, sent)))
+    top.stop()
+    top.wait()
     heard = np.array(sink.data(), np.complex64)
     assert not sink.tags()
     # noise has no zeros
