@@ -33,7 +33,9 @@ SCHEMA: Final = pa.schema(
 )
 
 _OUTCOMES: Final = {outcome.value: outcome for outcome in Outcome}
-_ROWS_PER_GROUP: Final = 65_536
+#: a few milliseconds of work at a time, for a station writes its trace while its frames are due; in larger groups a file
+#: is a sixth smaller
+_ROWS_PER_GROUP: Final = 2048
 
 
 class TraceWriter(Closing):
