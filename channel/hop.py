@@ -2,8 +2,8 @@
 
 Read first: SLACP section 4 (MAC buffer, rates, delays) and the picture in `channel/README.md`.
 
-Order of calls, at a `now` that never goes back: any of `handle_frame` and `handle_deadline`, then
-`poll_arrival` until it returns None, then `next_deadline`. `room` may be asked at any time after those.
+Order of calls, at a `now` that never goes back: any of `handle_frame` and `handle_deadline`, then `poll_arrival` until
+it returns None, then `next_deadline` or `next_arrival`. `room` may be asked at any time after those.
 
 Rules kept here:
 
@@ -171,6 +171,15 @@ class Hop(Generic[T]):
         if arrivals and arrivals[0].arrived_at < at:
             return arrivals[0].arrived_at
         return at if at < _NEVER else None
+
+    def next_arrival(self) -> int | None:
+        """Return an instant (ns) before which no frame arrives, or None when none is under way.
+
+        For a driver that waits for nothing else: the hop keeps its own time also when it sleeps through a frame's end.
+        """
+        if self._arrivals:
+            return self._arrivals[0].arrived_at
+        return self._wake_at + self._propagation_ns if self._wake_at < _NEVER else None
 
     def handle_deadline(self, now: int) -> None:
         """Bring the transmitter up to `now`; nothing when early."""

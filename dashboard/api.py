@@ -15,6 +15,7 @@ from flask import Blueprint, Response, request, send_file
 
 from dashboard import compare, exports, plots, shapes, stream
 from dashboard.auth import Guard, Refused
+from dashboard.campaigns import campaigns
 from dashboard.charts import CHARTS
 from dashboard.control import ControlError, RunRequest, RunStarter
 from dashboard.hub import RETENTION_S, Hub
@@ -136,6 +137,10 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             live = feed is not None and feed.live
             rows.append(asdict(row) | {"live": live, "problem": "" if live else row.problem})
         return found | {"runs": rows}
+
+    @api.get("/campaigns")
+    def all_campaigns() -> Answer:
+        return {"campaigns": [asdict(each) for each in campaigns(config.runs)]}
 
     @api.get("/runs/<run>")
     def detail(run: str) -> Answer:

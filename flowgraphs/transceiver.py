@@ -12,6 +12,7 @@ Left out: a limit of the frames in the radio; the caller limits them by `Phy.fra
 """
 
 import math
+import os
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -85,6 +86,18 @@ class Transceiver(gr.top_block):
             self._file = blocks.file_sink(gr.sizeof_gr_complex, str(data_path(record)), False)
             self.connect(self.rx.block, self._file)
 
+    def run_in_real_time(self, priority: int) -> None:
+        """Give the threads that the device waits for a real-time priority (SCHED_RR; 1 to 99); after `start()`.
+
+        The receiver behind the source is not among them: buffers lie between, and decoding may take whole cores.
+        Raises PermissionError.
+        """
+        # not `set_thread_priority`, which keeps a thread's scheduling policy
+        names = {_thread_name(block) for block in (self._modem[0], self.tx.block, self.rx.block)}
+        for task in Path("/proc/self/task").iterdir():
+            if (task / "comm").read_text().rstrip("\n") in names:
+                os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(priority))
+
     def send(self, frame: bytes) -> None:
         """Queue one frame for transmission."""
         self._box.send(frame)
@@ -150,3 +163,8 @@ class Transceiver(gr.top_block):
                 phy_options=self._phy_options,
                 frames=self._frames,
             )
+
+
+def _thread_name(block: Any) -> str:
+    """Return what GNU Radio calls a block's thread, cut to what the kernel keeps."""
+    return f"{block.name()}{block.unique_id()}"[:15]

@@ -1,6 +1,7 @@
 // The page: which view the address asks for, the header, and the keys. Read first: live.js.
 
 import { get } from "./api.js";
+import { Campaigns } from "./campaigns.js";
 import { el, mark, put } from "./dom.js";
 import { learnSchemes, moment, scheme, text } from "./format.js";
 import { History, remarks } from "./history.js";
@@ -12,7 +13,7 @@ import { Start } from "./start.js";
 import { nextTheme, onTheme, projector, setProjector, theme } from "./theme.js";
 import { Unlock } from "./unlock.js";
 
-const VIEWS = ["live", "runs", "past"];
+const VIEWS = ["live", "runs", "campaigns", "past"];
 const RECENT = 6;
 
 /** What tests and curious people may look at: latency in ms of the newest points drawn, and whether the page stands. */
@@ -28,6 +29,7 @@ async function begin() {
   const live = new Live(session, specs, window.fadelab.latency);
   const history = new History(document.getElementById("runs"));
   const past = new Past(document.getElementById("past"), specs);
+  const campaigns = new Campaigns(document.getElementById("campaigns"));
   new Start(document.querySelector("[data-part=start]"), session);
   session.onchange(() => drawHeader(session));
   let running = 0;
@@ -36,7 +38,7 @@ async function begin() {
     running = session.live.filter((info) => info.live).length;
     if (running < before) drawRecent();
   });
-  const route = () => show(location.hash, { live, history, past });
+  const route = () => show(location.hash, { live, history, past, campaigns });
   window.addEventListener("hashchange", route);
   bindKeys(live);
   bindHeader();
@@ -62,15 +64,16 @@ function drawGate(session) {
 
 // -- views -----------------------------------------------------------------------------------------------------
 
-function show(hash, { live, history, past }) {
+function show(hash, { live, history, past, campaigns }) {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");
   const [name, ...rest] = path.split("/").map(decodeURIComponent);
   const views = {
     runs: () => history.show(new URLSearchParams(query)),
+    campaigns: () => campaigns.show(),
     run: () => past.show(rest.slice(0, 1)),
     compare: () => past.show(rest.slice(0, 2)),
   };
-  const view = name === "runs" ? "runs" : name in views ? "past" : "live";
+  const view = name === "runs" || name === "campaigns" ? name : name in views ? "past" : "live";
   for (const id of VIEWS) document.getElementById(id).hidden = id !== view;
   for (const link of document.querySelectorAll("[data-view]")) {
     mark(link, "aria-current", link.dataset.view === (view === "past" ? "runs" : view) ? "page" : null);
@@ -155,6 +158,7 @@ function bindKeys(live) {
     0: () => live.time.set({ zoom: null }),
     l: () => (location.hash = "#/"),
     r: () => (location.hash = "#/runs"),
+    c: () => (location.hash = "#/campaigns"),
     d: () => nextTheme(),
     p: () => setProjector(!projector()),
     "/": () => {

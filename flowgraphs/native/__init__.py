@@ -25,8 +25,8 @@ def native() -> Any:
     try:
         from gnuradio import fadelab
     except ImportError as error:
-        raise PhyError(f"the native blocks of PHY ofdm are not built ({error}): start ./fadelab once") from None
+        raise PhyError(f"the native blocks are not built ({error}): start ./fadelab once") from None
     version = fadelab.liquid_version()
     if not version.startswith(_LIQUID_VERSIONS):
-        raise PhyError(f"PHY ofdm knows liquid-dsp 1.4 and 1.5, this is {version}: install Debian's libliquid1")
+        raise PhyError(f"fadelab knows liquid-dsp 1.4 and 1.5, this is {version}: install Debian's libliquid1")
     return fadelab

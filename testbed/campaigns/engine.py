@@ -6,7 +6,7 @@ Rules kept
   runs beside them, and Ctrl-C ends them as it ends `run`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass
@@ -28,8 +28,9 @@ class Status:
     #: planned so far; a stopping rule may ask for more
     planned: int
     failed: int
-    #: runs that ended before this session
-    before: int
+    #: runs that ended in this session, and planned runs that have not: on tier `model` (False), in real time (True)
+    made: Mapping[bool, int]
+    left: Mapping[bool, int]
     #: a real-time run that is under way, and its progress
     run: str = ""
     progress: Progress | None = None
@@ -65,7 +66,7 @@ class _Session:
         self._allow_late = allow_late
         self._show = show
         self.schedule = Schedule(folder.plan, folder.known(retry=retry))
-        self._before = self.schedule.ended
+        self._made = {False: 0, True: 0}
         self._failed = sum(row.status == "failed" for _, row in self.schedule.rows())
 
     @property
@@ -120,12 +121,15 @@ class _Session:
     def _end(self, run: Run, row: Row) -> None:
         self._folder.add(row)
         self._failed += row.status == "failed"
+        self._made[run.point.real_time] += 1
         self.schedule.handle_row(run, row)
         self._tell()
 
     def _tell(self, run: str = "", progress: Progress | None = None) -> None:
         schedule = self.schedule
-        self._show(Status(schedule.ended, schedule.planned, self._failed, self._before, run, progress))
+        self._show(
+            Status(schedule.ended, schedule.planned, self._failed, dict(self._made), schedule.left, run, progress)
+        )
 
 
 def _row(task: Task, future: "Future[Row | Parcel]") -> Row:

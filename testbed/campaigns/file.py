@@ -84,6 +84,15 @@ class Hypothesis(Strict):
     than: Annotated[Settings, Field(min_length=1)]
 
 
+class Agreement(Strict):
+    """Points to be compared with others that differ in these settings alone, as the same scenario on two tiers."""
+
+    points: Annotated[Settings, Field(min_length=1)]
+    to: Annotated[Settings, Field(min_length=1)]
+    #: largest difference of the median goodput, as a share of that at `to`
+    within: Annotated[float, Field(gt=0, lt=1)]
+
+
 class Reference(Strict):
     """A published figure to compare with: the points with these settings, a metric, its value there."""
 
@@ -114,6 +123,7 @@ class Campaign(Strict):
         "timeouts",
     )
     hypotheses: tuple[Hypothesis, ...] = ()
+    agreement: tuple[Agreement, ...] = ()
     reference: tuple[Reference, ...] = ()
     #: `summary`: keep no records of the runs, which saves 90 % of the space; figures over time need records
     keep: Literal["records", "summary"] = "records"
@@ -124,6 +134,8 @@ class Campaign(Strict):
             raise ValueError("seeds.count and stop exclude one another: stop.most limits the replications")
         if self.hypotheses and not self.seeds.paired:
             raise ValueError("hypotheses are tested in pairs: leave out seeds.paired")
+        if self.agreement and not self.seeds.paired:
+            raise ValueError("agreement is of the same seeds: leave out seeds.paired")
         return self
 
     @property

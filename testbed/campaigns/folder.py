@@ -6,6 +6,7 @@ files/          copies of the traces and series that scenarios name
 runs/           a folder per run that is done, as `run` makes it; it appears complete, by one rename
 failed/         the same of runs that failed, as far as they came
 index.jsonl     a line per run that has ended, in the order of the ends: a journal
+progress.json   how far it is, while its command runs (progress.py)
 results.json, results.csv   all runs in the plan's order; on tier `model` the same to the byte for every execution
 
 Rules kept
@@ -35,9 +36,11 @@ from testbed.campaigns.rows import Row, describe, row_of
 PLAN, PLAN_HASH, SOURCE, INDEX = "plan.json", "plan.sha256", "campaign.yaml", "index.jsonl"
 RESULTS, TABLE = "results.json", "results.csv"
 RUNS, FAILED = "runs", "failed"
+#: while a command runs (progress.py)
+PROGRESS = "progress.json"
 _LOCK = "lock"
 _INCOMING = ".incoming-"
-_OURS = {PLAN, PLAN_HASH, SOURCE, INDEX, RESULTS, TABLE, RUNS, FAILED, FILES, _LOCK}
+_OURS = {PLAN, PLAN_HASH, SOURCE, INDEX, RESULTS, TABLE, RUNS, FAILED, FILES, PROGRESS, _LOCK}
 
 
 class CampaignFolder(Closing):

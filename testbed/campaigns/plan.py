@@ -47,8 +47,7 @@ class Point:
     @property
     def label(self) -> str:
         """The settings for people, with the last parts of their keys."""
-        words = [f"{key.rpartition('.')[2]}={_word(value)}" for key, value in self.settings.items()]
-        return " ".join(words) or str(self.scenario["name"])
+        return words_of(self.settings) or str(self.scenario["name"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +90,9 @@ class Plan:
         if self.campaign.stop is not None:
             # it has no meaning, and a campaign that gives it is refused
             del campaign["seeds"]["count"]
+        if not self.campaign.agreement:
+            # so that plans from before it keep their hash
+            del campaign["agreement"]
         return {
             "format": FORMAT,
             "campaign": campaign,
@@ -212,9 +214,19 @@ def _check(plan: Plan, where: Path) -> None:
             raise CampaignError(
                 f"{where}: hypotheses.{index}: no two points have these settings and are equal otherwise"
             )
+    for index, agreement in enumerate(plan.campaign.agreement):
+        if not plan.pairs(agreement.points, agreement.to):
+            raise CampaignError(
+                f"{where}: agreement.{index}: no two points have these settings and are equal otherwise"
+            )
     for index, reference in enumerate(plan.campaign.reference):
         if not plan.having(reference.at):
             raise CampaignError(f"{where}: reference.{index}: no point has these settings")
+
+
+def words_of(settings: Mapping[str, Any]) -> str:
+    """Return settings for people, with the last parts of their keys."""
+    return " ".join(f"{key.rpartition('.')[2]}={_word(value)}" for key, value in settings.items())
 
 
 def _in_words(settings: Settings) -> str:

@@ -45,6 +45,14 @@ class Schedule:
         """Runs that have ended."""
         return sum(self._ended)
 
+    @property
+    def left(self) -> dict[bool, int]:
+        """Planned runs that have not ended: of tier `model` (False) and in real time (True)."""
+        found = {False: 0, True: 0}
+        for point, target, ended in zip(self._plan.points, self._targets, self._ended, strict=True):
+            found[point.real_time] += target - ended
+        return found
+
     def poll(self, *, real_time: bool) -> Run | None:
         """Return a run to start now; None while there is none."""
         waiting = self._waiting[real_time]

@@ -65,7 +65,7 @@ def campaign(
     target = Path("runs") / loaded.name if out is None else out
     with CampaignFolder(target, plan, file, files) as folder:
         click.echo(f"{target}: {_seeds(plan)}; plan {plan.sha256[:16]}", err=True)
-        with _display(loaded.name) as show:
+        with _display(loaded.name, target) as show:
             rows = run_campaign(
                 folder,
                 _workers(plan, workers, scheduler),
@@ -114,37 +114,43 @@ def _seeds(plan: "Plan") -> str:
 
 
 @contextmanager
-def _display(name: str) -> "Iterator[Callable[[Status], None]]":
+def _display(name: str, folder: Path) -> "Iterator[Callable[[Status], None]]":
     """Show how far the campaign is, and when it ends; without a terminal, a line every ten seconds."""
     from time import monotonic
 
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
 
+    from testbed.campaigns.progress import Reporter
     from testbed.results.show import LINE_S, bars_of, rate
 
     began = told_at = monotonic()
+    reporter = Reporter(name, folder, began)
     state = TextColumn("{task.fields[state]}", style="cyan", markup=False)
     with bars_of(TextColumn("{task.description}"), BarColumn(bar_width=30), MofNCompleteColumn(), state) as bars:
         task = bars.add_task(name, total=None, state="")
 
         def show(status: "Status") -> None:
             nonlocal told_at
+            found = reporter.report(status, monotonic())
             words = []
-            if made := status.ended - status.before:
-                elapsed = monotonic() - began
-                left_s = (status.planned - status.ended) * elapsed / made
-                words += [f"{made / elapsed:.3g} runs/s", f"ETA {_clock(left_s)}"]
-            if status.failed:
-                words.append(f"{status.failed} failed")
-            if status.progress is not None:
-                words.append(f"{status.run}: {status.progress.elapsed_s:.0f} s {rate(status.progress.goodput_bps)}")
-            bars.update(task, completed=status.ended, total=status.planned, state=", ".join(words))
+            if found.runs_per_s is not None:
+                words.append(f"{found.runs_per_s:.3g} runs/s")
+            if found.left_s is not None:
+                words.append(f"ETA {_clock(found.left_s)}")
+            if found.failed:
+                words.append(f"{found.failed} failed")
+            if found.run_elapsed_s is not None:
+                words.append(f"{found.run}: {found.run_elapsed_s:.0f} s {rate(found.run_goodput_bps or 0.0)}")
+            bars.update(task, completed=found.ended, total=found.planned, state=", ".join(words))
             if not bars.console.is_terminal and monotonic() - told_at >= LINE_S:
                 told_at = monotonic()
-                line = ", ".join([f"{name}: {status.ended} of {status.planned} runs", *words])
+                line = ", ".join([f"{name}: {found.ended} of {found.planned} runs", *words])
                 bars.console.print(line, highlight=False, soft_wrap=True)
 
-        yield show
+        try:
+            yield show
+        finally:
+            reporter.remove()
 
 
 def _clock(seconds: float) -> str:

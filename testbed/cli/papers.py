@@ -1,10 +1,9 @@
 """`papers`: compute the cells of a paper and show ours beside the paper's."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -15,6 +14,16 @@ from testbed.errors import FadelabError
 
 if TYPE_CHECKING:
     from testbed.papers.paper import Paper
+
+
+class _Asked(TypedDict):
+    """What is computed."""
+
+    replications: int | None
+    first_seed: int
+    settings: Sequence[str]
+    workers: int
+
 
 #: width of the table where there is no terminal
 _WIDTH = 120
@@ -28,7 +37,8 @@ _WIDTH = 120
 @click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of the first replication.")
 @options.settings("Change a value of all cells' scenarios.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes; default: one per core.")
-@click.option("--quick", is_flag=True, help="A few runs per cell: do the rankings still hold? Without PAPER: of all.")
+@click.option("--quick", is_flag=True, help="A few runs: do the rankings still hold? Without PAPER: of all.")
+@click.option("--all", "all_", is_flag=True, help="All papers, each into a folder of its own in --out.")
 @click.option("--resume", is_flag=True, help="Go on where an interrupted command with the same --out was.")
 @click.option("--out", type=options.FOLDER, help="Keep results, tables and plots there.")
 @click.option("--json", "json_", is_flag=True, help="Print one JSON document instead of the table.")
@@ -41,6 +51,7 @@ def papers(
     settings: tuple[str, ...],
     workers: int | None,
     quick: bool,
+    all_: bool,
     resume: bool,
     out: Path | None,
     json_: bool,
@@ -55,18 +66,23 @@ def papers(
     from rich.console import Console
 
     from testbed.campaigns.processes import cores
-    from testbed.papers import outputs, report
+    from testbed.papers import outputs
     from testbed.papers.computing import reproduce
+    from testbed.papers.folder import compute_into
     from testbed.papers.paper import PAPERS, chosen, find
-    from testbed.papers.samples import SampleStore, question
 
     if quick:
-        if only or list_ or replications or settings or out or resume or seed != 1:
-            raise FadelabError("--quick chooses cells, runs and seeds: give it with PAPER, --workers and --json alone")
-        _check_rankings([find(paper)] if paper else list(PAPERS.values()), workers or cores(), json_)
+        if only or list_ or replications or settings or out or resume or all_:
+            raise FadelabError("--quick chooses cells and runs: give it with PAPER, --seed, --workers and --json alone")
+        _check_rankings([find(paper)] if paper else list(PAPERS.values()), seed, workers or cores(), json_)
         return
     if resume and out is None:
         raise FadelabError("--resume needs --out, the folder of the interrupted command")
+    if all_:
+        if paper or only or list_ or settings or json_ or out is None:
+            raise FadelabError("--all computes whole papers: give it with --out, and no PAPER, --only, --set or --json")
+        _compute_all(out, replications, seed, workers or cores(), resume)
+        return
     if paper is None:
         for name, each in PAPERS.items():
             print(f"{name}: {each.title}")
@@ -80,36 +96,16 @@ def papers(
     for cell in cells:
         # settings that are refused leave no folder behind
         found.job(cell.case, settings)
-    if out is not None:
-        # before hours of work need it
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FadelabError(f"--out {out}: cannot be made: {error.strerror}") from None
     if not only and replications is None:
         # the whole paper takes longer than to compile
         ensure_compiled()
-    with ExitStack() as stack:
-        kept = (
-            None
-            if out is None
-            else stack.enter_context(
-                SampleStore(out, question(found, cells, replications, seed, settings), resume=resume)
-            )
-        )
-        results = reproduce(
-            found,
-            cells,
-            replications=replications,
-            first_seed=seed,
-            settings=settings,
-            workers=workers or cores(),
-            done=stack.enter_context(bar(paper, "runs")),
-            store=kept,
-        )
-        if kept is not None:
-            kept.remove()
-    written = [] if out is None else [*outputs.write(results, found, out), *report.write(found, results, out)]
+    written: list[Path] = []
+    with bar(paper, "runs") as done:
+        asked = _Asked(replications=replications, first_seed=seed, settings=settings, workers=workers or cores())
+        if out is None:
+            results = reproduce(found, cells, **asked, done=done)
+        else:
+            results, written = compute_into(out, found, cells, **asked, done=done, resume=resume)
     if json_:
         print(json.dumps(outputs.document(results, found)))
         return
@@ -124,24 +120,45 @@ def papers(
         console.print(str(path), highlight=False, soft_wrap=True)
 
 
-def _check_rankings(papers: "Sequence[Paper]", workers: int, json_: bool) -> None:
-    """Compute a few runs of each cell and see that the papers' rankings hold. Raises GateError if one does not."""
-    import json
+def _compute_all(out: Path, replications: int | None, seed: int, workers: int, resume: bool) -> None:
+    """Compute each paper into a folder of its own; with `resume`, those that are not complete."""
+    from testbed.papers.folder import compute_into, read_manifest
+    from testbed.papers.paper import PAPERS
+    from testbed.papers.samples import question
 
-    from testbed.papers.computing import reproduce
-    from testbed.papers.gates import GateError, gates
+    ensure_compiled()
+    for name, paper in PAPERS.items():
+        made = read_manifest(out / name) if resume else None
+        if made is not None and made.question == question(paper, paper.cells, replications, seed, ()):
+            click.echo(f"{name}: complete since {made.ended}")
+            continue
+        asked = _Asked(replications=replications, first_seed=seed, settings=(), workers=workers)
+        with bar(name, "runs") as done:
+            compute_into(out / name, paper, paper.cells, **asked, done=done, resume=resume)
+        click.echo(f"{name}: {out / name}")
+
+
+def _check_rankings(papers: "Sequence[Paper]", seed: int, workers: int, json_: bool) -> None:
+    """Compute a few runs of the papers and see that their rankings hold. Raises GateError if one does not."""
+    import json
+    from time import monotonic
+
+    from testbed.papers.gates import GateError, gates, quick_results
 
     ensure_compiled()
     found = []
-    for paper in (paper for paper in papers if paper.gates):
+    for paper in papers:
+        began = monotonic()
         with bar(paper.name, "runs") as done:
-            results = reproduce(paper, paper.cells, replications=paper.quick, workers=workers, done=done)
+            results = quick_results(paper, first_seed=seed, workers=workers, done=done)
         for gate in gates(paper, results):
             found.append(gate)
             if not json_:
                 verdict = "holds" if gate.open else "FAILS"
                 words = f"{gate.tally.hits} of {gate.tally.of}, at least {gate.least}"
                 click.echo(f"{paper.name}: {gate.tally.label}: {words}: {verdict}")
+        if not json_:
+            click.echo(f"{paper.name}: {monotonic() - began:.0f} s")
     if json_:
         click.echo(json.dumps([asdict(gate) | {"open": gate.open} for gate in found]))
     if closed := [gate for gate in found if not gate.open]:

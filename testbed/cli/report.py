@@ -1,11 +1,15 @@
 """`report`: a campaign's tables and figures, and what others need to check them."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from testbed.cli import options
 from testbed.errors import FadelabError
+
+if TYPE_CHECKING:
+    from testbed.reports.document import Table
 
 #: width of a table where there is no terminal
 _WIDTH = 160
@@ -28,7 +32,7 @@ class _ReportGroup(click.Group):
 
 @click.group(cls=_ReportGroup, subcommand_metavar="CAMPAIGN | COMMAND [ARGS]...")
 def report() -> None:
-    """Write the report of CAMPAIGN (a campaign's folder), compare two, bundle one, or verify a bundle."""
+    """Write the report of CAMPAIGN (a campaign's folder), compare two, bundle one, verify a bundle; publish papers."""
 
 
 @report.command()
@@ -49,24 +53,29 @@ def write(campaign: Path, out: Path | None) -> None:
 @click.option("--out", type=options.FOLDER, help="Write report.html and report.md there, too.")
 def compare(a: Path, b: Path, out: Path | None) -> None:
     """Compare the points that two campaigns have in common, run by run with the same seed."""
-    from rich.console import Console
-
     from testbed.reports.numbers import read_campaign
     from testbed.reports.report import compared, write_comparison
-    from testbed.results.show import grid
 
     ours, theirs = read_campaign(a), read_campaign(b)
-    table = compared(ours, theirs)
-    shown = grid(f"A: {a}   B: {b}", padding=(0, 1))
+    _print(f"A: {a}   B: {b}", compared(ours, theirs))
+    if out is not None:
+        for path in write_comparison(ours, theirs, out):
+            click.echo(path)
+
+
+def _print(title: str, table: "Table") -> None:
+    """Print a table of a report on the terminal."""
+    from rich.console import Console
+
+    from testbed.results.show import grid
+
+    shown = grid(title, padding=(0, 1))
     for index, heading in enumerate(table.headings):
         shown.add_column(heading, justify="right" if index >= table.numbers_from else "left", overflow="fold")
     for row in table.rows:
         shown.add_row(*row)
     console = Console()
     (console if console.is_terminal else Console(width=_WIDTH)).print(shown)
-    if out is not None:
-        for path in write_comparison(ours, theirs, out):
-            click.echo(path)
 
 
 @report.command()
@@ -110,6 +119,40 @@ def verify(bundle: Path, sample: int, all_: bool, workers: int | None) -> None:
         words = f"{count} difference{'s' if count > 1 else ''}"
         raise DisagreementError(f"{bundle}: {words}, the first: {verdict.differences[0]}")
     click.echo("all agrees")
+
+
+@report.command()
+@click.argument("campaign", type=options.FOLDER)
+def agreement(campaign: Path) -> None:
+    """Compare the tiers of a campaign: goodput, retransmissions, delay and cwnd, and its bounds of the goodput."""
+    from testbed.reports.agreement import compare as compare_points
+    from testbed.reports.agreement import summary, tables
+    from testbed.reports.numbers import read_campaign
+
+    found = compare_points(read_campaign(campaign))
+    if not found:
+        raise FadelabError(f"{campaign}: compares no points: its file has no agreement, or no pair of runs is done")
+    for table in tables(found):
+        _print(str(campaign), table)
+    click.echo(summary(found))
+    if off := [each for each in found if not each.agrees]:
+        first = off[0]
+        raise DisagreementError(
+            f"{campaign}: {len(off)} of {len(found)} differ by more than the bound, the first: {first.where}: "
+            f"{first.quantity} {first.ours:.4g} with {first.points}, {first.theirs:.4g} with {first.to}"
+        )
+
+
+@report.command()
+@click.argument("folder", type=options.FOLDER)
+@click.option("--out", type=options.FOLDER, required=True, help="Where to write, as in docs.")
+@click.option("--plots/--no-plots", default=True, help="Whether to draw the plots, too.")
+def papers(folder: Path, out: Path, plots: bool) -> None:
+    """Write the results of `papers --all --out FOLDER` for readers: results.md, and papers/ with tables and plots."""
+    from testbed.papers.publishing import publish
+
+    for path in publish(folder, out, plots=plots):
+        click.echo(path)
 
 
 COMMAND = report

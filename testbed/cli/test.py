@@ -20,18 +20,24 @@ from xml.etree import ElementTree
 
 import click
 
+from testbed.cli.machine import sanitizers
 from testbed.paths import root
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
 @click.option("--quick", is_flag=True, help="Only what needs no root, no radio and no browser: about a minute.")
+@click.option("--sanitize", is_flag=True, help="The parts in C++ under sanitizers and clang-tidy, and nothing else.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
-def test(pytest_args: tuple[str, ...], quick: bool) -> int:
+def test(pytest_args: tuple[str, ...], quick: bool, sanitize: bool) -> int:
     """Run every check and test: ruff, mypy, shellcheck, pytest.
 
     PYTEST_ARGS go to pytest: `fadelab test -- -k slacp`.
     """
-    return run(pytest_args, quick=quick)
+    if not sanitize:
+        return run(pytest_args, quick=quick)
+    if quick or pytest_args:
+        raise click.UsageError("--sanitize runs no pytest: leave out --quick and pytest's arguments")
+    return run_steps([Step(name, command) for name, command in sanitizers.commands(_processors())])
 
 
 COMMAND = test
@@ -69,7 +75,7 @@ def steps(pytest_args: Sequence[str], reports: Path, *, quick: bool = False) -> 
         return f"--numprocesses={count}", "--dist=loadfile"
 
     # one more than there are cores, for some tests wait for processes and for time
-    many = workers(len(os.sched_getaffinity(0)) + 1)
+    many = workers(_processors() + 1)
     parts = {"quick": many} if quick else {"parallel": many, "compiled": many, "light": workers(2), "realtime": ()}
     return [
         Step("ruff check", (python, "-m", "ruff", "check", ".")),
@@ -86,31 +92,39 @@ def run(pytest_args: Sequence[str], *, quick: bool = False) -> int:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # a shell without job control starts background jobs so, and tests of Ctrl-C would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    with TemporaryDirectory(prefix="fadelab-test-") as folder:
+        return run_steps(steps(pytest_args, Path(folder), quick=quick))
+
+
+def run_steps(chosen: Sequence[Step]) -> int:
+    """Run steps, show them and a summary; returns 0 when none failed, else 1."""
     began = time.monotonic()
     failed, unchosen, results = [], 0, Results()
-    with TemporaryDirectory(prefix="fadelab-test-") as folder:
-        chosen = steps(pytest_args, Path(folder), quick=quick)
-        for step in chosen:
-            if step.command is None:
-                _say(f"{step.name}: skipped, {step.name} is not installed (apt-get install {step.name})")
-                continue
-            _say(step.name)
-            step_began = time.monotonic()
-            status = _stream(step.command, environment() | {"FADELAB_PURE": "0" if step.compiled else "1"})
-            unchosen += step.report is not None and status == _NO_TESTS
-            fine = status == 0 or (step.report is not None and status == _NO_TESTS)
-            verdict = "ok" if fine else f"FAILED (status {status})"
-            _say(f"{step.name}: {verdict} in {time.monotonic() - step_began:.1f} s")
-            if not fine:
-                failed.append(step.name)
-            if step.report is not None and step.report.exists():
-                results.add(step.report)
-    if unchosen == sum(step.report is not None for step in chosen):
+    for step in chosen:
+        if step.command is None:
+            tool = step.name.split()[0]
+            _say(f"{step.name}: skipped, {tool} is not installed (apt-get install {tool})")
+            continue
+        _say(step.name)
+        step_began = time.monotonic()
+        status = _stream(step.command, environment() | {"FADELAB_PURE": "0" if step.compiled else "1"})
+        unchosen += step.report is not None and status == _NO_TESTS
+        fine = status == 0 or (step.report is not None and status == _NO_TESTS)
+        verdict = "ok" if fine else f"FAILED (status {status})"
+        _say(f"{step.name}: {verdict} in {time.monotonic() - step_began:.1f} s")
+        if not fine:
+            failed.append(step.name)
+        if step.report is not None and step.report.exists():
+            results.add(step.report)
+    reports = sum(step.report is not None for step in chosen)
+    if reports and unchosen == reports:
         failed.append("pytest: no test was chosen")
-    print(results.slowest(_SLOWEST))
     outcome = f"failed: {', '.join(failed)}" if failed else "all steps passed"
+    if reports:
+        print(results.slowest(_SLOWEST))
     _say(f"{outcome} ({time.monotonic() - began:.1f} s)")
-    print(results.totals(), flush=True)
+    if reports:
+        print(results.totals(), flush=True)
     return 1 if failed else 0
 
 
@@ -140,6 +154,10 @@ class Results:
     def totals(self) -> str:
         """Return the numbers of tests that passed, failed and were skipped, in one line."""
         return ", ".join(f"{self._outcomes[kind]} {kind}" for kind in ("passed", "failed", "skipped"))
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0))
 
 
 def _printable(name: str) -> str:

@@ -41,7 +41,7 @@ class EmulatedRadio(HopRadio):
 
     def next_deadline(self) -> int | None:
         """When a frame is due, or the transmitter becomes free."""
-        return self.hop.next_deadline() if self._retry_at is None else self._retry_at
+        return self._hop_deadline() if self._retry_at is None else self._retry_at
 
     def _carry(self, now: int) -> None:
         waiting = self._waiting

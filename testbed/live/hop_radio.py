@@ -60,6 +60,10 @@ class HopRadio(Radio):
         """Put a frame into the MAC buffer; False when it is full."""
         return self.hop.handle_frame(frame, len(frame), now)
 
+    def _hop_deadline(self) -> int | None:
+        """When a frame is due, or the MAC buffer, being full, gets room."""
+        return self.hop.next_arrival() if self.has_room() else self.hop.next_deadline()
+
     def handle_deadline(self, now: int) -> None:
         """Carry the frames that are due."""
         while (arrival := self.hop.poll_arrival(now)) is not None:

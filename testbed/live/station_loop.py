@@ -2,7 +2,8 @@
 
 Read first: `linklayer/station.py`, the machine that this drives.
 
-Rules: one thread, one epoll, no polling sleeps: the loop wakes only for a packet, a frame, a message or a deadline.
+Rules: one thread, one epoll, no polling sleeps: the loop wakes only for a packet, a frame, a message or a deadline, and
+reads only what is readable then.
 """
 
 import select
@@ -131,23 +132,35 @@ class StationLoop:
             epoll.register(self._radio.fileno(), select.EPOLLIN)
             for fd in self._control_fds:
                 epoll.register(fd, select.EPOLLIN)
+            port_fd, radio_fd = self._port.fileno(), self._radio.fileno()
+            readable = {port_fd, radio_fd}
             while not self._stopped:
                 now = time.monotonic_ns()
-                self.turn(now)
+                self.turn(now, frames=radio_fd in readable, packets=port_fd in readable)
                 if now >= report_at:
                     self._report(now)
                     report_at = max(report_at + self._report_interval_ns, now)
                 timer.set(_earliest(report_at, self.station.link.next_deadline(), self._radio.next_deadline()))
-                for fd, _ in epoll.poll():
-                    if fd in self._control_fds:
-                        self._control(fd)
+                readable = {fd for fd, _ in epoll.poll()}
+                for fd in readable.intersection(self._control_fds):
+                    self._control(fd)
 
-    def turn(self, now: int) -> None:
-        """Take received frames and packets, handle due deadlines, and fill the radio."""
-        radio, station = self._radio, self.station
-        radio.handle_deadline(now)
+    def turn(self, now: int, *, frames: bool = True, packets: bool = True) -> None:
+        """Take received frames and packets where there may be some, handle due deadlines, and fill the radio."""
+        station = self.station
+        self._radio.handle_deadline(now)
+        if frames:
+            self._take_frames(now)
+        station.link.handle_deadline(now)
+        station.deliver(now)
+        if packets:
+            self._take_packets(now)
+        station.fill(now)
+
+    def _take_frames(self, now: int) -> None:
+        receive, handle_frame = self._radio.receive, self.station.handle_frame
         for _ in range(BATCH):
-            octets = radio.receive()
+            octets = receive()
             if octets is None:
                 break
             try:
@@ -155,16 +168,15 @@ class StationLoop:
             except FrameError:
                 self.bad_frames += 1
                 continue
-            station.handle_frame(frame, now)
-        station.link.handle_deadline(now)
-        station.deliver(now)
-        read, channel_of = self._port.read, self._classifier.channel
+            handle_frame(frame, now)
+
+    def _take_packets(self, now: int) -> None:
+        read, channel_of, handle_packet = self._port.read, self._classifier.channel, self.station.handle_packet
         for _ in range(BATCH):
             packet = read()
             if packet is None:
                 break
-            station.handle_packet(packet, channel_of(packet), now)
-        station.fill(now)
+            handle_packet(packet, channel_of(packet), now)
 
     def _write(self, packet: bytes) -> None:
         if not self._port.write(packet):

@@ -60,12 +60,15 @@ from testbed.scenario.link_ends import has_guessers, make_link, refit
 from testbed.scenario.schema import Scenario
 
 if TYPE_CHECKING:
+    from flowgraphs.transceiver import Transceiver
     from testbed.live.receiver_stats import ReceiverStats
     from testbed.live.receiver_view import ReceiverView
 
 _STDIN = 0
-#: real-time scheduling (sched(7)): frames leave on time under any load; the kernel keeps 5 % for other processes
+#: real-time scheduling (sched(7)) of what has a deadline: frames leave on time under any load
 _PRIORITY = 1
+#: of what has none, a radio's receiver above all: a share before other programs', but not all of a core
+_NICE = -10
 
 
 def station_config(
@@ -137,6 +140,7 @@ class StationProcess:
         #: statistics and views of the receiver, where there is a radio
         self._receiver_stats: ReceiverStats | None = None
         self._view: ReceiverView | None = None
+        self._transceiver: Transceiver | None = None
         make_radio = self._onair_radio if "device" in config else self._emulated_radio
         self._radio = make_radio(config, scenario, stack)
         #: the same radio with a capture of its frames
@@ -201,7 +205,8 @@ class StationProcess:
         side, far = self._side, other(self._side)
         folder = Path(config["folder"])
         recording = folder / f"iq-{far}" if scenario.radio.record else None
-        transceiver = stack.enter_context(open_transceiver(scenario, side, config["device"], recording))
+        self._transceiver = stack.enter_context(open_transceiver(scenario, side, config["device"], recording))
+        transceiver = self._transceiver
         trace = None
         if scenario.trace:
             path = folder / f"trace-{far}.parquet"
@@ -223,6 +228,12 @@ class StationProcess:
             automatic_gain=scenario.radio.rx_gain_db == "auto",
             on_received=self._receiver_stats.handle_frame,
         )
+
+    def run_in_real_time(self) -> None:
+        """Let the loop's thread, which must be this one, and the radio's run in real time. Raises PermissionError."""
+        os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(_PRIORITY))
+        if self._transceiver is not None:
+            self._transceiver.run_in_real_time(_PRIORITY)
 
     def _mac_buffer_bytes(self, scenario: Scenario) -> int:
         return buffer_bytes(self._out, scenario.max_frame_bytes, scenario.link.ip_queue_bytes, self.link.flow_control)
@@ -319,6 +330,8 @@ class StationProcess:
         return self._before + self.link.counters()
 
     def _report(self, now: int) -> None:
+        # the radio sleeps through the ends of frames that nobody waits for
+        self._radio.hop.handle_deadline(now)
         if not self._ready and self.link.established:
             self._ready = True
             write_message({"ready": True})
@@ -376,9 +389,12 @@ class StationProcess:
 def serve(reader: MessageReader, config: dict[str, Any], pending: list[dict[str, Any]]) -> None:
     """Run one station from configuration to stop."""
     with suppress(PermissionError):
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(_PRIORITY))
+        # threads that are started from here on inherit it
+        os.setpriority(os.PRIO_PROCESS, 0, _NICE)
     with ExitStack() as stack:
         process = StationProcess(config, stack, reader)
+        with suppress(PermissionError):
+            process.run_in_real_time()
         write_message({"started": True})
         process.handle_messages(pending)
         gc.freeze()

@@ -1,8 +1,9 @@
 """The radio of the tiers `vusrp` and `usrp`: frames as IQ samples through a USRP, virtual or real.
 
 Rules: the scenario's rate, delay and errors are applied to a frame before it is transmitted, as on every tier; the
-radio's own losses come on top. Airtime counts towards the modelled delay. At most two frames are in the radio at a
-time. A gap in the received samples and samples sent too late count as late events.
+radio's own losses come on top. Airtime counts towards the modelled delay. The radio holds two frames at a time, or as
+many as last a few milliseconds. A gap in the received samples and samples sent too late count as late
+events.
 
 Left out: the fate of a frame on the air. A receiver notices a missed frame only by the sequence number of the next.
 """
@@ -26,10 +27,14 @@ from testbed.live.hop_radio import HopRadio
 from testbed.scenario.channel_models import frame_ns
 from testbed.scenario.schema import MAX_RATE_SPS, Scenario
 
-#: frames between this station and the antenna: one on the air, one behind it
+#: frames between this station and the antenna, at least: one on the air, one behind it
 _IN_RADIO = 2
 #: from handing over a frame to its first sample on the air, when the radio is idle
 LEAD_NS = 2_000_000
+#: the radio gets the next short frames when it has work for so long, which leaves as much time to be late
+_LOW_NS = 2 * LEAD_NS
+#: and then more than two frames, as long as they are work for no longer
+_HIGH_NS = 3 * LEAD_NS
 _LEVEL_INTERVAL_NS = 50_000_000
 #: the virtual USRP's default, and that of many real ones: their sample rates are whole fractions of it
 _MASTER_CLOCK_HZ = 200_000_000
@@ -59,6 +64,8 @@ class OnAirRadio(HopRadio):
         self._on_received = on_received
         #: times at which the frames in the radio leave it
         self._leaves_at: deque[int] = deque()
+        #: by the frame's bytes
+        self._airtimes_ns: dict[int, int] = {}
         self._now = 0
         self._level_at = 0
         self._late_samples = 0
@@ -84,11 +91,13 @@ class OnAirRadio(HopRadio):
     def next_deadline(self) -> int | None:
         """When a frame is due, the radio can take one, or the receiver's level is to be checked."""
         at = self._level_at
-        hop_at = self.hop.next_deadline()
+        hop_at = self._hop_deadline()
         if hop_at is not None and hop_at < at:
             at = hop_at
-        if self._waiting and self._leaves_at[0] < at:
-            at = self._leaves_at[0]
+        if self._waiting:
+            leaves_at = self._leaves_at
+            fits_at = leaves_at[-1] + self._airtime_ns(len(self._waiting[0])) - _HIGH_NS
+            at = min(at, leaves_at[-_IN_RADIO], max(fits_at, leaves_at[-1] - _LOW_NS))
         return at
 
     def handle_deadline(self, now: int) -> None:
@@ -103,11 +112,19 @@ class OnAirRadio(HopRadio):
         leaves_at, waiting = self._leaves_at, self._waiting
         while leaves_at and leaves_at[0] <= now:
             leaves_at.popleft()
-        while waiting and len(leaves_at) < _IN_RADIO:
-            frame = waiting.popleft()
-            self._transceiver.send(frame)
-            starts_at = max(leaves_at[-1] if leaves_at else 0, now + LEAD_NS)
-            leaves_at.append(starts_at + self._transceiver.airtime_ns(len(frame)))
+        while waiting:
+            free_at = leaves_at[-1] if leaves_at else now
+            airtime_ns = self._airtime_ns(len(waiting[0]))
+            if len(leaves_at) >= _IN_RADIO and free_at + airtime_ns > now + _HIGH_NS:
+                break
+            self._transceiver.send(waiting.popleft())
+            leaves_at.append(max(free_at, now + LEAD_NS) + airtime_ns)
+
+    def _airtime_ns(self, nbytes: int) -> int:
+        airtime_ns = self._airtimes_ns.get(nbytes)
+        if airtime_ns is None:
+            airtime_ns = self._airtimes_ns[nbytes] = self._transceiver.airtime_ns(nbytes)
+        return airtime_ns
 
     def _check_receiver(self, now: int) -> None:
         """Count overflows and underflows as late events, and keep the receiver's level in range."""

@@ -7,6 +7,7 @@ Rules kept
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import process_time
 
 from testbed.campaigns.processes import call_all
 from testbed.papers.paper import Paper
@@ -56,11 +57,11 @@ def reproduce(
         batches += [_Batch(index, each, tuple(missing[at : at + _BATCH])) for at in range(0, len(missing), _BATCH)]
     total = sum(count for _, count in jobs)
 
-    def take(batch: _Batch, answer: list[Sample]) -> None:
-        for seed, sample in zip(batch.seeds, answer, strict=True):
+    def take(batch: _Batch, answer: list[_Timed]) -> None:
+        for seed, (sample, processor_s) in zip(batch.seeds, answer, strict=True):
             samples[batch.job_index, seed] = sample
             if store is not None:
-                store.add(batch.job_index, seed, sample)
+                store.add(batch.job_index, seed, sample, processor_s)
         done(len(samples), total)
 
     call_all(_run, batches, workers=workers, done=take)
@@ -80,5 +81,14 @@ class _Batch:
     seeds: tuple[int, ...]
 
 
-def _run(batch: _Batch) -> list[Sample]:
-    return [batch.job(seed) for seed in batch.seeds]
+#: a sample, and the processor time that it took (s)
+_Timed = tuple[Sample, float]
+
+
+def _run(batch: _Batch) -> list[_Timed]:
+    return [_timed(batch.job, seed) for seed in batch.seeds]
+
+
+def _timed(job: Job, seed: int) -> _Timed:
+    began = process_time()
+    return job(seed), process_time() - began

@@ -1,12 +1,16 @@
-"""Gates: what a few runs of each cell of a paper must reach, so that a change does not lose the paper's rankings.
+"""Gates: what a few runs of a paper's cells must reach, so that a change does not lose the paper's rankings.
 
-Rule kept: runs of tier `model` repeat, so a gate is the number of hits that the same runs had, and not a guess at luck.
+Rules kept
+- A gate is a statement of the paper: all its cases, or those that the full run confirms (docs/results.md) less the
+  closest ones.
+- It holds for other seeds as well. Tier `model` repeats: seeds that passed pass again, until something has changed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from testbed.papers.paper import Paper
+from testbed.papers.computing import reproduce
+from testbed.papers.paper import Paper, chosen
 from testbed.papers.results import PaperError, Results, Tally
 
 
@@ -28,10 +32,26 @@ class Gate:
         return self.tally.hits >= self.least
 
 
+def quick_results(
+    paper: Paper, *, first_seed: int = 1, workers: int = 1, done: Callable[[int, int], None] = lambda runs, of: None
+) -> Results:
+    """Compute what the gates of a paper need."""
+    quick = paper.quick
+    return reproduce(
+        paper,
+        chosen(paper, quick.only),
+        replications=quick.replications,
+        first_seed=first_seed,
+        settings=quick.settings,
+        workers=workers,
+        done=done,
+    )
+
+
 def gates(paper: Paper, results: Results) -> Iterator[Gate]:
     """Yield the gates of a paper. Raises GateError for a gate without a finding."""
     found = {finding.name: finding for finding in paper.findings(results) if isinstance(finding, Tally)}
-    for name, least in paper.gates.items():
+    for name, least in paper.quick.gates.items():
         if name not in found:
             raise GateError(f"{paper.name}: gate {name}: no finding of that name counts hits")
         yield Gate(paper.name, found[name], least)

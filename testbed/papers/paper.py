@@ -6,7 +6,7 @@ JSON and CSV (`outputs.py`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +18,26 @@ from testbed.papers.runs import Parameter
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quick:
+    """A short computation by which it shows whether a paper's rankings still hold.
+
+    Rules kept: its cells, settings and replications are chosen before a look at the hits, and hold for any seed.
+    """
+
+    #: the least number of hits of a finding, by its name
+    gates: Mapping[str, int]
+    #: shell patterns of cells; default: all
+    only: Sequence[str] = ()
+    #: for all cells, as in `papers --set`
+    settings: Sequence[str] = ()
+    replications: int = 8
+
+    def __post_init__(self) -> None:
+        if not self.gates:
+            raise PaperError("Quick: a paper needs a gate: a finding, and its least number of hits")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +69,11 @@ class Paper:
     tables: Callable[[Results], Iterator[str]] = report.cells
     #: yields the plots that these cells permit, each with the name of its file
     plots: "Callable[[Results], Iterator[tuple[str, Figure]]]" = lambda results: iter(())
-    #: runs of each cell for `papers --quick`, seeds 1 and on
-    quick: int = 8
-    #: what these runs must reach: the least number of hits of a finding, by its name
-    gates: Mapping[str, int] = field(default_factory=dict)
+    #: what `papers --quick` computes and asks for
+    quick: Quick
+    #: for docs/results.md: shell patterns of the cells that it has as tables, and the plots that it shows
+    brief: Sequence[str] = ()
+    main_plots: Sequence[str] = ()
     #: yields lines of Markdown that follow the parameters
     appendix: Callable[[], Iterator[str]] = lambda: iter(())
 

@@ -48,9 +48,10 @@ class SampleStore(Closing):
         if resume and rows and rows[0] != asked:
             other = next(key for key in asked if rows[0].get(key) != asked[key])
             raise PaperError(f"{self._path}: is of a command with another {other}: remove it to begin anew")
-        self._known = {
-            (row["job"], row["seed"]): Sample(row["value"], row["counts"]) for row in rows[1:] if "seed" in row
-        }
+        known = [row for row in rows[1:] if "seed" in row]
+        self._known = {(row["job"], row["seed"]): Sample(row["value"], row["counts"]) for row in known}
+        #: processor time that all samples have taken, s
+        self.processor_s: float = sum(row["processor_s"] for row in known)
         self._journal = Journal(self._path)
         if not rows:
             self._journal.append(asked)
@@ -59,9 +60,10 @@ class SampleStore(Closing):
         """Return a sample that there is."""
         return self._known.get((job, seed))
 
-    def add(self, job: int, seed: int, sample: Sample) -> None:
-        """Keep a sample."""
-        self._journal.append({"job": job, "seed": seed, **asdict(sample)})
+    def add(self, job: int, seed: int, sample: Sample, processor_s: float) -> None:
+        """Keep a sample, and the processor time that it took."""
+        self.processor_s += processor_s
+        self._journal.append({"job": job, "seed": seed, **asdict(sample), "processor_s": round(processor_s, 4)})
 
     def remove(self) -> None:
         """Remove the samples: the computation is complete."""

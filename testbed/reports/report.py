@@ -6,6 +6,7 @@ from pathlib import Path
 from testbed.campaigns.file import CampaignError, Reference
 from testbed.campaigns.folder import RUNS, write_whole
 from testbed.campaigns.plan import Point
+from testbed.reports import agreement
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.figures import figures
 from testbed.reports.numbers import SIGNIFICANT, Campaigned, Tested, adjust, difference, judge
@@ -49,6 +50,7 @@ def _report(campaign: Campaigned) -> Iterator[Block]:
     yield Paragraph(_extent(campaign))
     if hypotheses := judge(campaign):
         yield from _hypotheses(hypotheses)
+    yield from agreement.blocks(campaign)
     pictures = list(figures(campaign))
     for metric in plan.campaign.all_metrics:
         yield Heading(2, metric)

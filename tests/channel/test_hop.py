@@ -23,7 +23,16 @@ from channel.errors.uniform import UniformOnOff
 from channel.framing import Framing, aal5, raw
 from channel.hop import Arrival, Hop
 from tests.harness.distributions import binomial_bound
-from tests.harness.hop_driving import MS, SECOND, Traffic, drain, drive_late, drive_punctually, make_hop
+from tests.harness.hop_driving import (
+    MS,
+    SECOND,
+    Traffic,
+    drain,
+    drive_for_arrivals,
+    drive_late,
+    drive_punctually,
+    make_hop,
+)
 
 traffic = st.lists(
     st.tuples(st.one_of(st.just(0), st.integers(0, 3 * MS), st.integers(0, 900 * MS)), st.integers(1, 1500)),
@@ -62,11 +71,12 @@ def test_late_driving_changes_nothing(
     def hop() -> Hop[int]:
         return make_hop(capacity(), aal5, error_model(), excess_delay=delay())
 
-    punctual, late = hop(), hop()
+    punctual, late, asleep = hop(), hop(), hop()
     expected = drive_punctually(punctual, frames)
     assert drive_late(late, frames, random.Random(seed)) == expected
+    assert drive_for_arrivals(asleep, frames) == expected
     for name in ("frames", "bytes", "wire_bits", "erased", "damaged", "refused"):
-        assert getattr(late, name) == getattr(punctual, name)
+        assert getattr(late, name) == getattr(asleep, name) == getattr(punctual, name)
 
 
 @given(traffic, capacities, errors, delays)

@@ -11,12 +11,13 @@ import pytest
 from testbed.errors import FadelabError
 from testbed.papers import report
 from testbed.papers.computing import reproduce
-from testbed.papers.paper import PAPERS, Paper
+from testbed.papers.gates import gates
+from testbed.papers.paper import PAPERS, Paper, chosen
 from testbed.papers.results import Cell, CellResult, Headline, Results, Sample, Tally
 
 pytestmark = pytest.mark.slow
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "experiments.md"
+PAGES = Path(__file__).parents[2] / "docs" / "papers"
 
 every_paper = pytest.mark.parametrize("paper", PAPERS.values(), ids=PAPERS)
 #: papers whose own figures are known, all of them
@@ -118,6 +119,27 @@ def test_findings_count_only_cells_that_were_computed(paper: Paper) -> None:
 
 
 @every_paper
+def test_gates_are_findings_of_the_quick_cells(paper: Paper) -> None:
+    cells = chosen(paper, paper.quick.only)
+    for cell in cells:
+        paper.job(cell.case, paper.quick.settings)
+    names = {cell.name for cell in cells}
+    whole = made_up(paper)
+    part = replace(whole, cells=tuple(result for result in whole.cells if result.cell.name in names))
+    found = list(gates(paper, part))
+    assert {gate.tally.name for gate in found} == set(paper.quick.gates)
+    for gate in found:
+        assert 0 < gate.least <= gate.tally.of
+
+
+@every_paper
+def test_the_page_of_all_papers_shows_cells_and_plots_that_exist(paper: Paper) -> None:
+    assert chosen(paper, paper.brief)
+    for plot in paper.main_plots:
+        assert (PAGES / f"{paper.name.replace('_', '-')}-{plot}").exists()
+
+
+@every_paper
 def test_the_report_has_every_figure_and_a_part_has_a_part(paper: Paper) -> None:
     whole, half = (report.markdown(paper, made_up(paper, factor)) for factor in (1.0, 0.5))
     assert "**" not in whole
@@ -132,7 +154,7 @@ def test_the_report_has_every_figure_and_a_part_has_a_part(paper: Paper) -> None
 
 @every_paper
 def test_the_document_has_its_parameters_and_places(paper: Paper) -> None:
-    text = DOCUMENT.read_text()
+    text = (PAGES / f"{paper.name.replace('_', '-')}.md").read_text()
     assert "\n".join(paper.choices()) in text
     for place in {cell.name.split("/")[0] for cell in paper.cells}:
         assert f"| `{place}/" in text

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 from testbed.errors import FadelabError
-from testbed.papers.paper import Paper
+from testbed.papers.paper import Paper, Quick
 from testbed.papers.results import Cell, Job, Quartiles, Sample
 
 
@@ -79,4 +79,5 @@ PAPER = Paper(
         cell("table2/never", Quartiles(None, math.inf, None), 5),
     ),
     job=job,
+    quick=Quick(gates={"near": 3}),
 )

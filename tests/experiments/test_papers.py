@@ -18,6 +18,7 @@ from testbed.errors import FadelabError
 from testbed.papers import outputs, report
 from testbed.papers import paper as papers
 from testbed.papers.computing import reproduce
+from testbed.papers.paper import Quick
 from testbed.papers.results import (
     NO_FIGURE,
     Cell,
@@ -149,10 +150,11 @@ def test_interrupted_computation_goes_on_with_the_same_result(tmp_path: Path) ->
 def test_samples_count_for_the_same_question_only(tmp_path: Path) -> None:
     asked = question(PAPER, PAPER.cells, None, 1, ())
     with SampleStore(tmp_path, asked, resume=False) as store:
-        store.add(0, 1, Sample(math.inf, {"seed": 1}))
+        store.add(0, 1, Sample(math.inf, {"seed": 1}), 0.5)
     with SampleStore(tmp_path, asked, resume=True) as store:
         assert store.get(0, 1) == Sample(math.inf, {"seed": 1})
         assert store.get(0, 2) is None
+        assert store.processor_s == 0.5
     with pytest.raises(PaperError, match="interrupted command: go on with --resume, or remove it"):
         SampleStore(tmp_path, asked, resume=False)
     with pytest.raises(PaperError, match="is of a command with another first_seed"):
@@ -168,10 +170,10 @@ def test_quick_check_fails_when_a_ranking_does(
     from testbed.cli import papers as command
 
     monkeypatch.setattr(command, "ensure_compiled", lambda: None)
-    monkeypatch.setattr(papers, "find", lambda name: replace(PAPER, gates={"near": least}))
+    monkeypatch.setattr(papers, "find", lambda name: replace(PAPER, quick=Quick(gates={"near": least})))
     assert app.main(["papers", "made-up", "--quick", "--workers", "1"]) == status
     out, err = capsys.readouterr()
-    [tally] = PAPER.findings(reproduce(PAPER, PAPER.cells, replications=PAPER.quick))
+    [tally] = PAPER.findings(reproduce(PAPER, PAPER.cells, replications=PAPER.quick.replications))
     assert isinstance(tally, Tally)
     assert f"{tally.hits} of 5, at least {least}: {'FAILS' if status else 'holds'}" in out
     complaint = f"fadelab: 1 of 1 rankings do not hold: made-up: near has {tally.hits} of 5 and needs {least}"
@@ -180,7 +182,11 @@ def test_quick_check_fails_when_a_ranking_does(
 
 @pytest.mark.parametrize(
     ("options", "complaint"),
-    [(["--quick", "--seed", "2"], "--quick chooses cells"), (["--resume"], "--resume needs --out")],
+    [
+        (["--quick", "--replications", "2"], "--quick chooses cells"),
+        (["--resume"], "--resume needs --out"),
+        (["--all"], "--all computes whole papers: give it with --out, and no PAPER"),
+    ],
 )
 def test_wrong_options_are_one_line(
     options: list[str], complaint: str, made_up: papers.Paper, capsys: pytest.CaptureFixture[str]
@@ -304,7 +310,9 @@ def test_the_table_has_ours_beside_the_papers(made_up: papers.Paper, capsys: pyt
 def test_out_keeps_every_replication(made_up: papers.Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "new" / "folder"
     assert app.main(["papers", "made-up", "--out", str(folder), "--json", "--workers", "1"]) == 0
-    assert {path.name for path in folder.iterdir()} == {"results.json", "cells.csv", "replications.csv", "report.md"}
+    assert {path.name for path in folder.iterdir()} == {
+        *("results.json", "cells.csv", "replications.csv", "report.md", "manifest.json")
+    }
     assert json.loads((folder / "results.json").read_text()) == json.loads(capsys.readouterr().out)
     with (folder / "replications.csv").open() as file:
         rows = list(csv.DictReader(file))

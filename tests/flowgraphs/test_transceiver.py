@@ -1,5 +1,6 @@
 """What a station's flowgraph leaves behind when it is closed: nothing."""
 
+import os
 from pathlib import Path
 
 from flowgraphs.frontend import RadioSettings
@@ -40,3 +41,18 @@ def test_closed_transceiver_leaves_no_thread_and_no_device_while_it_is_reference
         assert threads() <= before
         assert air.devices() == []
         assert transceiver.counters().underflows == 0
+
+
+def test_only_threads_that_the_device_waits_for_run_in_real_time() -> None:
+    with quiet_air() as air:
+        transceiver = running_transceiver(on(air, "A"))
+        try:
+            transceiver.run_in_real_time(1)
+            policies: dict[str, set[int]] = {}
+            for task in Path("/proc/self/task").iterdir():
+                name = (task / "comm").read_text().strip().rstrip("0123456789")
+                policies.setdefault(name, set()).add(os.sched_getscheduler(int(task.name)))
+        finally:
+            transceiver.close()
+    assert {name for name, used in policies.items() if used == {os.SCHED_RR}} == {"ofdm tx", "usrp_sink", "usrp_source"}
+    assert policies["ofdm rx"] == {os.SCHED_OTHER}

@@ -2,6 +2,7 @@
 
 import ctypes
 import sys
+import zlib
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -11,10 +12,11 @@ import numpy as np
 import pytest
 
 from flowgraphs.frontend import RadioSettings
+from flowgraphs.native import native
 from flowgraphs.phy import PhyError, Received
 from flowgraphs.phys import make_phy
 from flowgraphs.phys.wifi import ENCODINGS
-from flowgraphs.phys.wifi.modem import MAX_FRAME_BYTES, WifiPhy, link_frame, mac_frame, zeroed_memory
+from flowgraphs.phys.wifi.modem import MAX_FRAME_BYTES, WifiPhy, zeroed_memory
 from flowgraphs.transceiver import Transceiver
 from tests.harness.awgn import Samples, air
 from tests.harness.bursts import modulated
@@ -186,21 +188,42 @@ def test_without_gr_ieee802_11_one_line_says_how_to_get_it(monkeypatch: pytest.M
     assert "\n" not in str(caught.value)
 
 
+def test_the_native_blocks_know_the_same_encodings() -> None:
+    assert native().WIFI_ENCODINGS == ENCODINGS
+    assert native().WIFI_MAX_FRAME_BYTES == MAX_FRAME_BYTES
+
+
 @pytest.mark.parametrize("encoding", ENCODINGS)
 def test_mac_frames_give_back_the_link_frame(encoding: str) -> None:
     for n in (0, 1, 2, 3, 100, 101, 102, MAX_FRAME_BYTES):
-        psdu = mac_frame(bytes(range(256)) * 6 if n > 1536 else bytes(n), 0xFFFFFFFF - n, 7, encoding)
+        psdu = native().wifi_mac_frame(bytes(n), 0xFFFFFFFF - n, 7, encoding)
         assert len(psdu) <= 1528
-        assert link_frame(psdu[:-4], 7) == (0xFFFFFFFF - n, bytes(n))
-        assert link_frame(psdu[:-4], 8) is None
+        assert psdu[-4:] == zlib.crc32(psdu[:-4]).to_bytes(4, "little")
+        assert native().wifi_link_frame(psdu[:-4], 7) == (0xFFFFFFFF - n, bytes(n))
+        assert native().wifi_link_frame(psdu[:-4], 8) is None
+        # docs/wifi.md: so many pad bits at least, in whole OFDM symbols
+        data_bits = ENCODINGS[encoding]
+        assert -(16 + 6 + 8 * len(psdu)) % data_bits >= 18
+        symbols = -(-(16 + 6 + 8 * len(psdu)) // data_bits)
+        assert native().wifi_frame_samples(n, encoding) == 401 + 80 * symbols
+
+
+def test_a_mac_frame_is_a_data_frame_of_an_ibss_to_everybody() -> None:
+    psdu = native().wifi_mac_frame(b"frame", 0x12345, 0x0708, "bpsk-1/2")
+    ours = b"\x02fad\x07\x08"
+    # IEEE 802.11-2016, 9.2.4.1
+    assert psdu[:24] == b"\x08\x00\x00\x00" + b"\xff" * 6 + ours + ours + b"\x50\x34"
+    assert psdu[24:29] == b"frame"
+    filler = psdu[-5]
+    assert psdu[29:-4] == bytes(filler) + b"\x00\x01\x23\x45" + bytes([filler])
 
 
 def test_what_is_no_frame_of_ours_is_none() -> None:
-    mpdu = mac_frame(b"frame", 5, 7, "qpsk-1/2")[:-4]
+    mpdu = native().wifi_mac_frame(b"frame", 5, 7, "qpsk-1/2")[:-4]
     beacon = b"\x80" + mpdu[1:]
     other_count = mpdu[:22] + b"\x00\x00" + mpdu[24:]
     for octets in (b"", mpdu[:20], beacon, other_count, mpdu[:-1] + b"\xff"):
-        assert link_frame(octets, 7) is None
+        assert native().wifi_link_frame(octets, 7) is None
 
 
 @needs_wifi

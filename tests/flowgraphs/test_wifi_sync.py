@@ -1,12 +1,16 @@
 """The synchronizer of PHY wifi finds 802.11 frames where they are, and nothing where there are none."""
 
+from typing import Protocol
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from flowgraphs.phys.wifi.sync import CARRIERS, GUARD, LONG_TRAINING, MAX_SYMBOLS, Preamble, Synchronizer
+from flowgraphs.native import native
+from flowgraphs.phys.wifi.modem import CARRIERS, GUARD, LONG_TRAINING, MAX_SYMBOLS
+from tests.harness import wifi_reference
 from tests.harness.awgn import Samples, air
 
 USED = np.flatnonzero(LONG_TRAINING)
@@ -37,16 +41,36 @@ def qpsk(rng: np.random.Generator, n: int) -> NDArray[np.complex128]:
     return symbols
 
 
+class Preamble(Protocol):
+    """What the native synchronizer and the reference tell of a preamble."""
+
+    @property
+    def sample(self) -> int: ...
+    @property
+    def cfo(self) -> float: ...
+    @property
+    def power(self) -> float: ...
+    @property
+    def snr(self) -> float: ...
+
+
 def received(samples: Samples, chunk: int = 1 << 20) -> list[tuple[Preamble, Samples]]:
     """Return the frames found in samples fed in chunks: preamble, symbols."""
-    frames: list[tuple[Preamble, list[Samples]]] = []
-    synchronizer = Synchronizer()
-    for first in range(0, len(samples), chunk):
-        for preamble, carriers in synchronizer.feed(samples[first : first + chunk]):
-            if preamble is not None:
-                frames.append((preamble, []))
-            frames[-1][1].append(carriers)
-    return [(preamble, np.concatenate(parts)) for preamble, parts in frames]
+    synchronizer = native().WifiSynchronizer()
+    pieces = [synchronizer.feed(samples[first : first + chunk]) for first in range(0, len(samples), chunk)]
+    rows, beginnings = joined(pieces)
+    starts = [at for at, _ in beginnings]
+    ends = [*starts[1:], len(rows)]
+    return [(preamble, rows[at:end]) for (at, preamble), end in zip(beginnings, ends, strict=False)]
+
+
+def joined(pieces: list[tuple[Samples, list[tuple[int, Preamble]]]]) -> tuple[Samples, list[tuple[int, Preamble]]]:
+    """Return the symbols of all calls of `feed`, and with which of them frames begin."""
+    beginnings, before = [], 0
+    for carriers, found in pieces:
+        beginnings += [(before + at, preamble) for at, preamble in found]
+        before += len(carriers)
+    return np.concatenate([np.empty((0, CARRIERS), np.complex64), *(carriers for carriers, _ in pieces)]), beginnings
 
 
 @pytest.mark.parametrize("cfo_carriers", [-1.8, -0.5, 0.0, 0.03, 1.8])
@@ -97,13 +121,46 @@ def stream() -> Samples:
 
 @given(chunks=st.lists(st.integers(1, 5000), min_size=1, max_size=20))
 def test_what_is_found_does_not_depend_on_chunks(stream: Samples, chunks: list[int]) -> None:
-    synchronizer, at, pieces = Synchronizer(), 0, []
+    synchronizer, at, pieces = native().WifiSynchronizer(), 0, []
     for n in [*chunks, len(stream)]:
-        pieces += synchronizer.feed(stream[at : at + n])
+        pieces.append(synchronizer.feed(stream[at : at + n]))
         at += n
-    whole = Synchronizer().feed(stream)
-    assert [piece.preamble for piece in pieces] == [piece.preamble for piece in whole]
-    assert all(np.array_equal(a.carriers, b.carriers) for a, b in zip(pieces, whole, strict=True))
+    rows, beginnings = joined(pieces)
+    whole, whole_beginnings = native().WifiSynchronizer().feed(stream)
+    assert np.array_equal(rows, whole)
+    assert [(at, figures(preamble)) for at, preamble in beginnings] == [
+        (at, figures(preamble)) for at, preamble in whole_beginnings
+    ]
+
+
+def figures(preamble: Preamble) -> tuple[int, float, float, float]:
+    return preamble.sample, preamble.cfo, preamble.power, preamble.snr
+
+
+@pytest.mark.parametrize(("snr_db", "count"), [(-2.0, 100), (0.0, 60), (25.0, 20)])
+def test_the_native_synchronizer_finds_what_the_reference_finds(snr_db: float, count: int) -> None:
+    """Two paths, any frequency offset; also where some preambles are missed."""
+    rng = np.random.default_rng(26)
+    waves = []
+    for _ in range(count):
+        wave = np.convolve(burst(qpsk(rng, int(rng.integers(1, 30)))), [1, 0, 0, 0.4j]).astype(np.complex64)
+        waves.append((wave * np.exp(2j * np.pi * rng.uniform(-0.02, 0.02) * np.arange(len(wave)))).astype(np.complex64))
+    samples = air(waves, rng, rms=1, snr_db=snr_db, tail=TAIL).samples
+    found = received(samples)
+    reference: list[tuple[Preamble, list[Samples]]] = []
+    for preamble, carriers in wifi_reference.Synchronizer().feed(samples):
+        if preamble is not None:
+            reference.append((preamble, []))
+        reference[-1][1].append(carriers)
+    assert len(reference) > count / 2
+    assert [preamble.sample for preamble, _ in found] == [preamble.sample for preamble, _ in reference]
+    for (ours, rows), (theirs, parts) in zip(found, reference, strict=True):
+        # single precision
+        assert figures(ours)[1:] == pytest.approx(figures(theirs)[1:], rel=1e-3, abs=1e-6)
+        expected = np.concatenate(parts)
+        assert rows.shape == expected.shape
+        # carriers without training have no phase
+        assert np.abs(rows - expected)[:, USED].max() < 1e-3 * np.abs(expected).max()
 
 
 def test_a_frame_ends_with_the_next_preamble_or_the_longest_length() -> None:

@@ -1,4 +1,4 @@
-"""Two drivers of a hop: one that wakes it at every deadline, one that is always late."""
+"""Three drivers of a hop: one that wakes it at every deadline, one only for arrivals, and one that is always late."""
 
 import random
 from collections.abc import Callable
@@ -47,7 +47,10 @@ def drain(hop: Hop[int], now: int) -> list[Arrival[int]]:
 
 
 def drive_punctually(
-    hop: Hop[int], frames: Traffic, check: Callable[[int], object] = lambda now: None
+    hop: Hop[int],
+    frames: Traffic,
+    check: Callable[[int], object] = lambda now: None,
+    deadline: Callable[[Hop[int]], int | None] = Hop.next_deadline,
 ) -> tuple[list[Arrival[int]], list[bool]]:
     """Wake the hop at each of its deadlines, and call `check` then."""
     arrivals: list[Arrival[int]] = []
@@ -55,14 +58,14 @@ def drive_punctually(
     now = 0
 
     def run_until(limit: int | None) -> None:
-        while (at := hop.next_deadline()) is not None and (limit is None or at <= limit):
+        while (at := deadline(hop)) is not None and (limit is None or at <= limit):
             hop.handle_deadline(at)
             got = drain(hop, at)
             # Punctual driving hears every frame at the instant it is due.
             assert all(a.arrived_at == at for a in got)
             arrivals.extend(got)
             check(at)
-            follower = hop.next_deadline()
+            follower = deadline(hop)
             assert follower is None or follower > at
 
     for number, (gap, nbytes) in enumerate(frames):
@@ -71,6 +74,11 @@ def drive_punctually(
         accepted.append(hop.handle_frame(number, nbytes, now))
     run_until(None)
     return arrivals, accepted
+
+
+def drive_for_arrivals(hop: Hop[int], frames: Traffic) -> tuple[list[Arrival[int]], list[bool]]:
+    """Wake the hop only when a frame may arrive: each is heard at the instant it is due all the same."""
+    return drive_punctually(hop, frames, deadline=Hop.next_arrival)
 
 
 def drive_late(hop: Hop[int], frames: Traffic, pokes: random.Random) -> tuple[list[Arrival[int]], list[bool]]:

@@ -22,6 +22,21 @@ int lot_of(double rate_sps) {
     return static_cast<int>(std::clamp<double>(std::exp2(power), kLeastLot, kLargestLot));
 }
 
+frame_box::frame frame_of(const ofdm::Report& report, double rate_sps) {
+    frame_box::frame received;
+    received.payload = report.payload;
+    received.crc_ok = report.crc_ok;
+    received.sequence = report.sequence;
+    received.sample = report.sample;
+    received.nsamples = report.nsamples;
+    received.snr_db = report.snr_db;
+    received.evm_db = report.evm_db;
+    received.cfo_hz = report.cfo / (2.0 * M_PI) * rate_sps;
+    received.rssi_db = report.rssi_db;
+    received.mode = report.mode;
+    return received;
+}
+
 class ofdm_receiver_impl : public ofdm_receiver {
 public:
     ofdm_receiver_impl(double rate_sps, const ofdm::Format& format, std::uint16_t network)
@@ -36,7 +51,7 @@ public:
              gr_vector_void_star& /*output_items*/) override {
         demodulator_.feed(
             static_cast<const gr_complex*>(input_items[0]), static_cast<std::size_t>(noutput_items),
-            [this](const ofdm::Report& report) { message_port_pub(frames_port(), pdu_of(report, rate_sps_)); });
+            [this](const ofdm::Report& report) { message_port_pub(frames_port(), pdu_of(frame_of(report, rate_sps_))); });
         return noutput_items;
     }
 

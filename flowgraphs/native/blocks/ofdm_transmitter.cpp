@@ -41,7 +41,7 @@ public:
 private:
     // GNU Radio calls this from the thread that calls work().
     void take(const pmt::pmt_t& pdu) {
-        if (!pmt::is_pair(pdu) || !pmt::is_u8vector(pmt::cdr(pdu))) {
+        if (!holds_octets(pdu)) {
             d_logger->error(
                 "a message that is no PDU of octets came to port frames: send pairs of a dictionary and a "
                 "u8vector");

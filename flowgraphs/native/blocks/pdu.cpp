@@ -1,7 +1,5 @@
 #include "pdu.hpp"
 
-#include <cmath>
-
 namespace gr::fadelab {
 
 namespace {
@@ -24,6 +22,17 @@ const Keys& keys() {
     return keys;
 }
 
+}  // namespace
+
+const pmt::pmt_t& frames_port() {
+    static const pmt::pmt_t port = pmt::mp("frames");
+    return port;
+}
+
+bool holds_octets(const pmt::pmt_t& message) {
+    return pmt::is_pair(message) && pmt::is_u8vector(pmt::cdr(message));
+}
+
 bool whole(const pmt::pmt_t& about, const pmt::pmt_t& key, std::uint64_t& value) {
     const pmt::pmt_t found = pmt::dict_ref(about, key, pmt::PMT_NIL);
     if (pmt::is_uint64(found)) {
@@ -41,30 +50,30 @@ std::optional<double> real(const pmt::pmt_t& about, const pmt::pmt_t& key) {
     return pmt::is_real(found) ? std::make_optional(pmt::to_double(found)) : std::nullopt;
 }
 
-}  // namespace
-
-const pmt::pmt_t& frames_port() {
-    static const pmt::pmt_t port = pmt::mp("frames");
-    return port;
-}
-
-pmt::pmt_t pdu_of(const ofdm::Report& report, double rate_sps) {
+pmt::pmt_t pdu_of(const frame_box::frame& received) {
     const Keys& key = keys();
     pmt::pmt_t about = pmt::make_dict();
-    about = pmt::dict_add(about, key.crc_ok, pmt::from_bool(report.crc_ok));
-    about = pmt::dict_add(about, key.sequence, pmt::from_long(report.sequence));
-    about = pmt::dict_add(about, key.sample, pmt::from_uint64(report.sample));
-    about = pmt::dict_add(about, key.nsamples, pmt::from_uint64(report.nsamples));
-    about = pmt::dict_add(about, key.snr_db, pmt::from_double(report.snr_db));
-    about = pmt::dict_add(about, key.evm_db, pmt::from_double(report.evm_db));
-    about = pmt::dict_add(about, key.cfo_hz, pmt::from_double(report.cfo / (2.0 * M_PI) * rate_sps));
-    about = pmt::dict_add(about, key.rssi_db, pmt::from_double(report.rssi_db));
-    about = pmt::dict_add(about, key.mode, pmt::mp(report.mode));
-    return pmt::cons(about, pmt::init_u8vector(report.payload.size(), report.payload));
+    about = pmt::dict_add(about, key.crc_ok, pmt::from_bool(received.crc_ok));
+    about = pmt::dict_add(about, key.sequence, pmt::from_long(static_cast<long>(received.sequence)));
+    about = pmt::dict_add(about, key.sample, pmt::from_uint64(received.sample));
+    about = pmt::dict_add(about, key.nsamples, pmt::from_uint64(received.nsamples));
+    const auto add = [&](const pmt::pmt_t& name, const std::optional<double>& figure) {
+        if (figure) {
+            about = pmt::dict_add(about, name, pmt::from_double(*figure));
+        }
+    };
+    add(key.snr_db, received.snr_db);
+    add(key.evm_db, received.evm_db);
+    add(key.cfo_hz, received.cfo_hz);
+    add(key.rssi_db, received.rssi_db);
+    if (received.mode) {
+        about = pmt::dict_add(about, key.mode, pmt::mp(*received.mode));
+    }
+    return pmt::cons(about, pmt::init_u8vector(received.payload.size(), received.payload));
 }
 
 bool frame_from(const pmt::pmt_t& pdu, frame_box::frame& received) {
-    if (!pmt::is_pair(pdu) || !pmt::is_u8vector(pmt::cdr(pdu)) || !pmt::is_dict(pmt::car(pdu))) {
+    if (!holds_octets(pdu) || !pmt::is_dict(pmt::car(pdu))) {
         return false;
     }
     const Keys& key = keys();

@@ -5,6 +5,9 @@
 #include <gnuradio/fadelab/ofdm_receiver.h>
 #include <gnuradio/fadelab/ofdm_transmitter.h>
 #include <gnuradio/fadelab/sample_meter.h>
+#include <gnuradio/fadelab/wifi_framer.h>
+#include <gnuradio/fadelab/wifi_synchronizer.h>
+#include <gnuradio/fadelab/wifi_unframer.h>
 
 #include <pybind11/complex.h>
 #include <pybind11/numpy.h>
@@ -16,9 +19,12 @@
 #include "../blocks/numbers.hpp"
 #include "../ofdm/demodulator.hpp"
 #include "../ofdm/modulator.hpp"
+#include "../wifi/mac.hpp"
+#include "../wifi/synchronizer.hpp"
 
 namespace py = pybind11;
 namespace ofdm = gr::fadelab::ofdm;
+namespace wifi = gr::fadelab::wifi;
 
 namespace {
 
@@ -189,6 +195,78 @@ void bind_ports(py::module& module) {
         .def_property_readonly("beginnings", &sample_meter::beginnings);
 }
 
+py::bytes bytes_of(const std::vector<std::uint8_t>& octets) {
+    return {reinterpret_cast<const char*>(octets.data()), octets.size()};
+}
+
+const std::uint8_t* octets_of(const std::string_view& octets) {
+    return reinterpret_cast<const std::uint8_t*>(octets.data());
+}
+
+void bind_wifi(py::module& module) {
+    using gr::fadelab::wifi_framer;
+    using gr::fadelab::wifi_synchronizer;
+    using gr::fadelab::wifi_unframer;
+    py::class_<wifi_framer, gr::block, gr::basic_block, wifi_framer::sptr>(
+        module, "wifi_framer", "Link frames (message port \"frames\") into IEEE 802.11 PSDUs (port \"psdus\").")
+        .def(py::init(&wifi_framer::make), py::arg("encoding") = "qpsk-1/2", py::arg("network") = 0);
+    py::class_<wifi_synchronizer, gr::block, gr::basic_block, wifi_synchronizer::sptr>(
+        module, "wifi_synchronizer", "Samples into IEEE 802.11 symbols: vectors of 64 carriers.")
+        .def(py::init(&wifi_synchronizer::make), py::arg("rate_sps"));
+    py::class_<wifi_unframer, gr::block, gr::basic_block, wifi_unframer::sptr>(
+        module, "wifi_unframer", "Decoded MPDUs (message port \"mpdus\") into received frames (port \"frames\").")
+        .def(py::init(&wifi_unframer::make), py::arg("synchronizer"), py::arg("network") = 0);
+
+    py::class_<wifi::Preamble>(module, "WifiPreamble", "Where a frame begins and how it is heard.")
+        .def_readonly("sample", &wifi::Preamble::sample)
+        .def_readonly("cfo", &wifi::Preamble::cfo)
+        .def_readonly("power", &wifi::Preamble::power)
+        .def_readonly("snr", &wifi::Preamble::snr);
+    py::class_<wifi::Synchronizer>(module, "WifiSynchronizer", "Samples to OFDM symbols, without a flowgraph.")
+        .def(py::init<>())
+        .def(
+            "feed",
+            [](wifi::Synchronizer& synchronizer, const Samples& samples) {
+                wifi::Symbols found;
+                synchronizer.feed(samples.data(), static_cast<std::size_t>(samples.size()), found);
+                const auto symbols = static_cast<py::ssize_t>(found.count());
+                const auto carriers = static_cast<py::ssize_t>(wifi::kCarriers);
+                return py::make_tuple(array_of(found.carriers).reshape({symbols, carriers}), found.beginnings);
+            },
+            py::arg("samples"),
+            "Return the symbols that are complete by now (carriers -32 to 31), and with which of them frames begin.");
+
+    module.attr("WIFI_MAX_FRAME_BYTES") = wifi::kMaxFrameBytes;
+    py::dict encodings;
+    for (const auto& encoding : wifi::kEncodings) {
+        encodings[encoding.name] = encoding.data_bits;
+    }
+    module.attr("WIFI_ENCODINGS") = encodings;
+    module.def(
+        "wifi_frame_samples",
+        [](std::size_t nbytes, const std::string& encoding) {
+            const wifi::Encoding& used = wifi::encoding_named(encoding);
+            return wifi::burst_samples(wifi::psdu_bytes(nbytes, used), used);
+        },
+        py::arg("nbytes"), py::arg("encoding"));
+    module.def(
+        "wifi_mac_frame",
+        [](const py::bytes& frame, std::uint32_t sequence, int network, const std::string& encoding) {
+            const auto octets = static_cast<std::string_view>(frame);
+            return bytes_of(wifi::mac_frame(octets_of(octets), octets.size(), sequence,
+                                            gr::fadelab::checked_network(network), wifi::encoding_named(encoding)));
+        },
+        py::arg("frame"), py::arg("sequence"), py::arg("network"), py::arg("encoding"));
+    module.def(
+        "wifi_link_frame",
+        [](const py::bytes& mpdu, int network) -> py::object {
+            const auto octets = static_cast<std::string_view>(mpdu);
+            const auto found = wifi::link_frame(octets_of(octets), octets.size(), gr::fadelab::checked_network(network));
+            return found ? py::make_tuple(found->sequence, bytes_of(found->payload)) : py::object(py::none());
+        },
+        py::arg("mpdu"), py::arg("network"));
+}
+
 }  // namespace
 
 PYBIND11_MODULE(fadelab_python, module) {
@@ -210,4 +288,5 @@ PYBIND11_MODULE(fadelab_python, module) {
     bind_engine(module);
     bind_blocks(module);
     bind_ports(module);
+    bind_wifi(module);
 }

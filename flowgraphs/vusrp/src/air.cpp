@@ -359,6 +359,11 @@ Process Air::owner(const std::string& serial) {
     return {};
 }
 
+Air::Occupant Air::occupant(std::size_t slot) {
+    const Lock lock(*this);
+    return {header_->slots[slot].owner, header_->slots[slot].serial};
+}
+
 void Air::reap() {
     const Lock lock(*this);
     reap_locked();

@@ -98,6 +98,12 @@ public:
     Slot& slot() { return header_->slots[slot_]; }
     // The owner of a serial number, pid 0 when it is free.
     Process owner(const std::string& serial);
+    // The owner of a slot, pid 0 when it is free, and the serial number that it has or had last.
+    struct Occupant {
+        Process owner;
+        std::string serial;
+    };
+    Occupant occupant(std::size_t slot);
     // Frees what dead processes own.
     void reap();
 

@@ -64,9 +64,10 @@ void Antenna::configure() {
     configured_ = air.changes();
     noise_dbm_hz_ = air.noise_dbm_hz(name_);
     for (std::size_t slot = 0; slot < kDevices; ++slot) {
+        const std::string serial = air.occupant(slot).serial;
         for (std::size_t channel = 0; channel < kChannels; ++channel) {
             Transmitter& transmitter = transmitters_[slot][channel];
-            transmitter.name = port_name(air.header().slots[slot].serial, channel);
+            transmitter.name = port_name(serial, channel);
             transmitter.link = air.link(transmitter.name, name_);
             transmitter.paths.clear();
         }

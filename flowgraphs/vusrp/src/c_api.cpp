@@ -108,12 +108,14 @@ int fadelab_air_devices(fadelab_air* air, fadelab_device* devices, int room) {
         air->air.reap();
         const std::int64_t now_ns = air->air.now_ns();
         int count = 0;
-        for (const fadelab::Slot& slot : air->air.header().slots) {
-            if (slot.owner.pid == 0 || count == room) continue;
+        for (std::size_t i = 0; i < fadelab::kDevices; ++i) {
+            const fadelab::Slot& slot = air->air.header().slots[i];
+            const fadelab::Air::Occupant occupant = air->air.occupant(i);
+            if (occupant.owner.pid == 0 || count == room) continue;
             fadelab_device& device = devices[count++];
-            std::memcpy(device.serial, slot.serial, sizeof device.serial);
-            device.pid = slot.owner.pid;
-            device.clock_offset_ppm = air->air.clock_offset_ppm(slot.serial);
+            device.serial[occupant.serial.copy(device.serial, sizeof device.serial - 1)] = '\0';
+            device.pid = occupant.owner.pid;
+            device.clock_offset_ppm = air->air.clock_offset_ppm(occupant.serial);
             for (std::size_t channel = 0; channel < fadelab::kChannels; ++channel) {
                 device.tx[channel] = tuning(slot.tx[channel].tunings, now_ns, fadelab::tx_full_scale_dbm);
                 device.rx[channel] = tuning(slot.rx[channel].tunings, now_ns, fadelab::rx_full_scale_dbm);

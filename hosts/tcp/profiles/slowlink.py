@@ -8,23 +8,10 @@ IW 4), no timestamps and no window scaling (12 octets of 296, and no window abov
 from dataclasses import replace
 from typing import Final
 
-from common.units import MS, SECOND
-from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import UserProfile
+from hosts.tcp.profiles.old_linux import OLD_LINUX
 
-_NEWRENO: Final = TcpConfig(
-    recovery="newreno",
-    initial_window=2,
-    limited_transmit=False,
-    impatient=False,
-    window_scaling=False,
-    timestamps=False,
-    delayed_ack_ns=200 * MS,
-    initial_rto_ns=3 * SECOND,
-    min_rto_ns=200 * MS,
-    max_rto_ns=120 * SECOND,
-    granularity_ns=200 * MS,
-)
+_NEWRENO: Final = replace(OLD_LINUX, initial_window=2)
 _SACK: Final = replace(_NEWRENO, recovery="sack")
 _FACK: Final = replace(_NEWRENO, recovery="fack")
 

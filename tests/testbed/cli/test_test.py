@@ -1,10 +1,12 @@
 """What `fadelab test` runs, and what it says at the end."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from testbed.cli.test import Results, environment, steps
+from testbed.cli.machine import sanitizers
+from testbed.cli.test import Results, Step, environment, run_steps, steps
 from testbed.paths import root
 
 REPORT = """<?xml version="1.0" encoding="utf-8"?>
@@ -59,3 +61,30 @@ def test_bytecode_is_kept_apart_from_the_sources(monkeypatch: pytest.MonkeyPatch
     assert given["PYTHONPYCACHEPREFIX"] == str(root() / ".build" / "pycache")
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", "/elsewhere")
     assert environment()["PYTHONPYCACHEPREFIX"] == "/elsewhere"
+
+
+def test_both_parts_in_cpp_run_under_both_sanitizers_and_clang_tidy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda tool: f"/usr/bin/{tool}")
+    found = dict(sanitizers.commands(2))
+    for part in ("native", "vusrp"):
+        for build, flag in (("address", "-DSANITIZE=address,undefined"), ("thread", "-DSANITIZE=thread")):
+            configure, test = found[f"configure {part}, {build}"], found[f"ctest {part}, {build}"]
+            assert configure is not None
+            assert test is not None
+            assert flag in configure
+            assert configure[configure.index("-B") + 1] == test[test.index("--test-dir") + 1]
+        tidy = found[f"clang-tidy {part}"]
+        assert tidy is not None
+        assert tidy[-1] == f"flowgraphs/{part}/"
+    monkeypatch.setattr(shutil, "which", lambda tool: None)
+    assert dict(sanitizers.commands(2))["clang-tidy native"] is None
+
+
+def test_a_step_that_fails_fails_the_run_and_hides_no_later_one(capfd: pytest.CaptureFixture[str]) -> None:
+    chosen = [Step("good", ("true",)), Step("bad", ("false",)), Step("late", ("echo", "reached")), Step("lint x", None)]
+    assert run_steps(chosen) == 1
+    said = capfd.readouterr().out
+    assert "reached" in said
+    assert "lint x: skipped, lint is not installed (apt-get install lint)" in said
+    assert "== failed: bad (" in said
+    assert run_steps(chosen[:1]) == 0

@@ -119,9 +119,9 @@ class Counting(StationLoop):
 
     turns = 0
 
-    def turn(self, now: int) -> None:
+    def turn(self, now: int, *, frames: bool = True, packets: bool = True) -> None:
         self.turns += 1
-        super().turn(now)
+        super().turn(now, frames=frames, packets=packets)
 
 
 def context(rng: Random) -> LinkContext:

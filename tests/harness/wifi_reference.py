@@ -1,4 +1,4 @@
-"""Finds IEEE 802.11 OFDM frames in a stream of samples and takes them apart into OFDM symbols.
+"""PHY wifi's synchronizer in plain Python, which the native one (`flowgraphs/native/wifi/`) is held to.
 
 Read first: IEEE 802.11-2016, 17.3.3 (the preamble) and 17.3.2.5 (symbols); T. M. Schmidl, D. C. Cox, "Robust frequency
 and timing synchronization for OFDM", IEEE Trans. Commun. 1997.

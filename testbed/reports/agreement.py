@@ -1,0 +1,173 @@
+"""Agreement of two groups of points, as of the same scenario on two tiers: how near are their runs?
+
+Rules kept
+- Medians are compared, over the runs that both points have with the same seeds: the same losses, frame by frame.
+- A score is the smaller median over the larger one: 1 is the same, and which of the two is larger does not matter.
+- The bound is the campaign's, and holds for the goodput alone. It is fixed with the plan.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, median
+
+from telemetry.parquet import read_records
+from testbed.campaigns.file import Agreement
+from testbed.campaigns.folder import RUNS
+from testbed.campaigns.plan import Point, words_of
+from testbed.reports.document import Block, Heading, Paragraph, Table
+from testbed.reports.numbers import Campaigned
+from testbed.results.metrics import metric
+
+#: the quantity that bounds are for
+_BOUND = "goodput (Mbit/s)"
+
+
+def _mean_of_records(column: str, scale: float) -> Callable[[Path], float | None]:
+    """Return the reading of a column of the first TCP sender: its mean over the run's records."""
+
+    def read(folder: Path) -> float | None:
+        rows = read_records(folder, "tcp")
+        values = [row[column] for row in rows if row["flow"] == rows[0]["flow"] and row[column] is not None]
+        return fmean(values) / scale if values else None
+
+    return read
+
+
+def _figure(name: str, scale: float = 1.0) -> Callable[[Path], float | None]:
+    """Return the reading of a figure of `summary.json`."""
+
+    def read(folder: Path) -> float | None:
+        found = metric(json.loads((folder / "summary.json").read_text()), name)
+        return None if found is None else found / scale
+
+    return read
+
+
+#: what is compared: reading of a run's folder, by its name for people; None where the run does not tell
+QUANTITIES: Mapping[str, Callable[[Path], float | None]] = {
+    _BOUND: _figure("goodput_bps", 1e6),
+    "TCP retransmissions": _figure("retransmissions"),
+    "link retransmissions": _figure("link.up.retransmissions"),
+    "smoothed RTT, mean (ms)": _mean_of_records("srtt_ms", 1.0),
+    "cwnd, mean (KiB)": _mean_of_records("cwnd_bytes", 1024.0),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One quantity at two points."""
+
+    #: the settings that both points have
+    where: str
+    points: str
+    to: str
+    quantity: str
+    #: pairs of runs with the same seed
+    n: int
+    #: medians at both
+    ours: float
+    theirs: float
+    #: largest difference allowed, as a share of `theirs`; None: no bound
+    within: float | None
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours over theirs; None where theirs is 0 alone."""
+        if self.theirs:
+            return self.ours / self.theirs
+        return None if self.ours else 1.0
+
+    @property
+    def score(self) -> float:
+        """How near they are, 0 to 1."""
+        larger = max(self.ours, self.theirs)
+        return min(self.ours, self.theirs) / larger if larger else 1.0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether they differ by the bound at most; without a bound, always."""
+        return self.within is None or (self.ratio is not None and abs(self.ratio - 1) <= self.within)
+
+
+def compare(campaign: Campaigned) -> list[Compared]:
+    """Compare all pairs of points of which the campaign says how near they must be."""
+    found: list[Compared] = []
+    for wanted in campaign.plan.campaign.agreement:
+        for point, other in campaign.plan.pairs(wanted.points, wanted.to):
+            found += _compared(campaign, wanted, point, other)
+    return found
+
+
+def _compared(campaign: Campaigned, wanted: Agreement, point: Point, other: Point) -> Iterator[Compared]:
+    mine, yours = _folders(campaign, point), _folders(campaign, other)
+    seeds = sorted(mine.keys() & yours.keys())
+    apart = wanted.points.keys() | wanted.to.keys()
+    where = words_of({key: value for key, value in point.settings.items() if key not in apart})
+    for quantity, read in QUANTITIES.items():
+        pairs = [(read(mine[seed]), read(yours[seed])) for seed in seeds]
+        known = [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
+        if known:
+            yield Compared(
+                where=where,
+                points=words_of(wanted.points),
+                to=words_of(wanted.to),
+                quantity=quantity,
+                n=len(known),
+                ours=median(ours for ours, _ in known),
+                theirs=median(theirs for _, theirs in known),
+                within=wanted.within if quantity == _BOUND else None,
+            )
+
+
+def _folders(campaign: Campaigned, point: Point) -> dict[int, Path]:
+    """Return the folders of a point's runs that are done, by seed."""
+    runs = campaign.runs[point.name]
+    return {run.seed: campaign.path / RUNS / run.name for run, row in runs if row.status == "done"}
+
+
+def tables(found: Sequence[Compared]) -> Iterator[Table]:
+    """Yield the comparison: a table for each pair of groups."""
+    for points, to in dict.fromkeys((each.points, each.to) for each in found):
+        headings = ["point", "quantity", "pairs", f"A: {points}", f"B: {to}", "A / B", "score", "bound", ""]
+        rows = [_row(each) for each in found if (each.points, each.to) == (points, to)]
+        yield Table(headings, rows, 2)
+
+
+def _row(each: Compared) -> list[str]:
+    bounded = each.within is not None
+    return [
+        each.where,
+        each.quantity,
+        str(each.n),
+        f"{each.ours:.4g}",
+        f"{each.theirs:.4g}",
+        "" if each.ratio is None else f"{each.ratio:.2f}",
+        f"{each.score:.2f}",
+        f"{1 - each.within:.2f} to {1 + each.within:.2f}" if each.within is not None else "",
+        ("agrees" if each.agrees else "differs") if bounded else "",
+    ]
+
+
+def blocks(campaign: Campaigned) -> Iterator[Block]:
+    """Yield the section of a campaign's report; nothing for a campaign that compares no points."""
+    found = compare(campaign)
+    if not found:
+        return
+    yield Heading(2, "Agreement")
+    yield from tables(found)
+    yield Paragraph(
+        f"{summary(found)} Medians over the seeds that both points have. A score is the smaller median over the larger "
+        "one. RTT and congestion window are means over the records of the first flow's sender."
+    )
+
+
+def summary(found: Sequence[Compared]) -> str:
+    """Return the result in one sentence."""
+    bounded = [each for each in found if each.within is not None]
+    scores = [each.score for each in bounded]
+    return (
+        f"The goodput agrees at {sum(each.agrees for each in bounded)} of {len(bounded)} pairs of points; its score is "
+        f"{fmean(scores):.2f} on average and {min(scores):.2f} at least."
+    )
