@@ -85,16 +85,35 @@ Labels::Labels(const Modulation& modulation)
 }
 
 void Labels::demap(const Sample* symbols, std::size_t count, std::vector<std::uint8_t>& octets) const {
-    std::uint32_t held = 0;
-    unsigned bits = 0;
+    switch (modulation_.bits) {
+        case 1:
+            return demap<1>(symbols, count, octets);
+        case 2:
+            return demap<2>(symbols, count, octets);
+        case 4:
+            return demap<4>(symbols, count, octets);
+        default:
+            return demap<6>(symbols, count, octets);
+    }
+}
+
+template <unsigned kBits>
+void Labels::demap(const Sample* symbols, std::size_t count, std::vector<std::uint8_t>& octets) const {
+    // so many symbols are whole octets
+    constexpr std::size_t kGroup = kBits == 6 ? 4 : 8 / kBits;
+    constexpr std::size_t kOctets = kGroup * kBits / 8;
+    const auto label = [&](Sample symbol) -> std::uint32_t {
+        const int q = kBits == 1 ? 0 : slicer_.level(symbol.imag());
+        return of_[slicer_.level(symbol.real()) * modulation_.levels + q];
+    };
     std::size_t octet = 0;
-    for (std::size_t i = 0; i < count && octet < octets.size(); ++i) {
-        const int q = modulation_.axes == 2 ? slicer_.level(symbols[i].imag()) : 0;
-        held = held << modulation_.bits | of_[slicer_.level(symbols[i].real()) * modulation_.levels + q];
-        bits += modulation_.bits;
-        while (bits >= 8 && octet < octets.size()) {
-            bits -= 8;
-            octets[octet++] = static_cast<std::uint8_t>(held >> bits);
+    for (std::size_t at = 0; at < count && octet < octets.size(); at += kGroup) {
+        std::uint32_t held = 0;
+        for (std::size_t i = 0; i < kGroup; ++i) {
+            held = held << kBits | (at + i < count ? label(symbols[at + i]) : 0U);
+        }
+        for (std::size_t i = kOctets; i > 0 && octet < octets.size(); --i) {
+            octets[octet++] = static_cast<std::uint8_t>(held >> 8 * (i - 1));
         }
     }
 }

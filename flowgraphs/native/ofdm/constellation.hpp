@@ -53,6 +53,9 @@ public:
     void demap(const Sample* symbols, std::size_t count, std::vector<std::uint8_t>& octets) const;
 
 private:
+    template <unsigned kBits>
+    void demap(const Sample* symbols, std::size_t count, std::vector<std::uint8_t>& octets) const;
+
     Modulation modulation_;
     Slicer slicer_;
     std::vector<std::uint8_t> of_;  // by level of I times levels of Q plus level of Q

@@ -317,9 +317,13 @@ void Synchronizer::estimate_channel() {
 // A symbol's phase and delay from its pilots, each as strong as it came through the channel.
 void Synchronizer::follow_pilots() {
     Sample sum;
+    // pilots are equally far apart
+    Sample turn = phasor(-slope_ * pilot_frequencies_[0]);
+    const Sample step = phasor(-slope_ * (pilot_frequencies_[1] - pilot_frequencies_[0]));
     for (std::size_t at = 0; at < pilot_gains_.size(); ++at) {
         const Sample gain = fft_.out()[format_.pilots()[at]] * training_.pilots[pilot_];
-        pilot_gains_[at] = product(product(gain, pilot_matches_[at]), phasor(-slope_ * pilot_frequencies_[at]));
+        pilot_gains_[at] = product(product(gain, pilot_matches_[at]), turn);
+        turn = product(turn, step);
         sum += pilot_gains_[at];
         pilot_ = pilot_ + 1 == training_.pilots.size() ? 0 : pilot_ + 1;
     }
