@@ -132,6 +132,14 @@ class Transceiver(gr.top_block):
         newest: NDArray[np.complex64] = self._meter.newest
         return newest
 
+    def spectrum_db(self, bins: int) -> NDArray[np.float32]:
+        """Return the power of these samples in each bin, lowest frequency first, in dB of full scale; empty at first.
+
+        Welch's method without overlap, Hann window.
+        """
+        levels: NDArray[np.float32] = self._meter.spectrum_db(bins)
+        return levels
+
     def constellation(self) -> Constellation | None:
         """Return the symbols of the newest received frame, or None without any."""
         constellation: Constellation | None = getattr(self._modem[1], "constellation", None)

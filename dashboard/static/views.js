@@ -1,5 +1,6 @@
-// What a receiver sees: the constellation of its newest frame, fading out over the ones before, and its spectrum with
-// the highest level held. Drawn when a view comes; nothing is drawn for a run without radios.
+// What a receiver sees: the constellation of its newest frame, fading out over the ones before, its spectrum with the
+// highest level held, and the spectra of the last half minute as a waterfall. Drawn when a view comes; nothing is drawn
+// for a run without radios.
 
 import { el, put } from "./dom.js";
 import { digits, text } from "./format.js";
@@ -9,6 +10,9 @@ const EDGE = 1.6;
 const SILENCE_DB = -200;
 /** five a second are as good to the eye as ten */
 const UPDATE_MS = 180;
+/** spectra of a waterfall, and the levels that its colours tell apart, below the highest one of the spectrum (dB) */
+const ROWS = 150;
+const SPAN_DB = 60;
 
 /** sizes are taken when they change: asking while drawing would lay the page out again and again */
 const sizes = new Map();
@@ -82,6 +86,8 @@ export class Views {
 class Scope {
   #seen = null;
   #held = [];
+  /** newest first */
+  #rows = [];
 
   constructor(slot, data, several) {
     this.slot = slot;
@@ -90,20 +96,21 @@ class Scope {
     const name = `Run ${slot}`;
     this.constellation = el("canvas", { class: "constellation", role: "img", "aria-label": `${name}: constellation` });
     this.spectrum = el("canvas", { class: "spectrum", role: "img", "aria-label": `${name}: spectrum` });
+    this.waterfall = el("canvas", { class: "waterfall", role: "img", "aria-label": `${name}: spectrum over time` });
+    this.canvases = [this.constellation, this.spectrum, this.waterfall];
     this.node = el(
       "figure",
       { class: "scope" },
       el("figcaption", {}, several ? el("span", { class: "slot", "data-slot": slot }, slot) : null, this.words),
-      this.constellation,
-      this.spectrum,
+      ...this.canvases,
     );
     this.node.hidden = true;
-    for (const canvas of [this.constellation, this.spectrum]) observer.observe(canvas);
+    for (const canvas of this.canvases) observer.observe(canvas);
   }
 
   /** Let go of what is no longer shown. */
   end() {
-    for (const canvas of [this.constellation, this.spectrum]) {
+    for (const canvas of this.canvases) {
       observer.unobserve(canvas);
       sizes.delete(canvas);
     }
@@ -111,12 +118,13 @@ class Scope {
 
   reset() {
     this.#held = [];
+    this.#rows = [];
     this.clear();
   }
 
   clear() {
     this.#seen = null;
-    for (const canvas of [this.constellation, this.spectrum]) canvas.width = canvas.width;
+    for (const canvas of this.canvases) canvas.width = canvas.width;
   }
 
   update(link) {
@@ -126,7 +134,23 @@ class Scope {
     this.#seen = view;
     put(this.words, `${view.modulation || "no frame yet"}, ${text(view.rate_sps, "sps")}`);
     this.#drawConstellation(view);
-    this.#drawSpectrum(view);
+    // a bin without power has no decibels
+    const levels = view.spectrum_db.map((level) => level ?? SILENCE_DB);
+    if (!levels.length) return;
+    this.#hold(levels);
+    const top = 10 * Math.ceil((Math.max(...this.#held) + 3) / 10);
+    this.#drawSpectrum(view, levels, top);
+    this.#drawWaterfall(view.t, levels, top);
+  }
+
+  #hold(levels) {
+    if (this.#held.length !== levels.length) {
+      this.#held = [...levels];
+      this.#rows = [];
+    }
+    levels.forEach((level, i) => {
+      if (level > this.#held[i]) this.#held[i] = level;
+    });
   }
 
   #drawConstellation({ symbols, modulation }) {
@@ -157,17 +181,10 @@ class Scope {
     }
   }
 
-  #drawSpectrum({ spectrum_db: bins, center_hz: centre, rate_sps: rate }) {
-    // a bin without power has no decibels
-    const levels = bins.map((level) => level ?? SILENCE_DB);
+  #drawSpectrum({ center_hz: centre, rate_sps: rate }, levels, top) {
     const { context, width, height } = prepared(this.spectrum);
-    if (!width || !levels.length) return;
-    if (this.#held.length !== levels.length) this.#held = [...levels];
-    levels.forEach((level, i) => {
-      if (level > this.#held[i]) this.#held[i] = level;
-    });
+    if (!width) return;
     const colours = palette();
-    const top = 10 * Math.ceil((Math.max(...this.#held) + 3) / 10);
     const bottom = top - 80;
     const foot = 16;
     const toX = (i) => (i / (levels.length - 1)) * width;
@@ -202,6 +219,53 @@ class Scope {
     }
     context.textAlign = "left";
   }
+
+  #drawWaterfall(t, levels, top) {
+    this.#rows.unshift({ t, levels });
+    this.#rows.length = Math.min(this.#rows.length, ROWS);
+    const { context, width, height } = prepared(this.waterfall);
+    if (!width) return;
+    const colours = palette();
+    const shades = ramp([colours.surface, lineStyle(this.slot, 0).colour, colours.ink]);
+    const image = new ImageData(levels.length, this.#rows.length);
+    const pixels = new Uint32Array(image.data.buffer);
+    this.#rows.forEach((row, y) => {
+      row.levels.forEach((level, x) => {
+        const share = Math.min(Math.max((level - top + SPAN_DB) / SPAN_DB, 0), 1);
+        pixels[y * levels.length + x] = shades[Math.round(share * (shades.length - 1))];
+      });
+    });
+    scratch.width = image.width;
+    scratch.height = image.height;
+    scratch.getContext("2d").putImageData(image, 0, 0);
+    context.clearRect(0, 0, width, height);
+    const filled = (height * image.height) / ROWS;
+    context.drawImage(scratch, 0, 0, width, filled);
+    context.font = `11px ${colours.font}`;
+    context.fillStyle = colours.muted;
+    context.fillText(`−${Math.round(t - this.#rows.at(-1).t)} s`, 3, Math.min(filled + 12, height - 4));
+  }
+}
+
+/** a waterfall before it is scaled */
+const scratch = document.createElement("canvas");
+const ramps = new Map();
+
+/** 256 shades between colours, as the words of ImageData. */
+function ramp(colours) {
+  const key = colours.join();
+  if (!ramps.has(key)) {
+    const line = document.createElement("canvas");
+    line.width = 256;
+    line.height = 1;
+    const context = line.getContext("2d");
+    const gradient = context.createLinearGradient(0, 0, line.width, 0);
+    colours.forEach((colour, i) => gradient.addColorStop(i / (colours.length - 1), colour));
+    context.fillStyle = gradient;
+    context.fillRect(0, 0, line.width, 1);
+    ramps.set(key, new Uint32Array(context.getImageData(0, 0, line.width, 1).data.buffer));
+  }
+  return ramps.get(key);
 }
 
 /** The ideal points of a modulation, with mean power 1; none where it is not known. */

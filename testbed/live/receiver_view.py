@@ -1,6 +1,8 @@
 """Spectrum and constellation of a station's receiver, a few times a second, for the dashboard."""
 
-from flowgraphs.spectrum import spectrum_db
+import numpy as np
+from numpy.typing import NDArray
+
 from flowgraphs.transceiver import Transceiver
 from telemetry.views import PhyView
 
@@ -22,8 +24,8 @@ class ReceiverView:
         """Return a view with the time `time_ns`; None when not watched, too early, or without samples yet."""
         if not self.watched or now < self._next_at:
             return None
-        samples = self._transceiver.samples()
-        if len(samples) < _BINS:
+        spectrum = self._transceiver.spectrum_db(_BINS)
+        if not len(spectrum):
             return None
         self._next_at = now + _INTERVAL_NS
         constellation = self._transceiver.constellation()
@@ -33,9 +35,12 @@ class ReceiverView:
             link=self._link,
             center_hz=settings.rx_hz,
             rate_sps=settings.rate_sps,
-            spectrum_db=tuple(round(float(power), 1) for power in spectrum_db(samples, _BINS)),
-            symbols=()
-            if constellation is None
-            else tuple((round(float(s.real), 3), round(float(s.imag), 3)) for s in constellation.symbols),
+            spectrum_db=tuple(np.round(spectrum.astype(np.float64), 1).tolist()),
+            symbols=() if constellation is None else _pairs(constellation.symbols),
             modulation="" if constellation is None else constellation.modulation,
         )
+
+
+def _pairs(symbols: NDArray[np.complex64]) -> tuple[tuple[float, float], ...]:
+    parts = np.round(symbols.astype(np.complex128), 3)
+    return tuple(zip(parts.real.tolist(), parts.imag.tolist(), strict=True))

@@ -67,7 +67,8 @@ def test_every_chart_moves_while_a_run_goes_on(browser: Browser, stage: Stage) -
     with visit(browser, stage, viewport={"width": 1920, "height": 1600}) as page:
         expect(page.locator("#live .chart canvas").first).to_be_visible()
         expect(page.locator("#live .chart")).to_have_count(len(KEYS))
-        canvases = (*(f"[data-chart={key}] canvas" for key in KEYS), "canvas.constellation", "canvas.spectrum")
+        views = ("canvas.constellation", "canvas.spectrum", "canvas.waterfall")
+        canvases = (*(f"[data-chart={key}] canvas" for key in KEYS), *views)
         expect(page.locator("#live canvas.spectrum").first).to_be_visible()
         before = pictures(page, *canvases)
         wait_for(lambda: all(one != other for one, other in zip(before, pictures(page, *canvases), strict=True)))

@@ -151,11 +151,11 @@ def test_silence_fills_the_gaps_between_whole_bursts() -> None:
     starts = np.cumsum([0, *map(len, sent)]).tolist()
     tags = [tag(start, "packet_len", len(burst)) for start, burst in zip(starts, sent, strict=False)]
     source = blocks.vector_source_c(np.concatenate(sent).tolist(), False, 1, tags)
-    # else a slow source comes after millions of samples of silence
     filler, pace, sink, top = native().idle_filler(256), blocks.throttle(8, 1e6), blocks.vector_sink_c(), gr.top_block()
     top.connect(source, filler, pace, sink)
     top.start()
-    wait_for(lambda: np.count_nonzero(sink.data()) >= sum(map(len, sent)))
+    # the source may begin late: until then there is silence, however long
+    wait_for(lambda: np.count_nonzero(np.array(sink.data(), np.complex64)) == sum(map(len, sent)))
     top.stop()
     top.wait()
     heard = np.array(sink.data(), np.complex64)
@@ -206,8 +206,16 @@ def test_the_newest_samples_are_kept() -> None:
     assert np.array_equal(metered(samples, []).newest, samples[-64:])
 
 
+def test_the_spectrum_is_that_of_the_newest_samples() -> None:
+    meter = metered(noise(640), [])
+    assert np.array_equal(meter.spectrum_db(16), native().spectrum_db(meter.newest, 16))
+    with pytest.raises(ValueError, match="64 samples are too few for 65 bins"):
+        meter.spectrum_db(65)
+
+
 def test_a_meter_without_samples_has_none() -> None:
     meter = native().sample_meter()
+    assert len(meter.spectrum_db(512)) == 0
     assert len(meter.newest) == 0
     assert meter.take_peak() == 0
     assert meter.beginnings == 0

@@ -5,10 +5,12 @@
 #include <array>
 #include <cmath>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "../ofdm/clones.hpp"
 #include "numbers.hpp"
+#include "spectrum.hpp"
 
 namespace gr::fadelab {
 
@@ -64,6 +66,15 @@ public:
         const std::lock_guard<std::mutex> held(lock_);
         return newest_;
     }
+    std::vector<float> spectrum_db(int bins) override {
+        const std::lock_guard<std::mutex> shown(spectrum_lock_);
+        if (!spectrum_ || spectrum_->bins() != static_cast<std::size_t>(bins)) {
+            spectrum_.emplace(bins);
+        }
+        // copied, so that the flowgraph does not wait for the transforms
+        const std::vector<gr_complex> samples = newest();
+        return samples.empty() ? std::vector<float>() : spectrum_->decibels(samples.data(), samples.size());
+    }
     std::uint64_t beginnings() const override {
         const std::lock_guard<std::mutex> held(lock_);
         return beginnings_;
@@ -76,6 +87,8 @@ private:
     float peak_ = 0.0F;
     std::uint64_t beginnings_ = 0;
     std::vector<gr_complex> newest_;
+    std::mutex spectrum_lock_;  // of what follows
+    std::optional<Spectrum> spectrum_;
 };
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "../blocks/numbers.hpp"
+#include "../blocks/spectrum.hpp"
 #include "../ofdm/demodulator.hpp"
 #include "../ofdm/modulator.hpp"
 #include "../wifi/mac.hpp"
@@ -192,7 +193,26 @@ void bind_ports(py::module& module) {
         .def(py::init(&sample_meter::make), py::arg("lot") = 16384)
         .def("take_peak", &sample_meter::take_peak)
         .def_property_readonly("newest", [](const sample_meter& meter) { return array_of(meter.newest()); })
+        .def(
+            "spectrum_db",
+            [](sample_meter& meter, int bins) {
+                std::vector<float> levels;
+                {
+                    const py::gil_scoped_release released;
+                    levels = meter.spectrum_db(bins);
+                }
+                return py::array_t<float>(static_cast<py::ssize_t>(levels.size()), levels.data());
+            },
+            py::arg("bins"), "Return the power of the newest samples in each bin, in dB of full scale.")
         .def_property_readonly("beginnings", &sample_meter::beginnings);
+    module.def(
+        "spectrum_db",
+        [](const Samples& samples, int bins) {
+            const auto levels =
+                gr::fadelab::Spectrum(bins).decibels(samples.data(), static_cast<std::size_t>(samples.size()));
+            return py::array_t<float>(static_cast<py::ssize_t>(levels.size()), levels.data());
+        },
+        py::arg("samples"), py::arg("bins"), "Return the power of samples in each bin, in dB of full scale.");
 }
 
 py::bytes bytes_of(const std::vector<std::uint8_t>& octets) {
