@@ -4,8 +4,8 @@
 
 A campaign of two points (without SLACP and with it, 5 % of the frames lost) on tier `model`, by the command in a
 process of its own. Utilisation is the processor time of the command and its workers over wall clock times workers, from
-the start of the command to its end: interpreter, plan and results included. The machine must do nothing else. Opening the
-index is `read_campaign`, as reports do it: plan, index, and a look at the folders of all runs; the median of five.
+the start of the command to its end: interpreter, plan and results included. The machine must do nothing else. Opening
+the index is `read_campaign`, as reports do it: plan, index, a look at the folders of all runs; the median of five.
 Exit status 1 where utilisation is below 90 % or the index takes a second.
 """
 
