@@ -33,8 +33,7 @@ SCHEMA: Final = pa.schema(
 )
 
 _OUTCOMES: Final = {outcome.value: outcome for outcome in Outcome}
-#: a few milliseconds of work at a time, for a station writes its trace while its frames are due; in larger groups a file
-#: is a sixth smaller
+#: a few milliseconds of work at a time, for a station writes its trace while its frames are due
 _ROWS_PER_GROUP: Final = 2048
 
 

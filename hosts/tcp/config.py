@@ -93,6 +93,8 @@ class TcpConfig:
     restart_after_idle: bool = True
     #: windows grow by the octets acknowledged, two segments an ACK at most in slow start (RFC 3465), not by the ACK
     byte_counting: bool = False
+    #: growth `cubic`: windows in whole segments, rounded down, as Linux counts them
+    whole_segments: bool = False
     #: a loss halves the lesser of cwnd and the peer's window, in whole segments, and so does every timeout (4.4BSD);
     #: else FlightSize, and of timeouts in a row only the first (RFC 5681, equation 4)
     halve_window: bool = False

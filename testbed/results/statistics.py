@@ -96,7 +96,9 @@ def interval(values: Sequence[float], of: Statistic, confidence: float = 0.95) -
 
     Of the median: the expanded percentile interval (Hesterberg, 4.3): quantiles of the resamples' medians, set further
     apart as the t distribution asks, because resamples of few values scatter too little. Of the mean: the bootstrap t
-    interval (Hesterberg, 5.2), which allows for skewed values, as durations of transfers over lossy links are.
+    interval (Hesterberg, 5.2), which allows for skewed values, as durations of transfers over lossy links are, with
+    quantiles set further apart likewise. Without this it holds the mean of 10 to 50 such values in 91 to 93 % of the
+    samples instead of 95 (benchmarks/interval_coverage.py).
     """
     if len(values) < 2:
         return None
@@ -120,7 +122,9 @@ def _interval_of_mean(values: _Array, resamples: _Array, confidence: float) -> I
     # resamples of one value again and again tell nothing of the scatter
     telling = scatter > 0
     ratios = (np.mean(resamples[telling], axis=1) - np.mean(values)) / scatter[telling]
-    low, high = np.quantile(ratios, ((1 - confidence) / 2, (1 + confidence) / 2))
+    # ratios of resamples have lighter tails than those of new samples: as Student's quantile beside the normal's
+    tail = NormalDist().cdf(-t_quantile((1 + confidence) / 2, len(values) - 1))
+    low, high = np.quantile(ratios, (tail, 1 - tail))
     mean, spread = float(np.mean(values)), float(np.std(values))
     return Interval(mean - float(high) * spread, mean - float(low) * spread)
 

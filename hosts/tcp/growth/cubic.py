@@ -23,10 +23,12 @@ _ALPHA: Final = 3 * (1 - BETA) / (1 + BETA)
 class Cubic(Growth):
     """CUBIC's congestion avoidance and decrease."""
 
-    __slots__ = ("_began_at", "_credit", "_k_s", "_most", "_prior", "_w_est", "_w_max")
+    __slots__ = ("_began_at", "_credit", "_k_s", "_most", "_prior", "_w_est", "_w_max", "_whole")
 
     def __init__(self, sender: SendState, config: TcpConfig) -> None:
         super().__init__(sender)
+        #: windows in whole segments
+        self._whole = config.whole_segments
         #: segments by which an ACK opens the window in slow start (RFC 3465: L)
         self._most = 2 if config.byte_counting else 1
         #: when the present stage of congestion avoidance began (ns); None: it is yet to begin
@@ -37,7 +39,7 @@ class Cubic(Growth):
         #: the window before the last reduction, and Reno's window now
         self._prior = 0.0
         self._w_est = 0.0
-        #: octets of growth that are less than one
+        #: octets of growth that have not opened the window yet
         self._credit = 0.0
 
     def handle_ack(self, acked: int, now: int) -> None:
@@ -64,9 +66,10 @@ class Cubic(Growth):
             target = min(max(self._cubic(time_s + rtt_s), window), 1.5 * window)
             growth = (target - window) / window * segments
         self._credit += growth * smss
-        whole = int(self._credit)
-        self._credit -= whole
-        sender.cwnd = cwnd + whole
+        unit = smss if self._whole else 1
+        opened = int(self._credit / unit) * unit
+        self._credit -= opened
+        sender.cwnd = cwnd + opened
 
     def handle_loss(self, flight: int) -> int:
         """Return 0.7 of the octets under way (section 4.6), and remember the window."""
@@ -76,7 +79,10 @@ class Cubic(Growth):
         self._w_max = window * (1 + BETA) / 2 if window < self._w_max else window
         self._prior = window
         self._began_at = None
-        return max(round(flight * BETA), 2 * sender.full_smss)
+        smss = sender.full_smss
+        if self._whole:
+            return max(int(flight // smss * BETA), 2) * smss
+        return max(round(flight * BETA), 2 * smss)
 
     def handle_timeout(self) -> None:
         """Begin anew after slow start: there is no plateau to return to (section 4.8)."""

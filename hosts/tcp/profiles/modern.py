@@ -10,6 +10,7 @@ PROFILE = UserProfile(
     config=TcpConfig(
         recovery="rack",
         growth="cubic",
+        whole_segments=True,
         byte_counting=True,
         frto=True,
         dsack=True,

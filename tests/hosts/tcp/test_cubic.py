@@ -65,3 +65,18 @@ def test_after_a_timeout_there_is_no_plateau() -> None:
     course = avoid(growth, sender, 1)
     # from the first ACK on C t^3 above it, or as much as Reno: not on the way to 1000
     assert course[-1][1] < 700 + 15
+
+
+def test_whole_segments_are_rounded_down_as_linux_counts_them() -> None:
+    """0.7 of 7 segments are 4.9: 4, and the window opens by whole segments, as fast as without rounding."""
+    sender = sender_of(7)
+    growth = grown("cubic", sender, whole_segments=True)
+    lose(growth, sender)
+    assert sender.cwnd == 4 * SMSS
+    course = avoid(growth, sender, 5.0)
+    assert all(window == int(window) for _, window in course)
+    octets = sender_of(4)
+    other = grown("cubic", octets)
+    lose(grown("cubic", sender_of(7)), octets)
+    octets.cwnd = octets.ssthresh = 4 * SMSS
+    assert course[-1][1] == pytest.approx(avoid(other, octets, 5.0)[-1][1], rel=0.15)

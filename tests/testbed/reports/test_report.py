@@ -1,8 +1,12 @@
 """Reports of campaigns: numbers, documents, bundles, and the check of a bundle."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
+import tarfile
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -259,6 +263,32 @@ def test_first_difference_is_named(
     # none by chance: the checksums alone lead there
     assert verified(bundle, "--sample", "0") == 2
     assert re.search(f"the first: {named}", capsys.readouterr().err)
+
+
+def test_another_checkout_verifies_a_bundle_and_names_what_was_changed(copy: Path, tmp_path: Path) -> None:
+    """The checkout is made of the source in the bundle, as a stranger has it."""
+    bundle = write_bundle(read_campaign(copy), tmp_path / "small.zip")
+    with zipfile.ZipFile(bundle) as archive, tarfile.open(fileobj=archive.open("source.tar.gz")) as source:
+        source.extractall(tmp_path / "stranger")
+    checkout = tmp_path / "stranger" / "fadelab"
+    path = os.pathsep.join([str(checkout), *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {**os.environ, "PYTHONPATH": path, "FADELAB_ROOT": str(checkout)}
+
+    def verify(bundle: Path, sample: int) -> "subprocess.CompletedProcess[str]":
+        words = ["-m", "testbed", "report", "verify", str(bundle), "--sample", str(sample), "--workers", "1"]
+        command = [sys.executable, "-P", *words]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+
+    good = verify(bundle, 3)
+    assert (good.returncode, good.stdout.splitlines()[-1], good.stderr) == (0, "all agrees", "")
+    assert "made again: 3 of 24 runs" in good.stdout
+
+    def change(name: str, content: bytes) -> bytes:
+        return rewrite(content) if name == "small/runs/1-slacp-s2/flow.parquet" else content
+
+    bad = verify(changed(bundle, tmp_path / "changed.zip", change), 0)
+    assert bad.returncode == 2
+    assert re.search(r"the first: runs/1-slacp-s2/flow.parquet: row 2, bytes_received is \d+, made", bad.stderr)
 
 
 def test_changed_record_with_new_checksums_is_found_by_making_the_run_again(

@@ -62,7 +62,7 @@ def test_intervals_of_runs_contain_their_truth() -> None:
         ["link.scheme=slacp", "trace=false", "workloads=[{kind: bulk, bytes: 20000}]"],
         tier="model",
     )
-    for each in coverages(durations(short, range(1, 301)), sizes=(20,), drawn=500):
+    for each in coverages(durations(short, range(1, 301)), sizes=(20,), drawn=1000):
         assert 0.93 <= each.drawn <= 0.97, each
 
 
