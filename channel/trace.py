@@ -53,6 +53,8 @@ class TraceWriter(Closing):
         metadata = {"format": FORMAT, "version": str(VERSION), "link": link, "producer": producer}
         self._schema = SCHEMA.with_metadata(metadata)
         self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", write_page_checksum=True)
+        # what pyarrow loads with the first rows would take a tenth of a second from frames that are due
+        _table([], self._schema)
 
     def write(
         self,
@@ -69,20 +71,25 @@ class TraceWriter(Closing):
         self._buffered.append((time_ns, nbytes, snr_db, cfo_hz, outcome.value))
         self.rows += 1
         if len(self._buffered) >= self._rows_per_group:
-            self._flush()
+            self.flush()
 
     def close(self) -> None:
         """Write the buffered rows and the file's footer; a second call does nothing."""
         if self._writer.is_open:
-            self._flush()
+            self.flush()
             self._writer.close()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the buffered rows."""
         if self._buffered:
-            columns = zip(*self._buffered, strict=True)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
-            self._writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+            self._writer.write_table(_table(self._buffered, self._schema))
             self._buffered.clear()
+
+
+def _table(rows: list[tuple[Any, ...]], schema: Any) -> Any:
+    columns = zip(*rows, strict=True) if rows else [()] * len(SCHEMA)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
 
 
 def write_trace(path: Path, trace: Trace) -> None:

@@ -315,13 +315,13 @@ class StationProcess:
 
     def _begin(self, epoch: int) -> None:
         self._epoch = epoch
-        # lateness while the processes started does not count
-        self._radio.lateness = Lateness()
         self._last = (epoch, *self._bytes())
         if self._trace is not None:
             self._trace.begin(epoch)
         if self._receiver_stats is not None:
             self._receiver_stats.begin(epoch)
+        # lateness while the processes started does not count
+        self._radio.lateness = Lateness()
 
     def _bytes(self) -> tuple[int, int]:
         return self._radio.hop.bytes, self._link_counters().useful_bytes

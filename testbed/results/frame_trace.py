@@ -40,6 +40,8 @@ class FrameTrace:
         for row in self._early:
             self.write(*row)
         self._early.clear()
+        # the first rows take longer than any later ones: now no frame is late for that
+        self._writer.flush()
 
     def __enter__(self) -> Self:
         return self
