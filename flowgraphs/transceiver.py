@@ -1,7 +1,7 @@
 """The station's flowgraph: one USRP and one PHY, sending and receiving frames at the same time.
 
     frames ─► PHY transmitter ─► USRP sink          USRP source ─► PHY receiver ─► frames
-                                                         ├──────► sample meter
+                                                         ├──────► sample meter (unless the receiver is one)
                                                          └──────► file (when recording)
 
 Rules kept: GNU Radio runs the blocks in threads of their own; those of this file and of PHY `ofdm` run no Python there.
@@ -66,15 +66,17 @@ class Transceiver(gr.top_block):
         self.tx = Transmitter(settings)
         self.rx = Receiver(settings)
         self._box = native().frame_box()
-        self._meter = native().sample_meter(_METER_SAMPLES)
         transmitter, receiver = phy.transmitter(), phy.receiver()
+        # that of PHY `ofdm` measures the samples itself: to wake one more thread would cost more
+        self._meter = receiver if hasattr(receiver, "take_peak") else native().sample_meter(_METER_SAMPLES)
         # GNU Radio keeps no Python block alive
         self._modem = transmitter, receiver
         self.msg_connect((self._box, "send"), (transmitter, "frames"))
         self.connect(transmitter, self.tx.block)
         self.connect(self.rx.block, receiver)
         self.msg_connect((receiver, "frames"), (self._box, "received"))
-        self.connect(self.rx.block, self._meter)
+        if self._meter is not receiver:
+            self.connect(self.rx.block, self._meter)
         self.msg_connect((self.tx.block, "async_msgs"), (self._box, "events"))
         self._record = record
         self._phy_options = phy_options

@@ -213,6 +213,20 @@ def test_the_spectrum_is_that_of_the_newest_samples() -> None:
         meter.spectrum_db(65)
 
 
+@pytest.mark.parametrize("count", [16384, 40 * 1024])
+def test_an_ofdm_receiver_measures_its_samples_itself(count: int) -> None:
+    samples = noise(count)
+    receiver, top = native().ofdm_receiver(2e6), gr.top_block()
+    source = blocks.vector_source_c(samples.tolist(), False, 1, [tag(at, "rx_time") for at in (0, 5000, 5001)])
+    top.connect(source, receiver)
+    top.run()
+    assert np.array_equal(receiver.newest, samples[-16384:])
+    assert np.array_equal(receiver.spectrum_db(64), native().spectrum_db(samples[-16384:], 64))
+    assert receiver.take_peak() == max(np.abs(samples.real).max(), np.abs(samples.imag).max())
+    assert receiver.take_peak() == 0
+    assert receiver.beginnings == 3
+
+
 def test_a_meter_without_samples_has_none() -> None:
     meter = native().sample_meter()
     assert len(meter.spectrum_db(512)) == 0

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "../ofdm/demodulator.hpp"
+#include "meter.hpp"
 #include "numbers.hpp"
 #include "pdu.hpp"
 
@@ -16,6 +17,8 @@ namespace {
 constexpr double kLotS = 0.5e-3;
 constexpr int kLeastLot = 256;
 constexpr int kLargestLot = 4096;
+// Samples kept for those who ask.
+constexpr int kNewest = 16384;
 
 int lot_of(double rate_sps) {
     const double power = std::round(std::log2(rate_sps * kLotS));
@@ -37,10 +40,11 @@ frame_box::frame frame_of(const ofdm::Report& report, double rate_sps) {
     return received;
 }
 
-class ofdm_receiver_impl : public ofdm_receiver {
+class ofdm_receiver_impl : public Metering<ofdm_receiver> {
 public:
     ofdm_receiver_impl(double rate_sps, const ofdm::Format& format, std::uint16_t network)
         : sync_block("ofdm rx", io_signature::make(1, 1, sizeof(gr_complex)), io_signature::make(0, 0, 0)),
+          Metering(kNewest),
           rate_sps_(rate_sps),
           demodulator_(format, network) {
         message_port_register_out(frames_port());
@@ -49,8 +53,11 @@ public:
 
     int work(int noutput_items, gr_vector_const_void_star& input_items,
              gr_vector_void_star& /*output_items*/) override {
+        const auto* samples = static_cast<const gr_complex*>(input_items[0]);
+        const auto count = static_cast<std::size_t>(noutput_items);
+        measure(samples, count);
         demodulator_.feed(
-            static_cast<const gr_complex*>(input_items[0]), static_cast<std::size_t>(noutput_items),
+            samples, count,
             [this](const ofdm::Report& report) { message_port_pub(frames_port(), pdu_of(frame_of(report, rate_sps_))); });
         return noutput_items;
     }

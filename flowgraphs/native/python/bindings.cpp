@@ -141,6 +141,25 @@ void bind_engine(py::module& module) {
         });
 }
 
+// The methods of a block that measures its samples.
+template <typename Block, typename... Options>
+void bind_metered(py::class_<Block, Options...>& block) {
+    block.def("take_peak", [](Block& metered) { return metered.take_peak(); })
+        .def_property_readonly("newest", [](const Block& metered) { return array_of(metered.newest()); })
+        .def(
+            "spectrum_db",
+            [](Block& metered, int bins) {
+                std::vector<float> levels;
+                {
+                    const py::gil_scoped_release released;
+                    levels = metered.spectrum_db(bins);
+                }
+                return py::array_t<float>(static_cast<py::ssize_t>(levels.size()), levels.data());
+            },
+            py::arg("bins"), "Return the power of the newest samples in each bin, in dB of full scale.")
+        .def_property_readonly("beginnings", [](const Block& metered) { return metered.beginnings(); });
+}
+
 void bind_blocks(py::module& module) {
     using gr::fadelab::ofdm_receiver;
     using gr::fadelab::ofdm_transmitter;
@@ -149,14 +168,16 @@ void bind_blocks(py::module& module) {
         .def(py::init(&ofdm_transmitter::make), py::arg("modulation") = "qpsk", py::arg("fec") = "none",
              py::arg("subcarriers") = 64, py::arg("cyclic_prefix") = 16, py::arg("taper") = 4, py::arg("rms") = 0.25F,
              py::arg("network") = 0);
-    py::class_<ofdm_receiver, gr::sync_block, gr::block, gr::basic_block, ofdm_receiver::sptr>(
-        module, "ofdm_receiver", "Samples to frames (message port \"frames\").")
+    py::class_<ofdm_receiver, gr::sync_block, gr::block, gr::basic_block, ofdm_receiver::sptr> receiver(
+        module, "ofdm_receiver", "Samples to frames (message port \"frames\").");
+    receiver
         .def(py::init(&ofdm_receiver::make), py::arg("rate_sps"), py::arg("subcarriers") = 64,
              py::arg("cyclic_prefix") = 16, py::arg("taper") = 4, py::arg("network") = 0)
         .def_property_readonly("constellation", [](const ofdm_receiver& receiver) {
             const auto newest = receiver.constellation();
             return shown(newest.points, newest.modulation);
         });
+    bind_metered(receiver);
 }
 
 void bind_ports(py::module& module) {
@@ -188,23 +209,10 @@ void bind_ports(py::module& module) {
         .def_property_readonly("eventfd", &frame_box::eventfd)
         .def_property_readonly("late", &frame_box::late)
         .def("close", &frame_box::close);
-    py::class_<sample_meter, gr::sync_block, gr::block, gr::basic_block, sample_meter::sptr>(
-        module, "sample_meter", "The largest and the newest samples of a stream, and how often it began.")
-        .def(py::init(&sample_meter::make), py::arg("lot") = 16384)
-        .def("take_peak", &sample_meter::take_peak)
-        .def_property_readonly("newest", [](const sample_meter& meter) { return array_of(meter.newest()); })
-        .def(
-            "spectrum_db",
-            [](sample_meter& meter, int bins) {
-                std::vector<float> levels;
-                {
-                    const py::gil_scoped_release released;
-                    levels = meter.spectrum_db(bins);
-                }
-                return py::array_t<float>(static_cast<py::ssize_t>(levels.size()), levels.data());
-            },
-            py::arg("bins"), "Return the power of the newest samples in each bin, in dB of full scale.")
-        .def_property_readonly("beginnings", &sample_meter::beginnings);
+    py::class_<sample_meter, gr::sync_block, gr::block, gr::basic_block, sample_meter::sptr> meter(
+        module, "sample_meter", "The largest and the newest samples of a stream, and how often it began.");
+    meter.def(py::init(&sample_meter::make), py::arg("lot") = 16384);
+    bind_metered(meter);
     module.def(
         "spectrum_db",
         [](const Samples& samples, int bins) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gnuradio/fadelab/api.h>
+#include <gnuradio/fadelab/metered.h>
 #include <gnuradio/sync_block.h>
 
 #include <complex>
@@ -12,8 +13,9 @@ namespace gr::fadelab {
 
 // Samples to frames. Message port "frames": a PDU for each frame whose header is good, of any modulation and code. The
 // keys of its dictionary: crc_ok (false: some octets of the frame are damaged), sequence, sample (index of the frame's
-// first sample), nsamples, snr_db, evm_db, cfo_hz, rssi_db (dB of full scale), mode.
-class FADELAB_API ofdm_receiver : virtual public sync_block {
+// first sample), nsamples, snr_db, evm_db, cfo_hz, rssi_db (dB of full scale), mode. It measures the samples on the way, which saves a block with a
+// thread of its own.
+class FADELAB_API ofdm_receiver : virtual public sync_block, public metered {
 public:
     using sptr = std::shared_ptr<ofdm_receiver>;
 

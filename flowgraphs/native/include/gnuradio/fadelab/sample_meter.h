@@ -1,32 +1,20 @@
 #pragma once
 
 #include <gnuradio/fadelab/api.h>
+#include <gnuradio/fadelab/metered.h>
 #include <gnuradio/sync_block.h>
 
-#include <complex>
-#include <cstdint>
 #include <memory>
-#include <vector>
 
 namespace gr::fadelab {
 
-// What a program may ask of received samples at any time: the largest, the newest, and the gaps between them.
-class FADELAB_API sample_meter : virtual public sync_block {
+// Measures samples, for receivers that do not measure them themselves.
+class FADELAB_API sample_meter : virtual public sync_block, public metered {
 public:
     using sptr = std::shared_ptr<sample_meter>;
 
-    // Takes `lot` samples at a time.
+    // Takes `lot` samples at a time; the newest ones are as many.
     static sptr make(int lot = 16384);
-
-    // The largest I or Q since the last call; full scale is 1.
-    virtual float take_peak() = 0;
-    // The newest `lot` samples; empty at first.
-    virtual std::vector<std::complex<float>> newest() const = 0;
-    // Their power spectrum: the level of each bin in dB of full scale, lowest frequency first; empty at first. Throws
-    // std::invalid_argument for more bins than samples.
-    virtual std::vector<float> spectrum_db(int bins) = 0;
-    // How often the stream began: a device tags its first sample, and the first after every gap, with "rx_time".
-    virtual std::uint64_t beginnings() const = 0;
 };
 
 }  // namespace gr::fadelab
