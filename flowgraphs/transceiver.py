@@ -66,7 +66,6 @@ class Transceiver(gr.top_block):
         self.tx = Transmitter(settings)
         self.rx = Receiver(settings)
         self._box = native().frame_box()
-        self._meter = native().sample_meter(_METER_SAMPLES)
         transmitter, receiver = phy.transmitter(), phy.receiver()
         # GNU Radio keeps no Python block alive
         self._modem = transmitter, receiver
@@ -74,7 +73,12 @@ class Transceiver(gr.top_block):
         self.connect(transmitter, self.tx.block)
         self.connect(self.rx.block, receiver)
         self.msg_connect((receiver, "frames"), (self._box, "received"))
-        self.connect(self.rx.block, self._meter)
+        if hasattr(receiver, "take_peak"):
+            # it meters the samples itself, which spares a thread
+            self._meter = receiver
+        else:
+            self._meter = native().sample_meter(_METER_SAMPLES)
+            self.connect(self.rx.block, self._meter)
         self.msg_connect((self.tx.block, "async_msgs"), (self._box, "events"))
         self._record = record
         self._phy_options = phy_options
@@ -128,7 +132,7 @@ class Transceiver(gr.top_block):
         return 20 * math.log10(max(self._meter.take_peak(), 1e-10))
 
     def samples(self) -> NDArray[np.complex64]:
-        """Return the newest received samples: complex64, as many as the meter takes at a time; empty at first."""
+        """Return the newest received samples: complex64, as many as the meter keeps; empty at first."""
         newest: NDArray[np.complex64] = self._meter.newest
         return newest
 

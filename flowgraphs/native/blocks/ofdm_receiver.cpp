@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "../ofdm/demodulator.hpp"
+#include "levels.hpp"
 #include "numbers.hpp"
 #include "pdu.hpp"
 
@@ -16,6 +17,8 @@ namespace {
 constexpr double kLotS = 0.5e-3;
 constexpr int kLeastLot = 256;
 constexpr int kLargestLot = 4096;
+// Samples that are kept to be looked at.
+constexpr std::size_t kNewest = 16384;
 
 int lot_of(double rate_sps) {
     const double power = std::round(std::log2(rate_sps * kLotS));
@@ -42,16 +45,22 @@ public:
     ofdm_receiver_impl(double rate_sps, const ofdm::Format& format, std::uint16_t network)
         : sync_block("ofdm rx", io_signature::make(1, 1, sizeof(gr_complex)), io_signature::make(0, 0, 0)),
           rate_sps_(rate_sps),
-          demodulator_(format, network) {
+          demodulator_(format, network),
+          levels_(kNewest) {
         message_port_register_out(frames_port());
         set_output_multiple(lot_of(rate_sps));
     }
 
     int work(int noutput_items, gr_vector_const_void_star& input_items,
              gr_vector_void_star& /*output_items*/) override {
-        demodulator_.feed(
-            static_cast<const gr_complex*>(input_items[0]), static_cast<std::size_t>(noutput_items),
-            [this](const ofdm::Report& report) { message_port_pub(frames_port(), pdu_of(frame_of(report, rate_sps_))); });
+        const auto* samples = static_cast<const gr_complex*>(input_items[0]);
+        const auto count = static_cast<std::size_t>(noutput_items);
+        tags_.clear();
+        get_tags_in_window(tags_, 0, 0, count, rx_time());
+        levels_.take(samples, count, tags_.size());
+        demodulator_.feed(samples, count, [this](const ofdm::Report& report) {
+            message_port_pub(frames_port(), pdu_of(frame_of(report, rate_sps_)));
+        });
         return noutput_items;
     }
 
@@ -60,9 +69,15 @@ public:
         return {std::move(shown.symbols), std::move(shown.modulation)};
     }
 
+    float take_peak() override { return levels_.take_peak(); }
+    std::vector<gr_complex> newest() const override { return levels_.newest(); }
+    std::uint64_t beginnings() const override { return levels_.beginnings(); }
+
 private:
     double rate_sps_;
     ofdm::Demodulator demodulator_;
+    std::vector<tag_t> tags_;
+    levels levels_;
 };
 
 }  // namespace

@@ -152,10 +152,14 @@ void bind_blocks(py::module& module) {
         module, "ofdm_receiver", "Samples to frames (message port \"frames\").")
         .def(py::init(&ofdm_receiver::make), py::arg("rate_sps"), py::arg("subcarriers") = 64,
              py::arg("cyclic_prefix") = 16, py::arg("taper") = 4, py::arg("network") = 0)
-        .def_property_readonly("constellation", [](const ofdm_receiver& receiver) {
-            const auto newest = receiver.constellation();
-            return shown(newest.points, newest.modulation);
-        });
+        .def_property_readonly("constellation",
+                               [](const ofdm_receiver& receiver) {
+                                   const auto newest = receiver.constellation();
+                                   return shown(newest.points, newest.modulation);
+                               })
+        .def("take_peak", &ofdm_receiver::take_peak)
+        .def_property_readonly("newest", [](const ofdm_receiver& receiver) { return array_of(receiver.newest()); })
+        .def_property_readonly("beginnings", &ofdm_receiver::beginnings);
 }
 
 void bind_ports(py::module& module) {
@@ -261,7 +265,8 @@ void bind_wifi(py::module& module) {
         "wifi_link_frame",
         [](const py::bytes& mpdu, int network) -> py::object {
             const auto octets = static_cast<std::string_view>(mpdu);
-            const auto found = wifi::link_frame(octets_of(octets), octets.size(), gr::fadelab::checked_network(network));
+            const auto found =
+                wifi::link_frame(octets_of(octets), octets.size(), gr::fadelab::checked_network(network));
             return found ? py::make_tuple(found->sequence, bytes_of(found->payload)) : py::object(py::none());
         },
         py::arg("mpdu"), py::arg("network"));

@@ -4,6 +4,7 @@
 #include <gnuradio/sync_block.h>
 
 #include <complex>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +28,11 @@ public:
 
     // The newest frame's first 256 equalised payload symbols, and their modulation; empty before the first frame.
     virtual symbols constellation() const = 0;
+
+    // What a sample_meter has, without a thread for it; the newest 16384 samples.
+    virtual float take_peak() = 0;
+    virtual std::vector<std::complex<float>> newest() const = 0;
+    virtual std::uint64_t beginnings() const = 0;
 };
 
 }  // namespace gr::fadelab
