@@ -10,6 +10,7 @@ Rule kept: the numbers are those of `papers --all`; tables and plots are made of
 no new runs.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -142,7 +143,7 @@ def _section(each: _Computed) -> Iterator[str]:
     yield f"What differs, and why: [{each.page}.md]({page}.md)."
     yield ""
     yield from (line for line in report.findings(paper.findings(results)) if line.startswith("|"))
-    compared = [result for result in results.cells if result.ratio is not None]
+    compared = [result for result in results.cells if result.cell.paper.known]
     if compared:
         yield from ("", *_ratios(compared))
     shown = _cells(paper, results)
@@ -159,10 +160,11 @@ def _ratios(compared: Sequence[CellResult]) -> Iterator[str]:
         groups.setdefault(result.cell.name.split("/")[0], []).append(result)
     rows = []
     for name, group in groups.items():
+        # "never" has no ratio
         ratios = [result.ratio for result in group if result.ratio is not None]
         near = sum(result.cell.agrees(result.ours.median) for result in group)
-        spread = [quantile(ratios, share) for share in (0, 0.25, 0.5, 0.75, 1)]
-        rows.append([f"`{name}`", f"{near} of {len(group)}", *(f"{ratio:.2f}" for ratio in spread)])
+        spread = [quantile(ratios, share) for share in (0, 0.25, 0.5, 0.75, 1)] if ratios else []
+        rows.append([f"`{name}`", f"{near} of {len(group)}", *(f"{ratio:.2f}" for ratio in spread or [math.nan] * 5)])
     headings = ["cells", "near", "ours / the paper's: least", "quarter", "median", "three quarters", "most"]
     return report.table(headings, rows)
 
