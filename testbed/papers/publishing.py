@@ -62,10 +62,11 @@ def publish(folder: Path, target: Path, *, plots: bool = True) -> list[Path]:
     (target / FOLDER).mkdir(parents=True, exist_ok=True)
     written = []
     for each in computed:
-        written.append(target / FOLDER / f"{each.page}-results.md")
-        written[-1].write_text(_details(each))
         for name, figure in each.paper.plots(each.results) if plots else ():
             written.append(save(figure, target / FOLDER / f"{each.page}-{name}"))
+        drawn = sorted(path.name for path in (target / FOLDER).glob(f"{each.page}-*.png"))
+        written.append(target / FOLDER / f"{each.page}-results.md")
+        written[-1].write_text(_details(each, drawn))
     written.append(target / "results.md")
     written[-1].write_text("\n".join(_summary(computed)))
     return written
@@ -74,14 +75,18 @@ def publish(folder: Path, target: Path, *, plots: bool = True) -> list[Path]:
 # -- a paper's own page --------------------------------------------------------------------------------------
 
 
-def _details(each: _Computed) -> str:
-    """Return all tables of a paper."""
+def _details(each: _Computed, drawn: Sequence[str]) -> str:
+    """Return all tables and plots of a paper."""
     paper, results = each.paper, each.results
     lines = [f"# {paper.heading}", "", f"{_made_by(each.manifest)} The choices behind them, and what differs and why:"]
     lines[-1] += f" [{each.page}.md]({each.page}.md)."
     for note in paper.notes:
         lines += ["", note]
     lines += ["", *report.findings(paper.findings(results)), "", *paper.tables(results)]
+    if drawn:
+        lines += ["", "## Plots"]
+    for name in drawn:
+        lines += ["", f"![{Path(name).stem}]({name})"]
     return "\n".join(lines).rstrip() + "\n"
 
 
