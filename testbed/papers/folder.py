@@ -116,18 +116,21 @@ def read_results(folder: Path, paper: Paper) -> Results:
     cells = {cell.name: cell for cell in paper.cells}
     try:
         with path.open(newline="") as file:
-            rows = list(csv.DictReader(file))
+            headings, *rows = csv.reader(file)
         document = json.loads((folder / "results.json").read_text())
+        # cell, unit where each has its own, seed, value, counters
+        seed = headings.index("seed")
+        names = headings[seed + 2 :]
         found = [
-            CellResult(cells[name], int(own[0]["seed"]), tuple(_sample(row, paper) for row in own))
-            for name, own in ((name, list(group)) for name, group in groupby(rows, lambda row: row["cell"]))
+            CellResult(
+                cells[name], int(own[0][seed]), tuple(_sample(row[seed + 1], names, row[seed + 2 :]) for row in own)
+            )
+            for name, own in ((name, list(group)) for name, group in groupby(rows, lambda row: row[0]))
         ]
         return Results(paper.name, tuple(found), tuple(document["settings"]))
     except (OSError, ValueError, KeyError) as error:
         raise PaperError(f"{path}: is not of the present cells of {paper.name}: {error}") from None
 
 
-def _sample(row: dict[str, str], paper: Paper) -> Sample:
-    value = f"value_{paper.unit}" if paper.unit else "value"
-    counts = {name: float(text) for name, text in row.items() if text and name not in ("cell", "unit", "seed", value)}
-    return Sample(float(row[value]), counts)
+def _sample(value: str, names: Sequence[str], counts: Sequence[str]) -> Sample:
+    return Sample(float(value), {name: float(text) for name, text in zip(names, counts, strict=True) if text})

@@ -10,6 +10,7 @@ Rule kept: the numbers are those of `papers --all`; tables and plots are made of
 no new runs.
 """
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -61,10 +62,11 @@ def publish(folder: Path, target: Path, *, plots: bool = True) -> list[Path]:
     (target / FOLDER).mkdir(parents=True, exist_ok=True)
     written = []
     for each in computed:
-        written.append(target / FOLDER / f"{each.page}-results.md")
-        written[-1].write_text(_details(each))
         for name, figure in each.paper.plots(each.results) if plots else ():
             written.append(save(figure, target / FOLDER / f"{each.page}-{name}"))
+        drawn = sorted(path.name for path in (target / FOLDER).glob(f"{each.page}-*.png"))
+        written.append(target / FOLDER / f"{each.page}-results.md")
+        written[-1].write_text(_details(each, drawn))
     written.append(target / "results.md")
     written[-1].write_text("\n".join(_summary(computed)))
     return written
@@ -73,14 +75,18 @@ def publish(folder: Path, target: Path, *, plots: bool = True) -> list[Path]:
 # -- a paper's own page --------------------------------------------------------------------------------------
 
 
-def _details(each: _Computed) -> str:
-    """Return all tables of a paper."""
+def _details(each: _Computed, drawn: Sequence[str]) -> str:
+    """Return all tables and plots of a paper."""
     paper, results = each.paper, each.results
     lines = [f"# {paper.heading}", "", f"{_made_by(each.manifest)} The choices behind them, and what differs and why:"]
     lines[-1] += f" [{each.page}.md]({each.page}.md)."
     for note in paper.notes:
         lines += ["", note]
     lines += ["", *report.findings(paper.findings(results)), "", *paper.tables(results)]
+    if drawn:
+        lines += ["", "## Plots"]
+    for name in drawn:
+        lines += ["", f"![{Path(name).stem}]({name})"]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -142,7 +148,7 @@ def _section(each: _Computed) -> Iterator[str]:
     yield f"What differs, and why: [{each.page}.md]({page}.md)."
     yield ""
     yield from (line for line in report.findings(paper.findings(results)) if line.startswith("|"))
-    compared = [result for result in results.cells if result.ratio is not None]
+    compared = [result for result in results.cells if result.cell.paper.known]
     if compared:
         yield from ("", *_ratios(compared))
     shown = _cells(paper, results)
@@ -159,10 +165,11 @@ def _ratios(compared: Sequence[CellResult]) -> Iterator[str]:
         groups.setdefault(result.cell.name.split("/")[0], []).append(result)
     rows = []
     for name, group in groups.items():
+        # "never" has no ratio
         ratios = [result.ratio for result in group if result.ratio is not None]
         near = sum(result.cell.agrees(result.ours.median) for result in group)
-        spread = [quantile(ratios, share) for share in (0, 0.25, 0.5, 0.75, 1)]
-        rows.append([f"`{name}`", f"{near} of {len(group)}", *(f"{ratio:.2f}" for ratio in spread)])
+        spread = [quantile(ratios, share) for share in (0, 0.25, 0.5, 0.75, 1)] if ratios else []
+        rows.append([f"`{name}`", f"{near} of {len(group)}", *(f"{ratio:.2f}" for ratio in spread or [math.nan] * 5)])
     headings = ["cells", "near", "ours / the paper's: least", "quarter", "median", "three quarters", "most"]
     return report.table(headings, rows)
 

@@ -23,7 +23,8 @@ from tcpip.wire import emit
 from testbed.model.run import simulate
 from testbed.scenario.file import ScenarioError
 from testbed.scenario.schema import LINK_PARTS
-from tests.harness.assault import TARGETS, Network, Report, Target, Victim, assault, make_ends
+from tests.harness.assault import TARGETS, Report, Target, assault, make_ends
+from tests.harness.attacked_network import Network, Victim
 from tests.harness.attacker import no_segment
 from tests.harness.base_station import ACCESSES, BaseStation, by_access, make_filter
 from tests.harness.checked import footprint

@@ -15,7 +15,7 @@ from tcpip.access import Access, Objects
 from tcpip.options import ELN
 from tcpip.segment import ACK, RST, Option, Segment
 from tcpip.wire import emit, parse
-from tests.harness.assault import Network
+from tests.harness.attacked_network import Network
 from tests.harness.attacker import Attacker, Shot, as_object
 from tests.harness.base_station import by_access
 from tests.harness.checked import RuleBrokenError, fields, footprint

@@ -16,7 +16,8 @@ from linklayer.filters.snoop import SnoopOptions
 from tcpip.access import Objects
 from tcpip.options import smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
-from tests.harness.assault import VICTIMS, Network, Target, Victim, make_ends
+from tests.harness.assault import Target, make_ends
+from tests.harness.attacked_network import VICTIMS, Network, Victim
 from tests.harness.attacker import FIXED, MOBILE
 
 pytestmark = pytest.mark.slow

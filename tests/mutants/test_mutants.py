@@ -16,9 +16,9 @@ def test_old_text_occurs_exactly_once_and_new_text_compiles(mutant: Mutant) -> N
     compile(mutant.mutated(ROOT), mutant.file, "exec")
 
 
-def test_there_are_forty_mutants_of_five_kinds() -> None:
+def test_there_are_forty_mutants_of_six_kinds() -> None:
     assert len(MUTANTS) >= 40
-    for kind, least in (("slacp", 12), ("snoop", 9), ("eln", 5), ("tcp", 8), ("errors", 6)):
+    for kind, least in (("slacp", 12), ("snoop", 9), ("eln", 5), ("tcp", 8), ("errors", 6), ("campaigns", 8)):
         assert len(choose(MUTANTS, f"{kind}-*")) >= least
 
 

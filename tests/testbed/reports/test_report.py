@@ -16,6 +16,7 @@ import pytest
 from testbed.campaigns.engine import run_campaign
 from testbed.campaigns.file import CampaignError
 from testbed.cli import app
+from testbed.paths import root
 from testbed.reports.bundle import write_bundle
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
 from testbed.reports.numbers import judge, read_campaign
@@ -265,6 +266,7 @@ def test_first_difference_is_named(
     assert re.search(f"the first: {named}", capsys.readouterr().err)
 
 
+@pytest.mark.skipif(not (root() / ".git").exists(), reason="a bundle takes its source from git")
 def test_another_checkout_verifies_a_bundle_and_names_what_was_changed(copy: Path, tmp_path: Path) -> None:
     """The checkout is made of the source in the bundle, as a stranger has it."""
     bundle = write_bundle(read_campaign(copy), tmp_path / "small.zip")
