@@ -33,7 +33,7 @@ class Cost:
 
 
 #: by tier, both stations and hosts together
-_COSTS: Mapping[str, Cost] = MappingProxyType({"vusrp": Cost(0.2, 0.12), "emulated": Cost(0.1, 0.05)})
+_COSTS: Mapping[str, Cost] = MappingProxyType({"vusrp": Cost(0.25, 0.12), "emulated": Cost(0.1, 0.05)})
 
 
 @dataclass(frozen=True, slots=True)
