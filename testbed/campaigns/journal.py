@@ -3,8 +3,10 @@
 Rules kept
 - A line is written by one call, so that a killed process leaves whole lines, and perhaps a part of the last one.
 - The next process cuts such a part off before it writes.
+- One process writes at a time.
 """
 
+import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -15,10 +17,15 @@ from common.closing import Closing
 
 
 class Journal(Closing):
-    """The file, open for writing. Raises OSError."""
+    """The file, open for writing. Raises OSError: BlockingIOError while another process has it open."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._file)
+            raise
         size = os.fstat(self._file).st_size
         text = os.pread(self._file, size, 0)
         if not text.endswith(b"\n"):

@@ -37,7 +37,8 @@ def question(
 class SampleStore(Closing):
     """The samples so far, by the index of their job and their seed.
 
-    Raises PaperError where there are samples that `resume` cannot use, or that would be lost without it.
+    Raises PaperError where there are samples that `resume` cannot use, that would be lost without it, or that another
+    command adds to.
     """
 
     def __init__(self, folder: Path, asked: dict[str, Any], *, resume: bool) -> None:
@@ -52,7 +53,10 @@ class SampleStore(Closing):
         self._known = {(row["job"], row["seed"]): Sample(row["value"], row["counts"]) for row in known}
         #: processor time that all samples have taken, s
         self.processor_s: float = sum(row["processor_s"] for row in known)
-        self._journal = Journal(self._path)
+        try:
+            self._journal = Journal(self._path)
+        except BlockingIOError:
+            raise PaperError(f"{self._path}: another command computes there: wait for its end") from None
         if not rows:
             self._journal.append(asked)
 

@@ -155,6 +155,8 @@ def test_samples_count_for_the_same_question_only(tmp_path: Path) -> None:
         assert store.get(0, 1) == Sample(math.inf, {"seed": 1})
         assert store.get(0, 2) is None
         assert store.processor_s == 0.5
+        with pytest.raises(PaperError, match="another command computes there: wait for its end"):
+            SampleStore(tmp_path, asked, resume=True)
     with pytest.raises(PaperError, match="interrupted command: go on with --resume, or remove it"):
         SampleStore(tmp_path, asked, resume=False)
     with pytest.raises(PaperError, match="is of a command with another first_seed"):
