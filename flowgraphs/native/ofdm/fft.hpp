@@ -32,8 +32,8 @@ private:
     };
 
     std::size_t size_;
-    std::unique_ptr<Sample[], Freed> in_;
-    std::unique_ptr<Sample[], Freed> out_;
+    std::unique_ptr<Sample, Freed> in_;
+    std::unique_ptr<Sample, Freed> out_;
     Owned<fftwf_plan, fftwf_destroy_plan> plan_;
 };
 
