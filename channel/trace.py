@@ -33,8 +33,8 @@ SCHEMA: Final = pa.schema(
 )
 
 _OUTCOMES: Final = {outcome.value: outcome for outcome in Outcome}
-#: a few milliseconds of work at a time, for a station writes its trace while its frames are due
-_ROWS_PER_GROUP: Final = 2048
+#: a millisecond of work at a time, for a station writes its trace while its frames are due
+_ROWS_PER_GROUP: Final = 512
 
 
 class TraceWriter(Closing):
