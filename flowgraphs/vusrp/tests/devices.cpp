@@ -55,7 +55,7 @@ constexpr int kKills = 3;
 
 void check(bool right, const std::string& what) {
     if (right) return;
-    std::fprintf(stderr, "devices: %s\n", what.c_str());
+    static_cast<void>(std::fprintf(stderr, "devices: %s\n", what.c_str()));
     std::_Exit(1);
 }
 
@@ -131,6 +131,7 @@ float receive(const Usrp& usrp, const uhd::rx_streamer::sptr& stream, unsigned s
     std::mt19937 random(seed);
     std::vector<Samples> samples(stream->get_num_channels(), Samples(20'000));
     std::vector<void*> buffers;
+    buffers.reserve(samples.size());
     for (auto& one : samples) buffers.push_back(one.data());
     float peak = 0.0F;
     const auto take = [&] {
@@ -310,6 +311,7 @@ public:
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
         std::vector<std::string> words{"devices", "peer", air, lockstep ? "lockstep" : "realtime"};
         std::vector<char*> argv;
+        argv.reserve(words.size() + 1);
         for (auto& word : words) argv.push_back(word.data());
         argv.push_back(nullptr);
         check(posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ) == 0, "no peer");
