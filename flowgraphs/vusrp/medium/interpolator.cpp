@@ -9,7 +9,6 @@ namespace fadelab::medium {
 namespace {
 
 constexpr std::size_t kLength = Interpolator::kLength;
-constexpr std::size_t kHold = Interpolator::kHold;
 constexpr std::size_t kPhases = 128;
 
 // Modified Bessel function of the first kind, order zero.

@@ -6,15 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <stdexcept>
+#include <system_error>
 
 namespace fadelab::medium {
 
 MappedFile::MappedFile(const std::string& path) {
-    const auto fail = [&path](const char* why) { throw std::runtime_error(path + ": " + why); };
+    const auto fail = [&path](const std::string& why) { throw std::runtime_error(path + ": " + why); };
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (file < 0) fail(std::strerror(errno));
+    if (file < 0) fail(std::generic_category().message(errno));
     struct stat status = {};
     void* data = MAP_FAILED;
     int error = 0;
@@ -25,7 +25,7 @@ MappedFile::MappedFile(const std::string& path) {
         if (data == MAP_FAILED) error = errno;
     }
     ::close(file);
-    if (data == MAP_FAILED) fail(error != 0 ? std::strerror(error) : "is empty or not a file");
+    if (data == MAP_FAILED) fail(error != 0 ? std::generic_category().message(error) : "is empty or not a file");
     data_ = static_cast<const char*>(data);
     size_ = static_cast<std::size_t>(status.st_size);
 }

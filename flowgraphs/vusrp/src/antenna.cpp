@@ -19,7 +19,7 @@ constexpr std::uint64_t kBeingWritten = 8192;  // samples of a ring that may be 
 std::string engineering(double value, const char* unit) {
     char text[48];
     const bool giga = std::abs(value) >= 1e9;
-    std::snprintf(text, sizeof text, "%.10g %c%s", value / (giga ? 1e9 : 1e6), giga ? 'G' : 'M', unit);
+    static_cast<void>(std::snprintf(text, sizeof text, "%.10g %c%s", value / (giga ? 1e9 : 1e6), giga ? 'G' : 'M', unit));
     return text;
 }
 

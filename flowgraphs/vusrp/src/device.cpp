@@ -49,7 +49,7 @@ std::vector<std::size_t> front_ends_of(const subdev_spec_t& spec) {
         const std::size_t channel = pair.sd_name == "1";
         if (!known || std::count(found.begin(), found.end(), channel) != 0) {
             throw uhd::value_error("vusrp has no subdevice specification \"" + spec.to_string() +
-                                   "\": take \"A:0\", \"A:1\", or both");
+                                   R"(": take "A:0", "A:1", or both)");
         }
         found.push_back(channel);
     }

@@ -103,7 +103,7 @@ public:
         const std::optional<std::string> clock_source = clock_source_of(address);
         if (address.has_key("seed")) options.seed = address.cast<std::uint64_t>("seed", 1);
         if (address.has_key("wait_streams")) options.wait_streams = address.cast<std::uint32_t>("wait_streams", 0);
-        const double master_clock_hz = address.cast<double>("master_clock_rate", kDefaultMasterClock_hz);
+        const auto master_clock_hz = address.cast<double>("master_clock_rate", kDefaultMasterClock_hz);
         if (!(master_clock_hz >= kMinMasterClock_hz && master_clock_hz <= kMaxMasterClock_hz)) {
             throw AirError("master_clock_rate must lie within 1e6 and 250e6");
         }

@@ -44,6 +44,8 @@ constexpr double kGain_db = 40.0;
 // The default path takes 60 dB: amplitude 1 arrives as 0.3.
 constexpr float kHeard = 0.1F;
 constexpr auto kRealTime = 2s;
+// A busy machine's messages come later.
+constexpr auto kPatience = 60s;
 // More than a channel has segments, so that their ring is written twice.
 constexpr int kBursts = 4500;
 constexpr std::size_t kBurstSamples = 40;
@@ -55,7 +57,7 @@ constexpr int kKills = 3;
 
 void check(bool right, const std::string& what) {
     if (right) return;
-    std::fprintf(stderr, "devices: %s\n", what.c_str());
+    static_cast<void>(std::fprintf(stderr, "devices: %s\n", what.c_str()));
     std::_Exit(1);
 }
 
@@ -106,13 +108,14 @@ void send_bursts(const Usrp& usrp, const uhd::tx_streamer::sptr& stream, unsigne
 
 // What a transmitter was told.
 struct Told {
-    int acknowledged = 0;
-    int late = 0;
-    int dry = 0;
+    std::atomic<int> acknowledged{0};
+    std::atomic<int> late{0};
+    std::atomic<int> dry{0};
+
+    bool all() const { return acknowledged > 0 && late > 0 && dry > 0; }
 };
 
-Told listen(const uhd::tx_streamer::sptr& stream, const std::atomic<bool>& done) {
-    Told told;
+void listen(const uhd::tx_streamer::sptr& stream, Told& told, const std::atomic<bool>& done) {
     while (!done) {
         async_metadata_t message;
         if (!stream->recv_async_msg(message, 0.01)) continue;
@@ -123,7 +126,6 @@ Told listen(const uhd::tx_streamer::sptr& stream, const std::atomic<bool>& done)
                         ? 1
                         : 0;
     }
-    return told;
 }
 
 // Receives continuously, now and then a number of samples at a time; returns the largest one.
@@ -131,6 +133,7 @@ float receive(const Usrp& usrp, const uhd::rx_streamer::sptr& stream, unsigned s
     std::mt19937 random(seed);
     std::vector<Samples> samples(stream->get_num_channels(), Samples(20'000));
     std::vector<void*> buffers;
+    buffers.reserve(samples.size());
     for (auto& one : samples) buffers.push_back(one.data());
     float peak = 0.0F;
     const auto take = [&] {
@@ -221,8 +224,8 @@ void in_real_time(const std::string& air) {
     std::vector<std::thread> threads;
     threads.emplace_back([&] { send_bursts(one, first_out, 1, done); });
     threads.emplace_back([&] { send_bursts(two, second_out, 2, done); });
-    threads.emplace_back([&] { told[0] = listen(first_out, done); });
-    threads.emplace_back([&] { told[1] = listen(second_out, done); });
+    threads.emplace_back([&] { listen(first_out, told[0], done); });
+    threads.emplace_back([&] { listen(second_out, told[1], done); });
     threads.emplace_back([&] { peaks[0] = receive(one, first_in, 3, done); });
     threads.emplace_back([&] { peaks[1] = receive(two, second_in, 4, done); });
     threads.emplace_back([&] { tune(one, done); });
@@ -230,11 +233,13 @@ void in_real_time(const std::string& air) {
     threads.emplace_back([&] { change(air, done); });
     threads.emplace_back([&] { visit(air, done); });
     std::this_thread::sleep_for(kRealTime);
+    const auto patience = std::chrono::steady_clock::now() + kPatience;
+    while (!(told[0].all() && told[1].all())) {
+        check(std::chrono::steady_clock::now() < patience, "a kind of message did not come");
+        std::this_thread::sleep_for(10ms);
+    }
     done = true;
     for (auto& thread : threads) thread.join();
-    for (const auto& one_told : told) {
-        check(one_told.acknowledged > 0 && one_told.late > 0 && one_told.dry > 0, "a kind of message did not come");
-    }
     check(std::min(peaks[0], peaks[1]) > kHeard, "bursts in real time were not heard");
 }
 
@@ -310,6 +315,7 @@ public:
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
         std::vector<std::string> words{"devices", "peer", air, lockstep ? "lockstep" : "realtime"};
         std::vector<char*> argv;
+        argv.reserve(words.size() + 1);
         for (auto& word : words) argv.push_back(word.data());
         argv.push_back(nullptr);
         check(posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, argv.data(), environ) == 0, "no peer");

@@ -8,11 +8,6 @@
 #include <mutex>
 #include <utility>
 
-extern "C" {
-
-void* __real_mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset);
-int __real_munmap(void* address, size_t bytes);
-
 namespace {
 
 struct Shared {
@@ -27,6 +22,12 @@ std::map<std::pair<dev_t, ino_t>, Shared>& mapped() {
 }
 
 }  // namespace
+
+// NOLINTBEGIN(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp): the linker's names
+extern "C" {
+
+void* __real_mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset);
+int __real_munmap(void* address, size_t bytes);
 
 void* __wrap_mmap(void* address, size_t bytes, int protection, int flags, int file, off_t offset) {
     struct stat status {};
@@ -52,3 +53,4 @@ int __wrap_munmap(void* address, size_t bytes) {
 }
 
 }  // extern "C"
+// NOLINTEND(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
