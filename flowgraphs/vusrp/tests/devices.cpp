@@ -102,7 +102,8 @@ void send_bursts(const Usrp& usrp, const uhd::tx_streamer::sptr& stream, unsigne
         metadata.has_time_spec = i % 4 == 1 || i % 4 == 2;
         if (metadata.has_time_spec) metadata.time_spec = usrp->get_time_now() + (i % 4 == 1 ? 20e-3 : -20e-3);
         stream->send(buffers, 1 + random() % samples.size(), metadata, 1.0);
-        if (i % 4 == 3) std::this_thread::sleep_for(20ms);
+        // behind the timed burst, 20 ms ahead, it lasts 10 ms, then runs dry
+        if (i % 4 == 3) std::this_thread::sleep_for(60ms);
     }
 }
 
