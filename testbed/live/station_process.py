@@ -380,9 +380,12 @@ class StationProcess:
 
     def final(self) -> dict[str, Any]:
         """Write the last report and the trace of frames still on the air; return the final counts."""
+        now = time.monotonic_ns()
+        # no frame ends between the trace and the counts
+        self._radio.hop.handle_deadline(now)
         for arrival in self._radio.hop.in_flight():
             self._on_arrival(arrival)
-        self._report(time.monotonic_ns())
+        self._report(now)
         return asdict(StationFinal(counts=self._counts(), **asdict(self._radio.lateness)))
 
 

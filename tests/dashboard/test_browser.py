@@ -362,7 +362,7 @@ def test_search_finds_words(browser: Browser, past: Stage) -> None:
         expect(page.locator("#announcer")).to_have_text("1 run")
         page.get_by_label("Search").fill("nowhere at all")
         expect(page.locator("#runs tbody tr")).to_have_count(0)
-        expect(page.locator("[data-status]")).to_have_text("No run fits.")
+        expect(page.locator("#runs [data-status]")).to_have_text("No run fits.")
 
 
 def test_what_is_seen_can_be_taken_away(browser: Browser, past: Stage) -> None:
@@ -417,13 +417,13 @@ def test_everything_is_reached_by_keys_in_the_order_it_is_seen(browser: Browser,
         assert place is not None
         assert place["y"] >= 0
         order = []
-        for _ in range(14):
+        for _ in range(15):
             page.keyboard.press("Tab")
             order.append(page.evaluate("document.activeElement.id || document.activeElement.textContent.trim()"))
             outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
             assert outline != "none", order[-1]
-        assert order[:8] == ["fadelab", "Live", "Runs", "run-a", "run-b", "theme", "projector", "help"]
-        assert order[8:14] == ["window-30", "window-120", "window-all", "up", "down", "both"]
+        assert order[:9] == ["fadelab", "Live", "Runs", "Campaigns", "run-a", "run-b", "theme", "projector", "help"]
+        assert order[9:15] == ["window-30", "window-120", "window-all", "up", "down", "both"]
         # Enter on the skip link leads past all that, and the address stays
         page.locator(".skip").press("Enter")
         expect(page.locator("#main")).to_be_focused()

@@ -197,10 +197,11 @@ def test_frames_are_recorded_decoded_and_transmitted_again(tmp_path: Path, capfd
             recorder = start("record", tmp_path / "lab", "--device", on(air, "B").args, *setup)
             while recorder.poll() is None:
                 wait_for(lambda: recorder.poll() is not None or any(device.serial == "B" for device in air.devices()))
+                sent = frames_sent_by(transceiver)
                 for payload in payloads:
                     transceiver.send(payload)
                 # one round of frames after the other, until the recording has ended
-                wait_for(frames_sent_by(transceiver))
+                wait_for(sent)
             status, out, err = finish(recorder)
         finally:
             transceiver.close()
