@@ -49,7 +49,7 @@ Demodulator::Demodulator(const Format& format, std::uint16_t network)
       lag_(format.cyclic_prefix()),
       history_(history_of(format)),
       training_(format),
-      equalizer_(format, training_.samples),
+      equalizer_(format, training_),
       synchronizer_(format, training_),
       decoder_(format, network),
       evm_at_0_db_(evm_at_0_db()),

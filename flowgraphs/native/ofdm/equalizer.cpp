@@ -10,9 +10,6 @@ namespace gr::fadelab::ofdm {
 
 namespace {
 
-// The pilot sequence: an m-sequence of so many bits.
-constexpr unsigned kPilotBits = 8;
-
 const Modulation& header_modulation() {
     return modulation_named("bpsk");
 }
@@ -26,18 +23,6 @@ std::vector<std::size_t> places(const std::vector<std::size_t>& of, const std::v
     return found;
 }
 
-std::vector<float> pilot_sequence() {
-    const MSequence generator = [] {
-        const std::lock_guard<std::mutex> held(global_lock());
-        return MSequence(msequence_create_default(kPilotBits));
-    }();
-    std::vector<float> values((1U << kPilotBits) - 1);
-    for (float& value : values) {
-        value = msequence_advance(generator.get()) != 0 ? 1.0F : -1.0F;
-    }
-    return values;
-}
-
 FftPlan plan(std::vector<Sample>& from, std::vector<Sample>& to, int direction) {
     const std::lock_guard<std::mutex> held(global_lock());
     return FftPlan(fft_create_plan(static_cast<unsigned>(from.size()), from.data(), to.data(), direction, 0));
@@ -45,13 +30,13 @@ FftPlan plan(std::vector<Sample>& from, std::vector<Sample>& to, int direction) 
 
 }  // namespace
 
-Equalizer::Equalizer(const Format& format, const std::vector<Sample>& training)
+Equalizer::Equalizer(const Format& format, const Training& training)
     : format_(format),
       carriers_(format.active().size()),
       data_(places(format.data(), format.active())),
       pilots_(places(format.pilots(), format.active())),
       s1_(carriers_),
-      pilot_sequence_(pilot_sequence()),
+      pilot_sequence_(training.pilots),
       basis_(tap_basis(format)),
       time_(format.subcarriers()),
       frequency_(format.subcarriers()),
@@ -65,7 +50,7 @@ Equalizer::Equalizer(const Format& format, const std::vector<Sample>& training)
     for (const Modulation& modulation : kModulations) {
         labels_.emplace(modulation.bits, Labels(modulation));
     }
-    transform(training.data() + 2 * format.symbol_samples() + format.cyclic_prefix(), 0.0, s1_.data());
+    transform(training.samples.data() + 2 * format.symbol_samples() + format.cyclic_prefix(), 0.0, s1_.data());
     for (const Sample& value : s1_) {
         amplitude_ += std::abs(value) / static_cast<float>(carriers_);
     }

@@ -22,6 +22,7 @@
 #include "constellation.hpp"
 #include "format.hpp"
 #include "liquid.hpp"
+#include "training.hpp"
 
 namespace gr::fadelab::ofdm {
 
@@ -32,8 +33,7 @@ public:
         double evm_db;
     };
 
-    // `training` is the training of a burst as it is transmitted.
-    Equalizer(const Format& format, const std::vector<Sample>& training);
+    Equalizer(const Format& format, const Training& training);
 
     // Decodes a frame of `count` samples into `payload`, whose size says its length; false leaves it as it is. `cfo` in
     // radians per sample, `fec` is liquid's number of the code.

@@ -7,13 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <system_error>
 #include <utility>
-
-#include "medium/interference.hpp"
-#include "medium/series.hpp"
-#include "power.hpp"
 
 namespace fadelab {
 namespace {
@@ -23,7 +18,6 @@ constexpr std::size_t kPage = 4096;
 constexpr std::size_t kRingBytes = kRingSamples * sizeof(Sample);
 constexpr std::size_t kHeaderBytes = (sizeof(Header) + kPage - 1) / kPage * kPage;
 constexpr std::size_t kBytes = kHeaderBytes + kDevices * kChannels * kRingBytes;
-constexpr double kMaxClockOffset_ppm = 1000.0;
 // A transmitter checks that samples are in time, then publishes them: it has so long for it.
 constexpr std::int64_t kPublishing_ns = 50'000;
 constexpr std::int64_t kLookForDead_ns = 100'000'000;
@@ -57,59 +51,6 @@ void check_options(const std::string& name, const Header& header, const AirOptio
         disagree("wait_streams=" + std::to_string(header.wait_streams),
                  "wait_streams=" + std::to_string(*options.wait_streams));
     }
-}
-
-// How exactly a pattern names a port; negative when it does not.
-int exactness(const std::string& pattern, const std::string& port) {
-    if (pattern == port) return 2;
-    if (pattern == "*") return 0;
-    return port.compare(0, pattern.size() + 1, pattern + ":") == 0 ? 1 : -1;
-}
-
-void check_pattern(const std::string& pattern) {
-    if (pattern == "*") return;
-    const auto colon = pattern.find(':');
-    check_name("a serial number", pattern.substr(0, colon));
-    if (colon == std::string::npos) return;
-    const std::string channel = pattern.substr(colon + 1);
-    if (channel != "0" && channel != "1") throw AirError("port '" + pattern + "': its channel must be 0 or 1");
-}
-
-template <std::size_t kSize>
-void put(char (&text)[kSize], const std::string& value) {
-    text[value.copy(text, kSize - 1)] = '\0';
-}
-
-template <typename Value, std::size_t kSize>
-void set_entry(Header& header, Entry<Value> (&table)[kSize], const std::string& tx, const std::string& rx,
-               const Value& value) {
-    const auto entry =
-        std::find_if(std::begin(table), std::end(table), [](const auto& one) { return one.order.load() == 0; });
-    if (entry == std::end(table)) throw AirError("the air has no room for more settings of one kind");
-    put(entry->tx, tx);
-    put(entry->rx, rx);
-    entry->value = value;
-    entry->order = ++header.orders;
-    for (auto& other : table) {
-        if (&other != entry && tx == other.tx && rx == other.rx) other.order = 0;
-    }
-    ++header.changes;
-}
-
-template <typename Value, std::size_t kSize>
-const Value* find_entry(const Entry<Value> (&table)[kSize], const std::string& tx, const std::string& rx) {
-    const Entry<Value>* best = nullptr;
-    int best_exactness = -1;
-    for (const auto& entry : table) {
-        if (entry.order == 0) continue;
-        const int of_tx = exactness(entry.tx, tx);
-        const int of_rx = exactness(entry.rx, rx);
-        if (of_tx < 0 || of_rx < 0 || of_tx + of_rx < best_exactness) continue;
-        if (of_tx + of_rx == best_exactness && entry.order < best->order) continue;
-        best = &entry;
-        best_exactness = of_tx + of_rx;
-    }
-    return best == nullptr ? nullptr : &best->value;
 }
 
 // Takes back what a channel would still have played.
@@ -467,75 +408,6 @@ void Air::reserve_samples(std::size_t slot, std::size_t channel) {
         throw AirError("air '" + name_ + "' has no room in " + kFolder + " for another transmitter's " +
                        std::to_string(kRingBytes >> 20) + " MiB: " + reason(errno));
     }
-}
-
-void Air::set_link(const std::string& tx, const std::string& rx, const medium::LinkOptions& options) {
-    check_pattern(tx);
-    check_pattern(rx);
-    try {
-        medium::validate(options);
-        if (options.series_path[0] != '\0') medium::Series(options.series_path);
-    } catch (const std::exception& error) {
-        throw AirError("link " + tx + " -> " + rx + ": " + error.what());
-    }
-    const Lock lock(*this);
-    set_entry(*header_, header_->links, tx, rx, options);
-}
-
-medium::LinkOptions Air::link(const std::string& tx, const std::string& rx) {
-    const Lock lock(*this);
-    const auto* found = find_entry(header_->links, tx, rx);
-    return found == nullptr ? medium::LinkOptions() : *found;
-}
-
-void Air::set_noise_dbm_hz(const std::string& rx, double dbm_hz) {
-    check_pattern(rx);
-    if (std::isnan(dbm_hz) || dbm_hz > 0.0) throw AirError("noise density must be at most 0 dBm/Hz");
-    const Lock lock(*this);
-    set_entry(*header_, header_->noise_dbm_hz, "", rx, dbm_hz);
-}
-
-double Air::noise_dbm_hz(const std::string& rx) {
-    const Lock lock(*this);
-    const auto* found = find_entry(header_->noise_dbm_hz, "", rx);
-    return found == nullptr ? kDefaultNoise_dbm_hz : *found;
-}
-
-void Air::set_interferer(const std::string& rx, const Interferer& interferer) {
-    check_pattern(rx);
-    if (interferer.path[0] != '\0') {
-        try {
-            medium::Interference(interferer.path);
-        } catch (const std::exception& error) {
-            throw AirError(std::string("interference: ") + error.what());
-        }
-        if (!(interferer.rate_sps > 0.0)) throw AirError("interference needs the sample rate of its recording");
-    }
-    const Lock lock(*this);
-    set_entry(*header_, header_->interferers, "", rx, interferer);
-}
-
-std::vector<Interferer> Air::interferers(const std::string& rx) {
-    const Lock lock(*this);
-    std::vector<Interferer> found;
-    for (const auto& entry : header_->interferers) {
-        if (entry.order != 0 && exactness(entry.rx, rx) >= 0 && entry.value.path[0] != '\0')
-            found.push_back(entry.value);
-    }
-    return found;
-}
-
-void Air::set_clock_offset_ppm(const std::string& serial, double ppm) {
-    if (serial != "*") check_name("a serial number", serial);
-    if (!(std::abs(ppm) <= kMaxClockOffset_ppm)) throw AirError("a clock offset must lie within 1000 ppm");
-    const Lock lock(*this);
-    set_entry(*header_, header_->clock_offsets_ppm, "", serial, ppm);
-}
-
-double Air::clock_offset_ppm(const std::string& serial) {
-    const Lock lock(*this);
-    const auto* found = find_entry(header_->clock_offsets_ppm, "", serial);
-    return found == nullptr ? 0.0 : *found;
 }
 
 void check_name(const std::string& what, const std::string& name) {

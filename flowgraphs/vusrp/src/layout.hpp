@@ -14,6 +14,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "clock.hpp"
 #include "medium/options.hpp"
@@ -22,7 +23,7 @@
 namespace fadelab {
 
 constexpr std::uint64_t kMagic = 0x72696162616c6566u;  // "felabair"
-constexpr std::uint32_t kVersion = 1;
+constexpr std::uint32_t kVersion = 2;
 
 constexpr std::size_t kDevices = 8;
 constexpr std::size_t kChannels = 2;  // of each direction of a device
@@ -71,8 +72,8 @@ struct TxChannel {
 
 struct RxChannel {
     Tunings tunings;
-    std::atomic<std::int64_t>
-        next_ns;  // lockstep: when a stream's next sample is; kIdle: it is not active; kNever: none
+    // Lockstep: when a stream's next sample is; kIdle: it is not active; kNever: none.
+    std::atomic<std::int64_t> next_ns;
 };
 
 struct Slot {
@@ -92,6 +93,12 @@ struct Entry {
     Value value;
 };
 
+// Writes a name into its field, cut to what fits.
+template <std::size_t kSize>
+void put(char (&field)[kSize], const std::string& name) {
+    field[name.copy(field, kSize - 1)] = '\0';
+}
+
 // A recording that a receiver hears as from a transmitter of its own.
 struct Interferer {
     char path[medium::kSeriesPathBytes];  // absolute; empty: none
@@ -104,7 +111,6 @@ struct Header {
     std::uint64_t magic;
     std::uint32_t version;
     std::uint32_t lockstep;  // 0: realtime
-    std::uint64_t bytes;     // of the whole air
     std::uint64_t seed;
     std::uint32_t wait_streams;  // lockstep: time stands still until so many bursts have begun
     std::uint32_t kept;          // stays without any device, as long as its keeper lives

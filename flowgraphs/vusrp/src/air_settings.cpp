@@ -1,0 +1,137 @@
+// The configuration of an air: what its links, noise, interferers and clocks have been set to.
+
+#include <algorithm>
+#include <cmath>
+#include <exception>
+#include <iterator>
+
+#include "air.hpp"
+#include "medium/interference.hpp"
+#include "medium/series.hpp"
+#include "power.hpp"
+
+namespace fadelab {
+namespace {
+
+constexpr double kMaxClockOffset_ppm = 1000.0;
+
+// How exactly a pattern names a port; negative when it does not.
+int exactness(const std::string& pattern, const std::string& port) {
+    if (pattern == port) return 2;
+    if (pattern == "*") return 0;
+    return port.compare(0, pattern.size() + 1, pattern + ":") == 0 ? 1 : -1;
+}
+
+void check_pattern(const std::string& pattern) {
+    if (pattern == "*") return;
+    const auto colon = pattern.find(':');
+    check_name("a serial number", pattern.substr(0, colon));
+    if (colon == std::string::npos) return;
+    const std::string channel = pattern.substr(colon + 1);
+    if (channel != "0" && channel != "1") throw AirError("port '" + pattern + "': its channel must be 0 or 1");
+}
+
+template <typename Value, std::size_t kSize>
+void set_entry(Header& header, Entry<Value> (&table)[kSize], const std::string& tx, const std::string& rx,
+               const Value& value) {
+    const auto entry =
+        std::find_if(std::begin(table), std::end(table), [](const auto& one) { return one.order.load() == 0; });
+    if (entry == std::end(table)) throw AirError("the air has no room for more settings of one kind");
+    put(entry->tx, tx);
+    put(entry->rx, rx);
+    entry->value = value;
+    entry->order = ++header.orders;
+    for (auto& other : table) {
+        if (&other != entry && tx == other.tx && rx == other.rx) other.order = 0;
+    }
+    ++header.changes;
+}
+
+template <typename Value, std::size_t kSize>
+const Value* find_entry(const Entry<Value> (&table)[kSize], const std::string& tx, const std::string& rx) {
+    const Entry<Value>* best = nullptr;
+    int best_exactness = -1;
+    for (const auto& entry : table) {
+        if (entry.order == 0) continue;
+        const int of_tx = exactness(entry.tx, tx);
+        const int of_rx = exactness(entry.rx, rx);
+        if (of_tx < 0 || of_rx < 0 || of_tx + of_rx < best_exactness) continue;
+        if (of_tx + of_rx == best_exactness && entry.order < best->order) continue;
+        best = &entry;
+        best_exactness = of_tx + of_rx;
+    }
+    return best == nullptr ? nullptr : &best->value;
+}
+
+}  // namespace
+
+void Air::set_link(const std::string& tx, const std::string& rx, const medium::LinkOptions& options) {
+    check_pattern(tx);
+    check_pattern(rx);
+    try {
+        medium::validate(options);
+        if (options.series_path[0] != '\0') medium::Series(options.series_path);
+    } catch (const std::exception& error) {
+        throw AirError("link " + tx + " -> " + rx + ": " + error.what());
+    }
+    const Lock lock(*this);
+    set_entry(*header_, header_->links, tx, rx, options);
+}
+
+medium::LinkOptions Air::link(const std::string& tx, const std::string& rx) {
+    const Lock lock(*this);
+    const auto* found = find_entry(header_->links, tx, rx);
+    return found == nullptr ? medium::LinkOptions() : *found;
+}
+
+void Air::set_noise_dbm_hz(const std::string& rx, double dbm_hz) {
+    check_pattern(rx);
+    if (std::isnan(dbm_hz) || dbm_hz > 0.0) throw AirError("noise density must be at most 0 dBm/Hz");
+    const Lock lock(*this);
+    set_entry(*header_, header_->noise_dbm_hz, "", rx, dbm_hz);
+}
+
+double Air::noise_dbm_hz(const std::string& rx) {
+    const Lock lock(*this);
+    const auto* found = find_entry(header_->noise_dbm_hz, "", rx);
+    return found == nullptr ? kDefaultNoise_dbm_hz : *found;
+}
+
+void Air::set_interferer(const std::string& rx, const Interferer& interferer) {
+    check_pattern(rx);
+    if (interferer.path[0] != '\0') {
+        try {
+            medium::Interference(interferer.path);
+        } catch (const std::exception& error) {
+            throw AirError(std::string("interference: ") + error.what());
+        }
+        if (!(interferer.rate_sps > 0.0)) throw AirError("interference needs the sample rate of its recording");
+    }
+    const Lock lock(*this);
+    set_entry(*header_, header_->interferers, "", rx, interferer);
+}
+
+std::vector<Interferer> Air::interferers(const std::string& rx) {
+    const Lock lock(*this);
+    std::vector<Interferer> found;
+    for (const auto& entry : header_->interferers) {
+        if (entry.order != 0 && exactness(entry.rx, rx) >= 0 && entry.value.path[0] != '\0')
+            found.push_back(entry.value);
+    }
+    return found;
+}
+
+void Air::set_clock_offset_ppm(const std::string& serial, double ppm) {
+    if (serial != "*") check_name("a serial number", serial);
+    if (!(std::abs(ppm) <= kMaxClockOffset_ppm)) throw AirError("a clock offset must lie within 1000 ppm");
+    const Lock lock(*this);
+    set_entry(*header_, header_->clock_offsets_ppm, "", serial, ppm);
+}
+
+double Air::clock_offset_ppm(const std::string& serial) {
+    const Lock lock(*this);
+    const auto* found = find_entry(header_->clock_offsets_ppm, "", serial);
+    return found == nullptr ? 0.0 : *found;
+}
+
+}  // namespace fadelab
