@@ -78,7 +78,8 @@ class Marking(Bridge):
 
         Linux grows by all that an ACK tells of, SACK blocks included (tcp_cong_avoid by `acked_sacked`), where it
         acknowledges data, too, or segments have been reordered (tcp_may_raise_cwnd). A busy host joins segments that
-        come (tcp_add_to_backlog), so that one ACK tells of data before a hole and of many segments behind it.
+        come (tcp_add_to_backlog), so that one ACK tells of data before a hole and of many segments behind it. Without
+        SACK a duplicate ACK tells of one segment (tcp_add_reno_sack).
         """
         return INITIAL_CWND + max(place + behind for place, behind in self._behind.items())
 
@@ -105,7 +106,8 @@ class Marking(Bridge):
         if segment is None or place is None or place not in self._lost:
             return packet
         self._acks[place] = self._acks.get(place, 0) + 1
-        behind = sum(-(-((right - left) % 2**32) // MSS) for left, right in segment.sack)
+        sacked = sum(-(-((right - left) % 2**32) // MSS) for left, right in segment.sack)
+        behind = sacked or self._acks[place] - 1
         self._behind[place] = max(self._behind.get(place, 0), behind)
         if place not in self._marked or self._acks[place] <= self._patience:
             return packet
