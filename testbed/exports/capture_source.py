@@ -2,10 +2,11 @@
 
 Rules kept
 
-- A frame's times and content are those of its sender's capture (docs/capture.md). It has arrived when the other
-  station's capture has it, octet by octet; an ACK that was sent twice with the same octets arrives in order.
+- A frame's times and content are those of its sender's capture (docs/capture.md).
 - The n-th frame that the modelled medium let through is the n-th of the radio: the PHY's sequence number in a
   recording's annotation names it. So sample indices are exact, whatever the clocks.
+- A frame has arrived when the other station's capture has it, octet by octet; an ACK that was sent twice with the same
+  octets arrives in order, but for the copies that a recording has damaged or not at all.
 - A packet that was sent in fragments is that of all its fragments: the first ones are its octets.
 - A recording's clock is not the host's. `heard_ns` counts from the first instant at which no frame is heard before its
   last bit has left the modelled transmitter.
@@ -16,6 +17,7 @@ from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -66,30 +68,38 @@ def from_captures(
     cut = _Cut()
     for (_, side, _), frame in zip(outbound, parsed, strict=True):
         cut.add(side, frame)
+    recorded = {side: _samples(folder / f"iq-{side}.sigmf-meta") for side in SIDES}
+    on_air = {side: count() for side in SIDES}
     frames = []
     for number, ((time_ns, side, captured), frame) in enumerate(zip(outbound, parsed, strict=True)):
         kind, fields, payload = ("unknown", {}, None) if frame is None else content_of(frame)
         octets = cut.packet(side, frame) if isinstance(frame, Fragment) else payload
-        fate, arrived_at = _fate(captured, heard[side])
         sent_ns = time_ns - epoch_ns
-        frames.append(
-            Frame(
-                number=number,
-                side=side,
-                start_ns=sent_ns - frame_ns(scenario.channel.direction(side), len(captured.octets)),
-                sent_ns=sent_ns,
-                arrived_ns=None if arrived_at is None else arrived_at - epoch_ns,
-                nbytes=len(captured.octets),
-                kind=kind,
-                fate=fate,
-                fields=fields,
-                packet=None if octets is None else packets.number(bytes(octets)),
-            )
+        sent = Frame(
+            number=number,
+            side=side,
+            start_ns=sent_ns - frame_ns(scenario.channel.direction(side), len(captured.octets)),
+            sent_ns=sent_ns,
+            arrived_ns=None,
+            nbytes=len(captured.octets),
+            kind=kind,
+            fate="unheard",
+            fields=fields,
+            packet=None if octets is None else packets.number(bytes(octets)),
         )
+        if _ERASED in captured.comment:
+            frames.append(replace(sent, fate="erased"))
+            continue
+        samples, missed = recorded[side].of(next(on_air[side]))
+        times = heard[side][captured.octets]
+        if _DAMAGED in captured.comment or (samples is not None and not samples.crc_ok):
+            frames.append(replace(sent, fate="damaged", samples=samples))
+        elif missed or not times:
+            frames.append(replace(sent, samples=samples))
+        else:
+            frames.append(replace(sent, fate="ok", samples=samples, arrived_ns=times.popleft() - epoch_ns))
     for side in SIDES:
-        recording = folder / f"iq-{side}.sigmf-meta"
-        if recording.exists():
-            frames = _with_samples(frames, side, recording)
+        frames = _heard(frames, side)
     return Timeline(
         run=folder.name,
         tier=scenario.tier,
@@ -138,17 +148,6 @@ def _parsed(captured: CapturedFrame) -> Any | None:
     return None
 
 
-def _fate(captured: CapturedFrame, heard: dict[bytes, deque[int]]) -> tuple[str, int | None]:
-    """Return the fate of a sent frame, and the Unix time (ns) of its arrival, if known."""
-    if _ERASED in captured.comment:
-        return "erased", None
-    if _DAMAGED in captured.comment:
-        return "damaged", None
-    if heard.get(captured.octets):
-        return "ok", heard[captured.octets].popleft()
-    return "unheard", None
-
-
 class _Cut:
     """The packets that stations sent in fragments."""
 
@@ -172,37 +171,52 @@ class _Cut:
         return side, fragment.session, fragment.channel, fragment.seq
 
 
-def _with_samples(frames: Sequence[Frame], side: Side, recording: Path) -> list[Frame]:
-    """Return the frames, those of `side` with their samples in its recording."""
+class _Recorded:
+    """The samples of a receiver's frames, by the radio's number of them."""
+
+    def __init__(self, samples: Mapping[int, Samples]) -> None:
+        self._samples = samples
+        self._last = max(samples, default=-1)
+
+    def of(self, number: int) -> tuple[Samples | None, bool]:
+        """Return a frame's samples, if it was heard, and whether the recording knows that it was not."""
+        return self._samples.get(number), number < self._last and number not in self._samples
+
+
+def _samples(metadata: Path) -> _Recorded:
+    """Return what a recording has; nothing where there is none."""
+    if not metadata.exists():
+        return _Recorded({})
     try:
-        metadata = json.loads(recording.read_text())
-        rate_sps = float(metadata["global"]["core:sample_rate"])
-        found = {
-            int(annotation["fadelab:sequence"]): Samples(
-                int(annotation["core:sample_start"]),
-                int(annotation["core:sample_count"]),
-                rate_sps,
-                bool(annotation["fadelab:crc_ok"]),
-                {name: annotation[f"fadelab:{name}"] for name in _FIGURES if f"fadelab:{name}" in annotation},
-            )
-            for annotation in metadata["annotations"]
-            if "fadelab:sequence" in annotation
-        }
-    except (OSError, ValueError, KeyError, TypeError):
-        raise FadelabError(f"{recording}: is no metadata of a recording of fadelab's") from None
-    on_air = [index for index, frame in enumerate(frames) if frame.side == side and frame.fate != "erased"]
-    matched = {index: found[number] for number, index in enumerate(on_air) if number in found}
-    if not matched:
-        return list(frames)
-    # the recording's first sample, on the run's clock
-    zero_ns = max(frames[index].sent_ns - round(known.start * 1e9 / rate_sps) for index, known in matched.items())
-    with_samples = list(frames)
-    for index, known in matched.items():
-        frame = frames[index]
-        with_samples[index] = replace(
-            frame,
-            samples=known,
-            heard_ns=zero_ns + round(known.start * 1e9 / rate_sps),
-            fate="damaged" if frame.fate == "unheard" and not known.crc_ok else frame.fate,
+        content = json.loads(metadata.read_text())
+        rate_sps = float(content["global"]["core:sample_rate"])
+        return _Recorded(
+            {
+                int(annotation["fadelab:sequence"]): Samples(
+                    int(annotation["core:sample_start"]),
+                    int(annotation["core:sample_count"]),
+                    rate_sps,
+                    bool(annotation["fadelab:crc_ok"]),
+                    {name: annotation[f"fadelab:{name}"] for name in _FIGURES if f"fadelab:{name}" in annotation},
+                )
+                for annotation in content["annotations"]
+                if "fadelab:sequence" in annotation
+            }
         )
-    return with_samples
+    except (OSError, ValueError, KeyError, TypeError):
+        raise FadelabError(f"{metadata}: is no metadata of a recording of fadelab's") from None
+
+
+def _heard(frames: Sequence[Frame], side: Side) -> list[Frame]:
+    """Return the frames, those of `side` that have samples with the time of these on the run's clock."""
+    starts = {
+        index: round(frame.samples.start * 1e9 / frame.samples.rate_sps)
+        for index, frame in enumerate(frames)
+        if frame.side == side and frame.samples is not None
+    }
+    # the recording's first sample
+    zero_ns = max((frames[index].sent_ns - start for index, start in starts.items()), default=0)
+    return [
+        replace(frame, heard_ns=zero_ns + starts[index]) if index in starts else frame
+        for index, frame in enumerate(frames)
+    ]

@@ -256,6 +256,24 @@ def test_an_octet_leads_to_the_samples_of_its_frames(tmp_path: Path) -> None:
     assert [event["sample_start"] for event in heard] == [50_000, 60_000, 80_200]
 
 
+@pytest.mark.parametrize(
+    ("first", "fate"), [([annotation(0, 50_000, crc_ok=False)], "damaged"), ([], "unheard")], ids=["damaged", "missed"]
+)
+def test_of_two_copies_the_one_arrives_that_the_recording_has(
+    tmp_path: Path, first: list[dict[str, Any]], fate: str
+) -> None:
+    folder = recorded(tmp_path, annotations=[*first, annotation(1, 60_000), annotation(2, 70_000)])
+    copies = [Fec(1, 0, 3, 1, 9, 1, 1, b"s" * 120)] * 3
+    for station, direction in (("st", Direction.OUTBOUND), ("bas", Direction.INBOUND)):
+        with PcapngWriter(folder / f"air-{station}.pcapng", application="test") as writer:
+            interface = writer.interface(147, name="slacp", description="")
+            for number, frame in enumerate(copies[1:] if station == "bas" else copies):
+                writer.packet(interface, EPOCH + number, wire.emit(frame), direction=direction, comment="up")
+    timeline = timeline_of(folder)
+    assert [frame.fate for frame in timeline.frames] == [fate, "ok", "ok"]
+    assert [frame.arrived_ns for frame in timeline.frames] == [None, 0, 1]
+
+
 def test_fragments_carry_the_packet_that_they_are_cut_from(timelines: dict[str, Timeline], tmp_path: Path) -> None:
     part = timelines["hybrid"].following("bulk", 3000)
     [packet, *_] = part.packets
