@@ -164,7 +164,7 @@ void bind_blocks(py::module& module) {
     using gr::fadelab::ofdm_receiver;
     using gr::fadelab::ofdm_transmitter;
     py::class_<ofdm_transmitter, gr::sync_block, gr::block, gr::basic_block, ofdm_transmitter::sptr>(
-        module, "ofdm_transmitter", "Frames (message port \"frames\") to bursts, tagged \"packet_len\".")
+        module, "ofdm_transmitter", R"(Frames (message port "frames") to bursts, tagged "packet_len".)")
         .def(py::init(&ofdm_transmitter::make), py::arg("modulation") = "qpsk", py::arg("fec") = "none",
              py::arg("subcarriers") = 64, py::arg("cyclic_prefix") = 16, py::arg("taper") = 4, py::arg("rms") = 0.25F,
              py::arg("network") = 0);
@@ -236,13 +236,13 @@ void bind_wifi(py::module& module) {
     using gr::fadelab::wifi_synchronizer;
     using gr::fadelab::wifi_unframer;
     py::class_<wifi_framer, gr::block, gr::basic_block, wifi_framer::sptr>(
-        module, "wifi_framer", "Link frames (message port \"frames\") into IEEE 802.11 PSDUs (port \"psdus\").")
+        module, "wifi_framer", R"(Link frames (message port "frames") into IEEE 802.11 PSDUs (port "psdus").)")
         .def(py::init(&wifi_framer::make), py::arg("encoding") = "qpsk-1/2", py::arg("network") = 0);
     py::class_<wifi_synchronizer, gr::block, gr::basic_block, wifi_synchronizer::sptr>(
         module, "wifi_synchronizer", "Samples into IEEE 802.11 symbols: vectors of 64 carriers.")
         .def(py::init(&wifi_synchronizer::make), py::arg("rate_sps"));
     py::class_<wifi_unframer, gr::block, gr::basic_block, wifi_unframer::sptr>(
-        module, "wifi_unframer", "Decoded MPDUs (message port \"mpdus\") into received frames (port \"frames\").")
+        module, "wifi_unframer", R"(Decoded MPDUs (message port "mpdus") into received frames (port "frames").)")
         .def(py::init(&wifi_unframer::make), py::arg("synchronizer"), py::arg("network") = 0);
 
     py::class_<wifi::Preamble>(module, "WifiPreamble", "Where a frame begins and how it is heard.")

@@ -98,6 +98,7 @@ bool work(unsigned seed) {
 int main() {
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int i = 0; i < kThreads; ++i) {
         threads.emplace_back([&wrong, i] { wrong += work(static_cast<unsigned>(i) + 1) ? 0 : 1; });
     }

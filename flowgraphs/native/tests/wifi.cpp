@@ -65,7 +65,8 @@ std::vector<Sample> preamble() {
         return carrier % 4 != 0 || carrier == 0 ? 0.0 : (minus ? -1.0 : 1.0) * std::sqrt(13.0 / 3.0);
     };
     const auto long_training = [](int carrier) {
-        return static_cast<double>(wifi::long_training()[static_cast<std::size_t>(carrier + 32)]);
+        const int at = carrier + 32;
+        return static_cast<double>(wifi::long_training()[static_cast<std::size_t>(at)]);
     };
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < 160; ++i) {

@@ -71,7 +71,7 @@ std::array<Sample, kCarriers> make_template() {
         std::complex<double> sum;
         for (std::size_t at = 0; at < kCarriers; ++at) {
             const double carrier = static_cast<double>(at) - kCarriers / 2.0;
-            const double value = static_cast<double>(long_training()[at]);
+            const auto value = static_cast<double>(long_training()[at]);
             sum += value * phasor(2.0 * M_PI * carrier * static_cast<double>(i) / kCarriers);
         }
         samples[i] = Sample(sum * scale);
@@ -233,7 +233,7 @@ void Synchronizer::begin(const Timing& timing, Symbols& found) {
     if (frame_) {
         take(sample + static_cast<std::int64_t>(kSymbolSamples), found);
     }
-    frame_.emplace();
+    frame_.emplace(Frame());
     frame_->at = start_ + static_cast<std::int64_t>(timing.first - kEarly);
     frame_->cfo = timing.cfo;
     for (std::size_t i = 0; i < kCarriers; ++i) {
