@@ -17,7 +17,7 @@ _K: Final = 4
 class RtoEstimator:
     """SRTT, RTTVAR and RTO of one connection, in ns."""
 
-    __slots__ = ("_backoff", "_granularity_ns", "_max_ns", "_min_ns", "_rto_ns", "rttvar_ns", "srtt_ns")
+    __slots__ = ("_backoff", "_granularity_ns", "_max_ns", "_min_ns", "_rto_ns", "latest_ns", "rttvar_ns", "srtt_ns")
 
     def __init__(self, config: TcpConfig) -> None:
         self._min_ns = config.min_rto_ns
@@ -26,6 +26,8 @@ class RtoEstimator:
         #: None before the first sample
         self.srtt_ns: int | None = None
         self.rttvar_ns = 0
+        #: the last sample
+        self.latest_ns: int | None = None
         self._rto_ns = config.initial_rto_ns
         #: expiries since the last sample
         self._backoff = 0
@@ -45,6 +47,7 @@ class RtoEstimator:
     def handle_sample(self, rtt_ns: int) -> None:
         """Take a round-trip time (2.2, 2.3)."""
         self._backoff = 0
+        self.latest_ns = rtt_ns
         srtt = self.srtt_ns
         if srtt is None:
             self.srtt_ns = srtt = rtt_ns

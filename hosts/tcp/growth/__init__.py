@@ -18,7 +18,7 @@ from hosts.tcp.send_state import SendState
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Growth(ABC):
-    """How one sender's window grows; it sets `cwnd` (octets) of its sender."""
+    """How one sender's window grows; it sets `cwnd` (octets) of its sender, and `ssthresh` where it ends slow start."""
 
     __slots__ = ("_sender",)
 

@@ -3,7 +3,8 @@
 Section numbers are RFC 9438's. Windows are in segments here, as there, and in octets in `cwnd`. Slow start is the
 standard one, by the ACK or, with `byte_counting`, by the octet.
 
-Left out: HyStart++ (section 4.10), and undoing a reduction that a spurious loss caused (section 4.9).
+Left out: HyStart++ (section 4.10; `cubic_hystart.py` has the HyStart of Linux), and undoing a reduction that a spurious
+loss caused (section 4.9).
 """
 
 from typing import Final

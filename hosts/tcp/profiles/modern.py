@@ -6,10 +6,10 @@ from hosts.tcp.profiles import UserProfile
 
 PROFILE = UserProfile(
     name="modern",
-    summary="as today's Linux: RACK-TLP, proportional rate reduction, D-SACK, CUBIC, F-RTO, IW 10, RTO from 200 ms on",
+    summary="as today's Linux: RACK-TLP, PRR, D-SACK, CUBIC with HyStart, F-RTO, IW 10, RTO from 200 ms on",
     config=TcpConfig(
         recovery="rack",
-        growth="cubic",
+        growth="cubic-hystart",
         whole_segments=True,
         byte_counting=True,
         frto=True,

@@ -1,0 +1,110 @@
+"""HyStart: which round-trip times and which trains of ACKs end slow start, and which do not (Ha and Rhee 2011)."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from common.units import MS
+from hosts.tcp.growth import Growth
+from hosts.tcp.send_state import INFINITE, SendState
+from testbed.model.run import simulate
+from tests.harness.model_runs import model
+from tests.hosts.tcp.growing import SMSS, grown, sender_of
+
+RTT_NS = 100 * MS
+
+
+def round_trip(growth: Growth, sender: SendState, start_ns: int, rtts_ns: Sequence[int], apart_ns: int = 5 * MS) -> int:
+    """Acknowledge a segment per round-trip time, so far apart; return the time of the last."""
+    sender.max = sender.una + len(rtts_ns) * SMSS
+    for place, rtt_ns in enumerate(rtts_ns):
+        sender.una += SMSS
+        sender.rto.handle_sample(rtt_ns)
+        growth.handle_ack(SMSS, start_ns + place * apart_ns)
+    return start_ns + (len(rtts_ns) - 1) * apart_ns
+
+
+def begun(segments: int) -> tuple[Growth, SendState]:
+    """A growth after a first round without a queue."""
+    sender = sender_of(segments)
+    growth = grown("cubic-hystart", sender)
+    round_trip(growth, sender, 0, [RTT_NS] * 10)
+    return growth, sender
+
+
+@pytest.mark.parametrize(
+    ("longer_ns", "ends"), [(12 * MS, False), (13 * MS, True)], ids=["within an eighth", "more than an eighth"]
+)
+def test_slow_start_ends_when_all_round_trips_of_a_round_are_longer(longer_ns: int, ends: bool) -> None:
+    growth, sender = begun(16)
+    round_trip(growth, sender, RTT_NS, [RTT_NS + longer_ns] * 20)
+    assert (sender.ssthresh < INFINITE) is ends
+    # 10 and 8 segments more, each by one ACK, before the ninth compares
+    assert not ends or sender.ssthresh == (16 + 10 + 8) * SMSS
+
+
+@pytest.mark.parametrize(
+    ("rtt_ns", "longer_ns", "ends"),
+    [(10 * MS, 4 * MS, False), (10 * MS, 5 * MS, True), (400 * MS, 16 * MS, False), (400 * MS, 17 * MS, True)],
+)
+def test_the_increase_that_counts_is_4_to_16_ms(rtt_ns: int, longer_ns: int, ends: bool) -> None:
+    sender = sender_of(16)
+    growth = grown("cubic-hystart", sender)
+    round_trip(growth, sender, 0, [rtt_ns] * 10)
+    round_trip(growth, sender, rtt_ns, [rtt_ns + longer_ns] * 20)
+    assert (sender.ssthresh < INFINITE) is ends
+
+
+def test_one_short_round_trip_among_a_rounds_first_is_enough_to_go_on() -> None:
+    growth, sender = begun(16)
+    round_trip(growth, sender, RTT_NS, [RTT_NS + 50 * MS] * 7 + [RTT_NS] + [RTT_NS + 50 * MS] * 20)
+    assert sender.ssthresh == INFINITE
+
+
+def test_a_train_of_half_a_round_trip_ends_slow_start_and_a_pause_ends_the_train() -> None:
+    growth, sender = begun(16)
+    round_trip(growth, sender, RTT_NS, [RTT_NS] * 40, apart_ns=3 * MS)
+    assert sender.ssthresh == INFINITE
+    last_ns = round_trip(growth, sender, 3 * RTT_NS, [RTT_NS] * 26, apart_ns=2 * MS)
+    assert (last_ns - 3 * RTT_NS, sender.ssthresh) == (50 * MS, INFINITE)
+    round_trip(growth, sender, 5 * RTT_NS, [RTT_NS] * 27, apart_ns=2 * MS)
+    assert sender.ssthresh < INFINITE
+
+
+def test_small_windows_are_left_alone() -> None:
+    sender = sender_of(4)
+    growth = grown("cubic-hystart", sender)
+    round_trip(growth, sender, 0, [RTT_NS] * 2)
+    round_trip(growth, sender, RTT_NS, [2 * RTT_NS] * 9)
+    assert (sender.cwnd, sender.ssthresh) == (15 * SMSS, INFINITE)
+
+
+def test_only_a_timeout_lets_it_end_slow_start_again() -> None:
+    growth, sender = begun(16)
+    round_trip(growth, sender, RTT_NS, [2 * RTT_NS] * 20)
+    assert sender.ssthresh < INFINITE
+    for again in (False, True):
+        if again:
+            growth.handle_timeout()
+        sender.cwnd, sender.ssthresh = 20 * SMSS, INFINITE
+        # after a timeout the round trip is a new one, which itself is no sign
+        round_trip(growth, sender, 10 * RTT_NS, [2 * RTT_NS] * 20)
+        assert sender.ssthresh == INFINITE
+        round_trip(growth, sender, 20 * RTT_NS, [3 * RTT_NS] * 20)
+        assert (sender.ssthresh < INFINITE) is again
+
+
+def resent(tcp: str) -> int:
+    """Segments sent again in the first two seconds over a link that loses none, its queue apart."""
+    scenario = model(
+        tcp=tcp,
+        seed=1,
+        link={"scheme": "slacp"},
+        channel={"rate_bps": 2_000_000, "delay_ms": 25},
+        workloads=[{"kind": "bulk", "direction": "up", "duration_s": 2}],
+    )
+    return simulate(scenario).flows[0].retransmits
+
+
+def test_the_queue_does_not_overflow_in_slow_start() -> None:
+    assert resent("sack-cubic-hystart") < resent("sack-cubic") / 4
