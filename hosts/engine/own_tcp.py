@@ -25,8 +25,7 @@ TapFor = Callable[[str], Tap]
 class OwnTcp(Tcp):
     """Our TCP on a stack; all connections have `config`.
 
-    The sender writes at most `ahead_bytes`, or two congestion windows if that is more, ahead of the acknowledgements,
-    as Linux's send buffer grows. None: up to the connection's send buffer.
+    `ahead_bytes` stands for the `written_ahead` of configurations that have none.
     """
 
     def __init__(
@@ -39,7 +38,8 @@ class OwnTcp(Tcp):
         tap_for: TapFor | None = None,
     ) -> None:
         self.stack = stack
-        self._context, self._config, self._ahead_bytes, self._tap_for = context, config, ahead_bytes, tap_for
+        self._context, self._config, self._tap_for = context, config, tap_for
+        self._ahead_bytes = ahead_bytes if config.written_ahead is None else config.written_ahead
         #: connections opened before `accept`, by port
         self._waiting: dict[int, list[Socket]] = {}
 

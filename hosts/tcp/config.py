@@ -158,6 +158,9 @@ class TcpConfig:
     receive_buffer: int = 65_535
     #: octets written and not acknowledged that the sender can hold
     send_buffer: int = 1 << 20
+    #: octets that a transfer is written ahead of the acknowledgements, or two congestion windows if that is more, as
+    #: Linux's send buffer grows; None: as many as the send buffer takes
+    written_ahead: int | None = None
     #: small segments wait while any is on its way (RFC 896)
     nagle: bool = True
 
@@ -182,6 +185,8 @@ class TcpConfig:
         _require(not (self.tick_ns and self.timestamps), "timestamps", self.timestamps, "off where there is a tick_ns")
         _require(not self.ack_at_tick or self.delayed_ack_ns > 0, "delayed_ack_ns", self.delayed_ack_ns, "above 0")
         _require(self.send_buffer >= self.mss, "send_buffer", self.send_buffer, "mss or more")
+        ahead = self.written_ahead
+        _require(ahead is None or ahead >= self.mss, "written_ahead", ahead, "mss or more")
         most = MAX_UNSCALED_WINDOW << (MAX_WINDOW_SCALE if self.window_scaling else 0)
         _require(self.receive_buffer <= most, "receive_buffer", self.receive_buffer, f"{most} at most")
 

@@ -74,30 +74,25 @@ def from_captures(
     for number, ((time_ns, side, captured), frame) in enumerate(zip(outbound, parsed, strict=True)):
         kind, fields, payload = ("unknown", {}, None) if frame is None else content_of(frame)
         octets = cut.packet(side, frame) if isinstance(frame, Fragment) else payload
+        erased = _ERASED in captured.comment
+        samples, missed = (None, True) if erased else recorded[side].of(next(on_air[side]))
+        fate, arrived_at = _fate(captured.comment, samples, missed, heard[side][captured.octets])
         sent_ns = time_ns - epoch_ns
-        sent = Frame(
-            number=number,
-            side=side,
-            start_ns=sent_ns - frame_ns(scenario.channel.direction(side), len(captured.octets)),
-            sent_ns=sent_ns,
-            arrived_ns=None,
-            nbytes=len(captured.octets),
-            kind=kind,
-            fate="unheard",
-            fields=fields,
-            packet=None if octets is None else packets.number(bytes(octets)),
+        frames.append(
+            Frame(
+                number=number,
+                side=side,
+                start_ns=sent_ns - frame_ns(scenario.channel.direction(side), len(captured.octets)),
+                sent_ns=sent_ns,
+                arrived_ns=None if arrived_at is None else arrived_at - epoch_ns,
+                nbytes=len(captured.octets),
+                kind=kind,
+                fate=fate,
+                fields=fields,
+                packet=None if octets is None else packets.number(bytes(octets)),
+                samples=samples,
+            )
         )
-        if _ERASED in captured.comment:
-            frames.append(replace(sent, fate="erased"))
-            continue
-        samples, missed = recorded[side].of(next(on_air[side]))
-        times = heard[side][captured.octets]
-        if _DAMAGED in captured.comment or (samples is not None and not samples.crc_ok):
-            frames.append(replace(sent, fate="damaged", samples=samples))
-        elif missed or not times:
-            frames.append(replace(sent, samples=samples))
-        else:
-            frames.append(replace(sent, fate="ok", samples=samples, arrived_ns=times.popleft() - epoch_ns))
     for side in SIDES:
         frames = _heard(frames, side)
     return Timeline(
@@ -146,6 +141,17 @@ def _parsed(captured: CapturedFrame) -> Any | None:
     with suppress(FrameError):
         return None if scheme is None else scheme.parse(captured.octets)
     return None
+
+
+def _fate(comment: str, samples: Samples | None, missed: bool, times: deque[int]) -> tuple[str, int | None]:
+    """Return the fate of a sent frame, and the Unix time (ns) of its arrival, taken off those of its octets."""
+    if _ERASED in comment:
+        return "erased", None
+    if _DAMAGED in comment or (samples is not None and not samples.crc_ok):
+        return "damaged", None
+    if missed or not times:
+        return "unheard", None
+    return "ok", times.popleft()
 
 
 class _Cut:

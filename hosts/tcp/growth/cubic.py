@@ -3,8 +3,8 @@
 Section numbers are RFC 9438's. Windows are in segments here, as there, and in octets in `cwnd`. Slow start is the
 standard one, by the ACK or, with `byte_counting`, by the octet.
 
-Left out: HyStart++ (section 4.10; `cubic_hystart.py` has the HyStart of Linux), and undoing a reduction that a spurious
-loss caused (section 4.9).
+Left out: HyStart++ (section 4.10), and undoing a reduction that a spurious loss caused (section 4.9). `cubic_linux.py`
+is the CUBIC of Linux, with HyStart.
 """
 
 from typing import Final
@@ -18,13 +18,13 @@ from hosts.tcp.send_state import SendState
 BETA: Final = 0.7
 C: Final = 0.4
 #: section 4.3: the increase with which a Reno of this decrease is as fast as a Reno that halves
-_ALPHA: Final = 3 * (1 - BETA) / (1 + BETA)
+ALPHA: Final = 3 * (1 - BETA) / (1 + BETA)
 
 
 class Cubic(Growth):
     """CUBIC's congestion avoidance and decrease."""
 
-    __slots__ = ("_began_at", "_credit", "_k_s", "_most", "_prior", "_w_est", "_w_max", "_whole")
+    __slots__ = ("_began_at", "_credit", "_k_s", "_most", "_prior", "_regained", "_w_est", "_w_max", "_whole")
 
     def __init__(self, sender: SendState, config: TcpConfig) -> None:
         super().__init__(sender)
@@ -40,6 +40,8 @@ class Cubic(Growth):
         #: the window before the last reduction, and Reno's window now
         self._prior = 0.0
         self._w_est = 0.0
+        #: Reno's increase (segments per round trip) from the window before the last reduction on (section 4.3)
+        self._regained = 1.0
         #: octets of growth that have not opened the window yet
         self._credit = 0.0
 
@@ -57,7 +59,7 @@ class Cubic(Growth):
         assert self._began_at is not None
         time_s = (now - self._began_at) / SECOND
         # section 4.3: a Reno that began when we did, and caught up with the window before the reduction
-        alpha = 1.0 if self._w_est >= self._prior else _ALPHA
+        alpha = self._regained if self._w_est >= self._prior else ALPHA
         self._w_est += alpha * segments / window
         if self._cubic(time_s) < self._w_est:
             growth = max(self._w_est - window, 0.0)

@@ -6,10 +6,10 @@ from hosts.tcp.profiles import UserProfile
 
 PROFILE = UserProfile(
     name="modern",
-    summary="as today's Linux: RACK-TLP, PRR, D-SACK, CUBIC with HyStart, F-RTO, IW 10, RTO from 200 ms on",
+    summary="as today's Linux: RACK-TLP, PRR, D-SACK, Linux's CUBIC, F-RTO, IW 10, RTO from 200 ms on",
     config=TcpConfig(
         recovery="rack",
-        growth="cubic-hystart",
+        growth="cubic-linux",
         whole_segments=True,
         byte_counting=True,
         frto=True,
@@ -23,5 +23,6 @@ PROFILE = UserProfile(
         max_rto_ns=120_000 * MS,
         receive_buffer=1 << 22,
         send_buffer=1 << 22,
+        written_ahead=1 << 16,
     ),
 )

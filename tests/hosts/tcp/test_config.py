@@ -18,7 +18,7 @@ from hosts.tcp.config import TcpConfig
         ({"min_rto_ns": 0}, "min_rto_ns is 0: must be more than 0"),
         ({"receive_buffer": 0}, "receive_buffer is 0: must be more than 0"),
         ({"recovery": "vegas"}, "recovery is 'vegas': must be one of fack, newreno, rack, reno, sack, smart"),
-        ({"growth": "westwood"}, "growth is 'westwood': must be one of cubic, cubic-hystart, standard"),
+        ({"growth": "westwood"}, "growth is 'westwood': must be one of cubic, cubic-linux, standard"),
         ({"tick_ns": -1}, "tick_ns is -1: must be 0 or more"),
         ({"data_retries": -1}, "data_retries is -1: must be 0 or more"),
         ({"min_rto_ns": 2 * SECOND, "max_rto_ns": SECOND}, "max_rto_ns is 1000000000: must be min_rto_ns or more"),

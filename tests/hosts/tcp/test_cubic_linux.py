@@ -1,4 +1,4 @@
-"""HyStart: which round-trip times and which trains of ACKs end slow start, and which do not (Ha and Rhee 2011)."""
+"""Linux's CUBIC: what ends slow start and what does not (HyStart, Ha and Rhee 2011), and how fast its Reno is."""
 
 from collections.abc import Sequence
 
@@ -6,10 +6,11 @@ import pytest
 
 from common.units import MS
 from hosts.tcp.growth import Growth
+from hosts.tcp.growth.cubic import ALPHA
 from hosts.tcp.send_state import INFINITE, SendState
 from testbed.model.run import simulate
 from tests.harness.model_runs import model
-from tests.hosts.tcp.growing import SMSS, grown, sender_of
+from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of
 
 RTT_NS = 100 * MS
 
@@ -27,7 +28,7 @@ def round_trip(growth: Growth, sender: SendState, start_ns: int, rtts_ns: Sequen
 def begun(segments: int) -> tuple[Growth, SendState]:
     """A growth after a first round without a queue."""
     sender = sender_of(segments)
-    growth = grown("cubic-hystart", sender)
+    growth = grown("cubic-linux", sender)
     round_trip(growth, sender, 0, [RTT_NS] * 10)
     return growth, sender
 
@@ -49,7 +50,7 @@ def test_slow_start_ends_when_all_round_trips_of_a_round_are_longer(longer_ns: i
 )
 def test_the_increase_that_counts_is_4_to_16_ms(rtt_ns: int, longer_ns: int, ends: bool) -> None:
     sender = sender_of(16)
-    growth = grown("cubic-hystart", sender)
+    growth = grown("cubic-linux", sender)
     round_trip(growth, sender, 0, [rtt_ns] * 10)
     round_trip(growth, sender, rtt_ns, [rtt_ns + longer_ns] * 20)
     assert (sender.ssthresh < INFINITE) is ends
@@ -73,7 +74,7 @@ def test_a_train_of_half_a_round_trip_ends_slow_start_and_a_pause_ends_the_train
 
 def test_small_windows_are_left_alone() -> None:
     sender = sender_of(4)
-    growth = grown("cubic-hystart", sender)
+    growth = grown("cubic-linux", sender)
     round_trip(growth, sender, 0, [RTT_NS] * 2)
     round_trip(growth, sender, RTT_NS, [2 * RTT_NS] * 9)
     assert (sender.cwnd, sender.ssthresh) == (15 * SMSS, INFINITE)
@@ -94,6 +95,17 @@ def test_only_a_timeout_lets_it_end_slow_start_again() -> None:
         assert (sender.ssthresh < INFINITE) is again
 
 
+def test_the_reno_that_it_keeps_up_with_does_not_open_faster_from_the_window_before_the_loss_on() -> None:
+    courses = {}
+    for name in ("cubic", "cubic-linux"):
+        sender = sender_of(40, srtt_ns=10 * MS)
+        growth = grown(name, sender)
+        lose(growth, sender)
+        courses[name] = [window for _, window in avoid(growth, sender, 0.5, rtt_ns=10 * MS)]
+    assert courses["cubic-linux"] == pytest.approx([28 + ALPHA * (n + 1) for n in range(50)], rel=0.03)
+    assert courses["cubic"][-1] > courses["cubic-linux"][-1] + 5
+
+
 def resent(tcp: str) -> int:
     """Segments sent again in the first two seconds over a link that loses none, its queue apart."""
     scenario = model(
@@ -107,4 +119,4 @@ def resent(tcp: str) -> int:
 
 
 def test_the_queue_does_not_overflow_in_slow_start() -> None:
-    assert resent("sack-cubic-hystart") < resent("sack-cubic") / 4
+    assert resent("sack-cubic-linux") < resent("sack-cubic") / 4

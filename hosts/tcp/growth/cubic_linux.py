@@ -1,7 +1,11 @@
-"""CUBIC with HyStart, as in Linux: slow start ends when the queue begins to grow, and not when it overflows.
+"""CUBIC as Linux has it, with HyStart: slow start ends when the queue begins to grow, and not when it overflows.
 
-Read first: S. Ha and I. Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011, sections 3 and
-4; `cubic.py`.
+Read first: `cubic.py`; S. Ha and I. Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011,
+sections 3 and 4.
+
+Linux differs from RFC 9438 in one thing that shows: the Reno that CUBIC is at least as fast as opens its window by 0.53
+segments per round trip throughout, as in RFC 8312, and not by 1 from the window before the last reduction on. Where
+losses keep windows small that is 4 to 13 % of the goodput (docs/tcp.md).
 
 Two signs end slow start, from 16 segments on. The shortest of a round's first round-trip times is longer than the
 shortest of the connection by an eighth of that, 4 ms at least and 16 at most: a queue grows. Or the ACKs of a round
@@ -16,7 +20,7 @@ from typing import Final
 from common.units import MS
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import GrowthPlugin
-from hosts.tcp.growth.cubic import Cubic
+from hosts.tcp.growth.cubic import ALPHA, Cubic
 from hosts.tcp.send_state import INFINITE, SendState
 
 #: segments of the smallest window that is left
@@ -31,13 +35,14 @@ _PART: Final = 8
 _APART_NS: Final = 2 * MS
 
 
-class CubicHyStart(Cubic):
+class LinuxCubic(Cubic):
     """CUBIC's window, and an end of slow start by the times of ACKs."""
 
     __slots__ = ("_found", "_last_at", "_round_at", "_round_end", "_round_ns", "_samples", "_shortest_ns")
 
     def __init__(self, sender: SendState, config: TcpConfig) -> None:
         super().__init__(sender, config)
+        self._regained = ALPHA
         #: slow start has ended by a sign since the last timeout
         self._found = False
         #: the shortest round trip since the last timeout (ns)
@@ -88,4 +93,4 @@ class CubicHyStart(Cubic):
         return self._round_ns > shortest_ns + min(max(shortest_ns // _PART, _LEAST_NS), _MOST_NS)
 
 
-GROWTH = GrowthPlugin(name="cubic-hystart", summary="CUBIC with HyStart, as in Linux", make=CubicHyStart)
+GROWTH = GrowthPlugin(name="cubic-linux", summary="CUBIC as in Linux: HyStart, RFC 8312's Reno", make=LinuxCubic)
