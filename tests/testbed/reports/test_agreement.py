@@ -1,7 +1,9 @@
 """Agreement of points: medians of paired runs, scores and bounds. Tier model, seeds 1 to 3."""
 
+import json
 import shutil
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -68,7 +70,9 @@ def test_points_are_compared_with_those_that_differ_in_these_settings_alone(made
 def test_only_seeds_that_both_have_count(made: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(made, tmp_path / "copy"))
     shutil.rmtree(copy / "runs" / "0-none-reno-s2")
-    assert compare(read_campaign(copy))[0].n == 2
+    found = compare(read_campaign(copy))[0]
+    theirs = [json.loads((copy / "runs" / f"1-none-newreno-s{seed}" / "summary.json").read_text()) for seed in (1, 3)]
+    assert (found.n, found.theirs) == (2, pytest.approx(median(one["goodput_bps"] for one in theirs) / 1e6))
 
 
 def test_command_fails_beyond_the_bound_and_report_has_the_section(
