@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,15 +14,6 @@ from testbed.errors import FadelabError
 
 if TYPE_CHECKING:
     from testbed.papers.paper import Paper
-
-
-class _Asked(TypedDict):
-    """What is computed."""
-
-    replications: int | None
-    first_seed: int
-    settings: Sequence[str]
-    workers: int
 
 
 #: width of the table where there is no terminal
@@ -70,6 +61,7 @@ def papers(
     from testbed.papers.computing import reproduce
     from testbed.papers.folder import compute_into
     from testbed.papers.paper import PAPERS, chosen, find
+    from testbed.papers.question import Question
 
     if quick:
         if only or list_ or replications or settings or out or resume or all_:
@@ -101,11 +93,11 @@ def papers(
         ensure_compiled()
     written: list[Path] = []
     with bar(paper, "runs") as done:
-        asked = _Asked(replications=replications, first_seed=seed, settings=settings, workers=workers or cores())
+        question = Question(found, cells, replications=replications, first_seed=seed, settings=settings)
         if out is None:
-            results = reproduce(found, cells, **asked, done=done)
+            results = reproduce(question, workers=workers or cores(), done=done)
         else:
-            results, written = compute_into(out, found, cells, **asked, done=done, resume=resume)
+            results, written = compute_into(out, question, workers=workers or cores(), done=done, resume=resume)
     if json_:
         print(json.dumps(outputs.document(results, found)))
         return
@@ -124,17 +116,17 @@ def _compute_all(out: Path, replications: int | None, seed: int, workers: int, r
     """Compute each paper into a folder of its own; with `resume`, those that are not complete."""
     from testbed.papers.folder import compute_into, read_manifest
     from testbed.papers.paper import PAPERS
-    from testbed.papers.samples import question
+    from testbed.papers.question import Question
 
     ensure_compiled()
     for name, paper in PAPERS.items():
         made = read_manifest(out / name) if resume else None
-        if made is not None and made.question == question(paper, paper.cells, replications, seed, ()):
+        question = Question(paper, paper.cells, replications=replications, first_seed=seed)
+        if made is not None and made.question == question.digest():
             click.echo(f"{name}: complete since {made.ended}")
             continue
-        asked = _Asked(replications=replications, first_seed=seed, settings=(), workers=workers)
         with bar(name, "runs") as done:
-            compute_into(out / name, paper, paper.cells, **asked, done=done, resume=resume)
+            compute_into(out / name, question, workers=workers, done=done, resume=resume)
         click.echo(f"{name}: {out / name}")
 
 

@@ -5,13 +5,13 @@ Rules kept
 - The same question gives the same answer, to the last digit, on however many processes.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from time import process_time
 
 from testbed.campaigns.processes import call_all
-from testbed.papers.paper import Paper
-from testbed.papers.results import Cell, CellResult, Job, Results, Sample
+from testbed.papers.question import Question
+from testbed.papers.results import CellResult, Job, Results, Sample
 from testbed.papers.samples import SampleStore
 
 #: replications that go to a process at a time
@@ -19,28 +19,24 @@ _BATCH = 4
 
 
 def reproduce(
-    paper: Paper,
-    cells: Sequence[Cell],
+    question: Question,
     *,
-    replications: int | None = None,
-    first_seed: int = 1,
-    settings: Sequence[str] = (),
     workers: int = 1,
     done: Callable[[int, int], None] = lambda runs, of: None,
     store: SampleStore | None = None,
 ) -> Results:
-    """Compute cells of a paper, as often as the paper did or `replications` times.
+    """Compute cells of a paper.
 
     Cells with equal jobs are computed once. `done` is called with the number of runs done and that of all. Samples that
     `store` has are not computed again, and it gets the others as they come. Raises FadelabError for settings that are
     refused, before anything runs.
     """
-    counts = [replications or cell.replications for cell in cells]
+    cells, settings, first_seed = question.cells, question.settings, question.first_seed
     jobs: list[tuple[Job, int]] = []
     #: by cell, the index of its job
     owners = []
-    for cell, count in zip(cells, counts, strict=True):
-        job = (paper.job(cell.case, settings), count)
+    for cell in cells:
+        job = (question.paper.job(cell.case, settings), question.runs(cell))
         if job not in jobs:
             jobs.append(job)
         owners.append(jobs.index(job))
@@ -69,7 +65,7 @@ def reproduce(
         CellResult(cell, first_seed, tuple(cell.sample(samples[owner, first_seed + n]) for n in range(jobs[owner][1])))
         for cell, owner in zip(cells, owners, strict=True)
     )
-    return Results(paper.name, tuple(results), tuple(settings))
+    return Results(question.paper.name, tuple(results), tuple(settings))
 
 
 @dataclass(frozen=True, slots=True)

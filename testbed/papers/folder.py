@@ -24,8 +24,9 @@ from common.compiled import state
 from testbed.papers import outputs, report
 from testbed.papers.computing import reproduce
 from testbed.papers.paper import Paper
-from testbed.papers.results import Cell, CellResult, PaperError, Results, Sample
-from testbed.papers.samples import SampleStore, question
+from testbed.papers.question import Question
+from testbed.papers.results import CellResult, PaperError, Results, Sample
+from testbed.papers.samples import SampleStore
 from testbed.results.store import processor
 
 _MANIFEST = "manifest.json"
@@ -35,7 +36,7 @@ _MANIFEST = "manifest.json"
 class Manifest:
     """How the results of a paper came about."""
 
-    #: `samples.question`: paper, cells, seeds, settings, version
+    #: `Question.digest`: paper, cells, seeds, settings, version
     question: dict[str, Any]
     command: list[str]
     #: UTC, ISO 8601
@@ -51,12 +52,8 @@ class Manifest:
 
 def compute_into(
     folder: Path,
-    paper: Paper,
-    cells: Sequence[Cell],
+    question: Question,
     *,
-    replications: int | None = None,
-    first_seed: int = 1,
-    settings: Sequence[str] = (),
     workers: int = 1,
     done: Callable[[int, int], None] = lambda runs, of: None,
     resume: bool = False,
@@ -70,23 +67,13 @@ def compute_into(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise PaperError(f"--out {folder}: cannot be made: {error.strerror}") from None
-    asked = question(paper, cells, replications, first_seed, settings)
-    with SampleStore(folder, asked, resume=resume) as store:
+    with SampleStore(folder, question, resume=resume) as store:
         (folder / _MANIFEST).unlink(missing_ok=True)
-        results = reproduce(
-            paper,
-            cells,
-            replications=replications,
-            first_seed=first_seed,
-            settings=settings,
-            workers=workers,
-            done=done,
-            store=store,
-        )
-        files = [*outputs.write(results, paper, folder), *report.write(paper, results, folder)]
+        results = reproduce(question, workers=workers, done=done, store=store)
+        files = [*outputs.write(results, question.paper, folder), *report.write(question.paper, results, folder)]
         store.remove()
     made = Manifest(
-        question=asked,
+        question=question.digest(),
         command=[Path(sys.argv[0]).name, *sys.argv[1:]],
         ended=datetime.now(UTC).isoformat(timespec="seconds"),
         processor_s=round(store.processor_s, 1),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from testbed.papers.computing import reproduce
 from testbed.papers.paper import Paper, chosen
+from testbed.papers.question import Question
 from testbed.papers.results import PaperError, Results, Tally
 
 
@@ -37,15 +38,9 @@ def quick_results(
 ) -> Results:
     """Compute what the gates of a paper need."""
     quick = paper.quick
-    return reproduce(
-        paper,
-        chosen(paper, quick.only),
-        replications=quick.replications,
-        first_seed=first_seed,
-        settings=quick.settings,
-        workers=workers,
-        done=done,
-    )
+    cells = chosen(paper, quick.only)
+    question = Question(paper, cells, replications=quick.replications, first_seed=first_seed, settings=quick.settings)
+    return reproduce(question, workers=workers, done=done)
 
 
 def gates(paper: Paper, results: Results) -> Iterator[Gate]:

@@ -5,33 +5,15 @@ Rules kept
 - A command that ends removes them, so that nothing old gets into new results. Only `--resume` uses them.
 """
 
-import hashlib
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from common.closing import Closing
 from testbed.campaigns.journal import Journal, read_journal
-from testbed.papers.paper import Paper
-from testbed.papers.results import Cell, PaperError, Sample
-from testbed.paths import fadelab_version
+from testbed.papers.question import Question
+from testbed.papers.results import PaperError, Sample
 
 _FILE = "samples.jsonl"
-
-
-def question(
-    paper: Paper, cells: Sequence[Cell], replications: int | None, first_seed: int, settings: Sequence[str]
-) -> dict[str, Any]:
-    """Return what decides the samples of a computation, in a form to compare."""
-    names = "\n".join(f"{cell.name} {replications or cell.replications}" for cell in cells)
-    return {
-        "paper": paper.name,
-        "cells": hashlib.sha256(names.encode()).hexdigest(),
-        "first_seed": first_seed,
-        "settings": list(settings),
-        "fadelab": fadelab_version(),
-    }
 
 
 class SampleStore(Closing):
@@ -41,7 +23,8 @@ class SampleStore(Closing):
     command adds to.
     """
 
-    def __init__(self, folder: Path, asked: dict[str, Any], *, resume: bool) -> None:
+    def __init__(self, folder: Path, question: Question, *, resume: bool) -> None:
+        asked = question.digest()
         self._path = folder / _FILE
         rows = read_journal(self._path)
         if rows and not resume:

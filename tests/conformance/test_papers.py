@@ -13,6 +13,7 @@ from testbed.papers import report
 from testbed.papers.computing import reproduce
 from testbed.papers.gates import gates
 from testbed.papers.paper import PAPERS, Paper, chosen
+from testbed.papers.question import Question
 from testbed.papers.results import Cell, CellResult, Headline, Results, Sample, Tally
 
 pytestmark = pytest.mark.slow
@@ -77,7 +78,9 @@ def test_settings_that_make_a_cell_another_one_are_refused_in_one_line(paper: Pa
 def test_replication_n_has_seed_n(paper: Paper) -> None:
     cell = min(paper.cells, key=lambda cell: cell.paper.median)
     job = paper.job(cell.case, ())
-    five, four = (reproduce(paper, [cell], replications=n, first_seed=s).cells[0].samples for n, s in ((5, 3), (4, 4)))
+    five, four = (
+        reproduce(Question(paper, [cell], replications=n, first_seed=s)).cells[0].samples for n, s in ((5, 3), (4, 4))
+    )
     assert five[1:] == four
     assert five[0] == cell.sample(job(3)) != cell.sample(job(4))
 

@@ -25,6 +25,7 @@ from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.papers import report
 from testbed.papers.computing import reproduce
+from testbed.papers.question import Question
 from testbed.papers.results import CellResult, Results, Sample, Tally, reference
 from testbed.scenario.schema import error_part
 
@@ -227,7 +228,7 @@ def test_plots_are_written_for_the_cells_that_were_computed(tmp_path: Path) -> N
 def computed(*names: str) -> list[float]:
     """The medians of three replications."""
     chosen = [cell for name in names for cell in PAPER.cells if cell.name == name]
-    return [result.ours.median for result in reproduce(PAPER, chosen, replications=3).cells]
+    return [result.ours.median for result in reproduce(Question(PAPER, chosen, replications=3)).cells]
 
 
 def test_snoop_beats_local_retransmission_which_beats_none() -> None:

@@ -19,6 +19,7 @@ from testbed.papers import outputs, report
 from testbed.papers import paper as papers
 from testbed.papers.computing import reproduce
 from testbed.papers.paper import Quick
+from testbed.papers.question import Question
 from testbed.papers.results import (
     NO_FIGURE,
     Cell,
@@ -32,7 +33,7 @@ from testbed.papers.results import (
     quantile,
     same_order,
 )
-from testbed.papers.samples import SampleStore, question
+from testbed.papers.samples import SampleStore
 from tests.experiments.made_up import PAPER, Die
 from tests.harness.waiting import PATIENCE_S, wait_for
 
@@ -40,7 +41,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def computed(workers: int = 1, first_seed: int = 1) -> Results:
-    return reproduce(PAPER, PAPER.cells, workers=workers, first_seed=first_seed)
+    return reproduce(Question(PAPER, PAPER.cells, first_seed=first_seed), workers=workers)
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_the_result_does_not_depend_on_the_number_of_workers() -> None:
 
 def test_equal_jobs_run_once_and_progress_ends_at_all() -> None:
     told: list[tuple[int, int]] = []
-    results = reproduce(PAPER, PAPER.cells, done=lambda runs, of: told.append((runs, of)))
+    results = reproduce(Question(PAPER, PAPER.cells), done=lambda runs, of: told.append((runs, of)))
     assert told[-1] == (6 + 6 + 5 + 5, 6 + 6 + 5 + 5)
     assert [runs for runs, _ in told] == sorted({runs for runs, _ in told})
     assert results["table1/again"].samples == results["table1/a"].samples
@@ -127,7 +128,7 @@ def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
 
 
 def test_interrupted_computation_goes_on_with_the_same_result(tmp_path: Path) -> None:
-    asked = question(PAPER, PAPER.cells, None, 1, ())
+    asked = Question(PAPER, PAPER.cells)
 
     class Interrupted(Exception):  # noqa: N818
         pass
@@ -137,10 +138,10 @@ def test_interrupted_computation_goes_on_with_the_same_result(tmp_path: Path) ->
             raise Interrupted
 
     with SampleStore(tmp_path, asked, resume=True) as store, pytest.raises(Interrupted):
-        reproduce(PAPER, PAPER.cells, store=store, done=interrupt)
+        reproduce(asked, store=store, done=interrupt)
     told: list[int] = []
     with SampleStore(tmp_path, asked, resume=True) as store:
-        again = reproduce(PAPER, PAPER.cells, store=store, done=lambda runs, of: told.append(runs))
+        again = reproduce(asked, store=store, done=lambda runs, of: told.append(runs))
         store.remove()
     assert again == computed()
     assert told[0] > 8
@@ -148,7 +149,7 @@ def test_interrupted_computation_goes_on_with_the_same_result(tmp_path: Path) ->
 
 
 def test_samples_count_for_the_same_question_only(tmp_path: Path) -> None:
-    asked = question(PAPER, PAPER.cells, None, 1, ())
+    asked = Question(PAPER, PAPER.cells)
     with SampleStore(tmp_path, asked, resume=False) as store:
         store.add(0, 1, Sample(math.inf, {"seed": 1}), 0.5)
     with SampleStore(tmp_path, asked, resume=True) as store:
@@ -160,9 +161,9 @@ def test_samples_count_for_the_same_question_only(tmp_path: Path) -> None:
     with pytest.raises(PaperError, match="interrupted command: go on with --resume, or remove it"):
         SampleStore(tmp_path, asked, resume=False)
     with pytest.raises(PaperError, match="is of a command with another first_seed"):
-        SampleStore(tmp_path, question(PAPER, PAPER.cells, None, 2, ()), resume=True)
+        SampleStore(tmp_path, Question(PAPER, PAPER.cells, first_seed=2), resume=True)
     with pytest.raises(PaperError, match="is of a command with another cells"):
-        SampleStore(tmp_path, question(PAPER, PAPER.cells[:2], None, 1, ()), resume=True)
+        SampleStore(tmp_path, Question(PAPER, PAPER.cells[:2]), resume=True)
 
 
 @pytest.mark.parametrize(("least", "status"), [(5, 2), (2, 0)])
@@ -175,7 +176,7 @@ def test_quick_check_fails_when_a_ranking_does(
     monkeypatch.setattr(papers, "find", lambda name: replace(PAPER, quick=Quick(gates={"near": least})))
     assert app.main(["papers", "made-up", "--quick", "--workers", "1"]) == status
     out, err = capsys.readouterr()
-    [tally] = PAPER.findings(reproduce(PAPER, PAPER.cells, replications=PAPER.quick.replications))
+    [tally] = PAPER.findings(reproduce(Question(PAPER, PAPER.cells, replications=PAPER.quick.replications)))
     assert isinstance(tally, Tally)
     assert f"{tally.hits} of 5, at least {least}: {'FAILS' if status else 'holds'}" in out
     complaint = f"fadelab: 1 of 1 rankings do not hold: made-up: near has {tally.hits} of 5 and needs {least}"
@@ -203,7 +204,7 @@ def test_wrong_options_are_one_line(
 
 def test_cell_without_a_figure_is_compared_with_nothing(tmp_path: Path) -> None:
     paper = replace(PAPER, read=lambda: (Cell("table1/a", NO_FIGURE, 6, case="table1/a"),))
-    results = reproduce(paper, paper.cells)
+    results = reproduce(Question(paper, paper.cells))
     [found] = results.cells
     assert found.cell.agrees(found.ours.median)
     assert found.ratio is None
@@ -377,7 +378,7 @@ def test_settings_reach_the_paper_before_anything_runs(
     assert "--set mtu=1500: not here" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
     with pytest.raises(FadelabError, match="not here"):
-        reproduce(PAPER, PAPER.cells, settings=["mtu=1500"])
+        reproduce(Question(PAPER, PAPER.cells, settings=["mtu=1500"]))
 
 
 def test_a_mean_counts_the_replications_that_have_it() -> None:

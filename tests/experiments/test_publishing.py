@@ -12,6 +12,7 @@ from testbed.papers import paper as papers
 from testbed.papers import publishing
 from testbed.papers.computing import reproduce
 from testbed.papers.folder import compute_into, read_manifest, read_results
+from testbed.papers.question import Question
 from tests.experiments.made_up import PAPER
 
 BRIEF = replace(PAPER, brief=("table1/*",), notes=("A note.",))
@@ -22,13 +23,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of `papers --all` with one paper."""
     for module in (papers, publishing):
         monkeypatch.setattr(module, "PAPERS", {"made-up": BRIEF})
-    compute_into(tmp_path / "made-up", BRIEF, BRIEF.cells, first_seed=1)
+    compute_into(tmp_path / "made-up", Question(BRIEF, BRIEF.cells))
     return tmp_path
 
 
 def test_results_read_back_are_those_computed(folder: Path) -> None:
     found = read_results(folder / "made-up", BRIEF)
-    assert found == reproduce(BRIEF, BRIEF.cells)
+    assert found == reproduce(Question(BRIEF, BRIEF.cells))
     manifest = read_manifest(folder / "made-up")
     assert manifest is not None
     assert manifest.question["first_seed"] == 1

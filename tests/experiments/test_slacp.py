@@ -16,6 +16,7 @@ from experiments.slacp.jobs import _FirstBytesClock, _Reached, job, scenario
 from tcpip.segment import ACK, Flow, Segment
 from testbed.papers import report
 from testbed.papers.computing import reproduce
+from testbed.papers.question import Question
 from testbed.papers.results import Cell, CellResult, Headline, Quartiles, Results, Sample, Tally, reference
 from testbed.papers.runs import Measurement
 from testbed.scenario.schema import error_part
@@ -205,7 +206,7 @@ def test_plots_are_written_for_the_cells_that_were_computed(tmp_path: Path) -> N
 
 def computed(*names: str, replications: int = 3) -> list[CellResult]:
     chosen = [cell for name in names for cell in PAPER.cells if cell.name == name]
-    return list(reproduce(PAPER, chosen, replications=replications).cells)
+    return list(reproduce(Question(PAPER, chosen, replications=replications)).cells)
 
 
 def test_slacp_halves_the_time_where_the_paper_has_a_tenth() -> None:

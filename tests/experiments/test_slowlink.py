@@ -22,6 +22,7 @@ from testbed.model.run import simulate
 from testbed.model.traffic import Traffic
 from testbed.papers.computing import reproduce
 from testbed.papers.paper import chosen
+from testbed.papers.question import Question
 from testbed.papers.results import NO_FIGURE, CellResult, Results, Sample, Tally
 from testbed.papers.runs import seeded
 
@@ -36,7 +37,7 @@ FOUR = Case("four", "7", "delays", "window", "slowest")
 @cache
 def medians(*patterns: str) -> Results:
     """The cells of some shell patterns, over the fresh seeds."""
-    return reproduce(PAPER, chosen(PAPER, patterns), replications=REPLICATIONS, first_seed=FIRST_SEED)
+    return reproduce(Question(PAPER, chosen(PAPER, patterns), replications=REPLICATIONS, first_seed=FIRST_SEED))
 
 
 def tallies(results: Results) -> dict[str, Tally]:
