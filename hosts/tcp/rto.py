@@ -46,8 +46,8 @@ class RtoEstimator:
 
     def handle_sample(self, rtt_ns: int) -> None:
         """Take a round-trip time (2.2, 2.3)."""
-        self._backoff = 0
         self.latest_ns = rtt_ns
+        self._backoff = 0
         srtt = self.srtt_ns
         if srtt is None:
             self.srtt_ns = srtt = rtt_ns
