@@ -47,6 +47,15 @@ def test_a_start_imports_nothing_costly() -> None:
     assert costly & set(ran.stdout.split()) == set()
 
 
+def test_our_plots_have_no_parts_of_debians_matplotlib(tmp_path: Path) -> None:
+    """As its python3-matplotlib does: a .pth that is read after ours, and makes a package of its own folder."""
+    package = "import sys, types; sys.modules.setdefault('mpl_toolkits', types.ModuleType('mpl_toolkits'))"
+    (tmp_path / "other.pth").write_text(f"{package}.__dict__.setdefault('__path__', []).append({str(tmp_path)!r})\n")
+    code = f"import site; site.addsitedir({str(tmp_path)!r}); import mpl_toolkits.mplot3d; import matplotlib.figure"
+    command = [sys.executable, "-W", "error::UserWarning", "-c", code]
+    assert subprocess.run(command, capture_output=True, text=True, check=False).stderr == ""
+
+
 def test_version_is_the_projects(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.main(["--version"]) == 0
     assert f'version = "{capsys.readouterr().out.split()[1]}"' in (root() / "pyproject.toml").read_text()
