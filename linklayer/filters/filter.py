@@ -46,6 +46,18 @@ class Guess(NamedTuple):
     by: str = ""
 
 
+class Loss(NamedTuple):
+    """The loss of one copy of a segment."""
+
+    at: int
+    flow: Flow
+    #: 32-bit numbers: [seq, end)
+    seq: int
+    end: int
+    #: corruption or congestion
+    cause: Cause
+
+
 @dataclass(slots=True)
 class FilterCounters:
     """Counters of one filter."""

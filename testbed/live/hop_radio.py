@@ -9,20 +9,11 @@ reported as a bad channel.
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from channel.errors import Fate
 from channel.hop import Arrival, Hop
+from linklayer.station_counts import Lateness
 from testbed.live.station_loop import Radio
-
-
-@dataclass(slots=True)
-class Lateness:
-    """Lateness of events against the wall clock."""
-
-    events: int = 0
-    late_events: int = 0
-    max_ns: int = 0
 
 
 class HopRadio(Radio):

@@ -21,8 +21,9 @@ from hosts.kernel.network import Network
 from hosts.kernel.profiles import PROFILES, apply, kernel_profile
 from hosts.split import split_config
 from hosts.workloads import EndReport, agent_config
-from linklayer.filters.filter import Guess
+from linklayer.filters.filter import Guess, Loss
 from linklayer.schemes import SCHEMES
+from linklayer.station_counts import StationCounts, StationFinal, StationReport
 from tcpip.segment import Flow
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
@@ -33,9 +34,8 @@ from testbed.live.station_process import station_config
 from testbed.live.steering import Change
 from testbed.live.wiring import Medium, Wiring
 from testbed.paths import bpf_objects
-from testbed.results.ground_truth import Confusion, GuessScore, Loss, LossGuessMerger
+from testbed.results.ground_truth import Confusion, GuessScore, LossGuessMerger
 from testbed.results.rates import RecentRate
-from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show

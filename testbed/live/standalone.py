@@ -20,6 +20,7 @@ from hosts.kernel.bpf.eln import Eln, needs_eln
 from hosts.kernel.profiles import applied_here, kernel_profile, user_profile
 from hosts.kernel.tap import inherited_device
 from hosts.workloads import agent_config
+from linklayer.station_counts import StationReport
 from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink
 from testbed.errors import FadelabError
@@ -27,7 +28,6 @@ from testbed.live.children import Child, ChildError, ChildGroup, Message
 from testbed.live.signals import ended_by_sigterm
 from testbed.live.station_process import station_config
 from testbed.paths import bpf_objects
-from testbed.results.station_counts import StationReport
 from testbed.results.summary import link_record
 from testbed.scenario.schema import Scenario
 
@@ -68,8 +68,7 @@ def run_station(
             if kind == "started":
                 started = True
             elif kind == "final":
-                counts = body.pop("counts")
-                final.update(counts | body)
+                final.update(body["counts"] | body["lateness"])
             elif kind == "ready":
                 report(kind, {})
             elif kind in ("link", "phy"):

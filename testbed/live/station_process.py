@@ -40,19 +40,20 @@ from hosts.kernel.namespaces import enter
 from hosts.kernel.network import TAP_NAME
 from hosts.kernel.tap import Tap
 from linklayer.classify import Classifier
-from linklayer.filters.filter import Guess
+from linklayer.filters.filter import Guess, Loss
 from linklayer.link import FrameError, Link, LinkCounters
 from linklayer.schemes import SCHEMES
+from linklayer.station_counts import Lateness, StationCounts, StationFinal, StationReport
 from tcpip.access import Octets
 from testbed.live.capture import CapturedRadio
 from testbed.live.emulated_radio import EmulatedRadio
-from testbed.live.hop_radio import HopRadio, Lateness
+from testbed.live.hop_radio import HopRadio
 from testbed.live.process_usage import Usage, resident_bytes
 from testbed.live.station_loop import StationLoop
 from testbed.results.frame_trace import FrameTrace, outcome_of
-from testbed.results.ground_truth import Loss, LossReporter
+from testbed.results.ground_truth import LossReporter
 from testbed.results.lost_packets import LostPackets
-from testbed.results.station_counts import StationCounts, StationFinal, StationReport
+from testbed.results.station_counts import count_station
 from testbed.scenario.channel_models import buffer_bytes, frame_ns, make_errors, make_hop, make_rng
 from testbed.scenario.file import validate
 from testbed.scenario.ip_queues import make_queues
@@ -365,7 +366,7 @@ class StationProcess:
         counters, loop, hop = self._link_counters(), self.loop, self._radio.hop
         unheard = 0 if self._receiver_stats is None else self._receiver_stats.corrupted + self._receiver_stats.missed
         self._unrepaired.count(hop.erased + hop.damaged, unheard, self._scheme.repairs)
-        return StationCounts.of(
+        return count_station(
             counters,
             hop,
             self._queues,
@@ -386,7 +387,7 @@ class StationProcess:
         for arrival in self._radio.hop.in_flight():
             self._on_arrival(arrival)
         self._report(now)
-        return asdict(StationFinal(counts=self._counts(), **asdict(self._radio.lateness)))
+        return asdict(StationFinal(counts=self._counts(), lateness=self._radio.lateness))
 
 
 def serve(reader: MessageReader, config: dict[str, Any], pending: list[dict[str, Any]]) -> None:

@@ -15,6 +15,7 @@ from hosts.engine.stack import Stack
 from hosts.kernel.network import AddressPlan
 from linklayer.classify import Classifier
 from linklayer.schemes import SCHEMES
+from linklayer.station_counts import StationCounts
 from testbed.errors import FadelabError
 from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import Direction, RadioLink
@@ -22,7 +23,6 @@ from testbed.model.split import Splitter, split_configs
 from testbed.model.station import ModelStation
 from testbed.model.wire import Wire
 from testbed.results.ground_truth import GuessScore
-from testbed.results.station_counts import StationCounts
 from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
 from testbed.scenario.ip_queues import make_queues
 from testbed.scenario.link_ends import has_guessers, make_link

@@ -27,11 +27,12 @@ from linklayer.link import Link, LinkContext, Scheme
 from linklayer.queues import Queue
 from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
+from linklayer.station_counts import StationCounts
 from tcpip.access import Objects
 from testbed.model.station import ModelStation, join
 from testbed.results.ground_truth import GuessScore, LossReporter
 from testbed.results.lost_packets import LostPackets
-from testbed.results.station_counts import StationCounts
+from testbed.results.station_counts import count_station
 from testbed.scenario.channel_models import make_rng
 from testbed.scenario.link_ends import ENDS, make_end
 
@@ -100,7 +101,7 @@ class RadioLink:
         station = self.stations[side]
         hop, counters = station.hop, station.link.counters()
         lost_packets = station.lost_packets or LostPackets()
-        return StationCounts.of(
+        return count_station(
             counters,
             hop,
             station.queues,

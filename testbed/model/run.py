@@ -19,6 +19,7 @@ from hosts.engine.clock import OBSERVER
 from hosts.engine.context import ignore
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
+from linklayer.station_counts import Lateness, StationFinal, StationReport
 from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, Record, TcpRecord
 from telemetry.sinks import Sinks
@@ -28,7 +29,6 @@ from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
 from testbed.results.frame_trace import FrameTrace, outcome_of
 from testbed.results.rates import RecentRate
-from testbed.results.station_counts import StationFinal, StationReport
 from testbed.results.store import RunFolder, run_stem
 from testbed.results.summary import Summary, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
@@ -162,7 +162,9 @@ class _Simulation:
         if self._traces is not None:
             self._traces.end(network)
         finals = {
-            side: StationFinal(counts=network.counts(side), events=network.stations[side].arrivals - before[side])
+            side: StationFinal(
+                counts=network.counts(side), lateness=Lateness(network.stations[side].arrivals - before[side])
+            )
             for side in SIDES
         }
         return summarize(

@@ -16,10 +16,10 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, get_args
 
 from common.sequence import MASK, unwrap
-from linklayer.filters.filter import Cause, Guess
+from linklayer.filters.filter import Cause, Guess, Loss
 from linklayer.filters.ranges import Ranges
 from linklayer.station import LossObserver
 from tcpip.access import Access
@@ -33,18 +33,6 @@ CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
 
 #: filter -> true cause -> guessed cause -> number of guesses
 Confusion = Mapping[str, Mapping[Cause, Mapping[Cause, int]]]
-
-
-class Loss(NamedTuple):
-    """The loss of one copy of a segment."""
-
-    at: int
-    flow: Flow
-    #: 32-bit numbers: [seq, end)
-    seq: int
-    end: int
-    #: corruption or congestion
-    cause: Cause
 
 
 @dataclass(slots=True)

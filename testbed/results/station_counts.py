@@ -1,86 +1,22 @@
-"""The counters of a station, in real time and in virtual time, and its reports of them while a run goes on."""
+"""The counts of a station from its parts, in real time and in virtual time."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 from channel.hop import Hop
 from linklayer.link import LinkCounters
 from linklayer.queues import Queue
+from linklayer.station_counts import StationCounts
 
 
-@dataclass(slots=True, kw_only=True)
-class StationCounts(LinkCounters):
-    """Counters of one station since its start: its link, its radio and its queues.
-
-    A station sends on its own direction, and receives and repairs on the other.
-    """
-
-    #: all frames sent, acknowledgements included, and their octets
-    frames: int = 0
-    frame_bytes: int = 0
-    #: octets in the IP queues at present
-    queue_bytes: int = 0
-    #: packets that an IP queue or the MAC buffer refused
-    congestion_losses: int = 0
-    #: its own frames that the modelled medium lost
-    corruption_losses: int = 0
-    #: frames of the far station that its radio missed or received damaged
-    unheard: int = 0
-    #: part of each of the two, under schemes without repair: packets lost for good
-    unrepaired_taken: int = 0
-    unrepaired_unheard: int = 0
-    #: received frames that do not parse, or are of another session
-    bad_frames: int = 0
-    #: packets that the TAP refused
-    port_refusals: int = 0
-    #: packets that a packet filter retransmitted although they had crossed
-    repeats: int = 0
-
-    @classmethod
-    def of(cls, counters: LinkCounters, hop: Hop[Any], queues: Iterable[Queue], **others: int) -> "StationCounts":
-        """Combine the counts of a link, a hop and queues; `others` are the remaining fields."""
-        return cls(
-            **{field.name: getattr(counters, field.name) for field in fields(LinkCounters)},
-            frames=hop.frames,
-            frame_bytes=hop.bytes,
-            queue_bytes=sum(queue.nbytes for queue in queues),
-            corruption_losses=hop.erased + hop.damaged,
-            **others,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StationReport:
-    """A station's periodic report: rates since the previous report, counts since its start."""
-
-    #: after the run's time 0
-    time_ns: int
-    scheme: str
-    established: bool
-    #: all bytes sent on the air
-    throughput_bps: float
-    #: packet bytes that the far side acknowledged; without ARQ, that were sent
-    goodput_bps: float
-    counts: StationCounts
-
-    @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> "StationReport":
-        """Return the report of which `body` is the `dataclasses.asdict`."""
-        return cls(**{**body, "counts": StationCounts(**body["counts"])})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StationFinal:
-    """A station's final report: its counts, and its lateness against the wall clock."""
-
-    counts: StationCounts
-    events: int
-    late_events: int = 0
-    #: largest lateness (ns)
-    max_ns: int = 0
-
-    @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> "StationFinal":
-        """Return the report of which `body` is the `dataclasses.asdict`."""
-        return cls(**{**body, "counts": StationCounts(**body["counts"])})
+def count_station(counters: LinkCounters, hop: Hop[Any], queues: Iterable[Queue], **others: int) -> StationCounts:
+    """Return the counts of a link, a hop and queues together; `others` are the remaining fields."""
+    return StationCounts(
+        **{field.name: getattr(counters, field.name) for field in fields(LinkCounters)},
+        frames=hop.frames,
+        frame_bytes=hop.bytes,
+        queue_bytes=sum(queue.nbytes for queue in queues),
+        corruption_losses=hop.erased + hop.damaged,
+        **others,
+    )

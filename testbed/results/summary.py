@@ -17,9 +17,9 @@ from common.sides import SIDES, Side, other
 from hosts.engine.split import SplitCounters
 from hosts.workloads import EndReport, Workload
 from linklayer.schemes import SCHEMES
+from linklayer.station_counts import StationCounts, StationFinal, StationReport
 from telemetry.records import LinkRecord
 from testbed.results.ground_truth import Confusion
-from testbed.results.station_counts import StationCounts, StationFinal, StationReport
 from testbed.scenario.schema import Scenario
 
 
@@ -141,8 +141,8 @@ def summarize(
     mains = [flow for flow in flows if flow.direction == main]
     start_s, end_s = min(flow.start_s for flow in mains), max(flow.end_s for flow in mains)
     duration_s = end_s - start_s
-    events = sum(final.events for final in finals.values())
-    late = sum(final.late_events for final in finals.values())
+    events = sum(final.lateness.events for final in finals.values())
+    late = sum(final.lateness.late_events for final in finals.values())
     return Summary(
         run=run,
         scenario=scenario.name,
@@ -158,7 +158,7 @@ def summarize(
         timeouts=sum(flow.timeouts for flow in flows),
         late_events=late,
         events=events,
-        max_late_ms=max(final.max_ns for final in finals.values()) / 1e6,
+        max_late_ms=max(final.lateness.max_ns for final in finals.values()) / 1e6,
         on_time=late <= scenario.timing.late_fraction * events,
         changes=changes,
         finished=all(flow.finished for flow in flows),

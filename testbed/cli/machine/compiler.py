@@ -45,6 +45,7 @@ PURE = (
     "hosts/tcp/profiles/*",
     "linklayer/schemes/*",
     "linklayer/slacp/describe.py",
+    "linklayer/station_counts.py",
 )
 #: called with the number of files compiled so far, and of all
 Told = Callable[[int, int], None]

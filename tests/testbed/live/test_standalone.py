@@ -24,10 +24,10 @@ from flowgraphs.phys import make_phy
 from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network, Role
 from hosts.kernel.profiles import read_back
+from linklayer.station_counts import StationCounts, StationReport
 from telemetry.influx import Influx, InfluxServer
 from testbed.cli.host import Meter
 from testbed.cli.station import tier_of
-from testbed.results.station_counts import StationCounts, StationReport
 from testbed.results.summary import link_record
 from tests.harness.live_runs import complaint, fadelab, finish, start
 from tests.harness.radios import air_name, needs_vusrp

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from flowgraphs.gain import SEARCH_NS, SETTLE_NS, STEP_DB, TARGET_DBFS
 from flowgraphs.phy import Received
 from flowgraphs.transceiver import DeviceCounters
+from linklayer.station_counts import Lateness
 from testbed.errors import FadelabError
-from testbed.live.hop_radio import Lateness
 from testbed.live.usrp_radio import LEAD_NS, OnAirRadio, check_capacity, radio_delay_ns
 from testbed.live.wiring import check_radios
 from testbed.paths import root

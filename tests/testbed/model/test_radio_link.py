@@ -8,6 +8,7 @@ import pytest
 from channel.errors import ERASED, INTACT, ErrorModel, Verdict
 from common.sides import SIDES, Side
 from hosts.engine.packets import Datagram
+from linklayer.filters.filter import Loss
 from linklayer.filters.filtered import Filtered
 from linklayer.filters.snoop import SnoopOptions
 from linklayer.queues import Queue
@@ -15,7 +16,7 @@ from linklayer.queues.drop_tail import DropTail
 from tcpip.segment import ACK, Flow, Segment
 from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLink, RadioLinkConfig, make_radio_link
-from testbed.results.ground_truth import GuessScore, Loss
+from testbed.results.ground_truth import GuessScore
 
 FLOW = Flow(1, 1, 2, 2)
 

@@ -7,14 +7,14 @@ import pytest
 from common.sequence import MASK
 from common.sides import SIDES
 from linklayer.filters.eln import Marker
-from linklayer.filters.filter import Cause, Guess
+from linklayer.filters.filter import Cause, Guess, Loss
 from linklayer.filters.filtered import Filtered
 from linklayer.plain import Plain
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
 from tcpip.wire import emit
 from testbed.model.run import simulate
-from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, GuessScore, Loss, LossGuessMerger, LossReporter
+from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, GuessScore, LossGuessMerger, LossReporter
 from tests.harness.model_runs import model
 
 FLOW = Flow(1, 10, 2, 20)

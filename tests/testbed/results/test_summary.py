@@ -11,8 +11,8 @@ from hosts.engine.split import SplitCounters
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short
+from linklayer.station_counts import StationCounts
 from telemetry.records import RECORD_TYPES
-from testbed.results.station_counts import StationCounts
 from testbed.results.summary import FlowSummary, LinkSummary, Summary, rise, summarize_flow, summarize_link
 
 S = 1_000_000_000
