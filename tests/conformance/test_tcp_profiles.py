@@ -1,25 +1,45 @@
 """What every TCP profile keeps to, of the userspace and of the kernel; a new one is covered when its file is there."""
 
 import re
+from collections.abc import Hashable
 from dataclasses import replace
 
 import pytest
 
 from hosts.kernel.profiles import LINUX, PROFILES
-from hosts.tcp.connection import State
+from hosts.tcp.config import TcpConfig
+from hosts.tcp.connection import Connection, State
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.recovery import RECOVERIES
 from tests.conformance.tcp_documents import DOCUMENT, rows
 from tests.harness.scenarios import scenario
-from tests.hosts.tcp.pair import Pair, Path, lose
+from tests.hosts.tcp.pair import FLOW, Pair, Path, lose
 
 
-@pytest.mark.parametrize("losses", [(), (3,), (5, 6, 7), (1,), tuple(range(10, 20)), (400,)])
+def handshake(config: TcpConfig) -> Hashable:
+    """The options that the SYN of this TCP asks for: all that a handshake makes of a profile."""
+    end = Connection(config, FLOW, 1000)
+    end.connect(0)
+    syn = end.poll_segment(0)
+    assert syn is not None
+    assert syn.syn is not None
+    return (
+        *(syn.flags, syn.timestamps is not None, syn.syn.window_scale is not None, syn.syn.sack_permitted),
+        frozenset(syn.extra),
+    )
+
+
+CONFIGS = {name: replace(USER_PROFILES[name].config, mss=1000) for name in USER_PROFILES}
+#: one profile of each handshake
+HANDSHAKES = {handshake(config): name for name, config in CONFIGS.items()}
+
+
+# the first segment, a few, many, and one in the last window
+@pytest.mark.parametrize("losses", [(1,), (3, 25, 26, 27, *range(100, 110), 400)])
 @pytest.mark.parametrize("name", USER_PROFILES)
 def test_a_transfer_is_delivered_whatever_is_lost(name: str, losses: tuple[int, ...]) -> None:
-    config = replace(USER_PROFILES[name].config, mss=1000)
     up = Path(rate_bps=2_000_000, buffer_bytes=50_000, drop=lose(*losses))
-    pair = Pair(config, up=up, octets=True)
+    pair = Pair(CONFIGS[name], up=up, octets=True)
     data = bytes(range(256)) * 1600
     pair.send(0, data)
     pair.run()
@@ -30,19 +50,20 @@ def test_a_transfer_is_delivered_whatever_is_lost(name: str, losses: tuple[int, 
     assert pair.server.state is State.CLOSED
 
 
-@pytest.mark.parametrize("other", USER_PROFILES)
 @pytest.mark.parametrize("name", USER_PROFILES)
-def test_two_profiles_understand_each_other(name: str, other: str) -> None:
-    configs = [replace(USER_PROFILES[each].config, mss=1000) for each in (name, other)]
-    pair = Pair(configs[0], server_config=configs[1], up=Path(rate_bps=2_000_000, drop=lose(8, 9)))
-    pair.send(0, 30_000)
-    pair.send(1, 5_000)
-    pair.run()
-    assert pair.received == [5_000, 30_000]
-    asked = {RECOVERIES[config.recovery].asks_for for config in configs}
-    assert pair.client.sack_agreed is pair.server.sack_agreed is (asked == {"sack"})
-    assert pair.client.timestamps_agreed is (configs[0].timestamps and configs[1].timestamps)
-    assert pair.client.ecn_agreed is (configs[0].ecn and configs[1].ecn)
+def test_a_profile_understands_each_handshake(name: str) -> None:
+    client = CONFIGS[name]
+    for other in HANDSHAKES.values():
+        server = CONFIGS[other]
+        pair = Pair(client, server_config=server, up=Path(rate_bps=2_000_000, drop=lose(8, 9)))
+        pair.send(0, 30_000)
+        pair.send(1, 5_000)
+        pair.run()
+        assert pair.received == [5_000, 30_000], other
+        asked = {RECOVERIES[config.recovery].asks_for for config in (client, server)}
+        assert pair.client.sack_agreed is pair.server.sack_agreed is (asked == {"sack"}), other
+        assert pair.client.timestamps_agreed is (client.timestamps and server.timestamps), other
+        assert pair.client.ecn_agreed is (client.ecn and server.ecn), other
 
 
 @pytest.mark.parametrize("name", PROFILES)

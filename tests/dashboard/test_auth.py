@@ -87,19 +87,20 @@ OURS = {"here", "here, no metadata", "here, no referrer"}
 
 
 @pytest.mark.parametrize("token", ["none", "wrong bearer", "no bearer", "session", "bearer"])
-@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("path", CHANGES)
-def test_changing_takes_the_token_and_the_page(stage: Door, path: str, place: str, token: str) -> None:
-    answer = stage.client.post(path, json=CHANGES[path], headers={**stage.show(token), **PLACES[place]})
-    # a program that is no browser says nothing of where it is, and shows the token
-    from_us = place in OURS or (place == "nowhere" and "bearer" in token)
-    if not from_us:
-        assert failed(answer, 403)
-    elif token not in ("session", "bearer"):
-        assert failed(answer, 401)
-    else:
-        assert (answer.status_code, answer.json) == (200, {"ok": True})
-    assert stage.untouched is (answer.status_code != 200)
+def test_changing_takes_the_token_and_the_page(tmp_path: Path, path: str, token: str) -> None:
+    for number, (place, headers) in enumerate(PLACES.items()):
+        stage = Door(tmp_path / str(number))
+        answer = stage.client.post(path, json=CHANGES[path], headers={**stage.show(token), **headers})
+        # a program that is no browser says nothing of where it is, and shows the token
+        from_us = place in OURS or (place == "nowhere" and "bearer" in token)
+        if not from_us:
+            assert failed(answer, 403), place
+        elif token not in ("session", "bearer"):
+            assert failed(answer, 401), place
+        else:
+            assert (answer.status_code, answer.json) == (200, {"ok": True}), place
+        assert stage.untouched is (answer.status_code != 200), place
 
 
 @pytest.mark.parametrize("path", CHANGES)
@@ -174,16 +175,16 @@ def test_reading_is_free_by_default(stage: Door, path: str) -> None:
 
 
 @pytest.mark.parametrize("token", ["none", "wrong bearer", "no bearer", "session", "bearer"])
-@pytest.mark.parametrize("path", [*READS, "/api/nothing", "/api/stream?run=live-run"])
-def test_reading_can_take_the_token(closed: Door, path: str, token: str) -> None:
-    if "stream" in path and token in ("session", "bearer"):
-        # one that begins has no end: tests/dashboard/test_serving.py
-        path = "/api/stream?run=nothing"
-    answer = closed.client.get(path, headers=closed.show(token))
-    if token in ("session", "bearer"):
-        assert answer.status_code == (404 if "nothing" in path else 200)
-    else:
-        assert failed(answer, 401)
+def test_reading_can_take_the_token(closed: Door, token: str) -> None:
+    knows = token in ("session", "bearer")
+    headers = closed.show(token)
+    # a stream that begins has no end: tests/dashboard/test_serving.py
+    for path in (*READS, "/api/nothing", f"/api/stream?run={'nothing' if knows else 'live-run'}"):
+        answer = closed.client.get(path, headers=headers)
+        if knows:
+            assert answer.status_code == (404 if "nothing" in path else 200), path
+        else:
+            assert failed(answer, 401), path
 
 
 def test_without_the_token_the_state_says_no_more_than_that(closed: Door) -> None:

@@ -45,8 +45,10 @@ SIZE = 1000
 DATA = Flow(0x0A000002, 80, 0x0A000001, 40_000)
 ACCESSES: tuple[Access, ...] = (Objects(), Octets())
 by_access = pytest.mark.parametrize("access", ACCESSES, ids=lambda access: type(access).__name__)
-#: where numbers begin: in the middle, before the wrap, before the sign changes
-by_first = pytest.mark.parametrize("first", [1000, 2**32 - 2500, 2**31 - 2500], ids=["middle", "wrap", "sign"])
+#: both kinds of packets, and where numbers begin: before the wrap, and before the sign changes
+by_first = pytest.mark.parametrize(
+    ("access", "first"), [(ACCESSES[0], 2**31 - 2500), (ACCESSES[1], 2**32 - 2500)], ids=["objects-sign", "octets-wrap"]
+)
 
 
 def by_script(scripts: Mapping[str, str]) -> pytest.MarkDecorator:
