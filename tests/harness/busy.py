@@ -35,6 +35,8 @@ ATTEMPTS = 3
 _PARTS = ("quick", "parallel", "compiled", "light", "realtime")
 #: tests of cores, which `--part compiled` runs against the compiled ones
 _OF_CORES = ("channel", "common", "conformance", "hosts/engine", "hosts/tcp", "linklayer", "tcpip", "testbed/model")
+#: but these, which are of schemas, documents and radios
+_NOT_OF_CORES = ("conformance/test_options", "conformance/test_papers", "conformance/test_phys", "common/test_registry")
 #: marks of tests that `--part quick` leaves out
 _NOT_QUICK = ("patient", "slow")
 #: under this name a test's report carries what is said of it in the end
@@ -139,7 +141,9 @@ def _is_of(item: pytest.Item, part: str) -> bool:
         return part == ("light" if _marked(item, "light") else "realtime")
     quick = not _marked(item, *_NOT_QUICK)
     if part == "compiled":
-        return quick and not _marked(item, "interpreted") and any(f"tests/{core}/" in item.nodeid for core in _OF_CORES)
+        quick &= not _marked(item, "interpreted")
+        of_cores = any(f"tests/{core}/" in item.nodeid for core in _OF_CORES)
+        return quick and of_cores and not any(f"tests/{other}.py" in item.nodeid for other in _NOT_OF_CORES)
     return part == "parallel" or (part == "quick" and quick)
 
 
