@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.common import Column, Results, crossing, parser, whole
 from flowgraphs.phy import Samples
-from flowgraphs.phys.ofdm import FEC, MODULATIONS
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
+from flowgraphs.phys.ofdm.options import FEC, MODULATIONS
 from tests.harness.awgn import air
 from tests.harness.ofdm_reference.format import FEC as LIQUIDS_FEC
 from tests.harness.ofdm_reference.liquid import ffi, liquid, make

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from random import Random
 
 from benchmarks.common import Column, Results, parser, spread, whole
-from linklayer.slacp import RELIABLE, ReedSolomon, Slacp, SlacpConfig
+from linklayer.classify import RELIABLE
+from linklayer.slacp import ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.wire import emit, parse
 
 PACKET_BYTES = 1400

@@ -16,8 +16,8 @@ from gnuradio import blocks, gr
 
 from benchmarks.common import Column, Results, crossing, parser, whole
 from flowgraphs.phy import Samples
-from flowgraphs.phys.wifi import ENCODINGS
 from flowgraphs.phys.wifi.modem import WifiPhy
+from flowgraphs.phys.wifi.options import ENCODINGS
 from tests.harness.awgn import air
 from tests.harness.bursts import Mailbox, modulated
 

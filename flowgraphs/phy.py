@@ -106,7 +106,7 @@ class Phy(ABC):
         """Return the frames that a receiver decodes in the given samples (complex64)."""
         from flowgraphs.offline import decode
 
-        return decode(self.receiver(), blocks)
+        return map(received_from_pdu, decode(self.receiver(), blocks))
 
     def describe(self) -> str:
         """Return a short name of the PHY and its mode."""

@@ -8,7 +8,9 @@ needs `protocols` empty.
 from dataclasses import dataclass
 from typing import Final
 
-from linklayer.slacp import FAST, RELIABLE
+#: channel numbers of the default pair
+RELIABLE: Final = 0
+FAST: Final = 1
 
 UDP: Final = 17
 DSCP_VOICE_ADMIT: Final = 44

@@ -1,12 +1,14 @@
-"""Holds the repository to its layers: who may import whom, and what a core may not touch.
+"""Holds the repository to its layers: which folder may import which, and the inputs that a core may not read.
 
-Arrows of import point down the table only. A core (`channel`, `linklayer`, `tcpip`, `hosts/tcp`, `hosts/engine`,
-`hosts/workloads`) has no clock, no socket, no thread and no global random: `now` and a seeded generator are passed in.
+Arrows of import point down the table only, every arrow of the table is used, and no modules import each other in a
+circle. A core (`channel`, `linklayer`, `tcpip`, `hosts/tcp`, `hosts/engine`, `hosts/workloads`) has no clock, no
+socket, no thread and no global random: `now` and a seeded generator are passed in.
 """
 
 import ast
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,37 +20,39 @@ EVERYTHING = frozenset(
     {"testbed", "dashboard", "flowgraphs", "hosts", "linklayer", "channel", "tcpip", "telemetry", "experiments"}
     | {"common", "hil_tests", "tests", "benchmarks"}
 )
-BELOW_TESTBED = EVERYTHING - {"testbed", "experiments", "hil_tests", "tests", "benchmarks"}
+TESTS = frozenset({"tests", "benchmarks", "hil_tests"})
+BELOW_TESTBED = EVERYTHING - TESTS - {"testbed", "experiments"}
 
 #: folder -> the other top-level folders it may import from
 MAY_IMPORT = {
     "testbed": BELOW_TESTBED,
     "dashboard": frozenset({"common", "linklayer", "telemetry"}),
-    "flowgraphs": frozenset({"common", "linklayer", "channel", "telemetry"}),
-    "hosts": frozenset({"common", "linklayer", "tcpip", "telemetry"}),
-    "linklayer": frozenset({"common", "tcpip", "telemetry"}),
+    "flowgraphs": frozenset({"common", "channel"}),
+    "hosts": frozenset({"common", "tcpip", "telemetry"}),
+    "linklayer": frozenset({"common", "tcpip"}),
     "channel": frozenset({"common"}),
     "tcpip": frozenset({"common"}),
     "common": frozenset(),
     "telemetry": frozenset({"common"}),
-    "experiments": frozenset({"common", "testbed"}),
-    "benchmarks": EVERYTHING,
-    "hil_tests": EVERYTHING,
-    "tests": EVERYTHING,
+    "experiments": frozenset({"common", "testbed", "hosts", "linklayer", "channel", "tcpip"}),
+    **dict.fromkeys(TESTS, EVERYTHING),
 }
 
 #: room of testbed/ -> the other rooms it may import from; the files beside the rooms join them
 ROOMS = {
     "campaigns": frozenset({"results", "scenario"}),
-    "cli": frozenset({"campaigns", "exports", "live", "model", "papers", "reports", "results", "scenario"}),
+    "cli": frozenset({"campaigns", "exports", "live", "papers", "reports", "results", "scenario"}),
     "exports": frozenset({"model", "results", "scenario"}),
     "live": frozenset({"results", "scenario"}),
     "model": frozenset({"results", "scenario"}),
     "papers": frozenset({"campaigns", "model", "results", "scenario"}),
-    "reports": frozenset({"campaigns", "results", "scenario"}),
+    "reports": frozenset({"campaigns", "results"}),
     "results": frozenset({"scenario"}),
     "scenario": frozenset(),
 }
+
+#: imports inside functions that close a circle
+LATE = frozenset({("hosts.tcp.config", "hosts.tcp.growth"), ("hosts.tcp.config", "hosts.tcp.recovery")})
 
 CORES = ("channel", "linklayer", "tcpip", "hosts/tcp", "hosts/engine", "hosts/workloads")
 FORBIDDEN_IN_CORES = frozenset(
@@ -91,15 +95,11 @@ def violations(path: str, source: str) -> list[str]:
     except SyntaxError as error:
         return [f"{path}:{error.lineno}: {error.msg}"]
     for line, names in imports(tree, folders):
-        target = names[0].split(".")[0]
-        if target in EVERYTHING and target != folders[0] and target not in MAY_IMPORT[folders[0]]:
-            found.append(f"{path}:{line}: {folders[0]} may not import {target}")
-        if folders[0] == "testbed" and len(folders) > 1:
-            room = _room(names)
-            if room and room != folders[1] and room not in ROOMS[folders[1]]:
-                found.append(f"{path}:{line}: testbed/{folders[1]} may not import testbed.{room}")
-        if folders[0] == "linklayer" and target == "telemetry" and "telemetry.records" not in names:
-            found.append(f"{path}:{line}: linklayer may import telemetry.records only")
+        found += [
+            f"{path}:{line}: {'/'.join(folders[: arrow.depth])} may not import {arrow.target}"
+            for arrow in arrows(folders, names)
+            if arrow.target not in arrow.allowed
+        ]
         if is_core(path):
             for name in names:
                 parts = name.split(".")
@@ -111,6 +111,67 @@ def violations(path: str, source: str) -> list[str]:
     if is_core(path):
         found += [f"{path}:{line}: {what}" for line, what in global_random(tree)]
     return list(dict.fromkeys(found))
+
+
+class Arrow(NamedTuple):
+    """An import that leaves a top-level folder (depth 1) or a room of testbed/ (depth 2)."""
+
+    depth: int
+    target: str
+    allowed: frozenset[str]
+
+
+def arrows(folders: tuple[str, ...], names: tuple[str, ...]) -> Iterator[Arrow]:
+    """The arrows of one import of a file in `folders`."""
+    target = names[0].split(".")[0]
+    if target in EVERYTHING and target != folders[0]:
+        yield Arrow(1, target, MAY_IMPORT[folders[0]])
+    if folders[0] == "testbed" and len(folders) > 1:
+        room = _room(names)
+        if room and room != folders[1]:
+            yield Arrow(2, room, ROOMS[folders[1]])
+
+
+def unused_arrows(sources: Mapping[str, str]) -> list[str]:
+    """The arrows of the tables that no file takes; the rule that tests may import everything is no arrow."""
+    used = set()
+    for path, source in sources.items():
+        folders = tuple(path.split("/")[:-1])
+        for _, names in imports(ast.parse(source, path), folders):
+            used |= {(folders[arrow.depth - 1], arrow.target) for arrow in arrows(folders, names)}
+    return [
+        f"no file of {folder} imports {target}"
+        for table in (MAY_IMPORT, ROOMS)
+        for folder, targets in table.items()
+        if folder not in TESTS
+        for target in sorted(targets)
+        if (folder, target) not in used
+    ]
+
+
+class _WithoutTypeChecking(ast.NodeTransformer):
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        return node.orelse if ast.unparse(node.test).endswith("TYPE_CHECKING") else node
+
+
+def circle(sources: Mapping[str, str], *, except_for: Iterable[tuple[str, str]] = ()) -> list[str]:
+    """A circle of modules that import each other, at any depth of functions; empty: there is none.
+
+    Imports under `if TYPE_CHECKING` do not count. Importing a submodule does not count as importing its package.
+    """
+    paths = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in sources}
+    graph = {}
+    for module, path in paths.items():
+        tree = _WithoutTypeChecking().visit(ast.parse(sources[path], path))
+        found = imports(tree, tuple(path.split("/")[:-1]))
+        targets = (next((name for name in reversed(names) if name in paths), module) for _, names in found)
+        graph[module] = {target for target in targets if target != module and (module, target) not in except_for}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return [str(module) for module in error.args[1]]
+    return []
 
 
 def _room(names: tuple[str, ...]) -> str:
@@ -163,6 +224,51 @@ def test_every_file_keeps_to_its_layer() -> None:
     assert not found, "\n".join(found)
 
 
+def product() -> dict[str, str]:
+    """The sources of the product by path."""
+    return {path: (ROOT / path).read_text() for path in python_files() if path.partition("/")[0] not in TESTS}
+
+
+def test_every_allowed_arrow_is_used() -> None:
+    assert unused_arrows(product()) == []
+
+
+def test_an_unused_arrow_is_seen() -> None:
+    found = unused_arrows({"testbed/live/a.py": "import dashboard\nfrom testbed.results import store"})
+    assert {"no file of live imports scenario", "no file of testbed imports channel"} < set(found)
+    assert not {"no file of live imports results", "no file of testbed imports dashboard"} & set(found)
+
+
+def test_no_modules_import_each_other() -> None:
+    assert circle(product(), except_for=LATE) == []
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("import p.b", "import p.a"),
+        ("from p import b", "def f():\n    from p.a import x"),
+        ("from . import b", "class C:\n    def f(self):\n        from .a import x"),
+        ("from p.b import x", "if TYPE_CHECKING:\n    import p.b\nelse:\n    import p.a"),
+    ],
+)
+def test_a_circle_is_seen(a: str, b: str) -> None:
+    assert set(circle({"p/a.py": a, "p/b.py": b})) == {"p.a", "p.b"}
+    assert circle({"p/a.py": a, "p/b.py": b}, except_for=[("p.b", "p.a")]) == []
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ("import p.b", "if TYPE_CHECKING:\n    import p.a"),
+        ("from p.b import x", "if typing.TYPE_CHECKING:\n    from p import a"),
+        ("from p import b, c", "import p.c"),
+    ],
+)
+def test_imports_for_types_alone_make_no_circle(a: str, b: str) -> None:
+    assert circle({"p/__init__.py": "import p.a", "p/a.py": a, "p/b.py": b, "p/c.py": ""}) == []
+
+
 @pytest.mark.parametrize(
     ("path", "source"),
     [
@@ -172,13 +278,14 @@ def test_every_file_keeps_to_its_layer() -> None:
         ("linklayer/a.py", "import channel"),
         ("tcpip/a.py", "from telemetry.records import TcpRecord"),
         ("tcpip/a.py", "import socket"),
-        ("linklayer/a.py", "from telemetry.sinks import Sink"),
+        ("linklayer/a.py", "from telemetry.records import LinkRecord"),
         ("linklayer/slacp/a.py", "from ... import hosts\nfrom testbed import cli"),
         ("dashboard/a.py", "import testbed"),
         ("testbed/results/a.py", "from testbed.live.run import run_live"),
         ("testbed/model/a.py", "from testbed import live"),
         ("testbed/live/a.py", "import testbed.cli.app"),
-        ("experiments/a.py", "import channel"),
+        ("experiments/a.py", "import telemetry"),
+        ("hosts/a.py", "import linklayer"),
         ("hosts/a.py", "import channel.trace"),
         ("testbed/a.py", "import tests"),
         ("elsewhere/a.py", ""),
@@ -209,10 +316,10 @@ def test_a_violation_is_seen(path: str, source: str) -> None:
         ),
         ("channel/a.py", "from random import Random\nx = Random(1)"),
         ("channel/a.py", "import random\nx = random.Random(1)"),
-        ("linklayer/a.py", "from telemetry.records import LinkRecord\nfrom telemetry import records"),
+        ("experiments/a.py", "import channel.errors"),
         ("linklayer/a.py", "from tcpip.segment import Segment"),
         ("linklayer/slacp/a.py", "from . import b\nfrom .b import c\nfrom ..queues import d"),
-        ("hosts/a.py", "import os, time\nimport linklayer"),
+        ("hosts/a.py", "import os, time\nimport tcpip"),
         ("testbed/a.py", "import hosts, channel, dashboard"),
         ("tests/a.py", "import testbed, experiments, time"),
     ],

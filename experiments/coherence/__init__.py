@@ -8,8 +8,8 @@
 | `findings.py` | the statements of the paper's text, each on our medians |
 | `tables.py` | the figures as tables |
 | `figures.py` | the plots |
-
-The network is `testbed/model/radio_path.py`.
+| `radio_path.py` | the network |
+| `radio_path_runs.py` | one transfer across it, with the choices of the paper |
 """
 
 from experiments.coherence import cells, figures, findings, jobs, parameters, tables

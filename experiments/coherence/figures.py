@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from experiments.coherence.cells import METRICS, SCHEME_WORDS, TRACE_PER, Case, Cases
 from experiments.coherence.jobs import transfer
-from testbed.model.radio_path_runs import run
+from experiments.coherence.radio_path_runs import run
 from testbed.papers.plots import COLOURS, spreads, subplots, title
 from testbed.papers.results import Results
 

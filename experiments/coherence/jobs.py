@@ -9,7 +9,7 @@ Rules kept
   `needless_rate` is the other kind, which the paper does not count: losses of the air beside a mark, whose dupacks pass
   while the queue is long.
 
-Left out: how a run works (`testbed/model/radio_path_runs.py`).
+Left out: how a run works (`experiments/coherence/radio_path_runs.py`).
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ import yaml
 
 from experiments.coherence import parameters
 from experiments.coherence.cells import Case
-from testbed.model.radio_path_runs import PathCase, PathOutcome, PathSettings, run
+from experiments.coherence.radio_path_runs import PathCase, PathOutcome, PathSettings, run
 from testbed.papers.results import Job, PaperError, Sample
 
 _BY_KEY = {choice.key: choice for choice in parameters.CHOICES}

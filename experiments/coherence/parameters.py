@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from testbed.model.radio_path_runs import PathSettings
+from experiments.coherence.radio_path_runs import PathSettings
 from testbed.papers.runs import Parameter
 
 CHOICES: tuple[Parameter, ...] = (

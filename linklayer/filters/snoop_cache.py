@@ -11,7 +11,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from linklayer.slacp.rtt import RttEstimator
+from linklayer.rtt import RttEstimator
 from tcpip.segment import Flow
 
 _MS: Final = 1_000_000

@@ -8,11 +8,11 @@ Read first: the SLACP paper, section 2; docs/slacp.md has the frame formats and 
     receiver.py   one channel's receiving half: order, duplicates, repair
     fec.py        the erasure code over a block (zfec), and its size-only stand-in
     frames.py     frames as objects;   wire.py   as octets;   words.py   as words
-    rtt.py, config.py, stats.py
+    config.py, stats.py
 """
 
-from linklayer.slacp.config import FAST, RELIABLE, ChannelOptions, SlacpConfig
+from linklayer.slacp.config import ChannelOptions, SlacpConfig
 from linklayer.slacp.endpoint import Slacp
 from linklayer.slacp.fec import Counting, ReedSolomon
 
-__all__ = ["FAST", "RELIABLE", "ChannelOptions", "Counting", "ReedSolomon", "Slacp", "SlacpConfig"]
+__all__ = ["ChannelOptions", "Counting", "ReedSolomon", "Slacp", "SlacpConfig"]

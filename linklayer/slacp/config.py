@@ -29,11 +29,6 @@ class ChannelOptions:
     in_order: bool = True
 
 
-#: channel numbers of the default pair
-RELIABLE: Final = 0
-FAST: Final = 1
-
-
 @dataclass(frozen=True, slots=True)
 class SlacpConfig:
     """Options of one SLACP endpoint; both ends of a link use the same ones. Raises ValueError when out of range.

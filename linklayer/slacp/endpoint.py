@@ -20,11 +20,11 @@ from typing import Final
 
 from common.sequence import MASK, unwrap
 from linklayer.link import Link, LinkCounters
+from linklayer.rtt import RttEstimator
 from linklayer.slacp.config import MAX_WINDOW, SlacpConfig
 from linklayer.slacp.fec import ErasureCode
 from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello
 from linklayer.slacp.receiver import ArqReceiver, Deliveries, FastReceiver
-from linklayer.slacp.rtt import RttEstimator
 from linklayer.slacp.sender import ArqSender, FastSender
 from linklayer.slacp.session import Session
 from linklayer.slacp.stats import ReceiverStats, SenderStats

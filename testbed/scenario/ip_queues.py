@@ -1,8 +1,8 @@
 """The IP queues of a scenario's stations."""
 
 from common.sides import Side
+from linklayer.classify import FAST, RELIABLE
 from linklayer.queues import QUEUES, Queue, QueueContext
-from linklayer.slacp import FAST, RELIABLE
 from testbed.scenario.channel_models import frame_ns, make_rng
 from testbed.scenario.plugin_options import options_of
 from testbed.scenario.schema import Scenario

@@ -12,11 +12,11 @@ from experiments.coherence import PAPER, parameters
 from experiments.coherence.cells import METRICS, PERS, SCHEME_WORDS, Case
 from experiments.coherence.findings import findings
 from experiments.coherence.jobs import counts, transfer
+from experiments.coherence.radio_path_runs import PathOutcome, run
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.filters import FILTERS
 from linklayer.schemes import SCHEMES
 from testbed.errors import FadelabError
-from testbed.model.radio_path_runs import PathOutcome, run
 from testbed.papers import report
 from testbed.papers.results import NO_FIGURE, CellResult, Results, Sample, Tally
 from testbed.results.ground_truth import Confusion

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from flowgraphs.native import native
 from flowgraphs.phy import PhyError, Received, Samples
 from flowgraphs.phys import make_phy
-from flowgraphs.phys.ofdm import FEC, MODULATIONS
 from flowgraphs.phys.ofdm.modem import MAX_FRAME_BYTES, Demodulator, Modulator, OfdmPhy
+from flowgraphs.phys.ofdm.options import FEC, MODULATIONS
 from tests.harness.awgn import Air, air
 from tests.harness.ofdm_reference.liquid import ffi, liquid, make
 

@@ -8,7 +8,7 @@ import pmt
 import pytest
 
 from flowgraphs import offline
-from flowgraphs.phy import Samples
+from flowgraphs.phy import Samples, received_from_pdu
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.harness.awgn import air
 from tests.harness.bursts import sending
@@ -63,7 +63,7 @@ def received() -> Samples:
 
 
 def test_a_receiver_block_hears_what_the_demodulator_hears(received: Samples) -> None:
-    heard = list(offline.decode(PHY.receiver(), [received]))
+    heard = [received_from_pdu(pdu) for pdu in offline.decode(PHY.receiver(), [received])]
     assert len(heard) == 60
     assert {frame.crc_ok for frame in heard} == {True, False}
     assert heard == Demodulator(PHY).feed(received)

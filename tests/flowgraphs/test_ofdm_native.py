@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from flowgraphs.native import native
 from flowgraphs.phy import Received, Samples
-from flowgraphs.phys.ofdm import FEC, MODULATIONS
 from flowgraphs.phys.ofdm.modem import MAX_FRAME_BYTES, Demodulator, Modulator, OfdmPhy
+from flowgraphs.phys.ofdm.options import FEC, MODULATIONS
 from tests.harness.awgn import air
 from tests.harness.ofdm_reference import modem as reference
 

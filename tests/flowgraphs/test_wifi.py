@@ -15,8 +15,8 @@ from flowgraphs.frontend import RadioSettings
 from flowgraphs.native import native
 from flowgraphs.phy import PhyError, Received
 from flowgraphs.phys import make_phy
-from flowgraphs.phys.wifi import ENCODINGS
 from flowgraphs.phys.wifi.modem import MAX_FRAME_BYTES, WifiPhy, zeroed_memory
+from flowgraphs.phys.wifi.options import ENCODINGS
 from flowgraphs.transceiver import Transceiver
 from tests.harness.awgn import Samples, air
 from tests.harness.bursts import modulated

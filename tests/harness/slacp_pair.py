@@ -14,7 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import cast
 
-from linklayer.slacp import RELIABLE, ReedSolomon, Slacp, SlacpConfig, frames
+from linklayer.classify import RELIABLE
+from linklayer.slacp import ReedSolomon, Slacp, SlacpConfig, frames
 from linklayer.slacp.frames import Frame
 from linklayer.slacp.wire import emit, parse
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, Classifier
-from linklayer.slacp import FAST, RELIABLE
+from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, FAST, RELIABLE, Classifier
 
 ICMP, TCP, UDP, FRAGMENT = 1, 6, 17, 44
 

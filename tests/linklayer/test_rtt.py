@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linklayer.slacp.rtt import INITIAL_NS, RttEstimator
+from linklayer.rtt import INITIAL_NS, RttEstimator
 
 MS = 1_000_000
 

@@ -5,7 +5,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from linklayer.slacp import FAST, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
+from linklayer.classify import FAST
+from linklayer.slacp import ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
 from linklayer.slacp.wire import emit, parse
 from tests.harness.slacp_pair import MS, A, B, Drop, Pair, keep_all, packets

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from linklayer.classify import FAST, RELIABLE
 from linklayer.link import FrameError
-from linklayer.slacp import FAST, RELIABLE, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
+from linklayer.slacp import ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Data, Frame
 from linklayer.slacp.wire import emit, parse
 from tests.harness.slacp_pair import MS, A, B, Pair, packets

@@ -8,7 +8,8 @@ from random import Random
 import pytest
 
 from common.sequence import MASK
-from linklayer.slacp import RELIABLE, Counting, Slacp, SlacpConfig
+from linklayer.classify import RELIABLE
+from linklayer.slacp import Counting, Slacp, SlacpConfig
 from linklayer.slacp.frames import Damaged, Data, Fec, Frame
 from linklayer.slacp.sender import ArqSender
 from tests.harness.slacp_pair import MS, A, B, Pair, packets

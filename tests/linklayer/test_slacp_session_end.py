@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from linklayer.slacp import FAST, ChannelOptions, ReedSolomon, Slacp, SlacpConfig
+from linklayer.classify import FAST
+from linklayer.slacp import ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Data, Hello
 from tests.harness.slacp_pair import MS, A, B, Pair
 

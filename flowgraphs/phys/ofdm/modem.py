@@ -18,7 +18,7 @@ from typing import Any
 
 from flowgraphs.native import native
 from flowgraphs.phy import Constellation, Phy, PhyError, Received, Samples
-from flowgraphs.phys.ofdm import MODULATIONS, OfdmOptions
+from flowgraphs.phys.ofdm.options import MODULATIONS, OfdmOptions
 
 #: longest frame: an IP packet of 9000 octets and any link header
 MAX_FRAME_BYTES = 10_000

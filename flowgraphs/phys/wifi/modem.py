@@ -28,7 +28,7 @@ from gnuradio import blocks, digital, fft, gr
 
 from flowgraphs.native import native
 from flowgraphs.phy import Phy, PhyError
-from flowgraphs.phys.wifi import ENCODINGS, WifiOptions
+from flowgraphs.phys.wifi.options import ENCODINGS, WifiOptions
 
 #: the longest link frame: gr-ieee802-11 decodes no PSDU of more than 1528 octets
 MAX_FRAME_BYTES: Final = 1493

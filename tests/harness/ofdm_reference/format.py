@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from flowgraphs.phys.ofdm import MODULATIONS as NAMES
+from flowgraphs.phys.ofdm.options import MODULATIONS as NAMES
 from tests.harness.ofdm_reference.liquid import ffi, liquid
 
 #: longest frame: an IP packet of 9000 octets and any link header

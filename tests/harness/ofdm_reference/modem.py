@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flowgraphs.phy import Constellation, Received, Samples
-from flowgraphs.phys.ofdm import mode
 from flowgraphs.phys.ofdm.modem import OfdmPhy
+from flowgraphs.phys.ofdm.options import mode
 from tests.harness.ofdm_reference.equalizer import Equalizer
 from tests.harness.ofdm_reference.format import (
     FEC,

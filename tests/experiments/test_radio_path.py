@@ -9,13 +9,13 @@ from channel.errors.bernoulli import Bernoulli
 from channel.errors.none import NoErrors
 from common.sides import Side
 from common.units import MS, SECOND
+from experiments.coherence.radio_path import DATA_SIDES, Position, RadioPath, RadioPathConfig
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
 from hosts.tcp.config import TcpConfig
 from linklayer.queues.drop_tail import DropTail
 from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLinkConfig
-from testbed.model.radio_path import DATA_SIDES, Position, RadioPath, RadioPathConfig
 from testbed.model.transfers import receive, send
 from testbed.scenario.channel_models import make_rng
 

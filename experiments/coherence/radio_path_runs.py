@@ -15,6 +15,7 @@ from channel.errors import Fate
 from channel.errors.bernoulli import Bernoulli
 from channel.hop import Arrival
 from common.units import MS, SECOND, ns
+from experiments.coherence.radio_path import DATA_SIDES, Position, RadioPath, RadioPathConfig
 from hosts.engine.clock import OBSERVER
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
@@ -26,7 +27,6 @@ from linklayer.schemes.arq import ArqOptions
 from tcpip.segment import Segment
 from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLinkConfig
-from testbed.model.radio_path import DATA_SIDES, Position, RadioPath, RadioPathConfig
 from testbed.model.transfers import receive, send
 from testbed.results.ground_truth import Confusion
 from testbed.scenario.channel_models import make_rng
