@@ -393,9 +393,7 @@ MARKS: tuple[tuple[str, str], ...] = (
     ("congestion_losses", "congestion"),
 )
 
-_RADIO_TIERS = frozenset({"vusrp", "usrp"})
 
-
-def offered(tier: str) -> tuple[str, ...]:
-    """Return the keys of the charts that a run of this tier can fill."""
-    return tuple(chart.key for chart in CHARTS if chart.key != "snr" or tier in _RADIO_TIERS)
+def offered(*, radio: bool) -> tuple[str, ...]:
+    """Return the keys of the charts that a run with or without radios can fill."""
+    return tuple(chart.key for chart in CHARTS if chart.key != "snr" or radio)

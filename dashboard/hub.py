@@ -59,6 +59,8 @@ class RunInfo:
     tier: str
     tcp: str
     seed: int | None
+    #: whether the link has radios, so that there are views and figures of them
+    radio: bool = True
     #: the nodes from left to right; `up` goes to the right
     topology: tuple[str, ...] = ("h1", "ST", "BAS", "h2")
 
@@ -129,7 +131,7 @@ class Feed:
             "live": self.live,
             "ended": self._ended,
             "controlled": self.controls is not None and self.live,
-            "charts": list(offered(self.info.tier)),
+            "charts": list(offered(radio=self.info.radio)),
         }
 
     def describe_controls(self, *, fresh: bool = False) -> list[dict[str, Any]]:

@@ -139,7 +139,7 @@ class Store:
         row = _row(path)
         manifest, summary = _tolerant(path / "manifest.json"), _tolerant(path / "summary.json")
         return {
-            "info": _info(row, manifest, summary),
+            "info": _info(row, manifest, summary, radio=_exists(path / "phy.parquet")),
             "manifest": manifest,
             "summary": summary,
             "scenario": _text_of(path / "scenario.yaml"),
@@ -285,17 +285,19 @@ _KINDS: dict[str, Any] = {
 }
 
 
-def _info(row: Row, manifest: Mapping[str, Any] | None, summary: Mapping[str, Any] | None) -> dict[str, Any]:
+def _info(
+    row: Row, manifest: Mapping[str, Any] | None, summary: Mapping[str, Any] | None, *, radio: bool
+) -> dict[str, Any]:
     """Return the run's properties and state (RunInfo in README.md)."""
     title = f"{row.scenario or row.name}, {row.scheme or 'scheme not known'}"
     scenario, scheme, tier, tcp = (tag or "" for tag in (row.scenario, row.scheme, row.tier, row.tcp))
-    info = RunInfo(row.name, title, scenario, scheme, tier, tcp, row.seed)
+    info = RunInfo(row.name, title, scenario, scheme, tier, tcp, row.seed, radio)
     return asdict(info) | {
         "epoch_ns": _epoch_ns(manifest or {}),
         "live": False,
         "ended": {"error": row.problem or None, "summary": summary},
         "controlled": False,
-        "charts": list(offered(tier)),
+        "charts": list(offered(radio=radio)),
     }
 
 

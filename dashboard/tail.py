@@ -31,7 +31,7 @@ _RUNS = 16
 class Tail:
     """Feeds the hub from a thread; a context manager.
 
-    `controls` returns the controls of a new run from its tags, or None.
+    `controls` returns the controls of a new run from its tags, or None; `radio` whether its link has radios.
     """
 
     def __init__(
@@ -39,12 +39,14 @@ class Tail:
         hub: Hub,
         tail: InfluxTail,
         controls: Callable[[dict[str, str]], Controls | None] = lambda tags: None,
+        radio: Callable[[dict[str, str]], bool] = lambda tags: True,
         *,
         quiet_s: float = QUIET_S,
     ) -> None:
         self._hub = hub
         self._tail = tail
         self._controls = controls
+        self._radio = radio
         self._quiet_s = quiet_s
         self._runs: dict[str, _Run] = {}
         #: runs opened here that the hub still remembers
@@ -101,7 +103,7 @@ class Tail:
             return None
         scenario = tags.get("scenario", "")
         title = ", ".join(word for word in (scenario or name, scheme) if word)
-        info = RunInfo(name, title, scenario, scheme, tags.get("tier", ""), tcp="", seed=None)
+        info = RunInfo(name, title, scenario, scheme, tags.get("tier", ""), tcp="", seed=None, radio=self._radio(tags))
         feed = self._hub.open(info, self._controls(tags))
         feed.begin(arrival.time_ns)
         self._opened = {name: old for name, old in self._opened.items() if self._hub.find(name) is old} | {name: feed}

@@ -13,6 +13,7 @@ from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.run_hooks import NO_HOOKS, RunHooks
 from testbed.scenario.schema import Scenario
+from testbed.tiers import TIERS
 
 if TYPE_CHECKING:
     from dashboard.hub import Hub
@@ -143,6 +144,7 @@ def dashboard_hooks(hub: "Hub", influx: "Influx", complain: Complain) -> MakeHoo
             tier=scenario.tier,
             tcp=scenario.tcps,
             seed=scenario.seed,
+            radio=TIERS[scenario.tier].radio,
         )
         feed = hub.open(info, steering)
         database = with_database(scenario, folder)

@@ -20,9 +20,10 @@ from testbed.run_hooks import Show
 from testbed.scenario.channel_models import make_rng
 from testbed.scenario.link_ends import make_link
 from testbed.scenario.schema import Direction, Scenario
+from testbed.tiers import TIERS
 
-#: the medium of each real-time tier
-_MEDIA: Mapping[str, Medium] = MappingProxyType({"emulated": sockets, "vusrp": virtual_air, "usrp": real_air})
+#: by the names that tiers give
+_MEDIA: Mapping[str, Medium] = MappingProxyType({"sockets": sockets, "virtual-air": virtual_air, "real-air": real_air})
 
 
 class LateError(FadelabError):
@@ -31,7 +32,7 @@ class LateError(FadelabError):
 
 def check_tier(scenario: Scenario) -> None:
     """Raise FadelabError, PhyError or HostError when the scenario's tier cannot run here."""
-    if scenario.tier == "model":
+    if TIERS[scenario.tier].simulated:
         check_model(scenario)
         return
     check_machine()
@@ -47,7 +48,8 @@ def unused(scenario: Scenario) -> Iterator[str]:
         ends = (make_link(scenario, side, make_rng(scenario.seed), 0, sized=True) for side in SIDES)
         if not any(end.flow_control for end in ends):
             yield f"scheme {link.scheme} has no use for link.queue: its packets wait in the transmitter's buffer"
-    if scenario.tier == "vusrp":
+    tier = TIERS[scenario.tier]
+    if tier.air == "virtual":
         return
     # by value: a stored scenario contains the defaults, too
     directions = [scenario.channel.direction(side) for side in SIDES]
@@ -56,10 +58,10 @@ def unused(scenario: Scenario) -> Iterator[str]:
         for key in ("snr_db", "fading", "cfo_hz")
         if any(getattr(direction, key) != Direction.model_fields[key].default for direction in directions)
     ]
-    if scenario.tier != "usrp" and scenario.radio.devices is not None:
+    if not tier.radio and scenario.radio.devices is not None:
         keys.append("radio.devices")
     if keys:
-        why = "the air is the real one" if scenario.tier == "usrp" else "there is no radio"
+        why = "the air is the real one" if tier.radio else "there is no radio"
         yield f"tier {scenario.tier} has no use for {', '.join(keys)}: {why}"
 
 
@@ -74,10 +76,11 @@ def run_in(folder: RunFolder, scenario: Scenario, show: Show, make_hooks: MakeHo
     hooks = make_hooks(scenario, folder)
     try:
         with going_on(folder.path):
-            if scenario.tier == "model":
+            medium = TIERS[scenario.tier].medium
+            if medium is None:
                 summary = run_model(scenario, folder, show, hooks)
             else:
-                summary = run_live(scenario, folder, _MEDIA[scenario.tier], show, hooks)
+                summary = run_live(scenario, folder, _MEDIA[medium], show, hooks)
     except BaseException as error:
         hooks.ended(None, " ".join(str(error).split()) or type(error).__name__)
         raise

@@ -40,15 +40,16 @@ MAY_IMPORT = {
 
 #: room of testbed/ -> the other rooms it may import from; the files beside the rooms join them
 ROOMS = {
-    "campaigns": frozenset({"results", "scenario"}),
-    "cli": frozenset({"campaigns", "exports", "live", "papers", "reports", "results", "scenario"}),
-    "exports": frozenset({"model", "results", "scenario"}),
-    "live": frozenset({"results", "scenario"}),
-    "model": frozenset({"results", "scenario"}),
+    "campaigns": frozenset({"results", "scenario", "tiers"}),
+    "cli": frozenset({"campaigns", "exports", "live", "papers", "reports", "results", "scenario", "tiers"}),
+    "exports": frozenset({"model", "results", "scenario", "tiers"}),
+    "live": frozenset({"results", "scenario", "tiers"}),
+    "model": frozenset({"results", "scenario", "tiers"}),
     "papers": frozenset({"campaigns", "model", "results", "scenario"}),
     "reports": frozenset({"campaigns", "results"}),
-    "results": frozenset({"scenario"}),
-    "scenario": frozenset(),
+    "results": frozenset({"scenario", "tiers"}),
+    "scenario": frozenset({"tiers"}),
+    "tiers": frozenset(),
 }
 
 #: imports inside functions that close a circle

@@ -19,6 +19,7 @@ from typing import Any
 
 from testbed.campaigns.file import Campaign, CampaignError, Settings, parse_campaign
 from testbed.scenario.file import ScenarioError, apply_value, read_mapping, validate
+from testbed.tiers import TIERS
 
 FORMAT = 1
 #: keys of a scenario whose values are paths
@@ -42,7 +43,7 @@ class Point:
     @property
     def real_time(self) -> bool:
         """Whether its runs need the wall clock, and so a machine that does nothing else."""
-        return bool(self.scenario["tier"] != "model")
+        return not TIERS[self.scenario["tier"]].simulated
 
     @property
     def label(self) -> str:

@@ -8,6 +8,7 @@ import click
 
 from testbed.cli import options
 from testbed.errors import FadelabError
+from testbed.tiers import TIERS
 
 if TYPE_CHECKING:
     from testbed.cli.machine.capacity import Plan
@@ -24,7 +25,11 @@ _INTERRUPT_S = 0.2
 
 @click.command()
 @click.option(
-    "--tier", type=click.Choice(list(options.DEMO_SCENARIOS)), default="vusrp", show_default=True, help="The medium."
+    "--tier",
+    type=click.Choice(list(options.DEMO_SCENARIOS)),
+    default=options.DEMO_TIER,
+    show_default=True,
+    help="The medium.",
 )
 @options.devices
 @click.option("--seconds", type=options.Finite(min=2), default=40.0, show_default=True, help="Length of each run.")
@@ -97,7 +102,7 @@ def plan_for(scenario: "Scenario") -> "tuple[Plan, str]":
     from testbed.cli.machine import capacity, processors
     from testbed.scenario.file import load
 
-    if scenario.tier == "usrp":
+    if TIERS[scenario.tier].air == "real":
         # each pair of virtual radios has an air of its own; there is one pair of real radios
         return capacity.Plan(1, Fraction(1)), ""
     costs = capacity.link_costs(scenario, processors.slowness())

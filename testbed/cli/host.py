@@ -52,7 +52,7 @@ def host(
         ipaddress.IPv4Address(peer)
     except ValueError:
         raise FadelabError(f"--peer {peer}: must be the other host's IPv4 address, as in 10.77.2.2") from None
-    loaded = load(scenario or options.DEMO_SCENARIOS["vusrp"], settings)
+    loaded = load(scenario or options.DEMO_SCENARIOS[options.DEMO_TIER], settings)
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     name = run_name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-host-{role}"
 

@@ -10,13 +10,12 @@ import click
 
 from testbed.errors import FadelabError
 from testbed.paths import root
+from testbed.tiers import TIERS, tier_with
 
 #: scenario of the demo, by tier
-DEMO_SCENARIOS = {
-    "vusrp": root() / "scenarios" / "fading-link.yaml",
-    "usrp": root() / "scenarios" / "fading-link.yaml",
-    "emulated": root() / "scenarios" / "lossy-link.yaml",
-}
+DEMO_SCENARIOS = {name: root() / "scenarios" / tier.demo for name, tier in TIERS.items() if tier.demo}
+#: the tier of the demo that needs no devices
+DEMO_TIER = tier_with("virtual")
 
 
 class Finite(click.FloatRange):

@@ -5,19 +5,12 @@ from pathlib import Path
 import click
 
 from testbed.cli import options
-
-
-def _tiers() -> tuple[str, ...]:
-    from typing import get_args
-
-    from testbed.scenario.schema import Tier
-
-    return get_args(Tier)
+from testbed.tiers import TIERS
 
 
 @click.command()
 @click.argument("scenario", type=options.PATH)
-@click.option("--tier", type=options.Names(_tiers), help="Run on this tier.")
+@click.option("--tier", type=click.Choice(list(TIERS)), help="Run on this tier.")
 @click.option("--tcp", metavar="NAME", help="What both hosts speak: a profile of the kernel's TCP, or user:NAME.")
 @options.settings("Change a value, as in channel.per=0.1.")
 @options.devices

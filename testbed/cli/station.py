@@ -8,6 +8,10 @@ import click
 
 from testbed.cli import options
 from testbed.errors import FadelabError
+from testbed.tiers import tier_with
+
+#: UHD's type of virtual USRPs
+_VIRTUAL = "vusrp"
 
 
 @click.command()
@@ -54,7 +58,7 @@ def station(
     from testbed.results.show import rate
     from testbed.scenario.file import load
 
-    loaded = load(scenario or options.DEMO_SCENARIOS["usrp"], settings, tier=tier_of(device))
+    loaded = load(scenario or options.DEMO_SCENARIOS[tier_with("real")], settings, tier=tier_of(device))
     if SCHEMES[loaded.link.scheme].split is not None:
         raise FadelabError(
             f"link.scheme {loaded.link.scheme}: a station on its own has no proxy that splits connections: "
@@ -110,4 +114,4 @@ COMMAND = station
 def tier_of(device: str) -> str:
     """Return the tier of a station whose radio has these device arguments."""
     arguments = dict(argument.partition("=")[::2] for argument in device.replace(" ", "").split(","))
-    return "vusrp" if "air" in arguments or arguments.get("type") == "vusrp" else "usrp"
+    return tier_with("virtual" if "air" in arguments or arguments.get("type") == _VIRTUAL else "real")

@@ -8,6 +8,7 @@ from testbed.exports.capture_source import from_captures
 from testbed.exports.model_source import from_model
 from testbed.exports.timeline import Timeline
 from testbed.scenario.file import load
+from testbed.tiers import TIERS
 
 #: records that other programs draw over time
 _KINDS = ("tcp", "link")
@@ -24,7 +25,7 @@ def timeline_of(folder: Path) -> Timeline:
     except (OSError, ValueError) as error:
         # pyarrow's errors are ValueErrors
         raise FadelabError(f"{folder}: its records cannot be read: {str(error).splitlines()[0]}") from None
-    if scenario.tier == "model":
+    if TIERS[scenario.tier].simulated:
         return from_model(folder, scenario, records)
     return from_captures(folder, scenario, records, _epoch_ns(folder))
 

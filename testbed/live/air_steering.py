@@ -8,6 +8,7 @@ from flowgraphs.air import Air
 from testbed.live.steering import Steering
 from testbed.live.wiring import AirChannel
 from testbed.scenario.schema import Scenario
+from testbed.tiers import tier_with
 
 _OURS = ("snr_db", "fading", "doppler_hz")
 _WHY_NOT = "the stations are programs of their own: start them anew"
@@ -17,7 +18,7 @@ class AirSteering(Steering):
     """Controls of the air `name` between ST and BAS, which run `scenario`. Raises AirError without such an air."""
 
     def __init__(self, name: str, scenario: Scenario) -> None:
-        super().__init__(scenario.model_copy(update={"tier": "vusrp"}))
+        super().__init__(scenario.model_copy(update={"tier": tier_with("virtual")}))
         self._channel = AirChannel(Air.open(name), scenario.radio)
 
     def set(self, name: str, value: Value) -> None:

@@ -41,6 +41,7 @@ from testbed.results.summary import Summary, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.link_ends import has_guessers
 from testbed.scenario.schema import Scenario
+from testbed.tiers import TIERS
 
 _READY_S = 30.0
 _FINAL_S = 10.0
@@ -298,7 +299,7 @@ class _LiveRun:
 
     def _confusion(self) -> Confusion | None:
         """Return the guesses by true cause; None when filters guess and the true causes are unknown."""
-        if self._scenario.tier != "emulated":
+        if not TIERS[self._scenario.tier].fates:
             return None if has_guessers(self._scenario) or has_guessers(self._present) else {}
         self._merger.settle(max(self._loss_events_until.values(), default=0) + 1)
         return self._score.confusion()

@@ -20,6 +20,7 @@ from linklayer.schemes import SCHEMES
 from testbed.live.wiring import check_radios
 from testbed.scenario.file import validate
 from testbed.scenario.schema import Scenario
+from testbed.tiers import TIERS
 
 #: profiles that the fading control offers, and the parameters that it gives them
 _FADING = ("none", "flat", "rician", "epa", "eva", "etu")
@@ -98,10 +99,12 @@ class Steering:
         errors, fading = direction.errors, direction.fading
         profile = "none" if fading is None else "recorded" if fading.series is not None else fading.profile
         percent = 100 * float(getattr(errors, "per", 0.0))
+        tier = TIERS[self._scenario.tier]
         no_air = {
-            "vusrp": "",
-            "usrp": "the air is the real one",
-        }.get(self._scenario.tier, f"tier {self._scenario.tier} has no radio; change the errors instead")
+            "none": f"tier {tier.name} has no radio; change the errors instead",
+            "virtual": "",
+            "real": "the air is the real one",
+        }[tier.air]
         models = [*(name for name, model in ERROR_MODELS.items() if model.options is NoOptions), "bernoulli"]
         return [
             Control("snr_db", "SNR", "range", direction.snr_db, "dB", *_SNR_DB, 0.5, why_not=no_air),

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from common.sides import SIDES, Side, other
 from testbed.errors import FadelabError
 from testbed.scenario.schema import Direction, RadioOptions, Scenario
+from testbed.tiers import TIERS, tier_with
 
 if TYPE_CHECKING:
     from flowgraphs.air import Air
@@ -109,12 +110,13 @@ def real_air(scenario: Scenario) -> Iterator[Mapping[Side, Wiring]]:
 
 def check_radios(scenario: Scenario) -> None:
     """Raise FadelabError or PhyError unless the scenario names its tier's radios and the PHY is fast enough."""
-    radio = scenario.radio
-    if scenario.tier == "usrp" and radio.devices is None:
-        raise FadelabError("tier usrp needs two radios: --device ARGS for ST and --device ARGS for BAS")
-    if scenario.tier == "vusrp" and radio.devices is not None:
-        raise FadelabError("radio.devices name real USRPs: run them with --tier usrp, or leave them out")
-    if scenario.tier in ("vusrp", "usrp"):
+    radio, tier = scenario.radio, TIERS[scenario.tier]
+    if tier.air == "real" and radio.devices is None:
+        raise FadelabError(f"tier {tier.name} needs two radios: --device ARGS for ST and --device ARGS for BAS")
+    if tier.air == "virtual" and radio.devices is not None:
+        real = tier_with("real")
+        raise FadelabError(f"radio.devices name real USRPs: run them with --tier {real}, or leave them out")
+    if tier.radio:
         # import GNU Radio, which other tiers do without
         from flowgraphs.phys import make_phy
         from testbed.live.usrp_radio import check_capacity

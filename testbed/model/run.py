@@ -34,6 +34,7 @@ from testbed.results.summary import Summary, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.channel_models import frame_ns, make_rng
 from testbed.scenario.schema import Scenario, user_tcp
+from testbed.tiers import TIERS, names_of
 
 #: least time between two progress displays
 _SHOW_S: Final = 0.05
@@ -82,15 +83,18 @@ def run_model(
 
 def check_model(scenario: Scenario) -> None:
     """Raise FadelabError when the scenario asks for something that tier `model` cannot do."""
-    if scenario.tier != "model":
-        raise FadelabError(f"tier {scenario.tier} is not virtual time: set tier to model")
-    if scenario.capture:
-        raise FadelabError("capture: frames have no octets on tier model: set capture to false, or run --tier emulated")
+    tier = TIERS[scenario.tier]
+    if not tier.simulated:
+        raise FadelabError(f"tier {tier.name} is not virtual time: set tier to {names_of(simulated=True)}")
+    if scenario.capture and not tier.octets:
+        raise FadelabError(
+            f"capture: frames have no octets on tier {tier.name}: set capture to false, or run --tier emulated"
+        )
     for work in scenario.make_workloads():
         if work.largest_packet_bytes is not None and work.largest_packet_bytes > scenario.mtu:
             raise FadelabError(
                 f"flow {work.flow}: packet_bytes {work.largest_packet_bytes} is more than the mtu of {scenario.mtu}: "
-                "tier model has no IP fragments"
+                f"tier {tier.name} has no IP fragments"
             )
 
 

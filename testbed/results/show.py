@@ -27,6 +27,7 @@ from testbed.results.summary import Summary
 from testbed.run_hooks import Progress as RunProgress
 from testbed.run_hooks import Show
 from testbed.scenario.schema import ErrorsPart, Scenario
+from testbed.tiers import TIERS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,10 +50,11 @@ def medium_in_words(scenario: Scenario) -> str:
     words = [rate(channel.rate_bps), f"{channel.delay_ms:g} ms each way"]
     if channel.errors.model != "none":
         words.append(errors_in_words(channel.errors))
-    if scenario.tier in ("vusrp", "usrp"):
+    tier = TIERS[scenario.tier]
+    if tier.radio:
         radio = scenario.radio
         words.append(f"{radio.phy} {radio.mode} at {radio.rate_sps / 1e6:g} Msps")
-    if scenario.tier == "vusrp":
+    if tier.air == "virtual":
         words.append(f"SNR {channel.snr_db:g} dB")
         if channel.fading is not None:
             words.append(f"{channel.fading.profile} fading, Doppler {channel.fading.doppler_hz:g} Hz")

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from channel.capacity import CAPACITY_MODELS
 from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
-from common.options import Bytes, NotNegative, Positive, Probability
+from common.options import Bytes, NotNegative, OneOf, Positive, Probability
 from common.sides import SIDES, Host, Side
 from flowgraphs.phys import PHYS, PhyOptions
 from hosts.kernel.profiles import PROFILES, USER_PREFIX
@@ -25,10 +25,8 @@ from linklayer.filters.filter import FilterPlugin
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.scenario.plugin_options import Choice, Part, options_of, part_of, with_parts
+from testbed.tiers import TIERS, Tier, names_of
 
-Tier = Literal["model", "emulated", "vusrp", "usrp"]
-#: default TCP of tier `model`: the nearest of ours to the default of kernels
-MODEL_TCP = "sack"
 MAX_RATE_SPS = 50_000_000
 #: high enough for every modulation to be free of errors
 DEFAULT_SNR_DB = 40.0
@@ -41,11 +39,10 @@ def user_tcp(tcp: str) -> str:
 
 def check_tcp(tier: Tier, tcp: str, key: str = "tcp") -> None:
     """Raise ValueError unless a tier has the TCP of that name; `key` is its key in the scenario."""
-    if tier == "model":
+    if not tier.kernel:
         if user_tcp(tcp) not in USER_PROFILES:
-            raise ValueError(
-                f"{key} {tcp!r} cannot run on tier model, which has no kernel: choose from {', '.join(USER_PROFILES)}"
-            )
+            ours = ", ".join(USER_PROFILES)
+            raise ValueError(f"{key} {tcp!r} cannot run on tier {tier.name}, which has no kernel: choose from {ours}")
     elif tcp not in PROFILES and not (tcp.startswith(USER_PREFIX) and user_tcp(tcp) in USER_PROFILES):
         ours = ", ".join(f"{USER_PREFIX}{name}" for name in USER_PROFILES)
         raise ValueError(f"{key} {tcp!r} is no profile: choose from {', '.join(PROFILES)}, or of our own TCPs {ours}")
@@ -373,7 +370,7 @@ class Scenario(Part):
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
     description: str = ""
-    tier: Tier = "emulated"
+    tier: Annotated[str, OneOf(tuple(TIERS))] = "emulated"
     seed: Annotated[int, Field(ge=0)] = 1
     #: octets of the IP packet
     mtu: int = Field(default=1500, ge=128, le=9000)
@@ -400,19 +397,22 @@ class Scenario(Part):
     def _choose_tcp(cls, raw: Any) -> Any:
         """Fill in a missing TCP with the tier's default."""
         if isinstance(raw, dict) and raw.get("tcp") is None:
-            tcp = MODEL_TCP if raw.get("tier") == "model" else cls.model_fields["tcp"].default
-            raw = {**raw, "tcp": tcp}
+            tier = TIERS.get(str(raw.get("tier", cls.model_fields["tier"].default)))
+            # the field's own validator refuses an unknown tier
+            raw = {**raw, "tcp": cls.model_fields["tcp"].default if tier is None else tier.default_tcp}
         return raw
 
     @model_validator(mode="after")
     def _check(self) -> "Scenario":
-        check_tcp(self.tier, self.tcp)
-        if self.tier != "model" and self.wired != Wired():
+        tier = TIERS[self.tier]
+        check_tcp(tier, self.tcp)
+        if tier.kernel and self.wired != Wired():
             raise ValueError(
-                f"wired is a veth on tier {self.tier}, without rate or delay: leave it out, or run --tier model"
+                f"wired is a veth on tier {self.tier}, without rate or delay: leave it out, or run --tier "
+                + names_of(simulated=True)
             )
         if self.tcp_h2 is not None:
-            check_tcp(self.tier, self.tcp_h2, "tcp_h2")
+            check_tcp(tier, self.tcp_h2, "tcp_h2")
         if self.receive_buffer_bytes is not None:
             self._check_receive_buffer(self.receive_buffer_bytes)
         self._check_congestion_controls()
@@ -431,7 +431,7 @@ class Scenario(Part):
 
     def _check_receive_buffer(self, nbytes: int) -> None:
         for tcp in {self.tcp, self.tcp_of("h2")}:
-            if self.tier == "model" or tcp.startswith(USER_PREFIX):
+            if self._is_ours(tcp):
                 try:
                     replace(USER_PROFILES[user_tcp(tcp)].config, receive_buffer=nbytes)
                 except ValueError as error:
@@ -440,11 +440,14 @@ class Scenario(Part):
     def _check_congestion_controls(self) -> None:
         for index, work in enumerate(self.make_workloads()):
             tcp = self.tcp_of(sender_of(work))
-            if work.kernels_option and (self.tier == "model" or tcp.startswith(USER_PREFIX)):
+            if work.kernels_option and self._is_ours(tcp):
                 raise ValueError(
                     f"workloads.{index}.{work.kernels_option} is the kernel's, and the sender's tcp {tcp!r} is our own:"
                     " leave it out"
                 )
+
+    def _is_ours(self, tcp: str) -> bool:
+        return tcp.startswith(USER_PREFIX) or not TIERS[self.tier].kernel
 
     def tcp_of(self, host: Host) -> str:
         """Return the TCP of a host."""

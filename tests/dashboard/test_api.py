@@ -30,9 +30,23 @@ from tests.harness.dashboard_runs import (
     records,
 )
 
-RUN_INFO = {"name", "title", "scenario", "scheme", "tier", "tcp", "seed", "topology", "epoch_ns", "live", "ended"} | {
+RUN_INFO = {
+    "name",
+    "title",
+    "scenario",
+    "scheme",
+    "tier",
+    "tcp",
+    "seed",
+    "radio",
+    "topology",
+    "epoch_ns",
+    "live",
+    "ended",
+} | {
     "controlled",
     "charts",
+    "radio",
 }
 RECORDS = records(5, 8.0)
 DATABASE = {"state": "running", "message": ""}

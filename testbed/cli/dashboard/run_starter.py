@@ -20,9 +20,15 @@ from testbed.run_hooks import RunHooks
 from testbed.running import check_tier, run_once
 from testbed.scenario.file import ScenarioError, load
 from testbed.scenario.schema import Scenario
+from testbed.tiers import TIERS
 
-#: those of the page's that need no device arguments
-_TIERS = ("vusrp", "emulated")
+#: those with real hosts that need no device arguments, virtual radios first
+_TIERS = tuple(
+    sorted(
+        (name for name, tier in TIERS.items() if not tier.simulated and tier.air != "real"),
+        key=lambda name: not TIERS[name].radio,
+    )
+)
 _SECONDS = (2.0, 24 * 3600.0)
 #: how long a run may take to end when it is told to
 _END_S = 30.0
@@ -49,7 +55,7 @@ class LiveRunStarter:
 
     def offers(self) -> Sequence[Offer]:
         """Return the scenarios that can be started: all that can be read."""
-        tiers = _TIERS if LIBRARY.exists() else _TIERS[1:]
+        tiers = [name for name in _TIERS if LIBRARY.exists() or not TIERS[name].radio]
         offers = []
         for path in sorted(self._scenarios.glob("*.yaml")):
             try:
@@ -59,7 +65,7 @@ class LiveRunStarter:
                     self._unreadable.add(path)
                     self._complain(str(error))
                 continue
-            own_first = tuple(sorted(tiers, key=lambda tier, own=scenario.tier: tier != own))
+            own_first = tuple(sorted(tiers, key=(scenario.tier, *tiers).index))
             offers.append(Offer(path.stem, scenario.description, own_first, tuple(SCHEMES)))
         return offers
 

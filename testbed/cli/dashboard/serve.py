@@ -22,13 +22,14 @@ from dashboard.tail import Tail
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_token
 from testbed.cli.dashboard.run_starter import LiveRunStarter
 from testbed.cli.machine import capacity, processors
-from testbed.cli.options import DEMO_SCENARIOS
+from testbed.cli.options import DEMO_SCENARIOS, DEMO_TIER
 from testbed.errors import FadelabError
 from testbed.live.air_steering import AirSteering
 from testbed.live.signals import ended_by_sigterm
 from testbed.observers import SPOOL, dashboard_hooks, open_influx
 from testbed.paths import fadelab_version, root
 from testbed.scenario.file import load
+from testbed.tiers import TIERS
 
 #: our own database, in the run store
 DATABASE = ".influxdb"
@@ -72,7 +73,7 @@ def serve_dashboard(
     with ExitStack() as stack:
         stack.enter_context(ended_by_sigterm())
         database = stack.enter_context(_database(influx, token_file, runs / DATABASE, influx_port, retention_days))
-        tail = stack.enter_context(Tail(hub, InfluxTail(database), steering))
+        tail = stack.enter_context(Tail(hub, InfluxTail(database), steering, _has_radio))
         # has no records of its own, and sends those that earlier runs have left
         leftovers = stack.enter_context(closing(InfluxSink(database, {}, runs / SPOOL)))
         leftovers.begin(0)
@@ -109,14 +110,14 @@ def serve_dashboard(
 
 def _start_demo(starter: LiveRunStarter, console: Console) -> None:
     """Start the demo at the largest share of its rates that leaves cores enough for the page and a browser."""
-    path = DEMO_SCENARIOS["vusrp"]
-    wanted = load(path, tier="vusrp")
+    path = DEMO_SCENARIOS[DEMO_TIER]
+    wanted = load(path, tier=DEMO_TIER)
     room = processors.look().beside(_PAGE_CORES)
     costs = capacity.link_costs(wanted, processors.slowness())
     share = capacity.choose(room, costs, links=1).share
     if share < 1:
         console.print(f"the demo runs at {share} of its rates, so that the page keeps up on this machine")
-    starter.start(RunRequest(path.stem, "vusrp", ("slacp",), _DEMO_S, wanted.seed), capacity.lowered(wanted, share))
+    starter.start(RunRequest(path.stem, DEMO_TIER, ("slacp",), _DEMO_S, wanted.seed), capacity.lowered(wanted, share))
 
 
 @contextmanager
@@ -136,8 +137,14 @@ def _database(
 
 def _steering(air: str | None, scenario: Path | None) -> Callable[[Mapping[str, str]], Controls | None]:
     """Return the controls of runs of other programs, by their tags: with an air, those of that air."""
-    steering = None if air is None else AirSteering(air, load(scenario or DEMO_SCENARIOS["vusrp"]))
+    steering = None if air is None else AirSteering(air, load(scenario or DEMO_SCENARIOS[DEMO_TIER]))
     return lambda tags: steering
+
+
+def _has_radio(tags: Mapping[str, str]) -> bool:
+    """Whether the tier of another program's run has radios; an unknown one may."""
+    tier = TIERS.get(tags.get("tier", ""))
+    return tier is None or tier.radio
 
 
 def _is_loopback(host: str) -> bool:

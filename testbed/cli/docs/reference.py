@@ -33,6 +33,7 @@ from linklayer.schemes import SCHEMES
 from testbed.papers.paper import PAPERS
 from testbed.paths import root
 from testbed.scenario import schema
+from testbed.tiers import TIERS
 
 _INTRODUCTION = """# Scenario reference
 
@@ -66,6 +67,7 @@ _KINDS: tuple[tuple[str, str, str, Mapping[str, Any]], ...] = (
 
 #: kinds of plugins without options
 _NAMED: tuple[tuple[str, str, Mapping[str, Any]], ...] = (
+    ("Tiers", "`tier: NAME`, or `--tier NAME`.", TIERS),
     ("Profiles of the kernel's TCP", "`tcp: NAME`, on real-time tiers.", PROFILES),
     ("Profiles of our own TCP", "`tcp: NAME` on tier `model`, `tcp: user:NAME` elsewhere.", USER_PROFILES),
     ("Loss recoveries of our own TCP", "A profile names one.", RECOVERIES),

@@ -8,10 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from testbed.tiers import TIERS
+
 #: the job that decides the exit status
 MAIN_JOB = "demo"
 #: the jobs that need network namespaces
 RUNS = ("demo", "run", "test")
+#: the tiers with radios
+RADIOS = tuple(name for name, tier in TIERS.items() if tier.radio)
 
 _PROGRAM_TIMEOUT_S = 15.0
 _SYSTEM_PYTHON = "/usr/bin/python3"

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from hosts.kernel.profiles import ELN_CONTROL, PROFILES
-from testbed.cli.doctor.look import RUNS, Look, Seen, read
+from testbed.cli.doctor.look import RADIOS, RUNS, Look, Seen, read
 from testbed.paths import root
 
 _MIN_KERNEL = (5, 10)
@@ -87,6 +87,11 @@ LOOKS = (
         "boot without highres=off and nohpet, with a clock source that is not jiffies",
         RUNS,
     ),
-    Look("processor cores", _cores, "give the machine two cores or more", ("vusrp", "usrp")),
+    Look(
+        "processor cores",
+        _cores,
+        "give the machine two cores or more",
+        RADIOS,
+    ),
     Look("disk space", _disk, f"free {_MIN_FREE_BYTES / 1e9:.0f} GB on the file system of {root()}", RUNS),
 )

@@ -2,8 +2,9 @@
 
 import shutil
 
-from testbed.cli.doctor.look import Look, Seen, apt, ask, ask_system_python
+from testbed.cli.doctor.look import MAIN_JOB, RADIOS, Look, Seen, apt, ask, ask_system_python
 from testbed.paths import root
+from testbed.tiers import tier_with
 
 _UHD_MODULES = root() / ".build" / "vusrp" / "uhd"
 _NATIVE = root() / ".build" / "native" / "python"
@@ -51,22 +52,22 @@ LOOKS = (
         "GNU Radio",
         lambda: ask_system_python("from gnuradio import gr; print(gr.version())"),
         apt("gnuradio"),
-        ("demo", "vusrp", "usrp"),
+        (MAIN_JOB, *RADIOS),
     ),
-    Look("UHD", _uhd, "", ("demo", "vusrp", "usrp")),
+    Look("UHD", _uhd, "", (MAIN_JOB, *RADIOS)),
     Look(
         "virtual USRPs",
         _vusrp,
         "remove .build/vusrp and start ./fadelab again, which builds it; .build/setup.log says what went wrong",
-        ("demo", "vusrp"),
+        (MAIN_JOB, tier_with("virtual")),
     ),
     Look(
         "native blocks",
         _native,
         "remove .build/native and start ./fadelab again, which builds them; .build/setup.log says what went wrong",
-        ("demo", "vusrp", "usrp"),
+        (MAIN_JOB, *RADIOS),
     ),
-    Look("liquid-dsp", lambda: ask_system_python(_LIQUID), apt("libliquid1"), ("demo", "vusrp", "usrp")),
+    Look("liquid-dsp", lambda: ask_system_python(_LIQUID), apt("libliquid1"), (MAIN_JOB, *RADIOS)),
     Look(
         "gr-ieee802-11",
         lambda: ask_system_python("import ieee802_11; print('importable')"),

@@ -14,26 +14,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from types import MappingProxyType
 
 from common.sides import SIDES
 from testbed.cli.machine.processors import Room
 from testbed.scenario.schema import Scenario
+from testbed.tiers import TIERS
 
 #: shares of its rates that a link may run at, the whole first
 SHARES = (Fraction(1), Fraction(1, 2), Fraction(1, 4))
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """The cores that one link needs: a fixed part, and one for each Msps (Mbit/s where there are no radios)."""
-
-    fixed: float
-    per_mega: float
-
-
-#: by tier, both stations and hosts together
-_COSTS: Mapping[str, Cost] = MappingProxyType({"vusrp": Cost(0.25, 0.12), "emulated": Cost(0.1, 0.05)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +64,11 @@ def explain(plan: Plan, room: Room, costs: Mapping[Fraction, float], links: int)
 
 def link_costs(scenario: Scenario, slow: float) -> dict[Fraction, float]:
     """Return the cores that a link of the scenario needs, by the share of its rates; `slow` as from `slowness`."""
-    cost = _COSTS[scenario.tier]
+    tier = TIERS[scenario.tier]
+    assert tier.cost is not None
     bps = max(direction.rate_bps for direction in map(scenario.channel.direction, SIDES))
-    mega = (scenario.radio.rate_sps if scenario.tier == "vusrp" else bps) / 1e6
-    return {share: slow * (cost.fixed + cost.per_mega * mega * share) for share in SHARES}
+    mega = (scenario.radio.rate_sps if tier.radio else bps) / 1e6
+    return {share: slow * (tier.cost.fixed + tier.cost.per_mega * mega * share) for share in SHARES}
 
 
 def lowered(scenario: Scenario, share: Fraction) -> tuple[str, ...]:
