@@ -14,11 +14,9 @@ from dashboard.grafana_boards.panels import (
     bars,
     charts,
     headline,
-    state_colours,
     states,
     table_of_runs,
 )
-from linklayer.schemes import SCHEMES
 from telemetry.records import LinkRecord, PhyRecord, TcpRecord
 
 #: the boards of one run, by uid
@@ -103,7 +101,7 @@ def _link_states() -> Iterator[Panel]:
     asked = influxql.state("established", LinkRecord, RUN)
     yield states("Session", "Whether packets can cross, in each direction.", asked, session)
     asked = influxql.state("scheme", LinkRecord, RUN)
-    yield states("Scheme", "The link scheme the stations run.", asked, state_colours(tuple(SCHEMES)))
+    yield states("Scheme", "The link scheme the stations run.", asked)
 
 
 def _radio() -> list[Row]:
@@ -114,9 +112,7 @@ def _radio() -> list[Row]:
             "Frames",
             [
                 *charts("frames-lost"),
-                states(
-                    "Mode", "Modulation and code of the newest frame that each direction's receiver heard.", mode, {}
-                ),
+                states("Mode", "Modulation and code of the newest frame that each direction's receiver heard.", mode),
             ],
         ),
         ("Stations", charts("processor", "memory")),

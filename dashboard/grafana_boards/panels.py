@@ -10,7 +10,7 @@ Rules
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from string import ascii_uppercase
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from common.sides import SIDES, Side
@@ -59,7 +59,7 @@ _COLOURS = {
     "at the receiver": "orange",
     "with the model's": "red",
 }
-#: of states whose values have no colour of their own
+#: of states that are names
 _STATE_COLOURS = (
     "blue",
     "orange",
@@ -194,16 +194,17 @@ def _moment(unit: str, decimals: int, colour: str | Steps) -> dict[str, Any]:
     return found
 
 
-def states(title: str, description: str, asked: str, meanings: Mapping[str, tuple[str, str]]) -> Panel:
-    """States over time, by direction; `meanings` gives a value's words and colour."""
-    options = {
-        value: {"text": text, "color": colour, "index": place}
-        for place, (value, (text, colour)) in enumerate(meanings.items())
-    }
+def states(title: str, description: str, asked: str, meanings: Mapping[str, tuple[str, str]] | None = None) -> Panel:
+    """States over time, by direction; `meanings` gives a value's words and colour. Without, values are names."""
+    if meanings is None:
+        mappings = list(_names())
+    else:
+        results = [{"text": text, "color": colour, "index": at} for at, (text, colour) in enumerate(meanings.values())]
+        mappings = [{"type": "value", "options": dict(zip(meanings, results, strict=True))}]
     defaults = {
         "color": {"mode": "palette-classic"},
         "custom": {"fillOpacity": 70, "lineWidth": 0, "spanNulls": False},
-        "mappings": [{"type": "value", "options": options}] if options else [],
+        "mappings": mappings,
     }
     panel = _panel(
         "state-timeline", title, description, [target("A", asked, "$tag_link")], defaults, [], width=24, height=4
@@ -219,9 +220,12 @@ def states(title: str, description: str, asked: str, meanings: Mapping[str, tupl
     return panel
 
 
-def state_colours(names: Sequence[str]) -> dict[str, tuple[str, str]]:
-    """Return words and colours for names that stand for themselves."""
-    return {name: (name, _STATE_COLOURS[place % len(_STATE_COLOURS)]) for place, name in enumerate(names)}
+def _names() -> Iterator[dict[str, Any]]:
+    """Yield mappings by which a name stands for itself, its colour by the third letter: no list has the names."""
+    patterns = [f"..[{ascii_lowercase[at :: len(_STATE_COLOURS)]}].*" for at in range(len(_STATE_COLOURS))]
+    for at, (pattern, colour) in enumerate(zip((*patterns, ".+"), (*_STATE_COLOURS, "text"), strict=True)):
+        result = {"text": "$1", "color": colour, "index": at}
+        yield {"type": "regex", "options": {"pattern": f"/^({pattern})$/", "result": result}}
 
 
 def bars(title: str, description: str, unit: str, *asked: tuple[str, str]) -> Panel:

@@ -23,7 +23,7 @@ _NAMED_KEYS = ("fading", "series", "interference")
 _OTHER_KEYS = ("noise_dbm_hz", "clock_ppm", "level_dbm")
 
 
-@click.group()
+@click.group(epilog="flowgraphs/vusrp/README.md")
 def air() -> None:
     """Look at and change the air between virtual USRPs, also while they run."""
 

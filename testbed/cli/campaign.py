@@ -21,7 +21,7 @@ class FailedRunsError(FadelabError):
     """A campaign of which runs failed."""
 
 
-@click.command()
+@click.command(epilog="docs/campaigns.md")
 @click.argument("file", type=options.FILE)
 @click.option("--out", type=options.FOLDER, help="The campaign's folder; default: runs/NAME.")
 @click.option("--workers", type=click.IntRange(1, 1024), help="Processes; default: one per core.")

@@ -3,7 +3,7 @@
 import click
 
 
-@click.command("compile")
+@click.command("compile", epilog="docs/compiled.md")
 def compile_() -> None:
     """Compile the cores with mypyc: tier model becomes eight times as fast. The results are the same.
 

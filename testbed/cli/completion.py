@@ -7,7 +7,7 @@ _SHELLS = ("bash", "zsh", "fish")
 _VARIABLE = "_FADELAB_COMPLETE"
 
 
-@click.command()
+@click.command(epilog="docs/install.md#shell-completion")
 @click.argument("shell", type=click.Choice(_SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SUFFIXES = {"qlog": ".sqlog", "perfetto": ".perfetto.json", "text": ".txt"}
 
 
-@click.command()
+@click.command(epilog="docs/exchange.md")
 @click.argument("run", type=RUN)
 @click.option("--format", "format_", type=click.Choice(tuple(_SUFFIXES)), required=True)
 @options.out

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _FORMATS = ("marks", "csv", "mahimahi")
 
 
-@click.command("import-trace")
+@click.command("import-trace", epilog="docs/exchange.md")
 @click.argument("file", type=options.FILE)
 @click.option("--format", "format_", type=click.Choice(_FORMATS), help="Default: by the file's name and content.")
 @click.option("-o", "--output", type=options.FILE, help="Default: FILE's name with .parquet, beside FILE.")

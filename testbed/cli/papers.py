@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WIDTH = 120
 
 
-@click.command()
+@click.command(epilog="docs/experiments.md")
 @click.argument("paper", required=False)
 @click.option("--only", multiple=True, metavar="GLOB", help="Cells by name, as in 'table2/cra/high/*'.")
 @click.option("--list", "list_", is_flag=True, help="Name the cells and do nothing else.")

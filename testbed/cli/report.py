@@ -30,7 +30,7 @@ class _ReportGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_ReportGroup, subcommand_metavar="CAMPAIGN | COMMAND [ARGS]...")
+@click.group(cls=_ReportGroup, subcommand_metavar="CAMPAIGN | COMMAND [ARGS]...", epilog="docs/campaigns.md#reports")
 def report() -> None:
     """Write the report of CAMPAIGN (a campaign's folder), compare two, bundle one, verify a bundle; publish papers."""
 

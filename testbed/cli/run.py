@@ -8,7 +8,7 @@ from testbed.cli import options
 from testbed.tiers import TIERS
 
 
-@click.command()
+@click.command(epilog="docs/scenarios.md")
 @click.argument("scenario", type=options.PATH)
 @click.option("--tier", type=click.Choice(list(TIERS)), help="Run on this tier.")
 @click.option("--tcp", metavar="NAME", help="What both hosts speak: a profile of the kernel's TCP, or user:NAME.")

@@ -48,7 +48,7 @@ def folder_of(run: str, out: Path) -> Path:
     return found
 
 
-@click.group()
+@click.group(epilog="docs/runs.md#looking-after-runs")
 def runs() -> None:
     """List, show, compare and remove past runs. RUN is a name below --out, or the path of a run's folder."""
 

@@ -15,7 +15,7 @@ from linklayer.filters import FILTERS
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.scenario.file import validate
-from testbed.scenario.schema import Scenario, WorkloadPart
+from testbed.scenario.schema import Scenario
 from tests.harness.scenarios import raw_scenario
 
 
@@ -31,8 +31,6 @@ class Kind:
     name_is_enough: bool = True
     #: options of another plugin of the kind may stand beside
     tolerant: bool = False
-    #: options of every plugin of the kind, which the document lists once
-    shared: frozenset[str] = frozenset()
 
     def place(self, name: str) -> str:
         """Return the keys that lead to a plugin's options."""
@@ -88,14 +86,11 @@ WORKLOAD = Kind(
     name_at="workloads.0.kind",
     options_at="workloads.0",
     name_is_enough=False,
-    shared=frozenset(WorkloadPart.model_fields) - {"kind"},
 )
 SCHEME = Kind(registry=SCHEMES, name_at="link.scheme", options_at="link.{key}")
 FILTER = Kind(registry=FILTERS, name_at="link.filters", options_at="link.{key}")
 
-#: kinds with a table in docs/scenarios.md
-TABLES = (CAPACITY_MODEL, ERROR_MODEL, PHY, QUEUE, WORKLOAD)
-KINDS = (*TABLES, SCHEME, FILTER)
+KINDS = (CAPACITY_MODEL, ERROR_MODEL, PHY, QUEUE, WORKLOAD, SCHEME, FILTER)
 
 
 def every_plugin(kinds: Iterable[Kind] = KINDS) -> pytest.MarkDecorator:

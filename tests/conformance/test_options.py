@@ -9,9 +9,7 @@ import pytest
 
 from testbed.scenario.file import ScenarioError, apply_setting, validate
 from testbed.scenario.schema import Scenario
-from tests.conformance.options import KINDS, TABLES, Kind, every_plugin, written
-
-DOCUMENT = Path(__file__).parents[2] / "docs" / "scenarios.md"
+from tests.conformance.options import KINDS, Kind, every_plugin, written
 
 
 @every_plugin()
@@ -70,22 +68,3 @@ def test_options_of_another_may_stand_beside(kind: Kind, name: str) -> None:
         if field.name not in own
     }
     assert kind.example(name, **others) == kind.example(name)
-
-
-@pytest.mark.interpreted
-@every_plugin(TABLES)
-def test_the_document_has_the_summary_and_the_options_with_their_defaults(kind: Kind, name: str) -> None:
-    """A row has the name, the options with their defaults in brackets, and the summary."""
-    plugin = kind.registry[name]
-    assert plugin.options.__doc__
-    rows = [line.split("|") for line in DOCUMENT.read_text().splitlines() if line.startswith("| `")]
-    [keys] = [row[2] for row in rows if f"`{name}`" in row[1] and row[3].strip() == plugin.summary]
-    for field in fields(plugin.options):
-        if field.name in kind.shared:
-            continue
-        assert f"`{field.name}`" in keys
-        if field.default is not MISSING:
-            after = keys.split(f"`{field.name}`", 1)[1].lstrip()
-            # None stands for a default that is computed: the table says from what
-            default = "" if field.default is None else written(field.default)
-            assert after.startswith((f"({default}", f"(`{default}`")), (field.name, default)

@@ -4,7 +4,6 @@ The harness checks each packet that goes in or comes out of a filter under test 
 """
 
 import time
-from dataclasses import fields
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -216,13 +215,3 @@ def test_plugins_that_share_a_key_share_its_options() -> None:
     by_key = {(scheme.options_key, scheme.options) for scheme in SCHEMES.values()}
     by_key |= {(plugin.options_key, plugin.options) for plugin in FILTERS.values()}
     assert sorted(key for key, _ in by_key if key) == sorted(LINK_PARTS)
-
-
-@by_name
-def test_a_document_has_it_and_its_options(name: str) -> None:
-    plugin = FILTERS[name]
-    ends = " and ".join({"mobile": "ST", "base": "BAS"}[end] for end in plugin.ends)
-    assert f"| `{name}` | {ends} | {plugin.summary} |" in (DOCS / "filters.md").read_text()
-    text = (DOCS / "scenarios.md").read_text()
-    for field in fields(plugin.options):
-        assert f"`{field.name}`" in text

@@ -17,7 +17,6 @@ from hosts.tcp.recovery import RECOVERIES
 from tcpip.options import ELN, SMART_PERMITTED, smart_option
 from tcpip.segment import ACK, SYN, Segment, SynOptions
 from testbed.model.run import simulate
-from tests.conformance.tcp_documents import rows
 from tests.harness.model_runs import model
 from tests.hosts.tcp.pair import FLOW, Chaos, Pair, Path, lose
 
@@ -154,8 +153,3 @@ def test_it_is_a_profile_of_scenarios(name: str) -> None:
     run = model(tcp=name, channel={"per": 0.03}, workloads=[{"kind": "bulk", "bytes": 60_000}], seed=5)
     summary = simulate(run)
     assert (summary.finished, summary.intact) == (True, True)
-
-
-@pytest.mark.parametrize("name", RECOVERIES)
-def test_the_document_has_it(name: str) -> None:
-    assert rows("recovery")[name] == RECOVERIES[name].summary

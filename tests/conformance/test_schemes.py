@@ -1,6 +1,5 @@
 """What every link scheme keeps to; a new one is covered as soon as its file is there."""
 
-from dataclasses import fields
 from pathlib import Path
 from random import Random
 
@@ -68,10 +67,3 @@ def test_any_octets_are_a_frame_or_a_frame_error(name: str, octets: bytes) -> No
     except FrameError:
         return
     assert scheme.emit(frame) == octets
-
-
-@pytest.mark.parametrize("name", SCHEMES)
-def test_a_document_has_it_and_its_options(name: str) -> None:
-    document = (DOCS / "scenarios.md").read_text()
-    for word in (name, *(field.name for field in fields(SCHEMES[name].options))):
-        assert f"`{word}`" in document

@@ -1,6 +1,5 @@
 """What every TCP profile keeps to, of the userspace and of the kernel; a new one is covered when its file is there."""
 
-import re
 from collections.abc import Hashable
 from dataclasses import replace
 
@@ -11,7 +10,6 @@ from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection, State
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.recovery import RECOVERIES
-from tests.conformance.tcp_documents import DOCUMENT, rows
 from tests.harness.scenarios import scenario
 from tests.hosts.tcp.pair import FLOW, Pair, Path, lose
 
@@ -67,20 +65,12 @@ def test_a_profile_understands_each_handshake(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_scenarios_and_documents_have_the_kernels(name: str) -> None:
+def test_scenarios_have_the_kernels(name: str) -> None:
     assert scenario(tcp=name).tcp == name
     assert PROFILES[name].sysctls.keys() == LINUX.keys()
-    for document in ("hosts.md", "scenarios.md"):
-        assert re.search(rf"\b{name}\b", (DOCUMENT.parent / document).read_text())
 
 
 @pytest.mark.parametrize("name", USER_PROFILES)
 def test_scenarios_have_it(name: str) -> None:
     assert scenario(tcp=f"user:{name}").tcp == f"user:{name}"
     assert scenario(tier="model", tcp=name).tcp == name
-
-
-@pytest.mark.parametrize("name", USER_PROFILES)
-def test_the_document_has_it(name: str) -> None:
-    # one that is a recovery or a growth of its own name stands in their tables as well, with its summary there
-    assert rows("profile")[name] in (USER_PROFILES[name].summary, "the RFCs' options with that recovery (below)")

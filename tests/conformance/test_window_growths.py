@@ -5,7 +5,6 @@ import pytest
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import GROWTHS
 from hosts.tcp.profiles import USER_PROFILES
-from tests.conformance.tcp_documents import rows
 from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of
 
 #: the profiles in which a growth appears by itself
@@ -63,8 +62,3 @@ def test_a_timeout_forgets_no_threshold_and_the_window_opens_again(name: str) ->
 @pytest.mark.parametrize("name", GROWTHS)
 def test_it_is_a_profile_of_scenarios(name: str) -> None:
     assert USER_PROFILES[PROFILES[name]].config.growth == name
-
-
-@pytest.mark.parametrize("name", GROWTHS)
-def test_the_document_has_it(name: str) -> None:
-    assert rows("growth")[name] == GROWTHS[name].summary

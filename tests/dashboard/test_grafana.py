@@ -168,7 +168,7 @@ def _meanings(word: str) -> Callable[[Boards], dict[str, Any]]:
         ("a unit is scaled or says nothing", _defaults("timeseries"), "unit", "decbytes"),
         ("a unit is scaled or says nothing", _defaults("stat"), "decimals", None),
         ("a state is called like a direction", lambda boards: _meanings("established")(boards)["true"], "text", "up"),
-        ("a scheme has no label or colour", _meanings("scheme"), "snoop", None),
+        ("a scheme has no label or colour", lambda boards: _meanings("scheme")(boards)["result"], "color", None),
         ("bars do not end with the run", _asked("state-timeline"), "query", ("fill(null)", "fill(none)")),
         ("a missing value looks like a bad one",
          lambda boards: _defaults("stat", "snr_db")(boards)["thresholds"]["steps"][0], "color", "red"),

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from linklayer.schemes import SCHEMES
-
 Board = dict[str, Any]
 
 
@@ -92,14 +90,20 @@ def _of_board(board: Board) -> Iterator[str]:
             yield "annotations do not say what happened"
     schemes = [panel for panel in board["panels"] if "scheme" in _asked(panel) and panel["type"] == "state-timeline"]
     for panel in schemes:
-        meanings = {
-            value: result
-            for mapping in panel["fieldConfig"]["defaults"]["mappings"]
-            if mapping["type"] == "value"
-            for value, result in mapping["options"].items()
-        }
-        if not all(meanings.get(name, {}).get("text") and meanings[name].get("color") for name in SCHEMES):
+        mappings = panel["fieldConfig"]["defaults"]["mappings"]
+        colours = [
+            next(_colours(mappings, name), None) for name in ("none", "slacp", "arq", "snoop", "split", "x", "q-2")
+        ]
+        if None in colours or len(set(colours[:5])) < 5:
             yield "a scheme has no label or colour"
+
+
+def _colours(mappings: list[dict[str, Any]], name: str) -> Iterator[str | None]:
+    """The colours that a panel's rules give a name, the first of which holds; its own text is shown."""
+    for mapping in mappings:
+        if mapping["type"] == "regex" and re.search(mapping["options"]["pattern"].strip("/"), name):
+            result = mapping["options"]["result"]
+            yield result.get("color") if result.get("text") == "$1" else None
 
 
 def _of_panel(panel: dict[str, Any]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """`docs`: the documents as a site.
 
-Read first: `pages.py` (the files that become pages), `reference.py` (the page made from the registries), docs/nav.yml
-(their order).
+Read first: `pages.py` (the files that become pages), `reference.py` (the page made from the registries),
+`tables.py` (the tables of plugins), docs/nav.yml (their order).
 
 Rules kept: a warning of the builder is an error, a broken link or anchor is a warning. The site needs no network: no
 font, script or style comes from elsewhere.
@@ -17,11 +17,18 @@ from testbed.cli import options
 @click.command()
 @click.option("--out", type=options.FOLDER, help="Folder of the site; default: .build/site.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Show the site on this port of the machine, until Ctrl-C.")
-def docs(out: Path | None, port: int | None) -> None:
+@click.option("--tables", is_flag=True, help="Write the tables of plugins in the checkout's documents instead.")
+def docs(out: Path | None, port: int | None, tables: bool) -> None:
     """Build the documents as a site, to be read in a browser."""
     from testbed.cli.docs.site import build, serve
     from testbed.paths import root
 
+    if tables:
+        from testbed.cli.docs.tables import write
+
+        for path in write(root()):
+            click.echo(path)
+        return
     target = out or root() / ".build" / "site"
     pages = build(target)
     click.echo(f"{target / 'index.html'}: {pages} pages", err=port is not None)

@@ -1,8 +1,8 @@
 """The pages of the site: the documents of the checkout, where they are, so that their links stay as they are.
 
 Rules kept: a page is README.md, a document in docs/, or a document that a page links to. Other files that pages link to
-are copied. In docs/nav.yml a path with `*` stands for all pages that match it and are not named. A page that it does
-not name at all comes last.
+are copied. Tables of plugins have all rows (`tables.py`). In docs/nav.yml a path with `*` stands for all pages that
+match it and are not named. A page that it does not name at all comes last.
 """
 
 import re
@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 
 from testbed.cli.docs.reference import reference
+from testbed.cli.docs.tables import filled
 from testbed.errors import FadelabError
 
 #: where the generated page is among the others
@@ -36,9 +37,11 @@ def stage(checkout: Path, target: Path) -> list[str]:
         found[name] = None
         copy = target / name
         copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, copy)
         if source.suffix == ".md":
+            copy.write_text(filled(source.read_text()))
             waiting += _linked(source, checkout)
+        else:
+            shutil.copyfile(source, copy)
     (target / REFERENCE).write_text(reference())
     return [*(name for name in found if name.endswith(".md")), REFERENCE]
 

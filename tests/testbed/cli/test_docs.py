@@ -12,9 +12,9 @@ import pytest
 import yaml
 from playwright.sync_api import Request, expect, sync_playwright
 
-from common.options import Positive, Span
+from common.options import Positive, Probability, Span
 from testbed.cli import app
-from testbed.cli.docs import pages, reference, site
+from testbed.cli.docs import keys, pages, reference, site, tables
 from testbed.errors import FadelabError
 from testbed.scenario.schema import Channel, Scenario
 from tests.conformance.options import KINDS, every_plugin
@@ -117,7 +117,7 @@ def test_a_broken_link_fails_the_build(
     (checkout / "docs").mkdir(parents=True)
     (checkout / "README.md").write_text(f"# A\n\n{text.replace('start.md', 'docs/start.md')}\n")
     # the reference links to the others
-    for name in ("start", "scenarios", "ofdm", "wifi"):
+    for name in ("start", "scenarios", "hosts", "tcp", "ofdm", "wifi"):
         (checkout / "docs" / f"{name}.md").write_text(f"# {name}\n")
     (checkout / "docs" / "nav.yml").write_text("- Home: README.md\n")
     monkeypatch.setattr(site, "root", lambda: checkout)
@@ -180,12 +180,13 @@ def test_the_reference_has_every_plugin_with_its_options(kind: PluginKind, name:
         (Positive, "number, above 0"),
         (Span, "list of number, 0 or more, shortest and longest"),
         (int | None, "whole number"),
+        (Probability, "number, 0 to 1"),
         (tuple[str, ...], "list of text"),
         (dict[str, int], "mapping"),
     ],
 )
 def test_types_are_told_in_words(hint: object, words: str) -> None:
-    assert reference._words(hint) == words
+    assert keys.words(hint) == words
 
 
 def test_the_reference_tells_defaults_ranges_and_meanings(text: str) -> None:
@@ -193,3 +194,30 @@ def test_the_reference_tells_defaults_ranges_and_meanings(text: str) -> None:
     assert "| `late_bound_ms` | number, above 0 | `10` | an event later than this is late |" in lines
     assert "| `interval_ms` | number, above 0 | `10` | each interval's opportunities are served evenly |" in lines
     assert "| `channel` | mapping | required |  |" in lines
+
+
+# -- the tables of plugins -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("document", tables.documents(ROOT), ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_tables_have_rows_as_plugins_declare_them(document: Path) -> None:
+    """A plugin is one file, so it may have no row yet."""
+    text = document.read_text()
+    assert tables.filled(text, only_present=True) == text, "run ./fadelab docs --tables"
+
+
+def test_a_row_that_is_stale_or_of_no_plugin_is_found_and_a_missing_one_is_added() -> None:
+    head, rows = tables.table("queues")
+    text = f"before\n<!-- table: queues -->\n{head}{''.join(rows)}<!-- end of table -->\nbehind\n"
+    assert tables.filled(text) == tables.filled(text, only_present=True) == text
+    for changed in (text.replace("too long", "for long"), text.replace(rows[0], "| `gone` | | never |\n")):
+        assert tables.filled(changed, only_present=True) != changed
+        assert tables.filled(changed) == text
+    without = text.replace(rows[-1], "")
+    assert tables.filled(without, only_present=True) == without
+    assert tables.filled(without) == text
+
+
+def test_every_kind_of_plugin_has_its_table_in_a_document() -> None:
+    names = [name for path in tables.documents(ROOT) for name in re.findall("<!-- table: (.*) -->", path.read_text())]
+    assert sorted(names) == sorted(tables.names())
