@@ -22,8 +22,8 @@ from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from flowgraphs.phys.ofdm.options import FEC, MODULATIONS
 from tests.harness.awgn import air
-from tests.harness.ofdm_reference.format import FEC as LIQUIDS_FEC
-from tests.harness.ofdm_reference.liquid import ffi, liquid, make
+from tests.harness.liquid import FEC as LIQUIDS_FEC
+from tests.harness.liquid import ffi, liquid, make
 
 FRAME_BYTES = 1500
 #: subcarriers, cyclic prefix, taper

@@ -17,7 +17,7 @@ from flowgraphs.phys import make_phy
 from flowgraphs.phys.ofdm.modem import MAX_FRAME_BYTES, Demodulator, Modulator, OfdmPhy
 from flowgraphs.phys.ofdm.options import FEC, MODULATIONS
 from tests.harness.awgn import Air, air
-from tests.harness.ofdm_reference.liquid import ffi, liquid, make
+from tests.harness.liquid import ffi, liquid, make
 
 pytestmark = pytest.mark.slow
 

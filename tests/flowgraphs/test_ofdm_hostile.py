@@ -12,8 +12,8 @@ import pytest
 from flowgraphs.phy import Received, Samples
 from flowgraphs.phys.ofdm.modem import Demodulator, Modulator, OfdmPhy
 from tests.harness.awgn import air
-from tests.harness.ofdm_reference.format import HEADER, crc_number, fec_number, modulation_number
-from tests.harness.ofdm_reference.liquid import ffi, liquid, make
+from tests.harness.liquid import burst as liquids_burst
+from tests.harness.liquid import generator
 
 pytestmark = pytest.mark.slow
 
@@ -60,25 +60,7 @@ def silence(count: int) -> Samples:
 
 def of_another_program(nbytes: int, modulation: str, fec: str, fec1: str = "none") -> Samples:
     """Return the head of a liquid frame with our header's length and network."""
-    library = liquid()
-    properties = ffi.new(
-        "ofdmflexframegenprops_s *",
-        {
-            "check": crc_number(),
-            "fec0": fec_number(fec),
-            "fec1": fec_number(fec1),
-            "mod_scheme": modulation_number(modulation),
-        },
-    )
-    generator = make(
-        *(library.ofdmflexframegen_create, library.ofdmflexframegen_destroy),
-        *(PHY.subcarriers, PHY.cyclic_prefix, PHY.taper, ffi.NULL, properties),
-    )
-    library.ofdmflexframegen_set_header_len(generator, HEADER.size)
-    library.ofdmflexframegen_assemble(generator, HEADER.pack(99, PHY.network), bytes(nbytes), nbytes)
-    burst = np.empty(HEAD, np.complex64)
-    library.ofdmflexframegen_write(generator, ffi.from_buffer("float[]", burst), len(burst))
-    return (burst * np.float32(PHY.rms)).astype(np.complex64)
+    return liquids_burst(PHY, generator(PHY, modulation, fec, fec1), 99, bytes(nbytes), HEAD)
 
 
 WRONG: list[Callable[[Samples], None]] = []

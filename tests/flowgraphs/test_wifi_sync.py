@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from flowgraphs.native import native
 from flowgraphs.phys.wifi.modem import CARRIERS, GUARD, LONG_TRAINING, MAX_SYMBOLS
-from tests.harness import wifi_reference
 from tests.harness.awgn import Samples, air
 
 USED = np.flatnonzero(LONG_TRAINING)
@@ -42,7 +41,7 @@ def qpsk(rng: np.random.Generator, n: int) -> NDArray[np.complex128]:
 
 
 class Preamble(Protocol):
-    """What the native synchronizer and the reference tell of a preamble."""
+    """What the synchronizer tells of a preamble."""
 
     @property
     def sample(self) -> int: ...
@@ -137,30 +136,24 @@ def figures(preamble: Preamble) -> tuple[int, float, float, float]:
     return preamble.sample, preamble.cfo, preamble.power, preamble.snr
 
 
-@pytest.mark.parametrize(("snr_db", "count"), [(-2.0, 100), (0.0, 60), (25.0, 20)])
-def test_the_native_synchronizer_finds_what_the_reference_finds(snr_db: float, count: int) -> None:
-    """Two paths, any frequency offset; also where some preambles are missed."""
+@pytest.mark.parametrize(("snr_db", "least"), [(-1.0, 190), (1.0, 199), (25.0, 199)])
+def test_weak_preambles_are_found_over_two_paths(snr_db: float, least: int) -> None:
+    """At any frequency offset; docs/wifi.md has the shares of many frames over one path."""
     rng = np.random.default_rng(26)
+    symbols = [qpsk(rng, int(rng.integers(1, 30))) for _ in range(200)]
     waves = []
-    for _ in range(count):
-        wave = np.convolve(burst(qpsk(rng, int(rng.integers(1, 30)))), [1, 0, 0, 0.4j]).astype(np.complex64)
+    for each in symbols:
+        wave = np.convolve(burst(each), [1, 0, 0, 0.4j])
         waves.append((wave * np.exp(2j * np.pi * rng.uniform(-0.02, 0.02) * np.arange(len(wave)))).astype(np.complex64))
-    samples = air(waves, rng, rms=1, snr_db=snr_db, tail=TAIL).samples
-    found = received(samples)
-    reference: list[tuple[Preamble, list[Samples]]] = []
-    for preamble, carriers in wifi_reference.Synchronizer().feed(samples):
-        if preamble is not None:
-            reference.append((preamble, []))
-        reference[-1][1].append(carriers)
-    assert len(reference) > count / 2
-    assert [preamble.sample for preamble, _ in found] == [preamble.sample for preamble, _ in reference]
-    for (ours, rows), (theirs, parts) in zip(found, reference, strict=True):
-        # single precision
-        assert figures(ours)[1:] == pytest.approx(figures(theirs)[1:], rel=1e-3, abs=1e-6)
-        expected = np.concatenate(parts)
-        assert rows.shape == expected.shape
-        # carriers without training have no phase
-        assert np.abs(rows - expected)[:, USED].max() < 1e-3 * np.abs(expected).max()
+    sent = air(waves, rng, rms=1, snr_db=snr_db, tail=TAIL)
+    places = {start: number for number, start in enumerate(sent.starts)}
+    found = {places[preamble.sample]: rows for preamble, rows in received(sent.samples) if preamble.sample in places}
+    assert len(found) >= least
+    for number, rows in found.items() if snr_db > 20 else ():
+        # a channel of two paths, with its phase taken out, has a gain in each carrier
+        expected, heard = symbols[number][:, USED], rows[2 : 2 + len(symbols[number]), USED]
+        assert np.all(np.sign(heard.real) == np.sign(expected.real))
+        assert np.all(np.sign(heard.imag) == np.sign(expected.imag))
 
 
 def test_a_frame_ends_with_the_next_preamble_or_the_longest_length() -> None:

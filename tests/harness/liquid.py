@@ -1,23 +1,39 @@
-"""liquid-dsp's OFDM flexible frames, as a C library: what of its interface is used here, and how it is loaded.
+"""liquid-dsp's OFDM flexible frames, as a C library, and the frames of PHY `ofdm` as liquid's own modulator makes them.
 
 Read first: https://liquidsdr.org/doc/ofdmflexframe, and liquid.h, "ofdmflexframegen" and "ofdmflexframesync".
 
 Rules kept: the library is loaded once, when it is first needed. Schemes are looked up by liquid's own names, whose
 numbers are not part of its interface. Objects are made and ended by `make`: FFTW's planner, which they call, is not
 thread-safe. A call lets other Python threads run.
-
-Left out: any logic; that is `modem.py`'s.
 """
 
+import struct
 from collections.abc import Callable
 from functools import cache
 from threading import RLock
 from typing import Any
 
 import cffi
+import numpy as np
 
-from flowgraphs.phy import PhyError
+from flowgraphs.phy import PhyError, Samples
+from flowgraphs.phys.ofdm.modem import OfdmPhy
 
+#: our part of the header: sequence number, network
+HEADER = struct.Struct(">IH")
+#: our names of the codes, with liquid's
+FEC = {
+    "none": "none",
+    "rep3": "rep3",
+    "rep5": "rep5",
+    "hamming74": "h74",
+    "hamming84": "h84",
+    "hamming128": "h128",
+    "golay2412": "g2412",
+    "secded2216": "secded2216",
+    "secded3932": "secded3932",
+    "secded7264": "secded7264",
+}
 #: held while making or ending liquid's objects, and while using what is global in C (rand)
 LOCK = RLock()
 
@@ -74,24 +90,6 @@ ffi.cdef(
     int ofdmflexframesync_set_header_len(ofdmflexframesync q, unsigned int len);
     int ofdmflexframesync_execute(ofdmflexframesync q, float * samples, unsigned int n);
 
-    int ofdmframe_init_default_sctype(unsigned int M, unsigned char * p);
-
-    typedef struct packetizer_s * packetizer;
-    packetizer packetizer_create(unsigned int n, int crc, int fec0, int fec1);
-    int packetizer_destroy(packetizer p);
-    int packetizer_decode(packetizer p, const unsigned char * coded, unsigned char * message);
-    unsigned int packetizer_compute_enc_msg_len(unsigned int n, int crc, int fec0, int fec1);
-
-    typedef struct modemcf_s * modemcf;
-    modemcf modemcf_create(int scheme);
-    int modemcf_destroy(modemcf q);
-    int modemcf_modulate(modemcf q, unsigned int symbol, float * point);
-
-    typedef struct msequence_s * msequence;
-    msequence msequence_create_default(unsigned int m);
-    int msequence_destroy(msequence q);
-    unsigned int msequence_advance(msequence q);
-
     void srand(unsigned int seed);
     """
 )
@@ -119,3 +117,33 @@ def make(create: Callable[..., Any], destroy: Callable[[Any], Any], *arguments: 
 
     with LOCK:
         return ffi.gc(create(*arguments), end)
+
+
+def generator(of: OfdmPhy, modulation: str, fec: str, fec1: str = "none") -> Any:
+    """Return liquid's modulator for frames in the shape of a PHY, with our header's length and a CRC-32."""
+    library = liquid()
+    numbers = {
+        "check": library.liquid_getopt_str2crc(b"crc32"),
+        "fec0": library.liquid_getopt_str2fec(FEC[fec].encode()),
+        "fec1": library.liquid_getopt_str2fec(FEC[fec1].encode()),
+        "mod_scheme": library.liquid_getopt_str2mod(modulation.encode()),
+    }
+    made = make(
+        *(library.ofdmflexframegen_create, library.ofdmflexframegen_destroy),
+        *(of.subcarriers, of.cyclic_prefix, of.taper, ffi.NULL, ffi.new("ofdmflexframegenprops_s *", numbers)),
+    )
+    library.ofdmflexframegen_set_header_len(made, HEADER.size)
+    return made
+
+
+def burst(of: OfdmPhy, made: Any, sequence: int, frame: bytes, nsamples: int) -> Samples:
+    """Return the first samples (complex64) of a frame as liquid's modulator makes them."""
+    library = liquid()
+    samples = np.empty(nsamples, np.complex64)
+    library.ofdmflexframegen_assemble(made, HEADER.pack(sequence, of.network), frame, len(frame))
+    with LOCK:
+        # the bits that fill the last symbol are drawn
+        library.srand(1)
+        library.ofdmflexframegen_write(made, ffi.from_buffer("float[]", samples, require_writable=True), nsamples)
+    samples *= of.rms
+    return samples
