@@ -25,7 +25,9 @@ MOST_HELD = 16 << 20
 
 def end(seed: int) -> Arq:
     """Return an end; packets in order are held, which is the harder case."""
-    return Arq(resend_after_ns=40 * MS, retries=2, window=1024, in_order=True, rng=Random(seed))
+    return Arq(
+        resend_after_ns=40 * MS, retries=2, window=1024, in_order=True, rng=Random(seed), cutter=None, combine=True
+    )
 
 
 def damaged(rng: Random, octets: bytes) -> bytes:

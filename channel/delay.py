@@ -10,16 +10,14 @@ import random
 
 from mypy_extensions import mypyc_attr
 
-from channel import limits
-
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class ExcessDelay:
     """Each frame is held for `hold_ns` with probability `probability`, independently of all others."""
 
     def __init__(self, probability: float, hold_ns: int, rng: random.Random) -> None:
-        self.probability = limits.probability("probability", probability)
-        self.hold_ns = limits.positive("hold_ns", hold_ns)
+        self.probability = probability
+        self.hold_ns = hold_ns
         self._draw = rng.random
 
     def draw(self) -> int:

@@ -10,8 +10,6 @@ whose preambles and codes depend on the mode: there the number of samples gives 
 from collections.abc import Callable
 from typing import Final
 
-from channel.limits import not_negative
-
 Framing = Callable[[int], int]
 
 #: ITU-T I.363.5: CPCS trailer, octets
@@ -26,16 +24,6 @@ CELL_PAYLOAD_BYTES: Final = 48
 def raw(nbytes: int) -> int:
     """Return the bits of a frame sent as it is."""
     return 8 * nbytes
-
-
-def raw_with_overhead(overhead_bytes: int) -> Framing:
-    """Return a framing that adds `overhead_bytes` to each frame (preamble, gap); raise ValueError below 0."""
-    overhead_bits = 8 * not_negative("overhead_bytes", overhead_bytes)
-
-    def framed(nbytes: int) -> int:
-        return 8 * nbytes + overhead_bits
-
-    return framed
 
 
 def aal5(nbytes: int) -> int:

@@ -28,7 +28,6 @@ from channel.capacity import Capacity
 from channel.delay import ExcessDelay
 from channel.errors import INTACT, ErrorModel, Fate, Verdict
 from channel.framing import Framing
-from channel.limits import not_negative, positive
 
 T = TypeVar("T")
 
@@ -63,7 +62,7 @@ class Hop(Generic[T]):
     bytes of frames (before framing). `T` is the driver's type of frames; the hop counts their bytes and
     never looks inside.
 
-    Raises ValueError for a negative delay, a buffer of no bytes, or `far_bytes` where the rate varies.
+    Raises ValueError for `far_bytes` where the rate varies.
     """
 
     def __init__(
@@ -81,12 +80,12 @@ class Hop(Generic[T]):
         self._constant = capacity.constant
         self._framing = framing
         self._errors = errors
-        self._propagation_ns = not_negative("propagation_ns", propagation_ns)
-        self._buffer_bytes = positive("buffer_bytes", buffer_bytes)
+        self._propagation_ns = propagation_ns
+        self._buffer_bytes = buffer_bytes
         self._excess_delay = excess_delay
         if far_bytes is not None and not capacity.constant:
             raise ValueError("far_bytes is given: the rate must be constant")
-        self._far_limit = _NEVER if far_bytes is None else positive("far_bytes", far_bytes)
+        self._far_limit = _NEVER if far_bytes is None else far_bytes
         #: with a limit: when each frame that has left arrives, and its bytes; their sum
         self._far: deque[tuple[int, int]] = deque()
         self._far_bytes = 0
@@ -161,8 +160,8 @@ class Hop(Generic[T]):
         self._errors = errors
 
     def set_buffer_bytes(self, buffer_bytes: int) -> None:
-        """Change the size of the MAC buffer, which keeps its frames. Raises ValueError for a size of 0."""
-        self._buffer_bytes = positive("buffer_bytes", buffer_bytes)
+        """Change the size of the MAC buffer, which keeps its frames."""
+        self._buffer_bytes = buffer_bytes
 
     def next_deadline(self) -> int | None:
         """Return the next instant (ns) at which a frame ends, a frame arrives or the rate may change."""

@@ -15,7 +15,6 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from channel.limits import positive
 from channel.replay import Outcome, Trace, TraceError
 from common.closing import Closing
 
@@ -47,7 +46,7 @@ class TraceWriter(Closing):
 
     def __init__(self, path: Path, *, link: str, producer: str, rows_per_group: int = _ROWS_PER_GROUP) -> None:
         self.rows = 0
-        self._rows_per_group = positive("rows_per_group", rows_per_group)
+        self._rows_per_group = rows_per_group
         #: a row is added in one step, so that Ctrl-C cannot interrupt it
         self._buffered: list[tuple[Any, ...]] = []
         self._last_time_ns: int | None = None

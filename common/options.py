@@ -16,6 +16,8 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 from common.compiled import hints_of
 
 Positive = Annotated[float, Gt(0)]
+#: a time in ms of a nanosecond or more, the least that the cores know
+Milliseconds = Annotated[float, Ge(1e-6)]
 NotNegative = Annotated[float, Ge(0)]
 Probability = Annotated[float, Ge(0), Le(1)]
 Bytes = Annotated[int, Gt(0)]

@@ -3,17 +3,16 @@
 from typing import ClassVar
 
 from channel.capacity import Capacity, CapacityModel
-from channel.limits import positive
 from common.options import NoOptions
 
 
 class ConstantRate(Capacity):
-    """A constant rate. Raises ValueError when it is not positive."""
+    """A constant rate."""
 
     constant: ClassVar[bool] = True
 
     def __init__(self, rate_bps: int) -> None:
-        self._rate_bps = positive("rate_bps", rate_bps)
+        self._rate_bps = rate_bps
 
     def rate_bps(self) -> int:
         """Return the rate."""

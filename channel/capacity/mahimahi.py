@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from channel.capacity import Capacity, CapacityModel
-from channel.limits import positive
-from common.options import Positive
+from common.options import Milliseconds
 from common.units import MS, ns
 
 #: octets of one opportunity (mm-link's packet size: an MTU of 1500 and four octets of a TUN header)
@@ -87,14 +86,14 @@ class Opportunities(Capacity):
     """
 
     def __init__(self, times_ms: Sequence[int], interval_ns: int, rate_bps: int) -> None:
-        positive("interval_ms", interval_ns)
         rates = rates_of(times_ms, interval_ns)
         if max(rates) > rate_bps:
             raise ValueError(
                 f"rate_bps is {rate_bps}; the trace has up to {max(rates)} bit/s in one interval: "
                 "set rate_bps to that, or interval_ms higher"
             )
-        positive("trace", max(rates))
+        if not max(rates):
+            raise ValueError("the trace has less than 1 bit/s in every interval: set interval_ms lower")
         self._period_ns = times_ms[-1] * MS
         #: where the rate changes within the period, and the rate from there on
         changes = [0, *(index for index, (a, b) in enumerate(pairwise(rates), 1) if a != b)]
@@ -144,7 +143,7 @@ class MahimahiOptions:
     #: None is refused when the scenario is read: there is no default trace
     path: Path | None = None
     #: each interval's opportunities are served evenly
-    interval_ms: Positive = 10
+    interval_ms: Milliseconds = 10
 
 
 def _make(options: MahimahiOptions, rate_bps: int) -> Capacity:

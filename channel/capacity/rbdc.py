@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from channel.capacity import CapacityModel
 from channel.capacity.superframes import DamaOptions, Terminal
-from channel.limits import positive
-from common.options import Positive
+from common.options import Milliseconds
 from common.units import ns
 
 
@@ -15,9 +14,9 @@ class RbdcOptions(DamaOptions):
     """Requests for a rate."""
 
     #: four superframes: the request for new data can take up to three
-    timeout_ms: Positive = 1060
+    timeout_ms: Milliseconds = 1060
     #: None: the timeout, a request's own lifetime
-    drain_ms: Positive | None = None
+    drain_ms: Milliseconds | None = None
 
 
 class Rbdc(Terminal):
@@ -30,8 +29,8 @@ class Rbdc(Terminal):
 
     def __init__(self, ceiling_bps: int, options: RbdcOptions) -> None:
         super().__init__(ceiling_bps, options)
-        self._timeout_ns = positive("timeout_ms", ns(options.timeout_ms))
-        self._drain_ns = positive("drain_ms", ns(options.drain_ms or options.timeout_ms))
+        self._timeout_ns = ns(options.timeout_ms)
+        self._drain_ns = ns(options.drain_ms or options.timeout_ms)
         #: requests on their way: (takes effect at, slots per superframe)
         self._requests: deque[tuple[int, int]] = deque()
         #: the instant the request behind the present slots times out

@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from channel.capacity import Capacity
-from channel.limits import positive
-from common.options import Positive
+from common.options import Milliseconds, check_ranges
 from common.units import ns
 
 SECOND_NS: Final = 1_000_000_000
@@ -36,19 +35,15 @@ SECOND_NS: Final = 1_000_000_000
 class Superframe:
     """The grid on which capacity is assigned.
 
-    `length_ns` is a superframe's length, `slot_bits` the smallest assignment in a superframe. Defaults (ours):
-    five frames of 53 ms, and a slot of one ATM cell, which makes one slot per superframe exactly 1.6 kbit/s
-    and 80 of them the paper's 128 kbit/s.
+    `length_ns` is a superframe's length, `slot_bits` the smallest assignment in a superframe; ours is one ATM cell.
 
     Raises ValueError unless slot_bits x 10^9 is a multiple of length_ns.
     """
 
-    length_ns: int = 265_000_000
+    length_ns: int
     slot_bits: int = 424
 
     def __post_init__(self) -> None:
-        positive("length_ns", self.length_ns)
-        positive("slot_bits", self.slot_bits)
         if self.slot_bits * SECOND_NS % self.length_ns:
             raise ValueError(
                 f"length_ns is {self.length_ns}; a slot of {self.slot_bits} bits in each superframe must make "
@@ -79,11 +74,13 @@ class Superframe:
 class DamaOptions:
     """The grid of capacity assignment, and the time of a request to the scheduler and back."""
 
-    superframe_ms: Positive = 265
+    #: five frames of 53 ms: one slot per superframe is exactly 1.6 kbit/s, and 80 of them the paper's 128 kbit/s
+    superframe_ms: Milliseconds = 265
     #: terminal -> satellite -> scheduler and back, 250 ms each
-    signalling_ms: Positive = 500
+    signalling_ms: Milliseconds = 500
 
     def __post_init__(self) -> None:
+        check_ranges(self)
         self.superframe()
 
     def superframe(self) -> Superframe:
@@ -97,13 +94,13 @@ class DamaOptions:
 class Terminal(Capacity):
     """A terminal that wakes at each superframe while it is busy, with a rate of up to `ceiling_bps`.
 
-    Raises ValueError when the ceiling is below one slot per superframe, or a time is 0 in whole ns.
+    Raises ValueError when the ceiling is below one slot per superframe.
     """
 
     def __init__(self, ceiling_bps: int, options: DamaOptions) -> None:
         self.superframe = options.superframe()
-        self._signalling_ns = positive("signalling_ms", ns(options.signalling_ms))
-        self._max_slots = self.superframe.slots_within(positive("rate_bps", ceiling_bps))
+        self._signalling_ns = ns(options.signalling_ms)
+        self._max_slots = self.superframe.slots_within(ceiling_bps)
         self._backlog_bits = 0
         #: start of the next superframe, None while idle
         self._boundary_at: int | None = None

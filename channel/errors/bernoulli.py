@@ -4,7 +4,6 @@ import random
 from dataclasses import dataclass
 
 from channel.errors import ERASED, INTACT, ErrorModel, ErrorModelPlugin, Verdict
-from channel.limits import probability
 from common.options import Probability
 
 
@@ -12,7 +11,7 @@ class Bernoulli(ErrorModel):
     """Each frame is erased with probability `per`, independently of all others (COHERENCE, LT-TCP)."""
 
     def __init__(self, per: float, rng: random.Random) -> None:
-        self.per = probability("per", per)
+        self.per = per
         self._draw = rng.random
 
     def judge(self, start: int, end: int, nbytes: int) -> Verdict:

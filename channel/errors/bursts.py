@@ -4,7 +4,6 @@ import random
 from dataclasses import dataclass
 
 from channel.errors import ERASED, INTACT, ErrorModel, ErrorModelPlugin, Verdict
-from channel.limits import positive
 from common.options import Bytes, Count
 
 
@@ -17,8 +16,8 @@ class FixedBursts(ErrorModel):
     """
 
     def __init__(self, burst_frames: int, mean_spacing_bytes: int, rng: random.Random) -> None:
-        self.burst_frames = positive("burst_frames", burst_frames)
-        self.mean_spacing_bytes = positive("mean_spacing_bytes", mean_spacing_bytes)
+        self.burst_frames = burst_frames
+        self.mean_spacing_bytes = mean_spacing_bytes
         self._rate_per_byte = 1.0 / mean_spacing_bytes
         self._rng = rng
         #: frames of the present burst still to lose, plus the one that separates it from the next

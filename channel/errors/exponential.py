@@ -4,7 +4,6 @@ import random
 from dataclasses import dataclass
 
 from channel.errors import INTACT, ErrorModel, ErrorModelPlugin, Fate, Verdict
-from channel.limits import positive
 from common.options import Bytes
 
 
@@ -16,7 +15,7 @@ class ExponentialBitErrors(ErrorModel):
     """
 
     def __init__(self, mean_spacing_bytes: int, rng: random.Random) -> None:
-        self.mean_spacing_bytes = positive("mean_spacing_bytes", mean_spacing_bytes)
+        self.mean_spacing_bytes = mean_spacing_bytes
         self._rate_per_bit = 1.0 / (8 * mean_spacing_bytes)
         self._rng = rng
         #: good bits before the next bit error, counted from the end of the last frame

@@ -4,25 +4,31 @@ import random
 from dataclasses import dataclass
 
 from channel.errors import ERASED, INTACT, ErrorModel, ErrorModelPlugin, Verdict
-from channel.limits import positive, probability
-from common.options import Positive, Probability
+from common.options import Milliseconds, Probability
 from common.units import ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class GilbertElliottOptions:
+    """Good and bad states of exponential length, with an error rate in each."""
+
+    #: means
+    good_ms: Milliseconds
+    bad_ms: Milliseconds
+    good_per: Probability = 0
+    bad_per: Probability = 1
 
 
 class GilbertElliott(ErrorModel):
     """Two states with exponential sojourn times and an error rate in each.
 
-    `good_ns` and `bad_ns` are the mean sojourns, `good_per` and `bad_per` the probabilities that a frame
-    starting in the state is erased. The state at the first frame is drawn from the stationary distribution.
+    The options have the mean sojourns, and the probabilities that a frame starting in each state is erased. The state
+    at the first frame is drawn from the stationary distribution.
     """
 
-    def __init__(
-        self, good_ns: int, bad_ns: int, rng: random.Random, *, good_per: float = 0.0, bad_per: float = 1.0
-    ) -> None:
-        self.good_ns = positive("good_ns", good_ns)
-        self.bad_ns = positive("bad_ns", bad_ns)
-        self.good_per = probability("good_per", good_per)
-        self.bad_per = probability("bad_per", bad_per)
+    def __init__(self, options: GilbertElliottOptions, rng: random.Random) -> None:
+        self.good_ns, self.bad_ns = ns(options.good_ms), ns(options.bad_ms)
+        self.good_per, self.bad_per = float(options.good_per), float(options.bad_per)
         self._draw = rng.random
         # a second generator, so that the states do not depend on the number of frames
         self._states = random.Random(rng.getrandbits(64))
@@ -48,23 +54,10 @@ class GilbertElliott(ErrorModel):
         return round(self._states.expovariate(1.0 / (self.bad_ns if self._in_bad else self.good_ns)))
 
 
-@dataclass(frozen=True, kw_only=True)
-class GilbertElliottOptions:
-    """Good and bad states of exponential length, with an error rate in each."""
-
-    #: means
-    good_ms: Positive
-    bad_ms: Positive
-    good_per: Probability = 0
-    bad_per: Probability = 1
-
-
 ERROR_MODEL = ErrorModelPlugin(
     name="gilbert-elliott",
     summary="by the state's error rate; sojourns are exponential, `good_ms` and `bad_ms` their means",
     options=GilbertElliottOptions,
-    make=lambda options, rng: GilbertElliott(
-        ns(options.good_ms), ns(options.bad_ms), rng, good_per=options.good_per, bad_per=options.bad_per
-    ),
+    make=GilbertElliott,
     example={"good_ms": 30, "bad_ms": 10, "good_per": 0.1, "bad_per": 0.8},
 )

@@ -4,7 +4,6 @@ import random
 from dataclasses import dataclass
 
 from channel.errors import ERASED, INTACT, ErrorModel, ErrorModelPlugin, Verdict
-from channel.limits import span
 from common.options import Span
 from common.units import ns
 
@@ -14,14 +13,12 @@ class UniformOnOff(ErrorModel):
     (SLACP).
 
     `good_ns` and `bad_ns` are the ranges (shortest, longest) of the states' lengths. The good state
-    begins with the first frame.
+    begins with the first frame. One of the states must last.
     """
 
     def __init__(self, good_ns: tuple[int, int], bad_ns: tuple[int, int], rng: random.Random) -> None:
-        self.good_ns = span("good_ns", good_ns)
-        self.bad_ns = span("bad_ns", bad_ns)
-        if good_ns[1] + bad_ns[1] == 0:
-            raise ValueError("good_ns and bad_ns are both 0 to 0; one of the states must last.")
+        self.good_ns = good_ns
+        self.bad_ns = bad_ns
         self._randint = rng.randint
         self._started = False
         #: the present or next bad state: from _bad_at until just before _bad_until
@@ -52,7 +49,7 @@ class UniformOptions:
     bad_ms: Span
 
     def __post_init__(self) -> None:
-        if not self.good_ms[1] + self.bad_ms[1]:
+        if not ns(self.good_ms[1]) + ns(self.bad_ms[1]):
             raise ValueError("good_ms and bad_ms are both 0: one of the states must last")
 
 

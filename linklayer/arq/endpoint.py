@@ -24,8 +24,8 @@ class Arq(Link):
         window: int,
         in_order: bool,
         rng: Random,
-        cutter: Cutter | None = None,
-        combine: bool = True,
+        cutter: Cutter | None,
+        combine: bool,
     ) -> None:
         self._sender = Sender(rng.randrange(SESSIONS), resend_after_ns, retries, window, cutter)
         # the last copy of a packet may come so much later than one that was sent behind it

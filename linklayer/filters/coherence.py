@@ -24,7 +24,6 @@ Left out: the paper's sender reduces its window once per round trip at most; thi
 
 from typing import Final
 
-from common.units import ns
 from linklayer.filters.dupacks import HeldFlow, Hold, HoldOptions
 from linklayer.filters.filter import ENDS, Filter, FilterPlugin
 from linklayer.link import LinkContext
@@ -55,13 +54,13 @@ class CoherentSender(Hold):
 def _make_receiver(options: HoldOptions, context: LinkContext) -> Filter:
     if context.end != options.end:
         return Filter()
-    return CoherentReceiver(context.access, wait_ns=ns(options.wait_ms), first=options.dupacks, sending=False)
+    return CoherentReceiver(context.access, options, sending=False)
 
 
 def _make_sender(options: HoldOptions, context: LinkContext) -> Filter:
     if context.end != options.end:
         return Filter()
-    return CoherentSender(context.access, wait_ns=ns(options.wait_ms), first=options.dupacks, receiving=False)
+    return CoherentSender(context.access, options, receiving=False)
 
 
 FILTER = (

@@ -57,7 +57,7 @@ class HoldOptions:
     #: the paper's w: two retransmissions of its link ARQ
     wait_ms: Positive = 81
     #: the first dupack of a hole that waits
-    dupacks: Count = 3
+    dupacks: Count = _LOSS
     #: the end of the link that has the filter
     end: End = "mobile"
 
@@ -99,13 +99,11 @@ class Hold(Filter):
 
     __slots__ = ("_access", "_first", "_flows", "_octets", "_receiving", "_sending", "_timers", "_wait_ns")
 
-    def __init__(
-        self, access: Access, *, wait_ns: int, first: int = _LOSS, receiving: bool = True, sending: bool = True
-    ) -> None:
+    def __init__(self, access: Access, options: HoldOptions, *, receiving: bool = True, sending: bool = True) -> None:
         super().__init__()
         self._access = access
-        self._wait_ns = wait_ns
-        self._first = first
+        self._wait_ns = ns(options.wait_ms)
+        self._first = options.dupacks
         self._receiving, self._sending = receiving, sending
         #: by the direction of the data, the longest unused first
         self._flows: OrderedDict[Flow, HeldFlow] = OrderedDict()
@@ -270,7 +268,7 @@ def _is_ack(segment: Segment) -> bool:
 def _make_dda(options: HoldOptions, context: LinkContext) -> Filter:
     if context.end != options.end:
         return Filter()
-    return Hold(context.access, wait_ns=ns(options.wait_ms), first=options.dupacks)
+    return Hold(context.access, options)
 
 
 FILTER = FilterPlugin(

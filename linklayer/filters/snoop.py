@@ -23,60 +23,35 @@ Left out: data from the mobile end, which passes (the ELN marker deals with it).
 
 from bisect import bisect_left
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Final
 
-from common.options import Bytes, Count, NotNegative, Positive
 from common.sequence import MASK, unwrap
 from common.units import ns
 from linklayer.filters.filter import Cause, Filter, FilterPlugin, Guess
-from linklayer.filters.snoop_cache import Cache, CachedFlow, Held, Limits
+from linklayer.filters.snoop_cache import Cache, CachedFlow, Held, Limits, SnoopOptions
 from tcpip.access import Access
 from tcpip.options import is_smart, permits_smart, smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Segment
-
-
-@dataclass(frozen=True, kw_only=True)
-class SnoopOptions:
-    """The base station's options, of `ll`, `snoop` and both with SMART."""
-
-    #: dupacks that ask for a segment, with cumulative ACKs alone
-    dupacks: Count = 2
-    #: the least local timeout
-    timeout_ms: Positive = 200
-    #: 0: the local timers are exact
-    tick_ms: NotNegative = 0
-    tries: Count = 10
-    #: per flow
-    cache_bytes: Bytes = 1 << 20
-
-    def limits(self) -> Limits:
-        """Return the filter's limits."""
-        return Limits(
-            dupacks=self.dupacks,
-            min_timeout_ns=ns(self.timeout_ms),
-            tick_ns=ns(self.tick_ms),
-            tries=self.tries,
-            flow_bytes=self.cache_bytes,
-        )
 
 
 class Snoop(Filter):
     """The base station's filter."""
 
     __slots__ = (
-        "_access", "_again", "_cache", "_limits", "_places", "_selective", "_serial", "_suppresses",
-        "_wakeups",
+        "_access", "_again", "_cache", "_least_timeout_ns", "_limits", "_places", "_selective", "_serial",
+        "_suppresses", "_tick_ns", "_wakeups",
     )  # fmt: skip
 
-    def __init__(self, access: Access, *, suppresses: bool, selective: bool, limits: Limits | None = None) -> None:
+    def __init__(self, access: Access, *, suppresses: bool, selective: bool, limits: Limits) -> None:
         super().__init__()
         self._access = access
         self._suppresses = suppresses
         self._selective = selective
-        self._limits = limits or Limits()
+        self._limits = limits
+        self._least_timeout_ns, self._tick_ns = ns(limits.timeout_ms), ns(limits.tick_ms)
         self._cache = Cache(self._limits)
         self._serial = 0
         #: retransmissions for the link
@@ -152,7 +127,7 @@ class Snoop(Filter):
     def _timeout_ns(self, flow: CachedFlow) -> int:
         limits = self._limits
         backoff = min(max(flow.expiries - limits.steady_expiries, 0), limits.max_backoff)
-        return max(flow.rtt.bound_ns, limits.min_timeout_ns) << backoff
+        return max(flow.rtt.bound_ns, self._least_timeout_ns) << backoff
 
     def _expires_at(self, flow: CachedFlow) -> int | None:
         """When the timer of the segment at the acknowledgement number expires; while the window is closed, never."""
@@ -162,7 +137,7 @@ class Snoop(Filter):
         # a segment waits for those before it; a repair goes before all else
         since = head.sent_at if head.repairs else max(head.sent_at, flow.progress_at)
         at = since + self._timeout_ns(flow)
-        tick_ns = self._limits.tick_ns
+        tick_ns = self._tick_ns
         return -(-at // tick_ns) * tick_ns if tick_ns else at
 
     def _expire(self, flow: CachedFlow, now: int) -> None:
@@ -381,7 +356,7 @@ def _plugin(name: str, summary: str, *, suppresses: bool, selective: bool) -> Fi
         name=name,
         summary=summary,
         make=lambda options, context: Snoop(
-            context.access, suppresses=suppresses, selective=selective, limits=options.limits()
+            context.access, suppresses=suppresses, selective=selective, limits=Limits(**asdict(options))
         ),
         ends=("base",),
         options_key="snoop",

@@ -11,31 +11,39 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from common.options import Bytes, Count, NotNegative, Positive
 from linklayer.rtt import RttEstimator
 from tcpip.segment import Flow
 
 _MS: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Memory and retransmissions that a base station spends on TCP, and its timeouts."""
+@dataclass(frozen=True, kw_only=True)
+class SnoopOptions:
+    """The base station's options, of `ll`, `snoop` and both with SMART."""
 
     #: dupacks that ask for a segment, with cumulative ACKs alone: a single one may answer a duplicate
-    dupacks: int = 2
+    dupacks: Count = 2
     #: COMPARISON section 2.2: the least local timeout
-    min_timeout_ns: int = 200 * _MS
+    timeout_ms: Positive = 200
     #: clock of the local timers: a timer expires at the first tick after its time; 0: exactly at its time
-    tick_ns: int = 0
+    tick_ms: NotNegative = 0
+    #: local retransmissions of one segment, before it is left to its sender
+    tries: Count = 10
+    #: octets held of one flow, each packet counted with `packet_overhead_bytes`
+    cache_bytes: Bytes = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits(SnoopOptions):
+    """Memory and retransmissions that a base station spends on TCP, and its timeouts."""
+
     #: expiries without a round-trip time after which each further one doubles the timeout, and the number of doublings:
     #: five of 200 ms are the least timeout of a TCP (RFC 6298 section 2.4)
     steady_expiries: int = 5
     max_backoff: int = 3
-    #: local retransmissions of one segment, before it is left to its sender
-    tries: int = 10
     flows: int = 1024
-    #: octets held of one flow and of all, each packet counted with `packet_overhead_bytes`
-    flow_bytes: int = 1 << 20
+    #: octets held of all flows
     total_bytes: int = 1 << 24
     packet_overhead_bytes: int = 640
     #: a flow that has been silent for so long may go
@@ -161,7 +169,7 @@ class Cache:
             end += 1
         self.drop(flow, first, end)
         cost = self._cost(held.packet)
-        if flow.nbytes + cost > self._limits.flow_bytes:
+        if flow.nbytes + cost > self._limits.cache_bytes:
             return False
         flow.held.insert(first, held)
         flow.nbytes += cost

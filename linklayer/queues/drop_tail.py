@@ -17,7 +17,7 @@ _NO_LIMIT: Final = 1 << 61
 class DropTail(Queue):
     """A FIFO of at most `limit_bytes` and at most `limit_packets` (one of them may be None): what does not fit is lost.
 
-    Raises ValueError without any limit, or with one below 1.
+    Raises ValueError without any limit.
     """
 
     __slots__ = ("_limit_bytes", "_limit_packets", "_packets")
@@ -26,9 +26,6 @@ class DropTail(Queue):
         super().__init__()
         if limit_bytes is None and limit_packets is None:
             raise ValueError("a queue needs limit_bytes, limit_packets or both")
-        for name, limit in (("limit_bytes", limit_bytes), ("limit_packets", limit_packets)):
-            if limit is not None and limit < 1:
-                raise ValueError(f"{name} is {limit}: must be more than 0")
         self._limit_bytes = _NO_LIMIT if limit_bytes is None else limit_bytes
         self._limit_packets = _NO_LIMIT if limit_packets is None else limit_packets
         self._packets: deque[Sized] = deque()

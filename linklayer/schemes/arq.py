@@ -15,6 +15,9 @@ from linklayer.arq.sender import Cutter
 from linklayer.link import LinkContext, Scheme
 from linklayer.schemes import LINKTYPE_USER5
 
+_Retries = Annotated[int, Ge(0), Le(100)]
+_Fragments = Annotated[int, Ge(1), Le(MAX_FRAGMENTS)]
+
 
 @dataclass(frozen=True, kw_only=True)
 class ArqOptions:
@@ -22,7 +25,7 @@ class ArqOptions:
 
     #: longer than the way of a frame and of its acknowledgement, queues included
     resend_after_ms: Positive = 40
-    retries: Annotated[int, Ge(0), Le(100)] = 2
+    retries: _Retries = 2
     window: Annotated[int, Ge(1), Le(MAX_WINDOW)] = 1024
     in_order: bool = False
 
@@ -31,8 +34,8 @@ class ArqOptions:
 class FecOptions:
     """The fragments of a packet: `fragments` in all, any `data_fragments` of which suffice."""
 
-    fragments: Annotated[int, Ge(1), Le(MAX_FRAGMENTS)] = 10
-    data_fragments: Annotated[int, Ge(1), Le(MAX_FRAGMENTS)] = 9
+    fragments: _Fragments = 10
+    data_fragments: _Fragments = 9
 
     def __post_init__(self) -> None:
         if self.data_fragments > self.fragments:
@@ -43,7 +46,7 @@ class FecOptions:
 class HybridOptions(FecOptions, ArqOptions):
     """FEC, and ARQ for the packets that it does not save. LT-TCP's link has three retries."""
 
-    retries: Annotated[int, Ge(0), Le(100)] = 3
+    retries: _Retries = 3
     in_order: bool = True
     #: fragments of all copies count together; without, each copy must bring enough by itself
     combine: bool = True

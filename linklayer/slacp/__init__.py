@@ -11,8 +11,8 @@ Read first: the SLACP paper, section 2; docs/slacp.md has the frame formats and 
     config.py, stats.py
 """
 
-from linklayer.slacp.config import ChannelOptions, SlacpConfig
+from linklayer.slacp.config import ChannelOptions, SlacpConfig, SlacpOptions
 from linklayer.slacp.endpoint import Slacp
 from linklayer.slacp.fec import Counting, ReedSolomon
 
-__all__ = ["ChannelOptions", "Counting", "ReedSolomon", "Slacp", "SlacpConfig"]
+__all__ = ["ChannelOptions", "Counting", "ReedSolomon", "Slacp", "SlacpConfig", "SlacpOptions"]

@@ -5,9 +5,12 @@ The defaults below are fadelab's choices and `docs/slacp.md` gives the reasons.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
-MS: Final = 1_000_000
+from annotated_types import Ge, Le
+
+from common.options import Count, Milliseconds, NotNegative, check_ranges
+from common.units import ns
 
 #: wire format: the channel number has four bits
 MAX_CHANNELS: Final = 16
@@ -29,61 +32,78 @@ class ChannelOptions:
     in_order: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class SlacpConfig:
-    """Options of one SLACP endpoint; both ends of a link use the same ones. Raises ValueError when out of range.
-
-    Times are in nanoseconds. `redundancy` is redundancy frames per actual frame of a block; 0 switches FEC off.
-    """
+@dataclass(frozen=True, kw_only=True)
+class SlacpOptions:
+    """SLACP's options; `redundancy` is redundancy frames per actual frame of a block, 0 switches FEC off."""
 
     #: times one frame may be retransmitted (paper: once)
-    retransmissions: int = 1
+    retransmissions: Annotated[int, Ge(0)] = 1
     #: retransmitted frames that fill a FEC block
-    block_frames: int = 8
+    block_frames: Annotated[int, Ge(1), Le(MAX_BLOCK_SYMBOLS)] = 8
     #: (paper: as many redundancy frames as actual frames)
-    redundancy: float = 1.0
+    redundancy: NotNegative = 1.0
     #: after this long an open block is closed although it is not full
-    block_timer_ns: int = 100 * MS
+    block_timer_ms: Milliseconds = 100
     #: an acknowledgement is due after this many new frames; a gap or a retransmission makes it due at once
-    ack_every: int = 4
-    #: the receiver repeats its latest acknowledgement after this long without a new frame, doubling each time ...
-    ack_timer_ns: int = 50 * MS
-    #: ... up to this
-    ack_timer_max_ns: int = 500 * MS
+    ack_every: Count = 4
+    #: the receiver repeats its latest acknowledgement after this long without a new frame, doubling each time; None: it
+    #: follows from the link
+    ack_timer_ms: Milliseconds | None = None
     #: frames from the oldest unacknowledged to the newest sent
-    window: int = 1024
-    #: first repetition of an unanswered HELLO, doubling each time ...
-    hello_timer_ns: int = 200 * MS
-    #: ... up to this
-    hello_timer_max_ns: int = 2_000 * MS
-    #: a peer not heard for this long is gone: the session ends and a new one is sought
-    dead_after_ns: int = 15_000 * MS
-    channels: tuple[ChannelOptions, ...] = (ChannelOptions(), ChannelOptions(arq=False, in_order=False))
+    window: Annotated[int, Ge(1), Le(MAX_WINDOW)] = 1024
+    in_order: bool = True
 
     def __post_init__(self) -> None:
-        _require(self.retransmissions >= 0, "retransmissions", self.retransmissions, "0 or more")
-        _require(1 <= self.block_frames <= MAX_BLOCK_SYMBOLS, "block_frames", self.block_frames, "1 to 255")
-        _require(self.redundancy >= 0, "redundancy", self.redundancy, "0 or more")
-        symbols = self.block_frames + self.redundancy * self.block_frames
-        _require(symbols <= MAX_BLOCK_SYMBOLS, "redundancy", self.redundancy, "255 frames a block at most")
-        for name in (
-            "block_timer_ns",
-            "ack_timer_ns",
-            "ack_timer_max_ns",
-            "hello_timer_ns",
-            "hello_timer_max_ns",
-            "dead_after_ns",
-            "ack_every",
-        ):
-            value = getattr(self, name)
-            _require(value > 0, name, value, "more than 0")
-        # an idle peer is heard once per ack_timer_max_ns; one of its acknowledgements may be lost
-        enough = self.dead_after_ns > 2 * self.ack_timer_max_ns
-        _require(enough, "dead_after_ns", self.dead_after_ns, "more than twice ack_timer_max_ns")
-        _require(1 <= self.window <= MAX_WINDOW, "window", self.window, f"1 to {MAX_WINDOW}")
-        _require(1 <= len(self.channels) <= MAX_CHANNELS, "channels", len(self.channels), f"1 to {MAX_CHANNELS}")
+        check_ranges(self)
+        if self.block_frames * (1 + self.redundancy) > MAX_BLOCK_SYMBOLS:
+            raise ValueError(f"redundancy is {self.redundancy}: must be {MAX_BLOCK_SYMBOLS} frames a block at most")
 
 
-def _require(holds: bool, name: str, value: object, wanted: str) -> None:
-    if not holds:
-        raise ValueError(f"{name} is {value}: must be {wanted}")
+@dataclass(frozen=True, kw_only=True)
+class SlacpConfig(SlacpOptions):
+    """Options of one SLACP endpoint on its link; both ends use the same ones. Raises ValueError when out of range.
+
+    The ACK timer must not fire between the frames of a busy link: by default it is five of them, 50 ms at least. The
+    two times after it follow from it.
+    """
+
+    #: how long a full frame of the peer's takes on the link
+    frame_ms: NotNegative = 0
+    #: the largest ACK timer
+    ack_timer_max_ms: Milliseconds | None = None
+    #: a peer not heard for this long is gone: the session ends and a new one is sought
+    dead_after_ms: Milliseconds | None = None
+    #: None: a reliable channel and a fast one
+    channels: tuple[ChannelOptions, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        # an idle peer is heard once per largest ACK timer; one of its acknowledgements may be lost
+        if self.dead_after_ns <= 2 * self.ack_timer_max_ns:
+            raise ValueError(f"dead_after_ms is {self.dead_after_ms}: must be more than twice ack_timer_max_ms")
+        if not 1 <= len(self.logical_channels) <= MAX_CHANNELS:
+            raise ValueError(f"channels is {self.channels}: must be 1 to {MAX_CHANNELS}")
+
+    @property
+    def _ack_timer_ms(self) -> float:
+        return self.ack_timer_ms or max(50.0, 5 * self.frame_ms)
+
+    @property
+    def ack_timer_ns(self) -> int:
+        """The ACK timer."""
+        return ns(self._ack_timer_ms)
+
+    @property
+    def ack_timer_max_ns(self) -> int:
+        """The ACK timer, doubled as often as it can be."""
+        return ns(self.ack_timer_max_ms or max(500.0, 4 * self._ack_timer_ms))
+
+    @property
+    def dead_after_ns(self) -> int:
+        """How long a peer may be silent."""
+        return ns(self.dead_after_ms or max(15_000.0, 16 * self._ack_timer_ms))
+
+    @property
+    def logical_channels(self) -> tuple[ChannelOptions, ...]:
+        """The channels by their numbers."""
+        return self.channels or (ChannelOptions(in_order=self.in_order), ChannelOptions(arq=False, in_order=False))

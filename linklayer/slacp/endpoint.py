@@ -47,6 +47,8 @@ class Slacp(Link):
 
     def __init__(self, config: SlacpConfig, code: ErasureCode, rng: Random, now: int, *, first: int = 0) -> None:
         self._config = config
+        self._channels = config.logical_channels
+        self._ack_timer_ns, self._ack_timer_max_ns = config.ack_timer_ns, config.ack_timer_max_ns
         self._code = code
         self._session = Session(config, rng, first, now)
         self.sent = SenderStats()
@@ -65,7 +67,7 @@ class Slacp(Link):
         unsent = [sender.take_unsent() for sender in self._senders]
         self._senders = [
             ArqSender(number, first, config, self._code, stats) if options.arq else FastSender(number, first, stats)
-            for number, options in enumerate(config.channels)
+            for number, options in enumerate(self._channels)
         ]
         for sender, packet in zip(self._senders, unsent, strict=False):
             if packet is not None:
@@ -74,12 +76,12 @@ class Slacp(Link):
             ArqReceiver(number, peer_first, config, self._code, self.got, self._delivered)
             if options.arq
             else FastReceiver(number, peer_first, config, self.got, self._delivered)
-            for number, options in enumerate(config.channels)
+            for number, options in enumerate(self._channels)
         ]
         self._arq_senders = [sender for sender in self._senders if isinstance(sender, ArqSender)]
         # channels without ARQ come first: their packets cannot wait
         self._by_urgency = sorted(self._senders, key=lambda sender: isinstance(sender, ArqSender))
-        self._acked_channels = [n for n, options in enumerate(config.channels) if options.arq]
+        self._acked_channels = [n for n, options in enumerate(self._channels) if options.arq]
         self._rtt = RttEstimator()
         #: number of the next transmission
         self._tx = first
@@ -88,12 +90,12 @@ class Slacp(Link):
         #: highest transmission seen of the peer's
         self._tx_high = peer_first - 1
         #: new frames since the last acknowledgement, by channel
-        self._unacked = [0] * len(config.channels)
+        self._unacked = [0] * len(self._channels)
         # with a window that is full before that, the sender would wait for the ACK timer
         self._ack_every = min(config.ack_every, max(1, config.window // 2))
         self._acks_due: deque[int] = deque()
         self._ack_repeats = False
-        self._ack_interval = config.ack_timer_ns
+        self._ack_interval = self._ack_timer_ns
         self._ack_at = now + self._ack_interval
 
     def counters(self) -> LinkCounters:
@@ -216,7 +218,7 @@ class Slacp(Link):
 
         receiver = self._receivers[channel]
         if isinstance(receiver, ArqReceiver):
-            self._ack_interval = self._config.ack_timer_ns
+            self._ack_interval = self._ack_timer_ns
             self._ack_at = now + self._ack_interval
         tx = unwrap(frame.tx, self._tx_high)
         jump = tx - self._tx_high
@@ -299,7 +301,7 @@ class Slacp(Link):
             else:
                 self._session.keep_alive()
             self._ack_at = now + self._ack_interval
-            self._ack_interval = min(2 * self._ack_interval, self._config.ack_timer_max_ns)
+            self._ack_interval = min(2 * self._ack_interval, self._ack_timer_max_ns)
         for sender in self._arq_senders:
             sender.handle_deadline(now)
 

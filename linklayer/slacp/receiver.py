@@ -58,7 +58,7 @@ class ArqReceiver:
     ) -> None:
         self._channel = channel
         self._delivered = delivered
-        self._in_order = config.channels[channel].in_order
+        self._in_order = config.logical_channels[channel].in_order
         self._window = config.window
         self._code = code
         self._stats = stats
@@ -209,7 +209,7 @@ class FastReceiver:
     ) -> None:
         self._channel = channel
         self._delivered = delivered
-        self._in_order = config.channels[channel].in_order
+        self._in_order = config.logical_channels[channel].in_order
         self._window = config.window
         self._stats = stats
         #: one above the highest number seen

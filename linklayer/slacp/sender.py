@@ -22,6 +22,7 @@ from math import ceil
 from typing import Final
 
 from common.sequence import MASK
+from common.units import ns
 from linklayer.slacp.config import SlacpConfig
 from linklayer.slacp.fec import ErasureCode
 from linklayer.slacp.frames import Data, Fec, Sync
@@ -73,6 +74,7 @@ class ArqSender:
     def __init__(self, channel: int, first: int, config: SlacpConfig, code: ErasureCode, stats: SenderStats) -> None:
         self._channel = channel
         self._config = config
+        self._block_timer_ns = ns(config.block_timer_ms)
         self._code = code
         self._stats = stats
         #: the number of the next new frame; numbers on the wire are unwrapped against it
@@ -287,7 +289,7 @@ class ArqSender:
     def _join_block(self, entry: _Outstanding, now: int) -> tuple[int, int]:
         block = self._open
         if block is None:
-            block = self._open = _Block(self._next_block, now + self._config.block_timer_ns)
+            block = self._open = _Block(self._next_block, now + self._block_timer_ns)
             self._next_block = (self._next_block + 1) % _BLOCK_NUMBERS
         block.members.append(entry)
         index = len(block.members) - 1

@@ -21,9 +21,15 @@ forgotten its offer, and is made a new one.
 
 from enum import Enum
 from random import Random
+from typing import Final
 
+from common.units import MS
 from linklayer.slacp.config import SlacpConfig
 from linklayer.slacp.frames import Hello
+
+#: first repetition of an unanswered HELLO, doubling each time up to the second
+HELLO_TIMER_NS: Final = 200 * MS
+HELLO_TIMER_MAX_NS: Final = 2_000 * MS
 
 
 class SessionState(Enum):
@@ -41,7 +47,7 @@ class Session:
     """
 
     def __init__(self, config: SlacpConfig, rng: Random, first: int, now: int) -> None:
-        self._config = config
+        self._dead_after_ns = config.dead_after_ns
         self._rng = rng
         #: where this station's numbers start, told to the peer
         self.first = first
@@ -66,7 +72,7 @@ class Session:
         self.peer_first = 0
         #: whether `poll_hello` has one
         self.hello_due = True
-        self._hello_interval = self._config.hello_timer_ns
+        self._hello_interval = HELLO_TIMER_NS
         self._hello_at = now + self._hello_interval
         self._heard_at = now
 
@@ -140,7 +146,7 @@ class Session:
 
     def next_deadline(self) -> int:
         """When to repeat the HELLO or to give the peer up."""
-        return self._heard_at + self._config.dead_after_ns if self.established else self._hello_at
+        return self._heard_at + self._dead_after_ns if self.established else self._hello_at
 
     def handle_deadline(self, now: int) -> bool:
         """Repeat the HELLO, or end the session of a peer that is gone; return whether it ended. No-op when early."""
@@ -150,7 +156,7 @@ class Session:
             self._seek(now)
             return True
         self.hello_due = True
-        self._hello_interval = min(2 * self._hello_interval, self._config.hello_timer_max_ns)
+        self._hello_interval = min(2 * self._hello_interval, HELLO_TIMER_MAX_NS)
         self._hello_at = now + self._hello_interval
         return False
 

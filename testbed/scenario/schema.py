@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from channel.capacity import CAPACITY_MODELS
 from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
-from common.options import Bytes, NotNegative, OneOf, Positive, Probability
+from common.options import Bytes, Milliseconds, NotNegative, OneOf, Positive, Probability
 from common.sides import SIDES, Host, Side
 from flowgraphs.phys import PHYS, PhyOptions
 from hosts.kernel.profiles import PROFILES, USER_PREFIX
@@ -169,7 +169,7 @@ class ExcessDelayOptions(Part):
     """With `probability` a frame, and all frames behind it, are held for `hold_ms` (SLOWLINK)."""
 
     probability: Probability
-    hold_ms: Positive
+    hold_ms: Milliseconds
     #: octets of frames that have left and not arrived, at most; then the transmitter waits
     buffer_bytes: Bytes | None = None
 

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channel.errors import ERASED, ERROR_MODELS, INTACT, ErrorModel, Fate, Verdict
-from channel.errors.bernoulli import Bernoulli
-from channel.errors.bursts import FixedBursts
-from channel.errors.exponential import ExponentialBitErrors
-from channel.errors.gilbert_elliott import GilbertElliott
+from channel.errors.bernoulli import Bernoulli, BernoulliOptions
+from channel.errors.bursts import BurstOptions, FixedBursts
+from channel.errors.exponential import ExponentialBitErrors, ExponentialOptions
+from channel.errors.gilbert_elliott import GilbertElliott, GilbertElliottOptions
 from channel.errors.slacp_table1 import TABLE_1
-from channel.errors.uniform import UniformOnOff
-from common.options import NoOptions
+from channel.errors.uniform import UniformOnOff, UniformOptions
+from common.options import NoOptions, check_ranges
 from tests.harness.distributions import SIGMAS, binomial_bound, poisson_bound
 
 MS = 1_000_000
@@ -129,7 +129,7 @@ def test_paper_models_are_table_1() -> None:
 
 def test_gilbert_elliott_stationary_per() -> None:
     # Frames far apart in time see nearly independent states, so the count is nearly binomial.
-    model = GilbertElliott(30 * MS, 10 * MS, random.Random(10), good_per=0.05, bad_per=0.6)
+    model = GilbertElliott(GilbertElliottOptions(good_ms=30, bad_ms=10, good_per=0.05, bad_per=0.6), random.Random(10))
     stationary_per = (30 * 0.05 + 10 * 0.6) / (30 + 10)
     frames, step = 20_000, 100 * MS
     lost = sum(model.judge(n * step, n * step + MS, 100) is ERASED for n in range(frames))
@@ -139,13 +139,14 @@ def test_gilbert_elliott_stationary_per() -> None:
 def test_gilbert_elliott_starts_stationary() -> None:
     trials = 4_000
     seeds = random.Random(11)
-    models = (GilbertElliott(30 * MS, 10 * MS, random.Random(seeds.getrandbits(64))) for _ in range(trials))
+    options = GilbertElliottOptions(good_ms=30, bad_ms=10)
+    models = (GilbertElliott(options, random.Random(seeds.getrandbits(64))) for _ in range(trials))
     lost = sum(m.judge(0, 1, 1) is ERASED for m in models)
     assert abs(lost - trials * 0.25) <= binomial_bound(trials, 0.25)
 
 
 def test_gilbert_elliott_bursts_have_the_length_of_the_bad_state() -> None:
-    model = GilbertElliott(200 * MS, 50 * MS, random.Random(12))
+    model = GilbertElliott(GilbertElliottOptions(good_ms=200, bad_ms=50), random.Random(12))
     runs = [len(list(run)) for v, run in groupby(judge_all(model, 200_000)) if v is ERASED]
     # Frames of 1 ms sample the bad state: a sojourn seen at all has a geometric number of samples.
     mean = 1 / (1 - exp(-MS / model.bad_ns))
@@ -159,7 +160,7 @@ def test_states_do_not_depend_on_the_traffic(seed: int, cut: list[int]) -> None:
     ends = 2_000 * MS
     for make in (
         lambda: UniformOnOff((0, 50 * MS), (0, 50 * MS), random.Random(seed)),
-        lambda: GilbertElliott(50 * MS, 50 * MS, random.Random(seed)),
+        lambda: GilbertElliott(GilbertElliottOptions(good_ms=50, bad_ms=50), random.Random(seed)),
     ):
         dense, sparse = make(), make()
         every = {n * MS: dense.judge(n * MS, n * MS + 1, 1) for n in range(ends // MS)}
@@ -173,18 +174,17 @@ def test_states_do_not_depend_on_the_traffic(seed: int, cut: list[int]) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda rng: Bernoulli(1.5, rng), r"per is 1\.5"),
-        (lambda rng: Bernoulli(float("nan"), rng), r"per is nan"),
-        (lambda rng: ExponentialBitErrors(0, rng), r"mean_spacing_bytes is 0"),
-        (lambda rng: FixedBursts(0, 1000, rng), r"burst_frames is 0"),
-        (lambda rng: FixedBursts(2, -1, rng), r"mean_spacing_bytes is -1"),
-        (lambda rng: UniformOnOff((5, 1), (0, 1), rng), r"good_ns is 5 to 1"),
-        (lambda rng: UniformOnOff((0, 1), (-1, 1), rng), r"bad_ns is -1 to 1"),
-        (lambda rng: UniformOnOff((0, 0), (0, 0), rng), r"one of the states must last"),
-        (lambda rng: GilbertElliott(0, 1, rng), r"good_ns is 0"),
-        (lambda rng: GilbertElliott(1, 1, rng, bad_per=-0.1), r"bad_per is -0\.1"),
+        (lambda: BernoulliOptions(per=1.5), r"per is 1\.5"),
+        (lambda: BernoulliOptions(per=float("nan")), r"per is nan"),
+        (lambda: ExponentialOptions(mean_spacing_bytes=0), r"mean_spacing_bytes is 0"),
+        (lambda: BurstOptions(burst_frames=0), r"burst_frames is 0"),
+        (lambda: BurstOptions(burst_frames=2, mean_spacing_bytes=-1), r"mean_spacing_bytes is -1"),
+        (lambda: UniformOptions(good_ms=(5, 1), bad_ms=(0, 1)), r"5 to 1 is no range"),
+        (lambda: UniformOptions(good_ms=(0, 0), bad_ms=(0, 1e-9)), r"one of the states must last"),
+        (lambda: GilbertElliottOptions(good_ms=1e-9, bad_ms=1), r"good_ms is 1e-09"),
+        (lambda: GilbertElliottOptions(good_ms=1, bad_ms=1, bad_per=-0.1), r"bad_per is -0\.1"),
     ],
 )
-def test_a_wrong_parameter_is_named(make: Callable[[random.Random], ErrorModel], words: str) -> None:
+def test_an_option_out_of_range_is_named(make: Callable[[], object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
-        make(random.Random(0))
+        check_ranges(make())

@@ -1,10 +1,9 @@
 """Framing against the definition of AAL5."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from channel.framing import aal5, aal5_llc, raw, raw_with_overhead
+from channel.framing import aal5, aal5_llc, raw
 
 
 @given(st.integers(0, 100_000))
@@ -22,10 +21,3 @@ def test_known_sizes() -> None:
     assert aal5(1474) == aal5_llc(1450) == 31 * 424
     assert aal5_llc(1474) == 32 * 424
     assert raw(1450) == 11_600
-    assert raw_with_overhead(0)(1450) == raw(1450)
-    assert raw_with_overhead(24)(1) == 200
-
-
-def test_overhead_is_checked() -> None:
-    with pytest.raises(ValueError, match="overhead_bytes is -1"):
-        raw_with_overhead(-1)

@@ -14,8 +14,8 @@ Loses = Callable[[int, int, Any], bool]
 
 
 def arq(seed: int = 1, **options: Any) -> Arq:
-    chosen: dict[str, Any] = {"resend_after_ns": 40 * MS, "retries": 2, "window": 64, "in_order": False, **options}
-    return Arq(**chosen, rng=Random(seed))
+    chosen: dict[str, Any] = {"resend_after_ns": 40 * MS, "retries": 2, "window": 64, "in_order": False}
+    return Arq(**{**chosen, "cutter": None, "combine": True, **options}, rng=Random(seed))
 
 
 class Pair:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from common.sequence import MASK
 from common.units import MS
 from linklayer.filters.coherence import CoherentReceiver, CoherentSender
-from linklayer.filters.dupacks import MAX_FLOWS, MAX_HELD, Hold
+from linklayer.filters.dupacks import MAX_FLOWS, MAX_HELD, Hold, HoldOptions
 from linklayer.filters.filter import Cause
 from linklayer.filters.ranges import Ranges
 from tcpip.access import Access, Objects, Octets
@@ -36,10 +36,11 @@ class Near:
         *,
         receiver: bool = True,
         start: int = 5000,
+        first: int = 3,
         **options: Any,
     ) -> None:
         self.access = access or Objects()
-        self.filter = kind(self.access, wait_ns=WAIT * MS, **options)
+        self.filter = kind(self.access, HoldOptions(wait_ms=WAIT, dupacks=first), **options)
         self.filter.name = "this"
         self.receiver, self.start, self.flow, self.now = receiver, start, DATA, 0
 

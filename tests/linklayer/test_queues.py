@@ -41,14 +41,6 @@ def test_a_packet_that_just_fits_is_taken(make: Callable[..., DropTail]) -> None
     assert (by_bytes.drops, by_packets.drops) == (1, 1)
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_queue_without_room_is_refused(limit: int) -> None:
-    with pytest.raises(ValueError, match=f"limit_bytes is {limit}"):
-        DropTail(limit)
-    with pytest.raises(ValueError, match=f"limit_packets is {limit}"):
-        DropTail(limit_packets=limit)
-
-
 def test_a_queue_without_a_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="limit_bytes, limit_packets or both"):
         DropTail()

@@ -79,7 +79,7 @@ def test_redundancy_repairs_retransmissions_that_are_lost_again() -> None:
             return frame.seq in (6, 7)
         return 5 <= frame.seq < 9
 
-    pair = carried(30, SlacpConfig(block_timer_ns=1 * MS), drop)
+    pair = carried(30, SlacpConfig(block_timer_ms=1), drop)
     assert seen == [5, 6, 7, 8]
     assert pair.delivered[B] == packets(30)
     assert pair.ends[B].got.fec_repairs == 2
@@ -90,7 +90,7 @@ def test_a_full_block_is_closed_at_once_and_others_by_the_threshold_timer() -> N
     def drop(direction: str, frame: Frame) -> bool:
         return isinstance(frame, Data) and not frame.retransmission and 3 <= frame.seq < 9
 
-    config = SlacpConfig(block_frames=4, block_timer_ns=200 * MS, ack_every=1000)
+    config = SlacpConfig(block_frames=4, block_timer_ms=200, ack_every=1000)
     pair = carried(300, config, drop, delay=300 * MS)
     repairs = [(at, frame) for at, name, frame in pair.log if name == A and isinstance(frame, Data | Fec)]
     again = [at for at, frame in repairs if isinstance(frame, Data) and frame.retransmission]
@@ -105,7 +105,7 @@ def test_a_full_block_is_closed_at_once_and_others_by_the_threshold_timer() -> N
 def test_retransmissions_alone_are_protected_and_their_redundancy_is_rounded_up(
     redundancy: float, members: int, redundant: int
 ) -> None:
-    config = SlacpConfig(redundancy=redundancy, block_timer_ns=1 * MS)
+    config = SlacpConfig(redundancy=redundancy, block_timer_ms=1)
     pair = carried(30, config, drop_transmissions(*range(5, 5 + members)))
     assert all((frame.block is not None) == frame.retransmission for frame in sent_by(pair, A, Data))
     fec = [(frame.actual, frame.index) for frame in sent_by(pair, A, Fec)]
@@ -114,7 +114,7 @@ def test_retransmissions_alone_are_protected_and_their_redundancy_is_rounded_up(
 
 
 def test_what_is_acknowledged_before_its_block_closes_gets_no_redundancy() -> None:
-    pair = carried(60, SlacpConfig(block_timer_ns=500 * MS), drop_transmissions(5))
+    pair = carried(60, SlacpConfig(block_timer_ms=500), drop_transmissions(5))
     assert pair.delivered[B] == packets(60)
     assert not sent_by(pair, A, Fec)
 
@@ -213,7 +213,7 @@ def _polled(end: Slacp) -> list[bytes]:
 
 def test_a_receiver_deaf_for_more_than_a_window_catches_up() -> None:
     deaf = [False]
-    pair = Pair(SlacpConfig(window=16, dead_after_ns=10**12), drop=lambda d, f: deaf[0] and d == A).establish()
+    pair = Pair(SlacpConfig(window=16, dead_after_ms=10**6), drop=lambda d, f: deaf[0] and d == A).establish()
     deaf[0] = True
     pair.send(A, *packets(60))
     pair.run_until(lambda: len(pair.given_up[A]) == 60)
@@ -310,7 +310,7 @@ def test_a_restarted_peer_gets_a_new_session_and_no_old_frames() -> None:
 @pytest.mark.parametrize("deaf", [{B}, {A, B}], ids=["one way", "both ways"])
 def test_a_dead_peer_is_noticed_and_its_packets_are_reported_until_it_is_back(deaf: set[str]) -> None:
     gone = [False]
-    config = SlacpConfig(dead_after_ns=1000 * MS, ack_timer_max_ns=300 * MS)
+    config = SlacpConfig(dead_after_ms=1000, ack_timer_max_ms=300)
     pair = Pair(config, drop=lambda direction, frame: gone[0] and (B if direction == A else A) in deaf).establish()
     gone[0] = True
     pair.send(A, *packets(3))

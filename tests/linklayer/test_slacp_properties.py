@@ -126,7 +126,7 @@ class Adversary(RuleBasedStateMachine):
             assert len(set(packets)) == len(packets), "a packet was delivered twice"
             for packet, channel in self.delivered[end]:
                 assert self.sent[source].get(packet) == channel, "a packet was delivered that nobody sent"
-            if self.config.channels[RELIABLE].in_order:
+            if self.config.logical_channels[RELIABLE].in_order:
                 ordered = [packet for packet, channel in self.delivered[end] if channel == RELIABLE]
                 assert ordered == sorted(ordered), "a packet was delivered out of order"
 

@@ -87,7 +87,7 @@ def lose_one(pair: Pair) -> int:
 
 def test_a_frame_held_up_for_long_does_not_make_later_tail_losses_wait_as_long() -> None:
     """No sample of the round-trip time makes a sender wait longer than half of what ends the session."""
-    config = SlacpConfig(dead_after_ns=4000 * MS)
+    config = SlacpConfig(dead_after_ms=4000)
     pair = Pair(config).establish()
     pair.delay = 1900 * MS
     pair.send(A, *packets(8))
@@ -102,7 +102,7 @@ def test_a_frame_held_up_for_long_does_not_make_later_tail_losses_wait_as_long()
 def test_a_repeated_acknowledgement_tells_no_round_trip_time() -> None:
     """It has waited for the ACK timer: lone packets would teach that time, and their losses wait for it twice."""
     timer = 2000 * MS
-    pair = Pair(SlacpConfig(ack_timer_ns=timer, ack_timer_max_ns=timer)).establish()
+    pair = Pair(SlacpConfig(ack_timer_ms=timer / MS, ack_timer_max_ms=timer / MS)).establish()
     for _ in range(20):
         pair.send(A, b"lone")
         pair.run()

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 SIGMAS = 4.0
 BLOCK = 8
 #: blocks close when they are full, as on a busy link
-CONFIG = SlacpConfig(block_frames=BLOCK, block_timer_ns=60_000 * MS)
+CONFIG = SlacpConfig(block_frames=BLOCK, block_timer_ms=60_000)
 
 
 def binomial(n: int, k: int, p: float) -> float:

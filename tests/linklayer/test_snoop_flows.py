@@ -175,7 +175,7 @@ def test_octets_cut_anew_replace_the_segments_they_overlap(access: Access, schem
 
 
 def test_cache_has_limits_per_flow_and_in_all(access: Access, scheme: str) -> None:
-    limits = Limits(flows=3, flow_bytes=5000, total_bytes=8000, packet_overhead_bytes=100)
+    limits = Limits(flows=3, cache_bytes=5000, total_bytes=8000, packet_overhead_bytes=100)
     s = SnoopStation(access, scheme, limits=limits, first=0)
     for port in range(1, 6):
         s.flow = Flow(DATA.source, port, DATA.destination, DATA.destination_port)
@@ -210,7 +210,7 @@ def test_flow_poisoned_by_forged_segments_recovers(access: Access) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.sampled_from(["ll", "snoop-smart"]), st.integers(0, 2**32), st.lists(st.integers(0, 3), max_size=80))
 def test_nothing_makes_the_filter_hold_more_than_its_limits(scheme: str, seed: int, kinds: list[int]) -> None:
-    limits = Limits(flows=4, flow_bytes=6000, total_bytes=10_000, misfits=4)
+    limits = Limits(flows=4, cache_bytes=6000, total_bytes=10_000, misfits=4)
     s = SnoopStation(Objects(), scheme, limits)
     rng = Random(seed)
 

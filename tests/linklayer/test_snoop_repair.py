@@ -66,7 +66,7 @@ def test_timeout(access: Access, script: str) -> None:
 
 def test_timers_expire_at_ticks_of_the_clock(access: Access) -> None:
     # sent after 250 ms: 450 ms is no tick
-    flowing(access, limits=Limits(tick_ns=200 * MS)).play("+230ms  > 1  @350ms 1")
+    flowing(access, limits=Limits(tick_ms=200)).play("+230ms  > 1  @350ms 1")
 
 
 def test_timeout_doubles_after_steady_expiries_up_to_a_bound(access: Access) -> None:

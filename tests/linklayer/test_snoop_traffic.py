@@ -12,7 +12,7 @@ import pytest
 from common.sequence import MASK
 from common.units import MS, SECOND
 from hosts.engine.packets import taker
-from linklayer.filters.snoop import SnoopOptions
+from linklayer.filters.snoop_cache import SnoopOptions
 from tcpip.access import Objects
 from tcpip.options import smart_of
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment

@@ -10,7 +10,7 @@ from common.sides import SIDES, Side
 from hosts.engine.packets import Datagram
 from linklayer.filters.filter import Loss
 from linklayer.filters.filtered import Filtered
-from linklayer.filters.snoop import SnoopOptions
+from linklayer.filters.snoop_cache import SnoopOptions
 from linklayer.queues import Queue
 from linklayer.queues.drop_tail import DropTail
 from tcpip.segment import ACK, Flow, Segment

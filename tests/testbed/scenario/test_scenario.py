@@ -11,7 +11,7 @@ import yaml
 
 from channel.replay import Outcome, Trace
 from channel.trace import write_trace
-from linklayer.schemes.slacp import SlacpOptions
+from linklayer.slacp import SlacpConfig
 from testbed.live.station_process import station_config
 from testbed.results.store import RunFolder
 from testbed.scenario import schema
@@ -82,13 +82,12 @@ def test_workloads_get_ports_and_names_of_their_own() -> None:
 
 
 def test_the_acknowledgement_timer_follows_from_the_link() -> None:
-    options = SlacpOptions()
     satellite = load(ROOT / "scenarios" / "satellite.yaml")
     full_ms = frame_ms(satellite.channel.direction("up"), satellite.max_frame_bytes)
     assert full_ms == pytest.approx(-(-(satellite.max_frame_bytes + 8) // 48) * 424 / 128)
-    assert options.config(1.0).ack_timer_ns == 50_000_000
-    assert options.config(full_ms).ack_timer_ns == round(5e6 * full_ms)
-    assert SlacpOptions(ack_timer_ms=7).config(full_ms).ack_timer_ns == 7_000_000
+    assert SlacpConfig(frame_ms=1).ack_timer_ns == 50_000_000
+    assert SlacpConfig(frame_ms=full_ms).ack_timer_ns == round(5e6 * full_ms)
+    assert SlacpConfig(ack_timer_ms=7, frame_ms=full_ms).ack_timer_ns == 7_000_000
 
 
 # -- directions ----------------------------------------------------------------------------------------------
