@@ -17,11 +17,11 @@ from functools import partial
 from typing import get_args
 
 from testbed.campaigns.processes import call_all, cores
-from testbed.model.run import simulate
 from testbed.paths import root
 from testbed.results.statistics import Statistic, interval, statistic
 from testbed.scenario.file import load
 from testbed.scenario.schema import Scenario
+from testbed.simulation import simulate
 
 SIZES = (10, 20, 50)
 DRAWN = 4000

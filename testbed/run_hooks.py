@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from hosts.workloads import Workload
 from telemetry.sinks import Sink
 from telemetry.views import PhyView
 from testbed.results.summary import Summary
-from testbed.scenario.schema import Scenario
 
 if TYPE_CHECKING:
     from testbed.live.steering import Steering
@@ -28,9 +28,8 @@ class Progress:
     cwnd_bytes: int | None = None
 
     @classmethod
-    def of(cls, scenario: Scenario) -> "Progress":
+    def of(cls, works: Sequence[Workload]) -> "Progress":
         """Return the progress before a run: its duration where no workload ends by size, its bytes where all do."""
-        works = scenario.make_workloads()
         ends = [work.ends_s for work in works if work.ends_s is not None]
         sizes = [work.payload_bytes for work in works if work.payload_bytes is not None]
         return cls(

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from common.sides import SIDES
 from hosts.kernel import split_routes
 from hosts.kernel.network import check_machine
-from linklayer.schemes import SCHEMES
 from testbed.errors import FadelabError
 from testbed.live.run import run_live
 from testbed.live.wiring import Medium, check_radios, real_air, sockets, virtual_air
@@ -17,10 +16,9 @@ from testbed.results.removal import going_on
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.run_hooks import Show
-from testbed.scenario.channel_models import make_rng
-from testbed.scenario.link_ends import make_link
+from testbed.scenario.plan import make_rng
+from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Direction, Scenario
-from testbed.tiers import TIERS
 
 #: by the names that tiers give
 _MEDIA: Mapping[str, Medium] = MappingProxyType({"sockets": sockets, "virtual-air": virtual_air, "real-air": real_air})
@@ -32,23 +30,24 @@ class LateError(FadelabError):
 
 def check_tier(scenario: Scenario) -> None:
     """Raise FadelabError, PhyError or HostError when the scenario's tier cannot run here."""
-    if TIERS[scenario.tier].simulated:
-        check_model(scenario)
+    plan = resolve(scenario)
+    if plan.tier.medium is None:
+        check_model(plan)
         return
     check_machine()
-    if SCHEMES[scenario.link.scheme].split is not None:
+    if plan.split is not None:
         split_routes.check()
     check_radios(scenario)
 
 
 def unused(scenario: Scenario) -> Iterator[str]:
     """Yield the settings of queues, radios and the air that have no effect on this tier, a line each."""
-    link = scenario.link
+    link, plan = scenario.link, resolve(scenario)
     if link.queue != type(link).model_fields["queue"].default:
-        ends = (make_link(scenario, side, make_rng(scenario.seed), 0, sized=True) for side in SIDES)
+        ends = (station.link.make(make_rng(plan.seed), 0, sized=True) for station in plan.stations.values())
         if not any(end.flow_control for end in ends):
             yield f"scheme {link.scheme} has no use for link.queue: its packets wait in the transmitter's buffer"
-    tier = TIERS[scenario.tier]
+    tier = plan.tier
     if tier.air == "virtual":
         return
     # by value: a stored scenario contains the defaults, too
@@ -73,14 +72,13 @@ def run_once(scenario: Scenario, runs: Path, show: Show, make_hooks: MakeHooks =
 
 def run_in(folder: RunFolder, scenario: Scenario, show: Show, make_hooks: MakeHooks = no_hooks) -> Summary:
     """Run a scenario that its tier can run, with records and result in a folder, and return its result."""
-    hooks = make_hooks(scenario, folder)
+    plan, hooks = resolve(scenario), make_hooks(scenario, folder)
     try:
         with going_on(folder.path):
-            medium = TIERS[scenario.tier].medium
-            if medium is None:
-                summary = run_model(scenario, folder, show, hooks)
+            if plan.tier.medium is None:
+                summary = run_model(plan, folder, show, hooks)
             else:
-                summary = run_live(scenario, folder, _MEDIA[medium], show, hooks)
+                summary = run_live(scenario, folder, _MEDIA[plan.tier.medium], show, hooks)
     except BaseException as error:
         hooks.ended(None, " ".join(str(error).split()) or type(error).__name__)
         raise

@@ -42,7 +42,7 @@ MAY_IMPORT = {
 ROOMS = {
     "campaigns": frozenset({"results", "scenario", "tiers"}),
     "cli": frozenset({"campaigns", "exports", "live", "papers", "reports", "results", "scenario", "tiers"}),
-    "exports": frozenset({"model", "results", "scenario", "tiers"}),
+    "exports": frozenset({"model", "results", "scenario"}),
     "live": frozenset({"results", "scenario", "tiers"}),
     "model": frozenset({"results", "scenario", "tiers"}),
     "papers": frozenset({"campaigns", "model", "results", "scenario"}),

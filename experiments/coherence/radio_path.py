@@ -31,7 +31,7 @@ from testbed.model.radio_link import RadioLinkConfig, make_radio_link
 from testbed.model.traffic import StackDatagrams
 from testbed.model.wire import Router, Wire
 from testbed.results.ground_truth import GuessScore, LossReporter
-from testbed.scenario.channel_models import make_rng
+from testbed.scenario.plan import make_rng
 
 Position = Literal["last", "first", "middle"]
 #: direction of the data on the wireless link, by its position

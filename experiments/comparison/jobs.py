@@ -15,12 +15,12 @@ from typing import Any
 from common.sides import Side
 from experiments.comparison import parameters
 from experiments.comparison.cells import Case
-from testbed.model.run import simulate
 from testbed.model.watch import Arrival, Segment
 from testbed.papers import runs
 from testbed.papers.results import Job, Sample
 from testbed.papers.watching import SinceSyn
 from testbed.scenario.schema import Scenario
+from testbed.simulation import simulate
 
 #: data goes to the mobile host
 DATA: Side = "down"

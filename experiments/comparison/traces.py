@@ -16,11 +16,11 @@ from common.sides import Side
 from experiments.comparison.cells import Case
 from experiments.comparison.jobs import DATA, scenario
 from testbed.model.network import LinkNetwork
-from testbed.model.run import simulate
 from testbed.model.traffic import Traffic
 from testbed.model.watch import OBSERVER, Arrival, Connection, Segment, Watch
 from testbed.papers.runs import seeded
 from testbed.papers.watching import octet
+from testbed.simulation import simulate
 
 SAMPLE_NS = 10_000_000
 

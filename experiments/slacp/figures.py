@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from experiments.slacp import parameters
 from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, LINKS, WORKLOADS, Case
 from experiments.slacp.jobs import NS, scenario
-from testbed.model.run import simulate
 from testbed.model.watch import Segment
 from testbed.papers.plots import COLOURS, spreads, subplots, title
 from testbed.papers.results import NEAR, CellResult, Results
 from testbed.papers.runs import seeded
 from testbed.papers.watching import SinceSyn, octet
+from testbed.simulation import simulate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

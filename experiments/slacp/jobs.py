@@ -13,13 +13,13 @@ from typing import Any
 
 from experiments.slacp import parameters
 from experiments.slacp.cells import Case
-from testbed.model.run import simulate
 from testbed.model.watch import Segment
 from testbed.papers import runs
 from testbed.papers.results import Job, Sample
 from testbed.papers.watching import SinceSyn, octet
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
+from testbed.simulation import simulate
 
 NS = 1e-9
 

@@ -16,13 +16,13 @@ from typing import Any
 from common.sides import Side
 from experiments.slowlink import parameters
 from experiments.slowlink.cells import Case
-from testbed.model.run import simulate
 from testbed.model.watch import Segment, Watch
 from testbed.papers import runs
 from testbed.papers.results import Job, Sample
 from testbed.papers.watching import acknowledged
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
+from testbed.simulation import simulate
 
 #: data goes to the mobile host
 DATA: Side = "down"

@@ -11,10 +11,10 @@ from typing import Any
 from common.sides import Side
 from experiments.slowlink.cells import Case
 from experiments.slowlink.jobs import DATA, drawn, scenario
-from testbed.model.run import simulate
 from testbed.model.watch import Arrival, Segment, Watch
 from testbed.papers.runs import seeded
 from testbed.papers.watching import acknowledged, octet
+from testbed.simulation import simulate
 
 #: time (s) since the run's start, and octets
 Point = tuple[float, float]

@@ -31,8 +31,7 @@ from telemetry.pcapng import CaptureError, Direction
 from telemetry.pcapng_reader import CapturedFrame, read_capture
 from testbed.errors import FadelabError
 from testbed.exports.timeline import Frame, Packets, Samples, Timeline, content_of
-from testbed.scenario.channel_models import frame_ns
-from testbed.scenario.schema import Scenario
+from testbed.scenario.plan import Plan
 
 #: in the comment of a sent frame: what the modelled medium did to it (docs/capture.md)
 _ERASED, _DAMAGED = "; erased by the channel", "; damaged by the channel"
@@ -40,7 +39,7 @@ _FIGURES = ("snr_db", "evm_db", "cfo_hz", "rssi_db")
 
 
 def from_captures(
-    folder: Path, scenario: Scenario, records: Mapping[str, Sequence[Mapping[str, Any]]], epoch_ns: int
+    folder: Path, plan: Plan, records: Mapping[str, Sequence[Mapping[str, Any]]], epoch_ns: int
 ) -> Timeline:
     """Return the timeline of a real-time run with `capture: true`. Raises FadelabError."""
     captures = {}
@@ -52,7 +51,7 @@ def from_captures(
             captures[side] = list(read_capture(path))
         except CaptureError as error:
             raise FadelabError(str(error)) from None
-    ports = {port: flow for work in scenario.make_workloads() for port, flow in work.ports().items()}
+    ports = {port: flow for work in plan.workloads for port, flow in work.ports().items()}
     packets = _CapturedPackets(ports)
     outbound = sorted(
         (
@@ -82,7 +81,7 @@ def from_captures(
             Frame(
                 number=number,
                 side=side,
-                start_ns=sent_ns - frame_ns(scenario.channel.direction(side), len(captured.octets)),
+                start_ns=sent_ns - plan.stations[side].hop.frame_ns(len(captured.octets)),
                 sent_ns=sent_ns,
                 arrived_ns=None if arrived_at is None else arrived_at - epoch_ns,
                 nbytes=len(captured.octets),
@@ -97,8 +96,8 @@ def from_captures(
         frames = _heard(frames, side)
     return Timeline(
         run=folder.name,
-        tier=scenario.tier,
-        scheme=scenario.link.scheme,
+        tier=plan.tier.name,
+        scheme=plan.scheme.name,
         epoch_ns=epoch_ns,
         packets=packets.found,
         sent=(),

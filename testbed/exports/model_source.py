@@ -16,24 +16,23 @@ from tcpip.segment import IpPacket, Segment
 from testbed.errors import FadelabError
 from testbed.exports.timeline import Frame, Packets, Passing, Timeline, content_of
 from testbed.model.network import LinkNetwork
-from testbed.model.run import simulate
+from testbed.model.run import Simulation
 from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
 from testbed.results.frame_trace import outcome_of
-from testbed.scenario.channel_models import frame_ns
-from testbed.scenario.schema import Scenario
+from testbed.scenario.plan import Plan
 
 _FATES = {"ok": "ok", "payload": "damaged", "missed": "erased"}
 
 
-def from_model(folder: Path, scenario: Scenario, records: Mapping[str, Sequence[Mapping[str, Any]]]) -> Timeline:
+def from_model(folder: Path, plan: Plan, records: Mapping[str, Sequence[Mapping[str, Any]]]) -> Timeline:
     """Return the timeline of a run of tier model. Raises FadelabError."""
     try:
         stored = json.loads((folder / "summary.json").read_text())
     except (OSError, ValueError):
         raise FadelabError(f"{folder}: has no result: the run failed, was stopped or goes on") from None
-    watch = _Recorder(scenario)
-    summary = simulate(scenario, watch, watch.begin)
+    watch = _Recorder(plan)
+    summary = Simulation(plan, watch=watch, begun=watch.begin).run()
     repeated = json.loads(json.dumps(asdict(replace(summary, folder=None))))
     if repeated != stored:
         wrong = next(key for key in repeated if repeated[key] != stored.get(key))
@@ -43,8 +42,8 @@ def from_model(folder: Path, scenario: Scenario, records: Mapping[str, Sequence[
         )
     return Timeline(
         run=folder.name,
-        tier=scenario.tier,
-        scheme=scenario.link.scheme,
+        tier=plan.tier.name,
+        scheme=plan.scheme.name,
         epoch_ns=None,
         packets=watch.packets.found,
         sent=watch.sent_packets,
@@ -57,9 +56,9 @@ def from_model(folder: Path, scenario: Scenario, records: Mapping[str, Sequence[
 class _Recorder(Watch):
     """Keeps the packets and frames of a run."""
 
-    def __init__(self, scenario: Scenario) -> None:
-        self._scenario = scenario
-        ports = {port: flow for work in scenario.make_workloads() for port, flow in work.ports().items()}
+    def __init__(self, plan: Plan) -> None:
+        self._stations = plan.stations
+        ports = {port: flow for work in plan.workloads for port, flow in work.ports().items()}
         self.packets = Packets(ports)
         self.sent_packets: list[Passing] = []
         self.received_packets: list[Passing] = []
@@ -91,7 +90,7 @@ class _Recorder(Watch):
             Frame(
                 number=0,
                 side=side,
-                start_ns=arrival.sent_at - frame_ns(self._scenario.channel.direction(side), nbytes),
+                start_ns=arrival.sent_at - self._stations[side].hop.frame_ns(nbytes),
                 sent_ns=arrival.sent_at,
                 arrived_ns=None if fate == "erased" else arrival.arrived_at,
                 nbytes=nbytes,

@@ -8,7 +8,7 @@ from testbed.exports.capture_source import from_captures
 from testbed.exports.model_source import from_model
 from testbed.exports.timeline import Timeline
 from testbed.scenario.file import load
-from testbed.tiers import TIERS
+from testbed.scenario.resolver import resolve
 
 #: records that other programs draw over time
 _KINDS = ("tcp", "link")
@@ -19,15 +19,15 @@ def timeline_of(folder: Path) -> Timeline:
 
     Raises FadelabError in one line.
     """
-    scenario = load(folder / "scenario.yaml")
+    plan = resolve(load(folder / "scenario.yaml"))
     try:
         records = {kind: read_records(folder, kind) for kind in _KINDS}
     except (OSError, ValueError) as error:
         # pyarrow's errors are ValueErrors
         raise FadelabError(f"{folder}: its records cannot be read: {str(error).splitlines()[0]}") from None
-    if TIERS[scenario.tier].simulated:
-        return from_model(folder, scenario, records)
-    return from_captures(folder, scenario, records, _epoch_ns(folder))
+    if plan.tier.simulated:
+        return from_model(folder, plan, records)
+    return from_captures(folder, plan, records, _epoch_ns(folder))
 
 
 def _epoch_ns(folder: Path) -> int:

@@ -40,6 +40,7 @@ from testbed.results.store import RunFolder
 from testbed.results.summary import Summary, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
 from testbed.scenario.link_ends import has_guessers
+from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Scenario
 from testbed.tiers import TIERS
 
@@ -85,7 +86,7 @@ class _LiveRun:
         self._received: dict[str, int] = {}
         self._goodput = RecentRate()
         self._split: SplitCounters | None = None
-        self._progress = Progress.of(scenario)
+        self._progress = Progress.of(self._workloads)
         self._epoch = 0
         self._stations: dict[Side, Child] = {}
         self._hosts: dict[Host, Child] = {}
@@ -313,7 +314,7 @@ class _LiveRun:
         if SCHEMES[scenario.link.scheme].split is not None and self._split is None:
             raise ChildError("the proxy that splits connections ended without its final report")
         return summarize(
-            scenario,
+            resolve(scenario),
             run=self._folder.name,
             folder=str(self._folder.path),
             reports=self._reports,

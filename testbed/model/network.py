@@ -13,20 +13,15 @@ from common.units import MS
 from hosts.engine.packets import Deliver
 from hosts.engine.stack import Stack
 from hosts.kernel.network import AddressPlan
-from linklayer.classify import Classifier
-from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts
 from testbed.errors import FadelabError
 from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import Direction, RadioLink
-from testbed.model.split import Splitter, split_configs
+from testbed.model.split import Splitter
 from testbed.model.station import ModelStation
 from testbed.model.wire import Wire
 from testbed.results.ground_truth import GuessScore
-from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
-from testbed.scenario.ip_queues import make_queues
-from testbed.scenario.link_ends import has_guessers, make_link
-from testbed.scenario.schema import Scenario
+from testbed.scenario.plan import Plan, SplitPlan, StationPlan, make_rng
 
 #: the LAN between h1 and ST, as in SLACP section 4
 LAN_BPS: Final = 100_000_000
@@ -43,34 +38,34 @@ OnArrival = Callable[[Side, Arrival[Any]], None]
 
 
 class LinkNetwork:
-    """Two hosts and two stations, built from a scenario; `stations` are by the side they transmit on."""
+    """Two hosts and two stations, built to a plan; `stations` are by the side they transmit on."""
 
-    def __init__(self, scenario: Scenario, on_arrival: OnArrival | None = None) -> None:
-        self._scenario = scenario
+    def __init__(self, plan: Plan, on_arrival: OnArrival | None = None) -> None:
+        self._seed = seed = plan.seed
         self.clock = clock = VirtualClock()
         addresses = AddressPlan()
         to_st = Wire(clock, lambda packet: st.take(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
-        wired = scenario.wired
-        to_bas = Wire(
-            clock, lambda packet: enter_bas(packet), rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS)
-        )
-        h1 = Stack(clock, int(addresses.h1.ip), to_st, make_rng(scenario.seed, "iss", "h1"))
-        h2 = Stack(clock, int(addresses.h2.ip), to_bas, make_rng(scenario.seed, "iss", "h2"))
+        wire = plan.wire
+        to_bas = Wire(clock, lambda packet: enter_bas(packet), rate_bps=wire.rate_bps, delay_ns=wire.delay_ns)
+        h1 = Stack(clock, int(addresses.h1.ip), to_st, make_rng(seed, "iss", "h1"))
+        h2 = Stack(clock, int(addresses.h2.ip), to_bas, make_rng(seed, "iss", "h2"))
         to_h1 = Wire(clock, h1, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
-        to_h2 = Wire(clock, h2, rate_bps=wired.rate_bps, delay_ns=round(wired.delay_ms * MS))
+        to_h2 = Wire(clock, h2, rate_bps=wire.rate_bps, delay_ns=wire.delay_ns)
         #: compares the packet filters' guesses with the true causes, where any filter guesses
-        self.guess_score = GuessScore() if has_guessers(scenario) else None
+        self.guess_score = GuessScore() if plan.guesses else None
         #: where the scheme splits TCP connections
-        self.splitter = self._splitter(to_h2, lambda packet: bas.take(packet))
+        self.splitter = None
+        if plan.split is not None:
+            self.splitter = _splitter(clock, plan.split, seed, to_h2, lambda packet: bas.take(packet))
         leave_bas: Deliver = to_h2 if self.splitter is None else self.splitter.handle_wireless
         self._radio_link = RadioLink(
             clock,
-            SCHEMES[scenario.link.scheme],
-            up=self._direction("up", leave_bas, on_arrival),
-            down=self._direction("down", to_h1, on_arrival),
-            max_frame_bytes=scenario.max_frame_bytes,
-            resends=scenario.link.resends,
-            classifier=Classifier(scenario.link.fast.dscp, scenario.link.fast.protocols),
+            plan.scheme,
+            up=self._direction(plan.stations["up"], leave_bas, on_arrival),
+            down=self._direction(plan.stations["down"], to_h1, on_arrival),
+            max_frame_bytes=plan.max_frame_bytes,
+            resends=plan.stations["up"].link.resends,
+            classifier=plan.classifier,
             guess_score=self.guess_score,
         )
         self.stations: Mapping[Side, ModelStation] = self._radio_link.stations
@@ -78,33 +73,14 @@ class LinkNetwork:
         enter_bas = bas.take if self.splitter is None else self.splitter.handle_wired
         self.hosts: Mapping[Host, Stack] = {"h1": h1, "h2": h2}
 
-    def _splitter(self, send_wired: Deliver, send_wireless: Deliver) -> Splitter | None:
-        scenario = self._scenario
-        profile = SCHEMES[scenario.link.scheme].split
-        if profile is None:
-            return None
-        wired, wireless = split_configs(scenario, profile)
-        return Splitter(
-            self.clock,
-            wired=wired,
-            wireless=wireless,
-            buffer_bytes=scenario.link.split_buffer_bytes,
-            send_wired=send_wired,
-            send_wireless=send_wireless,
-            rng=make_rng(scenario.seed, "iss", "bas"),
-        )
-
-    def _direction(self, side: Side, deliver: Deliver, on_arrival: OnArrival | None) -> Direction:
-        scenario = self._scenario
-        out = scenario.channel.direction(side)
-        link = make_link(scenario, side, make_rng(scenario.seed, "link", side), self.clock.now, sized=True)
-        size = buffer_bytes(out, scenario.max_frame_bytes, scenario.link.ip_queue_bytes, link.flow_control)
+    def _direction(self, plan: StationPlan, deliver: Deliver, on_arrival: OnArrival | None) -> Direction:
+        link = plan.link.make(plan.rng("link"), self.clock.now, sized=True)
         return Direction(
             link=link,
-            hop=make_hop(out, side, scenario.seed, size),
-            queues=make_queues(scenario, side),
+            hop=plan.hop.make(plan.hop.buffer_bytes[link.flow_control]),
+            queues=plan.make_queues(),
             deliver=deliver,
-            on_arrival=None if on_arrival is None else lambda arrival: on_arrival(side, arrival),
+            on_arrival=None if on_arrival is None else lambda arrival: on_arrival(plan.side, arrival),
         )
 
     def bring_up(self) -> int:
@@ -114,8 +90,22 @@ class LinkNetwork:
             if clock.now >= _READY_S * 1000 * MS:
                 raise FadelabError(f"the stations have not found each other in {_READY_S} s: no frames get through")
             clock.run(until=clock.now + MS)
-        return clock.now + _LEAD_NS + make_rng(self._scenario.seed, "lead").randrange(_LEAD_SPREAD_NS)
+        return clock.now + _LEAD_NS + make_rng(self._seed, "lead").randrange(_LEAD_SPREAD_NS)
 
     def counts(self, side: Side) -> StationCounts:
         """Return the counts of the station that transmits on `side`: sent there, received and repaired on the other."""
         return self._radio_link.counts(side)
+
+
+def _splitter(clock: VirtualClock, plan: SplitPlan, seed: int, send_wired: Deliver, send_wireless: Deliver) -> Splitter:
+    assert plan.wired is not None
+    assert plan.wireless is not None
+    return Splitter(
+        clock,
+        wired=plan.wired,
+        wireless=plan.wireless,
+        buffer_bytes=plan.buffer_bytes,
+        send_wired=send_wired,
+        send_wireless=send_wireless,
+        rng=make_rng(seed, "iss", "bas"),
+    )

@@ -23,7 +23,7 @@ from linklayer.classify import Classifier
 from linklayer.filters import FILTERS
 from linklayer.filters.filter import Filter
 from linklayer.filters.filtered import Filtered
-from linklayer.link import Link, LinkContext, Scheme
+from linklayer.link import Link, Scheme
 from linklayer.queues import Queue
 from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
@@ -33,8 +33,7 @@ from testbed.model.station import ModelStation, join
 from testbed.results.ground_truth import GuessScore, LossReporter
 from testbed.results.lost_packets import LostPackets
 from testbed.results.station_counts import count_station
-from testbed.scenario.channel_models import make_rng
-from testbed.scenario.link_ends import ENDS, make_end
+from testbed.scenario.plan import ENDS, Chosen, LinkPlan, make_rng
 
 _NO_LIMIT: Final = 1 << 61
 #: with this classifier all packets take the reliable channel, UDP as well
@@ -155,24 +154,16 @@ def make_radio_link(
     scheme, options = SCHEMES[config.scheme], config.options
     if isinstance(options, Mapping):
         options = scheme.options(**options)
-    filters = [
-        (plugin, config.filter_options.get(plugin.name) or plugin.options())
+    filters = tuple(
+        Chosen(plugin, config.filter_options.get(plugin.name) or plugin.options())
         for plugin in (*scheme.filters, *(FILTERS[each] for each in config.filters))
-    ]
+    )
     max_frame_bytes = config.mtu_bytes + scheme.overhead_bytes
     frame_ms = config.framing(max_frame_bytes) * 1000 / config.rate_bps
 
     def direction(side: Side) -> Direction:
-        context = LinkContext(
-            end=ENDS[side],
-            access=Objects(),
-            sized=True,
-            rng=make_rng(seed, name, "link", side),
-            now=clock.now,
-            frame_ms=frame_ms,
-            reports=scheme.repairs,
-        )
-        link = make_end(scheme, options, filters, context)
+        plan = LinkPlan(end=ENDS[side], scheme=scheme, options=options, filters=filters, frame_ms=frame_ms)
+        link = plan.make(make_rng(seed, name, "link", side), clock.now, sized=True)
         queue = (queues or {}).get(side)
         if queue is not None and not link.flow_control:
             # a filter that does nothing gives it flow control
@@ -199,7 +190,7 @@ def make_radio_link(
         up=up,
         down=down,
         max_frame_bytes=max_frame_bytes,
-        resends=any(plugin.resends for plugin, _ in filters),
+        resends=any(filter_.plugin.resends for filter_ in filters),
         guess_score=guess_score,
     )
 

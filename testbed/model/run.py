@@ -12,13 +12,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from channel.hop import Arrival
-from common.sides import SIDES, Host, Side, other
+from common.sides import SIDES, Side, other
 from common.units import MS
 from hosts.engine.agent import Report
 from hosts.engine.clock import OBSERVER
 from hosts.engine.context import ignore
-from hosts.tcp.config import TcpConfig
-from hosts.tcp.profiles import USER_PROFILES
 from linklayer.station_counts import Lateness, StationFinal, StationReport
 from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, Record, TcpRecord
@@ -29,111 +27,90 @@ from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
 from testbed.results.frame_trace import FrameTrace, outcome_of
 from testbed.results.rates import RecentRate
-from testbed.results.store import RunFolder, run_stem
+from testbed.results.store import RunFolder
 from testbed.results.summary import Summary, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
-from testbed.scenario.channel_models import frame_ns, make_rng
-from testbed.scenario.schema import Scenario, user_tcp
-from testbed.tiers import TIERS, names_of
+from testbed.scenario.plan import Plan
+from testbed.tiers import names_of
 
 #: least time between two progress displays
 _SHOW_S: Final = 0.05
 
 Begun = Callable[[LinkNetwork, Traffic], None]
-#: period of the two timer ticks of 4.4BSD together (500 and 200 ms)
-_CLOCKS_NS: Final = 1_000_000_000
-
-
-def simulate(scenario: Scenario, watch: Watch | None = None, begun: Begun = lambda network, traffic: None) -> Summary:
-    """Return the result of a scenario in virtual time, without files; `watch` gets its TCP segments and frames.
-
-    `begun` is called at the run's time 0, with the network and the traffic.
-
-    Raises FadelabError in one line for a scenario that tier `model` cannot run.
-    """
-    check_model(scenario)
-    return _Simulation(scenario, watch=watch, begun=begun).run()
 
 
 def run_model(
-    scenario: Scenario,
+    plan: Plan,
     folder: RunFolder,
     show: Show = lambda progress: None,
     hooks: RunHooks = NO_HOOKS,
 ) -> Summary:
-    """Run `scenario` in virtual time and return its result, which is also in `folder` with records and traces.
+    """Make the run of a plan in virtual time and return its result, which is also in `folder` with records and traces.
 
     No file of the folder but the manifest depends on time or place. Closes the observers' sinks.
     Raises FadelabError in one line.
     """
-    check_model(scenario)
-    name = run_stem(scenario)
+    check_model(plan)
     with ExitStack() as stack:
-        parquet = ParquetSink(folder.path, {"run": name, "tier": scenario.tier, "scenario": scenario.name})
+        parquet = ParquetSink(folder.path, {"run": plan.stem, "tier": plan.tier.name, "scenario": plan.name})
         sinks = Sinks([parquet, *hooks.sinks])
         stack.callback(sinks.close)
         # a database needs wall-clock times; the files must repeat to the byte and have none
         Sinks(hooks.sinks).begin(time.time_ns())
-        traces = _Traces(scenario, folder, stack) if scenario.trace else None
-        recorder = _Recorder(scenario, sinks, show)
-        summary = _Simulation(scenario, recorder=recorder, traces=traces).run()
-    folder.finish(replace(summary, run=name, folder=None))
+        traces = _Traces(plan, folder, stack) if plan.trace else None
+        recorder = _Recorder(plan, sinks, show)
+        summary = Simulation(plan, recorder=recorder, traces=traces).run()
+    folder.finish(summary)
     return replace(summary, run=folder.name, folder=str(folder.path))
 
 
-def check_model(scenario: Scenario) -> None:
-    """Raise FadelabError when the scenario asks for something that tier `model` cannot do."""
-    tier = TIERS[scenario.tier]
+def check_model(plan: Plan) -> None:
+    """Raise FadelabError when the plan has something that tier `model` cannot do."""
+    tier = plan.tier
     if not tier.simulated:
         raise FadelabError(f"tier {tier.name} is not virtual time: set tier to {names_of(simulated=True)}")
-    if scenario.capture and not tier.octets:
+    if plan.capture and not tier.octets:
         raise FadelabError(
             f"capture: frames have no octets on tier {tier.name}: set capture to false, or run --tier emulated"
         )
-    for work in scenario.make_workloads():
-        if work.largest_packet_bytes is not None and work.largest_packet_bytes > scenario.mtu:
+    for work in plan.workloads:
+        if work.largest_packet_bytes is not None and work.largest_packet_bytes > plan.mtu_bytes:
             raise FadelabError(
-                f"flow {work.flow}: packet_bytes {work.largest_packet_bytes} is more than the mtu of {scenario.mtu}: "
+                f"flow {work.flow}: packet_bytes {work.largest_packet_bytes} is more than the mtu of {plan.mtu_bytes}: "
                 f"tier {tier.name} has no IP fragments"
             )
 
 
-def tcp_config(scenario: Scenario, host: Host) -> TcpConfig:
-    """Return the configuration of a host's userspace TCP on the scenario's MTU."""
-    config = USER_PROFILES[user_tcp(scenario.tcp_of(host))].config
-    receive_buffer = scenario.receive_buffer_bytes or config.receive_buffer
-    # hosts boot at different times, so their TCP timer ticks have different phases
-    phase_ns = make_rng(scenario.seed, "clock", host).randrange(_CLOCKS_NS)
-    # IPv4 and TCP headers
-    return replace(config, mss=scenario.mtu - 40, receive_buffer=receive_buffer, clock_phase_ns=phase_ns)
+class Simulation:
+    """One run, from the link coming up to the summary.
 
-
-class _Simulation:
-    """One scenario, from the link coming up to the summary."""
+    `watch` gets the TCP segments and frames. `begun` is called at the run's time 0, with the network and the traffic.
+    Raises FadelabError in one line for a plan that virtual time cannot fulfil.
+    """
 
     def __init__(
         self,
-        scenario: Scenario,
+        plan: Plan,
         *,
         watch: Watch | None = None,
         begun: Begun = lambda network, traffic: None,
         recorder: "_Recorder | None" = None,
         traces: "_Traces | None" = None,
     ) -> None:
-        self._scenario = scenario
+        check_model(plan)
+        self._plan = plan
         self._watch = watch
         self._begun = begun
         self._recorder = recorder
         self._traces = traces
         self._epoch = 0
-        self._network = LinkNetwork(scenario, self._on_arrival if traces is not None or watch is not None else None)
-        self._main: Side = scenario.make_workloads()[0].direction
+        self._network = LinkNetwork(plan, self._on_arrival if traces is not None or watch is not None else None)
+        self._main = plan.main
         #: bits sent on the air over time (s): at the instants the result asks for
         self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [] for side in SIDES}
 
     def run(self) -> Summary:
-        scenario, network, recorder = self._scenario, self._network, self._recorder
-        clock, workloads = network.clock, scenario.make_workloads()
+        plan, network, recorder, clock = self._plan, self._network, self._recorder, self._network.clock
         self._epoch = epoch = network.bring_up()
         clock.run(until=epoch)
         before = {side: network.stations[side].arrivals for side in SIDES}
@@ -141,23 +118,23 @@ class _Simulation:
             self._traces.begin(epoch)
         traffic = Traffic(
             network.hosts,
-            workloads,
-            {host: tcp_config(scenario, host) for host in network.hosts},
-            seed=scenario.seed,
+            plan.workloads,
+            {host: each.config for host, each in plan.hosts.items() if each.config is not None},
+            seed=plan.seed,
             epoch=epoch,
             ended=self._ended,
             emit=ignore if recorder is None else recorder.emit,
             watch=self._watch,
         )
         self._traffic = traffic
-        for work in workloads:
+        for work in plan.workloads:
             if work.direction == self._main:
                 for seconds in (work.start_s, work.start_s + (getattr(work, "duration_s", None) or 0.0)):
                     clock.at(epoch + int(seconds * 1e9), self._mark, None, OBSERVER)
         if recorder is not None:
             recorder.begin(network, traffic, epoch)
         self._begun(network, traffic)
-        clock.run(until=epoch + round(scenario.limit_s * 1e9))
+        clock.run(until=epoch + round(plan.limit_s * 1e9))
         until_ns = clock.now - epoch
         self._mark(None)
         traffic.stop()
@@ -172,8 +149,8 @@ class _Simulation:
             for side in SIDES
         }
         return summarize(
-            scenario,
-            run=run_stem(scenario),
+            plan,
+            run=plan.stem,
             folder=None,
             reports=traffic.reports,
             finals=finals,
@@ -207,12 +184,12 @@ class _Simulation:
 class _Recorder:
     """The records of a run, every `probe_interval_ms` of virtual time, and its progress."""
 
-    def __init__(self, scenario: Scenario, sinks: Sinks, show: Show) -> None:
-        self._scheme = scenario.link.scheme
-        self._interval_ns = scenario.timing.probe_interval_ms * MS
+    def __init__(self, plan: Plan, sinks: Sinks, show: Show) -> None:
+        self._scheme = plan.scheme.name
+        self._interval_ns = plan.probe_interval_ms * MS
         self._write = sinks.write
         self._show = show
-        self._progress = Progress.of(scenario)
+        self._progress = Progress.of(plan.workloads)
         self._shown_at = 0.0
         self._last: dict[Side, tuple[int, int, int]] = {}
         self._received: dict[str, int] = {}
@@ -282,11 +259,11 @@ class _Recorder:
 class _Traces:
     """The channel traces of both directions."""
 
-    def __init__(self, scenario: Scenario, folder: RunFolder, stack: ExitStack) -> None:
-        self._outs = {side: scenario.channel.direction(side) for side in SIDES}
+    def __init__(self, plan: Plan, folder: RunFolder, stack: ExitStack) -> None:
+        self._hops = {side: station.hop for side, station in plan.stations.items()}
         self._traces = {
             side: stack.enter_context(
-                FrameTrace(folder.path / f"trace-{side}.parquet", link=side, producer=f"fadelab {scenario.tier}")
+                FrameTrace(folder.path / f"trace-{side}.parquet", link=side, producer=f"fadelab {plan.tier.name}")
             )
             for side in SIDES
         }
@@ -294,7 +271,7 @@ class _Traces:
     def on_arrival(self, side: Side, arrival: Arrival[Any]) -> None:
         """Write a frame and its fate."""
         nbytes = arrival.frame.nbytes
-        started_at = arrival.sent_at - frame_ns(self._outs[side], nbytes)
+        started_at = arrival.sent_at - self._hops[side].frame_ns(nbytes)
         self._traces[side].write(started_at, nbytes, outcome_of(arrival.verdict))
 
     def begin(self, epoch: int) -> None:

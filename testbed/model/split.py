@@ -8,7 +8,6 @@ Rule kept here: in each direction of a connection it holds `buffer_bytes` at mos
 other side has not acknowledged. The window it offers is the rest, so a sender waits while the other side stalls.
 """
 
-from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Final
@@ -17,31 +16,14 @@ from hosts.engine.clock import Clock
 from hosts.engine.packets import Datagram, Deliver, taker
 from hosts.engine.split import MOST_CONNECTIONS, End, Pairs, SplitCounters
 from hosts.engine.stack import Application, CallApplication, Socket, Stack
-from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection, State
-from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.states import TO_BE_RESET
 from tcpip.segment import Segment
-from testbed.scenario.schema import Scenario, user_tcp
 
 #: the states in which a side still has something to lose
 _ALIVE: Final = TO_BE_RESET | {State.SYN_SENT}
 _OVER: Final = frozenset({State.CLOSED, State.TIME_WAIT})
-
-
-def split_configs(scenario: Scenario, profile: str) -> tuple[TcpConfig, TcpConfig]:
-    """Return what BAS's TCP is on the wired side and on the wireless one, where the scheme names a profile.
-
-    Wired, it is that of h2, but for the buffer and that a relay holds nothing back (RFC 896). Wireless, it is the same
-    with the profile's loss recovery.
-    """
-    config = USER_PROFILES[user_tcp(scenario.tcp_of("h2"))].config
-    most = MAX_UNSCALED_WINDOW << (MAX_WINDOW_SCALE if config.window_scaling else 0)
-    # IPv4 and TCP headers
-    wired = replace(
-        config, mss=scenario.mtu - 40, receive_buffer=min(scenario.link.split_buffer_bytes, most), nagle=False
-    )
-    return wired, replace(wired, recovery=USER_PROFILES[profile].config.recovery)
 
 
 class Splitter:

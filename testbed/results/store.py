@@ -45,7 +45,7 @@ class RunFolder:
     def create(cls, runs: Path, scenario: Scenario) -> "RunFolder":
         """Make a new folder below `runs`, with the scenario and the manifest in it."""
         stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
-        stem = f"{stamp}-{run_stem(scenario)}"
+        stem = f"{stamp}-{scenario.stem}"
         for suffix in ("", *(f"-{n}" for n in range(2, 1000))):
             path = runs / (stem + suffix)
             try:
@@ -85,11 +85,6 @@ class RunFolder:
 
     def _write(self, name: str, values: dict[str, Any]) -> None:
         (self.path / name).write_text(json.dumps(values, indent=2) + "\n")
-
-
-def run_stem(scenario: Scenario) -> str:
-    """Return the name of a run without its start time."""
-    return f"{scenario.name}-{scenario.tier}-{scenario.link.scheme}-s{scenario.seed}"
 
 
 @cache

@@ -20,7 +20,7 @@ from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
 from telemetry.records import LinkRecord
 from testbed.results.ground_truth import Confusion
-from testbed.scenario.schema import Scenario
+from testbed.scenario.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Summary:
 
 
 def summarize(
-    scenario: Scenario,
+    plan: Plan,
     *,
     run: str,
     folder: str | None,
@@ -130,14 +130,14 @@ def summarize(
     (s). `split`: counters of the splitting base station, or null. `confusion`: per filter, how its guesses compare with
     the true cause of each loss.
     """
-    workloads = scenario.make_workloads()
+    workloads = plan.workloads
     by_flow: dict[str, list[EndReport]] = {flow: [] for work in workloads for flow in work.ports().values()}
     for report in reports:
         by_flow[report["flow"]].append(report)
     flows = tuple(
         summarize_flow(work, flow, by_flow[flow], until_s) for work in workloads for flow in work.ports().values()
     )
-    main: Side = workloads[0].direction
+    main = plan.main
     mains = [flow for flow in flows if flow.direction == main]
     start_s, end_s = min(flow.start_s for flow in mains), max(flow.end_s for flow in mains)
     duration_s = end_s - start_s
@@ -145,25 +145,25 @@ def summarize(
     late = sum(final.lateness.late_events for final in finals.values())
     return Summary(
         run=run,
-        scenario=scenario.name,
-        tier=scenario.tier,
-        scheme=scenario.link.scheme,
-        tcp=scenario.tcps,
-        seed=scenario.seed,
+        scenario=plan.name,
+        tier=plan.tier.name,
+        scheme=plan.scheme.name,
+        tcp=plan.tcps,
+        seed=plan.seed,
         duration_s=duration_s,
         goodput_bps=sum(flow.bytes for flow in mains) * 8 / duration_s if duration_s else 0.0,
         throughput_bps=rise(sent_bits[main], start_s, end_s) / duration_s if duration_s else 0.0,
-        capacity_bps=scenario.channel.direction(main).rate_bps,
+        capacity_bps=plan.stations[main].hop.rate_bps,
         retransmissions=sum(flow.retransmits for flow in flows),
         timeouts=sum(flow.timeouts for flow in flows),
         late_events=late,
         events=events,
         max_late_ms=max(final.lateness.max_ns for final in finals.values()) / 1e6,
-        on_time=late <= scenario.timing.late_fraction * events,
+        on_time=late <= plan.late_fraction * events,
         changes=changes,
         finished=all(flow.finished for flow in flows),
         intact=all(flow.intact is not False for flow in flows),
-        end_to_end_acks=SCHEMES[scenario.link.scheme].split is None,
+        end_to_end_acks=plan.split is None,
         flows=flows,
         link={side: summarize_link(finals[side].counts, finals[other(side)].counts, until_s) for side in SIDES},
         split=split,

@@ -13,8 +13,8 @@ from pydantic.fields import FieldInfo
 from common.sides import SIDES
 from testbed.errors import FadelabError
 from testbed.scenario import schema
-from testbed.scenario.channel_models import make_hop
 from testbed.scenario.plugin_options import Choice, Part
+from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import DirectionError, Scenario
 
 
@@ -89,9 +89,9 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
         raise ScenarioError(f"{where}: {_explain(error)}") from None
     if base is not None:
         scenario = Scenario.model_validate(_anchor(raw, base.resolve()))
-        for side in SIDES:
+        for side, station in resolve(scenario).stations.items():
             try:
-                make_hop(scenario.channel.direction(side), side, seed=0, mac_buffer_bytes=1)
+                station.hop.make(buffer_bytes=1)
             except ValueError as error:
                 raise ScenarioError(f"{where}: channel.{side}: {error}") from None
     return scenario

@@ -454,6 +454,11 @@ class Scenario(Part):
         return self.tcp if host == "h1" or self.tcp_h2 is None else self.tcp_h2
 
     @property
+    def stem(self) -> str:
+        """The name of its runs without their start times."""
+        return f"{self.name}-{self.tier}-{self.link.scheme}-s{self.seed}"
+
+    @property
     def tcps(self) -> str:
         """The TCP of both hosts, for display."""
         return self.tcp if self.tcp_of("h2") == self.tcp else f"{self.tcp} and {self.tcp_h2}"

@@ -19,9 +19,9 @@ from linklayer.schemes import SCHEMES
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import ACK, Flow, Segment
 from tcpip.wire import emit
-from testbed.model.run import simulate
 from testbed.scenario.file import ScenarioError
 from testbed.scenario.schema import LINK_PARTS
+from testbed.simulation import simulate
 from tests.harness.assault import TARGETS, Report, Target, assault, make_ends
 from tests.harness.attacked_network import Network, Victim
 from tests.harness.attacker import no_segment

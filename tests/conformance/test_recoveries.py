@@ -16,7 +16,7 @@ from hosts.tcp.growth import GROWTHS
 from hosts.tcp.recovery import RECOVERIES
 from tcpip.options import ELN, SMART_PERMITTED, smart_option
 from tcpip.segment import ACK, SYN, Segment, SynOptions
-from testbed.model.run import simulate
+from testbed.simulation import simulate
 from tests.harness.model_runs import model
 from tests.hosts.tcp.pair import FLOW, Chaos, Pair, Path, lose
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from linklayer.link import FrameError, Link, LinkContext
 from linklayer.schemes import SCHEMES
 from tcpip.access import Octets
-from testbed.model.run import simulate
+from testbed.simulation import simulate
 from tests.harness.model_runs import model
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -14,11 +14,11 @@ from common.sides import SIDES, Side, peer_of
 from hosts.engine.agent import Report
 from hosts.workloads import WORKLOADS, Workload, from_dict, sender_of, to_dict
 from testbed.model.network import LinkNetwork
-from testbed.model.run import simulate
 from testbed.model.traffic import Traffic
 from testbed.results.summary import Summary
 from testbed.scenario.file import validate
 from testbed.scenario.schema import Scenario
+from testbed.simulation import simulate
 from tests.conformance.options import WORKLOAD
 
 #: values of all types that JSON has, wrong ones for most options

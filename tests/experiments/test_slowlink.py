@@ -18,13 +18,13 @@ from hosts.tcp.profiles import USER_PROFILES
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from testbed.errors import FadelabError
 from testbed.model.network import LinkNetwork
-from testbed.model.run import simulate
 from testbed.model.traffic import Traffic
 from testbed.papers.computing import reproduce
 from testbed.papers.paper import chosen
 from testbed.papers.question import Question
 from testbed.papers.results import NO_FIGURE, CellResult, Results, Sample, Tally
 from testbed.papers.runs import seeded
+from testbed.simulation import simulate
 
 pytestmark = pytest.mark.slow
 

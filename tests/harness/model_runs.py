@@ -5,11 +5,11 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
-from testbed.model.run import simulate
 from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
+from testbed.simulation import simulate
 from tests.harness.scenarios import scenario
 
 

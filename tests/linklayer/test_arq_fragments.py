@@ -11,7 +11,7 @@ from linklayer.arq.code import Counting, ReedSolomon
 from linklayer.arq.frames import Ack, Fragment, emit, parse
 from linklayer.arq.sender import Cutter
 from linklayer.link import FrameError
-from testbed.model.run import simulate
+from testbed.simulation import simulate
 from tests.harness.arq_pair import Loses, Pair, arq
 from tests.harness.model_runs import model
 

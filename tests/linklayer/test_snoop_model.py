@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from testbed.model.run import simulate
 from testbed.results.summary import Summary
+from testbed.simulation import simulate
 from tests.harness.scenarios import scenario
 
 pytestmark = pytest.mark.slow

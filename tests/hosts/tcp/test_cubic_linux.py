@@ -8,7 +8,7 @@ from common.units import MS
 from hosts.tcp.growth import Growth
 from hosts.tcp.growth.cubic import ALPHA
 from hosts.tcp.send_state import INFINITE, SendState
-from testbed.model.run import simulate
+from testbed.simulation import simulate
 from tests.harness.model_runs import model
 from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of
 

@@ -23,6 +23,7 @@ from linklayer.schemes import SCHEMES
 from testbed.model.run import run_model
 from testbed.results.store import RunFolder
 from testbed.scenario.file import validate
+from testbed.scenario.resolver import resolve
 
 FILE = Path(__file__).with_suffix(".json")
 _NO_RESULTS = {"manifest.json", "scenario.yaml"}
@@ -123,7 +124,7 @@ def digest(name: str) -> str:
         }
         scenario = validate(raw, name, base=Path(place))
         folder = RunFolder.create(Path(place) / "runs", scenario)
-        summary = run_model(scenario, folder)
+        summary = run_model(resolve(scenario), folder)
         assert (summary.finished, summary.intact) == (True, True), name
         return _digest(folder.path)
 

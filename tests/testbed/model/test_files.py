@@ -15,6 +15,7 @@ from testbed.model.run import run_model
 from testbed.results.store import RunFolder
 from testbed.run_hooks import Progress, RunHooks
 from testbed.scenario.file import load
+from testbed.scenario.resolver import resolve
 from tests.harness.model_runs import kept, model
 from tests.harness.steered import RecordingSink
 
@@ -97,7 +98,7 @@ def test_interrupt_keeps_the_records_so_far(tmp_path: Path) -> None:
     run = model(workloads=[{"kind": "bulk", "duration_s": 3000}], trace=True)
     folder = RunFolder.create(tmp_path, run)
     with pytest.raises(KeyboardInterrupt):
-        run_model(run, folder, interrupted)
+        run_model(resolve(run), folder, interrupted)
     assert shown[0].expected_s == 3000
     assert len(read_records(folder.path, "link")) > 0
     assert read_trace(folder.path / "trace-up.parquet").link == "up"
@@ -108,7 +109,7 @@ def test_hooks_get_every_record_and_the_wall_clock(tmp_path: Path) -> None:
     sink = RecordingSink()
     run = model()
     folder = RunFolder.create(tmp_path, run)
-    run_model(run, folder, hooks=RunHooks([sink]))
+    run_model(resolve(run), folder, hooks=RunHooks([sink]))
     assert sink.epoch_ns > 0
     assert sink.closed
     for name in ("tcp", "flow", "link"):

@@ -4,7 +4,7 @@ from statistics import median
 
 import pytest
 
-from testbed.model.run import simulate
+from testbed.simulation import simulate
 from tests.harness.model_runs import model
 
 #: Linux 6.18, CUBIC, tier emulated, medians of the seeds 1 to 5 (docs/tcp.md, docs/campaigns.md), bit/s by link scheme

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from linklayer.queues import QUEUES
-from testbed.model.run import simulate
 from testbed.results.summary import Summary
 from testbed.running import unused
+from testbed.simulation import simulate
 from tests.harness.model_runs import model
 
 #: a window of some 64 packets where 18 are under way: the rest waits in the sender's IP queue

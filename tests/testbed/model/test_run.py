@@ -14,10 +14,10 @@ from linklayer.schemes import SCHEMES
 from tcpip.segment import Segment
 from testbed.errors import FadelabError
 from testbed.model.network import LAN_BPS
-from testbed.model.run import simulate
 from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
+from testbed.simulation import simulate
 from tests.harness.live_runs import fadelab
 from tests.harness.model_runs import kept, memory_used, model
 from tests.harness.scenarios import written

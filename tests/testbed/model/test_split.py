@@ -21,9 +21,10 @@ from tcpip.segment import SYN, Flow, Segment, SynOptions
 from testbed.model import split, transfers
 from testbed.model.clock import VirtualClock
 from testbed.model.network import LinkNetwork
-from testbed.model.run import simulate
 from testbed.model.split import Splitter
 from testbed.model.wire import Wire
+from testbed.scenario.resolver import resolve
+from testbed.simulation import simulate
 from tests.harness.model_runs import model
 
 MOBILE, FIXED = 1, 2
@@ -378,12 +379,16 @@ def test_without_split_connections_acks_are_end_to_end() -> None:
 
 def test_the_wireless_side_speaks_the_wired_ones_tcp_with_the_schemes_recovery() -> None:
     run = model(tcp="sack", tcp_h2="reference", mtu=1000, link={"scheme": "split", "split_buffer_bytes": 100_000})
-    wired, wireless = split.split_configs(run, "reno")
+    plan = resolve(run)
+    assert plan.split is not None
+    wired, wireless = plan.split.wired, plan.split.wireless
+    assert wired is not None
+    assert wireless is not None
     assert (wired.recovery, wireless.recovery) == ("newreno", "reno")
     assert wireless == replace(wired, recovery="reno")
     assert wired.mss == 960
     # without window scaling a window has 16 bits
     assert wired.receive_buffer == 65_535
-    network = LinkNetwork(run)
+    network = LinkNetwork(plan)
     assert network.splitter is not None
     assert network.splitter.buffer_bytes == 100_000

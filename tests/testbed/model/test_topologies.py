@@ -18,7 +18,7 @@ from linklayer.schemes.arq import FecOptions, HybridOptions
 from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.topologies import Dumbbell, DumbbellConfig
-from testbed.scenario.channel_models import make_rng
+from testbed.scenario.plan import make_rng
 
 pytestmark = pytest.mark.slow
 

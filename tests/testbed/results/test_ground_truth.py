@@ -13,8 +13,8 @@ from linklayer.plain import Plain
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
 from tcpip.wire import emit
-from testbed.model.run import simulate
 from testbed.results.ground_truth import CAUSES, MAX_FLOWS, MAX_RANGES, GuessScore, LossGuessMerger, LossReporter
+from testbed.simulation import simulate
 from tests.harness.model_runs import model
 
 FLOW = Flow(1, 10, 2, 20)
