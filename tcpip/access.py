@@ -13,6 +13,8 @@ from collections.abc import Callable
 from itertools import filterfalse
 from typing import Any, Final
 
+from typing_extensions import override
+
 from tcpip.segment import (
     CE,
     HEADER_BYTES,
@@ -89,8 +91,8 @@ class Access(ABC):
 class Objects(Access):
     """Packets of virtual time: a `Segment` is its own view, other objects are not TCP."""
 
+    @override
     def view(self, packet: Any) -> Segment | None:
-        """See Access."""
         return packet if isinstance(packet, Segment) else None
 
     def _changed(self, packet: Segment, segment: Segment, after: Segment) -> Segment:
@@ -105,8 +107,8 @@ class Objects(Access):
 class Octets(Access):
     """Packets of the live tiers: IPv4 octets."""
 
+    @override
     def view(self, packet: bytes) -> Segment | None:
-        """See Access."""
         try:
             return parse(packet)
         except SegmentError:

@@ -16,6 +16,8 @@ import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from typing_extensions import override
+
 from hosts.engine.probe import Probe, TcpInfo
 from hosts.errors import HostError
 from hosts.kernel.namespaces import run_in
@@ -54,8 +56,8 @@ class TcpProbe(Probe):
         except OSError as error:
             raise HostError(f"no socket diagnosis in this kernel: modprobe inet_diag ({error.strerror})") from None
 
+    @override
     def sample(self, time_ns: int) -> list[TcpRecord]:
-        """See Probe."""
         records: dict[str, TcpRecord] = {}
         for local, remote, info in self._dump():
             flow = self._ports.get(remote)
@@ -63,13 +65,14 @@ class TcpProbe(Probe):
                 records[flow] = self.record(time_ns, flow, parse(info))
         return list(records.values())
 
+    @override
     def retire(self, time_ns: int, flow: str, local_port: int, info: TcpInfo) -> TcpRecord | None:
-        """See Probe."""
         self._retired.add(local_port)
         return super().retire(time_ns, flow, local_port, info)
 
+    @override
     def _timeouts(self, info: TcpInfo) -> int:
-        """See Probe. Before Linux 6.7 only the namespace as a whole counts them, which is exact for a single flow."""
+        """Before Linux 6.7 only the namespace as a whole counts them, which is exact for a single flow."""
         if info.timeouts is not None:
             return info.timeouts
         return _snmp_pairs(Path("/proc/thread-self/net/netstat").read_text())["TCPTimeouts"]

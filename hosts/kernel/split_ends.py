@@ -17,6 +17,8 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Final
 
+from typing_extensions import override
+
 from hosts.engine.split import End
 from hosts.engine.stack import CallApplication, Socket
 from hosts.kernel.tcp_info import of_socket
@@ -87,12 +89,12 @@ class OctetsEnd(End):
         """Say what there is to wait for; then what was written goes out."""
 
     @property
+    @override
     def over(self) -> bool:
-        """See End."""
         return self.at_end and self._finished and not self.unacked
 
+    @override
     def relay(self, sink: End) -> int:
-        """See End."""
         assert isinstance(sink, OctetsEnd)
         if self.connected and sink.connected:
             self._pass_on(sink)
@@ -112,8 +114,8 @@ class OctetsEnd(End):
                 if not self._waiting and not self.at_end:
                     return
 
+    @override
     def settle(self, other: End) -> None:
-        """See End."""
         assert isinstance(other, OctetsEnd)
         if self.connected and other.connected:
             self.want(not self._waiting and not other._finished, bool(other._waiting))
@@ -169,27 +171,28 @@ class KernelEnd(OctetsEnd):
         return cls(loop, sock, connected=False)
 
     @property
+    @override
     def unread(self) -> int:
-        """See OctetsEnd."""
         return 0 if self._closed else _ask(self._socket, _SIOCINQ)
 
     @property
+    @override
     def unacked(self) -> int:
-        """See End."""
         return 0 if self._closed or not self.connected else _ask(self._socket, _SIOCOUTQ)
 
     @property
+    @override
     def retransmits(self) -> int:
-        """See End."""
         return self._counts()[0]
 
     @property
+    @override
     def timeouts(self) -> int:
-        """See End; 0 where a kernel does not tell (before Linux 6.7)."""
+        """0 where a kernel does not tell (before Linux 6.7)."""
         return self._counts()[1]
 
+    @override
     def read(self, most: int) -> bytes:
-        """See End."""
         try:
             data = self._socket.recv(most)
         except OSError as error:
@@ -198,23 +201,23 @@ class KernelEnd(OctetsEnd):
         self.at_end = not data
         return data
 
+    @override
     def write(self, data: bytes) -> int:
-        """See End."""
         try:
             return self._socket.send(data)
         except OSError as error:
             self._note(error)
             return 0
 
+    @override
     def shut_down(self) -> None:
-        """See End."""
         try:
             self._socket.shutdown(socket.SHUT_WR)
         except OSError as error:
             self._note(error)
 
+    @override
     def want(self, read: bool, write: bool) -> None:
-        """See End."""
         wanted = (READ if read else 0) | (WRITE if write else 0)
         if wanted != self._watched:
             self._watched = wanted
@@ -228,14 +231,14 @@ class KernelEnd(OctetsEnd):
         if not self._watched and not self._closed:
             self._check()
 
+    @override
     def reset(self) -> None:
-        """See End."""
         if not self._closed:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.release()
 
+    @override
     def release(self) -> None:
-        """See End."""
         if not self._closed:
             self._counted = self._counts()
             self.want(False, False)
@@ -279,63 +282,64 @@ class OwnEnd(OctetsEnd):
         self._moved()
 
     @property
+    @override
     def connected(self) -> bool:
-        """See OctetsEnd."""
         return self._connection.connected
 
     @property
+    @override
     def at_end(self) -> bool:
-        """See OctetsEnd."""
         return self._connection.at_end
 
     @property
+    @override
     def error(self) -> str | None:
-        """See End."""
         return self._connection.error if self._connection.state is State.CLOSED else None
 
     @property
+    @override
     def unread(self) -> int:
-        """See OctetsEnd."""
         return self._connection.readable
 
     @property
+    @override
     def unacked(self) -> int:
-        """See OctetsEnd."""
         return self._send_buffer - self._connection.write_room
 
     @property
+    @override
     def retransmits(self) -> int:
-        """See End."""
         return self._connection.counters.retransmits
 
     @property
+    @override
     def timeouts(self) -> int:
-        """See End."""
         return self._connection.counters.timeouts
 
+    @override
     def read(self, most: int) -> bytes:
-        """See OctetsEnd."""
         return self._connection.read(most)
 
+    @override
     def write(self, data: bytes) -> int:
-        """See OctetsEnd."""
         return self._connection.write(data)
 
+    @override
     def shut_down(self) -> None:
-        """See OctetsEnd."""
         self._socket.close()
 
+    @override
     def want(self, read: bool, write: bool) -> None:
-        """See OctetsEnd: it says `moved` whenever something comes."""
+        """It says `moved` whenever something comes."""
         self._socket.pump()
 
+    @override
     def reset(self) -> None:
-        """See End."""
         self.release()
         self._socket.abort()
 
+    @override
     def release(self) -> None:
-        """See End."""
         self._socket.application = None
 
 

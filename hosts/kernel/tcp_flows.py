@@ -10,6 +10,8 @@ import struct
 from collections.abc import Callable
 from functools import partial
 
+from typing_extensions import override
+
 from hosts.engine.content import CHUNK, Incoming, Received, Stream
 from hosts.engine.context import Context
 from hosts.engine.probe import FlowCounter, TcpInfo
@@ -37,17 +39,18 @@ class KernelTcp(Tcp):
             delay_acks(listener)
         self._listeners[port] = listener
 
+    @override
     def accept(self, port: int, accepted: Callable[[Receive], ReceivingEnd]) -> None:
-        """See Tcp."""
         listener = self._listeners[port]
         self._loop.watch(listener, READ, partial(self._accept, listener, accepted))
 
+    @override
     def send(self, transfer: Transfer, paused: bool, done: Done) -> SendingEnd:
-        """See Tcp."""
         return KernelSender(self._context, self._loop, transfer, paused, done)
 
+    @override
     def check(self) -> None:
-        """See Tcp: always valid."""
+        """Always valid."""
 
     def close(self) -> None:
         """Close the ports; idempotent."""

@@ -16,6 +16,8 @@ from ipaddress import IPv4Address
 from random import SystemRandom
 from typing import Final
 
+from typing_extensions import override
+
 from hosts.engine.context import Context
 from hosts.engine.own_tcp import OwnTcp
 from hosts.engine.stack import Stack
@@ -78,10 +80,10 @@ class TunTcp(OwnTcp):
         super().__init__(context, driver.stack, config, ahead_bytes=_AHEAD_BYTES)
         self._driver = driver
 
+    @override
     def check(self) -> None:
-        """See Tcp."""
         self._driver.check()
 
+    @override
     def close(self) -> None:
-        """See Tcp."""
         self._driver.tun.close()

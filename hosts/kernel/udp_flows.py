@@ -8,6 +8,8 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
+from typing_extensions import override
+
 from hosts.engine.datagrams import UDP_HEADERS, DatagramReceiver, Datagrams, DatagramSender
 from hosts.kernel.sockets import listen
 from hosts.loop import READ, Loop
@@ -25,12 +27,12 @@ class KernelDatagrams(Datagrams):
     def __init__(self, loop: Loop, host: str) -> None:
         self._loop, self._host = loop, host
 
+    @override
     def sender(self, address: str, port: int, packet_bytes: int) -> "KernelDatagramSender":
-        """See Datagrams."""
         return KernelDatagramSender(address, port, packet_bytes)
 
+    @override
     def receiver(self, port: int) -> "KernelDatagramReceiver":
-        """See Datagrams."""
         return KernelDatagramReceiver(self._loop, listen(self._host, port, socket.SOCK_DGRAM))
 
 
@@ -43,8 +45,8 @@ class KernelDatagramSender(DatagramSender):
         self._socket.setblocking(False)
         self._socket.connect((address, port))
 
+    @override
     def send(self, sequence: int, now: int) -> bool:
-        """See DatagramSender."""
         try:
             self._socket.send(_PAYLOAD_HEADER.pack(sequence, now) + self._padding)
         except OSError:
@@ -52,8 +54,8 @@ class KernelDatagramSender(DatagramSender):
             return False
         return True
 
+    @override
     def close(self) -> None:
-        """See DatagramSender."""
         self._socket.close()
 
 
@@ -63,12 +65,13 @@ class KernelDatagramReceiver(DatagramReceiver):
     def __init__(self, loop: Loop, bound: socket.socket) -> None:
         self._loop, self._socket = loop, bound
 
+    @override
     def start(self, take: Callable[[int, int, int], None]) -> None:
-        """See DatagramReceiver: earlier datagrams wait in the socket."""
+        """Earlier datagrams wait in the socket."""
         self._loop.watch(self._socket, READ, lambda: self._read(take))
 
+    @override
     def close(self) -> None:
-        """See DatagramReceiver."""
         self._loop.forget(self._socket)
         self._socket.close()
 

@@ -11,6 +11,7 @@ from typing import Final, cast
 
 import zfec
 from mypy_extensions import mypyc_attr
+from typing_extensions import override
 
 #: zfec's field has so many elements
 MAX_FRAGMENTS: Final = 255
@@ -35,15 +36,15 @@ class FragmentCode(ABC):
 class ReedSolomon(FragmentCode):
     """zfec over octets."""
 
+    @override
     def cut(self, packet: Sized, data: int, total: int) -> list[Sized]:
-        """See FragmentCode."""
         width = fragment_bytes(len(packet), data)
         padded = cast(bytes, packet).ljust(data * width, b"\0")
         pieces = [padded[start : start + width] for start in range(0, data * width, width)]
         return cast("list[Sized]", _encoder(data, total).encode(pieces, list(range(total))))
 
+    @override
     def join(self, length: int, data: int, fragments: Mapping[int, Sized]) -> Sized:
-        """See FragmentCode."""
         width = fragment_bytes(length, data)
         if any(len(fragment) != width for fragment in fragments.values()):
             raise ValueError(f"fragments of a packet of {length} octets in {data} have {width} octets")
@@ -69,12 +70,12 @@ class CountedFragment:
 class Counting(FragmentCode):
     """The stand-in for packets without octets."""
 
+    @override
     def cut(self, packet: Sized, data: int, total: int) -> list[Sized]:
-        """See FragmentCode."""
         return [CountedFragment(fragment_bytes(len(packet), data), packet)] * total
 
+    @override
     def join(self, length: int, data: int, fragments: Mapping[int, Sized]) -> Sized:
-        """See FragmentCode."""
         return cast(CountedFragment, next(iter(fragments.values()))).packet
 
 

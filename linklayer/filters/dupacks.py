@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
+from typing_extensions import override
 
 from common.options import Count, Positive
 from common.sequence import MASK, unwrap
@@ -112,8 +113,8 @@ class Hold(Filter):
         #: (when, whose wait ends); all waits are equally long, and an entry counts only if it is its flow's latest
         self._timers: deque[tuple[int, HeldFlow]] = deque()
 
+    @override
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        """See Filter."""
         segment = self._access.view(packet)
         if segment is not None:
             if self._sending:
@@ -122,8 +123,8 @@ class Hold(Filter):
                 return
         self._to_link.append((packet, channel))
 
+    @override
     def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        """See Filter."""
         segment = self._access.view(packet)
         if segment is not None:
             if self._receiving:

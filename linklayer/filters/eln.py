@@ -34,6 +34,8 @@ than the MTU.
 from collections import OrderedDict
 from typing import Any, Final
 
+from typing_extensions import override
+
 from common.sequence import MASK
 from linklayer.filters.eln_flows import Acks, SeenFlow, SentFlow
 from linklayer.filters.filter import ENDS, Cause, Filter, FilterPlugin, Guess
@@ -68,8 +70,8 @@ class Marker(Filter):
         #: entries of all flows in `_sent`
         self._entries = 0
 
+    @override
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        """See Filter."""
         segment = self._access.view(packet)
         if segment is not None:
             if self._look_at_sent:
@@ -79,8 +81,8 @@ class Marker(Filter):
                 packet = self._judge(packet, segment, seen, seen.cause(), now)
         self._to_link.append((packet, channel))
 
+    @override
     def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        """See Filter."""
         segment = self._access.view(packet)
         if segment is not None:
             if self._look_at_holes:
@@ -94,8 +96,8 @@ class Marker(Filter):
                     packet = self._judge(packet, segment, sent, sent.cause(), now)
         self._from_link.append((packet, channel))
 
+    @override
     def handle_given_up(self, packet: Any, now: int) -> None:
-        """See Filter."""
         segment = self._access.view(packet)
         if segment is not None and (sent := self._sent.get(segment.flow)):
             sent.handle_given_up(segment, id(packet))

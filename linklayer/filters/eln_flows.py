@@ -10,6 +10,8 @@ from collections import deque
 from dataclasses import dataclass, replace
 from typing import Final
 
+from typing_extensions import override
+
 from common.sequence import unwrap
 from linklayer.filters.filter import Cause
 from linklayer.filters.ranges import Ranges
@@ -196,8 +198,9 @@ class SentFlow(Acks):
             piece = self._pieces[place]
             piece.given_up = piece.given_up or piece.token == token
 
+    @override
     def handle_ack(self, segment: Segment) -> tuple[tuple[int, int], ...] | None:
-        """See Acks; note which copies have arrived."""
+        """Note which copies have arrived."""
         before = self.ack
         above = super().handle_ack(segment)
         if above is None:
@@ -266,8 +269,9 @@ class SeenFlow(Acks):
         self._holes.remove(seq, end)
         self.top = max(self.top, end)
 
+    @override
     def handle_ack(self, segment: Segment) -> tuple[tuple[int, int], ...] | None:
-        """See Acks; acknowledged octets are no hole, whichever way they came."""
+        """Take what is acknowledged; such octets are no hole, whichever way they came."""
         above = super().handle_ack(segment)
         self._holes.remove_below(self.ack)
         return above

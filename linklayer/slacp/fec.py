@@ -17,6 +17,7 @@ from typing import Final, cast
 
 import zfec
 from mypy_extensions import mypyc_attr
+from typing_extensions import override
 
 from linklayer.slacp.frames import SYMBOL_BYTES
 
@@ -47,16 +48,16 @@ class ErasureCode(ABC):
 class ReedSolomon(ErasureCode):
     """zfec over octet packets."""
 
+    @override
     def encode(self, members: Sequence[Member], redundant: int) -> list[Sized]:
-        """See ErasureCode."""
         actual = len(members)
         width = _PREFIX.size + max(len(packet) for _, packet in members)
         symbols = [_symbol(member, width) for member in members]
         indexes = list(range(actual, actual + redundant))
         return cast("list[Sized]", _encoder(actual, actual + redundant).encode(symbols, indexes))
 
+    @override
     def decode(self, actual: int, known: dict[int, Member], shards: dict[int, Sized]) -> list[Member]:
-        """See ErasureCode."""
         width = len(next(iter(shards.values())))
         if any(len(shard) != width for shard in shards.values()):
             raise ValueError("shards of one block differ in length")
@@ -87,13 +88,13 @@ class CountedShard:
 class Counting(ErasureCode):
     """The stand-in for size-only packets."""
 
+    @override
     def encode(self, members: Sequence[Member], redundant: int) -> list[Sized]:
-        """See ErasureCode."""
         width = _PREFIX.size + max(len(packet) for _, packet in members)
         return [CountedShard(width, tuple(members))] * redundant
 
+    @override
     def decode(self, actual: int, known: dict[int, Member], shards: dict[int, Sized]) -> list[Member]:
-        """See ErasureCode."""
         members = cast(CountedShard, next(iter(shards.values()))).members
         return [members[index] for index in range(actual) if index not in known]
 

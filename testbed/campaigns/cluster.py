@@ -10,7 +10,9 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TypeVar
 
-from common.closing import Closing
+from typing_extensions import override
+
+from testbed.campaigns.processes import Workers
 from testbed.errors import FadelabError
 from testbed.paths import fadelab_version
 
@@ -26,7 +28,7 @@ class ClusterError(FadelabError):
     """A cluster that cannot be used."""
 
 
-class Cluster(Closing):
+class Cluster(Workers):
     """Workers: those of the Dask scheduler at an address, as in tcp://10.0.0.1:8786."""
 
     def __init__(self, address: str) -> None:
@@ -45,20 +47,21 @@ class Cluster(Closing):
         self._executor = self._client.get_executor(pure=False)
 
     @property
+    @override
     def room(self) -> int:
-        """See Workers."""
         return _AHEAD * max(1, sum(int(count) for count in self._client.nthreads().values()))
 
+    @override
     def submit(self, call: Callable[[Task], Answer], task: Task) -> "Future[Answer]":
-        """See Workers."""
         future: Future[Answer] = self._executor.submit(call, task)
         return future
 
+    @override
     def revive(self) -> None:
-        """See Workers; a cluster mends itself."""
+        """A cluster mends itself."""
 
+    @override
     def close(self) -> None:
-        """See Workers."""
         self._client.close(timeout=1)
 
     def _check(self, address: str) -> None:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from common.closing import Closing
 
 
@@ -37,8 +39,8 @@ class Journal(Closing):
         if os.write(self._file, line) < len(line):
             raise OSError("the disk is full")
 
+    @override
     def close(self) -> None:
-        """See Closing."""
         os.close(self._file)
 
 

@@ -10,6 +10,7 @@ Rules kept
 import ctypes
 import os
 import signal
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -17,7 +18,9 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context, resource_tracker
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
+
+from typing_extensions import override
 
 from common.closing import Closing
 from testbed.errors import FadelabError
@@ -42,24 +45,24 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-class Workers(Protocol):
-    """Something that makes calls elsewhere; `call`, task and answer are pickled."""
+class Workers(Closing):
+    """Makes calls elsewhere; `call`, task and answer are pickled. Closing gives up all calls under way."""
 
     @property
+    @abstractmethod
     def room(self) -> int:
         """How many calls it wants under way."""
 
+    @abstractmethod
     def submit(self, call: Callable[[Task], Answer], task: Task) -> "Future[Answer]":
         """Begin a call; its future may raise BrokenProcessPool."""
 
+    @abstractmethod
     def revive(self) -> None:
         """Be usable again after a future has raised BrokenProcessPool."""
 
-    def close(self) -> None:
-        """Give up all calls under way."""
 
-
-class Processes(Closing):
+class Processes(Workers):
     """Workers: processes of this machine."""
 
     def __init__(self, count: int) -> None:
@@ -68,12 +71,12 @@ class Processes(Closing):
         self.revive()
 
     @property
+    @override
     def room(self) -> int:
-        """See Workers."""
         return _AHEAD * self._count
 
+    @override
     def submit(self, call: Callable[[Task], Answer], task: Task) -> "Future[Answer]":
-        """See Workers."""
         try:
             with _without_interrupts():
                 return self._pool.submit(call, task)
@@ -82,13 +85,13 @@ class Processes(Closing):
             lost.set_exception(error)
             return lost
 
+    @override
     def revive(self) -> None:
-        """See Workers."""
         context = get_context("spawn")
         self._pool = ProcessPoolExecutor(self._count, context, initializer=_end_with_parent, initargs=(os.getpid(),))
 
+    @override
     def close(self) -> None:
-        """See Workers."""
         for process in set(active_children()) - self._others:
             process.terminate()
         self._pool.shutdown(cancel_futures=True)

@@ -10,6 +10,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import override
+
 from channel.hop import Arrival
 from common.sides import Side
 from tcpip.segment import IpPacket, Segment
@@ -73,16 +75,16 @@ class _Recorder(Watch):
         """Take the network, at the run's time 0."""
         self._network, self._epoch = network, network.clock.now
 
+    @override
     def sent(self, flow: str, segment: Segment, now: int) -> None:
-        """See Watch."""
         self.sent_packets.append(Passing(now, self._number(segment)))
 
+    @override
     def received(self, flow: str, segment: Segment, now: int) -> None:
-        """See Watch."""
         self.received_packets.append(Passing(now, self._number(segment)))
 
+    @override
     def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:
-        """See Watch."""
         kind, fields, payload = content_of(arrival.frame)
         fate = _FATES[outcome_of(arrival.verdict).value]
         nbytes = arrival.frame.nbytes

@@ -8,6 +8,8 @@ Rules kept
 from dataclasses import asdict
 from pathlib import Path
 
+from typing_extensions import override
+
 from common.closing import Closing
 from testbed.campaigns.journal import Journal, read_journal
 from testbed.papers.question import Question
@@ -56,6 +58,6 @@ class SampleStore(Closing):
         """Remove the samples: the computation is complete."""
         self._path.unlink()
 
+    @override
     def close(self) -> None:
-        """See Closing."""
         self._journal.close()

@@ -10,6 +10,7 @@ import yaml
 from testbed.campaigns.file import parse_campaign
 from testbed.campaigns.folder import CampaignFolder
 from testbed.campaigns.plan import Plan, make_plan
+from testbed.campaigns.processes import Workers
 from testbed.campaigns.rows import MANIFEST, Row
 
 #: files of a campaign's folder that depend on time and place
@@ -70,7 +71,7 @@ def result_files(folder: Path) -> dict[str, bytes]:
     }
 
 
-class InProcess:
+class InProcess(Workers):
     """Workers that make each call at once, in this process."""
 
     room = 1
