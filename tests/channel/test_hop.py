@@ -296,6 +296,45 @@ def test_frames_in_flight_have_left_and_not_arrived() -> None:
     assert [left.frame for left in hop.in_flight()] == [2]
 
 
+class Rates(Capacity):
+    """8 kbit/s from 100 ms on, and twice as much from 150 ms on."""
+
+    def __init__(self) -> None:
+        self.steps = [(100 * MS, 8_000), (150 * MS, 16_000)]
+        self.rate = 0
+
+    def rate_bps(self) -> int:
+        return self.rate
+
+    def next_deadline(self) -> int | None:
+        return self.steps[0][0] if self.steps else None
+
+    def handle_deadline(self, now: int) -> None:
+        while self.steps and self.steps[0][0] <= now:
+            self.rate = self.steps.pop(0)[1]
+
+
+class Spans(NoErrors):
+    """Keeps the times and sizes that it is asked about."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int, int]] = []
+
+    def judge(self, started_at: int, ended_at: int, nbytes: int) -> Verdict:
+        self.asked.append((started_at, ended_at, nbytes))
+        return INTACT
+
+
+def test_error_model_sees_a_frame_from_its_first_bit_to_its_last_whatever_the_rate() -> None:
+    spans = Spans()
+    hop = make_hop(Rates(), error_model=spans)
+    for number in range(2):
+        hop.handle_frame(number, 100, 20 * MS)
+    hop.handle_deadline(SECOND)
+    # 400 bits at 8 kbit/s, and 400 at 16
+    assert spans.asked == [(100 * MS, 175 * MS, 100), (175 * MS, 225 * MS, 100)]
+
+
 def test_new_error_model_applies_from_the_frame_on_the_air() -> None:
     hop = make_hop(propagation_ns=0, buffer_bytes=10_000)
     for number in range(3):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from common.units import MS
-from linklayer.arq.frames import Ack, Data, Frame, describe, emit, parse
+from linklayer.arq.frames import ACK_BITS, Ack, Data, Frame, describe, emit, parse
 from linklayer.arq.receiver import MAX_WINDOW, Receiver
 from linklayer.link import FrameError
 from tests.harness.arq_pair import Pair, arq, loses_data
@@ -219,6 +219,15 @@ def test_hostile_numbers_hold_a_bounded_number_of_packets_in_order() -> None:
     assert held == MAX_WINDOW - 1
     receiver.handle_deadline(MS)
     assert len(receiver.packets) == MAX_WINDOW - 1
+
+
+@pytest.mark.parametrize(("apart", "acks"), [(ACK_BITS, [(ACK_BITS, 1 << 63)]), (ACK_BITS + 1, [(65, 0), (0, 0)])])
+def test_acknowledgement_tells_of_the_64_numbers_before_it(apart: int, acks: list[tuple[int, int]]) -> None:
+    receiver = Receiver(in_order=False, patience_ns=MS)
+    for seq in (0, apart):
+        receiver.handle_data(Data(1, 0, seq, 0, b"x"), 0)
+    told = iter(receiver.poll_ack, None)
+    assert [(ack.seq, ack.before) for ack in told if ack is not None] == acks
 
 
 @pytest.mark.parametrize("octets", [bytes(10), bytes(40), b"\xaf" + bytes(30)])

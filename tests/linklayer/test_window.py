@@ -198,6 +198,13 @@ def test_repeated_syn_keeps_an_open_connection(access: Access) -> None:
 
 
 @by_access
+def test_numbers_that_jump_back_do_not_lift_the_limit(access: Access) -> None:
+    host = Host(make(access), access)
+    host.open()
+    assert [host.says(ack, 65_535) for ack in (10_000, -60_000)] == [SHARED, SHARED]
+
+
+@by_access
 def test_connection_met_midway_passes_unchanged(access: Access) -> None:
     filter_ = make(access)
     host = Host(filter_, access)

@@ -25,13 +25,8 @@ class Mutant(BaseModel, frozen=True, extra="forbid"):
     #: text that occurs exactly once in `file`, and what stands there instead
     old: str
     new: str
-    #: files or folders of tests that must notice it
+    #: the tests that must notice it, as pytest names them: functions, files or folders
     tests: tuple[str, ...] = Field(min_length=1)
-
-    def apply(self, root: Path) -> None:
-        """Put the fault into the sources below `root`. Raises ListError."""
-        path = root / self.file
-        path.write_text(self.mutated(root), encoding="utf-8")
 
     def mutated(self, root: Path) -> str:
         """Return the text of the file with the fault in it. Raises ListError."""
@@ -75,5 +70,7 @@ def check(mutants: Sequence[Mutant], root: Path = ROOT) -> None:
     for mutant in mutants:
         mutant.mutated(root)
         for test in mutant.tests:
-            if not (root / test).exists():
+            file, _, function = test.partition("::")
+            path = root / file
+            if not path.exists() or (function and f"def {function}(" not in path.read_text(encoding="utf-8")):
                 raise ListError(f"{mutant.name}: there is no test {test}")

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import ERROR, KILLED, SURVIVED, judge, main
+from tests.mutants.__main__ import main
 from tests.mutants.catalogue import ROOT, ListError, check, choose, load
+from tests.mutants.running import ERROR, KILLED, SURVIVED, judge
 
 MUTANTS = load()
 
@@ -30,8 +31,7 @@ def test_old_text_must_be_unique(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / "core.py").write_text(text)
     mutant = MUTANTS[0].model_copy(update={"file": "core.py", "old": "old", "new": "new"})
     with pytest.raises(ListError, match=words):
-        mutant.apply(tmp_path)
-    assert (tmp_path / "core.py").read_text() == text
+        mutant.mutated(tmp_path)
 
 
 @pytest.mark.parametrize(

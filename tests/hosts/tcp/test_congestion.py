@@ -6,6 +6,7 @@ import pytest
 
 from hosts.tcp.shared import Shared
 from tcpip.segment import Flow
+from tests.hosts.tcp.growing import grown, sender_of
 from tests.hosts.tcp.script import PLAIN, MakeScript
 
 
@@ -47,6 +48,18 @@ def test_congestion_avoidance_adds_one_segment_per_round_trip(script: MakeScript
     for segment in range(10):
         s.inject(200, f"ack {1001 + 1000 * segment}", sends=...)
     assert 10_900 < s.cwnd <= 11_000
+
+
+def test_a_timeout_counts_bytes_from_nothing() -> None:
+    sender = sender_of(segments=10)
+    sender.ssthresh = 0
+    growth = grown("standard", sender, byte_counting=True)
+    growth.handle_ack(9999, 0)
+    growth.handle_timeout()
+    growth.handle_ack(9999, 0)
+    assert sender.cwnd == 10_000
+    growth.handle_ack(1, 0)
+    assert sender.cwnd == 11_000
 
 
 def test_the_threshold_divides_the_two(script: MakeScript) -> None:

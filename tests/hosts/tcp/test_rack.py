@@ -95,10 +95,12 @@ def test_d_sacks_widen_the_reordering_window_once_a_round(script: MakeScript) ->
     s.inject(200, "ack 1 sack 1001:2001", sends=[])
     s.expect(225, "1:1001")
     s.inject(230, "ack 2001", sends=...)
-    s.inject(300, "ack 2001 sack 1:1001", "ack 2001 sack 1:1001", sends=...)
     recovery = s.connection._sender.recovery
     assert isinstance(recovery, Rack)
-    assert recovery._multiple == 2
+    recovery._persist = 1
+    s.inject(300, "ack 2001 sack 1:1001", "ack 2001 sack 1:1001", sends=...)
+    # for another sixteen recoveries, of which this one was the first
+    assert (recovery._multiple, recovery._persist) == (2, 15)
     recovery._reordering_seen = True
     assert recovery._reordering_window_ns() == 50 * MS
 

@@ -88,6 +88,13 @@ def test_failed_runs_are_kept_until_they_are_retried(tmp_path: Path) -> None:
         assert folder.known(retry=True) == {}
 
 
+def test_retry_that_ended_well_counts_though_its_line_is_missing(tmp_path: Path) -> None:
+    with opened(tmp_path / "out", campaign_file(tmp_path)) as folder:
+        folder.add(done("0-none-s1").__class__("0-none-s1", "failed", error="no such trace"))
+        settle(_made(tmp_path, "x", duration=2.0), tmp_path / "out" / "runs" / "0-none-s1")
+        assert folder.known(retry=False)["0-none-s1"].metrics["duration_s"] == 2.0
+
+
 def test_another_plan_another_process_and_another_folder_are_refused(tmp_path: Path) -> None:
     out, file = tmp_path / "out", campaign_file(tmp_path)
     with opened(out, file), pytest.raises(CampaignError, match="another process runs this campaign"):

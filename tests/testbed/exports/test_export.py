@@ -114,6 +114,19 @@ def records(text: str) -> list[dict[str, Any]]:
     return [json.loads(part) for part in parts]
 
 
+def test_qlog_begins_with_the_first_event_though_the_run_does_later() -> None:
+    frame = Frame(
+        number=0, side="up", start_ns=-2501 * MS, sent_ns=-2500 * MS, arrived_ns=None, nbytes=9, kind="data",
+        fate="erased", fields={}, packet=None,
+    )  # fmt: skip
+    header, *events = records("".join(to_qlog(Timeline("run", "vusrp", "none", EPOCH, (), (), (), [frame], {}), "1")))
+    fields = header["trace"]["common_fields"]
+    # the run began at 22:13:20
+    assert fields["reference_time"]["wall_clock_time"] == "2023-11-14T22:13:17.500Z"
+    assert fields["run_time_0_ms"] == 2500
+    assert [event["time"] for event in events] == [0, 0]
+
+
 def test_qlog_has_its_header_and_events_in_order(runs: dict[str, fadelab.Run], timelines: dict[str, Timeline]) -> None:
     timeline = timelines["slacp"]
     header, *events = records("".join(to_qlog(timeline, "1.2.3")))

@@ -11,12 +11,13 @@ from testbed.campaigns.engine import run_campaign
 from testbed.campaigns.file import CampaignError
 from testbed.campaigns.plan import make_plan
 from testbed.cli import app
+from testbed.reports import agreement
 from testbed.reports.agreement import Compared, blocks, compare
 from testbed.reports.document import Heading, Paragraph, Table
 from testbed.reports.numbers import read_campaign
 from tests.harness.campaigns import InProcess, campaign_file, opened, plan
 
-pytestmark = pytest.mark.slow
+slow = pytest.mark.slow
 
 #: two profiles of one TCP: the same runs
 SAME = {"points": {"tcp": "reno"}, "to": {"tcp": "newreno"}, "within": 0.01}
@@ -49,6 +50,7 @@ def test_score_is_the_smaller_over_the_larger(ours: float, theirs: float, score:
     assert compared(ours, theirs, None).agrees
 
 
+@slow
 def test_points_are_compared_with_those_that_differ_in_these_settings_alone(made: Path) -> None:
     found = compare(read_campaign(made))
     goodputs = [each for each in found if each.within is not None]
@@ -67,6 +69,7 @@ def test_points_are_compared_with_those_that_differ_in_these_settings_alone(made
     assert quantities["smoothed RTT, mean (ms)"].ours >= 50
 
 
+@slow
 def test_only_seeds_that_both_have_count(made: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(made, tmp_path / "copy"))
     shutil.rmtree(copy / "runs" / "0-none-reno-s2")
@@ -76,6 +79,7 @@ def test_only_seeds_that_both_have_count(made: Path, tmp_path: Path) -> None:
     assert found.theirs == pytest.approx(median(one["goodput_bps"] for one in theirs) / 1e6)
 
 
+@slow
 def test_command_fails_beyond_the_bound_and_report_has_the_section(
     made: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +93,14 @@ def test_command_fails_beyond_the_bound_and_report_has_the_section(
     assert isinstance(far, Table)
     assert isinstance(words, Paragraph)
     assert words.text.startswith("The goodput agrees at ")
+
+
+def test_means_of_records_are_of_the_first_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("a", 1024), ("b", 9999), ("a", None), ("a", 3072)]
+    for found, mean in ((rows, 2.0), (rows[2:3], None), ([], None)):
+        records = [{"flow": flow, "cwnd_bytes": cwnd} for flow, cwnd in found]
+        monkeypatch.setattr(agreement, "read_records", lambda folder, kind, records=records: records)
+        assert agreement.QUANTITIES["cwnd, mean (KiB)"](Path()) == mean
 
 
 def test_agreement_without_such_points_is_refused_and_plans_without_it_keep_their_hash(tmp_path: Path) -> None:

@@ -66,6 +66,12 @@ def test_intervals_of_runs_contain_their_truth() -> None:
         assert 0.93 <= each.drawn <= 0.97, each
 
 
+def test_interval_of_a_median_allows_for_few_values() -> None:
+    # without sqrt(n / (n - 1)) it begins at 0.258
+    values = [0.022, 0.129, 0.206, 0.342, 0.405, 0.615, 0.813, 1.028, 1.278, 1.818, 1.966, 4.899]
+    assert interval(values, "median") == Interval(0.206, 1.818)
+
+
 def test_intervals_of_equal_values_have_no_width() -> None:
     assert interval([2.0] * 8, "mean") == interval([2.0] * 8, "median") == Interval(2.0, 2.0)
 

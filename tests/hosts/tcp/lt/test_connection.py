@@ -110,6 +110,11 @@ def test_fec_is_faster_than_sack_that_ignores_losses() -> None:
     assert times[3] < 2 * SECOND
 
 
+def test_later_rounds_of_repairs_do_not_count_on_retransmissions() -> None:
+    # 1.1 s; if each round counted on retransmissions under way, as the first one does, 3.9 s
+    assert transfer(USER_PROFILES["lt-reactive"].config, 0.3).now < 2 * SECOND
+
+
 def test_fec_repairs_a_lost_retransmission_before_the_timer() -> None:
     # the tenth segment of data, and its retransmission
     first: list[int] = []

@@ -141,6 +141,19 @@ def test_memory_is_bounded_by_the_buffer() -> None:
     assert len(bench.decoder._kept) <= 200
 
 
+def test_blocks_that_are_done_give_their_memory_back() -> None:
+    bench = Bench(most=40)
+    for start in range(START, START + 1000, 40):
+        bench.nxt = start
+        # one block is reconstructed, the next one arrives whole
+        done = [bench.fec(index, start=start, last=10, payload=bytes(10)) for index in range(4)]
+        assert done == [False, False, False, True]
+        assert not bench.fec(0, start=start + 40, last=10, payload=bytes(10))
+        assert not bench.decoder.handle_data(start + 80)
+        bench.reassembly.take(start)
+    assert bench.decoder._stored == 0
+
+
 def test_blocks_of_no_use_are_bounded() -> None:
     bench = Bench()
     for start in range(START, START + 100):
