@@ -96,8 +96,8 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
     @api.get("/charts")
     def charts() -> list[Answer]:
         return [
-            {name: getattr(chart, name) for name in ("key", "title", "unit", "scale", "description")}
-            | {"lines": [{"suffix": line.suffix, "short": line.short} for line in chart.lines]}
+            {name: getattr(chart, name) for name in ("title", "unit", "scale", "description")}
+            | {"key": chart.name, "lines": [{"suffix": line.suffix, "short": line.short} for line in chart.lines]}
             for chart in CHARTS
         ]
 
@@ -195,8 +195,8 @@ def make_api(config: "DashboardConfig", guard: Guard, streams: Streams) -> Bluep
             labels = [f"{letter}, {label}" for letter, label in zip("AB", labels, strict=True)]
         pictures = [every.picture(name) for name in names]
         asked = [key for key in request.args.get("charts", "").split(",") if key]
-        if not set(asked) <= {chart.key for chart in CHARTS}:
-            raise Refused(400, f"charts are {', '.join(chart.key for chart in CHARTS)}")
+        if not set(asked) <= {chart.name for chart in CHARTS}:
+            raise Refused(400, f"charts are {', '.join(chart.name for chart in CHARTS)}")
         charts = asked or [key for picture in pictures for key in picture.charts()]
         if not charts:
             raise StoreError("the run has no records to plot")

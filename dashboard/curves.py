@@ -1,4 +1,4 @@
-"""The curves of one run, computed from its records as `charts.py` defines.
+"""The curves of one run, computed from its records as `charts/` defines.
 
 `Curves.take` takes records. `Curves` keeps a curve (times and values) for every line of every source, a mark for every
 loss, and a note for every change by a control. Each call of `take` is one *batch* with a number; a reader asks for the
@@ -28,7 +28,7 @@ SOURCES = 16
 #: label of the line over all sources
 ALL = "all flows"
 
-_ORDER = {chart.key: place for place, chart in enumerate(CHARTS)}
+_ORDER = {chart.name: place for place, chart in enumerate(CHARTS)}
 _T = TypeVar("_T")
 
 
@@ -101,7 +101,7 @@ class Picture:
     def charts(self) -> list[str]:
         """Return the keys of the charts that have a curve, in the page's order."""
         filled = {curve.chart for curve in self.curves}
-        return [chart.key for chart in CHARTS if chart.key in filled]
+        return [chart.name for chart in CHARTS if chart.name in filled]
 
 
 class Curves:
@@ -174,7 +174,7 @@ class Curves:
 
     def _track(self, chart: Chart, number: int, source: str, label: str) -> "_Track":
         step = chart.lines[number].figure.start()
-        return _Track(step, Curve(chart.key, number, source, label, self._points))
+        return _Track(step, Curve(chart.name, number, source, label, self._points))
 
     def _go_on(self, track: "_Track", time_s: float, record: Record) -> None:
         value = track.step(time_s, record)
@@ -203,7 +203,7 @@ class Curves:
             kinds = {line.record for line in chart.lines}
             count = max(self._counts.get(kind, 0) for kind in kinds) - SOURCES
             if count > 0:
-                found[chart.key] = count
+                found[chart.name] = count
         return found
 
     def marks(self, after: int = 0, since_s: float = -math.inf) -> list[Mark]:

@@ -68,7 +68,7 @@ def draw(runs: Sequence[Drawn], charts: Sequence[str], title: str, form: str) ->
         from matplotlib import rc_context
         from matplotlib.figure import Figure
 
-        chosen = [chart for chart in CHARTS if chart.key in charts]
+        chosen = [chart for chart in CHARTS if chart.name in charts]
         with rc_context(_STYLE):
             figure = Figure(figsize=(_WIDTH_IN, 0.6 + _CHART_IN * len(chosen)), layout="constrained")
             axes = figure.subplots(len(chosen), 1, squeeze=False, sharex=True)[:, 0]
@@ -85,7 +85,7 @@ def draw(runs: Sequence[Drawn], charts: Sequence[str], title: str, form: str) ->
 
 
 def _draw_chart(axis: "Axes", chart: Chart, runs: Sequence[Drawn]) -> None:
-    found = [(run, curve) for run in runs for curve in run.picture.curves if curve.chart == chart.key]
+    found = [(run, curve) for run in runs for curve in run.picture.curves if curve.chart == chart.name]
     title, several = chart.title, len(runs) > 1
     if several and len({curve.label for _, curve in found}) >= _MANY:
         main, other = _directions(runs[0].picture)

@@ -1,8 +1,8 @@
-"""Grafana's boards, written by program: `python -m dashboard.grafana_boards` writes all of `dashboard/grafana/`.
+"""Grafana's boards, written by program: `./fadelab docs --write` writes all of `dashboard/grafana/`.
 
-Read first: docs/grafana.md and `dashboard/charts.py`, whose charts the panels are. Then
+Read first: docs/grafana.md and `dashboard/charts/`, whose charts the panels are. Then
 
-    boards.py        which charts each board has, in rows with headings: a new panel is a line here
+    boards.py        which charts each board has, in rows with headings: a panel is a name here
     panels.py        how charts, figures of the moment, states and tables look
     influxql.py      the queries that lines of charts become
     frame.py         what all boards share: variables, links, annotations, refresh, the schema

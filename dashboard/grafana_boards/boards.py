@@ -1,11 +1,12 @@
-"""The boards, row by row. A new panel is a chart in `dashboard/charts.py` and its key here."""
+"""The boards, row by row. A chart that no row names comes last, on the board of its records."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
-from dashboard.charts import Line, Percentile, Share
+from dashboard.charts import ALL, Line, Percentile, Share
 from dashboard.grafana_boards import influxql
-from dashboard.grafana_boards.frame import Row, board
+from dashboard.grafana_boards.frame import OLDEST_SCHEMA, Row, board
 from dashboard.grafana_boards.influxql import BOTH, RUN
 from dashboard.grafana_boards.panels import (
     LOSS,
@@ -17,7 +18,8 @@ from dashboard.grafana_boards.panels import (
     states,
     table_of_runs,
 )
-from telemetry.records import LinkRecord, PhyRecord, TcpRecord
+from dashboard.grafana_boards.provisioning import DASHBOARDS, DATASOURCES
+from telemetry.records import FlowRecord, LinkRecord, PhyRecord, StationRecord, TcpRecord
 
 #: the boards of one run, by uid
 OF_RUN = {
@@ -28,8 +30,23 @@ OF_RUN = {
 }
 
 
-def make(schema: int) -> dict[str, dict[str, Any]]:
-    """Return all boards by their names, for one of Grafana's schemas."""
+#: where a chart is that no row names, by the records of its first line
+_FURTHER = {LinkRecord: "link", TcpRecord: "tcp", FlowRecord: "tcp", PhyRecord: "radio", StationRecord: "radio"}
+
+
+def files(*, named_in: str | None = None) -> dict[str, str]:
+    """Return Grafana's files by their paths below `dashboard/grafana`; `named_in`: as `make` takes it."""
+    found = {
+        "provisioning/datasources/fadelab.yaml": DATASOURCES,
+        "provisioning/dashboards/fadelab.yaml": DASHBOARDS,
+    }
+    for name, made in make(OLDEST_SCHEMA, named_in=named_in).items():
+        found[f"boards/{name}.json"] = json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+    return found
+
+
+def make(schema: int, *, named_in: str | None = None) -> dict[str, dict[str, Any]]:
+    """Return all boards by their names, for one of Grafana's schemas; with `named_in` without charts that it lacks."""
     makers = {
         "runs": ("Runs", "Every run in the database, with links to its boards.", _runs(), ()),
         "overview": ("Overview", "One run at a glance.", _overview(), ("run", "flow")),
@@ -48,6 +65,12 @@ def make(schema: int) -> dict[str, dict[str, Any]]:
             ("run", "other", "flow"),
         ),
     }
+    everything = [panel["title"] for _, _, rows, _ in makers.values() for _, panels in rows for panel in panels]
+    for chart in ALL.values():
+        panels = list(charts(chart.name))
+        titles = {panel["title"] for panel in panels}
+        if titles.isdisjoint(everything) and (named_in is None or any(title in named_in for title in titles)):
+            makers[_FURTHER[chart.lines[0].record]][2].append((chart.title, panels))
     return {
         name: board(f"fadelab-{name}", f"fadelab: {title}", description, rows, variables, schema=schema)
         for name, (title, description, rows, variables) in makers.items()
@@ -60,10 +83,10 @@ def _runs() -> list[Row]:
 
 def _overview() -> list[Row]:
     return [
-        ("Now: the mean of two seconds", _headlines()),
-        ("What goes through", charts("goodput", "cwnd", "throughput")),
-        ("What is lost", charts("per", "repairs")),
-        ("Link", _link_states()),
+        ("Now: the mean of two seconds", [*_headlines()]),
+        ("What goes through", [*charts("goodput", "cwnd", "throughput")]),
+        ("What is lost", [*charts("per", "repairs")]),
+        ("Link", [*_link_states()]),
     ]
 
 
@@ -80,19 +103,19 @@ def _headlines() -> Iterator[Panel]:
 
 def _tcp() -> list[Row]:
     return [
-        ("Window", charts("cwnd", "acknowledged")),
-        ("Time", charts("srtt", "rtt")),
-        ("Losses", charts("tcp-retransmits", "timeouts")),
-        ("At the receivers", charts("goodput")),
+        ("Window", [*charts("cwnd", "acknowledged")]),
+        ("Time", [*charts("srtt", "rtt")]),
+        ("Losses", [*charts("tcp-retransmits", "timeouts")]),
+        ("At the receivers", [*charts("goodput")]),
     ]
 
 
 def _link() -> list[Row]:
     return [
-        ("What goes over the air", charts("throughput", "link-goodput", "frames")),
-        ("What is lost and repaired", charts("per", "fec")),
-        ("Packets", charts("packets", "queue")),
-        ("State", _link_states()),
+        ("What goes over the air", [*charts("throughput", "link-goodput", "frames")]),
+        ("What is lost and repaired", [*charts("per", "fec")]),
+        ("Packets", [*charts("packets", "queue")]),
+        ("State", [*_link_states()]),
     ]
 
 
@@ -107,7 +130,7 @@ def _link_states() -> Iterator[Panel]:
 def _radio() -> list[Row]:
     mode = influxql.state("mode", PhyRecord, RUN)
     return [
-        ("Signal", charts("snr", "cfo")),
+        ("Signal", [*charts("snr", "cfo")]),
         (
             "Frames",
             [
@@ -115,7 +138,7 @@ def _radio() -> list[Row]:
                 states("Mode", "Modulation and code of the newest frame that each direction's receiver heard.", mode),
             ],
         ),
-        ("Stations", charts("processor", "memory")),
+        ("Stations", [*charts("processor", "memory")]),
     ]
 
 
@@ -144,6 +167,6 @@ def _compare() -> list[Row]:
     ]
     return [
         ("Whole runs", figures),
-        ("Side by side: TCP", charts("goodput", "cwnd", scope=BOTH)),
-        ("Side by side: link", charts("throughput", "per", scope=BOTH)),
+        ("Side by side: TCP", [*charts("goodput", "cwnd", scope=BOTH)]),
+        ("Side by side: link", [*charts("throughput", "per", scope=BOTH)]),
     ]

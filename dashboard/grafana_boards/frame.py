@@ -1,6 +1,6 @@
 """What all boards share: variables, annotations, links to each other, how often they look, and Grafana's schema."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from dashboard.grafana_boards.influxql import events, tag_values
@@ -17,7 +17,7 @@ _TAG = "fadelab"
 _COLUMNS = 24
 
 #: a heading and the panels below it
-Row = tuple[str, Iterable[Panel]]
+Row = tuple[str, list[Panel]]
 
 
 def board(

@@ -14,7 +14,7 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from common.sides import SIDES, Side
-from dashboard.charts import CHARTS, FURTHER_CHARTS, Chart, Line
+from dashboard.charts import ALL, Chart, Line
 from dashboard.grafana_boards.influxql import DATASOURCE, RUN, Scope, query
 
 Panel = dict[str, Any]
@@ -25,18 +25,13 @@ SOURCE = {"type": "influxdb", "uid": DATASOURCE}
 INTERVAL = "1s"
 HEADLINE, LAG = "2s", "1s"
 
-#: what a chart's unit is on a panel: Grafana's name for it, its size in the chart's unit, decimals
+#: what a chart's unit is on a panel, where it is not itself: Grafana's name for it, its size, decimals
 _UNITS: Mapping[str, tuple[str, float, int]] = {
     "bit/s": ("suffix:Mbit/s", 1e-6, 2),
     "bytes": ("suffix:kB", 1e-3, 1),
-    "ms": ("suffix:ms", 1.0, 1),
-    "dB": ("suffix:dB", 1.0, 1),
     "Hz": ("suffix:Hz", 1.0, 0),
     "%": ("suffix:%", 1.0, 2),
     "1/s": ("suffix:/s", 1.0, 1),
-    "packets/s": ("suffix:packets/s", 1.0, 1),
-    "frames/s": ("suffix:frames/s", 1.0, 1),
-    "segments/s": ("suffix:segments/s", 1.0, 1),
     "timeouts": ("suffix:timeouts", 1.0, 0),
 }
 
@@ -79,13 +74,11 @@ LOSS: Steps = ("green", (1, "yellow"), (10, "red"))
 #: below is what Grafana takes a missing value for
 SNR: Steps = (_MISSING, (-200, "red"), (8, "yellow"), (15, "green"))
 
-_CHARTS = {chart.key: chart for chart in (*CHARTS, *FURTHER_CHARTS)}
-
 
 def charts(*keys: str, scope: Scope = RUN, height: int = 8) -> Iterator[Panel]:
     """Yield the panels of some charts: one for each direction, and one for what is not the link's."""
     for key in keys:
-        chart = _CHARTS[key]
+        chart = ALL[key]
         of_link = [line for line in chart.lines if line.by == "link"]
         others = [line for line in chart.lines if line.by != "link"]
         for direction in SIDES if of_link else ():
@@ -103,7 +96,7 @@ def charts(*keys: str, scope: Scope = RUN, height: int = 8) -> Iterator[Panel]:
 def _chart(
     title: str, chart: Chart, lines: Sequence[Line], scope: Scope, height: int, direction: Side | None = None
 ) -> Panel:
-    unit, factor, decimals = _UNITS[chart.unit]
+    unit, factor, decimals = _unit(chart.unit)
     targets, overrides = [], []
     for number, line in enumerate(lines):
         name = line.suffix or chart.title.lower()
@@ -147,6 +140,10 @@ def _chart(
 _DASHES = {"fill": "dash", "dash": [8, 6]}
 
 
+def _unit(unit: str) -> tuple[str, float, int]:
+    return _UNITS.get(unit, (f"suffix:{unit}", 1.0, 1))
+
+
 def _alias(line: Line, name: str, scope: Scope) -> str:
     """What Grafana calls the series of a line; `$tag_flow` in it is the series' tag."""
     whose = {"flow": "$tag_flow ", "station": "$tag_station ", "all": "all flows ", "link": ""}[line.by]
@@ -156,8 +153,8 @@ def _alias(line: Line, name: str, scope: Scope) -> str:
 
 def headline(title: str, description: str, chart: str, number: int = 0, *, colour: str | Steps) -> Panel:
     """The figure of the moment: a line of a chart, by direction where it is the link's."""
-    unit, factor, decimals = _UNITS[_CHARTS[chart].unit]
-    line = _CHARTS[chart].lines[number]
+    unit, factor, decimals = _unit(ALL[chart].unit)
+    line = ALL[chart].lines[number]
     scope = RUN.over("range")
     if line.by != "link":
         scope = scope.chosen("flow")
@@ -230,7 +227,7 @@ def _names() -> Iterator[dict[str, Any]]:
 
 def bars(title: str, description: str, unit: str, *asked: tuple[str, str]) -> Panel:
     """Figures of whole runs as bars, a group for each; `asked` are pairs of a query and an alias."""
-    name, _, decimals = _UNITS[unit]
+    name, _, decimals = _unit(unit)
     targets = [target(ref, text, alias) for ref, (text, alias) in zip(_REFS, asked, strict=False)]
     defaults = _moment(name, decimals, "blue") | {"color": {"mode": "palette-classic"}, "min": 0}
     panel = _panel("bargauge", title, description, targets, defaults, [], width=8, height=6)
@@ -255,7 +252,7 @@ def table_of_runs(asked: str, boards: Mapping[str, str]) -> Panel:
     overrides = [
         _override("byRegexp", "/^[Tt]ime$/", displayName="began", **{"custom.width": 180}),
         _override("byName", "run", links=links),
-        _override("byName", "goodput", unit=_UNITS["bit/s"][0], decimals=2),
+        _override("byName", "goodput", unit=_unit("bit/s")[0], decimals=2),
         _override("byName", "seed", decimals=0),
         _override("byRegexp", "/^(begins|ends)$/", **{"custom.hidden": True}),
     ]

@@ -8,7 +8,7 @@ BOARDS = "/etc/grafana/boards"
 
 #: Grafana puts environment variables into provisioning files itself
 DATASOURCES = f"""\
-# Written by python -m dashboard.grafana_boards; docs/grafana.md says what the variables are.
+# Written by ./fadelab docs --write; docs/grafana.md says what the variables are.
 apiVersion: 1
 
 datasources:
@@ -29,7 +29,7 @@ datasources:
 """
 
 DASHBOARDS = f"""\
-# Written by python -m dashboard.grafana_boards; docs/grafana.md says how to put them elsewhere.
+# Written by ./fadelab docs --write; docs/grafana.md says how to put them elsewhere.
 apiVersion: 1
 
 providers:

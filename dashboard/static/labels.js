@@ -1,4 +1,4 @@
-// The names of lines on the page. The server's labels are "SOURCE SUFFIX" (charts.py), as in "up FEC frames"; a
+// The names of lines on the page. The server's labels are "SOURCE SUFFIX" (charts/), as in "up FEC frames"; a
 // chart says no more than tells its lines apart, and has the whole label at hand.
 
 /** suffix -> the page's words for it, in the order of lines */

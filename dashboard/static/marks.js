@@ -2,7 +2,7 @@
 
 import { palette, projector } from "./theme.js";
 
-/** the causes as the data name them (MARKS in charts.py), and how they are shown */
+/** the causes as the data name them (MARKS in charts/), and how they are shown */
 export const CAUSES = [
   { cause: "corruption", label: "damaged on the air", shape: "tick" },
   { cause: "given up", label: "given up by the link", shape: "cross" },

@@ -100,7 +100,7 @@ def test_a_dashboard_that_only_watches(tmp_path: Path) -> None:
 
 def test_charts(stage: Stage) -> None:
     charts = stage.page.get("/api/charts")
-    assert [chart["key"] for chart in charts] == [chart.key for chart in CHARTS]
+    assert [chart["key"] for chart in charts] == [chart.name for chart in CHARTS]
     assert all(set(chart) == {"key", "title", "unit", "scale", "description", "lines"} for chart in charts)
 
 
@@ -140,7 +140,7 @@ def test_series_of_a_past_and_of_a_live_run_are_the_same(stage: Stage) -> None:
     assert past["series"] == live["series"]
     assert past["marks"] == live["marks"]
     assert past["notes"] == live["notes"] == [{"t": 4.0, "name": "snr_db", "value": 12.5}]
-    assert past["info"]["charts"] == [chart.key for chart in CHARTS]
+    assert past["info"]["charts"] == [chart.name for chart in CHARTS]
     assert len(past["series"]["throughput"]["up"]["t"]) == 80
 
 

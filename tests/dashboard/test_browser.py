@@ -22,7 +22,7 @@ from tests.harness.waiting import wait_for
 pytestmark = pytest.mark.patient
 
 STATIC = Path(dashboard.__file__).parent / "static"
-KEYS = tuple(chart.key for chart in CHARTS)
+KEYS = tuple(chart.name for chart in CHARTS)
 #: what Chromium says of a server that is gone, or of an answer that tests asked for
 NO_SERVER = "ERR_CONNECTION_REFUSED|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED|ERR_EMPTY_RESPONSE|status of 404"
 

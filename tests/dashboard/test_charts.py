@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboard.charts import CHARTS, FURTHER_CHARTS, Chart, Percentile, offered
+from dashboard.charts import ALL as ALL_CHARTS
+from dashboard.charts import CHARTS, Chart, Percentile, offered
 from dashboard.curves import ALL, SOURCES, Curves, Mark, Note
 from telemetry.records import ControlRecord, FlowRecord, Record
 from tests.harness.dashboard_runs import LINK, TCP, records
@@ -192,7 +193,7 @@ def test_long_runs_are_forgotten_from_their_beginning() -> None:
 def test_every_line_can_be_made_of_its_records() -> None:
     curves = drawn(records(3, 3.0))
     filled = {(chart, curve.line) for (chart, _), curve in curves.curves.items()}
-    wanted = {(chart.key, number) for chart in CHARTS for number in range(len(chart.lines))}
+    wanted = {(chart.name, number) for chart in CHARTS for number in range(len(chart.lines))}
     assert filled == wanted
 
 
@@ -215,9 +216,8 @@ def test_a_percentile_is_that_of_the_last_second() -> None:
     assert most(9.0, replace(TCP, srtt_ms=None)) is None
 
 
-@pytest.mark.parametrize("chart", FURTHER_CHARTS, ids=lambda chart: chart.key)
-def test_further_charts_have_keys_of_their_own_and_fields_that_exist(chart: Chart) -> None:
-    assert [known.key for known in (*CHARTS, *FURTHER_CHARTS)].count(chart.key) == 1
+@pytest.mark.parametrize("chart", ALL_CHARTS.values(), ids=lambda chart: chart.name)
+def test_charts_are_of_fields_that_exist(chart: Chart) -> None:
     for line in chart.lines:
         names = {field.name for field in fields(line.record)}
         asked = {getattr(line.figure, name, None) for name in ("field", "counter", "of")}

@@ -46,15 +46,15 @@ def test_the_demo(browser: Browser, demo: Dashboard, tmp_path: Path) -> None:
     with visit(browser, demo, f"?token={demo.token}", viewport={"width": 1920, "height": 1600}) as page:
         expect(page.locator("#live .chart")).to_have_count(len(CHARTS))
         # all at once: the radios leave the page little of the machine, and each question costs it a turn
-        canvases = [f"[data-chart={chart.key}] canvas" for chart in CHARTS]
+        canvases = [f"[data-chart={chart.name}] canvas" for chart in CHARTS]
         wait_for(lambda: page.evaluate("all => all.every((one) => document.querySelector(`#live ${one}`))", canvases))
         before = pictures(page, *canvases)
-        still = {chart.key for chart in CHARTS}
+        still = {chart.name for chart in CHARTS}
 
         def all_have_moved() -> bool:
             for chart, picture, now in zip(CHARTS, before, pictures(page, *canvases), strict=True):
                 if now != picture:
-                    still.discard(chart.key)
+                    still.discard(chart.name)
             return not still
 
         wait_for(all_have_moved, lambda: f"stand still: {', '.join(sorted(still))}")

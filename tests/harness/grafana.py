@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dashboard.grafana_boards.__main__ import files
+from dashboard.grafana_boards.boards import files
 from telemetry.influx import Influx, InfluxServer, InfluxSink
 from telemetry.records import Record, RunRecord
 from tests.harness.records import recorded

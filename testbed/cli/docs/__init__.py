@@ -17,16 +17,16 @@ from testbed.cli import options
 @click.command()
 @click.option("--out", type=options.FOLDER, help="Folder of the site; default: .build/site.")
 @click.option("--port", type=click.IntRange(0, 65_535), help="Show the site on this port of the machine, until Ctrl-C.")
-@click.option("--tables", is_flag=True, help="Write the tables of plugins in the checkout's documents instead.")
-def docs(out: Path | None, port: int | None, tables: bool) -> None:
+@click.option("--write", is_flag=True, help="Write the checkout's tables of plugins and Grafana's boards instead.")
+def docs(out: Path | None, port: int | None, write: bool) -> None:
     """Build the documents as a site, to be read in a browser."""
     from testbed.cli.docs.site import build, serve
     from testbed.paths import root
 
-    if tables:
-        from testbed.cli.docs.tables import write
+    if write:
+        from testbed.cli.docs.tables import write as write_all
 
-        for path in write(root()):
+        for path in write_all(root()):
             click.echo(path)
         return
     target = out or root() / ".build" / "site"

@@ -1,4 +1,4 @@
-"""The tables of plugins in the documents: `./fadelab docs --tables` writes them, from the registries.
+"""The tables of plugins in the documents: `./fadelab docs --write` writes them, from the registries.
 
 A document has a table between two comments, and nothing else there:
 
@@ -20,6 +20,8 @@ import click
 
 from channel.capacity import CAPACITY_MODELS
 from channel.errors import ERROR_MODELS
+from dashboard.charts import ALL
+from dashboard.grafana_boards.boards import files
 from flowgraphs.phys import PHYS
 from hosts.kernel.profiles import PROFILES
 from hosts.tcp.growth import GROWTHS
@@ -53,15 +55,22 @@ def filled(text: str, *, only_present: bool = False) -> str:
     return _REGION.sub(fill, text)
 
 
+def generated(checkout: Path, *, only_present: bool = False) -> dict[Path, str]:
+    """Return all documents with tables, and Grafana's files; `only_present`: of the plugins that are there already."""
+    boards = checkout / "dashboard" / "grafana"
+    named_in = "".join(path.read_text() for path in boards.rglob("*.json")) if only_present else None
+    found = {path: filled(path.read_text(), only_present=only_present) for path in documents(checkout)}
+    return found | {boards / name: text for name, text in files(named_in=named_in).items()}
+
+
 def write(checkout: Path) -> list[Path]:
-    """Write the tables of all documents of a checkout; return the documents that have changed."""
-    changed = []
-    for path in documents(checkout):
-        text = path.read_text()
-        if (now := filled(text)) != text:
-            path.write_text(now)
-            changed.append(path)
-    return changed
+    """Write them; return the paths of those that have changed."""
+    changed = {
+        path: text for path, text in generated(checkout).items() if not path.exists() or path.read_text() != text
+    }
+    for path, text in changed.items():
+        path.write_text(text)
+    return list(changed)
 
 
 def documents(checkout: Path) -> list[Path]:
@@ -157,6 +166,10 @@ _TABLES: Mapping[str, tuple[Mapping[str, Any], Columns]] = {
             "clock": lambda tier: " or ".join(tier.clocks),
             "TCP": lambda tier: "Linux's over TAP, or our own" if tier.kernel else "our own",
         },
+    ),
+    "charts": (
+        ALL,
+        {"chart": _NAME, "place": lambda chart: str(chart.page or ""), "shows": lambda chart: chart.description},
     ),
     "papers": (PAPERS, {"paper": _NAME, "": lambda paper: paper.title, "its cells, and what differs and why": _page}),
     "commands": (cli.commands, {"command": _usage, "purpose": _purpose}),
