@@ -3,7 +3,6 @@
 The harness checks each packet that goes in or comes out of a filter under test (`tests/harness/checked.py`).
 """
 
-import time
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -22,10 +21,10 @@ from tcpip.wire import emit
 from testbed.scenario.file import ScenarioError
 from testbed.scenario.schema import LINK_PARTS
 from testbed.simulation import simulate
-from tests.harness.assault import TARGETS, Report, Target, assault, make_ends
+from tests.harness.attack import TARGETS, Target, make_ends
 from tests.harness.attacked_network import Network, Victim
 from tests.harness.attacker import no_segment
-from tests.harness.base_station import ACCESSES, BaseStation, by_access, make_filter
+from tests.harness.base_station import BaseStation, by_access, make_filter
 from tests.harness.checked import footprint
 from tests.harness.model_runs import model
 from tests.harness.scenarios import scenario
@@ -33,9 +32,6 @@ from tests.harness.scenarios import scenario
 DOCS = Path(__file__).parents[2] / "docs"
 by_name = pytest.mark.parametrize("name", FILTERS)
 by_target = pytest.mark.parametrize("target", TARGETS, ids=str)
-#: local retransmissions of one packet, and seconds after the last packet until nothing is due: limits of any filter
-MOST_OFTEN = 16
-LONGEST_S = 3600
 
 
 # -- packets that are no segments, memory --------------------------------------------------------------------
@@ -79,56 +75,7 @@ def test_memory_is_bounded(name: str) -> None:
         assert second < 1.2 * first + 100_000
 
 
-# -- valid flows, with and without an attack -----------------------------------------------------------------
-
-
-@pytest.mark.slow
-@by_target
-def test_an_attack_leaves_valid_flows_alone_with_octets_as_with_objects(target: Target) -> None:
-    reports = []
-    for access in ACCESSES:
-        report = attacked(target, access, 2000, gap_ns=2 * MS, compare=True)
-        assert report.broken == ()
-        assert report.transfers > 5
-        assert report.octets > 0.8 * report.calm_octets
-        reports.append(report)
-    one, other = reports
-    declared = [FILTERS[name] for name in target.filters if target.end in FILTERS[name].ends]
-    assert any(plugin.guesses for plugin in declared) or not one.volume["guesses"]
-    assert any(plugin.resends for plugin in declared) or not one.volume["retransmissions"]
-    counts = [report.volume for report in reports]
-    assert counts[0] == counts[1]
-    assert (one.octets, one.idle_after_s) == (other.octets, other.idle_after_s)
-
-
-@pytest.mark.slow
-@by_target
-def test_forged_acks_cost_time_and_no_data(target: Target) -> None:
-    report = attacked(target, Octets(), 1500, gap_ns=2 * MS, forge=True)
-    assert report.broken == ()
-    assert report.transfers > 5
-
-
-@pytest.mark.slow
-@by_target
-def test_forged_data_harms_no_filter(target: Target) -> None:
-    attacked(target, Octets(), 1500, gap_ns=MS, forge=True, forge_data=True)
-
-
-@pytest.mark.slow
-@by_target
-def test_a_filter_that_forgets_everything_costs_no_data(target: Target) -> None:
-    report = attacked(target, Objects(), 500, gap_ns=6 * MS, restart_every_ns=100 * MS)
-    assert report.broken == ()
-    assert report.transfers > 5
-
-
-def attacked(target: Target, access: Access, shots: int, **options: Any) -> Report:
-    options = {"seed": 1, "retries": MOST_OFTEN, "parts": 1, "compare": False, **options}
-    report = assault(target, access, shots, time.process_time, **options)
-    assert report.idle_after_s is not None
-    assert report.idle_after_s < LONGEST_S
-    return report
+# -- valid flows; test_attacks.py has them under attack ------------------------------------------------------
 
 
 @st.composite

@@ -1,8 +1,8 @@
 """A network in virtual time of which one end of the link can be attacked, with valid flows about.
 
-`Network` joins two hosts with real TCP connections, two ends of a link (each `Checked`) and a lossy hop, and lets
-an attacker at one end. Hostile packets leave that end for nowhere: they take no time on the air, so what valid flows
-lose, they lose by what the filters have made of the attack.
+`Network` joins two hosts with real TCP connections, two ends of a link (each `Checked`) and a lossy hop. Hostile
+packets leave the attacked end for nowhere: they take no time on the air, so what valid flows lose, they lose by what
+the filters have made of the attack.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from tcpip.access import Access, Objects
 from tcpip.segment import Segment
 from tcpip.wire import emit, parse
 from testbed.model.clock import VirtualClock
-from tests.harness.attacker import FIXED, MOBILE, NOISE, Attacker, Shot, as_object
+from tests.harness.attacker import FIXED, MOBILE, NOISE, Shot, as_object
 from tests.harness.checked import Checked, Passed, tagged
 
 
@@ -242,10 +242,10 @@ def _valid(packets: Iterable[Any]) -> list[Any]:
 
 
 class Network:
-    """Two hosts, two stations, a lossy hop, valid flows on it, and an attacker at one station.
+    """Two hosts, two stations, a lossy hop, valid flows on it, and one station that is attacked.
 
     Losses of valid flows' packets are drawn by `seed`, `loss` of data and half as many of pure ACKs; others come twice,
-    `repeat` of them, or up to `jitter_ns` late. `gap_ns` is the mean time between two hostile packets.
+    `repeat` of them, or up to `jitter_ns` late.
     """
 
     def __init__(
@@ -259,9 +259,6 @@ class Network:
         jitter_ns: int = 0,
         victims: tuple[Victim, ...] = VICTIMS,
         attacked: End = "base",
-        gap_ns: int = 100_000,
-        forge: bool = False,
-        forge_data: bool = False,
         restart_every_ns: int | None = None,
         queue_bytes: int = 150_000,
         retries: int | None = None,
@@ -272,7 +269,6 @@ class Network:
         self.clock = VirtualClock()
         self._losses, self._loss = Random(f"{seed} losses"), loss
         self._whims, self._repeat, self._jitter_ns = Random(f"{seed} whims"), repeat, jitter_ns
-        self._gaps, self._gap_ns = Random(f"{seed} gaps"), gap_ns
         self.stations = {"mobile": _Side(self, "mobile"), "base": _Side(self, "base")}
         self.hosts = {
             FIXED: Stack(self.clock, FIXED, self._to_base, _NearWrap(f"{seed} fixed")),
@@ -280,20 +276,16 @@ class Network:
         }
         #: segments of valid flows, the latest last
         self.seen: deque[Segment] = deque(maxlen=32)
-        self.attacker = Attacker(Random(f"{seed} attack"), forge=self.seen if forge else None, forge_data=forge_data)
         self.attacked = self.stations[attacked]
-        self.shots = 0
-        self._wanted = 0
         self.slots = [_Slot(self, victim, number) for number, victim in enumerate(victims)]
         self._restart_every_ns = restart_every_ns
         if restart_every_ns is not None:
             self.clock.at(restart_every_ns, self._restart)
 
-    def run(self, shots: int) -> None:
-        """Go on until there were so many hostile packets more."""
-        self._wanted = self.shots + shots
-        self.clock.at(self.clock.now, self._attack)
-        self.clock.run()
+    def shoot(self, shot: Shot, gap_ns: int) -> None:
+        """Go on for a while, and hand a hostile packet to the attacked end."""
+        self.clock.run(self.clock.now + gap_ns)
+        self.attacked.attack(shot)
 
     def settle(self, most: int = 1_000_000) -> int | None:
         """Let all deadlines of the attacked end pass; return when nothing was due any more.
@@ -356,16 +348,6 @@ class Network:
 
     def _to_base(self, segment: Segment) -> None:
         self.clock.at(self.clock.now + _WIRED_DELAY_NS, self.stations["base"].send, segment)
-
-    def _attack(self, _: object) -> None:
-        self.attacked.attack(self.attacker.next())
-        self.shots += 1
-        if self.shots >= self._wanted:
-            self.clock.stop()
-            return
-        # long pauses now and then, in which timers expire
-        scale = 50 if self._gaps.random() < 0.002 else 1
-        self.clock.at(self.clock.now + int(self._gaps.expovariate(1 / (scale * self._gap_ns))), self._attack)
 
     def _restart(self, _: object) -> None:
         assert self._restart_every_ns is not None

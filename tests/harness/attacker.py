@@ -347,14 +347,14 @@ class Attacker:
     """
 
     def __init__(self, rng: Random, *, forge: deque[Segment] | None = None, forge_data: bool = False) -> None:
-        self._rng = rng
+        self.rng = rng
         self._talks = [Talk(rng, self._known_flow()) for _ in range(_TALKS)]
         self._forge = forge
         self._forge_data = forge_data
 
     def next(self) -> Shot:
         """Return the next packet."""
-        rng = self._rng
+        rng = self.rng
         kind = rng.random()
         if self._forge and kind < 0.3:
             return self._forged(rng)
@@ -381,7 +381,7 @@ class Attacker:
 
     def _known_flow(self) -> Flow:
         """A flow among a few thousand, so that they come back; sometimes one to oneself."""
-        rng = self._rng
+        rng = self.rng
         host = rng.getrandbits(4)
         if rng.random() < 0.02:
             return Flow(0x0D00_0001, 7, 0x0D00_0001, 7)

@@ -1,0 +1,569 @@
+"""Hostile input at packet filters, link ARQ and LT-TCP, with valid flows about that must not feel it.
+
+A `Door` is a thing under attack. `siege` makes a Hypothesis state machine of it, which draws how often it is shot at
+and when it forgets everything, checks its rules after every step, and shrinks what broke one to a short reproducer.
+`tests/conformance/test_attacks.py` runs each for a moment, `benchmarks.fuzz` for millions of shots.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from random import Random
+from typing import Any, Final, Literal, NamedTuple
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from common.sequence import MASK
+from common.units import MS, SECOND
+from hosts.tcp.profiles import USER_PROFILES
+from linklayer.arq.endpoint import Arq
+from linklayer.arq.frames import Ack, Data, Frame, emit, parse
+from linklayer.filters import FILTERS
+from linklayer.filters.filter import End, Filter, FilterPlugin
+from linklayer.filters.filtered import Filtered
+from linklayer.filters.window import MAX_FLOWS, MAX_OPENING, SharedWindow
+from linklayer.link import FrameError, Link, LinkContext
+from linklayer.plain import Plain, PlainFrame
+from linklayer.schemes import SCHEMES
+from tcpip import wire
+from tcpip.access import Access, Objects, Octets
+from tcpip.options import EXPERIMENTAL, LT_EXID, fec_option, report_option
+from tcpip.segment import ACK, FIN, RST, SYN, Flow, Option, Segment, SynOptions
+from tests.harness.attacked_network import MakeEnd, Network
+from tests.harness.attacker import Attacker
+from tests.harness.checked import Checked, RuleBrokenError, footprint, tagged
+from tests.hosts.tcp.pair import Pair, Path
+
+#: local retransmissions of one packet, and seconds after the last packet until nothing is due: limits of any filter
+MOST_OFTEN: Final = 16
+LONGEST_S: Final = 3600
+#: share of the octets without the attack that valid flows get at least, and how long both are compared
+LEAST_OCTETS, COMPARED_S = 0.8, 4
+#: hostile packets from which that is worth its time
+WORTH_COMPARING: Final = 200
+#: octets that an end of a link may hold: the base station's 16 MB and what the harness notes on each packet; link
+#: ARQ's 4096 packets of 1500, twice
+MOST_HELD, ARQ_MOST_HELD = 64 << 20, 16 << 20
+
+
+class Door:
+    """One thing under attack; any method raises RuleBrokenError."""
+
+    def shoot(self, rng: Random) -> None:
+        """Hand over one hostile input, and let the valid flows go on for a moment."""
+        raise NotImplementedError
+
+    def forget(self) -> None:
+        """Restart it, if a restart costs no data."""
+
+    def check(self) -> None:
+        """Check its bounds."""
+
+    def finish(self) -> None:
+        """Check what the valid flows have got in the end."""
+
+
+def require(holds: bool, what: object) -> None:
+    """Raise RuleBrokenError unless a rule holds."""
+    if not holds:
+        raise RuleBrokenError(str(what))
+
+
+# -- packet filters ------------------------------------------------------------------------------------------
+
+
+class Target(NamedTuple):
+    """Packet filters in front of a link of bare frames, and the end under attack."""
+
+    filters: tuple[str, ...]
+    end: End = "base"
+    #: whether the link reports lost packets
+    reports: bool = False
+
+    def __str__(self) -> str:
+        return f"{' + '.join(self.filters)}{', reports' if self.reports else ''}, {self.end} end"
+
+
+def _does_anything(plugin: FilterPlugin, end: End) -> bool:
+    """Whether a filter with its default options does anything at an end."""
+    context = LinkContext(end=end, access=Octets(), sized=False, rng=Random(1), now=0, frame_ms=5.0)
+    return type(plugin.make(plugin.options(), context)) is not Filter
+
+
+#: each registered filter alone at each of its ends, unless it does nothing there; the filters of each scheme with a
+#: marker; and markers with reports
+TARGETS: Final = (
+    *(Target((name,), end) for name in FILTERS for end in FILTERS[name].ends if _does_anything(FILTERS[name], end)),
+    *(Target((*(each.name for each in scheme.filters), "eln-base")) for scheme in SCHEMES.values() if scheme.resends),
+    Target(("snoop-smart", "tagger", "eln-ends"), "mobile"),
+    Target(("eln-base",), reports=True),
+)
+
+
+class _Reporting(Plain):
+    """A link that reports now and then one of its latest packets as lost for good, true or not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rng = Random(1)
+        self._lately: deque[Any] = deque(maxlen=32)
+
+    def poll_frame(self, now: int) -> PlainFrame | None:
+        """See Link."""
+        frame = super().poll_frame(now)
+        if frame is not None:
+            self._lately.append(frame.payload)
+        return frame
+
+    def poll_given_up(self) -> Any | None:
+        """See Link."""
+        return self._rng.choice(self._lately) if self._lately and self._rng.random() < 0.05 else None
+
+
+def make_ends(target: Target, *, sized: bool, options: dict[str, Any] | None = None) -> MakeEnd:
+    """Return a function that makes either end of the link; `options` of filters by key, in place of the defaults."""
+    chosen = options or {}
+
+    def make_end(end: End, now: int) -> Link:
+        access = Objects() if sized else Octets()
+        context = LinkContext(
+            end=end, access=access, sized=sized, rng=Random(1), now=now, frame_ms=5.0, reports=target.reports
+        )
+        plugins = [plugin for name in target.filters if end in (plugin := FILTERS[name]).ends]
+        filters = [plugin.make(chosen.get(plugin.options_key, plugin.options()), context) for plugin in plugins]
+        return Filtered(_Reporting() if target.reports else Plain(), filters)
+
+    return make_end
+
+
+#: hostile packets of other flows; forged ACKs in valid flows, too; forged data, too
+Kind = Literal["others", "forged ACKs", "forged data"]
+KINDS: Final[tuple[Kind, ...]] = ("others", "forged ACKs", "forged data")
+
+
+class FilterDoor(Door):
+    """The filters of one end, beside nine real connections; with packets as octets and as objects, which agree."""
+
+    def __init__(self, target: Target, kind: Kind, seed: int, *, gap_ns: int = 2 * MS) -> None:
+        self.kind, self.gap_ns = kind, gap_ns
+        self._seed, self._target = seed, target
+        self.networks = tuple(self._network(access) for access in (Octets(), Objects()))
+        forge = None if kind == "others" else self.networks[0].seen
+        self._attacker = Attacker(Random(f"{seed} attack"), forge=forge, forge_data=kind == "forged data")
+        self._shots, self._forgotten = 0, False
+        plugins = [FILTERS[name] for name in target.filters if target.end in FILTERS[name].ends]
+        self._guesses, self._resends = (any(getattr(p, name) for p in plugins) for name in ("guesses", "resends"))
+
+    def _network(self, access: Access) -> Network:
+        ends = make_ends(self._target, sized=isinstance(access, Objects))
+        return Network(ends, access, seed=self._seed, attacked=self._target.end, retries=MOST_OFTEN)
+
+    def shoot(self, rng: Random) -> None:
+        """See Door."""
+        self._attacker.rng = rng
+        self._shots += 1
+        shot = self._attacker.next()
+        # long pauses now and then, in which timers expire
+        gap_ns = int(rng.expovariate(1 / (self.gap_ns * (50 if rng.random() < 0.002 else 1))))
+        for network in self.networks:
+            network.shoot(shot, gap_ns)
+
+    def forget(self) -> None:
+        """See Door."""
+        self._forgotten = True
+        for network in self.networks:
+            network.attacked.restart()
+
+    def check(self) -> None:
+        """See Door."""
+        octets, objects = (network.attacked.checked.volume for network in self.networks)
+        require(octets == objects, f"octets: {octets}, objects: {objects}")
+        require(self._guesses or not octets.guesses, "a filter guesses that declares no guesses")
+        require(self._resends or not octets.retransmissions, "a filter resends that declares no resending")
+        for network in self.networks:
+            held = footprint(network.attacked.checked.link)
+            require(held <= MOST_HELD, f"{held} octets are held")
+            broken = [what for story in network.stories.values() for what in story.broken]
+            require(self.kind == "forged data" or not broken, broken)
+
+    def finish(self) -> None:
+        """See Door."""
+        octets, objects = self.networks
+        for network in self.networks if self._shots > WORTH_COMPARING else ():
+            network.run_calm(max(0, COMPARED_S * SECOND - network.clock.now))
+        self.check()
+        require(octets.octets == objects.octets, "valid flows differ with octets and with objects")
+        if self.kind == "others" and self._shots > WORTH_COMPARING and not self._forgotten:
+            calm = self._network(Objects())
+            calm.run_calm(octets.clock.now)
+            got = f"valid flows got {octets.octets} octets, {calm.octets} without the attack"
+            require(octets.octets > LEAST_OCTETS * calm.octets > 0, got)
+        if self.kind != "forged data" and self._shots > WORTH_COMPARING:
+            require(sum(len(story.finished_at) for story in octets.stories.values()) > 5, "too few transfers ended")
+        for network in self.networks:
+            idle_at = network.settle()
+            require(idle_at is not None, "something is due for ever after the attack")
+            assert idle_at is not None
+            require(idle_at - network.clock.now < LONGEST_S * SECOND, "something is due an hour after the attack")
+
+
+class WindowDoor(Door):
+    """Handshakes, resets and jumps in few flows, whole and mutated, at the filter `window`, beside a connection.
+
+    The valid connection keeps its share, a segment at least, and its edges. `attacker.py` draws packets for any filter;
+    few of those open a connection.
+    """
+
+    SHARED_BYTES, IDLE_NS = 8000, 500 * MS
+    VALID = Flow(9, 5001, 8, 80)
+    MSS, SCALE, ISS, IRS = 1000, 3, 2**32 - 5, 2**32 - 90_000
+    #: by how often: an ACK, a SYN, a SYN-ACK, FIN, RST, nonsense
+    FLAGS = (ACK, ACK, ACK, SYN, SYN | ACK, FIN | ACK, RST, RST | ACK, 0, SYN | FIN, 0xFF)
+    NUMBERS = (0, 1, 2, 1000, 0x7FFF_FFFF, 0x8000_0000, 0xFFFF_FFFF)
+    #: octets held beside the connections, and for each of them, at most
+    MOST = 100_000 + 1000 * (2 * MAX_FLOWS + MAX_OPENING)
+
+    def __init__(self, access: Access, seed: int) -> None:
+        self.filter = SharedWindow(access, self.SHARED_BYTES, self.IDLE_NS)
+        self.checked = Checked(Filtered(Plain(), [self.filter]), access)
+        self._access, self._octets, self._now, self._shots = access, isinstance(access, Octets), 0, 0
+        self._acked = self._edge = 0
+        syn = SynOptions(self.MSS, self.SCALE)
+        opened = self._offer(Segment(self.VALID, self.ISS, self._number(0), SYN | ACK, 65_535, syn=syn))
+        self._edge = opened.window
+        back = Segment(self.VALID.reversed(), self._number(0), self.ISS + 1 & MASK, ACK, 99)
+        self._offer(back, from_host=False)
+
+    def _number(self, octets: int) -> int:
+        return (self.IRS + 1 + octets) & MASK
+
+    def _offer(self, segment: Segment, *, from_host: bool = True, mutate: Random | None = None) -> Segment:
+        """Hand over a packet; return the segment that leaves."""
+        packet: Any = wire.emit(segment) if self._octets else segment
+        if mutate is not None and self._octets:
+            packet = mutated(mutate, packet)
+        if from_host:
+            [passed] = self.checked.from_ip(tagged(packet, "ip"), self._now).to_link
+        else:
+            [passed] = self.checked.from_link(tagged(packet, "link"), self._now).to_ip
+        return self._access.view(passed) or segment
+
+    def shoot(self, rng: Random) -> None:
+        """See Door."""
+        # so that thousands open before the first is idle, and a pause now and then in which all are
+        self._now += rng.randrange(MS // 10) if rng.random() < 0.9999 else 2 * self.IDLE_NS
+        if rng.random() < 0.2:
+            # a connection that a peer of the attacker's opens, one of as many as are remembered several times over
+            flow, iss = Flow(1, 5002, 3, rng.getrandbits(12)), rng.getrandbits(32)
+            syn = SynOptions(rng.choice((536, 1000)), rng.randrange(15))
+            self._offer(Segment(flow, iss, rng.getrandbits(32), SYN | ACK, 65_535, syn=syn))
+            back = Segment(flow.reversed(), rng.getrandbits(32), iss + 1 & MASK, ACK, 65_535)
+            self._offer(back, from_host=False)
+        from_host = rng.random() < 0.5
+        self._offer(self._segment(rng, from_host), from_host=from_host, mutate=rng if rng.random() < 0.3 else None)
+        self._shots += 1
+        if self._shots % 50 == 0:
+            # all that was offered comes, and the host acknowledges it with its whole buffer
+            self._acked = self._edge
+            left = self._offer(Segment(self.VALID, self.ISS + 1 & MASK, self._number(self._acked), ACK, 65_535))
+            window = left.window << self.SCALE
+            require(self.MSS <= window <= self.SHARED_BYTES, f"the valid connection was offered {window} octets")
+            self._edge = self._acked + window
+
+    def _segment(self, rng: Random, from_host: bool) -> Segment:
+        """One of some two thousand flows; numbers that often fit those of the same flow before."""
+        if rng.random() < 0.3:
+            flow = Flow(1, 5002, 3, rng.getrandbits(12))
+        else:
+            flow = Flow(1, 5001, 2, rng.getrandbits(11) if rng.random() < 0.5 else rng.getrandbits(3))
+        flags = rng.choice(self.FLAGS)
+        syn = SynOptions(rng.choice((None, 1, 536, 65_535)), rng.choice((None, 0, 7, 14, 255))) if flags & SYN else None
+        seq, ack = (rng.choice(self.NUMBERS) if rng.random() < 0.9 else rng.getrandbits(32) for _ in range(2))
+        length, window = rng.choice((0, 0, 1000)), rng.choice((0, 1, 500, 8000, 65_535))
+        flow = flow if from_host else flow.reversed()
+        return Segment(flow, seq, ack, flags, window, length, bytes(length) or None, syn=syn)
+
+    def check(self) -> None:
+        """See Door."""
+        held = footprint(self.filter)
+        require(held <= self.MOST, f"{held} octets are held")
+        require(self.filter.next_deadline() is None, "something is due")
+
+
+def mutated(rng: Random, octets: bytes) -> bytes:
+    """Return octets with a few bits flipped, cut, or other ones."""
+    kind = rng.random()
+    if kind < 0.1:
+        return rng.randbytes(rng.randrange(80))
+    if kind < 0.3:
+        return octets[: rng.randrange(len(octets))]
+    broken = bytearray(octets)
+    for _ in range(rng.choice((1, 2, 4, 8))):
+        broken[rng.randrange(len(broken))] ^= 1 << rng.randrange(8)
+    return bytes(broken)
+
+
+# -- link ARQ ------------------------------------------------------------------------------------------------
+
+
+class ArqDoor(Door):
+    """Damaged frames between those of a valid flow, and frames with a right CRC that lie to an end of their own."""
+
+    def __init__(self, seed: int) -> None:
+        # packets in order are held, which is the harder case
+        self._sender, self._receiver, self._alone = (
+            Arq(resend_after_ns=40 * MS, retries=2, window=1024, in_order=True, rng=Random(seed + number))
+            for number in range(3)
+        )
+        self._now = self._given = self._got = self._lies = 0
+
+    def shoot(self, rng: Random) -> None:
+        """See Door."""
+        if rng.random() < 0.5:
+            self._lie(rng)
+            return
+        self._now += MS
+        if self._sender.wants_packet(0) and self._given - self._got < 64:
+            self._sender.handle_packet(self._given.to_bytes(8, "big"), 0)
+            self._given += 1
+        while (frame := self._sender.poll_frame(self._now)) is not None:
+            octets = emit(frame)
+            try:
+                found = emit(parse(mutated(rng, octets)))
+            except FrameError:
+                found = octets
+            # bits that were flipped twice
+            require(found == octets, "a damaged frame was taken for a whole one")
+            self._receiver.handle_frame(parse(octets), self._now)
+        while (ack := self._receiver.poll_frame(self._now)) is not None:
+            self._sender.handle_frame(ack, self._now)
+        while (packet := self._receiver.poll_packet()) is not None:
+            require(packet[0] == self._got.to_bytes(8, "big"), f"packet {self._got} is {packet[0]!r}")
+            self._got += 1
+
+    def _lie(self, rng: Random) -> None:
+        link, self._lies = self._alone, self._lies + 1
+        now = self._now + self._lies * MS // 2
+        if link.wants_packet(0):
+            link.handle_packet(bytes(1400), 0)
+        near = rng.choice((self._lies, 1 << 31, 0xFFFF_F000, rng.getrandbits(32)))
+        seq = near + rng.randrange(5000) & MASK
+        frame: Frame = Data(rng.choice((1, 1, 1, rng.getrandbits(16))), self._lies & 1, seq, near & MASK, bytes(1400))
+        if rng.random() < 0.3:
+            frame = Ack(rng.choice((rng.getrandbits(16), 7)), seq, rng.getrandbits(64))
+        link.handle_frame(parse(emit(frame)), now)
+        link.handle_deadline(now)
+        while link.poll_frame(now) is not None:
+            pass
+        for poll in (link.poll_packet, link.poll_given_up):
+            while poll() is not None:
+                pass
+
+    def check(self) -> None:
+        """See Door."""
+        held = footprint(self._alone)
+        require(held <= ARQ_MOST_HELD, f"{held} octets are held")
+        require(self._given - self._got <= 64, f"{self._given - self._got} packets of the valid flow are missing")
+
+
+# -- LT-TCP --------------------------------------------------------------------------------------------------
+
+
+class LtTcpDoor(Door):
+    """Hostile segments at both ends of an LT-TCP connection that carries octets across a lossy path.
+
+    A `blind` attacker draws the flow's numbers; the flow must not feel it. Another knows them: its forgeries can end up
+    in the data, as forged data can, and only the rules of memory and exceptions are checked.
+    """
+
+    CONFIG = replace(USER_PROFILES["lt-tcp"].config, receive_buffer=1 << 18, send_buffer=1 << 18, data_retries=40)
+    NBYTES, PER_EVENT = 50_000, 10
+    #: of the goodput that a flow has in peace: the ACKs that answer strays (RFC 9293 section 3.10.7.4) share its path
+    LEAST_GOODPUT = 0.6
+
+    def __init__(self, blind: bool, seed: int) -> None:
+        self._blind, self._seed = blind, seed
+        self._data = Random(7).randbytes(self.NBYTES)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._seed += 1
+        self._pair, self._seen, self._events, self._shots = self._flow(), ([], []), 0, 0
+
+    #: recent segments of the flow, by the end that has sent them
+    _seen: tuple[list[Segment], list[Segment]]
+
+    def _flow(self) -> Pair:
+        loss = Random(self._seed)
+        drop = lambda segment: segment.length > 0 and loss.random() < 0.2  # noqa: E731
+        pair = Pair(self.CONFIG, up=Path(drop=drop, delay_ns=20 * MS), down=Path(delay_ns=20 * MS), octets=True)
+        pair.send(0, self._data)
+        return pair
+
+    @property
+    def _ended(self) -> bool:
+        pair = self._pair
+        # forged data can end in a war of ACKs
+        too_long = not self._blind and pair.now > 5 * SECOND
+        return len(pair.octets[1]) >= self.NBYTES or pair.client.closed or pair.server.closed or too_long
+
+    def shoot(self, rng: Random) -> None:
+        """See Door."""
+        if self._shots % self.PER_EVENT == 0:
+            self._go_on()
+        self._shots += 1
+        target = rng.randrange(2)
+        victim = self._pair.ends[target]
+        victim.handle_segment(self._segment(rng, 1 - target), self._pair.now)
+        if rng.random() < 0.01:
+            victim.handle_deadline(self._pair.now)
+
+    def _go_on(self) -> None:
+        """Let the next event of the flow happen; where it has ended, look at it and begin another."""
+        if self._ended:
+            self._look()
+            self._begin()
+        pair, before = self._pair, self._events
+
+        def watch() -> None:
+            self._events += 1
+
+        def sent(end: int, segment: Segment) -> None:
+            self._seen[end].append(segment)
+            del self._seen[end][:-32]
+
+        pair.watch, pair.sent = watch, sent
+        try:
+            pair.run_until(lambda: self._events > before, 600 * SECOND)
+        except AssertionError:
+            if self._blind:
+                raise
+            self._begin()
+
+    def finish(self) -> None:
+        """See Door."""
+        if self._blind:
+            self._pair.run_until(lambda: self._ended, 600 * SECOND)
+            self._look()
+
+    def _look(self) -> None:
+        """Look at what a flow has got that has ended."""
+        if not self._blind:
+            return
+        pair = self._pair
+        require(pair.octets[1] == self._data, f"the flow has {len(pair.octets[1])} octets, or others")
+        calm = self._flow()
+        calm.run_until(lambda: len(calm.octets[1]) >= self.NBYTES, 600 * SECOND)
+        took = f"the flow took {pair.now / SECOND:.1f} s, {calm.now / SECOND:.1f} s without the attack"
+        require(calm.now >= self.LEAST_GOODPUT * pair.now, took)
+
+    def _segment(self, rng: Random, sender: int) -> Segment:
+        flow = self._pair.ends[1 - sender].flow.reversed()
+        model = rng.choice(self._seen[sender] or [Segment(flow, 0, 0, ACK, 1000)])
+        length = rng.choice((0, 1, 150, 500, 1408, rng.randrange(1500)))
+        seq, ack = rng.getrandbits(32), rng.getrandbits(32)
+        if not self._blind:
+            seq = (model.seq + rng.choice((0, 0, -length, rng.randrange(-3000, 3000)))) & MASK
+            ack = (model.ack + rng.choice((0, 0, rng.randrange(-3000, 3000)))) & MASK
+        flags = ACK if self._blind or rng.random() < 0.98 else rng.getrandbits(8) & ~RST
+        stamps = model.timestamps
+        if stamps is not None and (self._blind or rng.random() < 0.1):
+            stamps = rng.getrandbits(32), rng.getrandbits(32)
+        payload = rng.randbytes(length)
+        if not self._blind and model.payload is not None and rng.random() < 0.5:
+            payload, length = model.payload, model.length
+        sack = ((seq, (seq + length) & MASK),) if rng.random() < 0.1 else ()
+        return Segment(
+            flow, seq, ack, flags, rng.getrandbits(16), length, payload, sack, stamps, None,
+            self._options(rng, model), rng.randrange(4),
+        )  # fmt: skip
+
+    def _options(self, rng: Random, model: Segment) -> tuple[Option, ...]:
+        kind = rng.randrange(6)
+        if kind == 0 and model.extra:
+            # a bit of a real one
+            option = model.extra[0]
+            octets = bytearray(option.data)
+            octets[rng.randrange(len(octets))] ^= 1 << rng.randrange(8)
+            return (Option(option.kind, bytes(octets)),)
+        if kind == 1:
+            return (Option(EXPERIMENTAL, LT_EXID + rng.randbytes(rng.randrange(20))),)
+        if kind == 2:
+            return (report_option(rng.getrandbits(16), rng.getrandbits(16), rng.getrandbits(8)),)
+        start = rng.getrandbits(32) if self._blind else (model.seq + rng.randrange(-5000, 50_000)) & MASK
+        members = rng.choice((1, 2, 10, rng.getrandbits(8)))
+        return (fec_option(start, members, rng.choice((0, 1, rng.getrandbits(8))), rng.getrandbits(11), 1),)
+
+    def check(self) -> None:
+        """See Door."""
+        most = self.CONFIG.receive_buffer
+        for end in self._pair.ends:
+            receiver, protection = end._receiver, end._sender.protection
+            decoder, recent = receiver.decoder, receiver._reassembly.recent
+            if decoder is not None:
+                held = (
+                    f"a decoder holds {decoder._stored} + {len(decoder._kept)} octets in {len(decoder._blocks)} blocks"
+                )
+                require(decoder._stored <= most and len(decoder._kept) <= 2 * most and len(decoder._blocks) <= 32, held)
+            edge = max(receiver._advertised, receiver.nxt)
+            require(all(stop <= edge for _, stop in recent), "octets behind the window are kept")
+            require(protection is None or 0 <= protection.estimate.rate <= 1, "the estimate is no share")
+
+
+# -- the siege -----------------------------------------------------------------------------------------------
+
+
+def doors() -> Iterator[tuple[str, Callable[[int], Door]]]:
+    """All doors by name; a door is made of a seed."""
+    for target in TARGETS:
+        for kind in KINDS:
+            yield f"filters {target}, {kind}", partial(FilterDoor, target, kind)
+    yield "arq", ArqDoor
+    for blind in (True, False):
+        yield f"lt_tcp, {'blind' if blind else 'forged'}", partial(LtTcpDoor, blind)
+    for access in (Octets(), Objects()):
+        yield f"window, {type(access).__name__.lower()}", partial(WindowDoor, access)
+
+
+_SEEDS = st.integers(0, MASK)
+
+
+def siege(make: Callable[[int], Door], most: int, count: Callable[[int], None] = lambda shots: None) -> type[Any]:
+    """Return the state machine that attacks a door with up to `most` shots a step; `count` is told of each step's."""
+
+    class Siege(RuleBasedStateMachine):
+        door: Door | None = None
+
+        @initialize(seed=_SEEDS)
+        def begin(self, seed: int) -> None:
+            self.door = make(seed)
+
+        @rule(seed=_SEEDS, shots=st.integers(1, most))
+        def shoot(self, seed: int, shots: int) -> None:
+            door, self.door = self.door, None
+            assert door is not None
+            rng = Random(seed)
+            for _ in range(shots):
+                door.shoot(rng)
+            door.check()
+            count(shots)
+            # a door that broke a rule is not looked at again
+            self.door = door
+
+        @rule()
+        def forget(self) -> None:
+            if self.door is not None:
+                self.door.forget()
+
+        @invariant()
+        def hold(self) -> None:
+            if self.door is not None:
+                self.door.check()
+
+        def teardown(self) -> None:
+            if self.door is not None:
+                self.door.finish()
+
+    return Siege
