@@ -314,7 +314,15 @@ class ArqDoor(Door):
     def __init__(self, seed: int) -> None:
         # packets in order are held, which is the harder case
         self._sender, self._receiver, self._alone = (
-            Arq(resend_after_ns=40 * MS, retries=2, window=1024, in_order=True, rng=Random(seed + number))
+            Arq(
+                resend_after_ns=40 * MS,
+                retries=2,
+                window=1024,
+                in_order=True,
+                rng=Random(seed + number),
+                cutter=None,
+                combine=True,
+            )
             for number in range(3)
         )
         self._now = self._given = self._got = self._lies = 0
