@@ -186,7 +186,7 @@ class Trouble(ExcessDelay):
 
 def config(sack: bool, frto: bool) -> TcpConfig:
     """The options that come closest to Linux as it is set up here."""
-    return TcpConfig(
+    return TcpConfig().but(
         mss=MSS,
         recovery="sack" if sack else "newreno",
         initial_window=INITIAL_WINDOW,

@@ -84,7 +84,7 @@ def make_tcp(options: argparse.Namespace) -> TcpConfig:
     """Return our TCP. Raises ValueError and TypeError for what `--set` should not have said."""
     words = (pair.partition("=") for pair in options.set)
     return replace(
-        TcpConfig(
+        TcpConfig().but(
             mss=SEGMENT_BYTES,
             timestamps=False,
             ecn=options.queue == "red",

@@ -21,7 +21,7 @@ Left out: starting namespaces and profiles (`hosts/kernel/network.py`, `hosts/ke
 
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from common.units import MS
@@ -101,11 +101,8 @@ class AgentProcess:
             return KernelTcp(self._context, self.loop, delayed_ack=bool(config.get("delayed_ack", False)))
         tun = Tun(config["peer"], descriptor=config.get("tun_fd"))
         tcp = profile.config
-        tcp = replace(
-            tcp,
-            mss=tun.mtu - HEADER_BYTES,
-            receive_buffer=config.get("receive_buffer_bytes") or tcp.receive_buffer,
-        )
+        receive_buffer = config.get("receive_buffer_bytes") or tcp.buffers.receive_buffer
+        tcp = tcp.but(mss=tun.mtu - HEADER_BYTES, receive_buffer=receive_buffer)
         return TunTcp(self._context, TunStack(self.loop, tun), tcp)
 
     def go(self, epoch: int) -> None:

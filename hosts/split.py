@@ -19,7 +19,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from ipaddress import IPv4Address
 from typing import Any, Final
@@ -36,7 +36,7 @@ from hosts.kernel.split_routes import SplitRoutes
 from hosts.kernel.tun import TransitTun
 from hosts.kernel.tun_stack import TunStack
 from hosts.loop import READ, Loop
-from hosts.tcp.config import MAX_UNSCALED_WINDOW, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from tcpip.segment import HEADER_BYTES, Flow
 
@@ -167,12 +167,10 @@ class _UserSide:
 
     def __init__(self, loop: Loop, tun: TransitTun, config: TcpConfig, options: Options) -> None:
         mss = tun.mtu - HEADER_BYTES
-        receive = options.receive_buffer if config.window_scaling else min(options.receive_buffer, MAX_UNSCALED_WINDOW)
         self._send_buffer = max(options.send_buffer, mss)
-        self.config = replace(
-            config,
+        self.config = config.but(
             mss=mss,
-            receive_buffer=receive,
+            receive_buffer=min(options.receive_buffer, config.largest_window),
             send_buffer=self._send_buffer,
             min_rto_ns=_MIN_RTO_NS,
             initial_window=_INITIAL_WINDOW,

@@ -8,7 +8,7 @@ Rules kept
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from channel.errors import Fate
@@ -129,7 +129,7 @@ def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool
     sums = [0.0, 0]
 
     def sample(_: object) -> None:
-        cwnd, waiting = connection.cwnd / tcp.mss, len(queues[0])
+        cwnd, waiting = connection.cwnd / tcp.handshake.mss, len(queues[0])
         sums[0] += cwnd
         sums[1] += waiting
         if keep_samples:
@@ -141,7 +141,7 @@ def run(case: PathCase, settings: PathSettings, seed: int, *, keep_samples: bool
     sampled = end_at // SAMPLE_NS + 1
     counters = connection.counters
     return PathOutcome(
-        goodput_packets=counter.nbytes // tcp.mss,
+        goodput_packets=counter.nbytes // tcp.handshake.mss,
         wireless_losses=lost.frames,
         congestion_losses=path.congestion_losses,
         residual_losses=path.radio.counts(DATA_SIDES[case.position]).residual_losses,
@@ -204,8 +204,7 @@ def _config(case: PathCase, settings: PathSettings) -> RadioPathConfig:
 
 
 def _tcp(case: PathCase, settings: PathSettings) -> TcpConfig:
-    return replace(
-        USER_PROFILES[case.tcp].config,
+    return USER_PROFILES[case.tcp].config.but(
         mss=settings.packet_bytes - _HEADER_BYTES,
         timestamps=False,
         ecn=case.ecn,

@@ -39,7 +39,7 @@ class OwnTcp(Tcp):
     ) -> None:
         self.stack = stack
         self._context, self._config, self._tap_for = context, config, tap_for
-        self._ahead_bytes = ahead_bytes if config.written_ahead is None else config.written_ahead
+        self._ahead_bytes = ahead_bytes if config.buffers.written_ahead is None else config.buffers.written_ahead
         #: connections opened before `accept`, by port
         self._waiting: dict[int, list[Socket]] = {}
 

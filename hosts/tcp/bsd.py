@@ -11,7 +11,7 @@ variation has it. `clock_phase_ns` says when the clocks tick; the fast one, ever
 
 from typing import Final
 
-from hosts.tcp.config import TcpConfig
+from hosts.tcp.options import TimerOptions
 from hosts.tcp.rto import RtoEstimator
 
 #: SRTT's and the variation's fractions, in bits
@@ -40,12 +40,12 @@ class BsdRto(RtoEstimator):
 
     __slots__ = ("_max_ticks", "_min_ticks", "_phase_ns", "_srtt", "_tick_ns", "_ticks", "_timeouts", "_variation")
 
-    def __init__(self, config: TcpConfig) -> None:
-        super().__init__(config)
-        self._tick_ns = tick = config.tick_ns
-        self._phase_ns = config.clock_phase_ns
-        self._min_ticks = self._ticks_of(config.min_rto_ns)
-        self._max_ticks = self._ticks_of(config.max_rto_ns)
+    def __init__(self, options: TimerOptions) -> None:
+        super().__init__(options)
+        self._tick_ns = tick = options.tick_ns
+        self._phase_ns = options.clock_phase_ns
+        self._min_ticks = self._ticks_of(options.min_rto_ns)
+        self._max_ticks = self._ticks_of(options.max_rto_ns)
         #: eighths of a tick; 0: no sample
         self._srtt = 0
         #: quarters of a tick
@@ -53,7 +53,7 @@ class BsdRto(RtoEstimator):
         #: timeouts since the last sample
         self._timeouts = 0
         #: the timeout in force
-        self._ticks = self._ticks_of(config.initial_rto_ns)
+        self._ticks = self._ticks_of(options.initial_rto_ns)
 
     def _ticks_of(self, ns: int) -> int:
         return max(1, -(-ns // self._tick_ns))

@@ -152,7 +152,7 @@ class Connection(Endpoint):
         receiver, sender, flags = self._receiver, self._sender, segment.flags
         if receiver.decoder is None or flags & (SYN | RST | FIN | ACK) != ACK:
             return
-        if not 0 <= sender.max - unwrap(segment.ack, sender.una) <= sender.flight + self._config.send_buffer:
+        if not 0 <= sender.max - unwrap(segment.ack, sender.una) <= sender.flight + self._config.buffers.send_buffer:
             return
         if self.state is not _ESTABLISHED and self.state not in RECEIVING:
             return
@@ -186,7 +186,7 @@ class Connection(Endpoint):
                     # the peer has not heard our SYN-ACK
                     self._handshake.due = True
                 if self.state is State.TIME_WAIT and flags & FIN:
-                    self._state_at = now + self._config.time_wait_ns
+                    self._state_at = now + self._config.timers.time_wait_ns
             return False
         if flags & RST:
             if seq == receiver.nxt:
@@ -238,8 +238,8 @@ class Connection(Endpoint):
         """The handshake is complete."""
         self.connected = True
         self.state = State.FIN_WAIT_1 if self._sender.closing else _ESTABLISHED
-        ssthresh = self._config.initial_ssthresh
-        if self._config.cbi and self._shared is not None:
+        ssthresh = self._config.start.initial_ssthresh
+        if self._config.start.cbi and self._shared is not None:
             ssthresh = self._shared.ssthresh.get(self.flow.destination, ssthresh)
         self._handshake.complete(segment, seq, ssthresh, now)
 
@@ -252,7 +252,7 @@ class Connection(Endpoint):
     def _enter(self, state: State, now: int) -> None:
         self.state = state
         if state is State.TIME_WAIT:
-            self._state_at = now + self._config.time_wait_ns
+            self._state_at = now + self._config.timers.time_wait_ns
             self._keep_ssthresh()
         elif state is State.CLOSED:
             self._end(None)
@@ -284,8 +284,8 @@ class Connection(Endpoint):
 
     def _keep_ssthresh(self) -> None:
         """Leave ssthresh to the next connection (RFC 9040)."""
-        if self._shared is not None and self.connected and self._sender.ssthresh < INFINITE:
-            self._shared.ssthresh[self.flow.destination] = self._sender.ssthresh
+        if self._shared is not None and self.connected and self._sender.growth.ssthresh < INFINITE:
+            self._shared.ssthresh[self.flow.destination] = self._sender.growth.ssthresh
 
     # -- to the network --------------------------------------------------------------------------------------
 

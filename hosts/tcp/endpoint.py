@@ -50,7 +50,7 @@ class Endpoint:
     def write_room(self) -> int:
         """Octets `write` would take now."""
         buffer = self._sender.buffer
-        return max(0, self._config.send_buffer - (buffer.end - buffer.start))
+        return max(0, self._config.buffers.send_buffer - (buffer.end - buffer.start))
 
     def write(self, data: bytes | int) -> int:
         """Take octets to send and return how many were taken; or take just so many (virtual time), always all.
@@ -119,12 +119,12 @@ class Endpoint:
     @property
     def cwnd(self) -> int:
         """Congestion window, octets; 0 before the connection is established."""
-        return self._sender.cwnd
+        return self._sender.growth.cwnd
 
     @property
     def ssthresh(self) -> int | None:
         """Slow start threshold, octets; None while it is as high as can be."""
-        ssthresh = self._sender.ssthresh
+        ssthresh = self._sender.growth.ssthresh
         return ssthresh if ssthresh < INFINITE else None
 
     @property

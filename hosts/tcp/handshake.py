@@ -18,8 +18,9 @@ from typing import Final
 
 from common.sequence import MASK
 from common.units import MS
-from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.lt.protection import FEC_HEADER_BYTES
+from hosts.tcp.options import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE
 from hosts.tcp.receiver import Receiver
 from hosts.tcp.recovery import RECOVERIES
 from hosts.tcp.sender import Sender
@@ -56,8 +57,8 @@ class Handshake:
         self._iss = iss
         self._sender = sender
         self._receiver = receiver
-        self._asks_for = RECOVERIES[config.recovery].asks_for
-        self._asks_for_fec = config.proactive_fec or config.reactive_fec
+        self._asks_for = RECOVERIES[config.recovery.name].asks_for
+        self._asks_for_fec = config.lt.proactive_fec or config.lt.reactive_fec
         #: whether both ends scale windows
         self._scales = False
         #: whether a SYN (or SYN-ACK) is to be sent now; SYNs sent, the time of the latest, and the time of the next
@@ -68,7 +69,7 @@ class Handshake:
 
     def take(self, segment: Segment) -> None:
         """Take the peer's SYN: its first number, and its options."""
-        config, sender, receiver = self._config, self._sender, self._receiver
+        config, sender, receiver = self._config.handshake, self._sender, self._receiver
         options = segment.syn or SynOptions()
         receiver.open(segment.seq + 1)
         mss = min(config.mss, _DEFAULT_MSS if options.mss is None else options.mss)
@@ -92,13 +93,13 @@ class Handshake:
     @property
     def _window_shift(self) -> int:
         shift = 0
-        while self._config.receive_buffer >> shift > MAX_UNSCALED_WINDOW:
+        while self._config.buffers.receive_buffer >> shift > MAX_UNSCALED_WINDOW:
             shift += 1
         return shift
 
     def segment(self, answering: bool, now: int) -> Segment:
         """Return the SYN, or with `answering` the SYN-ACK, and start its timer."""
-        config, receiver, sender = self._config, self._receiver, self._sender
+        config, receiver, sender = self._config.handshake, self._receiver, self._sender
         self.due = False
         if self.sent:
             sender.rto.back_off()
@@ -145,7 +146,7 @@ class Handshake:
         if self.at is None or now < self.at:
             return False
         self.at = None
-        self.due = self.sent <= self._config.syn_retries
+        self.due = self.sent <= self._config.timers.syn_retries
         return not self.due
 
     def stop(self) -> None:

@@ -39,6 +39,7 @@ class Receiver:
         "_buffer",
         "_config",
         "_daass_until",
+        "_dsack",
         "_duplicate",
         "_first",
         "_full_bytes",
@@ -65,9 +66,10 @@ class Receiver:
 
     def __init__(self, config: TcpConfig, shared: Shared | None) -> None:
         self._config = config
+        self._dsack = config.acks.dsack
         self._shared = shared
-        self._buffer = config.receive_buffer
-        self._ack_every = config.ack_every if config.delayed_ack_ns else 1
+        self._buffer = config.buffers.receive_buffer
+        self._ack_every = config.acks.ack_every if config.acks.delayed_ack_ns else 1
         self._octets = bytearray()
         self._reassembly = Reassembly()
         #: of FEC segments, where they were agreed (LT-TCP)
@@ -107,7 +109,7 @@ class Receiver:
         #: the octet behind the window that was last offered
         self._advertised = first
         #: DAASS ends when the data has come up to here
-        self._daass_until = first + config.receive_buffer // 2 if config.daass else first
+        self._daass_until = first + config.buffers.receive_buffer // 2 if config.acks.daass else first
 
     @property
     def bytes_received(self) -> int:
@@ -168,7 +170,7 @@ class Receiver:
         if segment.flags & FIN and self.fin is None:
             self.fin = end
         nxt = self.nxt
-        if self._config.dsack and length:
+        if self._dsack and length:
             self.note_duplicate(seq, end)
         if seq <= nxt < end:
             if end <= self._advertised and segment.payload is None:
@@ -226,7 +228,7 @@ class Receiver:
 
     def note_duplicate(self, seq: int, end: int) -> None:
         """Note for the next D-SACK which octets of a segment have come before (RFC 2883 section 4)."""
-        if not (self._config.dsack and self.sack):
+        if not (self._dsack and self.sack):
             return
         nxt = self.nxt
         if seq < nxt:
@@ -238,9 +240,9 @@ class Receiver:
                 self._duplicate = held
 
     def _delayed(self, now: int) -> int:
-        config = self._config
-        delay_ns = config.delayed_ack_ns
-        return after_ticks(now, 1, delay_ns, config.clock_phase_ns) if config.ack_at_tick else now + delay_ns
+        acks = self._config.acks
+        delay_ns = acks.delayed_ack_ns
+        return after_ticks(now, 1, delay_ns, self._config.timers.clock_phase_ns) if acks.ack_at_tick else now + delay_ns
 
     def _take(self, segment: Segment, seq: int, end: int) -> None:
         limit = max(self._advertised, self.nxt)

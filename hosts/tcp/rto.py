@@ -8,7 +8,7 @@ Rules: a sample ends the backoff (section 5, the note behind 5.7); without sampl
 
 from typing import Final
 
-from hosts.tcp.config import TcpConfig
+from hosts.tcp.options import TimerOptions
 
 #: RFC 6298 section 2.3: K
 _K: Final = 4
@@ -19,16 +19,16 @@ class RtoEstimator:
 
     __slots__ = ("_backoff", "_granularity_ns", "_max_ns", "_min_ns", "_rto_ns", "latest_ns", "rttvar_ns", "srtt_ns")
 
-    def __init__(self, config: TcpConfig) -> None:
-        self._min_ns = config.min_rto_ns
-        self._max_ns = config.max_rto_ns
-        self._granularity_ns = config.granularity_ns
+    def __init__(self, options: TimerOptions) -> None:
+        self._min_ns = options.min_rto_ns
+        self._max_ns = options.max_rto_ns
+        self._granularity_ns = options.granularity_ns
         #: None before the first sample
         self.srtt_ns: int | None = None
         self.rttvar_ns = 0
         #: the last sample
         self.latest_ns: int | None = None
-        self._rto_ns = config.initial_rto_ns
+        self._rto_ns = options.initial_rto_ns
         #: expiries since the last sample
         self._backoff = 0
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from hosts.tcp.bsd import BsdRto
 from hosts.tcp.buffers import SendBuffer
-from hosts.tcp.config import TcpConfig
 from hosts.tcp.counters import Counters
+from hosts.tcp.options import LossOptions, TimerOptions
 from hosts.tcp.rto import RtoEstimator
 from hosts.tcp.scoreboard import Scoreboard
 
@@ -28,7 +28,7 @@ INFINITE: Final = 1 << 61
 
 
 class SendState:
-    """Sequence numbers (octets, unwrapped) and windows (octets) of one connection's sending half."""
+    """Sequence numbers (octets, unwrapped) and the peer's window (octets) of one connection's sending half."""
 
     __slots__ = (
         "_ecn_recover",
@@ -36,7 +36,6 @@ class SendState:
         "buffer",
         "closing",
         "counters",
-        "cwnd",
         "cwr_due",
         "early_at",
         "ecn_only",
@@ -44,6 +43,7 @@ class SendState:
         "full_smss",
         "growth",
         "limited",
+        "loss",
         "max",
         "nxt",
         "recovery",
@@ -52,7 +52,6 @@ class SendState:
         "rto",
         "sack",
         "smss",
-        "ssthresh",
         "una",
         "window",
     )
@@ -60,17 +59,16 @@ class SendState:
     growth: "Growth"
     recovery: "Recovery"
 
-    def __init__(self, config: TcpConfig, counters: Counters, first: int) -> None:
+    def __init__(self, timers: TimerOptions, loss: LossOptions, mss: int, counters: Counters, first: int) -> None:
         self.counters = counters
-        self.rto = BsdRto(config) if config.tick_ns else RtoEstimator(config)
+        self.loss = loss
+        self.rto = BsdRto(timers) if timers.tick_ns else RtoEstimator(timers)
         self.buffer = SendBuffer(first)
         #: whether the FIN follows the buffer's end
         self.closing = False
         self.una = self.nxt = self.max = first
         #: data octets of a full segment; and of the largest one, by which the window grows
-        self.smss = self.full_smss = config.mss
-        self.cwnd = 0
-        self.ssthresh = INFINITE
+        self.smss = self.full_smss = mss
         #: octets the congestion window may be exceeded by (limited transmit)
         self.limited = 0
         #: the peer's window
@@ -113,7 +111,7 @@ class SendState:
 
     def reduce(self, flight: int) -> int:
         """Take a loss, or a mark of ECN in its place, with `flight` octets under way; return the new ssthresh."""
-        self.ssthresh = ssthresh = self.growth.handle_loss(flight)
+        ssthresh = self.growth.handle_loss(flight)
         self.note_reduction()
         return ssthresh
 

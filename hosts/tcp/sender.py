@@ -61,7 +61,7 @@ class Sender(SendState):
     )
 
     def __init__(self, config: TcpConfig, counters: Counters, first: int) -> None:
-        super().__init__(config, counters, first)
+        super().__init__(config.timers, config.loss, config.handshake.mss, counters, first)
         self._config = config
         self.window_scale = 0
         self._max_window = 0
@@ -69,16 +69,16 @@ class Sender(SendState):
         self._wl1 = self._wl2 = 0
         #: agreed in the handshake
         self.ecn = False
-        plugin = RECOVERIES[config.recovery]
-        self._eln = config.eln != "ignore"
+        plugin = RECOVERIES[config.recovery.name]
+        self._eln = config.loss.eln != "ignore"
         self._smart = plugin.asks_for == "smart"
-        self.recovery = plugin.make(self, config)
-        self.growth = GROWTHS[config.growth].make(self, config)
+        self.recovery = plugin.make(self, config.recovery.options)
+        self.growth = GROWTHS[config.growth.name].make(self, config.growth.options)
         self.frto: Frto | None = None
         #: FEC and the size of segments, where the configuration asks for them (LT-TCP)
         self.protection: Protection | None = None
-        self._nagle = config.nagle
-        self.round_trips = RoundTrips(config, self.rto, first)
+        self._nagle = config.buffers.nagle
+        self.round_trips = RoundTrips(config.timers, self.rto, first)
         #: when anything was last sent
         self._sent_at = 0
         self.rto_at: int | None = None
@@ -95,18 +95,18 @@ class Sender(SendState):
     def open(self, ssthresh: int | None, lost_syns: int, now: int, fec: bool = False) -> None:
         """Begin to send: the handshake is complete, and its options are set; `fec`: the peer understands FEC."""
         config, smss = self._config, self.smss
-        self.ecn_only = config.ecn_only and self.ecn
-        if config.adaptive_mss or fec:
-            self.protection = Protection(self, config, fec)
+        self.ecn_only = config.lt.ecn_only and self.ecn
+        if config.lt.adaptive_mss or fec:
+            self.protection = Protection(self, config.lt, fec)
         # RFC 5681 section 3.1: a lost SYN makes IW one segment
-        careful = lost_syns > config.forgiven_syns
-        self.cwnd = smss * (1 if careful else config.initial_window)
-        self.ssthresh = INFINITE if ssthresh is None else max(ssthresh, 2 * smss)
-        self.recovery = RECOVERIES[config.recovery].make(self, config)
-        self.frto = Frto(self) if config.frto else None
+        careful = lost_syns > config.start.forgiven_syns
+        cwnd = smss * (1 if careful else config.start.initial_window)
+        self.growth.start(cwnd, INFINITE if ssthresh is None else max(ssthresh, 2 * smss))
+        self.recovery = RECOVERIES[config.recovery.name].make(self, config.recovery.options)
+        self.frto = Frto(self) if self.loss.frto else None
         self._sent_at = now
         if careful and self.rto.srtt_ns is None:
-            self.rto.restart(max(config.initial_rto_ns, _RTO_AFTER_SYN_LOSS_NS))
+            self.rto.restart(max(config.timers.initial_rto_ns, _RTO_AFTER_SYN_LOSS_NS))
 
     # -- acknowledgements ------------------------------------------------------------------------------------
 
@@ -170,7 +170,7 @@ class Sender(SendState):
         una = self.una
         acked = ack - una
         # after a timeout there is always more to send
-        filled = self.nxt < self.max or self.nxt - una + self.smss + self.fec_octets > self.cwnd
+        filled = self.nxt < self.max or self.nxt - una + self.smss + self.fec_octets > self.growth.cwnd
         self.una = ack
         if self.nxt < ack:
             self.nxt = ack
@@ -222,7 +222,7 @@ class Sender(SendState):
         if self.ecn_only:
             # of FlightSize, much may have arrived
             self.counters.ecn_reductions += 1
-            self.cwnd = min(self.cwnd, self.reduce(self.cwnd))
+            self.growth.hold(min(self.growth.cwnd, self.reduce(self.growth.cwnd)))
             return
         if self.recovery.active:
             if self.recovery.kept:
@@ -230,7 +230,7 @@ class Sender(SendState):
                 self.recovery.reduce()
             return
         self.counters.ecn_reductions += 1
-        self.cwnd = min(self.cwnd, self.reduce(self.flight))
+        self.growth.hold(min(self.growth.cwnd, self.reduce(self.flight)))
 
     # -- segments to send ------------------------------------------------------------------------------------
 
@@ -257,7 +257,7 @@ class Sender(SendState):
                 return self._send_again(now)
         elif nxt == self.una and now - self._sent_at > self.rto.rto_ns:
             self._restart_after_idle()
-        cwnd = self.cwnd + self.limited - self.fec_octets
+        cwnd = self.growth.cwnd + self.limited - self.fec_octets
         usable = self.una + (cwnd if cwnd < self.window else self.window) - nxt
         smss = self.smss
         if left >= smss:
@@ -282,7 +282,7 @@ class Sender(SendState):
         in_flight = start - self.una - self.board.sacked_below(start)
         # not cut smaller than it was: every piece can be lost
         length = min(end - start, self.full_smss)
-        if length <= 0 or length > min(self.cwnd - in_flight, self.una + self.window - start):
+        if length <= 0 or length > min(self.growth.cwnd - in_flight, self.una + self.window - start):
             return None
         self.nxt = start
         return self._send(start, start + length, now)
@@ -336,14 +336,15 @@ class Sender(SendState):
         self._sent_at = now
         if self.recovery.observes:
             self.recovery.handle_sent(seq, end, fresh, now)
-        if self.rto_at is None or (not fresh and self._config.careful_timer and self.recovery.active):
+        if self.rto_at is None or (not fresh and self.loss.careful_timer and self.recovery.active):
             self.rto_at = self.rto.expiry(now)
         return seq, length, fin, fresh
 
     def _restart_after_idle(self) -> None:
         """RFC 5681 section 4.1."""
-        if self._config.restart_after_idle:
-            self.cwnd = min(self.cwnd, self._config.initial_window * self.smss)
+        start = self._config.start
+        if start.restart_after_idle:
+            self.growth.hold(min(self.growth.cwnd, start.initial_window * self.smss))
 
     # -- time ------------------------------------------------------------------------------------------------
 
@@ -370,7 +371,7 @@ class Sender(SendState):
         """RFC 6298 (5.4) to (5.6), RFC 5681 section 3.1."""
         self.counters.timeouts += 1
         self._retries += 1
-        if self._retries > self._config.data_retries:
+        if self._retries > self._config.timers.data_retries:
             self.failed = True
             self.rto_at = None
             return
@@ -380,15 +381,9 @@ class Sender(SendState):
             self.board.clear()
         flight = self.recovery.flight_before_loss()
         was_recovering = self.recovery.recovering
-        halves_window = self._config.halve_window
-        if first or halves_window:
-            ssthresh = self.growth.handle_loss(flight)
-            # in recovery most of FlightSize has left the network: a timeout then must not raise the threshold
-            may_rise = halves_window or not self.recovery.active
-            self.ssthresh = ssthresh if may_rise else min(ssthresh, self.ssthresh)
-        self.cwnd = self.smss if self.protection is None else self.protection.handle_timeout()
+        cwnd = self.smss if self.protection is None else self.protection.handle_timeout()
+        self.growth.handle_timeout(flight, cwnd, first=first, recovering=self.recovery.active)
         self.limited = 0
-        self.growth.handle_timeout()
         self.note_reduction()
         self.nxt = self.una
         self.recovery.handle_timeout()
@@ -403,7 +398,7 @@ class Sender(SendState):
         return usable >= min(self.smss, self.end - self.nxt) or (usable > 0 and 2 * usable >= self._max_window)
 
     def _start_persist(self, now: int) -> None:
-        config = self._config
+        config = self._config.timers
         ns = max(self.rto.rto_ns, config.min_rto_ns) << min(self._persist_shift, 16)
         self.persist_at = self.rto.after(now, min(ns, config.max_rto_ns))
 

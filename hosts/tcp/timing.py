@@ -11,7 +11,7 @@ from typing import Final
 
 from common.sequence import unwrap
 from common.units import MS
-from hosts.tcp.config import TcpConfig
+from hosts.tcp.options import TimerOptions
 from hosts.tcp.rto import RtoEstimator
 from tcpip.segment import Segment
 
@@ -24,11 +24,11 @@ class RoundTrips:
 
     __slots__ = ("_ambiguous", "_ends", "_oldest", "_one_timed", "_rto", "_sent_at", "timestamps")
 
-    def __init__(self, config: TcpConfig, rto: RtoEstimator, first: int) -> None:
+    def __init__(self, options: TimerOptions, rto: RtoEstimator, first: int) -> None:
         self._rto = rto
         #: agreed in the handshake
         self.timestamps = False
-        self._one_timed = config.tick_ns > 0
+        self._one_timed = options.tick_ns > 0
         #: first transmissions not yet acknowledged: the octet behind each, and the time of each
         self._ends: list[int] = []
         self._sent_at: list[int] = []

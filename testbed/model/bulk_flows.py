@@ -74,7 +74,7 @@ class BulkFlows:
         )
         # no timestamps, as in ns-2
         same = {"mss": config.segment_bytes, "timestamps": False, "receive_buffer": config.receive_buffer_bytes}
-        tcp = replace(USER_PROFILES[config.profile].config, **{**same, **config.tcp})
+        tcp = USER_PROFILES[config.profile].config.but(**{**same, **config.tcp})
         starts_ns = [config.stagger_ns * i for i in range(dumbbell.pairs)]
         self.senders, self.counters = self.network.send_bulk(tcp, starts_ns)
 

@@ -87,9 +87,9 @@ class Splitter:
             if host.has(flow):
                 # the one before it, with the same addresses and ports, is not over there
                 return None
-            return NumbersEnd(host.open(config, flow), config.receive_buffer, self.buffer_bytes)
+            return NumbersEnd(host.open(config, flow), config.buffers.receive_buffer, self.buffer_bytes)
 
-        near = NumbersEnd(socket, self._configs[side].receive_buffer, self.buffer_bytes)
+        near = NumbersEnd(socket, self._configs[side].buffers.receive_buffer, self.buffer_bytes)
         self._pairs.join(near, connect, near_is_wireless=side == "wireless")
         return socket.application
 

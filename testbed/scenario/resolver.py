@@ -1,6 +1,5 @@
 """Resolves a scenario into the plan of its run (`plan.py`). No other code reads the parts of a scenario for a run."""
 
-from dataclasses import replace
 from typing import Final
 
 from channel.capacity import CAPACITY_MODELS
@@ -8,7 +7,7 @@ from channel.errors import ERROR_MODELS
 from channel.framing import Framing, aal5, aal5_llc, raw
 from common.sides import HOSTS, SIDES, Host, Side, other
 from common.units import MS
-from hosts.tcp.config import MAX_UNSCALED_WINDOW, MAX_WINDOW_SCALE, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.classify import Classifier
 from linklayer.queues import QUEUES
@@ -148,10 +147,9 @@ def _air(out: Direction) -> AirPath:
 def _tcp_config(scenario: Scenario, host: Host) -> TcpConfig:
     """Return the configuration of a host's userspace TCP on the scenario's MTU."""
     config = USER_PROFILES[user_tcp(scenario.tcp_of(host))].config
-    return replace(
-        config,
+    return config.but(
         mss=scenario.mtu - _HEADER_BYTES,
-        receive_buffer=scenario.receive_buffer_bytes or config.receive_buffer,
+        receive_buffer=scenario.receive_buffer_bytes or config.buffers.receive_buffer,
         # hosts boot at different times, so their TCP timer ticks have different phases
         clock_phase_ns=make_rng(scenario.seed, "clock", host).randrange(_CLOCKS_NS),
     )
@@ -166,7 +164,7 @@ def _split(scenario: Scenario, profile: str) -> SplitPlan:
     buffer_bytes, wired, wireless = scenario.link.split_buffer_bytes, None, None
     if TIERS[scenario.tier].simulated:
         config = USER_PROFILES[user_tcp(scenario.tcp_of("h2"))].config
-        most = MAX_UNSCALED_WINDOW << (MAX_WINDOW_SCALE if config.window_scaling else 0)
-        wired = replace(config, mss=scenario.mtu - _HEADER_BYTES, receive_buffer=min(buffer_bytes, most), nagle=False)
-        wireless = replace(wired, recovery=USER_PROFILES[profile].config.recovery)
+        buffer = min(buffer_bytes, config.largest_window)
+        wired = config.but(mss=scenario.mtu - _HEADER_BYTES, receive_buffer=buffer, nagle=False)
+        wireless = wired.but(recovery=USER_PROFILES[profile].config.recovery.name)
     return SplitPlan(profile=profile, buffer_bytes=buffer_bytes, wired=wired, wireless=wireless)

@@ -4,7 +4,7 @@ Names have units as suffixes (`rate_bps`, `delay_ms`). docs/scenarios.md describ
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -433,7 +433,7 @@ class Scenario(Part):
         for tcp in {self.tcp, self.tcp_of("h2")}:
             if self._is_ours(tcp):
                 try:
-                    replace(USER_PROFILES[user_tcp(tcp)].config, receive_buffer=nbytes)
+                    USER_PROFILES[user_tcp(tcp)].config.but(receive_buffer=nbytes)
                 except ValueError as error:
                     raise ValueError(f"receive_buffer_bytes: {tcp}: {error}") from None
 

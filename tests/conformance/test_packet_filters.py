@@ -80,7 +80,7 @@ def test_memory_is_bounded(name: str) -> None:
 
 @st.composite
 def configs(draw: st.DrawFn) -> TcpConfig:
-    return TcpConfig(
+    return TcpConfig().but(
         syn_retries=30,
         data_retries=40,
         max_rto_ns=4 * SECOND,

@@ -1,6 +1,5 @@
 """What every loss recovery keeps to; a new one is covered as soon as its file is there."""
 
-from dataclasses import replace
 from random import Random
 from typing import get_args
 
@@ -10,9 +9,10 @@ from hypothesis import strategies as st
 
 from common.sequence import MASK
 from common.units import MS, SECOND
-from hosts.tcp.config import Eln, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection
 from hosts.tcp.growth import GROWTHS
+from hosts.tcp.options import Eln
 from hosts.tcp.recovery import RECOVERIES
 from tcpip.options import ELN, SMART_PERMITTED, smart_option
 from tcpip.segment import ACK, SYN, Segment, SynOptions
@@ -21,7 +21,7 @@ from tests.harness.model_runs import model
 from tests.hosts.tcp.pair import FLOW, Chaos, Pair, Path, lose
 
 #: so patient that losses never end a connection
-PATIENT = TcpConfig(
+PATIENT = TcpConfig().but(
     mss=1000, syn_retries=30, data_retries=40, max_rto_ns=4 * SECOND, timestamps=False, limited_transmit=False
 )
 ELNS = st.sampled_from(get_args(Eln))
@@ -41,7 +41,7 @@ def test_a_transfer_among_losses_is_intact_and_repeats_with_its_seed(
     logs = []
     for _ in range(2):
         ways = [Chaos(Random(seed + way), loss=loss, repeat=loss / 2, jitter_ns=10 * MS) for way in range(2)]
-        config = replace(PATIENT, recovery=name, growth=growth, eln=eln)
+        config = PATIENT.but(recovery=name, growth=growth, eln=eln)
         pair = Pair(config, up=ways[0], down=ways[1], iss=(seed, 7), octets=True)
         pair.send(0, data)
 
@@ -59,7 +59,7 @@ def test_a_transfer_among_losses_is_intact_and_repeats_with_its_seed(
 
 @pytest.mark.parametrize("name", RECOVERIES)
 def test_a_loss_in_a_full_window_reduces_it_and_needs_no_timer(name: str) -> None:
-    pair = Pair(replace(PATIENT, recovery=name), up=Path(rate_bps=4_000_000, drop=lose(60)))
+    pair = Pair(PATIENT.but(recovery=name), up=Path(rate_bps=4_000_000, drop=lose(60)))
     pair.send(0, 200_000)
     pair.run()
     counters = pair.client.counters
@@ -70,7 +70,7 @@ def test_a_loss_in_a_full_window_reduces_it_and_needs_no_timer(name: str) -> Non
 
 def hostile(name: str, eln: Eln) -> Connection:
     """A sender with a window of twenty segments under way, 1000 octets each."""
-    config = replace(PATIENT, recovery=name, eln=eln, initial_window=20)
+    config = PATIENT.but(recovery=name, eln=eln, initial_window=20)
     connection = Connection(config, FLOW, 1000)
     connection.connect(0)
     connection.poll_segment(0)

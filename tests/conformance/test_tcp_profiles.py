@@ -1,7 +1,6 @@
 """What every TCP profile keeps to, of the userspace and of the kernel; a new one is covered when its file is there."""
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 import pytest
 
@@ -27,7 +26,7 @@ def handshake(config: TcpConfig) -> Hashable:
     )
 
 
-CONFIGS = {name: replace(USER_PROFILES[name].config, mss=1000) for name in USER_PROFILES}
+CONFIGS = {name: USER_PROFILES[name].config.but(mss=1000) for name in USER_PROFILES}
 #: one profile of each handshake
 HANDSHAKES = {handshake(config): name for name, config in CONFIGS.items()}
 
@@ -58,10 +57,10 @@ def test_a_profile_understands_each_handshake(name: str) -> None:
         pair.send(1, 5_000)
         pair.run()
         assert pair.received == [5_000, 30_000], other
-        asked = {RECOVERIES[config.recovery].asks_for for config in (client, server)}
+        asked = {RECOVERIES[config.recovery.name].asks_for for config in (client, server)}
         assert pair.client.sack_agreed is pair.server.sack_agreed is (asked == {"sack"}), other
-        assert pair.client.timestamps_agreed is (client.timestamps and server.timestamps), other
-        assert pair.client.ecn_agreed is (client.ecn and server.ecn), other
+        assert pair.client.timestamps_agreed is (client.handshake.timestamps and server.handshake.timestamps), other
+        assert pair.client.ecn_agreed is (client.handshake.ecn and server.handshake.ecn), other
 
 
 @pytest.mark.parametrize("name", PROFILES)

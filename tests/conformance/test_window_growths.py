@@ -5,10 +5,10 @@ import pytest
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import GROWTHS
 from hosts.tcp.profiles import USER_PROFILES
-from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of
+from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of, time_out
 
 #: the profiles in which a growth appears by itself
-PROFILES = {name: f"sack-{name}" for name in GROWTHS} | {TcpConfig().growth: "sack"}
+PROFILES = {name: f"sack-{name}" for name in GROWTHS} | {TcpConfig().growth.name: "sack"}
 
 
 @pytest.mark.parametrize("name", GROWTHS)
@@ -17,14 +17,15 @@ def test_slow_start_doubles_the_window_in_a_round_trip(name: str) -> None:
     growth = grown(name, sender)
     for _ in range(10):
         growth.handle_ack(SMSS, 0)
-    assert sender.cwnd == 20 * SMSS
+    assert growth.cwnd == 20 * SMSS
 
 
 @pytest.mark.parametrize("name", GROWTHS)
 def test_slow_start_adds_no_more_than_was_acknowledged(name: str) -> None:
     sender = sender_of()
-    grown(name, sender).handle_ack(1, 0)
-    assert sender.cwnd == 10 * SMSS + 1
+    growth = grown(name, sender)
+    growth.handle_ack(1, 0)
+    assert growth.cwnd == 10 * SMSS + 1
 
 
 @pytest.mark.parametrize("name", GROWTHS)
@@ -32,7 +33,7 @@ def test_a_loss_leaves_two_segments_and_takes_some(name: str) -> None:
     sender = sender_of()
     growth = grown(name, sender)
     assert growth.handle_loss(2 * SMSS) == 2 * SMSS
-    sender.cwnd = 100 * SMSS
+    growth.hold(100 * SMSS)
     assert 2 * SMSS < growth.handle_loss(100 * SMSS) < 100 * SMSS
 
 
@@ -40,9 +41,9 @@ def test_a_loss_leaves_two_segments_and_takes_some(name: str) -> None:
 def test_congestion_avoidance_never_closes_the_window_nor_doubles_it(name: str) -> None:
     sender = sender_of(60)
     growth = grown(name, sender)
-    lose(growth, sender)
-    before = first = sender.cwnd / SMSS
-    for _, window in avoid(growth, sender, 20):
+    lose(growth)
+    before = first = growth.cwnd / SMSS
+    for _, window in avoid(growth, 20):
         assert before <= window <= 1.6 * before
         before = window
     assert before > first
@@ -52,13 +53,12 @@ def test_congestion_avoidance_never_closes_the_window_nor_doubles_it(name: str) 
 def test_a_timeout_forgets_no_threshold_and_the_window_opens_again(name: str) -> None:
     sender = sender_of(40)
     growth = grown(name, sender)
-    sender.ssthresh = growth.handle_loss(sender.cwnd)
-    threshold, sender.cwnd = sender.ssthresh, SMSS
-    growth.handle_timeout()
-    assert (sender.cwnd, sender.ssthresh) == (SMSS, threshold)
-    assert avoid(growth, sender, 3)[-1][1] > threshold / SMSS
+    time_out(growth)
+    threshold = growth.ssthresh
+    assert (growth.cwnd, 20 * SMSS <= threshold < 40 * SMSS) == (SMSS, True)
+    assert avoid(growth, 3)[-1][1] > threshold / SMSS
 
 
 @pytest.mark.parametrize("name", GROWTHS)
 def test_it_is_a_profile_of_scenarios(name: str) -> None:
-    assert USER_PROFILES[PROFILES[name]].config.growth == name
+    assert USER_PROFILES[PROFILES[name]].config.growth.name == name

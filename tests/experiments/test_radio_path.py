@@ -19,7 +19,7 @@ from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.transfers import receive, send
 from testbed.scenario.plan import make_rng
 
-TCP = TcpConfig(recovery="reno", mss=960, timestamps=False, delayed_ack_ns=0, receive_buffer=1 << 20)
+TCP = TcpConfig().but(recovery="reno", mss=960, timestamps=False, delayed_ack_ns=0, receive_buffer=1 << 20)
 by_position = pytest.mark.parametrize("position", list(DATA_SIDES))
 
 

@@ -7,7 +7,6 @@ and when it forgets everything, checks its rules after every step, and shrinks w
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any, Final, Literal, NamedTuple
@@ -386,7 +385,7 @@ class LtTcpDoor(Door):
     in the data, as forged data can, and only the rules of memory and exceptions are checked.
     """
 
-    CONFIG = replace(USER_PROFILES["lt-tcp"].config, receive_buffer=1 << 18, send_buffer=1 << 18, data_retries=40)
+    CONFIG = USER_PROFILES["lt-tcp"].config.but(receive_buffer=1 << 18, send_buffer=1 << 18, data_retries=40)
     NBYTES, PER_EVENT = 50_000, 10
     #: of the goodput that a flow has in peace: the ACKs that answer strays (RFC 9293 section 3.10.7.4) share its path
     LEAST_GOODPUT = 0.6
@@ -506,7 +505,7 @@ class LtTcpDoor(Door):
 
     def check(self) -> None:
         """See Door."""
-        most = self.CONFIG.receive_buffer
+        most = self.CONFIG.buffers.receive_buffer
         for end in self._pair.ends:
             receiver, protection = end._receiver, end._sender.protection
             decoder, recent = receiver.decoder, receiver._reassembly.recent

@@ -36,18 +36,20 @@ class Victim(NamedTuple):
     up: int
 
 
-_RENO = TcpConfig(recovery="reno", window_scaling=False, timestamps=False, mss=1400)
-_SACK = TcpConfig(recovery="sack", receive_buffer=1 << 17, frto=True, mss=1400)
+_RENO = TcpConfig().but(recovery="reno", window_scaling=False, timestamps=False, mss=1400)
+_SACK = TcpConfig().but(recovery="sack", receive_buffer=1 << 17, frto=True, mss=1400)
 VICTIMS: Final = (
     Victim("reno down", _RENO, 120_000, 0),
-    Victim("newreno down", TcpConfig(recovery="newreno", timestamps=False, mss=1400, delayed_ack_ns=0), 120_000, 0),
+    Victim(
+        "newreno down", TcpConfig().but(recovery="newreno", timestamps=False, mss=1400, delayed_ack_ns=0), 120_000, 0
+    ),
     Victim("sack down", _SACK, 120_000, 0),
-    Victim("ECN down", TcpConfig(ecn=True, mss=536), 60_000, 0),
-    Victim("large segments down", TcpConfig(mss=16_000, receive_buffer=1 << 18), 250_000, 0),
+    Victim("ECN down", TcpConfig().but(ecn=True, mss=536), 60_000, 0),
+    Victim("large segments down", TcpConfig().but(mss=16_000, receive_buffer=1 << 18), 250_000, 0),
     Victim("sack up", _SACK, 0, 120_000),
     Victim("reno up", _RENO, 0, 60_000),
     Victim("both ways", _SACK, 60_000, 50_000),
-    Victim("short", TcpConfig(mss=1400), 3000, 100),
+    Victim("short", TcpConfig().but(mss=1400), 3000, 100),
 )
 _FIRST_PORT: Final = 5001
 #: of the radio link, and of the wire behind the base station

@@ -1,5 +1,17 @@
 """Window growth: how ACKs open the congestion window, and the ssthresh that a loss leaves. Each growth is a file, which
-declares a `GROWTH`; `TcpConfig.growth` is its name.
+declares a `GROWTH`; `TcpConfig.growth` has its name and its options.
+
+A growth owns its window: `cwnd` and `ssthresh` are its own. The sender and its recovery read them, and tell the growth
+what has happened:
+
+| when | call |
+|---|---|
+| the connection begins | `start` |
+| an ACK of new data has come, which opens the window | `handle_ack` |
+| a loss that means congestion, or a mark of ECN | `handle_loss`, then `hold` or `mark` for the window |
+| a recovery sets the window while it lasts, and at its end | `hold` |
+| the retransmission timer has expired | `handle_timeout` |
+| a loss was none | `restore` |
 
 Loss recovery is another seam (`recovery/`): it finds losses, and sends the segments that repair them.
 """
@@ -7,34 +19,72 @@ Loss recovery is another seam (`recovery/`): it finds losses, and sends the segm
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
+from common.options import NoOptions
 from common.registry import Registry
-from hosts.tcp.config import TcpConfig
-from hosts.tcp.send_state import SendState
+from hosts.tcp.send_state import INFINITE, SendState
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Growth(ABC):
-    """How one sender's window grows; it sets `cwnd` (octets) of its sender, and `ssthresh` where it ends slow start."""
+    """One sender's congestion window: `cwnd` and `ssthresh` in octets."""
 
-    __slots__ = ("_sender",)
+    __slots__ = ("_sender", "cwnd", "ssthresh")
 
     def __init__(self, sender: SendState) -> None:
         self._sender = sender
+        self.cwnd = 0
+        self.ssthresh = INFINITE
+
+    def start(self, cwnd: int, ssthresh: int) -> None:
+        """Begin with a window."""
+        self.cwnd, self.ssthresh = cwnd, ssthresh
 
     @abstractmethod
     def handle_ack(self, acked: int, now: int) -> None:
         """Open the window for an ACK of `acked` new octets, which had filled it."""
 
     @abstractmethod
+    def threshold(self, flight: int) -> int:
+        """Take a loss with `flight` octets under way; return the new ssthresh. `cwnd` is the window before it."""
+
     def handle_loss(self, flight: int) -> int:
         """Take a loss, or a mark of ECN in its place, with `flight` octets under way; return the new ssthresh."""
+        self.ssthresh = ssthresh = self.threshold(flight)
+        return ssthresh
 
-    def handle_timeout(self) -> None:  # noqa: B027 (a growth may have no memory)
-        """Take a timeout; where it means a loss, `handle_loss` was called before. `cwnd` is a segment now."""
+    def handle_timeout(self, flight: int, cwnd: int, *, first: bool, recovering: bool) -> None:
+        """Take a timeout with `flight` octets under way; `cwnd` is left. `first`: of timeouts in a row the first, which
+        alone is a loss (RFC 5681, equation 4).
+        """
+        if first:
+            before = self.ssthresh
+            ssthresh = self.handle_loss(flight)
+            if recovering and before < ssthresh:
+                # most of FlightSize has left the network: a timeout then must not raise the threshold
+                self.ssthresh = before
+        self.cwnd = cwnd
+
+    def hold(self, cwnd: int) -> None:
+        """Have this window: a recovery says so."""
+        self.cwnd = cwnd
+
+    def restore(self, cwnd: int, ssthresh: int) -> None:
+        """Return to the window before a loss that was none, where that is more."""
+        self.ssthresh = max(self.ssthresh, ssthresh)
+        self.cwnd = max(self.cwnd, cwnd)
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+@dataclass(frozen=True, kw_only=True)
+class SlowStartOptions:
+    """The options of slow start, for growths that have the standard one."""
+
+    #: windows grow by the octets acknowledged, two segments an ACK at most in slow start (RFC 3465), not by the ACK
+    byte_counting: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +94,10 @@ class GrowthPlugin:
     name: str
     #: for the table in docs/tcp.md
     summary: str
-    make: Callable[[SendState, TcpConfig], Growth]
+    #: makes a growth of its sender and its options
+    make: Callable[[SendState, Any], Growth]
+    #: a dataclass (`common/options.py`) whose fields have defaults
+    options: type[Any] = NoOptions
 
 
 GROWTHS: Final = Registry("hosts.tcp.growth", "GROWTH", GrowthPlugin)

@@ -7,31 +7,58 @@ Left out: HyStart++ (section 4.10), and undoing a reduction that a spurious loss
 is the CUBIC of Linux, with HyStart.
 """
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Annotated
 
+from annotated_types import Gt, Lt
+from mypy_extensions import mypyc_attr
+
+from common.options import Positive
 from common.units import SECOND
-from hosts.tcp.config import TcpConfig
-from hosts.tcp.growth import Growth, GrowthPlugin
+from hosts.tcp.growth import Growth, GrowthPlugin, SlowStartOptions
 from hosts.tcp.send_state import SendState
 
-#: sections 4.6 and 5: the multiplicative decrease, and how steep the cubic is (segments per second cubed)
-BETA: Final = 0.7
-C: Final = 0.4
-#: section 4.3: the increase with which a Reno of this decrease is as fast as a Reno that halves
-ALPHA: Final = 3 * (1 - BETA) / (1 + BETA)
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+@dataclass(frozen=True, kw_only=True)
+class CubicOptions(SlowStartOptions):
+    """The shape of the cubic."""
+
+    #: section 4.6: the part of the window that a loss leaves
+    beta: Annotated[float, Gt(0), Lt(1)] = 0.7
+    #: section 5: how steep the cubic is (segments per second cubed)
+    c: Positive = 0.4
+    #: windows in whole segments, rounded down, as Linux counts them
+    whole_segments: bool = False
 
 
 class Cubic(Growth):
     """CUBIC's congestion avoidance and decrease."""
 
-    __slots__ = ("_began_at", "_credit", "_k_s", "_most", "_prior", "_regained", "_w_est", "_w_max", "_whole")
+    __slots__ = (
+        "_alpha",
+        "_began_at",
+        "_beta",
+        "_c",
+        "_credit",
+        "_k_s",
+        "_most",
+        "_prior",
+        "_regained",
+        "_w_est",
+        "_w_max",
+        "_whole",
+    )
 
-    def __init__(self, sender: SendState, config: TcpConfig) -> None:
+    def __init__(self, sender: SendState, options: CubicOptions) -> None:
         super().__init__(sender)
+        self._beta, self._c = options.beta, options.c
+        #: section 4.3: the increase with which a Reno of this decrease is as fast as a Reno that halves
+        self._alpha = 3 * (1 - options.beta) / (1 + options.beta)
         #: windows in whole segments
-        self._whole = config.whole_segments
+        self._whole = options.whole_segments
         #: segments by which an ACK opens the window in slow start (RFC 3465: L)
-        self._most = 2 if config.byte_counting else 1
+        self._most = 2 if options.byte_counting else 1
         #: when the present stage of congestion avoidance began (ns); None: it is yet to begin
         self._began_at: int | None = None
         #: where the cubic has its plateau, and how long after the beginning (s)
@@ -48,10 +75,10 @@ class Cubic(Growth):
     def handle_ack(self, acked: int, now: int) -> None:
         """Open the window."""
         sender = self._sender
-        cwnd, smss = sender.cwnd, sender.full_smss
-        if cwnd < sender.ssthresh:
+        cwnd, smss = self.cwnd, sender.full_smss
+        if cwnd < self.ssthresh:
             most = self._most * smss
-            sender.cwnd = cwnd + (acked if acked < most else most)
+            self.cwnd = cwnd + (acked if acked < most else most)
             return
         window, segments = cwnd / smss, acked / smss
         if self._began_at is None:
@@ -59,7 +86,7 @@ class Cubic(Growth):
         assert self._began_at is not None
         time_s = (now - self._began_at) / SECOND
         # section 4.3: a Reno that began when we did, and caught up with the window before the reduction
-        alpha = self._regained if self._w_est >= self._prior else ALPHA
+        alpha = self._regained if self._w_est >= self._prior else self._alpha
         self._w_est += alpha * segments / window
         if self._cubic(time_s) < self._w_est:
             growth = max(self._w_est - window, 0.0)
@@ -72,23 +99,23 @@ class Cubic(Growth):
         unit = smss if self._whole else 1
         opened = int(self._credit / unit) * unit
         self._credit -= opened
-        sender.cwnd = cwnd + opened
+        self.cwnd = cwnd + opened
 
-    def handle_loss(self, flight: int) -> int:
-        """Return 0.7 of the octets under way (section 4.6), and remember the window."""
-        sender = self._sender
-        window = sender.cwnd / sender.full_smss
+    def threshold(self, flight: int) -> int:
+        """Return `beta` of the octets under way (section 4.6), and remember the window."""
+        smss = self._sender.full_smss
+        window = self.cwnd / smss
         # section 4.7, fast convergence: a flow that did not get back to where it was makes room for others
-        self._w_max = window * (1 + BETA) / 2 if window < self._w_max else window
+        self._w_max = window * (1 + self._beta) / 2 if window < self._w_max else window
         self._prior = window
         self._began_at = None
-        smss = sender.full_smss
         if self._whole:
-            return max(int(flight // smss * BETA), 2) * smss
-        return max(round(flight * BETA), 2 * smss)
+            return max(int(flight // smss * self._beta), 2) * smss
+        return max(round(flight * self._beta), 2 * smss)
 
-    def handle_timeout(self) -> None:
+    def handle_timeout(self, flight: int, cwnd: int, *, first: bool, recovering: bool) -> None:
         """Begin anew after slow start: there is no plateau to return to (section 4.8)."""
+        super().handle_timeout(flight, cwnd, first=first, recovering=recovering)
         self._w_max = 0.0
         self._began_at = None
 
@@ -101,12 +128,12 @@ class Cubic(Growth):
             # section 4.8, and the first stage after slow start, which no loss came before
             self._w_max, self._k_s = window, 0.0
         else:
-            self._k_s = ((self._w_max - window) / C) ** (1 / 3)
+            self._k_s = ((self._w_max - window) / self._c) ** (1 / 3)
 
     def _cubic(self, time_s: float) -> float:
         """The window (segments) so long after the beginning: equation 1."""
         after_s = time_s - self._k_s
-        return C * after_s * after_s * after_s + self._w_max
+        return self._c * after_s * after_s * after_s + self._w_max
 
 
-GROWTH = GrowthPlugin(name="cubic", summary="CUBIC (RFC 9438)", make=Cubic)
+GROWTH = GrowthPlugin(name="cubic", summary="CUBIC (RFC 9438)", make=Cubic, options=CubicOptions)

@@ -18,9 +18,8 @@ Left out: HyStart++ (RFC 9406), which hears the first sign only, and goes on for
 from typing import Final
 
 from common.units import MS
-from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import GrowthPlugin
-from hosts.tcp.growth.cubic import ALPHA, Cubic
+from hosts.tcp.growth.cubic import Cubic, CubicOptions
 from hosts.tcp.send_state import INFINITE, SendState
 
 #: segments of the smallest window that is left
@@ -40,9 +39,9 @@ class LinuxCubic(Cubic):
 
     __slots__ = ("_found", "_last_at", "_round_at", "_round_end", "_round_ns", "_samples", "_shortest_ns")
 
-    def __init__(self, sender: SendState, config: TcpConfig) -> None:
-        super().__init__(sender, config)
-        self._regained = ALPHA
+    def __init__(self, sender: SendState, options: CubicOptions) -> None:
+        super().__init__(sender, options)
+        self._regained = self._alpha
         #: slow start has ended by a sign since the last timeout
         self._found = False
         #: the shortest round trip since the last timeout (ns)
@@ -56,15 +55,14 @@ class LinuxCubic(Cubic):
 
     def handle_ack(self, acked: int, now: int) -> None:
         """Open the window, in slow start if there is no sign to end it."""
-        sender = self._sender
-        if sender.cwnd < sender.ssthresh and not self._found and self._full(now):
+        if self.cwnd < self.ssthresh and not self._found and self._full(now):
             self._found = True
-            sender.ssthresh = sender.cwnd
+            self.ssthresh = self.cwnd
         super().handle_ack(acked, now)
 
-    def handle_timeout(self) -> None:
+    def handle_timeout(self, flight: int, cwnd: int, *, first: bool, recovering: bool) -> None:
         """Begin anew: the path may be another one."""
-        super().handle_timeout()
+        super().handle_timeout(flight, cwnd, first=first, recovering=recovering)
         self._found = False
         self._shortest_ns = INFINITE
 
@@ -81,7 +79,7 @@ class LinuxCubic(Cubic):
             return False
         self._shortest_ns = shortest_ns = min(self._shortest_ns, rtt_ns)
         self._round_ns = min(self._round_ns, rtt_ns)
-        if sender.cwnd < _LEAST_WINDOW * sender.full_smss:
+        if self.cwnd < _LEAST_WINDOW * sender.full_smss:
             return False
         if now - self._last_at <= _APART_NS:
             self._last_at = now
@@ -93,4 +91,9 @@ class LinuxCubic(Cubic):
         return self._round_ns > shortest_ns + min(max(shortest_ns // _PART, _LEAST_NS), _MOST_NS)
 
 
-GROWTH = GrowthPlugin(name="cubic-linux", summary="CUBIC as in Linux: HyStart, RFC 8312's Reno", make=LinuxCubic)
+GROWTH = GrowthPlugin(
+    name="cubic-linux",
+    summary="CUBIC as in Linux: HyStart, RFC 8312's Reno",
+    make=LinuxCubic,
+    options=CubicOptions,
+)

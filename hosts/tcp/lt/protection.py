@@ -21,11 +21,11 @@ Left out: FEC for the FIN, and for what a probe of a closed window carries.
 
 from typing import Final
 
-from hosts.tcp.config import TcpConfig
 from hosts.tcp.lt import sizing
 from hosts.tcp.lt.blocks import SYMBOLS, Block, encode
 from hosts.tcp.lt.estimator import ErasureEstimator
 from hosts.tcp.lt.ledger import Ledger
+from hosts.tcp.options import LtOptions
 from hosts.tcp.send_state import INFINITE, SendState
 from tcpip.options import report_of
 from tcpip.segment import Segment
@@ -94,16 +94,16 @@ class Protection:
         "estimate",
     )
 
-    def __init__(self, sender: SendState, config: TcpConfig, agreed: bool) -> None:
+    def __init__(self, sender: SendState, options: LtOptions, agreed: bool) -> None:
         self._sender = sender
         self._fec = agreed
-        self._proactive = agreed and config.proactive_fec
-        self._reactive = agreed and config.reactive_fec
-        self._adaptive = config.adaptive_mss
-        self._confidence = config.fec_confidence
-        self._granularity = config.window_segments
+        self._proactive = agreed and options.proactive_fec
+        self._reactive = agreed and options.reactive_fec
+        self._adaptive = options.adaptive_mss
+        self._confidence = options.fec_confidence
+        self._granularity = options.window_segments
         self._full_mss = sender.smss
-        self._min_mss = min(config.min_mss, sender.smss)
+        self._min_mss = min(options.min_mss, sender.smss)
         self.estimate = ErasureEstimator()
         self._ledger = Ledger()
         #: blocks with octets that are not acknowledged, oldest first; the last may be open
@@ -160,7 +160,7 @@ class Protection:
     def _plan(self) -> None:
         """Choose the segments of the next block: LT-TCP's figure 1(a)."""
         sender, rate = self._sender, self.estimate.rate
-        window = sender.cwnd
+        window = sender.growth.cwnd
         if self._adaptive:
             segments = self._granularity
             if self._proactive:
@@ -178,7 +178,7 @@ class Protection:
         if not sender.board or sender.una < block.start:
             return False
         out = sender.max - sender.una - sender.board.sacked + sender.fec_octets
-        return out + sender.smss > sender.cwnd
+        return out + sender.smss > sender.growth.cwnd
 
     def _close(self, block: SentBlock) -> None:
         """Take the block as it is."""

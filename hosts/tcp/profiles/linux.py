@@ -8,7 +8,7 @@ PROFILE = UserProfile(
     name="sack-eln",
     summary="Linux's values: sack that keeps its window for corruption, IW 10, RTO from 200 ms on, sees lost "
     "retransmissions",
-    config=TcpConfig(
+    config=TcpConfig().but(
         recovery="sack",
         eln="keep-window",
         lost_retransmissions=True,

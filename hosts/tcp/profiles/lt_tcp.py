@@ -1,13 +1,12 @@
 """LT-TCP, and its parts as the paper's component study adds them to SACK (docs/lt-tcp.md)."""
 
-from dataclasses import replace
 from typing import Final
 
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import UserProfile
 
-_ECN_ONLY: Final = TcpConfig(receive_buffer=1 << 20, ecn=True, ecn_only=True, byte_counting=True)
-_ADAPTIVE: Final = replace(_ECN_ONLY, adaptive_mss=True)
+_ECN_ONLY: Final = TcpConfig().but(receive_buffer=1 << 20, ecn=True, ecn_only=True, byte_counting=True)
+_ADAPTIVE: Final = _ECN_ONLY.but(adaptive_mss=True)
 
 PROFILE = (
     UserProfile(
@@ -18,13 +17,13 @@ PROFILE = (
         name="lt-mss", summary="lt-ecn, and segments that get smaller with the window", config=_ADAPTIVE
     ),
     UserProfile(
-        name="lt-proactive", summary="lt-mss, and FEC for each window", config=replace(_ADAPTIVE, proactive_fec=True)
+        name="lt-proactive", summary="lt-mss, and FEC for each window", config=_ADAPTIVE.but(proactive_fec=True)
     ),
     UserProfile(
-        name="lt-reactive", summary="lt-mss, and FEC for duplicate ACKs", config=replace(_ADAPTIVE, reactive_fec=True)
+        name="lt-reactive", summary="lt-mss, and FEC for duplicate ACKs", config=_ADAPTIVE.but(reactive_fec=True)
     ),
     UserProfile(
         name="lt-tcp", summary="LT-TCP: all four parts",
-        config=replace(_ADAPTIVE, proactive_fec=True, reactive_fec=True),
+        config=_ADAPTIVE.but(proactive_fec=True, reactive_fec=True),
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from hosts.tcp.profiles import UserProfile
 PROFILE = UserProfile(
     name="modern",
     summary="as today's Linux: RACK-TLP, PRR, D-SACK, Linux's CUBIC, F-RTO, IW 10, RTO from 200 ms on",
-    config=TcpConfig(
+    config=TcpConfig().but(
         recovery="rack",
         growth="cubic-linux",
         whole_segments=True,

@@ -8,7 +8,7 @@ from typing import Final
 from common.units import MS, SECOND
 from hosts.tcp.config import TcpConfig
 
-OLD_LINUX: Final = TcpConfig(
+OLD_LINUX: Final = TcpConfig().but(
     recovery="newreno",
     initial_window=1,
     limited_transmit=False,

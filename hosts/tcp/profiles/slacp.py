@@ -1,13 +1,11 @@
 """The SLACP paper's hosts: Linux 2.4, and the enhancements of its sections 3 and 4."""
 
-from dataclasses import replace
 from typing import Final
 
 from hosts.tcp.profiles import UserProfile
 from hosts.tcp.profiles.old_linux import OLD_LINUX
 
-_ENHANCED: Final = replace(
-    OLD_LINUX,
+_ENHANCED: Final = OLD_LINUX.but(
     recovery="sack",
     initial_window=4,
     limited_transmit=True,
@@ -30,7 +28,7 @@ PROFILE = (
     UserProfile(
         name="enhanced-cbi",
         summary="enhanced, and ssthresh of the previous connection is reused",
-        config=replace(_ENHANCED, cbi=True),
+        config=_ENHANCED.but(cbi=True),
     ),
-    UserProfile(name="enhanced-no-daass", summary="enhanced without DAASS", config=replace(_ENHANCED, daass=False)),
+    UserProfile(name="enhanced-no-daass", summary="enhanced without DAASS", config=_ENHANCED.but(daass=False)),
 )

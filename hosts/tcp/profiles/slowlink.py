@@ -5,15 +5,14 @@ IW 4), no timestamps and no window scaling (12 octets of 296, and no window abov
 3 s before the first sample (RFC 2988).
 """
 
-from dataclasses import replace
 from typing import Final
 
 from hosts.tcp.profiles import UserProfile
 from hosts.tcp.profiles.old_linux import OLD_LINUX
 
-_NEWRENO: Final = replace(OLD_LINUX, initial_window=2)
-_SACK: Final = replace(_NEWRENO, recovery="sack")
-_FACK: Final = replace(_NEWRENO, recovery="fack")
+_NEWRENO: Final = OLD_LINUX.but(initial_window=2)
+_SACK: Final = _NEWRENO.but(recovery="sack")
+_FACK: Final = _NEWRENO.but(recovery="fack")
 
 PROFILE = (
     UserProfile(
@@ -25,18 +24,18 @@ PROFILE = (
     UserProfile(
         name="slowlink-lt",
         summary="slowlink-newreno with limited transmit",
-        config=replace(_NEWRENO, limited_transmit=True),
+        config=_NEWRENO.but(limited_transmit=True),
     ),
     UserProfile(
         name="slowlink-sack-lt",
         summary="slowlink-newreno with SACK and limited transmit",
-        config=replace(_SACK, limited_transmit=True),
+        config=_SACK.but(limited_transmit=True),
     ),
     UserProfile(name="slowlink-fack", summary="slowlink-newreno with the paper's SACK, which is FACK", config=_FACK),
     UserProfile(
         name="slowlink-fack-lt",
         summary="slowlink-newreno with FACK and limited transmit",
-        config=replace(_FACK, limited_transmit=True),
+        config=_FACK.but(limited_transmit=True),
     ),
-    UserProfile(name="slowlink-iw4", summary="slowlink-newreno with IW 4", config=replace(_NEWRENO, initial_window=4)),
+    UserProfile(name="slowlink-iw4", summary="slowlink-newreno with IW 4", config=_NEWRENO.but(initial_window=4)),
 )

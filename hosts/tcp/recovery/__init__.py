@@ -1,5 +1,5 @@
 """Loss recovery: how a sender finds lost segments and repairs them. Each recovery is a file, which declares a
-`RECOVERY`; `TcpConfig.recovery` is its name.
+`RECOVERY`; `TcpConfig.recovery` has its name and its options. Options that all have are in `LossOptions`.
 
 Read first: RFC 5681 section 3.2.
 
@@ -25,14 +25,16 @@ and, if it `observes`,
 
 | of `SendState` | the recovery |
 |---|---|
-| `una`, `nxt`, `max`, `end`, `flight`, `smss`, `window`, `board`, `resent`, `sack`, `rto` | reads |
-| `cwnd`, `limited` | sets |
+| `una`, `nxt`, `max`, `end`, `flight`, `smss`, `window`, `board`, `resent`, `sack`, `rto`, `loss` | reads |
+| `limited` | sets |
 | `early_at` | sets: a timer of its own |
-| `ssthresh` | sets, to take a reduction back |
 | `nxt` | may set to `una`: everything is sent again |
 | `counters`: `fast_retransmits`, `eln_kept`, `tail_probes`, `reductions_taken_back` | counts |
 | `reduce(flight)` | calls, once for each loss that means congestion |
+| `growth`: `cwnd`, `ssthresh` | reads |
 | `growth.handle_ack` | calls, for each ACK of new data that opens the window |
+| `growth.hold` | calls, to set the window while it repairs losses and when it has |
+| `growth.restore` | calls, to take a reduction back |
 | `track_resent` | calls, in its constructor, if it wants `resent` |
 
 Everything else is the sender's: the timer, go-back-N after a timeout, the peer's window, ECN. The ssthresh after a loss
@@ -44,12 +46,12 @@ is computed by window growth (`growth/`).
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from mypy_extensions import mypyc_attr
 
+from common.options import NoOptions
 from common.registry import Registry
-from hosts.tcp.config import TcpConfig
 from hosts.tcp.send_state import SendState
 from tcpip.segment import Segment
 
@@ -130,9 +132,11 @@ class RecoveryPlugin:
     #: for the table in docs/tcp.md
     summary: str
     #: called when the handshake is complete: `sack` of the sender says whether SACK was agreed
-    make: Callable[[SendState, TcpConfig], Recovery]
+    make: Callable[[SendState, Any], Recovery]
     #: options that the handshake asks the peer to put on its ACKs: SACK blocks (RFC 2018) or SMART
     asks_for: Literal["nothing", "sack", "smart"] = "nothing"
+    #: a dataclass (`common/options.py`) whose fields have defaults
+    options: type[Any] = NoOptions
 
 
 RECOVERIES: Final = Registry("hosts.tcp.recovery", "RECOVERY", RecoveryPlugin)

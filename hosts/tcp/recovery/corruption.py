@@ -3,10 +3,10 @@
 Read first: COMPARISON sections 2.3, 3.1 and 4.2; docs/tcp.md, "ELN".
 
 Rules: numbers are unwrapped; a hole is called by its first octet. A hole is corruption if an ACK at its number has said
-so before it is acknowledged. `eln_once_per_window` and `jumped_is_congestion` of `TcpConfig` make that stricter.
+so before it is acknowledged. `eln_once_per_window` and `jumped_is_congestion` of `LossOptions` make that stricter.
 """
 
-from hosts.tcp.config import TcpConfig
+from hosts.tcp.options import LossOptions
 
 
 class Corruption:
@@ -14,14 +14,14 @@ class Corruption:
 
     __slots__ = ("_corrupt", "_holes", "_jumped_counts", "_one_told", "_told_until")
 
-    def __init__(self, config: TcpConfig, una: int) -> None:
+    def __init__(self, options: LossOptions, una: int) -> None:
         self._corrupt: set[int] = set()
         #: holes that were sent again while the window is kept
         self._holes: list[int] = []
         #: whether ELN tells of one hole of a window only, and where the window of the latest recovery ends
-        self._one_told = config.eln_once_per_window
+        self._one_told = options.eln_once_per_window
         self._told_until = una
-        self._jumped_counts = config.jumped_is_congestion
+        self._jumped_counts = options.jumped_is_congestion
 
     def __contains__(self, number: int) -> bool:
         return number in self._corrupt

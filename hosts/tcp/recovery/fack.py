@@ -10,9 +10,8 @@ what was sent again. Left out: overdamping, rampdown (PRR's ancestors), and lost
 Where the peer has not agreed to SACK this is NewReno.
 """
 
-from hosts.tcp.config import TcpConfig
 from hosts.tcp.recovery import Recovery, RecoveryPlugin, newreno
-from hosts.tcp.recovery.sack import Sack, SackRepair
+from hosts.tcp.recovery.sack import Sack, SackOptions, SackRepair
 from hosts.tcp.scoreboard import DUP_THRESH
 from hosts.tcp.send_state import SendState
 
@@ -34,7 +33,7 @@ class FackRepair(SackRepair):
         in_flight = end - fack
         if high_rxt > una:
             in_flight += high_rxt - una - board.sacked_below(high_rxt)
-        if sender.cwnd - in_flight < smss:
+        if sender.growth.cwnd - in_flight < smss:
             return None
         hole = board.hole(high_rxt, fack)
         if hole is not None:
@@ -48,9 +47,9 @@ class Fack(Sack):
 
     __slots__ = ()
 
-    def __init__(self, sender: SendState, config: TcpConfig) -> None:
-        super().__init__(sender, config)
-        self.repair = FackRepair(self, config)
+    def __init__(self, sender: SendState, options: SackOptions) -> None:
+        super().__init__(sender, options)
+        self.repair = FackRepair(self, options)
 
     def _is_lost(self) -> bool:
         sender = self.sender
@@ -58,10 +57,14 @@ class Fack(Sack):
         return super()._is_lost() or (bool(board) and board.high - sender.una > DUP_THRESH * sender.smss)
 
 
-def _make(sender: SendState, config: TcpConfig) -> Recovery:
-    return Fack(sender, config) if sender.sack else newreno.make(sender, config)
+def _make(sender: SendState, options: SackOptions) -> Recovery:
+    return Fack(sender, options) if sender.sack else newreno.make(sender, options)
 
 
 RECOVERY = RecoveryPlugin(
-    name="fack", summary="FACK: all below the highest octet that has arrived is lost", make=_make, asks_for="sack"
+    name="fack",
+    summary="FACK: all below the highest octet that has arrived is lost",
+    make=_make,
+    asks_for="sack",
+    options=SackOptions,
 )

@@ -18,11 +18,11 @@ timeout reduces it always.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
 
-from hosts.tcp.config import TcpConfig
 from hosts.tcp.recovery import Recovery
 from hosts.tcp.recovery.corruption import Corruption
 from hosts.tcp.scoreboard import DUP_THRESH
@@ -31,6 +31,16 @@ from tcpip.segment import Segment
 
 #: RFC 3042: new segments the first two dupacks may each clock out
 _LIMITED_SEGMENTS: Final = 2
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+@dataclass(frozen=True, kw_only=True)
+class FastRecoveryOptions:
+    """The options of fast recovery."""
+
+    #: without SACK and SMART: a segment sent before the last reduction of the window or before the last timeout causes
+    #: no fast retransmit (RFC 6582 section 3.2, RFC 5681's advice); in 4.4BSD it does
+    one_reduction_per_window: bool = True
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -80,7 +90,7 @@ class FastRecovery(Recovery):
     )
 
     def __init__(
-        self, sender: SendState, config: TcpConfig, repair: Callable[["FastRecovery", TcpConfig], Repair]
+        self, sender: SendState, options: FastRecoveryOptions, repair: Callable[["FastRecovery", Any], Repair]
     ) -> None:
         super().__init__(sender)
         # only the SYN was sent before: losses of the first window begin a recovery
@@ -88,17 +98,17 @@ class FastRecovery(Recovery):
         #: the window after this recovery
         self.window = 0
         #: holes, and which of them are corruption
-        self.holes = Corruption(config, sender.una)
+        self.holes = Corruption(sender.loss, sender.una)
         self._after_timeout = False
         self._dupacks = 0
         #: FlightSize when the first dupack came
         self._flight = 0
-        self._limited_transmit = config.limited_transmit
-        self._once = config.one_reduction_per_window
-        self._at_once = config.eln == "retransmit"
-        if config.eln != "ignore":
+        self._limited_transmit = sender.loss.limited_transmit
+        self._once = options.one_reduction_per_window
+        self._at_once = sender.loss.eln == "retransmit"
+        if sender.loss.eln != "ignore":
             sender.track_resent()
-        self.repair = repair(self, config)
+        self.repair = repair(self, options)
 
     def handle_dupack(self, segment: Segment, now: int) -> None:
         if self.active:
@@ -145,7 +155,7 @@ class FastRecovery(Recovery):
         self.kept = corruption or sender.ecn_only
         if self.kept:
             sender.counters.eln_kept += corruption
-            self.window = sender.cwnd
+            self.window = sender.growth.cwnd
         else:
             self.window = sender.reduce(self._flight)
         self.repair.begin(self._dupacks)
@@ -158,7 +168,7 @@ class FastRecovery(Recovery):
         self.kept = False
         self.window = sender.reduce(self._flight)
         self.repair.handle_reduction()
-        sender.cwnd = max(sender.cwnd - before + self.window, sender.smss)
+        sender.growth.hold(max(sender.growth.cwnd - before + self.window, sender.smss))
 
     def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
         sender = self.sender
@@ -171,7 +181,7 @@ class FastRecovery(Recovery):
                 # no congestion: the window goes on growing
                 if filled:
                     sender.growth.handle_ack(acked, now)
-                self.window = sender.cwnd
+                self.window = sender.growth.cwnd
             return self.repair.handle_ack(acked, now)
         if filled:
             sender.growth.handle_ack(acked, now)
@@ -180,10 +190,10 @@ class FastRecovery(Recovery):
     def end(self, cwnd: int) -> None:
         """End fast recovery."""
         self.active = self.urgent = self.governs = self.kept = False
-        self.sender.cwnd = cwnd
+        self.sender.growth.hold(cwnd)
 
     def handle_timeout(self) -> None:
-        self.end(self.sender.cwnd)
+        self.end(self.sender.growth.cwnd)
         self._after_timeout = True
         self._dupacks = 0
         self.recover = self.sender.max

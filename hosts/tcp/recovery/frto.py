@@ -114,7 +114,7 @@ class Frto:
 
     def _end_in_step_3(self) -> None:
         sender = self._sender
-        sender.cwnd = _WINDOW_SEGMENTS * sender.smss
+        sender.growth.hold(_WINDOW_SEGMENTS * sender.smss)
         # segments sent after the timeout are not lost by it
         self._end_genuine(sender.una if sender.una < self._recover else sender.max)
 
@@ -126,6 +126,6 @@ class Frto:
         sender = self._sender
         self.active = False
         sender.counters.spurious_timeouts += 1
-        sender.cwnd = sender.ssthresh
+        sender.growth.hold(sender.growth.ssthresh)
         sender.nxt = sender.max
         sender.recovery.end_timeout()

@@ -1,10 +1,22 @@
 """NewReno (RFC 6582): a partial acknowledgement means that the next segment is lost as well."""
 
-from hosts.tcp.config import TcpConfig
+from dataclasses import dataclass
+
+from mypy_extensions import mypyc_attr
+
 from hosts.tcp.recovery import Recovery, RecoveryPlugin
-from hosts.tcp.recovery.fast_recovery import FastRecovery, Repair
+from hosts.tcp.recovery.fast_recovery import FastRecovery, FastRecoveryOptions, Repair
 from hosts.tcp.recovery.reno import resend_first
 from hosts.tcp.send_state import SendState
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+@dataclass(frozen=True, kw_only=True)
+class NewRenoOptions(FastRecoveryOptions):
+    """NewReno's timer; also of the recoveries that are NewReno where the peer does not agree to theirs."""
+
+    #: in fast recovery without SACK only the first partial ACK restarts the timer (RFC 6582 section 4); else every one
+    impatient: bool = True
 
 
 class NewRenoRepair(Repair):
@@ -12,20 +24,20 @@ class NewRenoRepair(Repair):
 
     __slots__ = ("_impatient", "_partial")
 
-    def __init__(self, recovery: FastRecovery, config: TcpConfig) -> None:
+    def __init__(self, recovery: FastRecovery, options: NewRenoOptions) -> None:
         super().__init__(recovery)
-        self._impatient = config.impatient
+        self._impatient = options.impatient
         #: whether a partial acknowledgement has come in this recovery
         self._partial = False
 
     def begin(self, dupacks: int) -> None:
         recovery, sender = self.recovery, self.sender
         recovery.recover = sender.max
-        sender.cwnd = recovery.window + dupacks * sender.smss
+        sender.growth.hold(recovery.window + dupacks * sender.smss)
         self._partial = False
 
     def handle_dupack(self) -> None:
-        self.sender.cwnd += self.sender.smss
+        self.sender.growth.hold(self.sender.growth.cwnd + self.sender.smss)
 
     def handle_ack(self, acked: int, now: int) -> bool:
         recovery, sender = self.recovery, self.sender
@@ -35,7 +47,7 @@ class NewRenoRepair(Repair):
             recovery.end(recovery.window if recovery.kept else min(recovery.window, max(sender.flight, smss) + smss))
             return True
         recovery.urgent = True
-        sender.cwnd = max(sender.cwnd - acked + (smss if acked >= smss else 0), smss)
+        sender.growth.hold(max(sender.growth.cwnd - acked + (smss if acked >= smss else 0), smss))
         restarts = not (self._partial and self._impatient)
         self._partial = True
         return restarts
@@ -44,9 +56,9 @@ class NewRenoRepair(Repair):
         return resend_first(self.recovery)
 
 
-def make(sender: SendState, config: TcpConfig) -> Recovery:
+def make(sender: SendState, options: NewRenoOptions) -> Recovery:
     """Return NewReno for a sender."""
-    return FastRecovery(sender, config, NewRenoRepair)
+    return FastRecovery(sender, options, NewRenoRepair)
 
 
-RECOVERY = RecoveryPlugin(name="newreno", summary="NewReno (RFC 6582)", make=make)
+RECOVERY = RecoveryPlugin(name="newreno", summary="NewReno (RFC 6582)", make=make, options=NewRenoOptions)

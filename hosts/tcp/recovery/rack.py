@@ -23,7 +23,6 @@ from typing import Final
 
 from common.sequence import unwrap
 from common.units import MS
-from hosts.tcp.config import TcpConfig
 from hosts.tcp.recovery import Recovery, RecoveryPlugin, newreno
 from hosts.tcp.recovery.prr import Prr
 from hosts.tcp.recovery.tail_probe import TailProbe
@@ -73,7 +72,7 @@ class Rack(Recovery):
         "sent",
     )
 
-    def __init__(self, sender: SendState, config: TcpConfig) -> None:
+    def __init__(self, sender: SendState) -> None:
         super().__init__(sender)
         self.observes = True
         #: outstanding segments
@@ -82,9 +81,9 @@ class Rack(Recovery):
         self._probe = TailProbe(sender)
         #: octets of the probe that is to be sent now
         self._probe_range: tuple[int, int] | None = None
-        self._limited_transmit = config.limited_transmit
+        self._limited_transmit = sender.loss.limited_transmit
         #: F-RTO, which is the sender's, says whether a timeout was spurious
-        self._frto = config.frto
+        self._frto = sender.loss.frto
         #: the time of the latest event
         self.now = 0
         #: the segments that the latest ACK has told of; the octets that have arrived since the latest decision
@@ -171,7 +170,7 @@ class Rack(Recovery):
         if self._probe.is_out:
             is_plain = ack == una and not blocks and not segment.length
             if self._probe.handle_arrival(ack, duplicate, is_plain):
-                sender.cwnd = min(sender.cwnd, sender.reduce(sender.flight))
+                sender.growth.hold(min(sender.growth.cwnd, sender.reduce(sender.flight)))
                 self._windows_before = None
         self._see_duplicates(duplicate, ack)
         if ack > una and arrived and 0 <= echo_ms < self._resent_at // MS:
@@ -233,10 +232,10 @@ class Rack(Recovery):
         ends = self.governs and sender.una >= self._recover
         if self.active:
             if ends:
-                self._end_recovery(sender.ssthresh)
+                self._end_recovery(sender.growth.ssthresh)
         else:
             if ends:
-                self._end_recovery(sender.cwnd)
+                self._end_recovery(sender.growth.cwnd)
             if filled:
                 sender.growth.handle_ack(acked, now)
         self._decide(True)
@@ -252,7 +251,7 @@ class Rack(Recovery):
         elif self.active:
             # the timer leaves the window as the latest ACK has set it, so what it finds lost makes room
             if self._delivered:
-                sender.cwnd = self._window(moves and sent.lost <= before)
+                sender.growth.hold(self._window(moves and sent.lost <= before))
         elif not self.governs and self._limited_transmit:
             # RFC 3042, by what has arrived
             sender.limited = sender.board.sacked
@@ -289,13 +288,13 @@ class Rack(Recovery):
         """Begin a recovery: RFC 5681 section 3.2 with RFC 9937's window."""
         sender = self.sender
         sender.counters.fast_retransmits += 1
-        windows = sender.cwnd, sender.ssthresh
+        windows = sender.growth.cwnd, sender.growth.ssthresh
         outstanding = sender.flight - sender.board.sacked
         ssthresh = sender.reduce(self.flight_before_loss())
         self._prr.begin(ssthresh, outstanding + self._delivered)
         self._govern(windows)
         self.active = True
-        sender.cwnd = self._window(False)
+        sender.growth.hold(self._window(False))
 
     def _govern(self, windows: tuple[int, int]) -> None:
         """Let only `poll` send until what is outstanding now is acknowledged."""
@@ -312,7 +311,7 @@ class Rack(Recovery):
 
     def _end_recovery(self, cwnd: int) -> None:
         self.active = self.urgent = self.governs = self._after_timeout = self._first = False
-        self.sender.cwnd = cwnd
+        self.sender.growth.hold(cwnd)
         # step 4
         self._persist -= 1
         if self._persist <= 0:
@@ -331,11 +330,10 @@ class Rack(Recovery):
         cwnd, ssthresh = self._windows_before
         self._windows_before = None
         sender.counters.reductions_taken_back += 1
-        sender.ssthresh = max(sender.ssthresh, ssthresh)
         self.sent.restore()
         if self.governs:
-            self._end_recovery(sender.cwnd)
-        sender.cwnd = max(sender.cwnd, cwnd)
+            self._end_recovery(sender.growth.cwnd)
+        sender.growth.restore(cwnd, ssthresh)
 
     # -- timers ------------------------------------------------------------------------------------------------
 
@@ -357,7 +355,7 @@ class Rack(Recovery):
         """See Recovery."""
         self.now = now
         sender = self.sender
-        self._windows_now = sender.cwnd, sender.ssthresh
+        self._windows_now = sender.growth.cwnd, sender.growth.ssthresh
         if sender.early_at is None:
             return False
         sender.early_at = None
@@ -375,7 +373,7 @@ class Rack(Recovery):
 
     def flight_before_loss(self) -> int:
         """See Recovery."""
-        return min(self.sender.flight, self.sender.cwnd)
+        return min(self.sender.flight, self.sender.growth.cwnd)
 
     def handle_timeout(self) -> None:
         """See Recovery; section 6.3 (RACK_mark_losses_on_RTO)."""
@@ -411,7 +409,7 @@ class Rack(Recovery):
         # nothing but this sends again what was lost
         sender.nxt = sender.max
         lost = sent.first_lost()
-        room = sender.cwnd - sent.in_flight
+        room = sender.growth.cwnd - sent.in_flight
         if lost is not None:
             start, end = lost.start, min(lost.end, lost.start + sender.smss)
             if start > sender.una and end > sender.una + sender.window:
@@ -435,8 +433,8 @@ def _duplicate_of(edges: list[tuple[int, int]], ack: int) -> tuple[int, int] | N
     return None
 
 
-def _make(sender: SendState, config: TcpConfig) -> Recovery:
-    return Rack(sender, config) if sender.sack else newreno.make(sender, config)
+def _make(sender: SendState, options: newreno.NewRenoOptions) -> Recovery:
+    return Rack(sender) if sender.sack else newreno.make(sender, options)
 
 
 RECOVERY = RecoveryPlugin(
@@ -444,4 +442,5 @@ RECOVERY = RecoveryPlugin(
     summary="RACK-TLP (RFC 8985) and proportional rate reduction (RFC 9937); NewReno where the peer has no SACK",
     make=_make,
     asks_for="sack",
+    options=newreno.NewRenoOptions,
 )

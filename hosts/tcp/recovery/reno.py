@@ -1,9 +1,18 @@
 """Reno (RFC 5681 section 3.2): the first segment is sent again, and any new acknowledgement ends the recovery."""
 
-from hosts.tcp.config import TcpConfig
+from dataclasses import dataclass
+
 from hosts.tcp.recovery import Recovery, RecoveryPlugin
-from hosts.tcp.recovery.fast_recovery import FastRecovery, Repair
+from hosts.tcp.recovery.fast_recovery import FastRecovery, FastRecoveryOptions, Repair
 from hosts.tcp.send_state import SendState
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenoOptions(FastRecoveryOptions):
+    """Reno's end of a fast recovery."""
+
+    #: the ACK that ends it opens the window, too (4.4BSD)
+    grow_after_recovery: bool = False
 
 
 class RenoRepair(Repair):
@@ -11,20 +20,20 @@ class RenoRepair(Repair):
 
     __slots__ = ("_grows_after",)
 
-    def __init__(self, recovery: FastRecovery, config: TcpConfig) -> None:
+    def __init__(self, recovery: FastRecovery, options: RenoOptions) -> None:
         super().__init__(recovery)
-        self._grows_after = config.grow_after_recovery
+        self._grows_after = options.grow_after_recovery
 
     def begin(self, dupacks: int) -> None:
         """See Repair; steps 2 and 3."""
         recovery, sender = self.recovery, self.sender
         if not recovery.kept:
             recovery.recover = sender.max
-        sender.cwnd = recovery.window + dupacks * sender.smss
+        sender.growth.hold(recovery.window + dupacks * sender.smss)
 
     def handle_dupack(self) -> None:
         """See Repair; step 4."""
-        self.sender.cwnd += self.sender.smss
+        self.sender.growth.hold(self.sender.growth.cwnd + self.sender.smss)
 
     def handle_reduction(self) -> None:
         self.recovery.recover = self.sender.max
@@ -49,8 +58,8 @@ def resend_first(recovery: FastRecovery) -> tuple[int, int]:
     return sender.una, min(sender.una + sender.smss, sender.max)
 
 
-def _make(sender: SendState, config: TcpConfig) -> Recovery:
-    return FastRecovery(sender, config, RenoRepair)
+def _make(sender: SendState, options: RenoOptions) -> Recovery:
+    return FastRecovery(sender, options, RenoRepair)
 
 
-RECOVERY = RecoveryPlugin(name="reno", summary="Reno (RFC 5681)", make=_make)
+RECOVERY = RecoveryPlugin(name="reno", summary="Reno (RFC 5681)", make=_make, options=RenoOptions)

@@ -3,11 +3,27 @@
 Section and rule numbers are RFC 6675's. Where the peer has not agreed to SACK this is NewReno.
 """
 
-from hosts.tcp.config import TcpConfig
+from dataclasses import dataclass
+
+from mypy_extensions import mypyc_attr
+
 from hosts.tcp.recovery import Recovery, RecoveryPlugin, newreno
 from hosts.tcp.recovery.fast_recovery import FastRecovery, Repair
 from hosts.tcp.scoreboard import DUP_THRESH
 from hosts.tcp.send_state import SendState
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
+@dataclass(frozen=True, kw_only=True)
+class SackOptions(newreno.NewRenoOptions):
+    """SACK's retransmissions."""
+
+    #: a retransmission is lost when a segment first sent after it has arrived, as RACK has it where nothing is
+    #: reordered (RFC 8985); else only the timer finds it
+    lost_retransmissions: bool = False
+    #: a recovery that keeps the window sends no more than has arrived, and a segment per partial ACK, as proportional
+    #: rate reduction does (RFC 6937, PRR-SSRB): there may be congestion among the corruption
+    conserve_kept: bool = False
 
 
 class SackRepair(Repair):
@@ -24,7 +40,7 @@ class SackRepair(Repair):
         "_sees_lost_again",
     )
 
-    def __init__(self, recovery: FastRecovery, config: TcpConfig) -> None:
+    def __init__(self, recovery: FastRecovery, options: SackOptions) -> None:
         super().__init__(recovery)
         #: whether the first retransmission, which does not ask for the pipe, is still to be sent
         self._first = False
@@ -32,10 +48,10 @@ class SackRepair(Repair):
         self._high_rxt = 0
         #: no second rescue retransmission before this is acknowledged
         self._rescue_rxt = -1
-        self._sees_lost_again = config.lost_retransmissions
+        self._sees_lost_again = options.lost_retransmissions
         if self._sees_lost_again:
             self.sender.track_resent()
-        self._conserves = config.conserve_kept
+        self._conserves = options.conserve_kept
         #: octets that had arrived when the recovery began; sent in it; that may be sent in it beyond those that arrive
         self._arrived_before = self._out = self._bonus = 0
 
@@ -44,7 +60,7 @@ class SackRepair(Repair):
         recovery, sender = self.recovery, self.sender
         recovery.recover = sender.max
         recovery.governs = True
-        sender.cwnd = recovery.window
+        sender.growth.hold(recovery.window)
         self._first = True
         self._high_rxt = sender.una
         self._rescue_rxt = -1
@@ -73,7 +89,7 @@ class SackRepair(Repair):
             return self._resend(una, end)
         pipe = board.pipe(una, end, self._high_rxt, smss, sender.repairable) + sender.fec_octets
         again = self._lost_again() if self._sees_lost_again else []
-        if sender.cwnd - pipe + sum(stop - start for start, stop in again) < smss:
+        if sender.growth.cwnd - pipe + sum(stop - start for start, stop in again) < smss:
             return None
         if self._conserves and self.recovery.kept and self._allowance() < smss:
             return None
@@ -139,8 +155,8 @@ class Sack(FastRecovery):
 
     __slots__ = ()
 
-    def __init__(self, sender: SendState, config: TcpConfig) -> None:
-        super().__init__(sender, config, SackRepair)
+    def __init__(self, sender: SendState, options: SackOptions) -> None:
+        super().__init__(sender, options, SackRepair)
 
     def _is_lost(self) -> bool:
         sender = self.sender
@@ -169,10 +185,14 @@ class Sack(FastRecovery):
         return self.active or super().recovering
 
 
-def _make(sender: SendState, config: TcpConfig) -> Recovery:
-    return Sack(sender, config) if sender.sack else newreno.make(sender, config)
+def _make(sender: SendState, options: SackOptions) -> Recovery:
+    return Sack(sender, options) if sender.sack else newreno.make(sender, options)
 
 
 RECOVERY = RecoveryPlugin(
-    name="sack", summary="SACK (RFC 6675); NewReno where the peer does not agree", make=_make, asks_for="sack"
+    name="sack",
+    summary="SACK (RFC 6675); NewReno where the peer does not agree",
+    make=_make,
+    asks_for="sack",
+    options=SackOptions,
 )

@@ -11,10 +11,9 @@ The window is reduced once per window of data.
 An ACK without the option counts as a plain duplicate: a recovery that such duplicates have begun is NewReno's.
 """
 
-from hosts.tcp.config import TcpConfig
 from hosts.tcp.recovery import RecoveryPlugin
 from hosts.tcp.recovery.fast_recovery import FastRecovery, Repair
-from hosts.tcp.recovery.newreno import NewRenoRepair
+from hosts.tcp.recovery.newreno import NewRenoOptions, NewRenoRepair
 from hosts.tcp.send_state import SendState
 from tcpip.segment import Segment
 
@@ -36,7 +35,7 @@ class SmartRepair(Repair):
         recovery, sender = self.recovery, self.sender
         recovery.recover = sender.max
         recovery.governs = self._first = True
-        sender.cwnd = recovery.window
+        sender.growth.hold(recovery.window)
 
     def handle_ack(self, acked: int, now: int) -> bool:
         if self.sender.una >= self.recovery.recover:
@@ -59,7 +58,7 @@ class SmartRepair(Repair):
             elif lost is None:
                 lost = start, seq
         first, self._first = self._first, False
-        if not (first and lost) and sender.cwnd - pipe < smss:
+        if not (first and lost) and sender.growth.cwnd - pipe < smss:
             return None
         if lost is not None:
             if self.recovery.kept:
@@ -82,8 +81,8 @@ class Smart(FastRecovery):
 
     __slots__ = ("_gaps", "_plain")
 
-    def __init__(self, sender: SendState, config: TcpConfig) -> None:
-        super().__init__(sender, config, NewRenoRepair)
+    def __init__(self, sender: SendState, options: NewRenoOptions) -> None:
+        super().__init__(sender, options, NewRenoRepair)
         self._plain = self.repair
         self._gaps = SmartRepair(self)
 
@@ -120,4 +119,10 @@ class Smart(FastRecovery):
         return (self.active and self.repair is self._gaps) or super().recovering
 
 
-RECOVERY = RecoveryPlugin(name="smart", summary="SMART, NewReno for plain duplicates", make=Smart, asks_for="smart")
+RECOVERY = RecoveryPlugin(
+    name="smart",
+    summary="SMART, NewReno for plain duplicates",
+    make=Smart,
+    asks_for="smart",
+    options=NewRenoOptions,
+)

@@ -29,7 +29,7 @@ from tests.harness.scripted_hop import Script
 RATE_BPS = 8_000_000
 DELAY_NS = 10 * MS
 #: nothing that would make a time hard to compute
-PLAIN = TcpConfig(
+PLAIN = TcpConfig().but(
     mss=1000, initial_window=10, delayed_ack_ns=0, window_scaling=False, timestamps=False, recovery="newreno"
 )
 PORT = 80

@@ -19,7 +19,9 @@ from tcpip.wire import emit, parse
 pytestmark = pytest.mark.slow
 
 HERE, THERE = "10.0.0.1", "10.0.0.2"
-CONFIG = TcpConfig(mss=1000, time_wait_ns=20 * MS, delayed_ack_ns=5 * MS, initial_rto_ns=50 * MS, min_rto_ns=50 * MS)
+CONFIG = TcpConfig().but(
+    mss=1000, time_wait_ns=20 * MS, delayed_ack_ns=5 * MS, initial_rto_ns=50 * MS, min_rto_ns=50 * MS
+)
 
 
 class FakeTun:

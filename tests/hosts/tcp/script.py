@@ -21,7 +21,6 @@ ELN, ECN and what only a SYN carries (but for the MSS) are compared even when it
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from types import EllipsisType
 from typing import TypedDict, Unpack
 
@@ -35,7 +34,7 @@ from tcpip.segment import ACK, CE, CWR, ECE, ECT0, ECT1, FIN, RST, SYN, Flow, Op
 
 FLOW = Flow(0x0A000001, 40_000, 0x0A000002, 80)
 #: nothing optional: each test adds what it is about
-PLAIN = TcpConfig(
+PLAIN = TcpConfig().but(
     mss=1000,
     recovery="newreno",
     limited_transmit=False,
@@ -76,7 +75,7 @@ def window_of(
     segments: int, make: MakeScript, config: TcpConfig, nbytes: int = 100_000, peer: str = "mss 1000 sackok"
 ) -> "Script":
     """The first window, segments of 1000 octets from 1 on, is on its way at 100 ms."""
-    s = make(replace(config, initial_window=segments), peer=peer)
+    s = make(config.but(initial_window=segments), peer=peer)
     s.write(nbytes)
     assert len(s.skip()) == segments
     return s

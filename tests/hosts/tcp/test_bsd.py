@@ -1,18 +1,16 @@
 """4.4BSD: timers in ticks of 500 ms, delayed ACKs by a clock of 200 ms, and its windows."""
 
-from dataclasses import replace
-
 import pytest
 
 from common.units import MS, SECOND
 from hosts.tcp.profiles import USER_PROFILES
 from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
 
-BSD = replace(USER_PROFILES["bsd"].config, mss=1000)
+BSD = USER_PROFILES["bsd"].config.but(mss=1000)
 #: with the growth of windows that 4.4BSD has beside
-GROWING = replace(BSD, extra_increase=True, slow_start_at_ssthresh=True, grow_after_recovery=True)
+GROWING = BSD.but(extra_increase=True, slow_start_at_ssthresh=True, grow_after_recovery=True)
 #: the clocks alone
-TICKS = replace(PLAIN, tick_ns=500 * MS, initial_rto_ns=6 * SECOND, max_rto_ns=64 * SECOND, initial_window=8)
+TICKS = PLAIN.but(tick_ns=500 * MS, initial_rto_ns=6 * SECOND, max_rto_ns=64 * SECOND, initial_window=8)
 
 
 # -- the slow clock ------------------------------------------------------------------------------------------
@@ -25,7 +23,7 @@ def test_a_timer_of_three_ticks_expires_at_the_third(
     script: MakeScript, phase_ms: int, set_ms: int, expires_ms: int
 ) -> None:
     # no tick within the handshake: the first sample counts as one, and varies by half of it
-    s = script(replace(TICKS, clock_phase_ns=phase_ms * MS), rtt_ms=100)
+    s = script(TICKS.but(clock_phase_ns=phase_ms * MS), rtt_ms=100)
     assert s.rto_ms == 1500
     s.run_to(set_ms)
     s.write(1000, sends=["1:1001"])
@@ -80,7 +78,7 @@ def test_backoff_ends_at_the_maximum(script: MakeScript) -> None:
 
 def test_the_timeout_is_two_ticks_at_least(script: MakeScript) -> None:
     # variation 1/4 and SRTT below one tick are what it can come to
-    s = script(replace(TICKS, min_rto_ns=2 * SECOND), rtt_ms=100)
+    s = script(TICKS.but(min_rto_ns=2 * SECOND), rtt_ms=100)
     assert s.rto_ms == 2000
 
 
@@ -133,7 +131,7 @@ def test_duplicates_after_a_timeout_begin_a_fast_retransmit(script: MakeScript) 
 
 
 def test_a_window_of_ssthresh_is_slow_start_and_beyond_an_eighth_of_a_segment_is_added(script: MakeScript) -> None:
-    s = window_of(8, script, replace(GROWING, initial_ssthresh=8000))
+    s = window_of(8, script, GROWING.but(initial_ssthresh=8000))
     s.inject(200, "ack 1001", cwnd=9000)
     s.skip()
     s.inject(210, "ack 2001")

@@ -1,7 +1,6 @@
 """RFC 9293 sections 3.6 and 3.10: FINs in every state, resets, TIME-WAIT; RFC 5961: which of them to believe."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -10,7 +9,7 @@ from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
 
 def test_we_close_first(script: MakeScript) -> None:
-    s = script(replace(PLAIN, time_wait_ns=30 * SECOND))
+    s = script(PLAIN.but(time_wait_ns=30 * SECOND))
     s.close(sends=["F 1:1 ack 1"], state="FIN-WAIT-1")
     s.inject(200, "ack 2", sends=[], state="FIN-WAIT-2")
     assert s.connection.next_deadline() is None
@@ -63,7 +62,7 @@ def test_a_fin_that_is_lost_is_sent_again(script: MakeScript) -> None:
 
 
 def test_the_fin_waits_for_the_window_behind_the_data(script: MakeScript) -> None:
-    s = script(replace(PLAIN, initial_window=2))
+    s = script(PLAIN.but(initial_window=2))
     s.write(4000)
     s.close(sends=["1:1001", "1001:2001"])
     s.inject(200, "ack 2001", state="FIN-WAIT-1")
@@ -73,7 +72,7 @@ def test_the_fin_waits_for_the_window_behind_the_data(script: MakeScript) -> Non
 
 
 def test_data_that_comes_after_we_closed_is_received(script: MakeScript) -> None:
-    s = script(replace(PLAIN, ack_every=1))
+    s = script(PLAIN.but(ack_every=1))
     s.close(sends=...)
     s.inject(200, "1:1001 ack 1", sends=["ack 1001"])
     s.inject(210, "1001:2001 ack 2", sends=["2:2 ack 2001"])
@@ -93,7 +92,7 @@ def test_a_fin_out_of_order_counts_when_its_turn_comes(script: MakeScript, right
 
 
 def test_time_wait_answers_the_fin_and_waits_anew(script: MakeScript) -> None:
-    s = script(replace(PLAIN, time_wait_ns=30 * SECOND))
+    s = script(PLAIN.but(time_wait_ns=30 * SECOND))
     s.close(sends=...)
     s.inject(200, "F 1:1 ack 2", sends=...)
     s.inject(20_000, "F 1:1 ack 2", sends=["2:2 ack 2"])

@@ -6,13 +6,13 @@ import pytest
 
 from common.units import MS
 from hosts.tcp.growth import Growth
-from hosts.tcp.growth.cubic import ALPHA
 from hosts.tcp.send_state import INFINITE, SendState
 from testbed.simulation import simulate
 from tests.harness.model_runs import model
-from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of
+from tests.hosts.tcp.growing import SMSS, avoid, grown, lose, sender_of, time_out
 
 RTT_NS = 100 * MS
+ALPHA = 3 * (1 - 0.7) / (1 + 0.7)
 
 
 def round_trip(growth: Growth, sender: SendState, start_ns: int, rtts_ns: Sequence[int], apart_ns: int = 5 * MS) -> int:
@@ -39,9 +39,9 @@ def begun(segments: int) -> tuple[Growth, SendState]:
 def test_slow_start_ends_when_all_round_trips_of_a_round_are_longer(longer_ns: int, ends: bool) -> None:
     growth, sender = begun(16)
     round_trip(growth, sender, RTT_NS, [RTT_NS + longer_ns] * 20)
-    assert (sender.ssthresh < INFINITE) is ends
+    assert (growth.ssthresh < INFINITE) is ends
     # 10 and 8 segments more, each by one ACK, before the ninth compares
-    assert not ends or sender.ssthresh == (16 + 10 + 8) * SMSS
+    assert not ends or growth.ssthresh == (16 + 10 + 8) * SMSS
 
 
 @pytest.mark.parametrize(
@@ -53,23 +53,23 @@ def test_the_increase_that_counts_is_4_to_16_ms(rtt_ns: int, longer_ns: int, end
     growth = grown("cubic-linux", sender)
     round_trip(growth, sender, 0, [rtt_ns] * 10)
     round_trip(growth, sender, rtt_ns, [rtt_ns + longer_ns] * 20)
-    assert (sender.ssthresh < INFINITE) is ends
+    assert (growth.ssthresh < INFINITE) is ends
 
 
 def test_one_short_round_trip_among_a_rounds_first_is_enough_to_go_on() -> None:
     growth, sender = begun(16)
     round_trip(growth, sender, RTT_NS, [RTT_NS + 50 * MS] * 7 + [RTT_NS] + [RTT_NS + 50 * MS] * 20)
-    assert sender.ssthresh == INFINITE
+    assert growth.ssthresh == INFINITE
 
 
 def test_a_train_of_half_a_round_trip_ends_slow_start_and_a_pause_ends_the_train() -> None:
     growth, sender = begun(16)
     round_trip(growth, sender, RTT_NS, [RTT_NS] * 40, apart_ns=3 * MS)
-    assert sender.ssthresh == INFINITE
+    assert growth.ssthresh == INFINITE
     last_ns = round_trip(growth, sender, 3 * RTT_NS, [RTT_NS] * 26, apart_ns=2 * MS)
-    assert (last_ns - 3 * RTT_NS, sender.ssthresh) == (50 * MS, INFINITE)
+    assert (last_ns - 3 * RTT_NS, growth.ssthresh) == (50 * MS, INFINITE)
     round_trip(growth, sender, 5 * RTT_NS, [RTT_NS] * 27, apart_ns=2 * MS)
-    assert sender.ssthresh < INFINITE
+    assert growth.ssthresh < INFINITE
 
 
 def test_small_windows_are_left_alone() -> None:
@@ -77,22 +77,22 @@ def test_small_windows_are_left_alone() -> None:
     growth = grown("cubic-linux", sender)
     round_trip(growth, sender, 0, [RTT_NS] * 2)
     round_trip(growth, sender, RTT_NS, [2 * RTT_NS] * 9)
-    assert (sender.cwnd, sender.ssthresh) == (15 * SMSS, INFINITE)
+    assert (growth.cwnd, growth.ssthresh) == (15 * SMSS, INFINITE)
 
 
 def test_only_a_timeout_lets_it_end_slow_start_again() -> None:
     growth, sender = begun(16)
     round_trip(growth, sender, RTT_NS, [2 * RTT_NS] * 20)
-    assert sender.ssthresh < INFINITE
+    assert growth.ssthresh < INFINITE
     for again in (False, True):
         if again:
-            growth.handle_timeout()
-        sender.cwnd, sender.ssthresh = 20 * SMSS, INFINITE
+            time_out(growth)
+        growth.start(20 * SMSS, INFINITE)
         # after a timeout the round trip is a new one, which itself is no sign
         round_trip(growth, sender, 10 * RTT_NS, [2 * RTT_NS] * 20)
-        assert sender.ssthresh == INFINITE
+        assert growth.ssthresh == INFINITE
         round_trip(growth, sender, 20 * RTT_NS, [3 * RTT_NS] * 20)
-        assert (sender.ssthresh < INFINITE) is again
+        assert (growth.ssthresh < INFINITE) is again
 
 
 def test_the_reno_that_it_keeps_up_with_does_not_open_faster_from_the_window_before_the_loss_on() -> None:
@@ -100,8 +100,8 @@ def test_the_reno_that_it_keeps_up_with_does_not_open_faster_from_the_window_bef
     for name in ("cubic", "cubic-linux"):
         sender = sender_of(40, srtt_ns=10 * MS)
         growth = grown(name, sender)
-        lose(growth, sender)
-        courses[name] = [window for _, window in avoid(growth, sender, 0.5, rtt_ns=10 * MS)]
+        lose(growth)
+        courses[name] = [window for _, window in avoid(growth, 0.5, rtt_ns=10 * MS)]
     assert courses["cubic-linux"] == pytest.approx([28 + ALPHA * (n + 1) for n in range(50)], rel=0.03)
     assert courses["cubic"][-1] > courses["cubic-linux"][-1] + 5
 

@@ -1,10 +1,8 @@
 """D-SACK (RFC 2883): the receiver tells of octets that have come twice."""
 
-from dataclasses import replace
-
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
-DSACK = replace(PLAIN, recovery="sack", dsack=True)
+DSACK = PLAIN.but(recovery="sack", dsack=True)
 
 
 def connected(make: MakeScript, peer: str = "mss 1000 sackok") -> Script:
@@ -42,14 +40,14 @@ def test_only_the_octets_that_came_twice_are_told(script: MakeScript) -> None:
 
 
 def test_beside_timestamps_three_blocks_fit(script: MakeScript) -> None:
-    s = script(replace(DSACK, timestamps=True), peer="mss 1012 sackok ts 1/0")
+    s = script(DSACK.but(timestamps=True), peer="mss 1012 sackok ts 1/0")
     for left in (1001, 3001, 5001):
         s.inject(200, f"{left}:{left + 1000} ts 2/100", sends=...)
     s.inject(210, "1001:2001 ts 3/100", sends=["ack 1 sack 1001:2001 1001:2001 5001:6001"])
 
 
 def test_it_is_off_by_default_and_without_sack(script: MakeScript) -> None:
-    off = script(replace(DSACK, dsack=False), peer="mss 1000 sackok")
+    off = script(DSACK.but(dsack=False), peer="mss 1000 sackok")
     without = connected(script, peer="mss 1000")
     for s in (off, without):
         s.inject(200, "1:1001", "1001:2001", sends=["ack 2001"])

@@ -1,14 +1,12 @@
 """RFC 3168 section 6.1: negotiation, ECN-Echo and CWR, the window, and which packets are ECN-capable."""
 
-from dataclasses import replace
-
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
-ECN = replace(PLAIN, ecn=True, initial_window=8)
+ECN = PLAIN.but(ecn=True, initial_window=8)
 
 
 def connected(make: MakeScript, **changes: object) -> Script:
-    return make(replace(ECN, **changes), peer="SE mss 1000 sackok")  # type: ignore[arg-type]
+    return make(ECN.but(**changes), peer="SE mss 1000 sackok")
 
 
 def test_data_is_capable_once(script: MakeScript) -> None:
@@ -39,7 +37,7 @@ def test_a_mark_is_told_of_until_cwr(script: MakeScript) -> None:
 
 
 def test_without_ecn_a_mark_is_nothing(script: MakeScript) -> None:
-    s = script(replace(PLAIN, ack_every=1))
+    s = script(PLAIN.but(ack_every=1))
     s.inject(200, "1:1001 CE", sends=["ack 1001"])
 
 

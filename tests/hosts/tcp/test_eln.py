@@ -1,6 +1,5 @@
 """Explicit loss notifications: COMPARISON sections 2.3 and 3.1 (E2E-ELN, E2E-ELN-RXMT), with every recovery."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,10 +7,10 @@ import pytest
 from hosts.tcp.config import TcpConfig
 from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
 
-RENO = replace(PLAIN, initial_window=8, recovery="reno", eln="keep-window")
-NEWRENO = replace(RENO, recovery="newreno")
-SACK = replace(RENO, recovery="sack")
-SMART = replace(RENO, recovery="smart")
+RENO = PLAIN.but(initial_window=8, recovery="reno", eln="keep-window")
+NEWRENO = RENO.but(recovery="newreno")
+SACK = RENO.but(recovery="sack")
+SMART = RENO.but(recovery="smart")
 ALL = pytest.mark.parametrize("config", [RENO, NEWRENO, SACK, SMART], ids=["reno", "newreno", "sack", "smart"])
 NO_SACK = pytest.mark.parametrize("config", [RENO, NEWRENO], ids=["reno", "newreno"])
 
@@ -41,7 +40,7 @@ def test_corruption_leaves_the_window_as_it_is(script: MakeScript, config: TcpCo
 def test_a_loss_that_nobody_calls_corruption_takes_three_and_halves_it(
     script: MakeScript, config: TcpConfig, eln: str, told: str
 ) -> None:
-    s = window_of_8(script, replace(config, eln=eln))  # type: ignore[arg-type]
+    s = window_of_8(script, config.but(eln=eln))
     s.inject(200, *(f"{text}{told}" for text in THREE[:2]), sends=[])
     s.inject(200, f"{THREE[2]}{told}", sends=["1:1001", ...])
     s.inject(300, "ack 8001", sends=...)
@@ -82,8 +81,8 @@ TWO = ["ack 1 sack 1001:3001 eln", "ack 1 sack 4001:6001 1001:3001 eln", "ack 1 
 THREE_HOLES = [
     "ack 1 sack 1001:3001 eln", "ack 1 sack 4001:5001 1001:3001 eln", "ack 1 sack 6001:8001 4001:5001 1001:3001 eln",
 ]  # fmt: skip
-ONCE = replace(RENO, eln_once_per_window=True)
-LINUX = replace(SACK, jumped_is_congestion=False)
+ONCE = RENO.but(eln_once_per_window=True)
+LINUX = SACK.but(jumped_is_congestion=False)
 
 #: configuration; ACKs that come at 200 ms, 300 ms and so on; first octets of what is sent again; recoveries that have
 #: kept the window, and ssthresh
@@ -141,7 +140,7 @@ def test_several_holes(
 
 
 def test_the_one_hole_may_be_the_first_to_go_at_once(script: MakeScript) -> None:
-    config = replace(ONCE, eln="retransmit", one_reduction_per_window=False)
+    config = ONCE.but(eln="retransmit", one_reduction_per_window=False)
     s = window_of_8(script, config)
     s.inject(200, "ack 1 eln", sends=["1:1001", ...])
     s.inject(300, "ack 3001 eln", "ack 3001 eln", sends=..., fast_retransmits=1)
@@ -171,7 +170,7 @@ def test_a_rescue_retransmission_is_no_hole(script: MakeScript) -> None:
 
 @NO_SACK
 def test_a_mark_of_congestion_counts_while_the_window_is_kept(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, replace(config, ecn=True), peer="SE mss 1000")
+    s = window_of_8(script, config.but(ecn=True), peer="SE mss 1000")
     s.inject(150, "ack 1001", sends=...)
     s.inject(200, *["ack 1001 eln"] * 3, sends=...)
     assert s.ssthresh is None
@@ -183,7 +182,7 @@ def test_a_mark_of_congestion_counts_while_the_window_is_kept(script: MakeScript
 
 @ALL
 def test_the_first_duplicate_that_tells_is_enough_to_retransmit(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, replace(config, eln="retransmit"))
+    s = window_of_8(script, config.but(eln="retransmit"))
     s.inject(200, f"{THREE[0]} eln", sends=["1:1001", ...])
     s.inject(210, *(f"{text} eln" for text in THREE[1:]))
     # not twice
@@ -194,13 +193,13 @@ def test_the_first_duplicate_that_tells_is_enough_to_retransmit(script: MakeScri
 
 @NO_SACK
 def test_what_the_timer_has_sent_again_is_not_sent_a_third_time_at_once(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, replace(config, eln="retransmit"))
+    s = window_of_8(script, config.but(eln="retransmit"))
     s.expect(1100, "1:1001")
     s.inject(1150, "ack 1 eln", sends=[])
 
 
 def test_the_next_hole_goes_at_its_first_duplicate(script: MakeScript) -> None:
-    s = window_of_8(script, replace(RENO, eln="retransmit"))
+    s = window_of_8(script, RENO.but(eln="retransmit"))
     s.inject(200, "ack 1 eln", sends=...)
     s.inject(300, "ack 3001 eln", sends=...)
     s.inject(310, "ack 3001 eln", sends=["3001:4001", ...])
@@ -212,7 +211,7 @@ def test_the_next_hole_goes_at_its_first_duplicate(script: MakeScript) -> None:
 
 @pytest.mark.parametrize("seen", [True, False])
 def test_a_lost_retransmission_shows_when_something_newer_has_come(script: MakeScript, seen: bool) -> None:
-    s = window_of_8(script, replace(SACK, lost_retransmissions=seen))
+    s = window_of_8(script, SACK.but(lost_retransmissions=seen))
     # 1 was lost, three have arrived: the pipe takes the retransmission and three more
     s.inject(200, *(f"{text} eln" for text in THREE), sends=["1:1001", "8001:9001", "9001:10001", "10001:11001"])
     # what was sent before it tells nothing
@@ -227,7 +226,7 @@ def test_a_lost_retransmission_shows_when_something_newer_has_come(script: MakeS
 
 @pytest.mark.parametrize("conserves", [True, False])
 def test_a_kept_window_may_be_filled_by_what_arrives_only(script: MakeScript, conserves: bool) -> None:
-    s = window_of_8(script, replace(SACK, conserve_kept=conserves))
+    s = window_of_8(script, SACK.but(conserve_kept=conserves))
     # five of eight are lost, and nobody can say of what but the first
     s.inject(200, *(f"ack 1 sack {blocks} eln" for blocks in ("3001:4001", "5001:6001 3001:4001")), sends=...)
     s.inject(200, "ack 1 sack 7001:8001 5001:6001 3001:4001 eln")

@@ -1,11 +1,10 @@
 """FACK: Mathis and Mahdavi (SIGCOMM 1996), sections 2.2 and 2.3."""
 
-from dataclasses import replace
 from functools import partial
 
 from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
 
-FACK = replace(PLAIN, recovery="fack")
+FACK = PLAIN.but(recovery="fack")
 window_of_10 = partial(window_of, 10)
 
 
@@ -19,7 +18,7 @@ def test_recovery_begins_once_more_than_three_segments_lie_below_the_highest(scr
 
 def test_one_duplicate_suffices_where_sack_waits(script: MakeScript) -> None:
     for recovery, sends in (("fack", ["1:1001"]), ("sack", [])):
-        s = window_of_10(script, replace(FACK, recovery=recovery))
+        s = window_of_10(script, FACK.but(recovery=recovery))
         s.inject(200, "ack 1 sack 3001:4001", sends=sends)
 
 

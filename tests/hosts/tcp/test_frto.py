@@ -1,13 +1,11 @@
 """RFC 5682: spurious timeouts, found without SACK (section 2.1) and with it (section 3.1)."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
-BASIC = replace(PLAIN, initial_window=6, frto=True)
-SACK = replace(BASIC, recovery="sack")
+BASIC = PLAIN.but(initial_window=6, frto=True)
+SACK = BASIC.but(recovery="sack")
 BOTH = pytest.mark.parametrize("peer", ["mss 1000", "mss 1000 sackok"], ids=["basic", "sack"])
 
 
@@ -124,7 +122,7 @@ def test_a_timeout_during_fast_recovery_is_not_watched(script: MakeScript) -> No
 
 @BOTH
 def test_after_a_spurious_timeout_a_loss_is_found_as_ever(script: MakeScript, peer: str) -> None:
-    s = script(replace(SACK, initial_window=12), peer=peer)
+    s = script(SACK.but(initial_window=12), peer=peer)
     s.write(50_000, sends=...)
     s.expect(1100, "1:1001")
     s.inject(1200, "ack 1001", sends=["12001:13001", "13001:14001"])

@@ -1,7 +1,5 @@
 """RFC 9293 sections 3.5 and 3.10: opening."""
 
-from dataclasses import replace
-
 import pytest
 
 from hosts.tcp.connection import reset_for
@@ -64,7 +62,7 @@ def test_a_lost_syn_makes_the_window_one_segment_and_the_timeout_three_seconds(
     script: MakeScript, active: bool, forgiven: int
 ) -> None:
     # RFC 5681 section 3.1, RFC 6298 (5.7): a SYN-ACK counts as a SYN does; Linux forgives one
-    s = script(replace(PLAIN, initial_window=2, forgiven_syns=forgiven), connected=False)
+    s = script(PLAIN.but(initial_window=2, forgiven_syns=forgiven), connected=False)
     if active:
         s.connect(sends=["S 0:0"])
         s.expect(1000, "S 0:0")
@@ -84,7 +82,7 @@ def test_our_acknowledgement_was_lost(script: MakeScript) -> None:
 
 
 def test_giving_up(script: MakeScript) -> None:
-    s = script(replace(PLAIN, syn_retries=2), connected=False)
+    s = script(PLAIN.but(syn_retries=2), connected=False)
     s.connect()
     for at_ms in (0, 1000, 3000):
         s.expect(at_ms, "S 0:0")

@@ -1,6 +1,5 @@
 """Options that both SYNs must have: window scale and timestamps (RFC 7323), SACK (RFC 2018), SMART, ECN (RFC 3168)."""
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
@@ -22,13 +21,11 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "sack": Case(replace(PLAIN, recovery="sack"), "sackok", "sackok", "sackok"),
-    "smart": Case(replace(PLAIN, recovery="smart"), "smartok", "smartok", "smartok"),
-    "window scale": Case(
-        replace(PLAIN, window_scaling=True, receive_buffer=1 << 20), "wscale 5", "wscale 3", "wscale 5"
-    ),
-    "timestamps": Case(replace(PLAIN, timestamps=True), "ts 0/0", "ts 7000/0", "ts 0/7000"),
-    "ecn": Case(replace(PLAIN, ecn=True), flags=("SEW", "SE")),
+    "sack": Case(PLAIN.but(recovery="sack"), "sackok", "sackok", "sackok"),
+    "smart": Case(PLAIN.but(recovery="smart"), "smartok", "smartok", "smartok"),
+    "window scale": Case(PLAIN.but(window_scaling=True, receive_buffer=1 << 20), "wscale 5", "wscale 3", "wscale 5"),
+    "timestamps": Case(PLAIN.but(timestamps=True), "ts 0/0", "ts 7000/0", "ts 0/7000"),
+    "ecn": Case(PLAIN.but(ecn=True), flags=("SEW", "SE")),
 }
 OPTIONS = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -54,8 +51,8 @@ def test_the_answer_has_it_if_both_want_it(script: MakeScript, case: Case, wante
 
 
 def test_without_an_answer_no_option_is_used(script: MakeScript) -> None:
-    config = replace(
-        PLAIN, recovery="sack", window_scaling=True, timestamps=True, ecn=True, receive_buffer=1 << 20, mss=1012
+    config = PLAIN.but(
+        recovery="sack", window_scaling=True, timestamps=True, ecn=True, receive_buffer=1 << 20, mss=1012
     )
     s = script(config, connected=False)
     s.connect(sends=...)
@@ -80,7 +77,7 @@ def test_an_answer_to_what_was_not_asked_agrees_to_nothing(script: MakeScript) -
 
 @pytest.mark.parametrize("answer", ["S", "SEW", "SW"])
 def test_any_answer_but_ece_alone_is_a_no(script: MakeScript, answer: str) -> None:
-    s = script(replace(PLAIN, ecn=True), connected=False)
+    s = script(PLAIN.but(ecn=True), connected=False)
     s.connect(sends=...)
     s.inject(100, f"{answer} 0:0 ack 1 mss 1000", sends=...)
     s.write(1000, sends=["1:1001"])
@@ -89,7 +86,7 @@ def test_any_answer_but_ece_alone_is_a_no(script: MakeScript, answer: str) -> No
 
 @pytest.mark.parametrize("asked", ["SE", "SW"])
 def test_any_question_but_ece_and_cwr_is_not_agreed_to(script: MakeScript, asked: str) -> None:
-    s = script(replace(PLAIN, ecn=True), connected=False)
+    s = script(PLAIN.but(ecn=True), connected=False)
     s.listen()
     s.inject(0, f"{asked} 0:0 mss 1000", sends=["S 0:0 ack 1"])
 
@@ -98,7 +95,7 @@ def test_any_question_but_ece_and_cwr_is_not_agreed_to(script: MakeScript, asked
 
 
 def test_the_scales_hold_behind_the_handshake(script: MakeScript) -> None:
-    config = replace(PLAIN, window_scaling=True, receive_buffer=1 << 20, initial_window=10)
+    config = PLAIN.but(window_scaling=True, receive_buffer=1 << 20, initial_window=10)
     s = script(config, peer="mss 1000 wscale 2 win 1000")
     s.write(20_000, sends=["1:1001"])
     s.inject(200, "ack 1001 win 1000")
@@ -107,7 +104,7 @@ def test_the_scales_hold_behind_the_handshake(script: MakeScript) -> None:
 
 def test_a_scale_above_fourteen_counts_as_fourteen(script: MakeScript) -> None:
     # RFC 7323 section 2.3
-    config = replace(PLAIN, window_scaling=True, receive_buffer=1 << 20, initial_window=100)
+    config = PLAIN.but(window_scaling=True, receive_buffer=1 << 20, initial_window=100)
     s = script(config, peer="mss 1000 wscale 15")
     s.inject(100, "ack 1 win 1")
     s.write(50_000)

@@ -1,6 +1,5 @@
 """Whole transfers with ELN and SMART, over octets."""
 
-from dataclasses import replace
 from itertools import pairwise
 from random import Random
 
@@ -16,7 +15,7 @@ from tcpip.wire import emit, parse
 from tests.hosts.tcp.pair import Pair, Path
 
 #: a link that loses single segments by corruption, and a window that it can be filled with
-LOSSY = TcpConfig(mss=1000, timestamps=False, receive_buffer=60_000)
+LOSSY = TcpConfig().but(mss=1000, timestamps=False, receive_buffer=60_000)
 SIZE = 1_000_000
 
 
@@ -72,8 +71,8 @@ def transfer(config: TcpConfig, lossy: Corrupting) -> Pair:
 
 @pytest.mark.parametrize("recovery", ["reno", "newreno", "sack", "smart"])
 def test_a_sender_that_is_told_of_corruption_is_much_faster(recovery: str) -> None:
-    plain = transfer(replace(LOSSY, recovery=recovery), Corrupting(0.03, seed=5))
-    told = transfer(replace(LOSSY, recovery=recovery, eln="keep-window"), Corrupting(0.03, seed=5))
+    plain = transfer(LOSSY.but(recovery=recovery), Corrupting(0.03, seed=5))
+    told = transfer(LOSSY.but(recovery=recovery, eln="keep-window"), Corrupting(0.03, seed=5))
     counters = told.client.counters
     assert counters.eln_kept > 10
     assert counters.eln_kept <= counters.fast_retransmits
@@ -84,9 +83,9 @@ def test_a_sender_that_is_told_of_corruption_is_much_faster(recovery: str) -> No
 @pytest.mark.parametrize("recovery", ["reno", "newreno", "sack"])
 def test_retransmitting_at_once_is_no_slower_with_a_small_window(recovery: str) -> None:
     # four segments: most losses cause fewer than three duplicates
-    small = replace(LOSSY, recovery=recovery, receive_buffer=4000, limited_transmit=False, eln="keep-window")
+    small = LOSSY.but(recovery=recovery, receive_buffer=4000, limited_transmit=False, eln="keep-window")
     kept = transfer(small, Corrupting(0.03, seed=5))
-    at_once = transfer(replace(small, eln="retransmit"), Corrupting(0.03, seed=5))
+    at_once = transfer(small.but(eln="retransmit"), Corrupting(0.03, seed=5))
     assert at_once.client.counters.timeouts < kept.client.counters.timeouts
     assert at_once.now < kept.now
 
@@ -96,7 +95,7 @@ def test_retransmitting_at_once_is_no_slower_with_a_small_window(recovery: str) 
 
 @pytest.mark.parametrize("name", ["smart", "bsd-smart"])
 def test_smart_repairs_without_timeouts(name: str) -> None:
-    config = replace(USER_PROFILES[name].config, mss=1000, receive_buffer=30_000)
+    config = USER_PROFILES[name].config.but(mss=1000, receive_buffer=30_000)
     lossy = Corrupting(0.02, seed=3, marks=False)
     pair = transfer(config, lossy)
     counters = pair.client.counters

@@ -1,6 +1,6 @@
 """Whatever is lost, repeated or reordered, a transfer completes, intact, and within the rules."""
 
-from dataclasses import replace
+from dataclasses import fields
 from itertools import pairwise
 from random import Random
 from typing import Any, get_args
@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from common.sequence import MASK
 from common.units import MS, SECOND
-from hosts.tcp.config import Eln, TcpConfig
+from hosts.tcp.config import TcpConfig
 from hosts.tcp.growth import GROWTHS
+from hosts.tcp.options import Eln
 from hosts.tcp.recovery import RECOVERIES
 from tcpip.access import Objects
 from tcpip.options import ELN, smart_option
@@ -20,7 +21,7 @@ from tcpip.segment import ACK, SYN, Option, Segment
 from tests.hosts.tcp.pair import Chaos, Pair
 
 #: so patient that 30 % of losses each way never end a connection
-_PATIENT = TcpConfig(
+_PATIENT = TcpConfig().but(
     mss=500, syn_retries=30, data_retries=40, max_rto_ns=4 * SECOND, time_wait_ns=3600 * SECOND, window_scaling=True
 )
 _NUMBERS = st.one_of(st.integers(0, 2**32 - 1), st.integers(2**32 - 30_000, 2**32 - 1))
@@ -31,22 +32,17 @@ _SIZES = st.integers(0, 40_000)
 def configs(draw: st.DrawFn) -> TcpConfig:
     tick_ns = draw(st.sampled_from([0, 0, 500 * MS]))
     delayed_ack_ns = draw(st.sampled_from([0, 40 * MS, 200 * MS]))
-    return replace(
-        _PATIENT,
-        recovery=draw(st.sampled_from(list(RECOVERIES))),
-        growth=draw(st.sampled_from(list(GROWTHS))),
+    recovery, growth = draw(st.sampled_from(list(RECOVERIES))), draw(st.sampled_from(list(GROWTHS)))
+    options = (*fields(RECOVERIES[recovery].options), *fields(GROWTHS[growth].options))
+    return _PATIENT.but(
+        recovery=recovery,
+        growth=growth,
+        **{option.name: draw(st.booleans()) for option in options if isinstance(option.default, bool)},
         eln=draw(st.sampled_from(get_args(Eln))),
-        one_reduction_per_window=draw(st.booleans()),
-        halve_window=draw(st.booleans()),
-        extra_increase=draw(st.booleans()),
-        slow_start_at_ssthresh=draw(st.booleans()),
-        grow_after_recovery=draw(st.booleans()),
         ack_at_tick=delayed_ack_ns > 0 and draw(st.booleans()),
         clock_phase_ns=draw(st.integers(0, SECOND)),
         initial_window=draw(st.integers(1, 10)),
         limited_transmit=draw(st.booleans()),
-        byte_counting=draw(st.booleans()),
-        impatient=draw(st.booleans()),
         timestamps=not tick_ns and draw(st.booleans()),
         ecn=draw(st.booleans()),
         frto=draw(st.booleans()),
@@ -75,7 +71,7 @@ class Rules:
     def __init__(self, pair: Pair, config: TcpConfig, iss: tuple[int, int]) -> None:
         self.pair, self.iss = pair, iss
         #: FlightSize is the congestion window's business alone
-        self.by_window = config.recovery in ("reno", "newreno") and not config.frto
+        self.by_window = config.recovery.name in ("reno", "newreno") and not config.loss.frto
         self.shift = [0, 0]
         #: the right edge of the largest window that each end's peer has offered
         self.edge = [0, 0]
@@ -142,7 +138,7 @@ def test_a_transfer_completes_intact(
         assert counters.bytes_sent >= sent
         assert counters.bytes_sent - sent <= counters.bytes_retransmitted + counters.zero_window_probes
         # SMART and RACK may find the next gap in an ACK of new data
-        assert counters.fast_retransmits <= counters.dupacks or config.recovery in ("smart", "rack")
+        assert counters.fast_retransmits <= counters.dupacks or config.recovery.name in ("smart", "rack")
         assert counters.spurious_timeouts <= counters.timeouts <= counters.retransmits + counters.spurious_timeouts
 
 
@@ -217,5 +213,5 @@ SMART_ALONE = ([{"recovery": name} for name in ("smart", "newreno")], {"recovery
 def test_without_their_options_eln_changes_nothing_and_smart_is_newreno(
     changes: list[dict[str, Any]], peer: dict[str, Any], config: TcpConfig, seed: int, loss: float
 ) -> None:
-    first, *others = (log_of(replace(config, **each), seed, loss, replace(config, **peer)) for each in changes)
+    first, *others = (log_of(config.but(**each), seed, loss, config.but(**peer)) for each in changes)
     assert others == [first] * len(others)

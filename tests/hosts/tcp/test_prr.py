@@ -1,7 +1,5 @@
 """Proportional rate reduction: RFC 9937 section 6, and what of it is seen from outside."""
 
-from dataclasses import replace
-
 from hosts.tcp.recovery.prr import Prr
 from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
 
@@ -54,7 +52,7 @@ def test_the_window_returns_to_ssthresh_and_no_further() -> None:
 
 def test_a_burst_of_losses_does_not_stop_the_sender(script: MakeScript) -> None:
     # 1 to 7 are lost: what is in flight is below ssthresh at once, and each ACK sends as much as it tells of
-    s = window_of(10, script, replace(PLAIN, recovery="rack"))
+    s = window_of(10, script, PLAIN.but(recovery="rack"))
     s.inject(200, "ack 1 sack 7001:10001", sends=["1:1001", "1001:2001", "2001:3001"], ssthresh=5000)
     s.inject(300, "ack 1001 sack 7001:10001", sends=["3001:4001", "4001:5001"])
     s.inject(301, "ack 2001 sack 7001:10001", sends=["5001:6001", "6001:7001"])
@@ -63,6 +61,6 @@ def test_a_burst_of_losses_does_not_stop_the_sender(script: MakeScript) -> None:
 
 
 def test_the_window_after_the_recovery_is_ssthresh(script: MakeScript) -> None:
-    s = window_of(10, script, replace(PLAIN, recovery="rack"))
+    s = window_of(10, script, PLAIN.but(recovery="rack"))
     s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
     s.inject(300, "ack 10001", sends=..., cwnd=5000, ssthresh=5000)

@@ -1,6 +1,5 @@
 """RACK (RFC 8985 sections 5 and 6), one test for each rule, and the ways in which a reduction is taken back."""
 
-from dataclasses import replace
 from random import Random
 
 from hypothesis import given, settings
@@ -12,8 +11,8 @@ from hosts.tcp.recovery.rack import Rack
 from tests.hosts.tcp.pair import Chaos, Pair, Path, lose
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script, window_of
 
-RACK = replace(PLAIN, recovery="rack")
-STAMPED = replace(RACK, mss=1012, timestamps=True), 100_000, "mss 1012 sackok ts 1/0"
+RACK = PLAIN.but(recovery="rack")
+STAMPED = RACK.but(mss=1012, timestamps=True), 100_000, "mss 1012 sackok ts 1/0"
 
 
 def window_of_10(make: MakeScript, nbytes: int = 100_000) -> Script:
@@ -116,7 +115,7 @@ def test_the_reordering_window_never_exceeds_the_smoothed_round_trip(script: Mak
 
 def test_sixteen_recoveries_without_d_sack_reset_the_reordering_window() -> None:
     # step 4, reo_wnd_persist
-    config = replace(RACK, limited_transmit=True)
+    config = RACK.but(limited_transmit=True)
     pair = Pair(config, up=Path(drop=lose(*range(50, 900, 50))))
     pair.send(0, 1_000_000)
     pair.run_until(lambda: pair.client.connected)
@@ -138,7 +137,7 @@ def test_sixteen_recoveries_without_d_sack_reset_the_reordering_window() -> None
 
 
 def test_a_timeout_leaves_what_was_sent_a_moment_ago_in_flight(script: MakeScript) -> None:
-    s = script(replace(RACK, initial_window=10), peer="mss 1000 sackok")
+    s = script(RACK.but(initial_window=10), peer="mss 1000 sackok")
     s.write(1000, sends=["1:1001"])
     s.inject(200, "ack 1001", sends=[])
     s.write(5000, sends=...)
@@ -156,7 +155,7 @@ def test_a_timeout_leaves_what_was_sent_a_moment_ago_in_flight(script: MakeScrip
 
 def test_a_receiver_that_reneges_is_sent_everything_again(script: MakeScript) -> None:
     # RFC 2018 section 8
-    s = window_of(4, script, replace(RACK, initial_window=4), nbytes=4000)
+    s = window_of(4, script, RACK.but(initial_window=4), nbytes=4000)
     s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
     s.inject(300, "ack 1001", sends=[])
     s.expect(1300, "1001:2001", timeouts=1)
@@ -207,7 +206,7 @@ def test_the_echo_of_a_retransmission_does_not(script: MakeScript) -> None:
 
 def test_a_spurious_timeout_leaves_the_window_as_it_was(script: MakeScript) -> None:
     # RFC 5682 section 3.1 finds it; the window is RFC 4015's
-    s = window_of(6, script, replace(RACK, frto=True), nbytes=6000)
+    s = window_of(6, script, RACK.but(frto=True), nbytes=6000)
     s.expect(300, "5001:6001")
     s.write(50_000)
     s.expect(1300, "1:1001", cwnd=1000, ssthresh=3000)
@@ -218,7 +217,7 @@ def test_a_spurious_timeout_leaves_the_window_as_it_was(script: MakeScript) -> N
 
 def test_echo_and_f_rto_together_leave_the_window_as_it_was(script: MakeScript) -> None:
     # the echo alone would give back an ssthresh without bound, which F-RTO makes the window
-    s = window_of(6, script, replace(RACK, mss=1012, timestamps=True, frto=True), 100_000, "mss 1012 sackok ts 1/0")
+    s = window_of(6, script, RACK.but(mss=1012, timestamps=True, frto=True), 100_000, "mss 1012 sackok ts 1/0")
     s.expect(300, "6001:7001")
     s.expect(1300, "1:1001", cwnd=1000, ssthresh=3000)
     s.inject(1400, "ack 1001 ts 2/100", sends=["7001:8001", "8001:9001"])
@@ -253,8 +252,8 @@ def test_nothing_but_the_first_segment_is_sent_again_beyond_the_peers_window(scr
 def test_every_outstanding_octet_is_in_flight_or_lost(
     seed: int, loss: float, jitter_ms: int, frto: bool, timestamps: bool
 ) -> None:
-    config = replace(
-        USER_PROFILES["modern"].config, mss=1000, frto=frto, timestamps=timestamps, syn_retries=30, data_retries=40
+    config = USER_PROFILES["modern"].config.but(
+        mss=1000, frto=frto, timestamps=timestamps, syn_retries=30, data_retries=40
     )
     ways = [Chaos(Random(seed + way), loss=loss, repeat=loss / 2, jitter_ns=jitter_ms * MS) for way in range(2)]
     pair = Pair(config, up=ways[0], down=ways[1], octets=True)
@@ -268,7 +267,7 @@ def test_every_outstanding_octet_is_in_flight_or_lost(
             assert sent.in_flight >= 0
             # a FIN counts as arrived with the octets in front of it
             assert sender.flight - sender.board.sacked - sent.in_flight - sent.lost in (0, 1)
-            assert sender.smss <= sender.cwnd <= 200_000
+            assert sender.smss <= sender.growth.cwnd <= 200_000
 
     pair.watch = check
     pair.run()

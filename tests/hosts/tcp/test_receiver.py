@@ -1,7 +1,5 @@
 """The receiving side: RFC 5681 section 4.2 (when to acknowledge), RFC 9293 section 3.8.6 (windows), DAASS, SLOWLINK."""
 
-from dataclasses import replace
-
 import pytest
 
 from common.units import MS
@@ -21,7 +19,7 @@ def test_every_second_full_segment(script: MakeScript) -> None:
 
 @pytest.mark.parametrize("delay_ms", [40, 200])
 def test_within_the_delay_otherwise(script: MakeScript, delay_ms: int) -> None:
-    s = script(replace(PLAIN, delayed_ack_ns=delay_ms * MS))
+    s = script(PLAIN.but(delayed_ack_ns=delay_ms * MS))
     s.inject(200, "1:1001")
     s.expect(200 + delay_ms, "1:1 ack 1001")
     assert s.connection.next_deadline() is None
@@ -53,7 +51,7 @@ def test_data_carries_the_acknowledgement(script: MakeScript) -> None:
 
 @pytest.mark.parametrize("changes", [{"delayed_ack_ns": 0}, {"ack_every": 1}])
 def test_without_delay_every_segment(script: MakeScript, changes: dict[str, int]) -> None:
-    s = script(replace(PLAIN, **changes))  # type: ignore[arg-type]
+    s = script(PLAIN.but(**changes))
     s.inject(200, "1:1001", sends=["ack 1001"])
     s.inject(200, "1001:2001", sends=["ack 2001"])
 
@@ -74,7 +72,7 @@ def test_a_duplicate_at_once(script: MakeScript) -> None:
 
 
 def test_what_overlaps_counts_once(script: MakeScript) -> None:
-    s = script(replace(PLAIN, ack_every=1))
+    s = script(PLAIN.but(ack_every=1))
     s.inject(200, "1:1001", sends=["ack 1001"])
     s.inject(200, "501:1501", sends=["ack 1501"])
     assert s.connection.bytes_received == 1500
@@ -84,7 +82,7 @@ def test_what_overlaps_counts_once(script: MakeScript) -> None:
 
 
 def test_until_half_the_window_every_segment(script: MakeScript) -> None:
-    s = script(replace(PLAIN, daass=True, receive_buffer=8000))
+    s = script(PLAIN.but(daass=True, receive_buffer=8000))
     for number in range(4):
         s.inject(200 + number, f"{1 + 1000 * number}:{1001 + 1000 * number}", sends=[f"ack {1001 + 1000 * number}"])
         s.discard()
@@ -97,7 +95,7 @@ def test_until_half_the_window_every_segment(script: MakeScript) -> None:
 
 
 def test_a_full_buffer_closes_it_and_reading_opens_it(script: MakeScript) -> None:
-    s = script(replace(PLAIN, receive_buffer=4000))
+    s = script(PLAIN.but(receive_buffer=4000))
     for right in (2001, 4001):
         s.inject(200, f"{right - 2000}:{right - 1000}", f"{right - 1000}:{right}")
         s.expect(200, f"ack {right} win {4001 - right}")
@@ -111,7 +109,7 @@ def test_a_full_buffer_closes_it_and_reading_opens_it(script: MakeScript) -> Non
 
 def test_octets_are_read_in_order_and_the_window_opens_by_segments(script: MakeScript) -> None:
     # RFC 9293 section 3.8.6.2.2: by a segment or half the buffer, whichever is less
-    s = script(replace(PLAIN, receive_buffer=4000))
+    s = script(PLAIN.but(receive_buffer=4000))
     for left in (1, 1001, 2001, 3001):
         s.inject(200, f"{left}:{left + 1000}", sends=...)
     whole = s.octets(1, 4001)
@@ -125,7 +123,7 @@ def test_octets_are_read_in_order_and_the_window_opens_by_segments(script: MakeS
 def test_the_right_edge_never_moves_left(script: MakeScript) -> None:
     # RFC 9293 section 3.8.6: a buffer that others share may shrink, what was offered stays
     shared = Shared(window_bytes=16_000)
-    s = script(replace(PLAIN, ack_every=1), shared=shared)
+    s = script(PLAIN.but(ack_every=1), shared=shared)
     assert s.timeline[-1].endswith("win 16000")
     other = script(PLAIN, shared=shared)
     assert other.timeline[-1].endswith("win 8000")
@@ -156,7 +154,7 @@ def test_the_limited_window_is_divided_among_the_open(script: MakeScript) -> Non
 
 @pytest.mark.parametrize("in_order", [True, False])
 def test_data_beyond_the_window_is_cut(script: MakeScript, in_order: bool) -> None:
-    s = script(replace(PLAIN, receive_buffer=1500))
+    s = script(PLAIN.but(receive_buffer=1500))
     if not in_order:
         s.inject(200, "1001:2001", sends=["ack 1 win 1500"])
     s.inject(200, "1:1001", *["1001:2001"] * in_order, sends=["ack 1501 win 0"])

@@ -1,6 +1,5 @@
 """Loss recovery without SACK: RFC 5681 section 3.2 (Reno), RFC 6582 (NewReno), RFC 3042 (limited transmit)."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -8,8 +7,8 @@ import pytest
 from hosts.tcp.config import TcpConfig
 from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
 
-NEWRENO = replace(PLAIN, initial_window=8)
-RENO = replace(NEWRENO, recovery="reno")
+NEWRENO = PLAIN.but(initial_window=8)
+RENO = NEWRENO.but(recovery="reno")
 BOTH = pytest.mark.parametrize("config", [RENO, NEWRENO], ids=["reno", "newreno"])
 window_of_8 = partial(window_of, 8)
 
@@ -98,7 +97,7 @@ def test_the_first_partial_ack_restarts_the_timer_and_each_one_if_it_is_patient(
     script: MakeScript, impatient: bool, expires_ms: float
 ) -> None:
     # section 4: to an impatient timer a window of losses is its own, in the end
-    s = window_of_8(script, replace(NEWRENO, impatient=impatient), nbytes=8000)
+    s = window_of_8(script, NEWRENO.but(impatient=impatient), nbytes=8000)
     s.inject(200, *["ack 1"] * 3, sends=["1:1001"])
     s.inject(900, "ack 1001", sends=["1001:2001"])
     s.inject(1600, "ack 2001", sends=["2001:3001"])
@@ -111,7 +110,7 @@ def test_what_is_sent_again_restarts_a_careful_timer(
     script: MakeScript, recovery: str, careful: bool, expires_ms: float
 ) -> None:
     # RFC 6675 section 6: in recovery the timer may wait for the retransmission, not only for acknowledgements
-    config = replace(NEWRENO, recovery=recovery, careful_timer=careful)
+    config = NEWRENO.but(recovery=recovery, careful_timer=careful)
     s = script(config, peer="mss 1000 sackok")
     s.write(8000, sends=...)
     for count in (2, 3, 4):
@@ -123,7 +122,7 @@ def test_what_is_sent_again_restarts_a_careful_timer(
 @pytest.mark.parametrize("recovery", ["reno", "newreno", "sack"])
 def test_no_second_fast_retransmit_for_one_window(script: MakeScript, recovery: str) -> None:
     # section 3.2, step 1, RFC 6675 section 5.1: dupacks below `recover` are of what a timeout has sent needlessly
-    s = window_of_8(script, replace(NEWRENO, recovery=recovery), nbytes=20_000)
+    s = window_of_8(script, NEWRENO.but(recovery=recovery), nbytes=20_000)
     s.expect(1100, "1:1001")
     s.inject(1200, "ack 1001", sends=...)
     s.inject(1210, *["ack 1001 sack 3001:7001"] * 4, sends=..., fast_retransmits=0)
@@ -142,7 +141,7 @@ def test_beyond_it_there_is(script: MakeScript) -> None:
 @pytest.mark.parametrize(("recovery", "cwnd"), [("reno", 7000), ("newreno", 7000), ("sack", 4000)])
 def test_limited_transmit(script: MakeScript, recovery: str, cwnd: int) -> None:
     # RFC 3042, RFC 6675 section 5, step 3: one new segment for each of the first two duplicates, the window as it was
-    s = window_of_8(script, replace(NEWRENO, recovery=recovery, limited_transmit=True))
+    s = window_of_8(script, NEWRENO.but(recovery=recovery, limited_transmit=True))
     first, second, third = ("ack 1" + f" sack 1001:{n}001" * (recovery == "sack") for n in (2, 3, 4))
     s.inject(200, first, sends=["8001:9001"])
     s.inject(210, second, sends=["9001:10001"], cwnd=8000)
@@ -153,14 +152,14 @@ def test_limited_transmit(script: MakeScript, recovery: str, cwnd: int) -> None:
 @BOTH
 def test_a_timeout_halves_the_flight_without_limited_transmit(script: MakeScript, config: TcpConfig) -> None:
     # RFC 5681 section 3.1, equation 4, and section 3.2, step 2
-    s = window_of_8(script, replace(config, limited_transmit=True))
+    s = window_of_8(script, config.but(limited_transmit=True))
     s.inject(200, "ack 1", "ack 1", sends=["8001:9001", "9001:10001"])
     s.expect(1100, "1:1001", cwnd=1000, ssthresh=4000)
 
 
 @BOTH
 def test_limited_transmit_ends_with_a_new_ack(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, replace(config, limited_transmit=True))
+    s = window_of_8(script, config.but(limited_transmit=True))
     s.inject(200, "ack 1", "ack 1", sends=["8001:9001", "9001:10001"])
     # the window grows to nine; nine are out
     s.inject(210, "ack 1001", sends=[])
@@ -170,7 +169,7 @@ def test_limited_transmit_ends_with_a_new_ack(script: MakeScript, config: TcpCon
 @BOTH
 def test_after_a_timeout_limited_transmit_sends_nothing(script: MakeScript, config: TcpConfig) -> None:
     # RFC 3042 is about new data; what is sent again waits for the acknowledgement
-    s = window_of_8(script, replace(config, limited_transmit=True))
+    s = window_of_8(script, config.but(limited_transmit=True))
     s.expect(1100, "1:1001")
     s.inject(1150, "ack 1", "ack 1", "ack 1", sends=[])
     s.inject(1200, "ack 1001", sends=["1001:2001", "2001:3001"])
@@ -187,7 +186,7 @@ def test_a_timeout_in_recovery_does_not_raise_the_threshold(script: MakeScript) 
 
 
 def test_limited_transmit_heeds_the_peers_window(script: MakeScript) -> None:
-    s = script(replace(NEWRENO, limited_transmit=True), window=8000)
+    s = script(NEWRENO.but(limited_transmit=True), window=8000)
     s.write(20_000)
     assert len(s.skip()) == 8
     s.inject(200, "ack 1", "ack 1", sends=[])

@@ -1,7 +1,5 @@
 """The seam between sender and recovery: what a recovery need not have, and what the sender asks of the declaration."""
 
-from dataclasses import replace
-
 import pytest
 
 from hosts.tcp.recovery import RECOVERIES, Recovery, RecoveryPlugin
@@ -30,7 +28,7 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("eln", ["ignore", "retransmit"])
 def test_a_recovery_without_more_leaves_losses_to_the_timer(script: MakeScript, eln: str) -> None:
-    config = replace(PLAIN, recovery="patient", eln=eln, frto=True)  # type: ignore[arg-type]
+    config = PLAIN.but(recovery="patient", eln=eln, frto=True)
     s = window_of(8, script, config, nbytes=8000)
     s.inject(200, *["ack 1 eln"] * 5, sends=[])
     s.expect(1100, "1:1001", cwnd=1000, ssthresh=4000)
@@ -39,7 +37,7 @@ def test_a_recovery_without_more_leaves_losses_to_the_timer(script: MakeScript, 
 
 
 def test_the_handshake_asks_for_nothing_that_the_recovery_does_not(script: MakeScript) -> None:
-    s = script(replace(PLAIN, recovery="patient"), connected=False)
+    s = script(PLAIN.but(recovery="patient"), connected=False)
     s.connect(sends=["S 0:0 mss 1000"])
     s.inject(100, "S 0:0 ack 1 mss 1000 sackok smartok", sends=["1:1 ack 1"])
     assert not s.connection.sack_agreed

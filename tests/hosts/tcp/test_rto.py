@@ -1,7 +1,5 @@
 """RFC 6298: computing the retransmission timeout, and managing its timer."""
 
-from dataclasses import replace
-
 import pytest
 
 from common.units import MS, SECOND
@@ -9,7 +7,7 @@ from hosts.tcp.config import TcpConfig
 from tests.hosts.tcp.script import PLAIN, MakeScript
 
 #: so small a minimum that the formula shows
-EXACT = replace(PLAIN, min_rto_ns=1)
+EXACT = PLAIN.but(min_rto_ns=1)
 
 
 @pytest.mark.parametrize(
@@ -33,12 +31,12 @@ def test_later_samples_are_smoothed(script: MakeScript) -> None:
 
 
 def test_the_variance_term_is_at_least_the_granularity(script: MakeScript) -> None:
-    s = script(replace(EXACT, granularity_ns=50 * MS)).measure(*[100] * 20)
+    s = script(EXACT.but(granularity_ns=50 * MS)).measure(*[100] * 20)
     assert s.rto_ms == 150
 
 
 def test_backoff_ends_at_the_maximum(script: MakeScript) -> None:
-    s = script(replace(PLAIN, max_rto_ns=5 * SECOND))
+    s = script(PLAIN.but(max_rto_ns=5 * SECOND))
     s.write(1000)
     for at_ms in (100, 1100, 3100, 7100, 12_100, 17_100):
         s.expect(at_ms, "1:1001")
@@ -96,7 +94,7 @@ def test_what_was_sent_twice_is_no_sample_and_the_backoff_stays(script: MakeScri
 
 def test_with_timestamps_what_was_sent_twice_is_a_sample(script: MakeScript) -> None:
     # RFC 7323 section 4.1: the echo tells which transmission is acknowledged
-    s = script(replace(EXACT, mss=1012, timestamps=True), peer="mss 1012 ts 7000/0")
+    s = script(EXACT.but(mss=1012, timestamps=True), peer="mss 1012 ts 7000/0")
     s.write(1000, sends=["1:1001 ts 100/7000"])
     s.expect(400, "1:1001 ts 400/7000")
     s.inject(420, "ack 1001 ts 7100/400")
@@ -105,7 +103,7 @@ def test_with_timestamps_what_was_sent_twice_is_a_sample(script: MakeScript) -> 
 
 
 def test_it_gives_up(script: MakeScript) -> None:
-    s = script(replace(PLAIN, data_retries=2))
+    s = script(PLAIN.but(data_retries=2))
     s.write(1000)
     for at_ms in (100, 1100, 3100):
         s.expect(at_ms, "1:1001")
@@ -116,7 +114,7 @@ def test_it_gives_up(script: MakeScript) -> None:
 
 
 def test_an_answer_begins_the_count_of_retries_anew(script: MakeScript) -> None:
-    s = script(TcpConfig(mss=1000, data_retries=2, timestamps=False))
+    s = script(TcpConfig().but(mss=1000, data_retries=2, timestamps=False))
     s.write(2000, sends=["1:1001", "1001:2001"])
     s.expect(1100, "1:1001")
     s.expect(3100, "1:1001")

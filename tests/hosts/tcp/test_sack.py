@@ -1,13 +1,12 @@
 """Selective acknowledgements: RFC 2018 (receiver), RFC 6675 (sender)."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
 
-SACK = replace(PLAIN, recovery="sack")
+SACK = PLAIN.but(recovery="sack")
 window_of_10 = partial(window_of, 10)
 
 
@@ -30,7 +29,7 @@ def test_blocks_are_listed_latest_first(script: MakeScript) -> None:
 
 
 def test_with_timestamps_three_fit(script: MakeScript) -> None:
-    s = script(replace(SACK, timestamps=True), peer="mss 1012 sackok ts 1/0")
+    s = script(SACK.but(timestamps=True), peer="mss 1012 sackok ts 1/0")
     for number, left in enumerate((1001, 3001, 5001)):
         s.inject(200, f"{left}:{left + 1000} ts {2 + number}/100", sends=...)
     s.inject(200, "7001:8001 ts 5/100", sends=["ack 1 sack 7001:8001 5001:6001 3001:4001"])
@@ -143,7 +142,7 @@ def test_blocks_of_what_was_never_sent_say_nothing(script: MakeScript, edges: st
 
 def test_a_receiver_that_reneges_is_sent_everything_again(script: MakeScript) -> None:
     # RFC 2018 section 8: at a timeout what was only selectively acknowledged may be gone
-    s = script(replace(SACK, initial_window=4), peer="mss 1000 sackok")
+    s = script(SACK.but(initial_window=4), peer="mss 1000 sackok")
     s.write(4000, sends=...)
     s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
     # the hole is filled, what was behind it is forgotten

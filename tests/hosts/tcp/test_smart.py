@@ -1,6 +1,5 @@
 """SMART: COMPARISON sections 2.2, 3.1 and 5; `tcpip/options.py` for the option."""
 
-from dataclasses import replace
 from functools import partial
 
 import pytest
@@ -9,8 +8,8 @@ from common.units import MS
 from hosts.tcp.config import TcpConfig
 from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
 
-SMART = replace(PLAIN, initial_window=8, recovery="smart")
-NEWRENO = replace(SMART, recovery="newreno")
+SMART = PLAIN.but(initial_window=8, recovery="smart")
+NEWRENO = SMART.but(recovery="newreno")
 window_of_8 = partial(window_of, 8, peer="mss 1000 smartok")
 ALL_BUT_THE_FIRST = [f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)]
 
@@ -33,7 +32,7 @@ def test_a_delayed_ack_has_the_latest(script: MakeScript) -> None:
 
 
 def test_a_window_update_was_caused_by_none(script: MakeScript) -> None:
-    s = script(replace(SMART, receive_buffer=4000), peer="mss 1000 smartok")
+    s = script(SMART.but(receive_buffer=4000), peer="mss 1000 smartok")
     s.inject(200, "1:1001", "1001:2001", "2001:3001", "3001:4001", sends=...)
     s.discard(sends=["1:1 ack 4001 win 4000"])
 
@@ -96,7 +95,7 @@ def test_a_segment_is_sent_again_once_until_something_newer_has_arrived(script: 
 @pytest.mark.parametrize(("tick_ms", "early_ms", "late_ms"), [(0, 299, 300), (500, 300, 700)])
 def test_nor_before_a_round_trip_time_has_passed(script: MakeScript, tick_ms: int, early_ms: int, late_ms: int) -> None:
     # with a coarse clock that is long: SRTT after the handshake is one tick
-    s = window_of_8(script, replace(SMART, tick_ns=tick_ms * MS))
+    s = window_of_8(script, SMART.but(tick_ns=tick_ms * MS))
     s.inject(200, *ALL_BUT_THE_FIRST, sends=["1:1001", "8001:9001", "9001:10001", "10001:11001"])
     s.inject(early_ms, "ack 1 smart 8001:9001", sends=["11001:12001"])
     s.inject(late_ms, "ack 1 smart 9001:10001", sends=["1:1001", "12001:13001"])
@@ -153,6 +152,6 @@ def test_an_option_that_cannot_be_does_no_harm(script: MakeScript, option: str) 
 
 
 def test_corruption_leaves_the_window_as_it_is(script: MakeScript) -> None:
-    s = window_of_8(script, replace(SMART, eln="keep-window"))
+    s = window_of_8(script, SMART.but(eln="keep-window"))
     s.inject(200, "ack 1 smart 1001:2001 eln", sends=["1:1001", "8001:9001"])
     assert (s.cwnd, s.ssthresh) == (8000, None)

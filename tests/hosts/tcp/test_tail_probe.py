@@ -1,10 +1,8 @@
 """Tail loss probes (RFC 8985 section 7), one test for each rule."""
 
-from dataclasses import replace
-
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script, window_of
 
-RACK = replace(PLAIN, recovery="rack")
+RACK = PLAIN.but(recovery="rack")
 
 
 def test_two_round_trips_without_an_ack_send_new_data(script: MakeScript) -> None:
@@ -22,7 +20,7 @@ def test_without_new_data_the_last_segment_is_sent_again(script: MakeScript) -> 
 
 
 def test_without_room_in_the_peers_window_the_last_segment_is_sent_again(script: MakeScript) -> None:
-    s = script(replace(RACK, initial_window=10), peer="mss 1000 sackok", window=4000)
+    s = script(RACK.but(initial_window=10), peer="mss 1000 sackok", window=4000)
     s.write(100_000)
     assert len(s.skip()) == 4
     s.expect(300, "3001:4001")
@@ -35,7 +33,7 @@ def test_the_ack_of_a_single_segment_may_be_delayed(script: MakeScript) -> None:
 
 
 def test_a_round_trip_below_the_clocks_resolution_does_not_probe_at_once(script: MakeScript) -> None:
-    s = script(replace(RACK, initial_window=4), peer="mss 1000 sackok", rtt_ms=0)
+    s = script(RACK.but(initial_window=4), peer="mss 1000 sackok", rtt_ms=0)
     s.write(4000, sends=...)
     s.expect(10, "3001:4001")
 
@@ -49,7 +47,7 @@ def test_every_ack_of_new_data_starts_the_timer_again(script: MakeScript) -> Non
 
 def test_the_probe_takes_the_place_of_a_timeout_that_comes_first(script: MakeScript) -> None:
     # 7.2: PTO = min(PTO, RTO); 7 samples of 700 ms make an RTO that is less than two round trips
-    s = script(replace(RACK, min_rto_ns=200_000_000), peer="mss 1000 sackok", rtt_ms=700)
+    s = script(RACK.but(min_rto_ns=200_000_000), peer="mss 1000 sackok", rtt_ms=700)
     at = 700
     for number in range(6):
         s.write(1000, sends=[f"{1000 * number + 1}:{1000 * number + 1001}"])

@@ -1,17 +1,15 @@
 """RFC 7323 sections 3 to 5: when timestamps are used, what is echoed, and PAWS."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.hosts.tcp.script import PLAIN, MakeScript, Script
 
-STAMPED = replace(PLAIN, mss=1012, timestamps=True)
+STAMPED = PLAIN.but(mss=1012, timestamps=True)
 
 
 def connected(make: MakeScript, **changes: object) -> Script:
     """The peer's clock is at 7000 when the connection opens, at 100 ms of ours."""
-    return make(replace(STAMPED, **changes), peer="mss 1012 ts 7000/0")  # type: ignore[arg-type]
+    return make(STAMPED.but(**changes), peer="mss 1012 ts 7000/0")
 
 
 def test_they_take_room_from_the_payload(script: MakeScript) -> None:

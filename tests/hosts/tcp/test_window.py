@@ -1,7 +1,5 @@
 """The sender and small segments: Nagle (RFC 896), silly windows, zero windows (RFC 9293 section 3.8.6)."""
 
-from dataclasses import replace
-
 import pytest
 
 from common.units import SECOND
@@ -28,7 +26,7 @@ def test_nor_does_the_last(script: MakeScript) -> None:
 
 
 def test_without_nagle_everything_leaves_at_once(script: MakeScript) -> None:
-    s = script(replace(PLAIN, nagle=False))
+    s = script(PLAIN.but(nagle=False))
     for left in (1, 101, 201):
         s.write(100, sends=[f"{left}:{left + 100}"])
 
@@ -55,7 +53,7 @@ def test_half_of_the_largest_window_is_enough(script: MakeScript) -> None:
 
 
 def test_the_congestion_window_makes_no_small_segments(script: MakeScript) -> None:
-    s = script(replace(PLAIN, initial_window=4, initial_ssthresh=4000))
+    s = script(PLAIN.but(initial_window=4, initial_ssthresh=4000))
     s.write(50_000)
     assert len(s.skip()) == 4
     s.inject(200, "ack 1001")
@@ -74,7 +72,7 @@ def test_a_window_that_shrinks_is_obeyed(script: MakeScript) -> None:
 @pytest.mark.parametrize(("older", "taken"), [("1:1 ack 1001 win 9000", False), ("1001:1001 ack 1001 win 9000", True)])
 def test_an_older_segment_does_not_set_the_window(script: MakeScript, older: str, taken: bool) -> None:
     # section 3.10.7.4: SND.WL1, SND.WL2
-    s = script(replace(PLAIN, initial_window=10), window=2000)
+    s = script(PLAIN.but(initial_window=10), window=2000)
     s.write(20_000, sends=...)
     s.inject(200, "1:1001 ack 1001 win 2000", sends=...)
     s.inject(210, older)
@@ -86,7 +84,7 @@ def test_an_older_segment_does_not_set_the_window(script: MakeScript, older: str
 
 def test_a_zero_window_is_probed_with_backoff(script: MakeScript) -> None:
     # section 3.8.6.1: first after an RTO, then ever more slowly
-    s = script(replace(PLAIN, max_rto_ns=5 * SECOND), window=2000)
+    s = script(PLAIN.but(max_rto_ns=5 * SECOND), window=2000)
     s.write(5000, sends=["1:1001", "1001:2001"])
     s.inject(200, "ack 2001 win 0", sends=[])
     for at_ms in (1200, 3200, 7200, 12_200, 17_200):

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 SEGMENT_BYTES = 500
 #: with its headers, on the bottleneck
 PACKET_NS = 8 * (SEGMENT_BYTES + 40) * 100
-TCP = TcpConfig(mss=SEGMENT_BYTES, timestamps=False, receive_buffer=1 << 20)
+TCP = TcpConfig().but(mss=SEGMENT_BYTES, timestamps=False, receive_buffer=1 << 20)
 
 
 @dataclass
@@ -136,7 +136,7 @@ def test_the_same_seed_gives_the_same_run() -> None:
 
 def test_memory_is_flat_over_three_hours() -> None:
     hour = 3600 * SECOND
-    tcp = TcpConfig(mss=SEGMENT_BYTES, receive_buffer=1 << 20, send_buffer=1 << 16)
+    tcp = TcpConfig().but(mss=SEGMENT_BYTES, receive_buffer=1 << 20, send_buffer=1 << 16)
     ten = bench(10, DropTail(limit_packets=50), tcp, per=0.01, rate_bps=25_000)
     blocks = []
     for number in range(1, 4):

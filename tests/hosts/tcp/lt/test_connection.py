@@ -1,6 +1,5 @@
 """LT-TCP between two connections: what each part does, and who agrees to it."""
 
-from dataclasses import replace
 from random import Random
 
 import pytest
@@ -50,14 +49,14 @@ def test_options_are_as_documented() -> None:
 
 @pytest.mark.parametrize("timestamps", [True, False])
 def test_fec_segments_are_old_data_by_their_numbers_and_fit_the_mtu(timestamps: bool) -> None:
-    pair = Pair(replace(LT, timestamps=timestamps), up=lossy(0.2), down=Path(delay_ns=20 * MS), octets=True)
+    pair = Pair(LT.but(timestamps=timestamps), up=lossy(0.2), down=Path(delay_ns=20 * MS), octets=True)
     seen: list[Segment] = []
 
     def look(number: int, segment: Segment) -> None:
         if number == 0 and fec_of(segment) is not None:
             seen.append(segment)
             assert (segment.seq + segment.length - pair.client._sender.una) % 2**32 == 0
-        assert len(emit(segment)) <= LT.mss + 40
+        assert len(emit(segment)) <= LT.handshake.mss + 40
         assert sum(2 + len(option.data) for option in segment.extra) <= 40
 
     pair.sent = look
@@ -77,7 +76,7 @@ def test_a_peer_without_the_option_sees_a_plain_tcp(peer: str) -> None:
 
 
 def test_without_ecn_losses_reduce_the_window() -> None:
-    with_ecn, without = (transfer(LT, 0.1, server=replace(LT, ecn=ecn)) for ecn in (True, False))
+    with_ecn, without = (transfer(LT, 0.1, server=LT.but(ecn=ecn)) for ecn in (True, False))
     assert with_ecn.client.fec_agreed
     assert without.client.fec_agreed
     assert with_ecn.client.ssthresh is None
@@ -127,7 +126,7 @@ def test_fec_repairs_a_lost_retransmission_before_the_timer() -> None:
             return True
         return segment.seq in first
 
-    config = replace(USER_PROFILES["lt-reactive"].config, initial_window=20)
+    config = USER_PROFILES["lt-reactive"].config.but(initial_window=20)
     pair = Pair(config, up=Path(drop=drop, delay_ns=20 * MS), down=Path(delay_ns=20 * MS), octets=True)
     pair.send(0, Random(9).randbytes(BYTES))
     pair.run()
@@ -145,7 +144,7 @@ def test_holes_wait_for_the_proactive_segments_of_their_block() -> None:
 
 
 def test_segments_get_smaller_with_the_window_and_after_a_timeout() -> None:
-    config = replace(USER_PROFILES["lt-mss"].config, initial_window=2, mss=1000, timestamps=False)
+    config = USER_PROFILES["lt-mss"].config.but(initial_window=2, mss=1000, timestamps=False)
     pair = Pair(config, up=Path(delay_ns=20 * MS), down=Path(delay_ns=20 * MS))
     sizes: list[int] = []
     pair.sent = lambda number, segment: sizes.append(segment.length) if segment.length and not number else None
