@@ -1,8 +1,7 @@
 """What chance can do to a count of lost frames, so that a test can say how probable it is to fail by chance."""
 
-from math import comb, inf, log
-
 import numpy as np
+from scipy import stats
 
 #: that chance exceeds one of these bounds
 ERROR_PROBABILITY = 1e-7
@@ -11,13 +10,8 @@ _BLOCK_PACKETS = 8
 
 
 def highest_per(lost: int, sent: int) -> float:
-    """Return the highest PER at which so few of `sent` frames are lost, but for ERROR_PROBABILITY (Chernoff)."""
-    share = lost / sent
-    low, high = share, 1.0
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if sent * _divergence(share, middle) < -log(ERROR_PROBABILITY) else (low, middle)
-    return high
+    """Return the highest PER at which so few of `sent` frames are lost, but for ERROR_PROBABILITY (Clopper-Pearson)."""
+    return float(stats.beta.isf(ERROR_PROBABILITY, lost + 1, sent - lost))
 
 
 def most_lost_for_good(retransmissions: int, per: float) -> int:
@@ -30,7 +24,7 @@ def most_lost_for_good(retransmissions: int, per: float) -> int:
 
 
 def _most_lost(size: int, blocks: int, per: float) -> int:
-    lost = np.array([comb(size, n) * per**n * (1 - per) ** (size - n) for n in range(size + 1)])
+    lost = stats.binom.pmf(np.arange(size + 1), size, per)
     #: of packets that are lost, and enough redundancy with them
     for_good = np.array([lost[n] * lost[size - n + 1 :].sum() for n in range(size + 1)])
     for_good[0] = 1 - for_good[1:].sum()
@@ -38,9 +32,3 @@ def _most_lost(size: int, blocks: int, per: float) -> int:
     for _ in range(blocks):
         total = np.convolve(total, for_good)
     return int(np.argmax(1 - np.cumsum(total) < ERROR_PROBABILITY))
-
-
-def _divergence(share: float, per: float) -> float:
-    """Kullback-Leibler divergence of two coins."""
-    parts = ((share, per), (1 - share, 1 - per))
-    return sum(a * log(a / b) if b else inf for a, b in parts if a)

@@ -161,7 +161,7 @@ def _clock(seconds: float) -> str:
 
 def _table(plan: "Plan", rows: "list[tuple[Run, Row]]") -> object:
     from testbed.results.show import grid
-    from testbed.results.statistics import describe
+    from testbed.results.statistics import statistic
 
     metrics = plan.campaign.metrics
     table = grid(f"{plan.campaign.name}: medians", "point", padding=(0, 1))
@@ -169,8 +169,8 @@ def _table(plan: "Plan", rows: "list[tuple[Run, Row]]") -> object:
         table.add_column(heading, justify="right", overflow="fold")
     for point in plan.points:
         own = [row for run, row in rows if run.point is point]
-        samples = [describe([v for row in own if (v := row.value(name)) is not None]) for name in metrics]
-        medians = ["" if sample.median is None else f"{sample.median:.4g}" for sample in samples]
+        samples = [[v for row in own if (v := row.value(name)) is not None] for name in metrics]
+        medians = [f"{statistic(values, 'median'):.4g}" if values else "" for values in samples]
         table.add_row(point.label, str(sum(row.status == "done" for row in own)), *medians)
     return table
 

@@ -90,7 +90,8 @@ def _hypotheses(found: Sequence[Tested]) -> Iterator[Block]:
     yield Table(headings, rows, 5)
     yield Paragraph(
         "Runs are paired by their seeds. p: two-sided sign-flip permutation test of the mean difference, adjusted for "
-        f"{len(found)} tests (Holm). A claim holds, or its opposite, at p of {SIGNIFICANT:g} at most."
+        f"{len(found)} tests (false discovery rate, Benjamini-Hochberg). A claim holds, or its opposite, at p of "
+        f"{SIGNIFICANT:g} at most."
     )
 
 
@@ -181,7 +182,7 @@ def _comparison(ours: Campaigned, theirs: Campaigned) -> Iterator[Block]:
     yield compared(ours, theirs)
     yield Paragraph(
         "Runs are paired by their seeds. p: two-sided sign-flip permutation test of the mean difference, adjusted for "
-        "all tests of the table (Holm)."
+        "all tests of the table (false discovery rate, Benjamini-Hochberg)."
     )
     for name, campaign in (("A", ours), ("B", theirs)):
         for block in _origin(campaign):

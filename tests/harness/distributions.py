@@ -1,11 +1,12 @@
 """Statistics that tests of random models use, each with the level at which it rejects a right one."""
 
 from collections.abc import Callable
-from math import log, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 #: a right model fails one seed in ten thousand; the seeds are fixed
 KS_LEVEL = 1e-4
@@ -13,16 +14,9 @@ KS_LEVEL = 1e-4
 SIGMAS = 5.0
 
 
-def ks_distance(samples: NDArray[Any], cdf: Callable[[NDArray[Any]], NDArray[Any]]) -> float:
-    """Return the Kolmogorov-Smirnov distance between samples and a distribution."""
-    expected = cdf(np.sort(samples))
-    steps = np.arange(len(samples) + 1) / len(samples)
-    return float(max((steps[1:] - expected).max(), (expected - steps[:-1]).max()))
-
-
-def ks_bound(n: int) -> float:
-    """Return the distance that `n` independent samples exceed with probability KS_LEVEL (Kolmogorov's limit)."""
-    return sqrt(-log(KS_LEVEL / 2) / 2) / sqrt(n)
+def assert_drawn_from(samples: NDArray[Any], cdf: Callable[[NDArray[Any]], NDArray[Any]]) -> None:
+    """Assert that independent samples are of a distribution (Kolmogorov-Smirnov)."""
+    assert stats.ks_1samp(samples, cdf).pvalue > KS_LEVEL
 
 
 def binomial_bound(trials: int, probability: float) -> float:
@@ -44,9 +38,3 @@ def assert_mean(samples: NDArray[Any], expected: complex = 0, *, also: float = 0
     """Assert that the mean of independent samples is the expected one, by both parts; `also` may be a model's error."""
     for part, wanted in ((samples.real, expected.real), (samples.imag, expected.imag)):
         assert abs(part.mean() - wanted) <= mean_bound(part) + also
-
-
-def bessel_j0(x: NDArray[Any]) -> NDArray[Any]:
-    """Return the Bessel function J0, by its integral (exact for arguments far below 500)."""
-    angles = (np.arange(1000) + 0.5) * np.pi / 1000
-    return np.cos(np.multiply.outer(x, np.sin(angles))).mean(axis=-1)

@@ -3,7 +3,7 @@
 import struct
 from fractions import Fraction
 from itertools import pairwise
-from math import erfc, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy import stats
 
 from channel.delay_profiles import Kind, Tap, profile
 from flowgraphs.series import SeriesError, write_gains, write_series
-from tests.harness.distributions import SIGMAS, ks_bound, ks_distance
+from tests.harness.distributions import SIGMAS, assert_drawn_from
 from tests.harness.medium import KEEP_TAP_POWERS, Medium, Samples
 
 #: what an interpolator looks at around the sample at a position
@@ -233,9 +234,7 @@ def test_noise_in_pieces_has_the_same_bits(medium: Medium) -> None:
 def test_noise_is_normal_by_a_ks_test(medium: Medium) -> None:
     """At level 1e-4, on four million draws."""
     parts = medium.noise(seed=12).draw(0, 1 << 21, sigma=sqrt(2)).view(np.float32).astype(np.float64)
-    grid = np.linspace(-8, 8, 20_001)
-    normal = np.array([0.5 * erfc(-x / sqrt(2)) for x in grid])
-    assert ks_distance(parts, lambda x: np.interp(x, grid, normal)) < ks_bound(len(parts))
+    assert_drawn_from(parts, stats.norm.cdf)
 
 
 def test_noise_has_the_right_tails(medium: Medium) -> None:
@@ -254,12 +253,10 @@ def test_noise_has_the_right_tails(medium: Medium) -> None:
             counts[-limit] += int(np.count_nonzero(outer < -limit))
         extremes.append(np.abs(outer[np.abs(outer) > 3.66]))
     for limit, count in counts.items():
-        expected = (blocks << 21) * 0.5 * erfc(abs(limit) / sqrt(2))
+        expected = (blocks << 21) * stats.norm.sf(abs(limit))
         assert abs(count - expected) < SIGMAS * sqrt(expected), limit
     tail = np.concatenate(extremes).astype(np.float64)
-    grid = np.linspace(3.66, 9, 20_001)
-    below = np.array([1 - erfc(x / sqrt(2)) / erfc(3.66 / sqrt(2)) for x in grid])
-    assert ks_distance(tail, lambda x: np.interp(x, grid, below)) < ks_bound(len(tail))
+    assert_drawn_from(tail, lambda x: 1 - stats.norm.sf(x) / stats.norm.sf(3.66))
 
 
 def test_noise_is_white(medium: Medium) -> None:

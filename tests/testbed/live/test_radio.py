@@ -3,12 +3,12 @@
 A loaded machine may be late, so `on_time` is not asked for here; what is decoded does not depend on it.
 """
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 
 import pytest
+from scipy import stats
 
 from channel.replay import Outcome
 from channel.trace import read_trace
@@ -47,11 +47,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Summary:
 def mean_bound(values: Sequence[float]) -> float:
     """How far the mean may lie off, as the values themselves scatter: exceeded with 2e-7, four times in a run.
 
-    A normal variate is beyond 5.2 standard deviations as often. Student's t of so few values is wider (Wallace 1959).
+    Student's t, for so few values.
     """
-    free = len(values) - 1
-    t = (free * math.expm1((5.2 * (8 * free + 3) / (8 * free + 1)) ** 2 / free)) ** 0.5
-    return t * stdev(values) / len(values) ** 0.5
+    return float(stats.t.isf(1e-7, len(values) - 1)) * stdev(values) / len(values) ** 0.5
 
 
 @pytest.mark.parametrize("side", ["up", "down"])

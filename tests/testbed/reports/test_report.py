@@ -19,7 +19,7 @@ from testbed.cli import app
 from testbed.paths import root
 from testbed.reports.bundle import write_bundle
 from testbed.reports.document import Block, Code, Heading, Paragraph, Picture, Table, markdown, page
-from testbed.reports.numbers import judge, read_campaign
+from testbed.reports.numbers import adjust, judge, read_campaign
 from testbed.reports.report import compared, number, write_report
 from testbed.reports.verify import first_difference
 from testbed.results.statistics import describe, paired
@@ -70,7 +70,14 @@ def test_numbers_are_those_of_the_runs(made: Path) -> None:
     none, slacp = (list(campaign.values(point, "duration_s").values()) for point in campaign.plan.points)
     assert slower.difference == paired(none, slacp)
     assert (slower.verdict, faster.verdict) == ("holds", "the opposite holds")
-    assert slower.p == pytest.approx(2 * paired(none, slacp).p)  # type: ignore[operator]
+    assert slower.p == faster.p == paired(none, slacp).p
+
+
+def test_adjusted_probabilities_bound_the_rate_of_false_discoveries() -> None:
+    # Benjamini and Hochberg (1995): p times the number of tests over its rank, and never above a greater p's
+    assert adjust([0.01, 0.04, None, 0.03]) == pytest.approx([0.03, 0.04, None, 0.04])
+    assert adjust([0.9, 0.8]) == [0.9, 0.9]
+    assert adjust([None]) == [None]
 
 
 def test_pairs_are_runs_of_the_same_seed(copy: Path) -> None:

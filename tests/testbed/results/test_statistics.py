@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.interval_coverage import coverages, durations
-from testbed.results.statistics import Interval, describe, holm, interval, paired, t_quantile
+from testbed.results.statistics import Interval, describe, interval, paired
 from testbed.scenario.file import load
 
 ROOT = Path(__file__).parents[3]
@@ -106,16 +106,3 @@ def test_false_alarms_are_as_rare_as_stated() -> None:
         assert found.p is not None
         alarms += found.p <= 0.05
     assert alarms / 400 <= 0.075
-
-
-def test_holm_keeps_the_chance_of_any_false_alarm() -> None:
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([0.9, 0.8]) == [1.0, 1.0]
-    assert holm([]) == []
-
-
-@pytest.mark.parametrize(
-    ("freedom", "expected"), [(1, 12.7062), (2, 4.30265), (3, 3.18245), (9, 2.26216), (30, 2.04227), (1000, 1.96234)]
-)
-def test_t_quantiles(freedom: int, expected: float) -> None:
-    assert t_quantile(0.975, freedom) == pytest.approx(expected, rel=0.002)
