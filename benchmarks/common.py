@@ -1,21 +1,11 @@
-"""The parts that benchmarks share: their options, their results as a table or as JSON, and runs that kept the clock."""
+"""The parts that benchmarks share: their options, and their results as a table or as JSON."""
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
-
-from hosts.errors import HostError
-from testbed.errors import FadelabError
-from testbed.results.summary import Summary
-from testbed.running import run_once
-from testbed.scenario.schema import Scenario
-
-_ATTEMPTS = 3
 
 
 def parser(doc: str | None, *, seed: int | None = 1, repetitions: int | None = None) -> argparse.ArgumentParser:
@@ -105,19 +95,3 @@ def crossing(curve: Sequence[tuple[float, float]], loss: float) -> float:
         if per0 >= loss > per1:
             return snr0 + (per0 - loss) / (per0 - per1) * (snr1 - snr0)
     raise ValueError(f"no point at which {loss:.0%} are lost")
-
-
-def run_on_time(scenario: Scenario, folder: Path) -> Summary:
-    """Run a scenario until it has kept the clock, three times at most; ends the program when it cannot be had."""
-    for _ in range(_ATTEMPTS):
-        try:
-            summary = run_once(scenario, folder, lambda progress: None)
-        except (HostError, FadelabError) as error:
-            sys.exit(str(error))
-        if not summary.intact:
-            sys.exit(f"seed {scenario.seed}: the transfer is not intact: {summary.folder}")
-        if summary.on_time:
-            return summary
-        late = f"{summary.late_events} of {summary.events} events"
-        print(f"seed {scenario.seed}: {late} were late, once more", file=sys.stderr, flush=True)
-    sys.exit(f"this machine did not keep the clock in {_ATTEMPTS} runs: free it")

@@ -4,20 +4,32 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.base_station import PORT, scenario
 from testbed.live.capture import capture_path
 from testbed.running import run_once
 from tests.harness.captures import Evidence, evidence, lan_capture
+from tests.harness.scenarios import scenario
 from tests.harness.tshark import needs_tshark
 
 pytestmark = [pytest.mark.net, needs_tshark, pytest.mark.light]
+
+PORT = 5001
 
 
 def seen(folder: Path, scheme: str, tcp: str) -> Evidence:
     """What the captures of a run at one error per 16 KB show."""
     lan = folder / "lan.pcapng"
     with lan_capture(lan):
-        summary = run_once(scenario(scheme, tcp, 16_384, 1, 4.0), folder, lambda progress: None)
+        made = scenario(
+            mtu=1440,
+            tcp=tcp,
+            receive_buffer_bytes=32_768,
+            capture=True,
+            trace=False,
+            link={"scheme": scheme},
+            channel={"delay_ms": 5, "errors": {"model": "exponential", "mean_spacing_bytes": 16_384}},
+            workloads=[{"kind": "bulk", "flow": "down", "direction": "down", "duration_s": 4.0, "port": PORT}],
+        )
+        summary = run_once(made, folder, lambda progress: None)
     assert summary.intact
     assert summary.folder is not None
     return evidence(capture_path(Path(summary.folder), "down"), lan, PORT)

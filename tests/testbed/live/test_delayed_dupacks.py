@@ -1,7 +1,6 @@
 """Dupacks that wait, in real time, between the kernel's TCP and the TAP, on link ARQ that delivers out of order.
 
-A loaded machine may be late, so `on_time` is not asked for, and goodputs are not compared:
-`benchmarks/delayed_dupacks.py` does that.
+A loaded machine may be late, so `on_time` is not asked for, and goodputs are not compared: docs/filters.md does that.
 """
 
 from collections.abc import Mapping
