@@ -4,7 +4,6 @@
 """
 
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import pytest
@@ -32,12 +31,6 @@ pytestmark = pytest.mark.slow
 FIRST_SEED, REPLICATIONS = 2001, 5
 ONE = Case("one", "20", "steady", "newreno", "whole")
 FOUR = Case("four", "7", "delays", "window", "slowest")
-
-
-@cache
-def medians(*patterns: str) -> Results:
-    """The cells of some shell patterns, over the fresh seeds."""
-    return reproduce(Question(PAPER, chosen(PAPER, patterns), replications=REPLICATIONS, first_seed=FIRST_SEED))
 
 
 def tallies(results: Results) -> dict[str, Tally]:
@@ -166,7 +159,8 @@ def test_what_holds_on_fresh_seeds() -> None:
     """Statements that hold for every pair; those that do not hold yet are in docs/papers/slowlink.md, with no test."""
     parallel = (f"four/*/steady/{name}/*" for name in parameters.VARIANTS if "fack" not in name)
     delayed = (f"one/*/delays/{name}/whole" for name in parameters.VARIANTS if "fack" not in name)
-    found = tallies(medians("one/*/steady/*", *parallel, *delayed))
+    cells = chosen(PAPER, ("one/*/steady/*", *parallel, *delayed))
+    found = tallies(reproduce(Question(PAPER, cells, replications=REPLICATIONS, first_seed=FIRST_SEED)))
     for name in ("one/sack_first", "one/sack_whole", "one/window_best", "one/window_misset"):
         assert found[name].misses == (), name
     for name in ("four/window_best", "four/window_fairest", "four/window_misset"):
