@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from hosts.workloads import Workload
+from telemetry.records import FlowRecord, Record, TcpRecord
 from telemetry.sinks import Sink
 from telemetry.views import PhyView
+from testbed.results.rates import RecentRate
 from testbed.results.summary import Summary
 
 if TYPE_CHECKING:
@@ -39,6 +41,34 @@ class Progress:
 
 
 Show = Callable[[Progress], None]
+
+
+class ProgressMeter:
+    """Keeps the progress of a run from the records of its hosts, and shows it."""
+
+    def __init__(self, works: Sequence[Workload], show: Show) -> None:
+        self._progress = Progress.of(works)
+        self._call = show
+        #: payload octets by flow
+        self._received: dict[str, int] = {}
+        self._goodput = RecentRate()
+
+    def handle(self, record: Record) -> None:
+        """Take a record."""
+        if isinstance(record, TcpRecord):
+            self._progress.cwnd_bytes = record.cwnd_bytes
+        elif isinstance(record, FlowRecord):
+            self._received[record.flow] = record.bytes_received
+            self._goodput.add(record.time_ns / 1e9, sum(self._received.values()))
+
+    def show(self, phase: str | None = None, elapsed_s: float | None = None) -> None:
+        """Show the progress, with a new phase and time where they are given."""
+        progress = self._progress
+        progress.phase = progress.phase if phase is None else phase
+        progress.elapsed_s = progress.elapsed_s if elapsed_s is None else elapsed_s
+        progress.bytes_received = sum(self._received.values())
+        progress.goodput_bps = self._goodput.bps
+        self._call(progress)
 
 
 class ViewSink(Protocol):

@@ -20,6 +20,7 @@ from testbed.model.radio_link import Direction, RadioLink
 from testbed.model.split import Splitter
 from testbed.model.station import ModelStation
 from testbed.model.wire import Wire
+from testbed.results.frame_trace import FrameTrace
 from testbed.results.ground_truth import GuessScore
 from testbed.scenario.plan import Plan, SplitPlan, StationPlan, make_rng
 
@@ -40,8 +41,11 @@ OnArrival = Callable[[Side, Arrival[Any]], None]
 class LinkNetwork:
     """Two hosts and two stations, built to a plan; `stations` are by the side they transmit on."""
 
-    def __init__(self, plan: Plan, on_arrival: OnArrival | None = None) -> None:
+    def __init__(
+        self, plan: Plan, on_arrival: OnArrival | None = None, traces: Mapping[Side, FrameTrace] | None = None
+    ) -> None:
         self._seed = seed = plan.seed
+        self._traces = traces or {}
         self.clock = clock = VirtualClock()
         addresses = AddressPlan()
         to_st = Wire(clock, lambda packet: st.take(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
@@ -80,6 +84,8 @@ class LinkNetwork:
             hop=plan.hop.make(plan.hop.buffer_bytes[link.flow_control]),
             queues=plan.make_queues(),
             deliver=deliver,
+            frame_ns=plan.hop.frame_ns,
+            trace=self._traces.get(plan.side),
             on_arrival=None if on_arrival is None else lambda arrival: on_arrival(plan.side, arrival),
         )
 

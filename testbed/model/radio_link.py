@@ -17,6 +17,7 @@ from channel.errors.none import NoErrors
 from channel.framing import Framing, raw
 from channel.hop import Arrival, Hop
 from common.sides import SIDES, Side
+from common.units import SECOND
 from hosts.engine.clock import Clock
 from hosts.engine.packets import Deliver
 from linklayer.classify import Classifier
@@ -30,9 +31,9 @@ from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts
 from tcpip.access import Objects
 from testbed.model.station import ModelStation, join
+from testbed.results.frame_fates import FrameFates, ObjectFrames
+from testbed.results.frame_trace import FrameTrace
 from testbed.results.ground_truth import GuessScore, LossReporter
-from testbed.results.lost_packets import LostPackets
-from testbed.results.station_counts import count_station
 from testbed.scenario.plan import ENDS, Chosen, LinkPlan, make_rng
 
 _NO_LIMIT: Final = 1 << 61
@@ -44,14 +45,17 @@ _ONE_CHANNEL: Final = Classifier(frozenset(), frozenset())
 class Direction:
     """One direction of a radio link: the end that transmits, its queues by channel, and its hop.
 
-    `deliver` takes the packets that have crossed, `on_arrival` every frame with its fate.
+    `deliver` takes the packets that have crossed, `on_arrival` every frame with its fate. `trace` gets the rows of the
+    frames; `frame_ns` returns the time to send some octets.
     """
 
     link: Link
     hop: Hop[Any]
     queues: tuple[Queue, ...]
     deliver: Deliver
+    frame_ns: Callable[[int], int]
     on_arrival: Callable[[Arrival[Any]], None] | None = None
+    trace: FrameTrace | None = None
 
 
 class RadioLink:
@@ -73,7 +77,6 @@ class RadioLink:
         classifier: Classifier = _ONE_CHANNEL,
         guess_score: GuessScore | None = None,
     ) -> None:
-        self._scheme = scheme
         self.guess_score = guess_score
         self.loss_reporter = None if guess_score is None else _reporter(guess_score, scheme)
 
@@ -82,14 +85,19 @@ class RadioLink:
                 clock,
                 link=out.link,
                 scheme=scheme,
-                resends=resends,
                 hop=out.hop,
                 queues=out.queues,
                 classifier=classifier,
                 max_frame_bytes=max_frame_bytes,
                 deliver=back.deliver,
                 on_arrival=out.on_arrival,
-                loss_reporter=self.loss_reporter,
+                fates=FrameFates(
+                    ObjectFrames(),
+                    out.frame_ns,
+                    trace=out.trace,
+                    loss_reporter=self.loss_reporter,
+                    resends=resends,
+                ),
             )
 
         self.stations: Mapping[Side, ModelStation] = {"up": station(up, down), "down": station(down, up)}
@@ -97,18 +105,7 @@ class RadioLink:
 
     def counts(self, side: Side) -> StationCounts:
         """Return the counts of the station that transmits on `side`: sent there, received and repaired on the other."""
-        station = self.stations[side]
-        hop, counters = station.hop, station.link.counters()
-        lost_packets = station.lost_packets or LostPackets()
-        return count_station(
-            counters,
-            hop,
-            station.queues,
-            congestion_losses=station.congestion_losses,
-            unrepaired_taken=0 if self._scheme.repairs else hop.erased + hop.damaged - lost_packets.spared,
-            bad_frames=station.bad_frames + counters.refused,
-            repeats=lost_packets.repeats,
-        )
+        return self.stations[side].meter.counts()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +158,9 @@ def make_radio_link(
     max_frame_bytes = config.mtu_bytes + scheme.overhead_bytes
     frame_ms = config.framing(max_frame_bytes) * 1000 / config.rate_bps
 
+    def frame_ns(nbytes: int) -> int:
+        return config.framing(nbytes) * SECOND // config.rate_bps
+
     def direction(side: Side) -> Direction:
         plan = LinkPlan(end=ENDS[side], scheme=scheme, options=options, filters=filters, frame_ms=frame_ms)
         link = plan.make(make_rng(seed, name, "link", side), clock.now, sized=True)
@@ -180,6 +180,7 @@ def make_radio_link(
             hop=hop,
             queues=(DropTail(limit_bytes=_NO_LIMIT) if queue is None else queue,),
             deliver=deliver[side],
+            frame_ns=frame_ns,
             on_arrival=(on_arrival or {}).get(side),
         )
 

@@ -6,7 +6,7 @@ cannot fulfil is refused; no TCP stands in for another.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any, Final
@@ -17,19 +17,18 @@ from common.units import MS
 from hosts.engine.agent import Report
 from hosts.engine.clock import OBSERVER
 from hosts.engine.context import ignore
-from linklayer.station_counts import Lateness, StationFinal, StationReport
+from linklayer.station_counts import Lateness, StationFinal
 from telemetry.parquet import ParquetSink
-from telemetry.records import FlowRecord, Record, TcpRecord
+from telemetry.records import Record
 from telemetry.sinks import Sinks
 from testbed.errors import FadelabError
 from testbed.model.network import LinkNetwork
 from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
-from testbed.results.frame_trace import FrameTrace, outcome_of
-from testbed.results.rates import RecentRate
+from testbed.results.frame_trace import FrameTrace
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary, joined_record, summarize
-from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
+from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
 from testbed.scenario.plan import Plan
 from testbed.tiers import names_of
 
@@ -57,7 +56,7 @@ def run_model(
         stack.callback(sinks.close)
         # a database needs wall-clock times; the files must repeat to the byte and have none
         Sinks(hooks.sinks).begin(time.time_ns())
-        traces = _Traces(plan, folder, stack) if plan.trace else None
+        traces = {side: stack.enter_context(_trace(plan, folder, side)) for side in SIDES if plan.trace}
         recorder = _Recorder(plan, sinks, show)
         summary = Simulation(plan, recorder=recorder, traces=traces).run()
     folder.finish(summary)
@@ -95,16 +94,16 @@ class Simulation:
         watch: Watch | None = None,
         begun: Begun = lambda network, traffic: None,
         recorder: "_Recorder | None" = None,
-        traces: "_Traces | None" = None,
+        traces: Mapping[Side, FrameTrace] | None = None,
     ) -> None:
         check_model(plan)
         self._plan = plan
         self._watch = watch
         self._begun = begun
         self._recorder = recorder
-        self._traces = traces
+        self._traces = traces or {}
         self._epoch = 0
-        self._network = LinkNetwork(plan, self._on_arrival if traces is not None or watch is not None else None)
+        self._network = LinkNetwork(plan, None if watch is None else self._on_arrival, self._traces)
         self._main = plan.main
         #: bits sent on the air over time (s): at the instants the result asks for
         self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [] for side in SIDES}
@@ -114,8 +113,8 @@ class Simulation:
         self._epoch = epoch = network.bring_up()
         clock.run(until=epoch)
         before = {side: network.stations[side].arrivals for side in SIDES}
-        if self._traces is not None:
-            self._traces.begin(epoch)
+        for trace in self._traces.values():
+            trace.begin(epoch)
         traffic = Traffic(
             network.hosts,
             plan.workloads,
@@ -140,8 +139,10 @@ class Simulation:
         traffic.stop()
         if recorder is not None:
             recorder.end()
-        if self._traces is not None:
-            self._traces.end(network)
+        for station in network.stations.values():
+            # of frames that are still on the air the fate is decided, too
+            for arrival in station.hop.in_flight():
+                station.fates.write(arrival)
         finals = {
             side: StationFinal(
                 counts=network.counts(side), lateness=Lateness(network.stations[side].arrivals - before[side])
@@ -162,9 +163,7 @@ class Simulation:
         )
 
     def _on_arrival(self, side: Side, arrival: Arrival[Any]) -> None:
-        """Pass a frame and its fate to the traces and the watch."""
-        if self._traces is not None:
-            self._traces.on_arrival(side, arrival)
+        """Pass a frame and its fate to the watch."""
         if self._watch is not None:
             self._watch.carried(side, arrival, arrival.arrived_at - self._epoch)
 
@@ -185,37 +184,27 @@ class _Recorder:
     """The records of a run, every `probe_interval_ms` of virtual time, and its progress."""
 
     def __init__(self, plan: Plan, sinks: Sinks, show: Show) -> None:
-        self._scheme = plan.scheme.name
         self._interval_ns = plan.probe_interval_ms * MS
         self._write = sinks.write
-        self._show = show
-        self._progress = Progress.of(plan.workloads)
+        self._progress = ProgressMeter(plan.workloads, show)
         self._shown_at = 0.0
-        self._last: dict[Side, tuple[int, int, int]] = {}
-        self._received: dict[str, int] = {}
-        self._goodput = RecentRate()
 
     def emit(self, record: Record) -> None:
         """Take a record of a host."""
-        if isinstance(record, TcpRecord):
-            self._progress.cwnd_bytes = record.cwnd_bytes
-        elif isinstance(record, FlowRecord):
-            self._received[record.flow] = record.bytes_received
-            self._goodput.add(record.time_ns / 1e9, sum(self._received.values()))
+        self._progress.handle(record)
         self._write(record)
 
     def begin(self, network: LinkNetwork, traffic: Traffic, epoch: int) -> None:
         """Begin with the run's time 0, which is now."""
         self._network, self._traffic, self._epoch = network, traffic, epoch
-        self._progress.phase = "running"
-        self._last = {side: (0, *self._sent(side)) for side in SIDES}
+        for station in network.stations.values():
+            station.meter.begin(epoch)
         network.clock.at(epoch, self._tick, None, OBSERVER)
 
     def end(self) -> None:
         """Write the last records."""
         self._sample()
-        self._progress.phase = "finishing"
-        self._show(self._progress)
+        self._progress.show("finishing")
 
     def _tick(self, _: object) -> None:
         clock = self._network.clock
@@ -224,63 +213,18 @@ class _Recorder:
         wall_s = time.monotonic()
         if wall_s - self._shown_at >= _SHOW_S:
             self._shown_at = wall_s
-            progress = self._progress
-            progress.elapsed_s = (clock.now - self._epoch) / 1e9
-            progress.bytes_received = self._traffic.nbytes
-            progress.goodput_bps = self._goodput.bps
-            self._show(progress)
+            self._progress.show("running", (clock.now - self._epoch) / 1e9)
 
     def _sample(self) -> None:
         self._traffic.sample()
-        now = self._network.clock.now - self._epoch
-        reports: dict[Side, StationReport] = {}
-        for side in SIDES:
-            last_at, last_sent, last_useful = self._last[side]
-            if now <= last_at:
-                return
-            sent, useful = self._sent(side)
-            self._last[side] = (now, sent, useful)
-            reports[side] = StationReport(
-                time_ns=now,
-                scheme=self._scheme,
-                established=self._network.stations[side].link.established,
-                throughput_bps=(sent - last_sent) * 8e9 / (now - last_at),
-                goodput_bps=(useful - last_useful) * 8e9 / (now - last_at),
-                counts=self._network.counts(side),
-            )
-        for side in SIDES:
-            self._write(joined_record(side, reports[side], reports[other(side)].counts))
-
-    def _sent(self, side: Side) -> tuple[int, int]:
-        station = self._network.stations[side]
-        return station.hop.bytes, station.link.counters().useful_bytes
+        now = self._network.clock.now
+        reports = {side: station.meter.report(now) for side, station in self._network.stations.items()}
+        for side, report in reports.items():
+            far = reports[other(side)]
+            if report is not None and far is not None:
+                self._write(joined_record(side, report, far.counts))
 
 
-class _Traces:
-    """The channel traces of both directions."""
-
-    def __init__(self, plan: Plan, folder: RunFolder, stack: ExitStack) -> None:
-        self._hops = {side: station.hop for side, station in plan.stations.items()}
-        self._traces = {
-            side: stack.enter_context(
-                FrameTrace(folder.path / f"trace-{side}.parquet", link=side, producer=f"fadelab {plan.tier.name}")
-            )
-            for side in SIDES
-        }
-
-    def on_arrival(self, side: Side, arrival: Arrival[Any]) -> None:
-        """Write a frame and its fate."""
-        nbytes = arrival.frame.nbytes
-        started_at = arrival.sent_at - self._hops[side].frame_ns(nbytes)
-        self._traces[side].write(started_at, nbytes, outcome_of(arrival.verdict))
-
-    def begin(self, epoch: int) -> None:
-        """Count from the run's time 0."""
-        for trace in self._traces.values():
-            trace.begin(epoch)
-
-    def end(self, network: LinkNetwork) -> None:
-        """Write the frames that are still on the air, too: their fate is decided."""
-        for side, station in network.stations.items():
-            for arrival in station.hop.in_flight():
-                self.on_arrival(side, arrival)
+def _trace(plan: Plan, folder: RunFolder, side: Side) -> FrameTrace:
+    path = folder.path / f"trace-{side}.parquet"
+    return FrameTrace(path, link=side, producer=f"fadelab {plan.tier.name}")

@@ -22,8 +22,8 @@ from linklayer.link import Link, Scheme
 from linklayer.queues import Queue
 from linklayer.station import Station, Transmitter
 from tcpip.segment import IpPacket
-from testbed.results.ground_truth import LossReporter
-from testbed.results.lost_packets import LostPackets
+from testbed.results.frame_fates import FrameFates
+from testbed.results.station_meter import DriverCounts, StationMeter
 
 _NEVER: Final = 1 << 61
 
@@ -47,8 +47,8 @@ class ModelStation(Taker, Sleeper):
     """One end of the radio link: `take` takes packets that are to cross it, `deliver` gets those that have crossed.
 
     The station transmits through `hop`; `queues` are the IP queues by channel. `on_arrival(arrival)` is called for
-    every frame with its fate, `loss_reporter` is told of every lost packet. `join` connects two stations, once, and
-    starts them.
+    every frame with its fate, `fates` takes them where that has an effect; its loss reporter is told of every lost
+    packet. `join` connects two stations, once, and starts them.
     """
 
     __slots__ = (
@@ -56,17 +56,17 @@ class ModelStation(Taker, Sleeper):
         "_clock",
         "_damage",
         "_far",
-        "_loss_reporter",
-        "_on_arrival",
+        "_observers",
         "_station",
         "_tcp_channel",
         "_udp_channel",
         "_wake_at",
         "arrivals",
         "bad_frames",
+        "fates",
         "hop",
         "link",
-        "lost_packets",
+        "meter",
         "queues",
     )
 
@@ -81,9 +81,8 @@ class ModelStation(Taker, Sleeper):
         classifier: Classifier,
         max_frame_bytes: int,
         deliver: Deliver,
+        fates: FrameFates,
         on_arrival: Callable[[Arrival[Any]], None] | None = None,
-        loss_reporter: LossReporter | None = None,
-        resends: bool = False,
     ) -> None:
         self._clock, self._alarm = clock, Alarm(self)
         self.link = link
@@ -95,11 +94,15 @@ class ModelStation(Taker, Sleeper):
             queues=queues,
             transmitter=_MacBuffer(hop, max_frame_bytes),
             deliver=taker(deliver).take,
-            loss_observer=loss_reporter,
+            loss_observer=fates.loss_reporter,
         )
         self._tcp_channel, self._udp_channel = classifier.channel_of(0, TCP), classifier.channel_of(0, UDP)
-        self._on_arrival = on_arrival
-        self._loss_reporter = loss_reporter
+        self.fates = fates
+        takers = (on_arrival, fates.handle if fates.needed else None)
+        self._observers = tuple(taker for taker in takers if taker is not None)
+        self.meter = StationMeter(
+            self._station, hop, queues, scheme, lambda: DriverCounts(self.bad_frames), fates.lost_packets
+        )
         self._far: ModelStation | None = None
         #: time of the one valid wakeup: later ones in the queue do nothing
         self._wake_at = _NEVER
@@ -107,8 +110,6 @@ class ModelStation(Taker, Sleeper):
         self.arrivals = 0
         #: frames that came damaged beyond use
         self.bad_frames = 0
-        #: where packet filters send packets again
-        self.lost_packets = LostPackets() if resends else None
 
     @property
     def congestion_losses(self) -> int:
@@ -169,15 +170,10 @@ class ModelStation(Taker, Sleeper):
     def _carry(self, arrival: Arrival[Any], far: "ModelStation", now: int) -> bool:
         """Hand a frame that has crossed the hop to the far station; return whether the station received one."""
         self.arrivals += 1
-        if self._on_arrival is not None:
-            self._on_arrival(arrival)
+        for observe in self._observers:
+            observe(arrival)
         frame, verdict = arrival.frame, arrival.verdict
-        if self.lost_packets is not None:
-            self.lost_packets.handle_fate(frame.payload, verdict.fate is not Fate.INTACT)
-        loss_reporter = self._loss_reporter
         if verdict is not INTACT and verdict.fate is not Fate.INTACT:
-            if loss_reporter is not None and not loss_reporter.repairs:
-                loss_reporter.taken(frame.payload, now)
             if verdict.fate is Fate.ERASED:
                 return False
             frame = self._damage(frame, verdict.bit_errors)

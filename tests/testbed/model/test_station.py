@@ -15,7 +15,6 @@ import pytest
 from channel.hop import Hop
 from common.sides import SIDES, Side, other
 from hosts.engine.packets import UDP, Datagram
-from linklayer.classify import Classifier
 from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from tcpip.segment import Flow
@@ -24,9 +23,9 @@ from testbed.live.hop_radio import HopRadio
 from testbed.live.station_loop import StationLoop
 from testbed.model.clock import VirtualClock
 from testbed.model.station import ModelStation, join
-from testbed.scenario import link_ends
-from testbed.scenario.channel_models import buffer_bytes, make_hop, make_rng
-from testbed.scenario.schema import Scenario
+from testbed.results.frame_fates import FrameFates, ObjectFrames
+from testbed.scenario.plan import Plan
+from testbed.scenario.resolver import resolve
 from tests.harness.scenarios import scenario
 
 pytestmark = pytest.mark.slow
@@ -55,14 +54,14 @@ def packets(seed: int, seconds: float) -> list[Sending]:
     return sorted(found)
 
 
-def make_link(run: Scenario, side: Side, sized: bool) -> Any:
-    return link_ends.make_link(run, side, make_rng(run.seed, "link", side), 0, sized=sized)
+def make_link(run: Plan, side: Side, sized: bool) -> Any:
+    station = run.stations[side]
+    return station.link.make(station.rng("link"), 0, sized=sized)
 
 
-def make_medium(run: Scenario, side: Side, flow_control: bool) -> Hop[Any]:
-    out = run.channel.direction(side)
-    size = buffer_bytes(out, run.max_frame_bytes, run.link.ip_queue_bytes, flow_control)
-    return make_hop(out, side, run.seed, size)
+def make_medium(run: Plan, side: Side, flow_control: bool) -> Hop[Any]:
+    hop = run.stations[side].hop
+    return hop.make(hop.buffer_bytes[flow_control])
 
 
 class Udp(Datagram):
@@ -123,9 +122,9 @@ class Radio(HopRadio):
         self._waiting.clear()
 
 
-def real_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
+def real_time(run: Plan, sendings: list[Sending], until: int) -> Outcome:
     """What two real-time stations deliver, and what they have counted."""
-    scheme = SCHEMES[run.link.scheme]
+    scheme = run.scheme
     ports, radios, links, stations = {}, {}, {}, {}
     for side in SIDES:
         links[side] = make_link(run, side, sized=False)
@@ -136,8 +135,8 @@ def real_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
             link=links[side],
             scheme=scheme,
             radio=radios[side],
-            queues=[DropTail(run.link.ip_queue_bytes) for _ in range(2)],
-            classifier=Classifier(run.link.fast.dscp, run.link.fast.protocols),
+            queues=[DropTail(run.stations[side].ip_queue_bytes) for _ in range(2)],
+            classifier=run.classifier,
             report=lambda now: None,
             report_interval_ns=SECOND,
             control=lambda fd: None,
@@ -162,21 +161,22 @@ def real_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
     return deliveries, counts
 
 
-def model_station(clock: VirtualClock, run: Scenario, side: Side, deliver: Callable[[Any], object]) -> ModelStation:
+def model_station(clock: VirtualClock, run: Plan, side: Side, deliver: Callable[[Any], object]) -> ModelStation:
     link = make_link(run, side, sized=True)
     return ModelStation(
         clock,
         link=link,
-        scheme=SCHEMES[run.link.scheme],
+        scheme=run.scheme,
         hop=make_medium(run, side, link.flow_control),
-        queues=tuple(DropTail(run.link.ip_queue_bytes) for _ in range(2)),
-        classifier=Classifier(run.link.fast.dscp, run.link.fast.protocols),
+        queues=tuple(DropTail(run.stations[side].ip_queue_bytes) for _ in range(2)),
+        classifier=run.classifier,
         max_frame_bytes=run.max_frame_bytes,
         deliver=deliver,
+        fates=FrameFates(ObjectFrames(), run.stations[side].hop.frame_ns),
     )
 
 
-def virtual_time(run: Scenario, sendings: list[Sending], until: int) -> Outcome:
+def virtual_time(run: Plan, sendings: list[Sending], until: int) -> Outcome:
     """What two stations of virtual time deliver, and what they have counted."""
     clock = VirtualClock()
     deliveries: list[Delivery] = []
@@ -235,7 +235,7 @@ def test_both_kinds_of_station_do_the_same(
     # numbers that let no two things happen in the same ns: there either order would be right
     odd = {"delay_ms": 25.000317, "rate_bps": channel.get("rate_bps", 2_000_000) - 17}
     link = {"scheme": scheme, **(PATIENT.get(scheme, {}) if "assignment" in channel else {})}
-    run = scenario(link=link, channel={**channel, "down": odd}, seed=3)
+    run = resolve(scenario(link=link, channel={**channel, "down": odd}, seed=3))
     sendings, until = packets(seed=5, seconds=4), 12 * SECOND
     wanted, wanted_counts = real_time(run, sendings, until)
     got, counts = virtual_time(run, sendings, until)
@@ -247,7 +247,7 @@ def test_both_kinds_of_station_do_the_same(
 
 
 def test_a_station_sleeps_while_nothing_happens() -> None:
-    run = scenario(link={"scheme": "none"})
+    run = resolve(scenario(link={"scheme": "none"}))
     clock = VirtualClock()
     station = model_station(clock, run, "up", lambda packet: None)
     join(station, station)

@@ -1,0 +1,113 @@
+"""The fates of a station's frames in the modelled medium: each becomes a row of the channel trace, and a loss.
+
+Rule kept: under schemes that repair losses themselves, a lost frame is no lost packet.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable
+from contextlib import suppress
+from typing import Any
+
+from channel.errors import Fate
+from channel.hop import Arrival
+from linklayer.link import FrameError, Scheme
+from testbed.results.frame_trace import FrameTrace, outcome_of
+from testbed.results.ground_truth import LossReporter
+from testbed.results.lost_packets import LostPackets
+
+
+class Frames(ABC):
+    """Looks into the frames of a station."""
+
+    @abstractmethod
+    def nbytes(self, frame: Any) -> int:
+        """Return the octets of a frame."""
+
+    @abstractmethod
+    def packet(self, frame: Any) -> Any:
+        """Return the packet in a frame. Raises FrameError for a frame of another scheme."""
+
+    @abstractmethod
+    def key(self, frame: Any) -> Hashable:
+        """Return what is equal for frames with the same packet."""
+
+
+class ObjectFrames(Frames):
+    """Frames that are objects."""
+
+    def nbytes(self, frame: Any) -> int:
+        """See Frames."""
+        return int(frame.nbytes)
+
+    def packet(self, frame: Any) -> Any:
+        """See Frames."""
+        return frame.payload
+
+    def key(self, frame: Any) -> Hashable:
+        """See Frames."""
+        packet: Hashable = frame.payload
+        return packet
+
+
+class OctetFrames(Frames):
+    """Frames that are octets, of a scheme that may change."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        self.scheme = scheme
+
+    def nbytes(self, frame: Any) -> int:
+        """See Frames."""
+        return len(frame)
+
+    def packet(self, frame: Any) -> Any:
+        """See Frames."""
+        return self.scheme.parse(frame).payload
+
+    def key(self, frame: Any) -> Hashable:
+        """See Frames."""
+        return hash(frame)
+
+
+class FrameFates:
+    """Takes every frame that one station has sent, with its fate.
+
+    `trace` gets a row of each, `loss_reporter` the losses of packets. `resends`: packet filters put packets on the link
+    again. All three may change at any time. `frame_ns` returns the time to send a frame of some octets.
+    """
+
+    def __init__(
+        self,
+        frames: Frames,
+        frame_ns: Callable[[int], int],
+        *,
+        trace: FrameTrace | None = None,
+        loss_reporter: LossReporter | None = None,
+        resends: bool = False,
+    ) -> None:
+        self._frames, self._frame_ns = frames, frame_ns
+        self.trace, self.loss_reporter, self.resends = trace, loss_reporter, resends
+        #: used while packet filters retransmit packets
+        self.lost_packets = LostPackets()
+
+    @property
+    def needed(self) -> bool:
+        """Whether any frame's fate has an effect here at present."""
+        reporter = self.loss_reporter
+        return self.trace is not None or self.resends or (reporter is not None and not reporter.repairs)
+
+    def handle(self, arrival: Arrival[Any]) -> None:
+        """Take a frame with its fate."""
+        frame, lost, reporter = arrival.frame, arrival.verdict.fate is not Fate.INTACT, self.loss_reporter
+        if lost and reporter is not None and not reporter.repairs:
+            # after a change of schemes, frames of the old scheme still arrive
+            with suppress(FrameError):
+                reporter.taken(self._frames.packet(frame), arrival.arrived_at)
+        if self.resends:
+            self.lost_packets.handle_fate(self._frames.key(frame), lost)
+        self.write(arrival)
+
+    def write(self, arrival: Arrival[Any]) -> None:
+        """Write the row of a frame, if there is a trace."""
+        if self.trace is not None:
+            nbytes = self._frames.nbytes(arrival.frame)
+            self.trace.write(arrival.sent_at - self._frame_ns(nbytes), nbytes, outcome_of(arrival.verdict))
