@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.charts import ALL as ALL_CHARTS
@@ -152,6 +152,7 @@ def test_flows_of_one_name_are_told_apart_by_their_host() -> None:
 # -- stream and file ----------------------------------------------------------------------------------------
 
 
+@settings(max_examples=15)
 @given(st.integers(0, 1000), st.lists(st.integers(1, 60), max_size=40))
 def test_a_stream_gives_what_a_batch_gives(seed: int, sizes: list[int]) -> None:
     some = records(seed, 6.0)

@@ -168,7 +168,7 @@ def test_an_ack_without_room_or_with_a_mark_leaves_as_it_came(access: Access) ->
 def test_memory_is_bounded() -> None:
     rng = Random(1)
     end = End(Objects(), holes=True)
-    for port in range(2 * MAX_FLOWS):
+    for port in range(MAX_FLOWS + 20):
         end.flow = Flow(1, port, 2, 3)
         end.play("> 0 1  << 0 1")
     assert len(end.filter._sent) == len(end.filter._seen) == MAX_FLOWS

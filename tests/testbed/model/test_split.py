@@ -196,7 +196,7 @@ def test_whatever_is_lost_streams_arrive_whole_and_the_buffer_keeps_its_bound(
 # -- the buffer ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("limit", [4000, 20_000, 65_536, 200_000])
+@pytest.mark.parametrize("limit", [4000, 65_536, 200_000])
 @pytest.mark.parametrize("sender", ["mobile", "fixed"])
 def test_a_sender_waits_while_the_other_side_stalls(sender: str, limit: int) -> None:
     stall, end = 1 * SECOND, 5 * SECOND
@@ -205,7 +205,7 @@ def test_a_sender_waits_while_the_other_side_stalls(sender: str, limit: int) -> 
     stalling._errors = Gap(stall, end)
     host, peer = (path.mobile, path.fixed) if sender == "mobile" else (path.fixed, path.mobile)
     path.listen(peer)
-    stream = path.send(host, 5_000_000)
+    stream = path.send(host, 2_000_000)
     path.run(until=end - 1)
     held = stream.connection.bytes_acked - path.nbytes
     # full to the last segment: one that does not fit is not sent
@@ -213,7 +213,7 @@ def test_a_sender_waits_while_the_other_side_stalls(sender: str, limit: int) -> 
     assert path.splitter.counters().peak_bytes == held
     assert not path.sent
     path.run()
-    assert path.received[0]["bytes"] == 5_000_000
+    assert path.received[0]["bytes"] == 2_000_000
     assert path.splitter.counters().peak_bytes <= limit
     assert stream.connection.counters.timeouts == 0
     path.assert_nothing_left()

@@ -182,7 +182,7 @@ def test_eln_marker_guesses_the_losses_of_its_own_link(scheme: str, tcp: str) ->
         tcp=tcp,
         link={"scheme": scheme, "eln": "ends", "ip_queue_bytes": 9000},
         channel={"rate_bps": 2_000_000, "delay_ms": 20, "per": 0.01 if scheme == "none" else 0.25},
-        workloads=[{"kind": "bulk", "bytes": 1_500_000, "direction": "down", "start_s": start_s} for start_s in (0, 1)],
+        workloads=[{"kind": "bulk", "bytes": 700_000, "direction": "down", "start_s": start_s} for start_s in (0, 1)],
     )
     summary = simulate(run)
     assert summary.confusion is not None
