@@ -1,6 +1,6 @@
 """Airs: the shared medium of virtual USRPs, created, set and read from Python.
 
-Read first: `vusrp/README.md` (links, ports, levels); `vusrp/include/fadelab_air.h`, of which this is the Python side. A
+Read first: `vusrp/README.md` (links, ports, levels); `vusrp/include/fadelab_air.h`, the interface that this wraps. A
 port is "*", "V1" or "V1:0". The most specific setting holds, among equals the newest. Settings may be made before the
 devices are opened, and while they run: receivers apply them from their next samples on.
 """

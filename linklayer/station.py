@@ -5,11 +5,11 @@ Two drivers: `testbed/live/station_loop.py` in real time, with octets, and `test
 Rules kept
 
 - With flow control packets wait in the IP queues (one per channel) until the link wants them; without it they go
-  straight to the transmitter, which drops those it has no room for.
+  straight to the transmitter, which drops packets when it has no room.
 - The transmitter pulls: it is offered frames only while it has room for the largest.
 
-Order of calls: `handle_packet` per packet of the LAN's that is to cross, then `fill`; `handle_frame` per frame that has
-come, and `handle_deadline` when the link's is due, then `settle`.
+Order of calls: `handle_packet` per packet from the LAN that is to cross, then `fill`; `handle_frame` per frame that
+arrives, and `handle_deadline` when the link's deadline is due, then `settle`.
 """
 
 from abc import ABC, abstractmethod
@@ -41,19 +41,19 @@ class Transmitter(ABC):
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class LossObserver(ABC):
-    """Is told of every packet that the station loses, and of every guess of its packet filters."""
+    """Learns of every packet that the station loses, and of every guess of its packet filters."""
 
     @abstractmethod
     def dropped(self, packet: Sized, now: int) -> None:
-        """See a packet that the IP queue or the transmitter had no room for."""
+        """Note a packet lost for want of room in the IP queue or the transmitter."""
 
     @abstractmethod
     def given_up(self, packet: Sized, now: int) -> None:
-        """See a packet that the link has lost for good."""
+        """Note a packet that the link has lost for good."""
 
     @abstractmethod
     def guessed(self, guess: Guess) -> None:
-        """Hear a guess."""
+        """Note a guess."""
 
 
 class Station:
@@ -75,7 +75,7 @@ class Station:
     ) -> None:
         self._queues, self._transmitter, self._deliver = queues, transmitter, deliver
         self.loss_observer = loss_observer
-        #: frames that the transmitter had no room for
+        #: frames refused for want of room in the transmitter
         self.refusals = 0
         for queue in queues:
             queue.watch(self._tell_dropped)

@@ -7,7 +7,7 @@ socket, no thread and no global random: `now` and a seeded generator are passed 
 
 import ast
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -51,9 +51,6 @@ ROOMS = {
     "scenario": frozenset({"tiers"}),
     "tiers": frozenset(),
 }
-
-#: imports inside functions that close a circle
-LATE = frozenset({("hosts.tcp.config", "hosts.tcp.growth"), ("hosts.tcp.config", "hosts.tcp.recovery")})
 
 CORES = ("channel", "linklayer", "tcpip", "hosts/tcp", "hosts/engine", "hosts/workloads")
 FORBIDDEN_IN_CORES = frozenset(
@@ -156,7 +153,7 @@ class _WithoutTypeChecking(ast.NodeTransformer):
         return node.orelse if ast.unparse(node.test).endswith("TYPE_CHECKING") else node
 
 
-def circle(sources: Mapping[str, str], *, except_for: Iterable[tuple[str, str]] = ()) -> list[str]:
+def circle(sources: Mapping[str, str]) -> list[str]:
     """A circle of modules that import each other, at any depth of functions; empty: there is none.
 
     Imports under `if TYPE_CHECKING` do not count. Importing a submodule does not count as importing its package.
@@ -167,7 +164,7 @@ def circle(sources: Mapping[str, str], *, except_for: Iterable[tuple[str, str]] 
         tree = _WithoutTypeChecking().visit(ast.parse(sources[path], path))
         found = imports(tree, tuple(path.split("/")[:-1]))
         targets = (next((name for name in reversed(names) if name in paths), module) for _, names in found)
-        graph[module] = {target for target in targets if target != module and (module, target) not in except_for}
+        graph[module] = set(targets) - {module}
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
@@ -241,7 +238,7 @@ def test_an_unused_arrow_is_seen() -> None:
 
 
 def test_no_modules_import_each_other() -> None:
-    assert circle(product(), except_for=LATE) == []
+    assert circle(product()) == []
 
 
 @pytest.mark.parametrize(
@@ -255,7 +252,6 @@ def test_no_modules_import_each_other() -> None:
 )
 def test_a_circle_is_seen(a: str, b: str) -> None:
     assert set(circle({"p/a.py": a, "p/b.py": b})) == {"p.a", "p.b"}
-    assert circle({"p/a.py": a, "p/b.py": b}, except_for=[("p.b", "p.a")]) == []
 
 
 @pytest.mark.parametrize(

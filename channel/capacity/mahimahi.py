@@ -1,4 +1,4 @@
-"""A recorded capacity: a packet-delivery trace as Mahimahi has it.
+"""A recorded capacity: a packet-delivery trace of Mahimahi.
 
 Read first: R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP", USENIX ATC 2015, section 4 (mm-link).
 A trace is text with one whole number per line: the ms at which the link can deliver one packet of 1504 octets. The
@@ -6,7 +6,7 @@ numbers never decrease, and several lines may name the same ms. At its end, the 
 
 Rules kept here
 
-- In each interval the rate is that of the interval's opportunities, served evenly. What nobody uses is lost.
+- In each interval the rate is that of the interval's opportunities, served evenly. Unused capacity is lost.
 - The trace begins with the first frame.
 - A trace that is faster than the direction's `rate_bps` in some interval is refused: the rates of a run stay within
   `rate_bps`, which buffers and timers are made for.

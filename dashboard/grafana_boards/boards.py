@@ -1,4 +1,4 @@
-"""The boards, row by row. A chart that no row names comes last, on the board of its records."""
+"""The boards, row by row. A chart without a row comes last, on the board of its records."""
 
 import json
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ def make(schema: int, *, named_in: str | None = None) -> dict[str, dict[str, Any
         ),
         "compare": (
             "Two runs",
-            "Figures of two whole runs, whenever they were; below, both over time, if they went on side by side.",
+            "Figures of two whole runs; below, both over time, if they ran at the same time.",
             _compare(),
             ("run", "other", "flow"),
         ),
@@ -84,8 +84,8 @@ def _runs() -> list[Row]:
 def _overview() -> list[Row]:
     return [
         ("Now: the mean of two seconds", [*_headlines()]),
-        ("What goes through", [*charts("goodput", "cwnd", "throughput")]),
-        ("What is lost", [*charts("per", "repairs")]),
+        ("Traffic", [*charts("goodput", "cwnd", "throughput")]),
+        ("Losses and repairs", [*charts("per", "repairs")]),
         ("Link", [*_link_states()]),
     ]
 
@@ -112,8 +112,8 @@ def _tcp() -> list[Row]:
 
 def _link() -> list[Row]:
     return [
-        ("What goes over the air", [*charts("throughput", "link-goodput", "frames")]),
-        ("What is lost and repaired", [*charts("per", "fec")]),
+        ("On the air", [*charts("throughput", "link-goodput", "frames")]),
+        ("Losses and repairs", [*charts("per", "fec")]),
         ("Packets", [*charts("packets", "queue")]),
         ("State", [*_link_states()]),
     ]
@@ -156,9 +156,9 @@ def _compare() -> list[Row]:
     goodput = influxql.finished("goodput_bps", whole, 1e-6), "$tag_run"
     timeouts = influxql.highest("timeouts", TcpRecord, whole), "$tag_run"
     before, after = loss("corruption_losses", "frames"), loss("residual_losses", "packets")
-    halves = "Half, and 95 %, of the smoothed round-trip times were no longer."
+    halves = "Median and 95th percentile of the smoothed round-trip times."
     figures = [
-        bars("Goodput of the run", "As in the runs' summaries; none while a run goes on.", "bit/s", goodput),
+        bars("Goodput of the run", "As in the runs' summaries; no figure before a run has ended.", "bit/s", goodput),
         bars("Loss before repair", "Share of frames the medium took.", "%", before),
         bars("Loss after repair", "Share of packets that stayed lost.", "%", after),
         bars("Round-trip time", halves, "ms", rtt(50), rtt(95)),

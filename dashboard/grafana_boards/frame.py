@@ -1,4 +1,4 @@
-"""What all boards share: variables, annotations, links to each other, how often they look, and Grafana's schema."""
+"""The common part of all boards: variables, annotations, links, refresh interval, and Grafana's schema."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -64,7 +64,7 @@ def _placed(rows: Sequence[Row]) -> list[Panel]:
 
 
 def _others() -> dict[str, Any]:
-    """The links to the other boards, which keep what is chosen."""
+    """The links to the other boards; they keep the chosen variables."""
     return {
         "type": "dashboards",
         "title": "fadelab",
@@ -80,7 +80,7 @@ def _others() -> dict[str, Any]:
 
 
 def _variable(name: str, label: str, asked: str, *, several: bool = False) -> dict[str, Any]:
-    """A variable and the query for what it may be; the ids differ, or Grafana 9 would keep the last one only."""
+    """A variable and the query for its values. The ids must differ: Grafana 9 keeps only one variable per id."""
     return {
         "id": name,
         "name": name,

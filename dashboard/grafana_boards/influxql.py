@@ -1,4 +1,4 @@
-"""InfluxQL for the panels: what Grafana asks of the measurements of `telemetry/records.py`.
+"""InfluxQL for the panels: queries of the measurements of `telemetry/records.py`.
 
 Rules
 - Variables stand in regular expressions only, in the format in which Grafana escapes them; every query keeps to the
@@ -31,21 +31,21 @@ _TIME = "$timeFilter"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which records a query is about, and what it makes one value of."""
+    """The records of a query, and the span that gives one value."""
 
     #: conditions on tags
     where: tuple[str, ...]
     #: tags besides those of the record that tell series apart
     tags: tuple[str, ...] = ()
-    #: one value per interval of the panel, of the whole time range, or of the whole run whatever the range
+    #: one value per interval of the panel, of the whole time range, or of the whole run in any range
     per: str = "interval"
 
     def chosen(self, name: str) -> "Scope":
-        """Return the scope kept to what the board's variable `name` says of the tag of that name."""
+        """Return the scope limited to the values that the board's variable `name` has for the tag of that name."""
         return replace(self, where=(*self.where, f'"{name}" =~ /^${{{name}:regex}}$/'))
 
     def only(self, tag: str, value: str) -> "Scope":
-        """Return the scope kept to one value of a tag."""
+        """Return the scope limited to one value of a tag."""
         return replace(self, where=(*self.where, f"\"{tag}\" = '{value}'"))
 
     def over(self, per: str) -> "Scope":
@@ -57,7 +57,7 @@ class Scope:
         return " AND ".join(self.where if self.per == "run" else (*self.where, _TIME))
 
     def by(self, tags: Sequence[str]) -> str:
-        """What tells series apart: a list for GROUP BY."""
+        """The tags that distinguish series: a list for GROUP BY."""
         return ", ".join(f'"{tag}"' for tag in (*self.tags, *tags))
 
     def per_value(self, tags: Sequence[str]) -> str:
@@ -126,19 +126,19 @@ _COMPILERS: dict[type[Figure], Callable[..., str]] = {
 
 
 def state(field: str, record: type[DatabaseRecord], scope: Scope) -> str:
-    """The newest value of a field that is no number."""
+    """The newest value of a field that is not a number."""
     return _plain(f'last("{field}")', record, scope)
 
 
 def highest(counter: str, record: type[DatabaseRecord], scope: Scope) -> str:
-    """How far a counter has come, the sum over all whose it is."""
+    """The growth of a counter, summed over its sources."""
     by = scope.by(record.tags)
     most = f'SELECT max("{counter}") AS "most" FROM "{record.measurement}" WHERE {scope.conditions()} GROUP BY {by}'
     return f'SELECT sum("most") FROM ({most}){scope.group(())}'
 
 
 def finished(field: str, scope: Scope, factor: float = 1.0) -> str:
-    """What the list of runs says of whole runs."""
+    """The figures of whole runs in the list of runs."""
     return _plain(f'last("{field}"){_times(factor)}', RunRecord, scope)
 
 
@@ -149,12 +149,12 @@ def runs() -> str:
 
 
 def events(record: type[DatabaseRecord], whose: str) -> str:
-    """What happened, in words, and the tag that says to what."""
+    """Events in words, and the tag that names their subject."""
     return f'SELECT "text", "{whose}" FROM "{record.measurement}" WHERE {_RUN} AND {_TIME}'
 
 
 def tag_values(measurement: str, tag: str, *, of_run: bool = True) -> str:
-    """What a variable may be: all values of a tag, in the chosen run or at all."""
+    """The values of a variable: those of a tag, in the chosen run or in all runs."""
     where = f" WHERE {_RUN}" if of_run else ""
     return f'SHOW TAG VALUES FROM "{measurement}" WITH KEY = "{tag}"{where}'
 

@@ -76,7 +76,7 @@ SNR: Steps = (_MISSING, (-200, "red"), (8, "yellow"), (15, "green"))
 
 
 def charts(*keys: str, scope: Scope = RUN, height: int = 8) -> Iterator[Panel]:
-    """Yield the panels of some charts: one for each direction, and one for what is not the link's."""
+    """Yield the panels of some charts: one for each direction of the link, or one for other records."""
     for key in keys:
         chart = ALL[key]
         of_link = [line for line in chart.lines if line.by == "link"]
@@ -145,14 +145,14 @@ def _unit(unit: str) -> tuple[str, float, int]:
 
 
 def _alias(line: Line, name: str, scope: Scope) -> str:
-    """What Grafana calls the series of a line; `$tag_flow` in it is the series' tag."""
+    """The name of a line's series in Grafana; `$tag_flow` in it is the series' tag."""
     whose = {"flow": "$tag_flow ", "station": "$tag_station ", "all": "all flows ", "link": ""}[line.by]
     run = "$tag_run " if scope.tags else ""
     return f"{run}{whose}{line.suffix if whose else name}".strip()
 
 
 def headline(title: str, description: str, chart: str, number: int = 0, *, colour: str | Steps) -> Panel:
-    """The figure of the moment: a line of a chart, by direction where it is the link's."""
+    """The present figure: a line of a chart, for link records by direction."""
     unit, factor, decimals = _unit(ALL[chart].unit)
     line = ALL[chart].lines[number]
     scope = RUN.over("range")
@@ -218,7 +218,7 @@ def states(title: str, description: str, asked: str, meanings: Mapping[str, tupl
 
 
 def _names() -> Iterator[dict[str, Any]]:
-    """Yield mappings by which a name stands for itself, its colour by the third letter: no list has the names."""
+    """Yield mappings from any name to itself, coloured by its third letter, since names may be added."""
     patterns = [f"..[{ascii_lowercase[at :: len(_STATE_COLOURS)]}].*" for at in range(len(_STATE_COLOURS))]
     for at, (pattern, colour) in enumerate(zip((*patterns, ".+"), (*_STATE_COLOURS, "text"), strict=True)):
         result = {"text": "$1", "color": colour, "index": at}
@@ -268,7 +268,7 @@ def table_of_runs(asked: str, boards: Mapping[str, str]) -> Panel:
 
 
 def target(ref: str, asked: str, alias: str) -> dict[str, Any]:
-    """Return a query as Grafana's InfluxDB plugin reads it, with what its series are called."""
+    """Return a query in the form of Grafana's InfluxDB plugin, with the names of its series."""
     return {
         "refId": ref,
         "datasource": SOURCE,

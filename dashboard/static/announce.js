@@ -1,15 +1,15 @@
-// What a screen reader should say: one polite line at a time, and none that has hardly been said.
+// Announcements for screen readers: one line at a time; a line that already waits is not added again.
 
 const PAUSE_MS = 1500;
 let node = null;
 let waiting = [];
 let timer = 0;
 
-/** Say a line when the one before has had its time. */
+/** Announce a line, PAUSE_MS or more after the line before it. */
 export function announce(words) {
   node ??= document.getElementById("announcer");
   if (!waiting.includes(words)) waiting.push(words);
-  // of a flood only the newest is worth hearing
+  // of many lines only the newest three are announced
   waiting = waiting.slice(-3);
   if (!timer) next();
 }

@@ -87,7 +87,7 @@ export class Chart {
     this.draw(true);
   }
 
-  /** Draw what is new, if anybody can see it. */
+  /** Draw the new points if the chart is visible. */
   draw(force = false) {
     if (!this.#visible || !this.#runs.length) return;
     const [low, high] = this.view.range();

@@ -31,7 +31,7 @@ export function mark(node, name, value) {
   }
 }
 
-/** Buttons of which one is pressed: {node, show}. `choose` gets a key; `show` presses its button. */
+/** A group of buttons, one of them pressed: {node, show}. `choose` gets a key; `show` presses its button. */
 export function segments(label, words, choose) {
   const buttons = Object.entries(words).map(([key, text]) => [
     key,

@@ -1,10 +1,10 @@
-// The big figures: what a room should see of a run, and of two, by how much they differ.
+// The large figures, readable across a room: those of each run, and the ratio of two runs.
 
 import { el, mark, put } from "./dom.js";
 import { digits, quantity, scheme, text, times } from "./format.js";
 
 const UPDATE_MS = 450;
-/** a value older than this is gone, not present */
+/** an older value is not shown as the present one */
 const FRESH_S = 2.5;
 const ALL_FLOWS = "all flows";
 
@@ -14,10 +14,10 @@ export class Figures {
 
   constructor(host) {
     this.tiles = {
-      goodput: new Tile("Goodput", "what the application got, 1 s mean"),
+      goodput: new Tile("Goodput", "payload that the application received, 1 s mean"),
       throughput: new Tile("Throughput", "all bits on the air"),
       per: new Tile("Frame loss", "on the air → left for TCP"),
-      snr: new Tile("SNR", "as the receiver hears it"),
+      snr: new Tile("SNR", "measured by the receiver"),
     };
     this.ratio = el("span", { class: "number" });
     this.words = el("p", { class: "verdict-words" });
@@ -101,7 +101,7 @@ function newest(data) {
   };
 }
 
-/** The goodput lines that add up to the run's: that of all flows, where there is one. */
+/** The labels of the goodput lines to add: the line of all flows if there is one, else one line per flow. */
 function flows(data) {
   const labels = data.labels("goodput");
   return labels.includes(ALL_FLOWS) ? [ALL_FLOWS] : labels;
@@ -111,7 +111,7 @@ function percent(share) {
   return share === null || share === undefined ? null : 100 * share;
 }
 
-/** Which of two runs got more through since both began, and by how much. */
+/** The ratio of the mean goodputs of two runs since both began, and a sentence about it. */
 function comparison(a, b) {
   const end = Math.min(a.end, b.end);
   const means = [carried(a, end), carried(b, end)];

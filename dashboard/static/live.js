@@ -1,7 +1,7 @@
-// The live view: which runs are shown, the stream that feeds them, and when what is drawn.
+// The live view: the choice of the runs shown, their stream, and the times of drawing.
 //
-// Rules: one stream for all runs shown; a frame is drawn in the next animation frame, so never in a hidden tab; when
-// nobody chose, the newest live run is A, and B the one that began with it.
+// Rules: one stream for all runs shown; a frame is drawn in the next animation frame, so never in a hidden tab; without
+// a choice by the user, the newest live run is A, and the run that began with it is B.
 
 import { announce } from "./announce.js";
 import { Charts } from "./charts.js";
@@ -20,7 +20,7 @@ import { Views } from "./views.js";
 const WINDOWS = { 30: 30, 120: 120, all: Infinity };
 const LATENCIES = 300;
 const MESSAGE_MS = 15_000;
-/** wide windows move by less than a pixel in a tenth of a second */
+/** wider windows (s) move by less than a pixel in a tenth of a second */
 const SLOW_WINDOW_S = 60;
 
 export class Live {
@@ -33,9 +33,9 @@ export class Live {
   #told = new Map();
   #latencyShown = 0;
   #offered = "";
-  /** what a run said last */
+  /** the newest message of a run, and its time (ms) */
   message = { words: "", at: -Infinity };
-  /** of the stream; empty without one */
+  /** the stream's state; empty without a stream */
   connection = "";
 
   constructor(session, specs, latency) {
@@ -56,7 +56,7 @@ export class Live {
     document.addEventListener("visibilitychange", () => this.#soon());
   }
 
-  /** Show these runs, or, with none, whatever is live. */
+  /** Show these runs; for an empty list, the live ones. */
   choose(names) {
     this.#chosen = names;
     this.update();
@@ -70,7 +70,7 @@ export class Live {
     return this.#runs;
   }
 
-  /** Look again at what is there to be shown. */
+  /** Update the runs shown from the session's runs. */
   update() {
     const { live } = this.session;
     const there = new Map(live.map((info) => [info.name, info]));
@@ -79,7 +79,7 @@ export class Live {
     for (const { data } of this.#runs) {
       const info = there.get(data.info.name);
       if (info && info.epoch_ns === data.info.epoch_ns) data.info = { ...data.info, ...info };
-      // a server that began anew does not know it
+      // a restarted server does not know the run
       if (!info && this.session.reachable) data.info = { ...data.info, live: false };
     }
     if (wanted.join() !== this.names.join()) this.#show(wanted, there);
@@ -115,7 +115,7 @@ export class Live {
     this.#showParts();
   }
 
-  /** Have a stream of these runs, which the server knows, and of no others. */
+  /** Keep a stream of exactly these runs, which the server knows. */
   #connect(names) {
     if (names.join() === (this.#stream?.runs ?? []).join()) return;
     this.#stream?.close();
@@ -187,7 +187,7 @@ export class Live {
     this.views.update();
     const newest = this.#newest;
     this.#newest = null;
-    // a task of its own, so that the points are on the screen before the clock is read
+    // in a later task, after the browser has painted the points
     if (newest && this.time.zoom === null) setTimeout(() => this.#measure(newest), 0);
   }
 
@@ -250,7 +250,7 @@ export class Live {
     if (state !== "live") put(document.getElementById("latency"), "");
   }
 
-  /** Tell what began, ended or broke, once. */
+  /** Announce once each run that begins, ends or fails, and each link that is lost or comes up. */
   #tell() {
     for (const { slot, data } of this.#runs) {
       const { info } = data;
@@ -303,7 +303,7 @@ export class Live {
   }
 }
 
-/** What is to be said of a run as long as it is shown. */
+/** The lasting message about a run: its error, and the sources that are not drawn. */
 function trouble({ slot, data }) {
   const sources = Object.entries(data.hidden).map(([kind, count]) => `${count} ${kind}`);
   const crowd = sources.length
@@ -313,7 +313,7 @@ function trouble({ slot, data }) {
   return `${error} ${crowd}`.trim();
 }
 
-/** The runs to show when nobody chose: the newest live one and its twin, SLACP before its baseline. */
+/** The runs to show without a choice by the user: the newest live run and its twin, SLACP before its baseline. */
 function followed(live, shown) {
   const first = live.find((info) => info.live);
   if (!first) return shown.length ? shown : live.length ? withTwin(live[0], live) : [];

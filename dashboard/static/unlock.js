@@ -1,4 +1,4 @@
-// The field that takes the token; whoever may already change things does not see it.
+// The field for the token; hidden when this browser may already change settings.
 
 import { el, put } from "./dom.js";
 

@@ -2,7 +2,7 @@
 
 Rules kept
 - A finding is a statement on pairs of cells; each pair for which it does not hold is named.
-- A finding counts only pairs of which both cells were computed.
+- A finding counts only pairs with both cells computed.
 - `spread` is the slowest flow's median less the fastest's, `losses` are congestion losses of a run, on average.
 - Times are those of the same seeds, so a difference is one of the variants. `CLEAR` is a clear difference, less than
   `LITTLE` is none.

@@ -19,7 +19,7 @@ from testbed.papers.runs import Parameter
 
 MSS_BYTES = 256
 HEADERS_BYTES = 40
-#: frames of 300 octets in the link's send buffer, of which the first is being sent
+#: frames of 300 octets in the link's send buffer, the one being sent included
 MAC_FRAMES = 2
 _FRAME_BYTES = MSS_BYTES + HEADERS_BYTES + 4
 

@@ -1,4 +1,4 @@
-"""The way of packets: whoever takes them, and the datagrams of virtual time."""
+"""The path of packets: the interface of their takers, and the datagrams of virtual time."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,12 +1,12 @@
-"""The two kinds of connections that a splitting base station has in real time: the kernel's, and our own TCP's.
+"""The two kinds of connections of a splitting base station in real time: the kernel's, and our own TCP's.
 
-Read first: `hosts/engine/split.py`, whose pairs hold them; tcp(7) for SIOCINQ and SIOCOUTQ, ip(7) for IP_TRANSPARENT.
+Read first: `hosts/engine/split.py` (the pairs that hold them); tcp(7) for SIOCINQ and SIOCOUTQ, ip(7) for
+IP_TRANSPARENT.
 
 Rules kept
-- Nothing blocks: `read` and `write` take and give what there is, and the pair hears when there may be more.
-- An end that has failed says so in `error` and takes no more calls but `reset` and `release`.
-- The octets that an end keeps of the other side's stream are bounded: `unread` by its receive buffer, `unacked` by its
-  send buffer.
+- Nothing blocks: `read` and `write` transfer the octets possible now; the end calls `Pair.moved` when more are.
+- A failed end reports the failure in `error` and accepts only `reset` and `release`.
+- An end holds a bounded number of octets: `unread` fits into its receive buffer, `unacked` into its send buffer.
 """
 
 import errno
@@ -29,14 +29,14 @@ from hosts.tcp.connection import State
 _IP_TRANSPARENT = 19
 _SIOCINQ, _SIOCOUTQ = 0x541B, 0x5411
 _SO_SNDBUFFORCE, _SO_RCVBUFFORCE = 32, 33
-#: octets read at a time, which wait in the proxy until the other side takes them
+#: octets read at a time; they wait in the proxy until the other side takes them
 CHUNK: Final = 4096
 _WAIT = frozenset({errno.EAGAIN, errno.EWOULDBLOCK, errno.EINTR})
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a connection of the base station has: its buffers in octets and, of the kernel's, congestion control."""
+    """Options of a connection of the base station: buffers in octets, and the kernel's congestion control."""
 
     receive_buffer: int
     send_buffer: int
@@ -47,7 +47,7 @@ class OctetsEnd(End):
     """A connection that passes on octets."""
 
     def __init__(self) -> None:
-        #: octets read that the other end has not taken yet
+        #: octets that were read and not yet taken by the other end
         self._waiting = b""
         #: whether FIN was sent
         self._finished = False
@@ -65,7 +65,7 @@ class OctetsEnd(End):
     @property
     @abstractmethod
     def unread(self) -> int:
-        """Octets that have come, were acknowledged and wait to be read."""
+        """Octets received and acknowledged that wait to be read."""
 
     @property
     @abstractmethod
@@ -74,19 +74,19 @@ class OctetsEnd(End):
 
     @abstractmethod
     def read(self, most: int) -> bytes:
-        """Take octets that have come; none: there are none now."""
+        """Return received octets; empty when there are none now."""
 
     @abstractmethod
     def write(self, data: bytes) -> int:
-        """Give octets to be sent; return how many were taken."""
+        """Send octets; return the number accepted."""
 
     @abstractmethod
     def shut_down(self) -> None:
-        """Send FIN behind what was written."""
+        """Send FIN after the octets written."""
 
     @abstractmethod
     def want(self, read: bool, write: bool) -> None:
-        """Say what there is to wait for; then what was written goes out."""
+        """Set the events to wait for, and send the octets written."""
 
     @property
     @override
@@ -126,7 +126,7 @@ class OctetsEnd(End):
 
 
 class KernelEnd(OctetsEnd):
-    """A connection of the kernel's."""
+    """A connection of the kernel's TCP."""
 
     connected = False
     at_end = False
@@ -144,7 +144,7 @@ class KernelEnd(OctetsEnd):
 
     @classmethod
     def accepted(cls, loop: Loop, sock: socket.socket) -> "KernelEnd":
-        """Return the end of a connection that was accepted at a socket that was prepared."""
+        """Return the end of a connection accepted at a prepared socket."""
         sock.setblocking(False)
         return cls(loop, sock, connected=True)
 
@@ -156,7 +156,7 @@ class KernelEnd(OctetsEnd):
         destination: tuple[str, int],
         options: Options,
     ) -> "KernelEnd":
-        """Return the end of a connection that begins to connect as somebody else. Raises OSError."""
+        """Return the end of a new connection from `source`, an address of another host. Raises OSError."""
         sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         try:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -188,7 +188,7 @@ class KernelEnd(OctetsEnd):
     @property
     @override
     def timeouts(self) -> int:
-        """0 where a kernel does not tell (before Linux 6.7)."""
+        """Retransmission timeouts so far; 0 before Linux 6.7, which does not count them."""
         return self._counts()[1]
 
     @override
@@ -227,7 +227,7 @@ class KernelEnd(OctetsEnd):
                 self._loop.forget(self._socket)
 
     def look(self) -> None:
-        """See whether it has failed while nothing was wanted of it."""
+        """Look for a failure while no event is waited for."""
         if not self._watched and not self._closed:
             self._check()
 
@@ -253,7 +253,7 @@ class KernelEnd(OctetsEnd):
         self._moved()
 
     def _check(self) -> None:
-        # A connection that ended by FINs has none, though its state is CLOSE before its last octets are read.
+        # Not the state: after an end by FINs it is CLOSE before the last octets are read.
         status = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if status:
             self.error = errno.errorcode.get(status, str(status))
@@ -270,7 +270,7 @@ class KernelEnd(OctetsEnd):
 
 
 class OwnEnd(OctetsEnd):
-    """A connection of our own TCP's, whose configuration has the buffers' sizes."""
+    """A connection of our own TCP; its configuration has the sizes of the buffers."""
 
     def __init__(self, sock: Socket, send_buffer: int) -> None:
         super().__init__()
@@ -330,7 +330,7 @@ class OwnEnd(OctetsEnd):
 
     @override
     def want(self, read: bool, write: bool) -> None:
-        """It says `moved` whenever something comes."""
+        """Send the octets written; the socket calls `Pair.moved` at every event, so there is no event to choose."""
         self._socket.pump()
 
     @override
@@ -344,10 +344,10 @@ class OwnEnd(OctetsEnd):
 
 
 def prepare(sock: socket.socket, options: Options) -> None:
-    """Make a socket, and those accepted at it, one for a relay: as anybody, with bounded buffers and nothing held back.
+    """Prepare a socket, and those accepted at it, for a relay: any address, bounded buffers, no Nagle algorithm.
 
-    The kernel allows its buffers twice the memory it is told, for its overhead (socket(7)). What was received lies
-    packed, with little of that. Of what is to be sent, in single segments, about two thirds are octets. Raises OSError.
+    The kernel doubles the size it is given, for its overhead (socket(7)). Received octets lie packed, with little
+    overhead. Of the memory of octets to be sent, in single segments, a third is overhead. Raises OSError.
     """
     sock.setsockopt(socket.SOL_IP, _IP_TRANSPARENT, 1)
     sock.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, max(options.receive_buffer // 2, 1))

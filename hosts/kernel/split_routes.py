@@ -8,7 +8,7 @@ Read first: the kernel's Documentation/networking/tproxy.rst; nft(8), "TPROXY st
 Rules kept
 - Packets of a connection the proxy has, with either host, go to its socket; all others to the one port it listens on,
   where they keep the addresses they came with. What is no TCP is routed as ever.
-- Settings are those of this namespace, and `close` takes them back. What a killed process leaves answers nobody, and
+- Settings are those of this namespace, and `close` takes them back. A killed process leaves them without effect, and
   the next one replaces it.
 """
 

@@ -21,7 +21,7 @@ _RTTVAR_SHIFT: Final = 2
 _MAX_DOUBLINGS: Final = 6
 #: after so many timeouts in a row the smoothed round-trip time is no longer believed
 _BELIEVED_TIMEOUTS: Final = 3
-#: no sample yet: the variation of a timeout of 3 s, as 4.4BSD has it
+#: no sample yet: the variation of a timeout of 3 s, as in 4.4BSD
 _FIRST_RTTVAR_NS: Final = 12_000_000_000
 
 

@@ -427,7 +427,7 @@ class Connection(Endpoint):
         return at
 
     def handle_deadline(self, now: int) -> None:
-        """Expire whatever timer is due; nothing when early."""
+        """Expire the timers that are due; does nothing when early."""
         if self._handshake.handle_deadline(now):
             self._end("no answer to the SYN")
             return

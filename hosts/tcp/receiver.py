@@ -295,7 +295,7 @@ class Receiver:
         return (now // MS & MASK, self.ts_recent) if self.timestamps else None
 
     def window(self) -> int:
-        """Return the window to put into a segment, as the 16-bit field has it."""
+        """Return the value of the 16-bit window field of a segment."""
         nxt = self.nxt
         edge = nxt + self._free()
         if edge > self._advertised:

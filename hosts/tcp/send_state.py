@@ -122,6 +122,6 @@ class SendState:
         self.cwr_due = self.ecn_only and self.una <= self._ecn_recover
 
     def note_reduction(self) -> None:
-        """The window was reduced, for whatever reason: the next new data says so, and echoes until then are of it."""
+        """Note a reduction of the window: the next new data carries CWR, and ECN echoes until then belong to it."""
         self._ecn_recover = self.max
         self.cwr_due = True

@@ -1,4 +1,4 @@
-"""Round-trip times: which acknowledgements give a sample, and of which transmission.
+"""Round-trip times: the acknowledgements that give a sample, and the transmission each sample is of.
 
 Read first: RFC 6298 section 3 (Karn's algorithm); RFC 7323 section 4 (timestamps).
 

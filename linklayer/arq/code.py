@@ -1,4 +1,4 @@
-"""Cuts a packet into fragments of equal length, any `data` of which give the packet again.
+"""Cuts a packet into fragments of equal length; any `data` of them restore the packet.
 
 `ReedSolomon` is zfec: the first `data` fragments are the packet's octets, the others redundancy. `Counting` obeys the
 same contract for packets of virtual time, which have a size and no octets: a fragment remembers its packet.

@@ -23,14 +23,14 @@ from linklayer.arq.frames import ACK_BITS, Ack, Data, Fragment
 MAX_WINDOW: Final = 4096
 #: acknowledgements in line; the oldest go, as the later ones tell the same
 _MAX_OWED: Final = 64
-#: numbers of which it is known whether they have come
+#: numbers known as received or as missing
 _KNOWN: Final = MAX_WINDOW + ACK_BITS
 _KNOWN_BITS: Final = (1 << _KNOWN) - 1
 _ACK_MASK: Final = (1 << ACK_BITS) - 1
 
 
 class _Partial:
-    """A packet of which some fragments have come, and not enough."""
+    """A packet with some of its fragments, not yet enough."""
 
     __slots__ = ("copy", "data", "fragments", "length")
 

@@ -38,7 +38,7 @@ class _Held:
 
 
 class Cutter:
-    """How packets are cut: `total` fragments each, any `data` of which suffice."""
+    """How packets are cut: `total` fragments each, any `data` of them suffice."""
 
     __slots__ = ("code", "data", "total")
 

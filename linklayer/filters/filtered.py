@@ -34,7 +34,7 @@ class Filtered(Link):
         self._given_up: deque[Any] = deque()
 
     def refit(self, filters: Sequence[Filter]) -> None:
-        """Go on behind other filters, some of which may stay; packets under way are not lost."""
+        """Continue with other filters; some may stay. Packets under way are not lost."""
         self._done_before = sum((each.counters for each in self.filters if each not in filters), self._done_before)
         self.filters = tuple(filters)
         self.flow_control = self.link.flow_control or bool(filters)

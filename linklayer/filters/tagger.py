@@ -20,7 +20,7 @@ from tcpip.access import Access
 from tcpip.options import smart_of, smart_option
 from tcpip.segment import ACK, FIN, RST, SYN, Flow
 
-#: flows remembered, of which the least recently used goes; and ranges of received octets of each
+#: flows remembered, the least recently used is forgotten; and ranges of received octets per flow
 MAX_FLOWS: Final = 1024
 MAX_RANGES: Final = 32
 

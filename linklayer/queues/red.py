@@ -50,7 +50,7 @@ class Red(DropTail):
 
     Notified means marked CE if the packet can be, otherwise dropped. From `max_packets` on a notified packet is
     dropped even if it could be marked (RFC 3168 section 7), unless `mark_above` is set: with that, weight 1 and
-    `min_packets` = `max_packets` below the limit, marking is deterministic, as COHERENCE has it.
+    `min_packets` = `max_packets` below the limit, marking is deterministic, as in COHERENCE.
     """
 
     __slots__ = (

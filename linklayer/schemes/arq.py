@@ -32,7 +32,7 @@ class ArqOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class FecOptions:
-    """The fragments of a packet: `fragments` in all, any `data_fragments` of which suffice."""
+    """The fragments of a packet: `fragments` in all, any `data_fragments` of them suffice."""
 
     fragments: _Fragments = 10
     data_fragments: _Fragments = 9

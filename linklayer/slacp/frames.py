@@ -73,7 +73,7 @@ class Data:
 
 @dataclass(slots=True)
 class Fec:
-    """One redundancy frame: symbol `index` of block `block`, of which the first `actual` are the frames themselves."""
+    """One redundancy frame: symbol `index` of block `block`. The first `actual` symbols are the frames themselves."""
 
     tag: int
     channel: int

@@ -102,7 +102,7 @@ local f = {
     check_status = ProtoField.uint8("slacp.check.status", "Header check status", base.DEC, STATUS),
     crc = ProtoField.uint32("slacp.crc", "CRC-32", base.HEX),
     crc_status = ProtoField.uint8("slacp.crc.status", "CRC-32 status", base.DEC, STATUS),
-    octets = ProtoField.bytes("slacp.octets", "Octets nobody vouches for"),
+    octets = ProtoField.bytes("slacp.octets", "Octets without a valid CRC"),
     padding = ProtoField.bytes("slacp.padding", "Padding"),
     earlier = ProtoField.framenum("slacp.earlier", "Packet came before in", base.NONE, frametype.RETRANS_PREV),
     later = ProtoField.framenum("slacp.later", "Packet comes again in", base.NONE, frametype.RETRANS_NEXT),
@@ -110,7 +110,7 @@ local f = {
 local b = {
     crc = ProtoField.uint32("bareframe.crc", "CRC-32", base.HEX),
     crc_status = ProtoField.uint8("bareframe.crc.status", "CRC-32 status", base.DEC, STATUS),
-    octets = ProtoField.bytes("bareframe.octets", "Octets nobody vouches for"),
+    octets = ProtoField.bytes("bareframe.octets", "Octets without a valid CRC"),
 }
 local a = {
     kind = ProtoField.uint8("linkarq.kind", "Kind", base.HEX, {
@@ -128,7 +128,7 @@ local a = {
     fragment = ProtoField.bytes("linkarq.fragment", "Fragment"),
     crc = ProtoField.uint32("linkarq.crc", "CRC-32", base.HEX),
     crc_status = ProtoField.uint8("linkarq.crc.status", "CRC-32 status", base.DEC, STATUS),
-    octets = ProtoField.bytes("linkarq.octets", "Octets nobody vouches for"),
+    octets = ProtoField.bytes("linkarq.octets", "Octets without a valid CRC"),
 }
 slacp.fields, bare.fields, arq.fields = f, b, a
 

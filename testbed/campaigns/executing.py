@@ -1,4 +1,4 @@
-"""One run of a campaign, in whatever process does it.
+"""One run of a campaign, in any process.
 
 Rules kept
 - A run is made in a folder of its own, which gets its place when it is complete.

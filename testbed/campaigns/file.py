@@ -103,7 +103,7 @@ class Reference(Strict):
 
 
 class Campaign(Strict):
-    """A campaign, as its file has it."""
+    """A campaign, as in its file."""
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
     description: str = ""

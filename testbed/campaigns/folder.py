@@ -169,7 +169,7 @@ def settle(incoming: Path, target: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that nobody ever finds a part of it."""
+    """Write a file so that no reader ever finds a part of it."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     beside.write_bytes(content)
     beside.replace(path)

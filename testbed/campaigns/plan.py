@@ -37,7 +37,7 @@ class Point:
     name: str
     #: the swept keys and their values here
     settings: Mapping[str, Any]
-    #: the scenario as `scenario.yaml` has it, but for its seed
+    #: the scenario as in `scenario.yaml`, but for its seed
     scenario: Mapping[str, Any]
 
     @property
@@ -86,7 +86,7 @@ class Plan:
         return Run(point, replication, seeds.first + offset + replication)
 
     def document(self) -> dict[str, Any]:
-        """Return the plan as `plan.json` has it."""
+        """Return the content of `plan.json`."""
         campaign = self.campaign.model_dump(mode="json")
         if self.campaign.stop is not None:
             # it has no meaning, and a campaign that gives it is refused

@@ -42,7 +42,7 @@ class Row:
         return kept | {"error": self.error} if self.error else kept
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the row as the journal has it."""
+        """Return the row in the form of the journal."""
         return asdict(self)
 
 

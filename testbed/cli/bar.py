@@ -1,4 +1,4 @@
-"""A bar for work of which the parts can be counted."""
+"""A progress bar for work in countable parts."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

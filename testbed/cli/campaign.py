@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FailedRunsError(FadelabError):
-    """A campaign of which runs failed."""
+    """A campaign with failed runs."""
 
 
 @click.command(epilog="docs/campaigns.md")

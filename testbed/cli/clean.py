@@ -15,7 +15,7 @@ def clean(dry_run: bool) -> None:
     for name in Air.abandoned():
         if not dry_run:
             Air.remove(name)
-        leftovers.append(f"air {name}: nobody uses it")
+        leftovers.append(f"air {name}: no process uses it")
     for leftover in leftovers:
         click.echo(f"{'would remove' if dry_run else 'removed'} {leftover}")
     if not leftovers:

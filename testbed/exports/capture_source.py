@@ -4,7 +4,7 @@ Rules kept
 
 - A frame's times and content are those of its sender's capture (docs/capture.md).
 - The n-th frame that the modelled medium let through is the n-th of the radio: the PHY's sequence number in a
-  recording's annotation names it. So sample indices are exact, whatever the clocks.
+  recording's annotation names it. So sample indices are exact and do not depend on the clocks.
 - A frame has arrived when the other station's capture has it, octet by octet; an ACK that was sent twice with the same
   octets arrives in order, but for the copies that a recording has damaged or not at all.
 - A packet that was sent in fragments is that of all its fragments: the first ones are its octets.

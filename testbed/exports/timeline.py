@@ -4,7 +4,7 @@ Rules kept
 
 - A packet is one transmission by its host: TCP's retransmission of the same octets is another packet. The link's
   retransmission is another frame with the same packet.
-- `offset` counts the payload octets of one connection, from 0, whatever its sequence numbers; it does not wrap.
+- `offset` counts the payload octets of one connection, from 0, independent of its sequence numbers; it does not wrap.
 - Times are ns after the run's time 0; the handshake of the link comes before it, with negative times.
 """
 

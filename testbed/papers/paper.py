@@ -1,6 +1,6 @@
-"""Papers made again: a module or a folder in `experiments/` that declares a `PAPER`.
+"""Papers recomputed: a module or a folder in `experiments/` that declares a `PAPER`.
 
-A paper is its choices, its cells, a job for each, findings, and tables and plots in its own layout. The rest is
+A paper has its choices, its cells, a job for each, findings, and tables and plots in its own layout. The rest is
 here: runs and their seeds (`computing.py`), scenarios (`runs.py`), report (`report.py`), help for plots (`plots.py`),
 JSON and CSV (`outputs.py`).
 """
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Quick:
-    """A short computation by which it shows whether a paper's rankings still hold.
+    """A short computation that tells whether a paper's rankings still hold.
 
-    Rule kept: cells, settings and gates are the same for every seed. The gates leave room below the hits of the three
-    seeds that docs/experiments.md has.
+    Rule kept: cells, settings and gates are the same for every seed. The gates are below the hits of the three seeds in
+    docs/experiments.md.
     """
 
     #: the least number of hits of a finding, by its name
@@ -52,17 +52,17 @@ class Paper:
     #: headline of the report, and paragraphs below it
     heading: str
     notes: Sequence[str] = ()
-    #: of all cells, as in `s`; empty: each has its own
+    #: unit of all cells, as in `s`; empty: each cell has its own
     unit: str = ""
     tier: str = "model"
-    #: the choices behind the scenarios, by the cells that they are for
+    #: the choices behind the scenarios, by the cells they apply to
     parameters: Mapping[str, Sequence[Parameter]]
     #: yields all cells, in the paper's order
     read: Callable[[], Iterable[Cell]]
     #: (case of a cell, settings) -> the computation of a replication, its scenario changed by `key=value` settings;
     #: raises FadelabError in one line for settings that are refused
     job: Callable[[Any, Sequence[str]], Job]
-    #: compares with the paper, as far as cells were computed
+    #: compares the computed cells with the paper
     findings: Callable[[Results], Sequence[Finding]] = lambda results: [
         *agreement("near", "medians near the paper's", results.cells)
     ]
@@ -70,9 +70,9 @@ class Paper:
     tables: Callable[[Results], Iterator[str]] = report.cells
     #: yields the plots that these cells permit, each with the name of its file
     plots: "Callable[[Results], Iterator[tuple[str, Figure]]]" = lambda results: iter(())
-    #: what `papers --quick` computes and asks for
+    #: the computation and the gates of `papers --quick`
     quick: Quick
-    #: for docs/results.md: shell patterns of the cells that it has as tables, and the plots that it shows
+    #: for docs/results.md: shell patterns of the cells in its tables, and its plots
     brief: Sequence[str] = ()
     main_plots: Sequence[str] = ()
     #: yields lines of Markdown that follow the parameters

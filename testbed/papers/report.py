@@ -12,7 +12,7 @@ from testbed.papers.runs import Parameter
 if TYPE_CHECKING:
     from testbed.papers.paper import Paper
 
-#: labels of a row, and its cells, of which some may not have been computed
+#: labels of a row, and its cells; some may not have been computed
 Row = tuple[Sequence[str], Sequence[CellResult | None]]
 
 

@@ -92,7 +92,7 @@ class Compared:
 
 
 def compare(campaign: Campaigned) -> list[Compared]:
-    """Compare all pairs of points of which the campaign says how near they must be."""
+    """Compare all pairs of points for which the campaign states a bound."""
     found: list[Compared] = []
     for wanted in campaign.plan.campaign.agreement:
         for point, other in campaign.plan.pairs(wanted.points, wanted.to):

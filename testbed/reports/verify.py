@@ -1,4 +1,4 @@
-"""Checks a campaign that somebody else has made: checksums of all files, and a sample of runs made again.
+"""Checks a campaign made elsewhere: checksums of all files, and a sample of runs made again.
 
 Rules kept
 - Every difference is named by file and place; a record by row and column.

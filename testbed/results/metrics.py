@@ -29,7 +29,7 @@ def check_metric(name: str) -> None:
 
 
 def metric(summary: Mapping[str, Any], name: str) -> float | None:
-    """Return a number of a summary (as `summary.json` has it); None where the run does not have it."""
+    """Return a number of a summary (a field of `summary.json`); None where the run does not have it."""
     value: Any = summary
     for key in name.split("."):
         try:

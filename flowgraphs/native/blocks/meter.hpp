@@ -22,7 +22,7 @@ public:
     // Keeps the newest `kept` samples.
     explicit Meter(int kept) : newest_(static_cast<std::size_t>(kept)) {}
 
-    // Takes the next samples, of which so many are the first ones of the stream or after a gap.
+    // Takes the next samples; `beginnings` of them begin the stream or follow a gap.
     void take(const Sample* samples, std::size_t count, std::size_t beginnings);
 
     float take_peak();

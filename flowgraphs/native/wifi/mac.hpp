@@ -40,7 +40,7 @@ extern const std::size_t kMaxFrameBytes;
 std::size_t burst_samples(std::size_t psdu_bytes, const Encoding& encoding);
 std::size_t psdu_bytes(std::size_t nbytes, const Encoding& encoding);
 
-// The PSDU of a link frame: a data frame of an IBSS to everybody, which nobody acknowledges.
+// The PSDU of a link frame: a broadcast data frame of an IBSS, which is not acknowledged.
 std::vector<std::uint8_t> mac_frame(const std::uint8_t* frame, std::size_t count, std::uint32_t sequence,
                                     std::uint16_t network, const Encoding& encoding);
 

@@ -3,7 +3,7 @@
 Read first: docs/ofdm.md, and `flowgraphs/native/README.md`, where the signal processing is.
 
 Our part of the header is six octets: the frame's sequence number and a network's id. liquid's part holds the payload's
-length, modulation and code, so that a receiver hears all modes whatever its own is.
+length, modulation and code, so that a receiver hears all modes, not only its own.
 
 Rules kept: the frames of a demodulator do not depend on the division of samples into calls of `feed`. Frames of another
 network, and those of other programs, are passed over. Equal frames make equal samples.

@@ -8,8 +8,8 @@ F. Dressler, "An IEEE 802.11a/g/p OFDM Receiver for GNU Radio", SRIF 2013; docs/
 
 Framer, synchronizer and unframer are ours, native blocks (`native/wifi/`), the others gr-ieee802-11's and GNU Radio's.
 
-Rules kept: what is on the air is 802.11 as clause 17 has it, only at the radio's sample rate instead of 20 Msps. The
-encoding stands in SIGNAL, so a receiver hears all eight, whatever its own transmitter uses. Frames of another network,
+Rules kept: the signal is that of 802.11, clause 17, but at the radio's sample rate instead of 20 Msps. The
+encoding stands in SIGNAL, so a receiver hears all eight encodings, not only its own. Frames of another network,
 and frames that are none of ours, are passed over.
 
 Left out: damaged frames, since gr-ieee802-11 gives a frame away only when its FCS holds: they show as gaps in the

@@ -13,7 +13,7 @@ namespace fadelab {
 namespace {
 
 constexpr std::size_t kPiece = 4096;           // samples mixed at a time
-constexpr std::size_t kKnownPaths = 32;        // of one transmitter, before all are forgotten
+constexpr std::size_t kKnownPaths = 32;        // kept per transmitter; one more clears them
 constexpr std::uint64_t kBeingWritten = 8192;  // samples of a ring that may be overwritten while they are read
 
 std::string engineering(double value, const char* unit) {
@@ -97,7 +97,7 @@ void Antenna::add_transmitter(std::size_t slot, std::size_t channel, const Heari
     }
 }
 
-// Finds what of a transmitter's samples can be heard, one stretch per frequency.
+// Finds the samples of a transmitter that can be heard, one stretch per frequency.
 void Antenna::collect(std::size_t slot, std::size_t channel, const Hearing& hearing, std::size_t& stretches) {
     Transmitter& transmitter = transmitters_[slot][channel];
     const TxChannel& tx = radio_.air().header().slots[slot].tx[channel];

@@ -1,15 +1,16 @@
-// What a receiving channel hears: all transmitters of its air, interference and noise, by the power model of README.md.
+// The signal at a receiving channel: all transmitters of its air, interference and noise, by README.md's power model.
 //
 // Read first: medium/path.hpp.
 //
 // Rules kept here:
 //
-// - A sample is a function of what was transmitted, the configuration and its tick: never of the pieces asked for.
-// - While mixing, samples are in units of the square root of a milliwatt; at the end, of the receiver's full scale.
-// - Who cannot be heard for a reason the user can do something about is named in a warning, once.
+// - A sample depends on the transmitted samples, the configuration and its tick, never on the lengths of the requests.
+// - Mixing works in units of the square root of a milliwatt; the result is in units of the receiver's full scale.
+// - A transmitter that cannot be heard, for a reason that the user can remove, is named once in a warning.
 //
-// Left out: resampling between unequal rates; the selectivity of a real front end: what is tuned within half the sample
-// rate is rotated by the difference, and what that pushes over the band's edge comes back at the other.
+// Left out: resampling between unequal rates; the selectivity of a real front end: a transmitter tuned within half the
+// sample rate is rotated by the difference, and the part of its spectrum beyond one edge of the band appears at the
+// other.
 
 #pragma once
 
@@ -28,14 +29,14 @@
 
 namespace fadelab {
 
-// Samples after those heard that have to be on the air before they can be mixed: half an interpolator, generously.
+// Samples behind a request that must be on the air before it can be mixed: more than half an interpolator.
 constexpr std::int64_t kLookahead = 32;
 
 class Antenna {
 public:
     Antenna(Radio& radio, std::size_t channel, std::function<void(const std::string&)> warn);
 
-    // Fills out[0 ... n) with what is heard at ticks [tick, tick + n), clipped at +-1.
+    // Fills out[0 ... n) with the signal at ticks [tick, tick + n), clipped at +-1.
     void hear(const Grid& grid, std::int64_t tick, std::size_t n, Sample* out);
 
 private:
@@ -59,7 +60,7 @@ private:
     struct KnownPath {
         double tx_hz, rx_hz, tx_ppm;
         Grid rx_grid;
-        std::optional<medium::Path> path;  // none: it cannot be built
+        std::optional<medium::Path> path;  // empty: it cannot be built
     };
 
     struct Transmitter {
@@ -75,7 +76,7 @@ private:
         std::vector<KnownPath> paths;
     };
 
-    // A stretch over which this receiver is tuned to one frequency and gain.
+    // A stretch of time with one frequency and one gain of this receiver.
     struct Hearing {
         Grid grid;
         double freq_hz;

@@ -12,8 +12,8 @@ namespace {
 using uhd::async_metadata_t;
 using uhd::tx_metadata_t;
 
-constexpr std::size_t kMaxBursts = 1024;  // not over yet; the rest of a channel's segments are for receivers that lag
-constexpr std::size_t kRoomAtOnce = 8 * 2040;  // samples a long send() waits for, to be woken less often
+constexpr std::size_t kMaxBursts = 1024;  // unfinished ones; a channel's other segments are for receivers that lag
+constexpr std::size_t kRoomAtOnce = 8 * 2040;  // samples of room that a long send() waits for, to wake less often
 constexpr std::int64_t kLockstepBuffer = kRingSamples / 2;
 
 }  // namespace
@@ -93,7 +93,7 @@ std::int64_t TxStream::report() {
     return report_locked();
 }
 
-// Returns how many samples were taken; those that are late are.
+// Returns the number of samples taken, late ones included.
 std::size_t TxStream::send_packets(std::unique_lock<std::mutex>& lock, const buffs_type& buffs, std::size_t n,
                                    const tx_metadata_t& metadata, std::int64_t timeout_ns) {
     follow_grid();
@@ -115,7 +115,7 @@ std::size_t TxStream::send_packets(std::unique_lock<std::mutex>& lock, const buf
             dropping_ = next_burst_policy_;
             return n;
         }
-        if (!write(buffs, sent, packet)) continue;  // ran dry, or was too late after all
+        if (!write(buffs, sent, packet)) continue;  // the burst ran dry, or its start is past by now
         time.reset();
         in_send_ = true;
         sent += packet;
@@ -125,7 +125,7 @@ std::size_t TxStream::send_packets(std::unique_lock<std::mutex>& lock, const buf
     return sent;
 }
 
-// Waits for room for a packet, and while at it for more of the `left` samples to come. False when the time is up.
+// Waits for room for a packet, or for more of the `left` samples if it has to wait at all. False at the deadline.
 bool TxStream::wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t packet, std::size_t left,
                              std::int64_t deadline_ns) {
     Air& air = radio_->air();
@@ -145,7 +145,7 @@ bool TxStream::wait_for_room(std::unique_lock<std::mutex>& lock, std::size_t pac
     }
 }
 
-// When there will be room for `n` more samples, or an earlier time to look again.
+// The time of room for `n` more samples, or an earlier time to look again.
 std::int64_t TxStream::room_ns(std::size_t n) const {
     const Air& air = radio_->air();
     const std::int64_t now = air.now_ns();
@@ -160,7 +160,7 @@ std::int64_t TxStream::room_ns(std::size_t n) const {
     return first.grid.ns_of(std::min(next + too_many, first.end_tick));
 }
 
-// False when the time is past, or taken by the burst before.
+// Starts a burst. False when its time is past, or before the end of the previous burst.
 bool TxStream::begin(const std::optional<uhd::time_spec_t>& time) {
     Air& air = radio_->air();
     std::int64_t tick;
@@ -179,7 +179,7 @@ bool TxStream::begin(const std::optional<uhd::time_spec_t>& time) {
     return true;
 }
 
-// Puts samples on the air behind the last ones of the open burst. False when their time is past: none are heard.
+// Appends samples to the open burst. False when their time is past; then no receiver hears them.
 bool TxStream::write(const buffs_type& buffs, std::size_t offset, std::size_t n) {
     Air& air = radio_->air();
     Burst& burst = bursts_.back();
@@ -226,7 +226,7 @@ bool TxStream::write(const buffs_type& buffs, std::size_t offset, std::size_t n)
     return true;
 }
 
-// The open burst ends without anybody having said so: nothing is told when it is over.
+// Closes the open burst; its end is acknowledged only after end_burst().
 void TxStream::leave_open_burst() {
     if (!open_) return;
     open_ = false;
@@ -238,7 +238,7 @@ void TxStream::end_burst() {
         bursts_.back().acknowledged = true;
         leave_open_burst();
     } else {
-        // The burst ran dry before: a device plays the one sample that carries the end of burst.
+        // The burst ran dry before. A device plays the one sample that carries the end of burst, and acknowledges it.
         tell(Event::EVENT_CODE_BURST_ACK, radio_->air().now_ns());
     }
     wake(changed_);
@@ -280,7 +280,7 @@ void TxStream::tell(Event event, std::int64_t ns) {
     wake(changed_);
 }
 
-// The rate, or the device's clock, may change while a burst goes on: it goes on at the same time on another grid.
+// Follows a change of the rate or of the device's clock: an open burst continues at the same time on the new grid.
 void TxStream::follow_grid() {
     radio_->follow_clock();
     const Grid grid = radio_->grid(true, channels_.front());

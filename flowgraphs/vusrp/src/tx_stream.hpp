@@ -4,10 +4,9 @@
 //
 // Rules kept here:
 //
-// - A sample that is not on the air before its time is never heard, and the program is told: late (L) for the start of
-// a
-//   timed burst, underflow (U) for a burst that ran dry. As in a device, the next packet starts anew, or the next burst
-//   with the stream argument underflow_policy=next_burst.
+// - A sample that is not on the air before its time is never heard, and the program gets a message: late (L) for the
+//   start of a timed burst, underflow (U) for a burst that ran dry. As in a device, the next packet starts
+//   anew, or the next burst with the stream argument underflow_policy=next_burst.
 // - Up to kBuffer samples wait for their time; send() blocks when there are more.
 // - Messages are made when the program sends or asks for them: there is no thread.
 
@@ -41,9 +40,9 @@ public:
     bool recv_async_msg(uhd::async_metadata_t& message, double timeout) override;
 
     bool has(std::size_t channel) const;
-    // Makes the messages that are due; returns when the next one is (kNever: none is known).
+    // Makes the messages that are due; returns the time of the next one (kNever: unknown).
     std::int64_t report();
-    // Another streamer takes the channels over.
+    // Hands the channels over to another streamer.
     void replace();
 
 private:
@@ -54,7 +53,7 @@ private:
         Grid grid;
         std::int64_t start_tick;
         std::int64_t end_tick;
-        bool acknowledged;  // when it is over: it had an end of burst
+        bool acknowledged;  // with an end of burst: a message follows when it is over
 
         std::int64_t end_ns() const { return grid.ns_of(end_tick); }
     };
@@ -79,8 +78,8 @@ private:
     HostFormat format_;
     bool next_burst_policy_;
 
-    std::mutex mutex_;  // of what follows
-    Word changed_{0};   // when there may be a message earlier than was known
+    std::mutex mutex_;  // guards the members below
+    Word changed_{0};   // wakes a reader whose next message may now be earlier
     AsyncQueue async_;
     std::deque<Burst> bursts_;
     bool open_ = false;      // the last burst goes on
@@ -88,8 +87,8 @@ private:
     bool dropping_ = false;  // until the next burst
     bool replaced_ = false;
     Grid grid_;
-    std::int64_t free_tick_ = 0;                        // where the next sample may be, behind the last one
-    std::optional<uhd::tx_metadata_t> start_of_burst_;  // given without samples: it is that of the next ones
+    std::int64_t free_tick_ = 0;                        // the earliest tick of the next sample
+    std::optional<uhd::tx_metadata_t> start_of_burst_;  // given without samples; applies to the next samples
 };
 
 }  // namespace fadelab

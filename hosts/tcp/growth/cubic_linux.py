@@ -1,4 +1,4 @@
-"""CUBIC as Linux has it, with HyStart: slow start ends when the queue begins to grow, and not when it overflows.
+"""Linux's CUBIC, with HyStart: slow start ends when the queue begins to grow, not when it overflows.
 
 Read first: `cubic.py`; S. Ha and I. Rhee, "Taming the elephants: new TCP slow start", Computer Networks 55(9), 2011,
 sections 3 and 4.

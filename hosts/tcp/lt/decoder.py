@@ -162,7 +162,7 @@ class Decoder:
         decoded = decode(symbols, block)
         if decoded is None:
             return None
-        # symbols of which a part has come
+        # symbols received in part
         for index in missing:
             start, end = block.symbol(index)
             here = self._octets(start, min(end, max(start, nxt)), nxt)

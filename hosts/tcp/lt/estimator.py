@@ -23,7 +23,7 @@ class ErasureEstimator:
         self.rate = _NONE
 
     def handle_window(self, sent: int, arrived: int) -> None:
-        """Take a window of which so many segments were sent, and have arrived; more than were sent count as all."""
+        """Take the numbers of segments sent and arrived of a window; more arrived than sent count as all."""
         if sent <= 0:
             return
         lost = sent - arrived

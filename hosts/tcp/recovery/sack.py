@@ -18,7 +18,7 @@ from hosts.tcp.send_state import SendState
 class SackOptions(newreno.NewRenoOptions):
     """SACK's retransmissions."""
 
-    #: a retransmission is lost when a segment first sent after it has arrived, as RACK has it where nothing is
+    #: a retransmission is lost when a segment first sent after it has arrived, as in RACK where nothing is
     #: reordered (RFC 8985); else only the timer finds it
     lost_retransmissions: bool = False
     #: a recovery that keeps the window sends no more than has arrived, and a segment per partial ACK, as proportional

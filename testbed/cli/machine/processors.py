@@ -31,7 +31,7 @@ class Room:
 
     #: idle while we looked
     free: float
-    #: for a real-time process, whatever else runs; equal to `free` where we may not start one
+    #: for a real-time process beside any other work; equal to `free` where we may not start one
     claimable: float
 
     def beside(self, cores: float) -> "Room":

@@ -130,9 +130,9 @@ def test_clean_removes_airs_of_dead_programs_but_not_in_dry_run(
     monkeypatch.setattr(Air, "names", lambda: [name for name in names() if name in ours])
     with Air.create(used):
         assert set(Air.names()) == ours
-        assert done(capfd, "clean", "--dry-run") == f"would remove air {dead}: nobody uses it\n"
+        assert done(capfd, "clean", "--dry-run") == f"would remove air {dead}: no process uses it\n"
         assert set(Air.names()) == ours
-        assert done(capfd, "clean") == f"removed air {dead}: nobody uses it\n"
+        assert done(capfd, "clean") == f"removed air {dead}: no process uses it\n"
         assert set(Air.names()) == {kept, used}
         assert done(capfd, "clean") == "nothing to clean\n"
 
