@@ -205,7 +205,7 @@ def test_a_control_moved_by_keys_reaches_both_runs(browser: Browser, stage: Stag
             page.keyboard.press("ArrowRight")
             # slower than the page sends, so that answers and the stream come in between
             page.wait_for_timeout(200)
-        runs = stage.rehearsal._runs
+        runs = stage.made_up._runs
         wait_for(lambda: [run.controls.value("snr_db") for run in runs] == [15.5, 15.5])
         expect(page.locator("[data-control=snr_db] .verdict-mark")).to_have_attribute("data-state", "accepted")
         wait_for(lambda: page.evaluate("fadelab.live.runs.every(({ data }) => data.notes.at(-1)?.value === 15.5)"))
@@ -220,7 +220,7 @@ def test_a_control_that_cannot_be_changed_says_why(browser: Browser, stage: Stag
     with visit(browser, stage, token=True) as page:
         switch = page.get_by_role("switch", name="ELN")
         expect(switch).to_be_disabled()
-        expect(switch).to_have_accessible_description("a rehearsal has none")
+        expect(switch).to_have_accessible_description("a made-up run has none")
 
 
 def test_until_its_stream_speaks_a_run_is_waited_for(browser: Browser, stage: Stage) -> None:
@@ -246,7 +246,7 @@ def test_a_run_without_controls_cannot_be_changed_and_says_so(browser: Browser, 
 
 def test_a_value_of_zero_is_shown(browser: Browser, stage: Stage) -> None:
     stage.play("slacp")
-    stage.rehearsal._runs[0].controls.set("per", 0)
+    stage.made_up._runs[0].controls.set("per", 0)
     with visit(browser, stage, token=True) as page:
         expect(page.get_by_role("spinbutton", name="Frames lost at random in %")).to_have_value("0")
 
@@ -296,15 +296,15 @@ def test_runs_are_started_and_stopped_from_the_page(browser: Browser, stage: Sta
         page.get_by_label("Seed").fill("5")
         page.get_by_role("button", name="Start", exact=True).click()
         expect(page.locator("#live .strip")).to_have_count(2)
-        assert {run.info.seed for run in stage.rehearsal._runs} == {5}
+        assert {run.info.seed for run in stage.made_up._runs} == {5}
         page.get_by_role("button", name="Stop run").click()
         dialog = page.get_by_role("dialog", name="End the run now?")
         expect(dialog).to_be_visible()
         page.keyboard.press("Escape")
-        assert len(stage.rehearsal.names) == 2
+        assert len(stage.made_up.names) == 2
         page.get_by_role("button", name="Stop run").click()
         dialog.get_by_role("button", name="End it").click()
-        wait_for(lambda: not stage.rehearsal.names)
+        wait_for(lambda: not stage.made_up.names)
 
 
 def test_a_restarted_server_is_found_again(browser: Browser, stage: Stage) -> None:

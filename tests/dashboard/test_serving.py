@@ -2,8 +2,6 @@
 
 import json
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -279,28 +277,3 @@ def test_ipv6(tmp_path: Path) -> None:
     with serve(application(tmp_path), "::1", 0) as served:
         assert served.url == f"http://[::1]:{served.port}"
         assert asked(served.port, "/api/state", host="::1")[0] == 200
-
-
-def test_the_rehearsal_is_a_program(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "dashboard.rehearsal", "--port", "0", "--runs", str(tmp_path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
-        try:
-            assert program.stdout is not None
-            line = program.stdout.readline()
-            assert line.startswith("A rehearsal, made-up figures: http://127.0.0.1:")
-            port = int(line.split(":")[3].split("/")[0])
-            runs = json.loads(asked(port, "/api/state")[1])["live"]
-            assert sorted(run["scheme"] for run in runs) == ["none", "slacp"]
-            assert all("not measured" in run["title"] for run in runs)
-            second = [*command[:4], str(port), *command[5:]]
-            refused = subprocess.run(second, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-            assert refused.returncode == 1
-            assert refused.stderr == (
-                f"rehearsal: port {port} of 127.0.0.1: another dashboard listens there, or another program; "
-                "end it, or choose another --port\n"
-            )
-        finally:
-            program.terminate()
-        assert program.wait(PATIENCE_S) == 0
-        assert program.stderr is not None
-        assert program.stderr.read() == ""

@@ -1,6 +1,6 @@
 """A dashboard with made-up runs, and a real browser on its page.
 
-Read first: `dashboard/rehearsal.py`, whose runs these are. The page forbids `eval`, so tests wait for what they can see
+Read first: `made_up_runs.py`, whose runs these are. The page forbids `eval`, so tests wait for what they can see
 (Playwright's locators) or ask again and again (`wait_for`), never with `wait_for_function`.
 """
 
@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from dashboard.app import DashboardConfig, Served, create_app, serve
 from dashboard.control import RunRequest
 from dashboard.hub import Hub
-from dashboard.rehearsal import Rehearsal
+from tests.harness.made_up_runs import MadeUpRuns
 from tests.harness.waiting import PATIENCE_S, wait_for
 
 CHROMIUM = "/usr/bin/chromium"
@@ -53,12 +53,12 @@ class Stage:
     def begin(self) -> None:
         """Serve a new dashboard, which knows of no run."""
         self.hub = Hub()
-        self.rehearsal = self._open.enter_context(Rehearsal(self.hub))
+        self.made_up = self._open.enter_context(MadeUpRuns(self.hub))
         config = DashboardConfig(
             self.hub,
             self.runs,
             TOKEN,
-            starter=self.rehearsal,
+            starter=self.made_up,
             version="test",
             require_token_to_read=self._token_to_read,
         )
@@ -71,13 +71,13 @@ class Stage:
 
     def play(self, *schemes: str) -> None:
         """Start a made-up run for each scheme."""
-        self.rehearsal.start(RunRequest("rehearsal", "vusrp", schemes or ("none", "slacp"), 600, 1))
+        self.made_up.start(RunRequest("made-up", "vusrp", schemes or ("none", "slacp"), 600, 1))
 
     def stop(self) -> None:
         """End the runs."""
-        for run in tuple(self.rehearsal._runs):
+        for run in tuple(self.made_up._runs):
             run.controls.stop()
-        wait_for(lambda: not self.rehearsal.names)
+        wait_for(lambda: not self.made_up.names)
 
     @property
     def url(self) -> str:

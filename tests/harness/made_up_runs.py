@@ -1,25 +1,17 @@
-"""A dashboard with two made-up runs, to try a projector or the page without radios, rights or runs.
+"""Made-up runs for tests of the page: a source of records whose controls work, without radios and rights.
 
-    python -m dashboard.rehearsal --port 8000 [--runs DIR]
-
-All its data has the name "rehearsal" and comes from a small random model, not from measurements: one run without repair
-and one with SLACP, on the same air. Its controls work: SNR, errors, SLACP and pause change the curves.
+The records come from a small random model, not from measurements: a run without repair and one with SLACP, on the same
+air. SNR, errors, SLACP and pause change the curves.
 """
 
-import argparse
-import contextlib
 import json
 import math
 import random
-import secrets
-import signal
-import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from dashboard.control import Control, ControlError, Offer, RunRequest, Value, require
 from dashboard.hub import Feed, Hub, RunInfo
@@ -35,7 +27,7 @@ _SYMBOLS = 240
 _QPSK = [(i * math.sqrt(0.5), q * math.sqrt(0.5)) for i in (-1, 1) for q in (-1, 1)]
 
 
-class RehearsalControls:
+class MadeUpControls:
     """The controls of a made-up run; implements `dashboard.control.Controls`."""
 
     def __init__(self, scheme: str) -> None:
@@ -50,7 +42,7 @@ class RehearsalControls:
                 Control("fading", "Fading", "choice", "rician", choices=("none", "flat", "rician", "eva")),
                 Control("per", "Frames lost at random", "range", 2.0, "%", 0, 50, 0.5),
                 Control("slacp", "SLACP", "switch", scheme == "slacp"),
-                Control("eln", "ELN", "switch", False, why_not="a rehearsal has none"),
+                Control("eln", "ELN", "switch", False, why_not="a made-up run has none"),
                 Control("paused", "Pause traffic", "switch", False),
             )
         }
@@ -82,13 +74,13 @@ class RehearsalControls:
             return changes
 
 
-class RehearsalRun:
+class MadeUpRun:
     """One made-up run, fed into a hub step by step."""
 
     def __init__(self, hub: Hub, name: str, scheme: str, seed: int) -> None:
-        self.controls = RehearsalControls(scheme)
-        title = f"rehearsal, {scheme}: not measured"
-        self.info = RunInfo(name, title, "rehearsal", scheme, "vusrp", "cubic", seed)
+        self.controls = MadeUpControls(scheme)
+        title = f"made up, {scheme}: not measured"
+        self.info = RunInfo(name, title, "made-up", scheme, "vusrp", "cubic", seed)
         self.feed: Feed = hub.open(self.info, self.controls)
         self._random = random.Random(seed)
         #: counters of each direction
@@ -217,18 +209,18 @@ class RehearsalRun:
         return PhyView(time_ns, link, center_hz, 2.5e6, spectrum, symbols, "qpsk")
 
 
-class Rehearsal:
+class MadeUpRuns:
     """Feeds made-up runs into a hub from a thread, and starts them as a `RunStarter`: a context manager."""
 
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
         self._lock = threading.Lock()
-        self._runs: list[RehearsalRun] = []
+        self._runs: list[MadeUpRun] = []
         self._began = 0.0
         self._until = math.inf
         self._steps = 0
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="rehearsal")
+        self._thread = threading.Thread(target=self._run, name="made-up")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -237,23 +229,23 @@ class Rehearsal:
             return tuple(run.info.name for run in self._runs)
 
     def offers(self) -> Sequence[Offer]:
-        """Return the scenario of rehearsals."""
-        return [Offer("rehearsal", "Two made-up runs at the same air", ("vusrp",), ("none", "slacp"))]
+        """Return the scenario of made-up runs."""
+        return [Offer("made-up", "Two made-up runs at the same air", ("vusrp",), ("none", "slacp"))]
 
     def why_not(self) -> str:
         """Return why no run can be started now, or an empty string."""
-        return "a rehearsal goes on: stop its runs first" if self._runs else ""
+        return "made-up runs go on: stop them first" if self._runs else ""
 
     def start(self, request: RunRequest) -> None:
         """Start a made-up run per scheme. Raises ControlError."""
         with self._lock:
             if self._runs:
                 raise ControlError(self.why_not())
-            if request.scenario != "rehearsal" or not set(request.schemes) <= {"none", "slacp"}:
-                raise ControlError("a rehearsal has one scenario, rehearsal, and the schemes none and slacp")
+            if request.scenario != "made-up" or not set(request.schemes) <= {"none", "slacp"}:
+                raise ControlError("there is one scenario, made-up, and the schemes none and slacp")
             stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
             self._runs = [
-                RehearsalRun(self._hub, f"{stamp}-rehearsal-{scheme}-s{request.seed}", scheme, request.seed)
+                MadeUpRun(self._hub, f"{stamp}-made-up-{scheme}-s{request.seed}", scheme, request.seed)
                 for scheme in request.schemes
             ]
             self._began, self._until, self._steps = time.monotonic(), request.seconds, 0
@@ -272,7 +264,7 @@ class Rehearsal:
                     run.end()
                     self._runs.remove(run)
 
-    def __enter__(self) -> "Rehearsal":
+    def __enter__(self) -> "MadeUpRuns":
         self._thread.start()
         return self
 
@@ -281,30 +273,3 @@ class Rehearsal:
         self._thread.join()
         for run in self._runs:
             run.end()
-
-
-def main(arguments: Sequence[str]) -> None:
-    """Serve a rehearsal until Ctrl-C."""
-    parser = argparse.ArgumentParser(prog="python -m dashboard.rehearsal", description=__doc__.split("\n")[0])
-    parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--bind", default="127.0.0.1", help="address to listen on")
-    parser.add_argument("--runs", type=Path, default=Path("runs"), help="where past runs are")
-    parser.add_argument("--seconds", type=float, default=24 * 3600.0, help="how long the made-up runs last")
-    options = parser.parse_args(arguments)
-    from dashboard.app import DashboardConfig, ServerError, create_app, serve
-
-    hub, token = Hub(), secrets.token_urlsafe(16)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        with Rehearsal(hub) as rehearsal, contextlib.suppress(KeyboardInterrupt):
-            rehearsal.start(RunRequest("rehearsal", "vusrp", ("none", "slacp"), options.seconds, 1))
-            app = create_app(DashboardConfig(hub, options.runs, token, starter=rehearsal, version="rehearsal"))
-            with serve(app, options.bind, options.port) as served:
-                print(f"A rehearsal, made-up figures: {served.url}/?token={token}", flush=True)
-                served.wait()
-    except ServerError as error:
-        sys.exit(f"rehearsal: {error}")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
