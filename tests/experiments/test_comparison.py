@@ -3,9 +3,6 @@
 `tests/conformance/test_papers.py` has the rules of all papers.
 """
 
-import csv
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +18,6 @@ from hosts.tcp.profiles import USER_PROFILES
 from linklayer.plain import PlainFrame
 from linklayer.schemes import SCHEMES
 from tcpip.segment import ACK, SYN, Flow, Segment
-from testbed.cli import app
 from testbed.errors import FadelabError
 from testbed.papers import report
 from testbed.papers.computing import reproduce
@@ -215,13 +211,6 @@ def test_the_report_has_the_papers_tables() -> None:
     assert "| split-smart | 0.52 / 0.52 | 1.04 / 1.04 | 1.31 / 1.31 | 1.42 / 1.42 | 1.48 / 1.48 |" in text
 
 
-def test_plots_are_written_for_the_cells_that_were_computed(tmp_path: Path) -> None:
-    part = Results("comparison", tuple(result for result in results().cells if "e2e/" in result.cell.name))
-    written = report.write(PAPER, part, tmp_path)
-    assert {path.name for path in written} == {"report.md", "throughput.png", "goodput.png", "figure12.png"}
-    assert all(path.stat().st_size > 1000 for path in written)
-
-
 # -- runs ----------------------------------------------------------------------------------------------------
 
 
@@ -229,13 +218,6 @@ def computed(*names: str) -> list[float]:
     """The medians of three replications."""
     chosen = [cell for name in names for cell in PAPER.cells if cell.name == name]
     return [result.ours.median for result in reproduce(Question(PAPER, chosen, replications=3)).cells]
-
-
-def test_snoop_beats_local_retransmission_which_beats_none() -> None:
-    """Seeds 1 to 3, WAN."""
-    names = [f"{place}/wan-32k/throughput" for place in ("table2/ll-tcp-aware", "table2/ll", "table3/e2e")]
-    snoop, ll, none = computed(*names)
-    assert snoop > 1.3 * ll > 1.3 * none
 
 
 def test_goodput_follows_loss_rate() -> None:
@@ -251,17 +233,6 @@ def test_without_errors_the_link_has_the_papers_peak() -> None:
         made = scenario(Case("table3", "e2e", setting))
         clean = made.channel.model_copy(update={"errors": error_part("exponential", mean_spacing_bytes=2**50)})
         assert transfer(made.model_copy(update={"channel": clean})).value == pytest.approx(peak, rel=0.01)
-
-
-def test_the_command_line_has_units(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Seeds 1 and 2."""
-    args = ["papers", "comparison", "--only", "table2/ll/lan-8k/*", "--replications", "2", "--workers", "1", "--json"]
-    assert app.main([*args, "--out", str(tmp_path)]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert [cell["unit"] for cell in document["cells"]] == ["Mbps", "%", "%"]
-    with (tmp_path / "cells.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["unit"], row["paper_median"]) for row in rows] == [("Mbps", "1.20"), ("%", "95.60"), ("%", "97.90")]
 
 
 # -- traces --------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@
 """
 
 import math
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -194,27 +193,12 @@ def test_finite_time_does_not_agree_with_never() -> None:
     assert entry(math.inf) == "never / never"
 
 
-def test_plots_are_written_for_the_cells_that_were_computed(tmp_path: Path) -> None:
-    part = tuple(CellResult(cell, 1, (Sample(90),)) for cell in PAPER.cells if cell.name.startswith("table4/"))
-    written = report.write(PAPER, Results("slacp", part), tmp_path)
-    assert {path.name for path in written} == {"report.md", "figure4.png", "ratios.png"}
-    assert all(path.stat().st_size > 1000 for path in written)
-
-
 # -- runs ----------------------------------------------------------------------------------------------------
 
 
 def computed(*names: str, replications: int = 3) -> list[CellResult]:
     chosen = [cell for name in names for cell in PAPER.cells if cell.name == name]
     return list(reproduce(Question(PAPER, chosen, replications=replications)).cells)
-
-
-def test_slacp_halves_the_time_where_the_paper_has_a_tenth() -> None:
-    """Seeds 1 to 3."""
-    bare, slacp = computed("table2/rbdc/high/ref/1x1MB/none", "table2/rbdc/high/ref/1x1MB/slacp")
-    assert slacp.ours.median < bare.ours.median / 2
-    # 2^20 octets in ATM cells at 128 kbit/s: 744 segments of 31 cells of 424 bits
-    assert slacp.ours.median > 744 * 31 * 424 / 128_000
 
 
 def test_a_clean_constant_link_takes_the_air_time_and_little_more() -> None:
