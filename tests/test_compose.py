@@ -165,7 +165,7 @@ def test_the_command_line_knows_what_services_say(name: str, services: dict[str,
 
 
 def test_a_hosts_sysctls_are_its_scenarios_tcp() -> None:
-    expected = {f"net.ipv4.{key}": value for key, value in PROFILES[scenario().tcp].sysctls.items()}
+    expected = {f"net.ipv4.{key}": value for key, value in PROFILES[scenario().tcp_of("h1")].sysctls.items()}
     expected["net.ipv6.conf.all.disable_ipv6"] = "1"
     for name in ("h1", "h2"):
         assert SERVICES[name]["sysctls"] == expected

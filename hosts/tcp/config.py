@@ -23,7 +23,8 @@ from hosts.tcp.options import (
 )
 from hosts.tcp.recovery import RECOVERIES
 
-_PLUGINS: Final[Mapping[str, Mapping[str, Any]]] = {"recovery": RECOVERIES, "growth": GROWTHS}
+#: the parts of a connection that are plugins, each with its registry
+SEAMS: Final[Mapping[str, Mapping[str, Any]]] = {"recovery": RECOVERIES, "growth": GROWTHS}
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def choose(seam: str, name: str, like: Any = None, **options: Any) -> NamedOptio
     """Return the `recovery` or the `growth` of that name. Options not given are those of `like`, another's options, as
     far as both have them, and else the defaults. Raises ValueError for an unknown name or option.
     """
-    plugins = _PLUGINS[seam]
+    plugins = SEAMS[seam]
     if name not in plugins:
         raise ValueError(f"{seam} is {name!r}: must be one of {', '.join(plugins)}")
     kind = plugins[name].options
@@ -97,20 +98,21 @@ class TcpConfig:
     def but(self, **changes: Any) -> "TcpConfig":
         """Return this configuration with other values of some options of whatever group, by their names.
 
-        `recovery` and `growth` are names; the new one has the values of the options that it shares with the present
-        one. Raises ValueError for an unknown option.
+        `recovery` and `growth` are names, or mappings with `name` and options; a new one has the values of the options
+        that it shares with the present one. Raises ValueError for an unknown option.
         """
         parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
-        for seam in _PLUGINS:
+        for seam in SEAMS:
             if seam in changes:
-                chosen = changes.pop(seam)
-                parts[seam] = choose(seam, chosen, parts[seam].options) if isinstance(chosen, str) else chosen
+                new = changes.pop(seam)
+                given = {"name": new} if isinstance(new, str) else new
+                parts[seam] = choose(seam, like=parts[seam].options, **{"name": parts[seam].name, **given})
         for name, part in parts.items():
-            options = part.options if name in _PLUGINS else part
+            options = part.options if name in SEAMS else part
             given = {each.name: changes.pop(each.name) for each in fields(options) if each.name in changes}
             if given:
                 changed = replace(options, **given)
-                parts[name] = NamedOptions(part.name, changed) if name in _PLUGINS else changed
+                parts[name] = NamedOptions(part.name, changed) if name in SEAMS else changed
         if changes:
             raise ValueError(f"{', '.join(changes)}: this TCP has no such option")
         return TcpConfig(**parts)

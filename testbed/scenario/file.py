@@ -16,6 +16,7 @@ from testbed.scenario import schema
 from testbed.scenario.plugin_options import Choice, Part
 from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import DirectionError, Scenario
+from testbed.scenario.tcp import KINDS
 
 
 class ScenarioError(FadelabError):
@@ -23,11 +24,14 @@ class ScenarioError(FadelabError):
 
 
 #: parts that may be given by a name alone, and the key of the name in a mapping
-_NAMED = {"errors": "model", "queue": "kind", "assignment": "kind", "radio": "phy"}
+_NAMED = {
+    "errors": "model", "queue": "kind", "assignment": "kind", "radio": "phy",
+    "tcp": "profile", "tcp_h2": "profile", "recovery": "name", "growth": "name",
+}  # fmt: skip
 #: keys whose values are paths
 _PATHS = ("path", "series")
 #: parts of these that refuse the keys of their alternatives
-_STRICT = ("errors", "queue")
+_STRICT = ("errors", "queue", "recovery", "growth")
 
 
 class _Loader(yaml.SafeLoader):
@@ -228,10 +232,10 @@ def _all_parts(part: type[Part], found: dict[type[Part], None]) -> dict[type[Par
 _PARTS: list[type[Part]] = [*_all_parts(Scenario, {}), schema.Direction]
 _KEYS = sorted({name for part in _PARTS for name in part.model_fields})
 #: the tags of discriminated unions, which pydantic's paths contain
-_TAGS = {
+_TAGS = set(KINDS) | {
     tag
     for part in _PARTS
-    for name in ("model", "kind", "phy")
+    for name in ("model", "kind", "phy", "name")
     if name in part.model_fields
     for tag in get_args(part.model_fields[name].annotation)
 }

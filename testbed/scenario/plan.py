@@ -210,6 +210,10 @@ class HostPlan:
 
     #: a profile of the kernel's, or of our own with its prefix
     tcp: str
+    #: the same for display, with the options that are not the profile's
+    label: str
+    #: recovery and growth of our own TCP that are not the profile's, each with its name and its options
+    changes: Mapping[str, Mapping[str, Any]]
     #: None: the profile's
     receive_buffer_bytes: int | None
     #: of the host's own TCP, where the hosts are objects; elsewhere None
@@ -302,4 +306,4 @@ class Plan:
     @property
     def tcps(self) -> str:
         """The TCP of both hosts, for display."""
-        return " and ".join(dict.fromkeys(self.hosts[host].tcp for host in HOSTS))
+        return " and ".join(dict.fromkeys(self.hosts[host].label for host in HOSTS))

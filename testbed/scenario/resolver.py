@@ -28,7 +28,7 @@ from testbed.scenario.plan import (
     make_rng,
 )
 from testbed.scenario.plugin_options import options_of
-from testbed.scenario.schema import MAX_RATE_SPS, Direction, Scenario, user_tcp
+from testbed.scenario.schema import MAX_RATE_SPS, Direction, Scenario
 from testbed.tiers import TIERS
 
 _FRAMINGS: Final[dict[str, Framing]] = {"raw": raw, "aal5": aal5, "aal5-llc": aal5_llc}
@@ -80,6 +80,8 @@ def resolve(scenario: Scenario) -> Plan:
         hosts={
             host: HostPlan(
                 tcp=scenario.tcp_of(host),
+                label=scenario.tcp_label(host),
+                changes=scenario.tcp_changes(host),
                 receive_buffer_bytes=scenario.receive_buffer_bytes,
                 config=_tcp_config(scenario, host) if tier.simulated else None,
             )
@@ -146,7 +148,7 @@ def _air(out: Direction) -> AirPath:
 
 def _tcp_config(scenario: Scenario, host: Host) -> TcpConfig:
     """Return the configuration of a host's userspace TCP on the scenario's MTU."""
-    config = USER_PROFILES[user_tcp(scenario.tcp_of(host))].config
+    config = scenario.own_tcp(host)
     return config.but(
         mss=scenario.mtu - _HEADER_BYTES,
         receive_buffer=scenario.receive_buffer_bytes or config.buffers.receive_buffer,
@@ -163,7 +165,7 @@ def _split(scenario: Scenario, profile: str) -> SplitPlan:
     """
     buffer_bytes, wired, wireless = scenario.link.split_buffer_bytes, None, None
     if TIERS[scenario.tier].simulated:
-        config = USER_PROFILES[user_tcp(scenario.tcp_of("h2"))].config
+        config = scenario.own_tcp("h2")
         buffer = min(buffer_bytes, config.largest_window)
         wired = config.but(mss=scenario.mtu - _HEADER_BYTES, receive_buffer=buffer, nagle=False)
         wireless = wired.but(recovery=USER_PROFILES[profile].config.recovery.name)

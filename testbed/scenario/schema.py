@@ -14,10 +14,10 @@ from channel.capacity import CAPACITY_MODELS
 from channel.delay_profiles import Tap, profile
 from channel.errors import ERROR_MODELS
 from common.options import Bytes, Milliseconds, NotNegative, OneOf, Positive, Probability
-from common.sides import SIDES, Host, Side
+from common.sides import HOSTS, SIDES, Host, Side
 from flowgraphs.phys import PHYS, PhyOptions
-from hosts.kernel.profiles import PROFILES, USER_PREFIX
-from hosts.tcp.profiles import USER_PROFILES
+from hosts.kernel.profiles import USER_PREFIX
+from hosts.tcp.config import TcpConfig
 from hosts.workloads import WORKLOADS, Workload, check_ports, sender_of
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
 from linklayer.filters import FILTERS
@@ -25,27 +25,12 @@ from linklayer.filters.filter import FilterPlugin
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.scenario.plugin_options import Choice, Part, options_of, part_of, with_parts
-from testbed.tiers import TIERS, Tier, names_of
+from testbed.scenario.tcp import Tcp, TcpPart, check_tcp, config_of, name_of, shortened
+from testbed.tiers import TIERS, names_of
 
 MAX_RATE_SPS = 50_000_000
 #: high enough for every modulation to be free of errors
 DEFAULT_SNR_DB = 40.0
-
-
-def user_tcp(tcp: str) -> str:
-    """Return the name of a userspace TCP without the prefix that live tiers need."""
-    return tcp.removeprefix(USER_PREFIX)
-
-
-def check_tcp(tier: Tier, tcp: str, key: str = "tcp") -> None:
-    """Raise ValueError unless a tier has the TCP of that name; `key` is its key in the scenario."""
-    if not tier.kernel:
-        if user_tcp(tcp) not in USER_PROFILES:
-            ours = ", ".join(USER_PROFILES)
-            raise ValueError(f"{key} {tcp!r} cannot run on tier {tier.name}, which has no kernel: choose from {ours}")
-    elif tcp not in PROFILES and not (tcp.startswith(USER_PREFIX) and user_tcp(tcp) in USER_PROFILES):
-        ours = ", ".join(f"{USER_PREFIX}{name}" for name in USER_PROFILES)
-        raise ValueError(f"{key} {tcp!r} is no profile: choose from {', '.join(PROFILES)}, or of our own TCPs {ours}")
 
 
 class DirectionError(ValueError):
@@ -374,9 +359,9 @@ class Scenario(Part):
     seed: Annotated[int, Field(ge=0)] = 1
     #: octets of the IP packet
     mtu: int = Field(default=1500, ge=128, le=9000)
-    tcp: str = "cubic"
+    tcp: Tcp = "cubic"
     #: the TCP of h2; None: as h1
-    tcp_h2: str | None = None
+    tcp_h2: Tcp | None = None
     #: receive buffer of the hosts' TCP, which limits the offered window; None: the profile's
     receive_buffer_bytes: Bytes | None = None
     link: LinkOptions = LinkOptions()
@@ -396,11 +381,16 @@ class Scenario(Part):
     @classmethod
     def _choose_tcp(cls, raw: Any) -> Any:
         """Fill in a missing TCP with the tier's default."""
-        if isinstance(raw, dict) and raw.get("tcp") is None:
-            tier = TIERS.get(str(raw.get("tier", cls.model_fields["tier"].default)))
-            # the field's own validator refuses an unknown tier
-            raw = {**raw, "tcp": cls.model_fields["tcp"].default if tier is None else tier.default_tcp}
-        return raw
+        if not isinstance(raw, dict):
+            return raw
+        tier = TIERS.get(str(raw.get("tier", cls.model_fields["tier"].default)))
+        # the field's own validator refuses an unknown tier
+        default = cls.model_fields["tcp"].default if tier is None else tier.default_tcp
+        keys = ("tcp", *(key for key in ("tcp_h2",) if raw.get(key) is not None))
+        return {
+            **raw,
+            **{key: shortened(raw.get(key), key, default, kernel=tier is not None and tier.kernel) for key in keys},
+        }
 
     @model_validator(mode="after")
     def _check(self) -> "Scenario":
@@ -413,8 +403,7 @@ class Scenario(Part):
             )
         if self.tcp_h2 is not None:
             check_tcp(tier, self.tcp_h2, "tcp_h2")
-        if self.receive_buffer_bytes is not None:
-            self._check_receive_buffer(self.receive_buffer_bytes)
+        self._check_own_tcps()
         self._check_congestion_controls()
         for side in SIDES:
             buffer_bytes = self.channel.direction(side).mac_buffer_bytes
@@ -429,13 +418,15 @@ class Scenario(Part):
             raise ValueError(f"workloads: {error}") from None
         return self
 
-    def _check_receive_buffer(self, nbytes: int) -> None:
-        for tcp in {self.tcp, self.tcp_of("h2")}:
-            if self._is_ours(tcp):
-                try:
-                    USER_PROFILES[user_tcp(tcp)].config.but(receive_buffer=nbytes)
-                except ValueError as error:
-                    raise ValueError(f"receive_buffer_bytes: {tcp}: {error}") from None
+    def _check_own_tcps(self) -> None:
+        for host in HOSTS:
+            if self._is_ours(self.tcp_of(host)):
+                config = self.own_tcp(host)
+                if self.receive_buffer_bytes is not None:
+                    try:
+                        config.but(receive_buffer=self.receive_buffer_bytes)
+                    except ValueError as error:
+                        raise ValueError(f"receive_buffer_bytes: {self.tcp_of(host)}: {error}") from None
 
     def _check_congestion_controls(self) -> None:
         for index, work in enumerate(self.make_workloads()):
@@ -450,7 +441,23 @@ class Scenario(Part):
         return tcp.startswith(USER_PREFIX) or not TIERS[self.tier].kernel
 
     def tcp_of(self, host: Host) -> str:
-        """Return the TCP of a host."""
+        """Return the name of a host's TCP."""
+        return name_of(self._tcp(host))
+
+    def tcp_label(self, host: Host) -> str:
+        """Return a host's TCP for display."""
+        return str(self._tcp(host))
+
+    def own_tcp(self, host: Host) -> TcpConfig:
+        """Return the configuration of a host's TCP, which is our own."""
+        return config_of(self._tcp(host))
+
+    def tcp_changes(self, host: Host) -> dict[str, dict[str, Any]]:
+        """Return the recovery and the growth of a host's own TCP that are not its profile's (`TcpPart.changes`)."""
+        tcp = self._tcp(host)
+        return {} if isinstance(tcp, str) else tcp.changes()
+
+    def _tcp(self, host: Host) -> str | TcpPart:
         return self.tcp if host == "h1" or self.tcp_h2 is None else self.tcp_h2
 
     @property
@@ -461,7 +468,7 @@ class Scenario(Part):
     @property
     def tcps(self) -> str:
         """The TCP of both hosts, for display."""
-        return self.tcp if self.tcp_of("h2") == self.tcp else f"{self.tcp} and {self.tcp_h2}"
+        return " and ".join(dict.fromkeys(map(self.tcp_label, HOSTS)))
 
     @property
     def max_frame_bytes(self) -> int:

@@ -13,12 +13,15 @@ from pydantic import BaseModel
 from channel.capacity import CAPACITY_MODELS
 from channel.errors import ERROR_MODELS
 from flowgraphs.phys import PHYS
+from hosts.tcp.growth import GROWTHS
+from hosts.tcp.recovery import RECOVERIES
 from hosts.workloads import WORKLOADS
 from linklayer.filters import FILTERS
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.cli.docs.keys import keys_of_dataclass, keys_of_model, table_of
 from testbed.scenario import schema
+from testbed.scenario.tcp import TcpPart
 
 _INTRODUCTION = """# Scenario reference
 
@@ -36,6 +39,7 @@ _PARTS: tuple[tuple[str, type[BaseModel]], ...] = (
     ("channel.excess_delay", schema.ExcessDelayOptions),
     ("channel.fading", schema.FadingOptions),
     ("wired", schema.Wired),
+    ("tcp", TcpPart),
     ("radio", schema.RadioOptions),
     ("timing", schema.Timing),
 )
@@ -48,6 +52,8 @@ _KINDS: tuple[tuple[str, str, str, Mapping[str, Any]], ...] = (
     ("Error models", "channel.errors.model", "channel.errors", ERROR_MODELS),
     ("Capacity models", "channel.assignment.kind", "channel.assignment", CAPACITY_MODELS),
     ("PHYs", "radio.phy", "radio", PHYS),
+    ("Loss recoveries of our own TCP", "tcp.recovery.name", "tcp.recovery", RECOVERIES),
+    ("Window growths of our own TCP", "tcp.growth.name", "tcp.growth", GROWTHS),
     ("Workloads", "workloads.N.kind", "workloads.N", WORKLOADS),
 )
 

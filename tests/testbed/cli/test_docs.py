@@ -192,7 +192,7 @@ def test_types_are_told_in_words(hint: object, words: str) -> None:
 def test_the_reference_tells_defaults_ranges_and_meanings(text: str) -> None:
     lines = text.splitlines()
     assert "| `late_bound_ms` | number, above 0 | `10` | an event later than this is late |" in lines
-    assert "| `interval_ms` | number, above 0 | `10` | each interval's opportunities are served evenly |" in lines
+    assert "| `interval_ms` | number, 1e-06 or more | `10` | each interval's opportunities are served evenly |" in lines
     assert "| `channel` | mapping | required |  |" in lines
 
 
