@@ -1,14 +1,7 @@
 """A host's agent in real time: `python -m hosts.agent` runs its workloads inside its namespace and reports in JSON
 lines.
 
-Read first: `hosts/engine/agent.py`, which does the work; `hosts/workloads/` (`agent_config` makes the first line);
-docs/hosts.md for every message.
-
-On stdin, in this order: the configuration; `{"go": EPOCH}` with the CLOCK_MONOTONIC ns of the run's start
-(may lie ahead); `{"pause": true}` and `{"pause": false}` to stop the senders' data, and to let it go on;
-`{"stop": true}`. On stdout: `{"ready": true}`, then `{"tcp": {...}}`, `{"flow": {...}}`, `{"broken": {...}}`,
-`{"result": {...}}` as they come, `{"done": true}` after the last result, or `{"error": "one line"}` and exit
-status 2.
+Read first: `hosts/engine/agent.py`, which does the work; `messages.py` for the messages; docs/hosts.md for their order.
 
 Rules kept
 - One thread, one loop, no polling.
@@ -20,17 +13,15 @@ Left out: starting namespaces and profiles (`hosts/kernel/network.py`, `hosts/ke
 """
 
 import sys
-from collections.abc import Mapping
-from dataclasses import asdict
-from typing import Any
 
 from common.units import MS
-from hosts.engine.agent import Agent, Report
+from hosts.engine.agent import Agent
 from hosts.engine.content import Octets
 from hosts.engine.context import Context
 from hosts.engine.probe import ConnectionProbe, Probe
+from hosts.engine.results import EndReport
 from hosts.engine.streams import Tcp
-from hosts.jsonlines import MessageReader, run_child, write_message
+from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
 from hosts.kernel.namespaces import enter
 from hosts.kernel.probes import TcpProbe
 from hosts.kernel.profiles import user_profile
@@ -39,69 +30,59 @@ from hosts.kernel.tun import Tun
 from hosts.kernel.tun_stack import TunStack, TunTcp
 from hosts.kernel.udp_flows import KernelDatagrams
 from hosts.loop import READ, Loop
+from hosts.messages import AgentConfig, Done, FlowBroken, FromProcess, Go, Pause, Ready, Stop, ToProcess
 from hosts.tcp.profiles import UserProfile
-from hosts.workloads import Workload, from_dict
+from hosts.workloads import sender_of
 from tcpip.segment import HEADER_BYTES
 
 
 class AgentProcess:
     """One host's agent on a loop of its own; it reports on stdout.
 
-    Raises HostError (namespace, ports) and ValueError or KeyError (configuration).
+    Raises HostError (namespace, ports).
     """
 
-    def __init__(self, config: Mapping[str, Any]) -> None:
-        self._probe_interval_ns = int(config.get("probe_interval_ms", 100)) * MS
-        if self._probe_interval_ns <= 0:
-            raise ValueError("probe_interval_ms must be above 0")
-        send = [from_dict(raw) for raw in config.get("send", [])]
-        receive = [from_dict(raw) for raw in config.get("receive", [])]
-        if config.get("namespace"):
-            enter(config["namespace"])
-        host: str = config["host"]
-        seed = int(config.get("seed", 1))
-        again_s = config.get("again_s")
-        profile = None if config.get("tcp") is None else user_profile(config["tcp"])
+    def __init__(self, config: AgentConfig) -> None:
+        if config.namespace is not None:
+            enter(config.namespace)
+        profile = None if config.tcp is None else user_profile(config.tcp)
+        self._probe_interval_ns = config.probe_interval_ms * MS
         self.loop = Loop()
         self._begun = self._stopping = False
         self._context = Context(
             clock=self.loop,
-            host=host,
-            seed=seed,
-            contents=Octets(seed),
-            probe=_probe(host, send) if profile is None else ConnectionProbe(host),
-            emit=lambda record: self._write({record.measurement: asdict(record)}),
+            host=config.host,
+            seed=config.seed,
+            contents=Octets(config.seed),
+            probe=_kernels_probe(config) if profile is None else ConnectionProbe(config.host),
+            emit=self._write,
         )
         self.tcp = self._make_tcp(config, profile)
         try:
             self.agent = Agent(
                 self._context,
                 self.tcp,
-                KernelDatagrams(self.loop, host),
-                peer=config["peer"],
-                send=send,
-                receive=receive,
+                KernelDatagrams(self.loop, config.host),
+                peer=config.peer,
+                workloads=config.workloads,
                 ended=self._ended,
-                broken=lambda flow, error: write_message({"broken": {"flow": flow, "error": error}}),
-                # pause before a bulk transfer begins again: without a size after its connection broke, with a size
-                # after the peer refused it; None: never again
-                again_ns=None if again_s is None else int(again_s * 1e9),
+                broken=lambda flow, error: write_message(FlowBroken(flow=flow, error=error)),
+                again_ns=None if config.again_s is None else int(config.again_s * 1e9),
             )
         except BaseException:
             self.tcp.close()
             raise
 
-    def _make_tcp(self, config: Mapping[str, Any], profile: UserProfile | None) -> Tcp:
+    def _make_tcp(self, config: AgentConfig, profile: UserProfile | None) -> Tcp:
         """Return the host's TCP: the kernel's, or (with a profile) ours.
 
-        `receive_buffer_bytes` and `tun_fd` of the configuration are ours; without them the buffer is the profile's, and
-        /dev/net/tun is opened here. The kernel's windows are its profile's (hosts/kernel/profiles/).
+        The kernel's windows are its profile's (hosts/kernel/profiles/).
         """
         if profile is None:
-            return KernelTcp(self._context, self.loop, delayed_ack=bool(config.get("delayed_ack", False)))
-        tun = Tun(config["peer"], descriptor=config.get("tun_fd"))
+            return KernelTcp(self._context, self.loop, delayed_ack=config.delayed_ack)
+        tun = Tun(config.peer, descriptor=config.tun_fd)
         tcp = profile.config
-        receive_buffer = config.get("receive_buffer_bytes") or tcp.buffers.receive_buffer
+        receive_buffer = config.receive_buffer_bytes or tcp.buffers.receive_buffer
         tcp = tcp.but(mss=tun.mtu - HEADER_BYTES, receive_buffer=receive_buffer)
         return TunTcp(self._context, TunStack(self.loop, tun), tcp)
 
@@ -111,7 +92,7 @@ class AgentProcess:
         self.agent.go(epoch)
         self.loop.at(epoch, self._tick)
         if self.agent.done:
-            write_message({"done": True})
+            write_message(Done())
 
     def stop(self) -> None:
         """End the transfers that still run, report their results, and leave the loop."""
@@ -128,12 +109,12 @@ class AgentProcess:
         ticks = self._context.time_ns // self._probe_interval_ns + 1
         self.loop.at(self._context.epoch + ticks * self._probe_interval_ns, self._tick)
 
-    def _ended(self, report: Report) -> None:
-        self._write({"result": report})
+    def _ended(self, report: EndReport) -> None:
+        self._write(report)
         if self.agent.done:
-            self._write({"done": True})
+            self._write(Done())
 
-    def _write(self, message: dict[str, Any]) -> None:
+    def _write(self, message: FromProcess) -> None:
         """Write a message; once the agent ends, perhaps to nobody."""
         try:
             write_message(message)
@@ -142,25 +123,27 @@ class AgentProcess:
                 raise
 
 
-def _probe(host: str, send: list[Workload]) -> Probe:
-    return TcpProbe(host, {port: flow for work in send for port, flow in work.ports().items()})
+def _kernels_probe(config: AgentConfig) -> Probe:
+    sent = [work for work in config.workloads if sender_of(work) == config.host]
+    return TcpProbe(config.host, {port: flow for work in sent for port, flow in work.ports().items()})
 
 
-def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
-    """Run one agent from configuration to stop; raises HostError, ValueError, KeyError or TypeError."""
+def serve(reader: MessageReader, config: AgentConfig, waiting: list[ToProcess]) -> None:
+    """Run one agent from configuration to stop; raises HostError or ValueError."""
     process = AgentProcess(config)
-    write_message({"ready": True})
+    write_message(Ready())
 
-    def handle_messages(messages: list[dict[str, Any]]) -> None:
+    def handle_messages(messages: list[ToProcess]) -> None:
         for message in messages:
-            if "go" in message:
-                process.go(int(message["go"]))
-            elif "pause" in message:
-                process.agent.pause(bool(message["pause"]))
-            elif message.get("stop"):
-                process.stop()
-            else:
-                raise ValueError("expected go, pause or stop on stdin")
+            match message:
+                case Go():
+                    process.go(message.epoch_ns)
+                case Pause():
+                    process.agent.pause(message.paused)
+                case Stop():
+                    process.stop()
+                case _:
+                    raise unexpected(message)
 
     def read_parent() -> None:
         messages = reader.read()
@@ -182,4 +165,4 @@ def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str,
 
 
 if __name__ == "__main__":
-    sys.exit(run_child(serve))
+    sys.exit(run_child(AgentConfig, serve))

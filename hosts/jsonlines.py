@@ -1,39 +1,36 @@
-"""Messages between a run and its processes: one JSON object per line, over stdin and stdout."""
+"""A process's side of its messages (`messages.py`): lines on stdin and stdout."""
 
-import json
 import os
 import signal
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TypeVar
+
+from hosts.codec import kind_of
+from hosts.messages import Config, Decoder, Error, FromProcess, ToProcess, encode
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
+C = TypeVar("C", bound=Config)
 
 
 class MessageReader:
     """Reads the messages on stdin."""
 
     def __init__(self) -> None:
-        self._buffer = b""
+        self._decoder = Decoder[ToProcess](ToProcess)
 
     def fileno(self) -> int:
         """Return the descriptor of stdin."""
         return _STDIN
 
-    def read(self) -> list[dict[str, Any]] | None:
+    def read(self) -> list[ToProcess] | None:
         """Wait for input; return the complete messages, or None at the end of the input.
 
-        Raises ValueError when a line is no JSON object.
+        Raises ValueError in one line when a line is no message to a process.
         """
         data = os.read(_STDIN, 65536)
-        if not data:
-            return None
-        *lines, self._buffer = (self._buffer + data).split(b"\n")
-        messages = [json.loads(line) for line in lines if line.strip()]
-        if not all(isinstance(message, dict) for message in messages):
-            raise ValueError("every line on stdin must be a JSON object")
-        return messages
+        return self._decoder.feed(data) if data else None
 
-    def first(self) -> tuple[dict[str, Any], list[dict[str, Any]]] | None:
+    def first(self) -> tuple[ToProcess, list[ToProcess]] | None:
         """Wait for the first message; return it and the messages that came with it, or None at the end of the input."""
         while (messages := self.read()) is not None:
             if messages:
@@ -53,15 +50,20 @@ class _Output:
         os.dup2(_STDERR, _STDOUT)
 
 
-def write_message(message: Mapping[str, Any]) -> None:
+def write_message(message: FromProcess) -> None:
     """Write one message to stdout."""
-    data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+    data = encode(message)
     while data:
         data = data[os.write(_Output.fd, data) :]
 
 
-def run_child(serve: Callable[[MessageReader, dict[str, Any], list[dict[str, Any]]], None]) -> int:
-    """Run a child process: call `serve` with the reader, the first message, and the messages that came with it.
+def unexpected(message: ToProcess) -> ValueError:
+    """Return the error for a message that is not for this process, or comes at the wrong time."""
+    return ValueError(f"{kind_of(type(message))} is not for this process now")
+
+
+def run_child(kind: type[C], serve: Callable[[MessageReader, C, list[ToProcess]], None]) -> int:
+    """Run a child process: call `serve` with the reader, the configuration, and the messages that came with it.
 
     Returns the exit status: 0 when stopped or when the parent has closed the pipe, 2 after an error, which has been
     reported in one line. The process ignores SIGINT and SIGTERM, which a whole process group may get: the parent
@@ -74,11 +76,13 @@ def run_child(serve: Callable[[MessageReader, dict[str, Any], list[dict[str, Any
     try:
         first = reader.first()
         if first is not None:
-            serve(reader, *first)
+            config, waiting = first
+            if not isinstance(config, kind):
+                raise unexpected(config)
+            serve(reader, config, waiting)
     except BrokenPipeError:
         return 0
-    except (RuntimeError, ValueError, KeyError, TypeError, OSError) as error:
-        text = f"the configuration lacks {error}" if isinstance(error, KeyError) else str(error)
-        write_message({"error": " ".join(text.split())})
+    except (RuntimeError, ValueError, OSError) as error:
+        write_message(Error(text=" ".join(str(error).split())))
         return 2
     return 0

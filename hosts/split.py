@@ -5,8 +5,8 @@
 Read first: docs/split.md; `hosts/engine/split.py`, the machine that this drives; `hosts/kernel/split_routes.py` for the
 way of packets to the proxy, `hosts/kernel/split_ends.py` for the two kinds of connections.
 
-On stdin: the configuration (`split_config` makes it), then anything until `{"stop": true}` or its end. On stdout:
-`{"ready": true}`, at the end `{"split": {...}}` (`SplitCounters`), or `{"error": "one line"}` and exit status 2.
+On stdin: `SplitConfig`, `Go`, and `Stop` or its end. On stdout: `Ready`, at the end `SplitCounters`, or `Error` and
+exit status 2 (`messages.py`).
 
 Rules kept
 - In each direction of a connection the proxy holds what the buffers of its two sockets hold and `CHUNK` octets between
@@ -17,17 +17,16 @@ Rules kept
 import resource
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
 from functools import partial
 from ipaddress import IPv4Address
-from typing import Any, Final
+from typing import Final
 
 from hosts.engine.split import MOST_CONNECTIONS, Pairs, SplitCounters
 from hosts.engine.stack import Application, Socket
 from hosts.errors import HostError
-from hosts.jsonlines import MessageReader, run_child, write_message
+from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
 from hosts.kernel.namespaces import enter
 from hosts.kernel.network import TAP_NAME, VETH_NAME
 from hosts.kernel.profiles import apply_settings, profile
@@ -36,6 +35,7 @@ from hosts.kernel.split_routes import SplitRoutes
 from hosts.kernel.tun import TransitTun
 from hosts.kernel.tun_stack import TunStack
 from hosts.loop import READ, Loop
+from hosts.messages import Go, Ready, SplitConfig, Stop, ToProcess
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from tcpip.segment import HEADER_BYTES, Flow
@@ -50,27 +50,14 @@ _LOOK_NS: Final = 100_000_000
 _KERNEL_PROFILE: Final = "reno-nosack"
 
 
-def split_config(*, namespace: str, mobile: str, buffer_bytes: int, wireless: str | None) -> dict[str, Any]:
-    """The configuration line of the proxy in `namespace`.
-
-    `mobile` is the mobile host's address; `wireless` which of our own TCPs is on its side (None: the kernel's, as on
-    the wired one); `buffer_bytes` what is held of a direction of one connection.
-    """
-    return {"namespace": namespace, "mobile": mobile, "buffer_bytes": buffer_bytes, "wireless": wireless}
-
-
 class Proxy:
     """Splits connections until its loop stops. Raises HostError where rights or parts of the kernel are missing."""
 
-    def __init__(self, config: Mapping[str, Any], stack: ExitStack) -> None:
-        buffer_bytes: int = config["buffer_bytes"]
-        wireless: str | None = config["wireless"]
-        if buffer_bytes <= 0:
-            raise ValueError(f"buffer_bytes is {buffer_bytes}: must be above 0")
+    def __init__(self, config: SplitConfig, stack: ExitStack) -> None:
         self.loop = Loop()
-        self._mobile: str = config["mobile"]
+        self._mobile = config.mobile
         kernels = profile(_KERNEL_PROFILE)
-        half = max(buffer_bytes // 2, 1)
+        half = max(config.buffer_bytes // 2, 1)
         self._options = Options(half, half, kernels.congestion_control)
         # two descriptors each
         most = min(MOST_CONNECTIONS, _raise_descriptor_limit() // 2)
@@ -81,11 +68,12 @@ class Proxy:
         port = self._listener.getsockname()[1]
         interfaces = [VETH_NAME]
         self._user: _UserSide | None = None
-        if wireless is None:
+        if config.wireless is None:
             interfaces.append(TAP_NAME)
         else:
             tun = stack.enter_context(TransitTun(TAP_NAME))
-            self._user = _UserSide(self.loop, tun, USER_PROFILES[wireless].config, self._options)
+            profile_config = USER_PROFILES[config.wireless].config
+            self._user = _UserSide(self.loop, tun, profile_config, self._options)
             self._user.driver.stack.listen_to_all(self._user.config, self._came_by_air, most)
         stack.enter_context(SplitRoutes(interfaces, port))
         self.loop.watch(self._listener, READ, self._accept)
@@ -213,24 +201,31 @@ def _raise_descriptor_limit() -> int:
     return most - _SPARE_DESCRIPTORS
 
 
-def serve(reader: MessageReader, config: dict[str, Any], waiting: list[dict[str, Any]]) -> None:
-    """Run the proxy from configuration to stop; raises HostError, ValueError or KeyError."""
-    enter(config["namespace"])
+def serve(reader: MessageReader, config: SplitConfig, waiting: list[ToProcess]) -> None:
+    """Run the proxy from configuration to stop; raises HostError or ValueError."""
+    enter(config.namespace)
     with ExitStack() as stack:
         proxy = Proxy(config, stack)
         stack.callback(proxy.close)
-        write_message({"ready": True})
+        write_message(Ready())
 
-        def handle_messages(messages: list[dict[str, Any]] | None) -> None:
-            if messages is None or any(message.get("stop") for message in messages):
-                proxy.loop.stop()
+        def handle_messages(messages: list[ToProcess] | None) -> None:
+            for message in (Stop(),) if messages is None else messages:
+                match message:
+                    case Stop():
+                        proxy.loop.stop()
+                    case Go():
+                        # its counters begin with its start
+                        pass
+                    case _:
+                        raise unexpected(message)
 
         proxy.loop.watch(reader, READ, lambda: handle_messages(reader.read()))
         handle_messages(waiting)
         proxy.loop.run()
         proxy.check()
-        write_message({"split": asdict(proxy.counters())})
+        write_message(proxy.counters())
 
 
 if __name__ == "__main__":
-    sys.exit(run_child(serve))
+    sys.exit(run_child(SplitConfig, serve))

@@ -1,8 +1,6 @@
 """The counters of a station, and its reports of them while a run goes on: plain data, in real and in virtual time."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from linklayer.link import LinkCounters
 
@@ -50,11 +48,6 @@ class StationReport:
     goodput_bps: float
     counts: StationCounts
 
-    @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> "StationReport":
-        """Return the report of which `body` is the `dataclasses.asdict`."""
-        return cls(**{**body, "counts": StationCounts(**body["counts"])})
-
 
 @dataclass(slots=True)
 class Lateness:
@@ -73,8 +66,3 @@ class StationFinal:
 
     counts: StationCounts
     lateness: Lateness
-
-    @classmethod
-    def parse(cls, body: Mapping[str, Any]) -> "StationFinal":
-        """Return the report of which `body` is the `dataclasses.asdict`."""
-        return cls(counts=StationCounts(**body["counts"]), lateness=Lateness(**body["lateness"]))

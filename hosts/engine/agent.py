@@ -10,23 +10,22 @@ Rules kept
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hosts.engine.clock import Clock
-from hosts.engine.context import Context, Result
+from hosts.engine.context import Context
 from hosts.engine.datagrams import Datagrams, UdpReceiver, UdpSender
 from hosts.engine.probe import FlowCounter
+from hosts.engine.results import EndReport, Received, Sent
 from hosts.engine.streams import Receive, ReceivingEnd, SendingEnd, Tcp, Transfer, never_connected
+from hosts.workloads import Workload, sender_of
 
 if TYPE_CHECKING:
-    from hosts.workloads import Workload
     from hosts.workloads.onoff_udp import OnOffUdp
-
-Report = dict[str, Any]
 
 
 class Agent:
-    """Sends and receives the workloads of one host.
+    """Sends and receives one host's part of the workloads.
 
     `ended(report)` is called for each end of a transfer that is over, `broken(flow, error)` when a connection has
     broken and will begin again after `again_ns` (None: never). `see(flow)` returns a callback for a flow, which gets
@@ -40,9 +39,8 @@ class Agent:
         datagrams: Datagrams,
         *,
         peer: str,
-        send: Sequence["Workload"],
-        receive: Sequence["Workload"],
-        ended: Callable[[Report], None],
+        workloads: Sequence[Workload],
+        ended: Callable[[EndReport], None],
         broken: Callable[[str, str], None] = lambda flow, error: None,
         again_ns: int | None = None,
         see: Callable[[str], Callable[[int, int], None]] | None = None,
@@ -52,12 +50,14 @@ class Agent:
         self.again_ns = again_ns
         self.broken = broken
         self._tcp, self._datagrams, self._peer = tcp, datagrams, peer
-        self._send, self._receive, self._ended = send, receive, ended
+        self._ended = ended
+        self._send = [work for work in workloads if sender_of(work) == context.host]
+        self._receive = [work for work in workloads if sender_of(work) != context.host]
         self._paused = False
-        self._missing = sum(work.transfers for work in (*send, *receive))
+        self._missing = sum(work.transfers for work in workloads)
         self._counters = {
             flow: FlowCounter(context.host, flow, context.emit, None if see is None else see(flow))
-            for work in receive
+            for work in self._receive
             for flow in work.ports().values()
         }
         self._senders: dict[tuple[str, int], SendingEnd | UdpSender] = {}
@@ -65,7 +65,7 @@ class Agent:
         #: connections accepted, and octets received at the end of the duration, by flow
         self._accepted: dict[str, int] = {}
         self._marked: dict[str, int] = {}
-        for work in receive:
+        for work in self._receive:
             work.bind(self)
 
     @property
@@ -115,11 +115,10 @@ class Agent:
         """Return a time of the run on the clock."""
         return self.context.epoch + int(seconds * 1e9)
 
-    def report(self, role: str, work: "Workload", flow: str, index: int, result: Result) -> None:
+    def report(self, work: Workload, flow: str, index: int, result: Sent | Received) -> None:
         """Report an end."""
         self._missing -= 1
-        head = {"role": role, "kind": work.kind, "host": self.context.host, "flow": flow, "index": index}
-        self._ended(head | result)
+        self._ended(EndReport(host=self.context.host, flow=flow, kind=work.kind, index=index, result=result))
 
     def end_counting(self, flow: str) -> None:
         """Stop the records of a received flow, until it begins again."""
@@ -139,7 +138,7 @@ class Agent:
         """Take a port for connections."""
         self._tcp.bind(port)
 
-    def accept(self, work: "Workload", port: int, flow: str) -> None:
+    def accept(self, work: Workload, port: int, flow: str) -> None:
         """Receive a flow from all connections to a port."""
 
         def accepted(receive: Receive) -> ReceivingEnd:
@@ -153,7 +152,7 @@ class Agent:
 
         self._tcp.accept(port, accepted)
 
-    def give_up(self, work: "Workload", flow: str) -> None:
+    def give_up(self, work: Workload, flow: str) -> None:
         """End a flow's only connection; its sender must have given up by now."""
         end = self._receivers.get((flow, 0))
         if isinstance(end, ReceivingEnd):
@@ -165,7 +164,7 @@ class Agent:
 
     def connect(
         self,
-        work: "Workload",
+        work: Workload,
         port: int,
         flow: str,
         index: int,
@@ -210,7 +209,7 @@ class Agent:
         self.clock.at(end_at, receiver.abort, None)
 
     def send_datagrams(
-        self, work: "Workload", *, rate_bps: float, on_ms: float, off_ms: float, packet_bytes: int, end_at: int
+        self, work: Workload, *, rate_bps: float, on_ms: float, off_ms: float, packet_bytes: int, end_at: int
     ) -> None:
         """Send on/off UDP from now on; see `UdpSender`."""
         end = UdpSender(
@@ -231,10 +230,10 @@ class Agent:
     def _start_counting(self, flow: str) -> None:
         self._counters[flow].start(self.context.time_ns)
 
-    def _received(self, work: "Workload", flow: str, index: int, result: Result) -> None:
+    def _received(self, work: Workload, flow: str, index: int, result: Received) -> None:
         self._receivers.pop((flow, index), None)
         work.received(self, flow, index, result)
 
-    def _sent(self, work: "Workload", port: int, flow: str, index: int, result: Result) -> None:
+    def _sent(self, work: Workload, port: int, flow: str, index: int, result: Sent) -> None:
         self._senders.pop((flow, index), None)
         work.sent(self, port, flow, index, result)

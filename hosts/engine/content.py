@@ -8,7 +8,7 @@ time there are only numbers: the receiver must not have read more octets than we
 import hashlib
 import random
 from abc import ABC, abstractmethod
-from typing import Any, Final
+from typing import Final
 
 from mypy_extensions import mypyc_attr
 
@@ -32,8 +32,8 @@ class Outgoing(ABC):
         """Write some of the next octets to a connection of ours, at most `most`; return their number."""
 
     @abstractmethod
-    def digest(self) -> dict[str, Any]:
-        """Return the result's entries about the content."""
+    def sha256(self) -> str | None:
+        """Return the hex digest of the octets taken; None where they are only counted."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -47,8 +47,12 @@ class Incoming(ABC):
         """Read all available octets of a connection of ours; return their number."""
 
     @abstractmethod
-    def verdict(self) -> dict[str, Any]:
-        """Return the result's entries about the content, `intact` at least."""
+    def sha256(self) -> str | None:
+        """Return the hex digest of the octets read; None where they are only counted."""
+
+    @abstractmethod
+    def intact(self) -> bool:
+        """Whether the octets read are those written."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -105,12 +109,8 @@ class Stream(Outgoing):
         return same
 
     def sha256(self) -> str:
-        """Return the hex digest of all octets taken."""
-        return self._hash.hexdigest()
-
-    def digest(self) -> dict[str, Any]:
         """See Outgoing."""
-        return {"sha256": self.sha256()}
+        return self._hash.hexdigest()
 
 
 class Received(Incoming):
@@ -137,9 +137,13 @@ class Received(Incoming):
         self._hash.update(data)
         self._intact = self._expected.agrees(data) and self._intact
 
-    def verdict(self) -> dict[str, Any]:
+    def sha256(self) -> str:
         """See Incoming."""
-        return {"sha256": self._hash.hexdigest(), "intact": self._intact}
+        return self._hash.hexdigest()
+
+    def intact(self) -> bool:
+        """See Incoming."""
+        return self._intact
 
 
 class Octets(Contents):
@@ -165,8 +169,8 @@ class _Written(Outgoing):
         self.taken += written
         return written
 
-    def digest(self) -> dict[str, Any]:
-        return {}
+    def sha256(self) -> None:
+        return None
 
 
 class _Counted(Incoming):
@@ -181,9 +185,12 @@ class _Counted(Incoming):
         self._nbytes += nbytes
         return nbytes
 
-    def verdict(self) -> dict[str, Any]:
+    def sha256(self) -> None:
+        return None
+
+    def intact(self) -> bool:
         written = self._written.get(self._name)
-        return {"intact": self._nbytes <= (0 if written is None else written.taken)}
+        return self._nbytes <= (0 if written is None else written.taken)
 
 
 class Numbers(Contents):

@@ -1,14 +1,10 @@
 """The context that all transfers of one host share."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from hosts.engine.clock import Clock
 from hosts.engine.content import Contents
 from hosts.engine.probe import Emit, Probe
-
-#: the report of one end of a transfer, with the keys of docs/hosts.md
-Result = dict[str, Any]
 
 
 def ignore(record: object) -> None:

@@ -16,8 +16,9 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-from hosts.engine.context import Context, Result
+from hosts.engine.context import Context
 from hosts.engine.probe import FlowCounter
+from hosts.engine.results import UdpReceived, UdpSent
 
 #: IPv4 and UDP headers
 UDP_HEADERS: Final = 28
@@ -25,8 +26,6 @@ UDP_HEADERS: Final = 28
 UDP_MIN_PACKET: Final = UDP_HEADERS + 16
 #: a stalled sender may catch up with at most this much; older packets are not sent at all
 _MAX_LAG_NS: Final = 100_000_000
-
-Done = Callable[[Result], None]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -78,7 +77,7 @@ class UdpSender:
         self,
         context: Context,
         sender: DatagramSender,
-        done: Done,
+        done: Callable[[UdpSent], None],
         *,
         flow: str,
         rate_bps: float,
@@ -143,22 +142,27 @@ class UdpSender:
         self.ended = True
         self._sender.close()
         self._done(
-            {
-                "packets": self._sent,
-                "unsent": self._unsent,
-                "bytes": self._sent * (self._packet_bytes - UDP_HEADERS),
-                "started_ns": self._started_at - self._context.epoch,
-                "finished_ns": self._context.time_ns,
-                "complete": error is None,
-                "error": error,
-            }
+            UdpSent(
+                packets=self._sent,
+                unsent=self._unsent,
+                bytes=self._sent * (self._packet_bytes - UDP_HEADERS),
+                started_ns=self._started_at - self._context.epoch,
+                finished_ns=self._context.time_ns,
+                error=error,
+            )
         )
 
 
 class UdpReceiver:
     """Counts the datagrams for a port until `abort`; `done` gets its result, once."""
 
-    def __init__(self, context: Context, receiver: DatagramReceiver, counter: FlowCounter, done: Done) -> None:
+    def __init__(
+        self,
+        context: Context,
+        receiver: DatagramReceiver,
+        counter: FlowCounter,
+        done: Callable[[UdpReceived], None],
+    ) -> None:
         self._context, self._receiver, self._counter, self._done = context, receiver, counter, done
         self._packets = 0
         self._nbytes = 0
@@ -183,18 +187,17 @@ class UdpReceiver:
         packets, now = self._packets, self._context.time_ns
         self._counter.report(now)
         self._done(
-            {
-                "packets": packets,
-                "highest_sequence": self._highest,
-                "bytes": self._nbytes,
-                "first_byte_ns": self._first_ns,
-                "last_byte_ns": self._last_ns,
-                "finished_ns": now,
-                "delay_ms_mean": self._delay_sum_ns / packets / 1e6 if packets else None,
-                "delay_ms_max": self._delay_max_ns / 1e6 if packets else None,
-                "complete": reason is None,
-                "error": reason,
-            }
+            UdpReceived(
+                packets=packets,
+                highest_sequence=self._highest,
+                bytes=self._nbytes,
+                first_byte_ns=self._first_ns,
+                last_byte_ns=self._last_ns,
+                finished_ns=now,
+                delay_ms_mean=self._delay_sum_ns / packets / 1e6 if packets else None,
+                delay_ms_max=self._delay_max_ns / 1e6 if packets else None,
+                error=reason,
+            )
         )
 
     def _take(self, nbytes: int, sequence: int, sent_at: int) -> None:

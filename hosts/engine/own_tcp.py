@@ -13,7 +13,7 @@ from hosts.engine.content import Incoming
 from hosts.engine.context import Context
 from hosts.engine.probe import ConnectionProbe, FlowCounter, TcpInfo, info_of
 from hosts.engine.stack import Application, Socket, Stack, Tap
-from hosts.engine.streams import Done, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
+from hosts.engine.streams import HasReceived, HasSent, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import State
 
@@ -66,7 +66,7 @@ class OwnTcp(Tcp):
             socket.application.handle(self._context.clock.now)
             socket.pump()
 
-    def send(self, transfer: Transfer, paused: bool, done: Done) -> "OwnSender":
+    def send(self, transfer: Transfer, paused: bool, done: HasSent) -> "OwnSender":
         """See Tcp."""
         tap = None if self._tap_for is None else self._tap_for(transfer.flow)
         return OwnSender(
@@ -95,7 +95,7 @@ class OwnSender(SendingEnd):
         context: Context,
         transfer: Transfer,
         paused: bool,
-        done: Done,
+        done: HasSent,
         *,
         stack: Stack,
         config: TcpConfig,
@@ -161,7 +161,9 @@ class OwnSender(SendingEnd):
 class OwnReceiver(ReceivingEnd):
     """The receiving end of a connection of ours."""
 
-    def __init__(self, context: Context, socket: Socket, content: Incoming, counter: FlowCounter, done: Done) -> None:
+    def __init__(
+        self, context: Context, socket: Socket, content: Incoming, counter: FlowCounter, done: HasReceived
+    ) -> None:
         super().__init__(context, content, counter, done)
         self._socket = socket
         self._connection = socket.connection

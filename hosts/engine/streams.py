@@ -20,11 +20,13 @@ from dataclasses import dataclass, replace
 from mypy_extensions import mypyc_attr
 
 from hosts.engine.content import Incoming
-from hosts.engine.context import Context, Result
+from hosts.engine.context import Context
 from hosts.engine.probe import FlowCounter, TcpInfo
+from hosts.engine.results import TcpReceived, TcpSent
 
 #: called with the result of an end, once
-Done = Callable[[Result], None]
+HasSent = Callable[[TcpSent], None]
+HasReceived = Callable[[TcpReceived], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class Transfer:
 class SendingEnd(ABC):
     """One connection's sending end, which writes unless `paused`; `done` gets its result, once."""
 
-    def __init__(self, context: Context, transfer: Transfer, paused: bool, done: Done) -> None:
+    def __init__(self, context: Context, transfer: Transfer, paused: bool, done: HasSent) -> None:
         self._context, self._clock, self._transfer, self._done = context, context.clock, transfer, done
         self._content = context.contents.outgoing(f"{transfer.flow}/{transfer.index}")
         self._limit = transfer.limit
@@ -116,19 +118,18 @@ class SendingEnd(ABC):
             if record is not None:
                 context.emit(record)
         self._done(
-            {
-                "bytes": content.taken,
-                **content.digest(),
-                "started_ns": self._started_ns,
-                "connected_ns": self._connected_ns,
-                "finished_ns": context.time_ns,
-                "bytes_acked": info.bytes_acked,
-                "bytes_sent": info.bytes_sent,
-                "retransmits": info.retransmits,
-                "timeouts": info.timeouts,
-                "complete": error is None,
-                "error": error,
-            }
+            TcpSent(
+                bytes=content.taken,
+                sha256=content.sha256(),
+                started_ns=self._started_ns,
+                connected_ns=self._connected_ns,
+                finished_ns=context.time_ns,
+                bytes_acked=info.bytes_acked,
+                bytes_sent=info.bytes_sent,
+                retransmits=info.retransmits,
+                timeouts=info.timeouts or 0,
+                error=error,
+            )
         )
 
     @abstractmethod
@@ -152,7 +153,7 @@ class SendingEnd(ABC):
 class ReceivingEnd(ABC):
     """One accepted connection's receiving end; `done` gets its result, once."""
 
-    def __init__(self, context: Context, content: Incoming, counter: FlowCounter, done: Done) -> None:
+    def __init__(self, context: Context, content: Incoming, counter: FlowCounter, done: HasReceived) -> None:
         self._context, self._content, self._counter, self._done = context, content, counter, done
         self._epoch = context.epoch
         self.nbytes = 0
@@ -187,16 +188,16 @@ class ReceivingEnd(ABC):
         now = self._context.time_ns
         self._counter.report(now)
         self._done(
-            never_connected(self._content)
-            | {
-                "bytes": self.nbytes,
-                "accepted_ns": self._accepted_ns,
-                "first_byte_ns": self._first_ns,
-                "last_byte_ns": self._last_ns,
-                "finished_ns": now,
-                "complete": error is None,
-                "error": error,
-            }
+            TcpReceived(
+                bytes=self.nbytes,
+                sha256=self._content.sha256(),
+                intact=self._content.intact(),
+                accepted_ns=self._accepted_ns,
+                first_byte_ns=self._first_ns,
+                last_byte_ns=self._last_ns,
+                finished_ns=now,
+                error=error,
+            )
         )
 
     @abstractmethod
@@ -208,22 +209,22 @@ class ReceivingEnd(ABC):
         """Release the connection."""
 
 
-def never_connected(content: Incoming) -> Result:
+def never_connected(content: Incoming) -> TcpReceived:
     """Return the result of a receiving end without a connection."""
-    return {
-        "bytes": 0,
-        **content.verdict(),
-        "accepted_ns": None,
-        "first_byte_ns": None,
-        "last_byte_ns": None,
-        "finished_ns": None,
-        "complete": False,
-        "error": "never connected",
-    }
+    return TcpReceived(
+        bytes=0,
+        sha256=content.sha256(),
+        intact=content.intact(),
+        accepted_ns=None,
+        first_byte_ns=None,
+        last_byte_ns=None,
+        finished_ns=None,
+        error="never connected",
+    )
 
 
 #: makes the receiving end of an accepted connection, for this content
-Receive = Callable[[Incoming, FlowCounter, Done], ReceivingEnd]
+Receive = Callable[[Incoming, FlowCounter, HasReceived], ReceivingEnd]
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -239,7 +240,7 @@ class Tcp(ABC):
         """Call `accepted` with every connection to the port from now on."""
 
     @abstractmethod
-    def send(self, transfer: Transfer, paused: bool, done: Done) -> SendingEnd:
+    def send(self, transfer: Transfer, paused: bool, done: HasSent) -> SendingEnd:
         """Connect and send."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ from typing_extensions import override
 from hosts.engine.content import CHUNK, Incoming, Received, Stream
 from hosts.engine.context import Context
 from hosts.engine.probe import FlowCounter, TcpInfo
-from hosts.engine.streams import Done, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
+from hosts.engine.streams import HasReceived, HasSent, Receive, ReceivingEnd, SendingEnd, Tcp, Transfer
 from hosts.errors import HostError
 from hosts.kernel.sockets import delay_acks, listen
 from hosts.kernel.tcp_info import of_socket
@@ -45,7 +45,7 @@ class KernelTcp(Tcp):
         self._loop.watch(listener, READ, partial(self._accept, listener, accepted))
 
     @override
-    def send(self, transfer: Transfer, paused: bool, done: Done) -> SendingEnd:
+    def send(self, transfer: Transfer, paused: bool, done: HasSent) -> SendingEnd:
         return KernelSender(self._context, self._loop, transfer, paused, done)
 
     @override
@@ -68,7 +68,7 @@ class KernelTcp(Tcp):
 class KernelSender(SendingEnd):
     """The sending end of a socket."""
 
-    def __init__(self, context: Context, loop: Loop, transfer: Transfer, paused: bool, done: Done) -> None:
+    def __init__(self, context: Context, loop: Loop, transfer: Transfer, paused: bool, done: HasSent) -> None:
         super().__init__(context, transfer, paused, done)
         assert isinstance(self._content, Stream), "a kernel takes octets, not numbers"
         self._octets, self._loop = self._content, loop
@@ -145,7 +145,7 @@ class KernelReceiver(ReceivingEnd):
         delayed_ack: bool,
         content: Incoming,
         counter: FlowCounter,
-        done: Done,
+        done: HasReceived,
     ) -> None:
         super().__init__(context, content, counter, done)
         assert isinstance(content, Received), "a kernel gives octets, not numbers"

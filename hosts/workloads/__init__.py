@@ -12,7 +12,7 @@ Rules kept
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self
 
 from annotated_types import Gt, Lt, MinLen
@@ -20,14 +20,12 @@ from annotated_types import Gt, Lt, MinLen
 from common.options import NotNegative, check_ranges
 from common.registry import Registry
 from common.sides import SENDERS, Host, Side
+from hosts.engine.results import Received, Sent
 from hosts.errors import HostError
 
 if TYPE_CHECKING:
     from hosts.engine.agent import Agent
-    from hosts.engine.context import Result
 
-#: the report of one end of one transfer (docs/hosts.md)
-EndReport = Mapping[str, Any]
 Port = Annotated[int, Gt(0), Lt(65536)]
 #: duration of a workload without an end: ten years
 _ENDLESS_S: Final = 3_650 * 86_400.0
@@ -35,7 +33,7 @@ _ENDLESS_S: Final = 3_650 * 86_400.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The outcome of one flow, from the reports of both ends."""
+    """The outcome of one flow, from the results of both ends."""
 
     #: payload octets received within the span
     nbytes: int
@@ -111,9 +109,9 @@ class Workload(ABC):
     def expect(self, agent: "Agent") -> None:
         """Receive from now on; `agent.at` is valid."""
 
-    def received(self, agent: "Agent", flow: str, index: int, result: "Result") -> None:
+    def received(self, agent: "Agent", flow: str, index: int, result: Received) -> None:
         """Take the result of a receiving end."""
-        agent.report("receiver", self, flow, index, result)
+        agent.report(self, flow, index, result)
 
     # -- on the sending host ---------------------------------------------------------------------------------
 
@@ -121,15 +119,15 @@ class Workload(ABC):
     def start(self, agent: "Agent") -> None:
         """Begin to send: `start_s` is now."""
 
-    def sent(self, agent: "Agent", port: int, flow: str, index: int, result: "Result") -> None:
+    def sent(self, agent: "Agent", port: int, flow: str, index: int, result: Sent) -> None:
         """Take the result of a sending end."""
-        agent.report("sender", self, flow, index, result)
+        agent.report(self, flow, index, result)
 
     # -- the result ------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def outcome(self, senders: Sequence[EndReport], receivers: Sequence[EndReport], until_s: float) -> Outcome:
-        """Return the outcome of one flow from the reports of its ends, in the order of transfers.
+    def outcome(self, senders: Sequence[Sent], receivers: Sequence[Received], until_s: float) -> Outcome:
+        """Return the outcome of one flow from the results of its ends, in the order of transfers.
 
         `until_s`: end of the run.
         """
@@ -154,16 +152,16 @@ class StreamWorkload(Workload):
         for port, flow in self.ports().items():
             agent.accept(self, port, flow)
 
-    def received(self, agent: "Agent", flow: str, index: int, result: "Result") -> None:
+    def received(self, agent: "Agent", flow: str, index: int, result: Received) -> None:
         """See Workload."""
         if index + 1 == self.transfers // len(self.ports()):
             agent.end_counting(flow)
-        agent.report("receiver", self, flow, index, result)
+        agent.report(self, flow, index, result)
 
-    def outcome(self, senders: Sequence[EndReport], receivers: Sequence[EndReport], until_s: float) -> Outcome:
+    def outcome(self, senders: Sequence[Sent], receivers: Sequence[Received], until_s: float) -> Outcome:
         """See Workload."""
         times = seconds_of(senders)
-        nbytes = sum(report["bytes"] for report in receivers)
+        nbytes = sum(end.bytes for end in receivers)
         if len(times) < self.transfers // len(self.ports()):
             return Outcome(
                 nbytes=nbytes,
@@ -174,7 +172,7 @@ class StreamWorkload(Workload):
             )
         return Outcome(
             nbytes=nbytes,
-            span=(senders[0]["started_ns"] / 1e9, senders[-1]["finished_ns"] / 1e9),
+            span=(senders[0].started_ns / 1e9, senders[-1].finished_ns / 1e9),
             duration_s=sum(times),
             finished=True,
             intact=intact(receivers) and same_streams(senders, receivers),
@@ -182,23 +180,19 @@ class StreamWorkload(Workload):
         )
 
 
-def intact(receivers: Sequence[EndReport]) -> bool:
+def intact(receivers: Sequence[Received]) -> bool:
     """Whether all octets that were read equal those written."""
-    return all(report["intact"] for report in receivers)
+    return all(end.intact for end in receivers)
 
 
-def same_streams(senders: Sequence[EndReport], receivers: Sequence[EndReport]) -> bool:
+def same_streams(senders: Sequence[Sent], receivers: Sequence[Received]) -> bool:
     """Whether both ends report the same complete streams."""
-    return [_stream(report) for report in senders] == [_stream(report) for report in receivers]
+    return [(end.bytes, end.sha256) for end in senders] == [(end.bytes, end.sha256) for end in receivers]
 
 
-def _stream(report: EndReport) -> tuple[int, Any]:
-    return report["bytes"], report.get("sha256")
-
-
-def seconds_of(reports: Sequence[EndReport]) -> tuple[float, ...]:
+def seconds_of(senders: Sequence[Sent]) -> tuple[float, ...]:
     """Return the duration of each complete transfer."""
-    return tuple((report["finished_ns"] - report["started_ns"]) / 1e9 for report in reports if report["complete"])
+    return tuple((end.finished_ns - end.started_ns) / 1e9 for end in senders if end.complete)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,26 +210,6 @@ class WorkloadPlugin:
 WORKLOADS: Final = Registry("hosts.workloads", "WORKLOAD", WorkloadPlugin)
 
 
-def to_dict(workload: Workload) -> dict[str, Any]:
-    """Return the workload as a JSON-able dictionary with its `kind`."""
-    return {"kind": workload.kind, **asdict(workload)}
-
-
-def from_dict(raw: Mapping[str, Any]) -> Workload:
-    """Return the workload that `to_dict` gave; raises ValueError in one line for other values."""
-    plugin = WORKLOADS.get(raw.get("kind", ""))
-    if plugin is None:
-        raise ValueError(f"workload kind {raw.get('kind')!r}: choose from {', '.join(WORKLOADS)}")
-    values = {key: value for key, value in raw.items() if key != "kind"}
-    unknown = values.keys() - {field.name for field in fields(plugin.options)}
-    if unknown:
-        raise ValueError(f"workload {plugin.name} has no {', '.join(sorted(unknown))}")
-    try:
-        return plugin.options(**values)
-    except TypeError as error:
-        raise ValueError(f"workload {plugin.name}: {error}") from None
-
-
 def without_end(workload: Any) -> Any:
     """Return a workload with an endless duration."""
     return replace(workload, duration_s=_ENDLESS_S)
@@ -244,44 +218,6 @@ def without_end(workload: Any) -> Any:
 def sender_of(workload: Workload) -> Host:
     """Return the sending host of a workload."""
     return SENDERS[workload.direction]
-
-
-def agent_config(
-    host: Host,
-    workloads: Sequence[Workload],
-    *,
-    peer: str,
-    namespace: str | None = None,
-    seed: int = 1,
-    probe_interval_ms: int = 100,
-    tcp: str | None = None,
-    delayed_ack: bool = False,
-    receive_buffer_bytes: int | None = None,
-    again_s: float | None = None,
-    tun_fd: int | None = None,
-) -> dict[str, Any]:
-    """Return the configuration message of one host's agent, with the workloads that the host sends and receives.
-
-    `peer` is the other host's address. `tcp` is the host's TCP: `user:NAME`, or any other name for the kernel's, with
-    `delayed_ack` from its profile. `receive_buffer_bytes` is for our own TCP; None: its profile's. A bulk limited by
-    time alone begins again `again_s` after its connection broke; None: never. `tun_fd` is an open /dev/net/tun that the
-    agent inherits, for our own TCP; None: it opens the device. Raises HostError when two workloads share a port.
-    """
-    check_ports(workloads)
-    return {
-        "host": host,
-        "namespace": namespace,
-        "peer": peer,
-        "seed": seed,
-        "probe_interval_ms": probe_interval_ms,
-        "tcp": tcp,
-        "delayed_ack": delayed_ack,
-        "receive_buffer_bytes": receive_buffer_bytes,
-        "again_s": again_s,
-        "tun_fd": tun_fd,
-        "send": [to_dict(workload) for workload in workloads if sender_of(workload) == host],
-        "receive": [to_dict(workload) for workload in workloads if sender_of(workload) != host],
-    }
 
 
 def check_ports(workloads: Iterable[Workload]) -> None:

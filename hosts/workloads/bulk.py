@@ -9,8 +9,8 @@ from annotated_types import Ge, Le
 
 from common.options import Bytes, Matches, NotNegative, Positive
 from hosts.engine.clock import OBSERVER
+from hosts.engine.results import Received, Sent, TcpSent
 from hosts.workloads import (
-    EndReport,
     Outcome,
     Port,
     StreamWorkload,
@@ -22,7 +22,6 @@ from hosts.workloads import (
 
 if TYPE_CHECKING:
     from hosts.engine.agent import Agent
-    from hosts.engine.context import Result
 
 #: time that a receiver waits for the RST of a sender that gave up
 RST_GRACE_S: Final = 2.0
@@ -96,28 +95,28 @@ class Bulk(StreamWorkload):
             given_up_at = agent.at(self.ends_s + self.drain_s + RST_GRACE_S)
             agent.clock.at(given_up_at, partial(agent.give_up, self), flow)
 
-    def received(self, agent: "Agent", flow: str, index: int, result: "Result") -> None:
+    def received(self, agent: "Agent", flow: str, index: int, result: Received) -> None:
         """See Workload."""
         agent.end_counting(flow)
         if self._goes_on(agent, result):
             return
         if self.duration_s is not None:
-            result["bytes_at_duration"] = agent.marked(flow, result["bytes"])
-        agent.report("receiver", self, flow, index, result)
+            result = replace(result, bytes_at_duration=agent.marked(flow, result.bytes))
+        agent.report(self, flow, index, result)
 
     def start(self, agent: "Agent") -> None:
         """See Workload."""
         for port, flow in self.ports().items():
             self._connect(agent, port, flow, 0)
 
-    def sent(self, agent: "Agent", port: int, flow: str, index: int, result: "Result") -> None:
+    def sent(self, agent: "Agent", port: int, flow: str, index: int, result: Sent) -> None:
         """See Workload."""
         if self._goes_on(agent, result) or self._peer_was_absent(agent, result):
             assert agent.again_ns is not None
-            agent.broken(flow, result["error"])
+            agent.broken(flow, result.error or "")
             agent.clock.at(agent.clock.now + agent.again_ns, partial(self._connect, agent, port, flow), index + 1)
         else:
-            agent.report("sender", self, flow, index, result)
+            agent.report(self, flow, index, result)
 
     def _connect(self, agent: "Agent", port: int, flow: str, index: int) -> None:
         ends_s = self.ends_s
@@ -132,26 +131,25 @@ class Bulk(StreamWorkload):
             congestion_control=self.congestion_control,
         )
 
-    def _goes_on(self, agent: "Agent", result: "Result") -> bool:
+    def _goes_on(self, agent: "Agent", result: Sent | Received) -> bool:
         """Whether the bulk begins again after this end of a connection."""
         if agent.again_ns is None or self.bytes is not None or self.ends_s is None:
             return False
-        return result["error"] not in (None, "stopped") and agent.clock.now < agent.at(self.ends_s)
+        return result.error not in (None, "stopped") and agent.clock.now < agent.at(self.ends_s)
 
-    def _peer_was_absent(self, agent: "Agent", result: "Result") -> bool:
+    def _peer_was_absent(self, agent: "Agent", result: Sent) -> bool:
         """Whether a transfer without a time limit could not connect yet."""
-        if agent.again_ns is None or self.duration_s is not None or result["error"] == "stopped":
+        if agent.again_ns is None or self.duration_s is not None or result.error == "stopped":
             return False
-        return result["error"] is not None and result["connected_ns"] is None
+        return isinstance(result, TcpSent) and not result.complete and result.connected_ns is None
 
-    def outcome(self, senders: Sequence[EndReport], receivers: Sequence[EndReport], until_s: float) -> Outcome:
+    def outcome(self, senders: Sequence[Sent], receivers: Sequence[Received], until_s: float) -> Outcome:
         """See Workload."""
         times = seconds_of(senders)
-        nbytes = sum(report["bytes"] for report in receivers)
         ran_out = self.bytes is not None and bool(times) and (self.duration_s is None or times[0] < self.duration_s)
         if self.duration_s is not None and not ran_out:
             return Outcome(
-                nbytes=receivers[0].get("bytes_at_duration", nbytes) if receivers else 0,
+                nbytes=sum(end.bytes_at_duration or 0 for end in receivers),
                 span=self.span(self.duration_s, until_s),
                 finished=until_s >= self.start_s + self.duration_s,
                 intact=intact(receivers),

@@ -8,11 +8,11 @@ from annotated_types import Ge, Le
 
 from common.options import NotNegative, Positive
 from hosts.engine.datagrams import UDP_MIN_PACKET
-from hosts.workloads import EndReport, Outcome, Port, Workload, WorkloadPlugin, without_end
+from hosts.engine.results import Received, Sent
+from hosts.workloads import Outcome, Port, Workload, WorkloadPlugin, without_end
 
 if TYPE_CHECKING:
     from hosts.engine.agent import Agent
-    from hosts.engine.context import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +57,10 @@ class OnOffUdp(Workload):
         """See Workload."""
         agent.receive_datagrams(self, start_at=agent.at(self.start_s), end_at=agent.at(self.ends_s + self.drain_s))
 
-    def received(self, agent: "Agent", flow: str, index: int, result: "Result") -> None:
+    def received(self, agent: "Agent", flow: str, index: int, result: Received) -> None:
         """See Workload."""
         agent.end_counting(flow)
-        agent.report("receiver", self, flow, index, result)
+        agent.report(self, flow, index, result)
 
     def start(self, agent: "Agent") -> None:
         """See Workload."""
@@ -73,12 +73,12 @@ class OnOffUdp(Workload):
             end_at=agent.at(self.ends_s),
         )
 
-    def outcome(self, senders: Sequence[EndReport], receivers: Sequence[EndReport], until_s: float) -> Outcome:
+    def outcome(self, senders: Sequence[Sent], receivers: Sequence[Received], until_s: float) -> Outcome:
         """See Workload."""
         return Outcome(
-            nbytes=sum(report["bytes"] for report in receivers),
+            nbytes=sum(end.bytes for end in receivers),
             span=self.span(self.duration_s, until_s),
-            finished=bool(senders) and senders[0]["complete"],
+            finished=bool(senders) and senders[0].complete,
             intact=None,
         )
 

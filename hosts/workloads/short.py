@@ -5,11 +5,11 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from common.options import Bytes, Count, NotNegative
+from hosts.engine.results import Sent
 from hosts.workloads import Port, StreamWorkload, WorkloadPlugin
 
 if TYPE_CHECKING:
     from hosts.engine.agent import Agent
-    from hosts.engine.context import Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,10 +41,10 @@ class Short(StreamWorkload):
         """See Workload."""
         self._connect(agent, 0)
 
-    def sent(self, agent: "Agent", port: int, flow: str, index: int, result: "Result") -> None:
+    def sent(self, agent: "Agent", port: int, flow: str, index: int, result: Sent) -> None:
         """See Workload."""
-        agent.report("sender", self, flow, index, result)
-        if index + 1 < self.count and result["error"] != "stopped":
+        agent.report(self, flow, index, result)
+        if index + 1 < self.count and result.error != "stopped":
             next_at = agent.clock.now + int(self.gap_ms * 1e6)
             agent.clock.at(next_at, partial(self._connect, agent), index + 1)
 

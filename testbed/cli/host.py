@@ -1,15 +1,18 @@
 """`host`: one host behind a station, as a program of its own."""
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from common.sides import Host
 from testbed.cli import options
 from testbed.errors import FadelabError
+
+if TYPE_CHECKING:
+    from hosts.messages import FromProcess
+    from telemetry.records import TcpRecord
 
 
 @click.command()
@@ -78,18 +81,22 @@ class Meter:
         self._sent: dict[str, int] = {}
         self._received: dict[str, int] = {}
         self._before = (0, 0)
-        self._latest_tcp: Mapping[str, Any] = {}
+        self._latest_tcp: TcpRecord | None = None
         self._broken = ""
 
-    def report(self, kind: str, body: Mapping[str, Any]) -> None:
-        """Take a report of the host's agent."""
-        if kind == "tcp":
-            self._sent[body["flow"]] = body["bytes_acked"]
-            self._latest_tcp = body
-        elif kind == "flow":
-            self._received[body["flow"]] = body["bytes_received"]
-        elif kind == "broken":
-            self._broken = f"{body['flow']}: {body['error']}"
+    def report(self, message: "FromProcess") -> None:
+        """Take a message of the host's agent."""
+        from hosts.messages import FlowBroken
+        from telemetry.records import FlowRecord, TcpRecord
+
+        match message:
+            case TcpRecord():
+                self._sent[message.flow] = message.bytes_acked
+                self._latest_tcp = message
+            case FlowRecord():
+                self._received[message.flow] = message.bytes_received
+            case FlowBroken():
+                self._broken = f"{message.flow}: {message.error}"
 
     def tick(self) -> None:
         """Print a line when it is time."""
@@ -101,10 +108,9 @@ class Meter:
 
         sent, received = sum(self._sent.values()), sum(self._received.values())
         notes = []
-        if self._sent:
-            cwnd_bytes, srtt_ms = self._latest_tcp["cwnd_bytes"], self._latest_tcp["srtt_ms"]
-            notes.append(f"sent {rate((sent - self._before[0]) * 8 / elapsed_s)}, cwnd {cwnd_bytes / 1e3:.0f} kB")
-            notes.append("no RTT yet" if srtt_ms is None else f"RTT {srtt_ms:.0f} ms")
+        if (tcp := self._latest_tcp) is not None:
+            notes.append(f"sent {rate((sent - self._before[0]) * 8 / elapsed_s)}, cwnd {tcp.cwnd_bytes / 1e3:.0f} kB")
+            notes.append("no RTT yet" if tcp.srtt_ms is None else f"RTT {tcp.srtt_ms:.0f} ms")
         if self._received:
             notes.append(f"received {rate((received - self._before[1]) * 8 / elapsed_s)}")
         if self._broken:

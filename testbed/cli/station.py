@@ -1,8 +1,6 @@
 """`station`: one station of a radio link, as a program of its own."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -47,12 +45,16 @@ def station(
     Start the other station, with the other --as, on this machine or another.
     """
     import json
+    from dataclasses import asdict
     from datetime import UTC, datetime
 
     from rich.console import Console
 
     from common.sides import SIDES, STATIONS
+    from hosts.messages import FromProcess, Ready
     from linklayer.schemes import SCHEMES
+    from linklayer.station_counts import StationReport
+    from telemetry.records import PhyRecord
     from testbed.live.standalone import run_station
     from testbed.observers import database_or_none, open_influx
     from testbed.results.show import rate
@@ -82,29 +84,27 @@ def station(
             add_address(tap, address)
         console.print(f"station {role}: {device}, TAP {tap}; Ctrl-C ends it", highlight=False)
 
-    def report(kind: str, body: Mapping[str, Any]) -> None:
+    def report(message: FromProcess) -> None:
         nonlocal told_s, snr_db
-        if kind == "ready":
-            console.print("link up")
-            return
-        if kind == "phy":
-            # of the newest interval in which the radio heard a frame
-            snr_db = snr_db if body["snr_db"] is None else body["snr_db"]
-            return
-        time_s = body["time_ns"] / 1e9
-        if time_s - told_s >= 1:
-            told_s = time_s
-            heard = "nothing heard" if snr_db is None else f"SNR {snr_db:.1f} dB"
-            snr_db = None
-            console.print(
-                f"{time_s:6.0f} s  sent {rate(body['throughput_bps'])}, "
-                f"{body['counts']['retransmissions']} retransmissions, {heard}",
-                highlight=False,
-            )
+        match message:
+            case Ready():
+                console.print("link up")
+            case PhyRecord() if message.snr_db is not None:
+                # of the newest interval in which the radio heard a frame
+                snr_db = message.snr_db
+            case StationReport() if (time_s := message.time_ns / 1e9) - told_s >= 1:
+                told_s = time_s
+                heard = "nothing heard" if snr_db is None else f"SNR {snr_db:.1f} dB"
+                snr_db = None
+                console.print(
+                    f"{time_s:6.0f} s  sent {rate(message.throughput_bps)}, "
+                    f"{message.counts.retransmissions} retransmissions, {heard}",
+                    highlight=False,
+                )
 
     [side] = [side for side in SIDES if STATIONS[side] == role]
     final = run_station(loaded, side, device, tap=tap, folder=folder, seconds=seconds, up=up, sink=sink, report=report)
-    (folder / "station.json").write_text(json.dumps(final, indent=2) + "\n")
+    (folder / "station.json").write_text(json.dumps(asdict(final.counts) | asdict(final.lateness), indent=2) + "\n")
     console.print(f"{folder}/  station.json, traces", highlight=False, soft_wrap=True)
 
 

@@ -1,7 +1,6 @@
-"""The child processes of a run: JSON messages both ways, and an end that is certain."""
+"""The child processes of a run: messages both ways (`hosts/messages.py`), and an end that is certain."""
 
 import contextlib
-import json
 import os
 import selectors
 import signal
@@ -9,16 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
+from hosts.messages import Decoder, Error, FromProcess, ToProcess, encode
 from testbed.errors import FadelabError
 from testbed.paths import root
 
 #: how long a process may take to end by itself
 _END_TIMEOUT_S = 5.0
-
-Message = dict[str, Any]
 
 
 class ChildError(FadelabError):
@@ -26,7 +23,7 @@ class ChildError(FadelabError):
 
 
 class Child:
-    """One process that speaks JSON lines (hosts/jsonlines.py)."""
+    """One process that speaks messages (hosts/jsonlines.py)."""
 
     def __init__(self, name: str, module: str, *, pass_fds: Sequence[int] = ()) -> None:
         self.name = name
@@ -39,7 +36,7 @@ class Child:
             pass_fds=pass_fds,
             env={**os.environ, "PYTHONPATH": _python_path()},
         )
-        self._buffer = b""
+        self._decoder = Decoder[FromProcess](FromProcess)
         #: whether its output has ended
         self.ended = False
 
@@ -53,16 +50,16 @@ class Child:
         assert self._process.stdout is not None
         return self._process.stdout.fileno()
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: ToProcess) -> None:
         """Send one message; do nothing when the process has ended."""
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.write(encode(message))
             self._process.stdin.flush()
         except BrokenPipeError:
             pass
 
-    def read(self) -> list[Message]:
+    def read(self) -> list[FromProcess]:
         """Return the messages that have come. Raises ChildError when the process failed."""
         data = os.read(self.fileno(), 1 << 16)
         if not data:
@@ -73,11 +70,13 @@ class Child:
             if status:
                 raise ChildError(f"{self.name}: ended with status {status}{self._last_error_line()}")
             return []
-        *lines, self._buffer = (self._buffer + data).split(b"\n")
-        messages = [json.loads(line) for line in lines]
+        try:
+            messages = self._decoder.feed(data)
+        except ValueError as error:
+            raise ChildError(f"{self.name}: {error}") from None
         for message in messages:
-            if "error" in message:
-                raise ChildError(f"{self.name}: {message['error']}")
+            if isinstance(message, Error):
+                raise ChildError(f"{self.name}: {message.text}")
         return messages
 
     def _last_error_line(self) -> str:
@@ -121,14 +120,14 @@ class ChildGroup:
         self._selector.register(child, selectors.EVENT_READ)
         return child
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: ToProcess) -> None:
         """Send one message to all."""
         for child in self.children:
             child.send(message)
 
     def receive_until(
         self,
-        handle_message: Callable[[Child, Message], None],
+        handle_message: Callable[[Child, FromProcess], None],
         until: Callable[[], bool],
         *,
         timeout_s: float,

@@ -12,25 +12,34 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
-from typing import Any
 
 from common.sides import HOSTS, SIDES, STATIONS, Host, Side, other
+from hosts.engine.results import EndReport
 from hosts.engine.split import SplitCounters
 from hosts.kernel.bpf.eln import Eln, needs_eln
 from hosts.kernel.network import Network
 from hosts.kernel.profiles import PROFILES, apply, kernel_profile
-from hosts.split import split_config
-from hosts.workloads import EndReport, agent_config
-from linklayer.filters.filter import Guess, Loss
+from hosts.messages import (
+    AgentConfig,
+    Done,
+    FromProcess,
+    Go,
+    LossEvents,
+    Pause,
+    Ready,
+    SplitConfig,
+    StationChange,
+    StationConfig,
+    Stop,
+    Watch,
+)
 from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
-from tcpip.segment import Flow
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sinks
 from telemetry.views import PhyView
-from testbed.live.children import Child, ChildError, ChildGroup, Message
-from testbed.live.station_process import station_config
+from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.steering import Change
 from testbed.live.wiring import Medium, Wiring
 from testbed.paths import bpf_objects
@@ -131,7 +140,7 @@ class _LiveRun:
             self._configure_stations(network)
             self._configure_hosts(network)
             if proxy is not None:
-                config = split_config(
+                config = SplitConfig(
                     namespace=network.namespaces["bas"],
                     mobile=network.address("h1"),
                     buffer_bytes=scenario.link.split_buffer_bytes,
@@ -159,22 +168,22 @@ class _LiveRun:
 
     def _configure_stations(self, network: Network) -> None:
         for side, child in self._stations.items():
-            config = station_config(
-                self._scenario,
-                side,
+            config = StationConfig(
+                scenario=self._scenario.plain(),
+                side=side,
+                folder=str(self._folder.path.absolute()),
                 namespace=network.namespaces[STATIONS[side]],
-                wiring=self._wirings[side].config,
-                folder=self._folder.path.absolute(),
+                **self._wirings[side].config,
             )
             child.send(config)
 
     def _configure_hosts(self, network: Network) -> None:
         for host, peer in zip(HOSTS, reversed(HOSTS), strict=True):
             tcp = self._scenario.tcp_of(host)
-            config = agent_config(
-                host,
-                self._workloads,
+            config = AgentConfig(
+                host=host,
                 peer=network.address(peer),
+                workloads=tuple(self._workloads),
                 namespace=network.namespaces[host],
                 seed=self._scenario.seed,
                 probe_interval_ms=self._scenario.timing.probe_interval_ms,
@@ -187,7 +196,7 @@ class _LiveRun:
     def _go(self, group: ChildGroup) -> float:
         """Run until every host is done; return the duration of the run (s)."""
         self._epoch = time.monotonic_ns() + _LEAD_NS
-        group.send({"go": self._epoch})
+        group.send(Go(epoch_ns=self._epoch))
         epoch_ns = time.time_ns() + self._epoch - time.monotonic_ns()
         self._folder.began(datetime.fromtimestamp(epoch_ns / 1e9, UTC))
         self._sinks.begin(epoch_ns)
@@ -205,7 +214,7 @@ class _LiveRun:
         """Stop all processes and collect their final reports."""
         self._progress.phase = "finishing"
         self._show(self._progress)
-        group.send({"stop": True})
+        group.send(Stop())
         group.receive_until(
             self._handle_message,
             lambda: len(self._finals) == len(SIDES) and all(child.ended for child in group.children),
@@ -223,7 +232,7 @@ class _LiveRun:
         if self._view_sink is not None and self._view_sink.watched != self._watched:
             self._watched = not self._watched
             for station in self._stations.values():
-                station.send({"watch": self._watched})
+                station.send(Watch(watched=self._watched))
         if self._steering is not None and 0 < self._epoch <= time.monotonic_ns():
             for change in self._steering.take():
                 self._change(change)
@@ -237,11 +246,10 @@ class _LiveRun:
             if set_channel is not None:
                 set_channel(after.channel.direction(side))
         if (before.channel, before.link) != (after.channel, after.link):
-            values = after.model_dump(mode="json", exclude_defaults=True)
             for station in self._stations.values():
-                station.send({"scenario": values})
+                station.send(StationChange(scenario=after.plain()))
         for host in self._hosts.values():
-            host.send({"pause": change.paused})
+            host.send(Pause(paused=change.paused))
         self._changes += 1
         self._sinks.write(
             ControlRecord(time_ns=time.monotonic_ns() - self._epoch, name=change.name, value=change.value)
@@ -249,35 +257,34 @@ class _LiveRun:
 
     # -- messages --------------------------------------------------------------------------------------------
 
-    def _handle_message(self, child: Child, message: Message) -> None:
-        for kind, body in message.items():
-            if kind == "ready":
+    def _handle_message(self, child: Child, message: FromProcess) -> None:
+        match message:
+            case Ready():
                 self._ready.add(child.name)
-            elif kind == "done":
+            case Done():
                 self._done.add(child.name)
-            elif kind == "tcp":
-                self._progress.cwnd_bytes = body["cwnd_bytes"]
-                self._sinks.write(TcpRecord(**body))
-            elif kind == "flow":
-                self._received[body["flow"]] = body["bytes_received"]
-                self._goodput.add(body["time_ns"] / 1e9, sum(self._received.values()))
-                self._sinks.write(FlowRecord(**body))
-            elif kind == "link":
-                self._handle_station_report(self._sides[child.name], StationReport.parse(body))
-            elif kind == "phy":
-                self._sinks.write(PhyRecord(**body))
-            elif kind == "station":
-                self._sinks.write(StationRecord(station=STATIONS[self._sides[child.name]], **body))
-            elif kind == "phy_view" and self._view_sink is not None:
-                self._view_sink.show(PhyView(**body))
-            elif kind == "result":
-                self._reports.append(body)
-            elif kind == "loss_events":
-                self._handle_loss_events(self._sides[child.name], body)
-            elif kind == "final":
-                self._finals[self._sides[child.name]] = StationFinal.parse(body)
-            elif kind == "split":
-                self._split = SplitCounters(**body)
+            case TcpRecord():
+                self._progress.cwnd_bytes = message.cwnd_bytes
+                self._sinks.write(message)
+            case FlowRecord():
+                self._received[message.flow] = message.bytes_received
+                self._goodput.add(message.time_ns / 1e9, sum(self._received.values()))
+                self._sinks.write(message)
+            case PhyRecord() | StationRecord():
+                self._sinks.write(message)
+            case PhyView():
+                if self._view_sink is not None:
+                    self._view_sink.show(message)
+            case StationReport():
+                self._handle_station_report(self._sides[child.name], message)
+            case LossEvents():
+                self._handle_loss_events(self._sides[child.name], message)
+            case EndReport():
+                self._reports.append(message)
+            case StationFinal():
+                self._finals[self._sides[child.name]] = message
+            case SplitCounters():
+                self._split = message
 
     def _handle_station_report(self, side: Side, report: StationReport) -> None:
         self._latest[side] = report
@@ -288,13 +295,13 @@ class _LiveRun:
         far = self._latest.get(other(side))
         self._sinks.write(joined_record(side, report, StationCounts() if far is None else far.counts))
 
-    def _handle_loss_events(self, side: Side, body: dict[str, Any]) -> None:
+    def _handle_loss_events(self, side: Side, events: LossEvents) -> None:
         """Take a station's losses and guesses; score those up to the time that both stations have reported."""
-        for at, flow, seq, end, cause in body["losses"]:
-            self._merger.handle(Loss(at, Flow(*flow), seq, end, cause))
-        for at, flow, seq, cause, by in body["guesses"]:
-            self._merger.handle(Guess(at, Flow(*flow), seq, cause, by))
-        self._loss_events_until[side] = body["until"]
+        for loss in events.losses:
+            self._merger.handle(loss)
+        for guess in events.guesses:
+            self._merger.handle(guess)
+        self._loss_events_until[side] = events.until_ns
         if len(self._loss_events_until) == len(SIDES):
             self._merger.settle(min(self._loss_events_until.values()))
 

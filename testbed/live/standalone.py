@@ -10,23 +10,21 @@ Left out: a result, which needs the counts of both ends.
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
-from common.sides import STATIONS, Host, Side
+from common.sides import Host, Side
 from hosts.kernel.bpf.eln import Eln, needs_eln
 from hosts.kernel.profiles import applied_here, kernel_profile, user_profile
 from hosts.kernel.tap import inherited_device
-from hosts.workloads import agent_config
-from linklayer.station_counts import StationReport
+from hosts.messages import AgentConfig, Done, FromProcess, Go, Ready, Started, StationConfig, Stop
+from linklayer.station_counts import StationFinal, StationReport
 from telemetry.records import FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sink
 from testbed.errors import FadelabError
-from testbed.live.children import Child, ChildError, ChildGroup, Message
+from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.signals import ended_by_sigterm
-from testbed.live.station_process import station_config
 from testbed.paths import bpf_objects
 from testbed.results.summary import link_record
 from testbed.scenario.schema import Scenario
@@ -37,8 +35,8 @@ _FINAL_S = 10.0
 _AGAIN_S = 1.0
 _FOREVER_S = float("inf")
 
-#: called with each message: its kind (link, phy, tcp, flow, ready, broken) and its body
-Report = Callable[[str, Mapping[str, Any]], None]
+#: called with each message of the process
+Report = Callable[[FromProcess], None]
 
 
 def run_station(
@@ -52,30 +50,28 @@ def run_station(
     up: Callable[[], None],
     sink: Sink,
     report: Report,
-) -> Mapping[str, Any]:
-    """Run the station that transmits on `side` for `seconds`, or to Ctrl-C or SIGTERM; return its final counts.
+) -> StationFinal:
+    """Run the station that transmits on `side` for `seconds`, or to Ctrl-C or SIGTERM; return its final report.
 
     `up()` is called once the radio runs and the TAP exists. Closes `sink`. Raises ChildError or HostError, in one
     line.
     """
     tun = inherited_device()
-    final: dict[str, Any] = {}
+    final: StationFinal | None = None
     started = False
 
-    def handle_message(child: Child, message: Message) -> None:
-        nonlocal started
-        for kind, body in message.items():
-            if kind == "started":
+    def handle_message(child: Child, message: FromProcess) -> None:
+        nonlocal final, started
+        match message:
+            case Started():
                 started = True
-            elif kind == "final":
-                final.update(body["counts"] | body["lateness"])
-            elif kind == "ready":
-                report(kind, {})
-            elif kind in ("link", "phy"):
-                sink.write(link_record(side, StationReport.parse(body)) if kind == "link" else PhyRecord(**body))
-                report(kind, body)
-            elif kind == "station":
-                sink.write(StationRecord(station=STATIONS[side], **body))
+            case StationReport():
+                sink.write(link_record(side, message))
+            case PhyRecord() | StationRecord():
+                sink.write(message)
+            case StationFinal():
+                final = message
+        report(message)
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -84,8 +80,10 @@ def run_station(
     with ended_by_sigterm(), ChildGroup() as group:
         child = group.add(_start_with_tun("station", "testbed.live.station_process", tun))
         start = secrets.randbits(64)
-        wiring = {"device": device, "tun_fd": tun}
-        child.send(station_config(scenario, side, wiring=wiring, folder=folder, tap=tap, start=start))
+        config = StationConfig(
+            scenario=scenario.plain(), side=side, folder=str(folder), tap=tap, start=start, device=device, tun_fd=tun
+        )
+        child.send(config)
         if not group.receive_until(handle_message, lambda: started, timeout_s=_READY_S):
             raise ChildError(f"station: the radio did not start within {_READY_S:.0f} s")
         up()
@@ -93,6 +91,8 @@ def run_station(
             with suppress(KeyboardInterrupt):
                 group.receive_until(handle_message, lambda: False, timeout_s=_FOREVER_S if seconds is None else seconds)
             _end(group, child, handle_message)
+    if final is None:
+        raise ChildError("station: ended without its final report")
     return final
 
 
@@ -116,10 +116,10 @@ def run_host(
     kernels = kernel_profile(tcp, scenario.receive_buffer_bytes)
     tun = None if user_profile(tcp) is None else inherited_device()
     eln = Eln(bpf_objects())
-    config = agent_config(
-        host,
-        [work.lasting() for work in scenario.make_workloads()],
+    config = AgentConfig(
+        host=host,
         peer=peer,
+        workloads=tuple(work.lasting() for work in scenario.make_workloads()),
         seed=scenario.seed,
         probe_interval_ms=scenario.timing.probe_interval_ms,
         tcp=tcp,
@@ -128,15 +128,13 @@ def run_host(
         again_s=_AGAIN_S,
         tun_fd=tun,
     )
-    kinds: set[str] = set()
+    kinds: set[type[FromProcess]] = set()
 
-    def handle_message(child: Child, message: Message) -> None:
-        for kind, body in message.items():
-            kinds.add(kind)
-            if kind in ("tcp", "flow"):
-                sink.write(TcpRecord(**body) if kind == "tcp" else FlowRecord(**body))
-            if kind in ("tcp", "flow", "broken"):
-                report(kind, body)
+    def handle_message(child: Child, message: FromProcess) -> None:
+        kinds.add(type(message))
+        if isinstance(message, TcpRecord | FlowRecord):
+            sink.write(message)
+        report(message)
 
     with ended_by_sigterm(), ExitStack() as stack:
         stack.callback(eln.close)
@@ -150,12 +148,12 @@ def run_host(
         if needs_eln(kernels):
             eln.add(child.pid)
         child.send(config)
-        if not group.receive_until(handle_message, lambda: "ready" in kinds, timeout_s=_READY_S):
+        if not group.receive_until(handle_message, lambda: Ready in kinds, timeout_s=_READY_S):
             raise ChildError(f"host {host}: not ready after {_READY_S:.0f} s")
         with _clock(child, sink):
             with suppress(KeyboardInterrupt):
                 timeout_s = _FOREVER_S if seconds is None else seconds
-                group.receive_until(handle_message, lambda: "done" in kinds, timeout_s=timeout_s, tick=tick)
+                group.receive_until(handle_message, lambda: Done in kinds, timeout_s=timeout_s, tick=tick)
             _end(group, child, handle_message)
 
 
@@ -172,7 +170,7 @@ def _start_with_tun(name: str, module: str, tun: int | None) -> Child:
 @contextmanager
 def _clock(child: Child, sink: Sink) -> Iterator[None]:
     """Start the time of a process and of the sink now; close the sink at the end."""
-    child.send({"go": time.monotonic_ns()})
+    child.send(Go(epoch_ns=time.monotonic_ns()))
     sink.begin(time.time_ns())
     try:
         yield
@@ -180,6 +178,6 @@ def _clock(child: Child, sink: Sink) -> Iterator[None]:
         sink.close()
 
 
-def _end(group: ChildGroup, child: Child, handle_message: Callable[[Child, Message], None]) -> None:
-    child.send({"stop": True})
+def _end(group: ChildGroup, child: Child, handle_message: Callable[[Child, FromProcess], None]) -> None:
+    child.send(Stop())
     group.receive_until(handle_message, lambda: child.ended, timeout_s=_FINAL_S, may_end=True)

@@ -1,19 +1,11 @@
 """One station of a run: `python -m testbed.live.station_process` joins a TAP to the medium, in its own namespace.
 
-Messages on stdin:
+Messages (`hosts/messages.py`)
 
-- the configuration (`station_config` makes it), first;
-- `{"go": EPOCH}`: the CLOCK_MONOTONIC ns of the run's start;
-- `{"scenario": {...}}`: the scenario from now on; only errors, link scheme and ELN may differ;
-- `{"watch": true}` or false: whether to send views of the radio;
-- `{"stop": true}`, or the end of the input.
-
-Messages on stdout:
-
-- `{"started": true}`, and `{"ready": true}` once the link is up;
-- at every interval `{"link": {...}}` and `{"station": {...}}`; with a radio `{"phy": {...}}`, and while watched
-  `{"phy_view": {...}}`; with packet filters at either end, and without a radio, `{"loss_events": {...}}`;
-- `{"final": {...}}` at the end, or `{"error": "one line"}` and exit status 2.
+- on stdin: `StationConfig` first, then `Go`, `StationChange`, `Watch`, and `Stop` or the end of the input;
+- on stdout: `Started`, and `Ready` once the link is up; at every interval `StationReport` and `StationRecord`, with a
+  radio `PhyRecord`, while watched `PhyView`, with packet filters at either end and without a radio `LossEvents`;
+  `StationFinal` at the end, or `Error` and exit status 2.
 
 Rule kept: the station ends on `stop` and when its stdin closes, so a killed run leaves no station behind. It ignores
 SIGINT; on Ctrl-C the run ends it.
@@ -24,27 +16,27 @@ import os
 import socket
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from channel.errors import Fate
 from channel.hop import Arrival
-from common.sides import Side, other
+from common.sides import STATIONS, other
 from common.units import MS
-from hosts.jsonlines import MessageReader, run_child, write_message
+from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
 from hosts.kernel.namespaces import enter
-from hosts.kernel.network import TAP_NAME
 from hosts.kernel.tap import Tap
+from hosts.messages import Go, LossEvents, Ready, Started, StationChange, StationConfig, Stop, ToProcess, Watch
 from linklayer.classify import Classifier
 from linklayer.filters.filter import Guess, Loss
 from linklayer.link import FrameError, Link, LinkCounters
 from linklayer.schemes import SCHEMES
 from linklayer.station_counts import Lateness, StationCounts, StationFinal, StationReport
 from tcpip.access import Octets
+from telemetry.records import StationRecord
 from testbed.live.capture import CapturedRadio
 from testbed.live.emulated_radio import EmulatedRadio
 from testbed.live.hop_radio import HopRadio
@@ -72,34 +64,6 @@ _PRIORITY = 1
 _NICE = -10
 
 
-def station_config(
-    scenario: Scenario,
-    side: Side,
-    *,
-    wiring: Mapping[str, Any],
-    folder: Path,
-    namespace: str | None = None,
-    tap: str = TAP_NAME,
-    start: int | None = None,
-) -> dict[str, Any]:
-    """Return the configuration message of the station that transmits on `side`.
-
-    `wiring` is from the tier's medium: a socket's `peer_fd` or a radio's `device`; and `tun_fd`, an open /dev/net/tun,
-    where the station may not open it. Traces and recordings go to `folder`. Without a namespace the station stays in
-    the one it was started in. `start` makes the random numbers of this start differ from earlier ones with the same
-    seed: a peer that kept running must not take the new station for the one of its old session.
-    """
-    return {
-        "scenario": scenario.model_dump(mode="json", exclude_defaults=True),
-        "side": side,
-        "namespace": namespace,
-        "tap": tap,
-        "folder": str(folder),
-        "start": start,
-        **wiring,
-    }
-
-
 @dataclass(slots=True)
 class _Unrepaired:
     """Frames lost under schemes without repair: in the modelled medium, and in the air towards this station."""
@@ -119,19 +83,18 @@ class _Unrepaired:
 class StationProcess:
     """Builds a station from its configuration, and reports its counts and losses."""
 
-    def __init__(self, config: Mapping[str, Any], stack: ExitStack, reader: MessageReader) -> None:
-        scenario = validate(config["scenario"], "scenario")
-        side: Side = config["side"]
-        self._side = side
+    def __init__(self, config: StationConfig, stack: ExitStack, reader: MessageReader) -> None:
+        scenario = validate(dict(config.scenario), "scenario")
+        self._side = side = config.side
         self._reader = reader
-        if config["namespace"] is not None:
-            enter(config["namespace"])
+        if config.namespace is not None:
+            enter(config.namespace)
         self._scenario = scenario
         self._out = scenario.channel.direction(side)
         self._scheme = SCHEMES[scenario.link.scheme]
         #: changes of the scenario so far
         self._changes = 0
-        self._start = config.get("start")
+        self._start = config.start
         self.link = self._make_link()
         #: counters of the links before this one
         self._before = LinkCounters()
@@ -142,14 +105,14 @@ class StationProcess:
         self._receiver_stats: ReceiverStats | None = None
         self._view: ReceiverView | None = None
         self._transceiver: Transceiver | None = None
-        make_radio = self._onair_radio if "device" in config else self._emulated_radio
+        make_radio = self._emulated_radio if config.device is None else self._onair_radio
         self._radio = make_radio(config, scenario, stack)
         #: the same radio with a capture of its frames
         self._capture: CapturedRadio | None = None
         if scenario.capture:
-            folder = Path(config["folder"])
+            folder = Path(config.folder)
             self._capture = stack.enter_context(CapturedRadio(self._radio, folder, side, self._scheme))
-        tap = stack.enter_context(Tap(config["tap"], mtu=scenario.mtu, descriptor=config.get("tun_fd")))
+        tap = stack.enter_context(Tap(config.tap, mtu=scenario.mtu, descriptor=config.tun_fd))
         self.loop = StationLoop(
             port=tap,
             link=self.link,
@@ -185,28 +148,28 @@ class StationProcess:
         changes = (str(self._changes),) if self._changes else ()
         return make_rng(self._scenario.seed, purpose, self._side, *changes)
 
-    def _emulated_radio(self, config: Mapping[str, Any], scenario: Scenario, stack: ExitStack) -> EmulatedRadio:
+    def _emulated_radio(self, config: StationConfig, scenario: Scenario, stack: ExitStack) -> EmulatedRadio:
         if scenario.trace:
-            path = Path(config["folder"]) / f"trace-{self._side}.parquet"
+            path = Path(config.folder) / f"trace-{self._side}.parquet"
             self._trace = stack.enter_context(FrameTrace(path, link=self._side, producer="fadelab emulated"))
         return EmulatedRadio(
             make_hop(self._out, self._side, scenario.seed, self._mac_buffer_bytes(scenario)),
-            stack.enter_context(socket.socket(fileno=config["peer_fd"])),
+            stack.enter_context(socket.socket(fileno=config.peer_fd)),
             max_frame_bytes=scenario.max_frame_bytes,
             late_bound_ns=round(scenario.timing.late_bound_ms * MS),
             on_arrival=self._on_arrival,
         )
 
-    def _onair_radio(self, config: Mapping[str, Any], scenario: Scenario, stack: ExitStack) -> HopRadio:
+    def _onair_radio(self, config: StationConfig, scenario: Scenario, stack: ExitStack) -> HopRadio:
         # imports GNU Radio, which other tiers do without
         from testbed.live.receiver_stats import ReceiverStats
         from testbed.live.receiver_view import ReceiverView
         from testbed.live.usrp_radio import OnAirRadio, open_transceiver, radio_delay_ns
 
         side, far = self._side, other(self._side)
-        folder = Path(config["folder"])
+        folder = Path(config.folder)
         recording = folder / f"iq-{far}" if scenario.radio.record else None
-        self._transceiver = stack.enter_context(open_transceiver(scenario, side, config["device"], recording))
+        self._transceiver = stack.enter_context(open_transceiver(scenario, side, config.device or "", recording))
         transceiver = self._transceiver
         trace = None
         if scenario.trace:
@@ -269,17 +232,21 @@ class StationProcess:
         else:
             self.handle_messages(messages)
 
-    def handle_messages(self, messages: list[dict[str, Any]]) -> None:
+    def handle_messages(self, messages: list[ToProcess]) -> None:
         """Handle messages of the run."""
         for message in messages:
-            if "go" in message:
-                self._begin(int(message["go"]))
-            if "scenario" in message:
-                self._change(validate(message["scenario"], "scenario"))
-            if "watch" in message and self._view is not None:
-                self._view.watched = bool(message["watch"])
-            if message.get("stop"):
-                self.loop.stop()
+            match message:
+                case Go():
+                    self._begin(message.epoch_ns)
+                case StationChange():
+                    self._change(validate(dict(message.scenario), "scenario"))
+                case Watch():
+                    if self._view is not None:
+                        self._view.watched = message.watched
+                case Stop():
+                    self.loop.stop()
+                case _:
+                    raise unexpected(message)
 
     def _change(self, scenario: Scenario) -> None:
         """Continue with another scenario, which may differ in errors, link scheme and ELN only."""
@@ -335,31 +302,38 @@ class StationProcess:
         self._radio.hop.handle_deadline(now)
         if not self._ready and self.link.established:
             self._ready = True
-            write_message({"ready": True})
+            write_message(Ready())
         if self._epoch is not None and now > self._last[0]:
             last_at, last_sent, last_useful = self._last
             sent, useful = self._bytes()
             self._last = (now, sent, useful)
             seconds = (now - last_at) / 1e9
+            time_ns = now - self._epoch
             report = StationReport(
-                time_ns=now - self._epoch,
+                time_ns=time_ns,
                 scheme=self._scheme.name,
                 established=self.link.established,
                 throughput_bps=(sent - last_sent) * 8 / seconds,
                 goodput_bps=(useful - last_useful) * 8 / seconds,
                 counts=self._counts(),
             )
-            write_message({"link": asdict(report)})
-            usage = {"processor_percent": self._usage.processor_percent(), "memory_bytes": resident_bytes()}
-            write_message({"station": {"time_ns": now - self._epoch, **usage}})
+            write_message(report)
+            usage = StationRecord(
+                time_ns=time_ns,
+                station=STATIONS[self._side],
+                processor_percent=self._usage.processor_percent(),
+                memory_bytes=resident_bytes(),
+            )
+            write_message(usage)
             if self._loss_reporter is not None:
-                write_message({"loss_events": {"until": now, "losses": self._losses[:], "guesses": self._guesses[:]}})
+                events = LossEvents(until_ns=now, losses=tuple(self._losses), guesses=tuple(self._guesses))
+                write_message(events)
             self._losses.clear()
             self._guesses.clear()
             if self._receiver_stats is not None:
-                write_message({"phy": asdict(self._receiver_stats.take_record(now - self._epoch))})
-            if self._view is not None and (view := self._view.poll(now, now - self._epoch)) is not None:
-                write_message({"phy_view": asdict(view)})
+                write_message(self._receiver_stats.take_record(time_ns))
+            if self._view is not None and (view := self._view.poll(now, time_ns)) is not None:
+                write_message(view)
 
     def _counts(self) -> StationCounts:
         """Return the counts of frames sent (on the station's own direction), received and repaired (on the other)."""
@@ -379,7 +353,7 @@ class StationProcess:
             repeats=self._lost_packets.repeats,
         )
 
-    def final(self) -> dict[str, Any]:
+    def final(self) -> StationFinal:
         """Write the last report and the trace of frames still on the air; return the final counts."""
         now = time.monotonic_ns()
         # no frame ends between the trace and the counts
@@ -387,10 +361,10 @@ class StationProcess:
         for arrival in self._radio.hop.in_flight():
             self._on_arrival(arrival)
         self._report(now)
-        return asdict(StationFinal(counts=self._counts(), lateness=self._radio.lateness))
+        return StationFinal(counts=self._counts(), lateness=self._radio.lateness)
 
 
-def serve(reader: MessageReader, config: dict[str, Any], pending: list[dict[str, Any]]) -> None:
+def serve(reader: MessageReader, config: StationConfig, pending: list[ToProcess]) -> None:
     """Run one station from configuration to stop."""
     with suppress(PermissionError):
         # threads that are started from here on inherit it
@@ -399,15 +373,15 @@ def serve(reader: MessageReader, config: dict[str, Any], pending: list[dict[str,
         process = StationProcess(config, stack, reader)
         with suppress(PermissionError):
             process.run_in_real_time()
-        write_message({"started": True})
+        write_message(Started())
         process.handle_messages(pending)
         gc.freeze()
-        if "device" not in config:
+        if config.device is None:
             # the cores make no reference cycles, and a collection would delay frames; GNU Radio makes cycles
             gc.disable()
         process.loop.run()
-        write_message({"final": process.final()})
+        write_message(process.final())
 
 
 if __name__ == "__main__":
-    sys.exit(run_child(serve))
+    sys.exit(run_child(StationConfig, serve))

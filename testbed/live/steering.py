@@ -126,7 +126,7 @@ class Steering:
 
     def _changed(self, name: str, value: Value) -> Scenario:
         """Return the scenario with one control changed."""
-        raw = self._scenario.model_dump(mode="json", exclude_defaults=True)
+        raw = self._scenario.plain()
         match name:
             case "snr_db":
                 _set_both(raw, name, value)

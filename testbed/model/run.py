@@ -14,9 +14,9 @@ from typing import Any, Final
 from channel.hop import Arrival
 from common.sides import SIDES, Side, other
 from common.units import MS
-from hosts.engine.agent import Report
 from hosts.engine.clock import OBSERVER
 from hosts.engine.context import ignore
+from hosts.engine.results import EndReport
 from linklayer.station_counts import Lateness, StationFinal
 from telemetry.parquet import ParquetSink
 from telemetry.records import Record
@@ -167,7 +167,7 @@ class Simulation:
         if self._watch is not None:
             self._watch.carried(side, arrival, arrival.arrived_at - self._epoch)
 
-    def _ended(self, report: Report) -> None:
+    def _ended(self, report: EndReport) -> None:
         """Note the end of a transfer; the last one ends the run, when everything else of its instant is done."""
         clock = self._network.clock
         clock.at(clock.now, self._mark, None, OBSERVER)

@@ -5,17 +5,18 @@ from functools import partial
 from ipaddress import IPv4Address
 
 from common.sides import HOSTS, Host, peer_of
-from hosts.engine.agent import Agent, Report
+from hosts.engine.agent import Agent
 from hosts.engine.content import Numbers
 from hosts.engine.context import Context, ignore
 from hosts.engine.datagrams import UDP_HEADERS, DatagramReceiver, Datagrams, DatagramSender
 from hosts.engine.own_tcp import OwnSender, OwnTcp
 from hosts.engine.packets import Datagram
 from hosts.engine.probe import ConnectionProbe, Emit
+from hosts.engine.results import EndReport
 from hosts.engine.stack import Stack, Tap
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection
-from hosts.workloads import Workload, sender_of
+from hosts.workloads import Workload
 from tcpip.segment import Flow, Segment
 from testbed.model.watch import Watch
 
@@ -34,11 +35,11 @@ class Traffic:
         *,
         seed: int,
         epoch: int,
-        ended: Callable[[Report], None],
+        ended: Callable[[EndReport], None],
         emit: Emit = ignore,
         watch: Watch | None = None,
     ) -> None:
-        self.reports: list[Report] = []
+        self.reports: list[EndReport] = []
         self._ended = ended
         numbers = Numbers()
 
@@ -57,8 +58,7 @@ class Traffic:
                 ),
                 StackDatagrams(stack),
                 peer=str(IPv4Address(hosts[peer_of(host)].address)),
-                send=[work for work in workloads if sender_of(work) == host],
-                receive=[work for work in workloads if sender_of(work) != host],
+                workloads=workloads,
                 ended=self._report,
                 see=None if watch is None else lambda flow: partial(watch.delivered, flow),
             )
@@ -92,7 +92,7 @@ class Traffic:
         for agent in self._agents:
             agent.sample()
 
-    def _report(self, report: Report) -> None:
+    def _report(self, report: EndReport) -> None:
         self.reports.append(report)
         self._ended(report)
 

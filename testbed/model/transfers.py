@@ -8,11 +8,11 @@ from hosts.engine.context import Context, ignore
 from hosts.engine.own_tcp import OwnSender, OwnTcp
 from hosts.engine.probe import ConnectionProbe, FlowCounter
 from hosts.engine.stack import Stack, Tap
-from hosts.engine.streams import Done, Receive, ReceivingEnd, Transfer
+from hosts.engine.streams import HasReceived, HasSent, Receive, ReceivingEnd, Transfer
 from hosts.tcp.config import TcpConfig
 
 
-def receive(stack: Stack, port: int, config: TcpConfig, done: Done = ignore) -> FlowCounter:
+def receive(stack: Stack, port: int, config: TcpConfig, done: HasReceived = ignore) -> FlowCounter:
     """Receive all data for a port of a host from now on; return its counter. `done` gets the result of each end."""
     counter = FlowCounter(str(IPv4Address(stack.address)), f"{port}")
     OwnTcp(_context(stack), stack, config).accept(port, partial(_receive, counter, done))
@@ -29,7 +29,7 @@ def send(
     end_at: int | None = None,
     drain_ns: int | None = None,
     tap: Tap | None = None,
-    done: Done = ignore,
+    done: HasSent = ignore,
 ) -> OwnSender:
     """Send `limit` octets (None: without end) to a port of another host from now on; see `Transfer`."""
     tcp = OwnTcp(_context(stack), stack, config, tap_for=None if tap is None else lambda flow: tap)
@@ -50,5 +50,5 @@ def _context(stack: Stack) -> Context:
     return Context(clock=stack.clock, host=name, seed=0, contents=Numbers(), probe=ConnectionProbe(name))
 
 
-def _receive(counter: FlowCounter, done: Done, receive: Receive) -> ReceivingEnd:
+def _receive(counter: FlowCounter, done: HasReceived, receive: Receive) -> ReceivingEnd:
     return receive(Numbers().incoming(""), counter, done)

@@ -14,8 +14,9 @@ from types import MappingProxyType
 from typing import Any
 
 from common.sides import SIDES, Side, other
+from hosts.engine.results import EndReport, Received, Sent, TcpSent
 from hosts.engine.split import SplitCounters
-from hosts.workloads import EndReport, Workload
+from hosts.workloads import Workload
 from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
 from telemetry.records import LinkRecord
@@ -133,7 +134,7 @@ def summarize(
     workloads = plan.workloads
     by_flow: dict[str, list[EndReport]] = {flow: [] for work in workloads for flow in work.ports().values()}
     for report in reports:
-        by_flow[report["flow"]].append(report)
+        by_flow[report.flow].append(report)
     flows = tuple(
         summarize_flow(work, flow, by_flow[flow], until_s) for work in workloads for flow in work.ports().values()
     )
@@ -174,9 +175,10 @@ def summarize(
 
 def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], until_s: float) -> FlowSummary:
     """Join the reports of both ends of one flow; one that was cut short counts the octets that arrived by `until_s`."""
-    senders = sorted((r for r in reports if r["role"] == "sender"), key=lambda report: int(report["index"]))
-    receivers = sorted((r for r in reports if r["role"] == "receiver"), key=lambda report: int(report["index"]))
-    outcome = work.outcome(senders, receivers, until_s)
+    ends = [report.result for report in sorted(reports, key=lambda report: report.index)]
+    senders = [end for end in ends if isinstance(end, Sent)]
+    outcome = work.outcome(senders, [end for end in ends if isinstance(end, Received)], until_s)
+    connections = [end for end in senders if isinstance(end, TcpSent)]
     start_s, end_s = outcome.span
     duration_s = end_s - start_s if outcome.duration_s is None else outcome.duration_s
     return FlowSummary(
@@ -190,9 +192,9 @@ def summarize_flow(work: Workload, flow: str, reports: Sequence[EndReport], unti
         goodput_bps=outcome.nbytes * 8 / duration_s if duration_s > 0 else 0.0,
         finished=outcome.finished,
         intact=outcome.intact,
-        retransmits=sum(s.get("retransmits", 0) for s in senders),
-        timeouts=sum(s.get("timeouts", 0) for s in senders),
-        bytes_sent=sum(s.get("bytes_sent", 0) for s in senders),
+        retransmits=sum(end.retransmits for end in connections),
+        timeouts=sum(end.timeouts for end in connections),
+        bytes_sent=sum(end.bytes_sent for end in connections),
         transfer_s=outcome.transfer_s,
     )
 

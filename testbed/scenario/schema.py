@@ -475,6 +475,10 @@ class Scenario(Part):
         """The largest frame on the air."""
         return self.mtu + SCHEMES[self.link.scheme].overhead_bytes
 
+    def plain(self) -> dict[str, Any]:
+        """Return the values that are not the defaults, as a file has them."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
     def make_workloads(self) -> list[Workload]:
         """Return the workloads; missing ports and flow names are filled in."""
         made: list[Workload] = []

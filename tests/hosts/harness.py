@@ -3,7 +3,6 @@
 Rules kept: everything started is ended by its own handle; waits are bounded.
 """
 
-import json
 import os
 import selectors
 import socket
@@ -11,20 +10,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pytest
 
 from common.sides import Host
+from hosts.engine.results import EndReport
 from hosts.kernel import profiles as kernel_profiles
 from hosts.kernel.namespaces import NETNS_DIR, run_in
 from hosts.kernel.network import Network, Role
 from hosts.kernel.tap import Tap
-from hosts.workloads import Workload, agent_config
+from hosts.messages import AgentConfig, Config, Decoder, Done, FromProcess, Go, Ready, ToProcess, encode
+from hosts.workloads import Workload
 from tests.harness.waiting import PATIENCE_S, wait_for
 
 ROOT = Path(__file__).parents[2]
@@ -39,6 +40,7 @@ _numbers = count()
 Direction = Literal["up", "down"]
 #: the TCPs of h1 and h2
 Pair = tuple[str, str]
+M = TypeVar("M")
 
 
 def run_name() -> str:
@@ -122,40 +124,41 @@ def inside(net: Network, role: Role, *command: str) -> str:
 class AgentProcess:
     """An agent, or another process of a run, with its messages, read as they come by a thread."""
 
-    def __init__(self, config: Mapping[str, Any], module: str = "hosts.agent") -> None:
+    def __init__(self, config: Config, module: str = "hosts.agent") -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", module], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self.messages: list[dict[str, Any]] = []
+        self.messages: list[FromProcess] = []
         self._thread = threading.Thread(target=self._read, name="agent output")
         self._thread.start()
         self.send(config)
 
     def _read(self) -> None:
         assert self.process.stdout is not None
+        decoder = Decoder[FromProcess](FromProcess)
         for line in self.process.stdout:
-            self.messages.append(json.loads(line))
+            self.messages += decoder.feed(line)
 
-    def send(self, message: Mapping[str, Any]) -> None:
-        """Send one line."""
+    def send(self, message: ToProcess) -> None:
+        """Send one message."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        self.process.stdin.write(encode(message))
         self.process.stdin.flush()
 
-    def wait_for(self, key: str) -> dict[str, Any]:
-        """The first message with that key."""
+    def wait_for(self, kind: type[M]) -> M:
+        """The first message of a kind."""
 
-        def come() -> dict[str, Any] | None:
+        def come() -> list[M]:
             over = not self._thread.is_alive()
-            found = next((message for message in self.messages if key in message), None)
-            assert found or not over, f"agent ended without {key}: {self.messages[-3:]}"
+            found = self.all(kind)
+            assert found or not over, f"agent ended without {kind.__name__}: {self.messages[-3:]}"
             return found
 
-        return wait_for(come, lambda: f"no {key}: {self.messages[-3:]}")
+        return wait_for(come, lambda: f"no {kind.__name__}: {self.messages[-3:]}")[0]
 
-    def all(self, key: str) -> list[dict[str, Any]]:
-        """What messages of one kind have said so far."""
-        return [message[key] for message in self.messages if key in message]
+    def all(self, kind: type[M]) -> list[M]:
+        """The messages of a kind so far."""
+        return [message for message in self.messages if isinstance(message, kind)]
 
     def close(self) -> int:
         """Close its stdin, as a dying parent would, and wait for its end."""
@@ -173,12 +176,12 @@ class AgentProcess:
 
 
 @contextmanager
-def agents(*configs: Mapping[str, Any]) -> Iterator[list[AgentProcess]]:
+def agents(*configs: AgentConfig) -> Iterator[list[AgentProcess]]:
     """Agents that are ready; ended afterwards."""
     started = [AgentProcess(config) for config in configs]
     try:
         for agent in started:
-            agent.wait_for("ready")
+            agent.wait_for(Ready)
         yield started
     finally:
         for agent in started:
@@ -189,20 +192,20 @@ def go(started: list[AgentProcess]) -> int:
     """Start the clock of all agents now; returns the epoch."""
     epoch = time.monotonic_ns()
     for agent in started:
-        agent.send({"go": epoch})
+        agent.send(Go(epoch_ns=epoch))
     return epoch
 
 
-def configs(net: Network, pair: Pair, work: Sequence[Workload], **more: Any) -> list[dict[str, Any]]:
+def configs(net: Network, pair: Pair, work: Sequence[Workload], **more: Any) -> list[AgentConfig]:
     """Both hosts' configurations, after the kernels were given theirs."""
     made = []
     for host, peer, tcp in zip(HOSTS, reversed(HOSTS), pair, strict=True):
         namespace, kernels = net.namespaces[host], kernel_profiles.kernel_profile(tcp)
         kernel_profiles.apply(namespace, kernels)
         made.append(
-            agent_config(
-                host,
-                work,
+            AgentConfig(
+                host=host,
+                workloads=tuple(work),
                 peer=net.address(peer),
                 namespace=namespace,
                 tcp=tcp,
@@ -213,18 +216,18 @@ def configs(net: Network, pair: Pair, work: Sequence[Workload], **more: Any) -> 
     return made
 
 
-def run(
-    net: Network, pair: Pair, work: Sequence[Workload], **more: Any
-) -> tuple[list[AgentProcess], list[dict[str, Any]]]:
-    """Run workloads to their end; the agents (ended) and all results."""
+def run(net: Network, pair: Pair, work: Sequence[Workload], **more: Any) -> tuple[list[AgentProcess], list[EndReport]]:
+    """Run workloads to their end; the agents (ended) and all reports."""
     with agents(*configs(net, pair, work, **more)) as started:
         go(started)
         for agent in started:
-            agent.wait_for("done")
+            agent.wait_for(Done)
     assert [agent.process.returncode for agent in started] == [0, 0]
-    return started, [result for agent in started for result in agent.all("result")]
+    return started, [report for agent in started for report in agent.all(EndReport)]
 
 
-def of(results: list[dict[str, Any]], role: str, flow: str) -> list[dict[str, Any]]:
-    """The results of one end of a flow."""
-    return [result for result in results if (result["role"], result["flow"]) == (role, flow)]
+def of(reports: list[EndReport], end: type[Any], flow: str) -> list[Any]:
+    """The results of one end of a flow, in the order of its connections."""
+    mine = [report for report in reports if report.flow == flow and isinstance(report.result, end)]
+    assert [report.index for report in mine] == [*range(len(mine))]
+    return [report.result for report in mine]

@@ -4,6 +4,7 @@ import re
 import signal
 import socket
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from ipaddress import IPv4Address
 from itertools import pairwise
 from pathlib import Path
@@ -13,15 +14,18 @@ from typing import Any
 import pytest
 
 from common.sequence import MASK
+from hosts.engine.results import EndReport, TcpReceived, TcpSent, UdpReceived, UdpSent
 from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network
 from hosts.kernel.probes import interface_counters, tcp_counters
+from hosts.messages import Done, Error, FlowBroken, Pause, Stop
 from hosts.workloads import Workload
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short
 from tcpip.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
+from telemetry.records import FlowRecord, TcpRecord
 from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import (
     HOSTS,
@@ -105,19 +109,19 @@ def test_both_ways_intact_with_every_option_agreed(net: Network, pair: Pair, los
     with Bridge(net, loses(loss, seed=1)) as bridge, agents(*configs(net, pair, work)) as started:
         go(started)
         for agent in started:
-            agent.wait_for("done")
+            agent.wait_for(Done)
         # what the peer says to a host that is gone comes later
         passed = segments(bridge)
-    results = [result for agent in started for result in agent.all("result")]
+    results = [report for agent in started for report in agent.all(EndReport)]
     for flow, sender in zip(("up", "down"), pair, strict=True):
-        [sent], [received] = of(results, "sender", flow), of(results, "receiver", flow)
-        assert (sent["complete"], received["complete"], received["intact"]) == (True, True, True)
-        assert sent["sha256"] == received["sha256"]
-        assert sent["bytes"] == received["bytes"] == sent["bytes_acked"] == size
-        assert (sent["retransmits"] > 0) == (sent["bytes_sent"] > size)
+        [sent], [received] = of(results, TcpSent, flow), of(results, TcpReceived, flow)
+        assert (sent.complete, received.complete, received.intact) == (True, True, True)
+        assert sent.sha256 == received.sha256
+        assert sent.bytes == received.bytes == sent.bytes_acked == size
+        assert (sent.retransmits > 0) == (sent.bytes_sent > size)
         # without loss the kernel may probe on a busy machine, two round trips after the last ACK (RFC 8985 section 7)
         if loss or is_ours(sender):
-            assert (sent["retransmits"] > 0) == (loss > 0)
+            assert (sent.retransmits > 0) == (loss > 0)
     # nobody found anything that belongs to no connection
     assert not [segment for _, segment in passed if segment.flags & RST]
     for port in (5001, 6001):
@@ -157,35 +161,34 @@ def test_all_workloads_arrive_intact(net: Network, pair: Pair) -> None:
         ("par-3", 1, 100_000),
         ("short", 3, 20_000),
     ):
-        sent, received = of(results, "sender", flow), of(results, "receiver", flow)
+        sent, received = of(results, TcpSent, flow), of(results, TcpReceived, flow)
         assert len(sent) == len(received) == connections
-        for index, (a, b) in enumerate(zip(sent, received, strict=True)):
-            assert a["index"] == b["index"] == index
-            assert a["bytes"] == b["bytes"] == a["bytes_acked"] == size
-            assert a["sha256"] == b["sha256"]
-            assert (a["complete"], b["complete"], b["intact"]) == (True, True, True)
-            assert 0 <= a["started_ns"] < a["connected_ns"] < b["last_byte_ns"] <= b["finished_ns"] < a["finished_ns"]
-    shorts = of(results, "sender", "short")
-    assert len({result["sha256"] for result in shorts}) == 3
+        for a, b in zip(sent, received, strict=True):
+            assert a.bytes == b.bytes == a.bytes_acked == size
+            assert a.sha256 == b.sha256
+            assert (a.complete, b.complete, b.intact) == (True, True, True)
+            assert 0 <= a.started_ns < a.connected_ns < b.last_byte_ns <= b.finished_ns < a.finished_ns
+    shorts = of(results, TcpSent, "short")
+    assert len({result.sha256 for result in shorts}) == 3
     for before, after in pairwise(shorts):
-        assert after["started_ns"] >= before["finished_ns"] + 5_000_000
-    last = {record["flow"]: record["bytes_received"] for agent in started for record in agent.all("flow")}
+        assert after.started_ns >= before.finished_ns + 5_000_000
+    last = {record.flow: record.bytes_received for agent in started for record in agent.all(FlowRecord)}
     assert (last["bulk"], last["short"]) == (300_000, 60_000)
     # no bundle reached the radio, and no packet exceeded the MTU
     assert max(len(packet) for _, packet in bridge.passed) == 1450
 
     # UDP is the kernel's business
-    [sent_udp], [received_udp] = of(results, "sender", "udp"), of(results, "receiver", "udp")
-    assert received_udp["packets"] == sent_udp["packets"] == received_udp["highest_sequence"] + 1 > 0
-    assert received_udp["bytes"] == sent_udp["packets"] * (500 - 28)
-    assert sum(len(packet) == 500 for _, packet in bridge.passed) == sent_udp["packets"]
+    [sent_udp], [received_udp] = of(results, UdpSent, "udp"), of(results, UdpReceived, "udp")
+    assert received_udp.packets == sent_udp.packets == received_udp.highest_sequence + 1 > 0
+    assert received_udp.bytes == sent_udp.packets * (500 - 28)
+    assert sum(len(packet) == 500 for _, packet in bridge.passed) == sent_udp.packets
 
 
 def test_the_receive_buffer_can_be_given(net: Network) -> None:
     with Bridge(net) as bridge:
         _, results = run(net, OURS, [Bulk(bytes=100_000)], receive_buffer_bytes=8192)
-    [sent] = of(results, "sender", "bulk")
-    assert (sent["complete"], sent["bytes_sent"]) == (True, 100_000)
+    [sent] = of(results, TcpSent, "bulk")
+    assert (sent.complete, sent.bytes_sent) == (True, 100_000)
     assert {segment.window for way, segment in segments(bridge) if segment.flags & SYN} == {8192}
     assert max(segment.window for _, segment in segments(bridge)) == 8192
 
@@ -203,28 +206,28 @@ def test_the_probe_sees_a_loss_and_the_duration_is_kept(net: Network, pair: Pair
     before = tcp_counters(net.namespaces["h1"])["RetransSegs"]
     with Bridge(net, lose_one) as bridge:
         started, results = run(net, pair, [Bulk(duration_s=0.6)], probe_interval_ms=50)
-    records = started[0].all("tcp")
+    records: list[Any] = started[0].all(TcpRecord)
     # Twice the rate asked of the probe, so that a busy machine may miss half of them.
     assert len(records) >= 6
     for earlier, later in pairwise(records):
-        assert earlier["time_ns"] < later["time_ns"]
-        assert earlier["bytes_acked"] <= later["bytes_acked"]
-        assert earlier["retransmits"] <= later["retransmits"]
+        assert earlier.time_ns < later.time_ns
+        assert earlier.bytes_acked <= later.bytes_acked
+        assert earlier.retransmits <= later.retransmits
     min_rto_ms = 1000 if is_ours(pair[0]) else 200
-    assert all(record["cwnd_bytes"] >= 1398 and record["rto_ms"] >= min_rto_ms for record in records)
-    assert all(record["srtt_ms"] > 0 and record["timeouts"] == 0 for record in records)
+    assert all(record.cwnd_bytes >= 1398 and record.rto_ms >= min_rto_ms for record in records)
+    assert all(record.srtt_ms > 0 and record.timeouts == 0 for record in records)
     final = records[-1]
-    [sent], [received] = of(results, "sender", "bulk"), of(results, "receiver", "bulk")
-    assert final["ssthresh_bytes"] is not None
+    [sent], [received] = of(results, TcpSent, "bulk"), of(results, TcpReceived, "bulk")
+    assert final.ssthresh_bytes is not None
     if is_ours(pair[0]):
         resent = len(again([segment for way, segment in segments(bridge) if way == "up" and segment.length]))
     else:
         resent = tcp_counters(net.namespaces["h1"])["RetransSegs"] - before
-    assert 1 <= final["retransmits"] == sent["retransmits"] == resent
-    assert final["bytes_acked"] == sent["bytes"] == received["bytes"]
-    assert received["intact"]
-    assert 0 < received["bytes_at_duration"] <= received["bytes"]
-    assert sent["finished_ns"] >= 600_000_000
+    assert 1 <= final.retransmits == sent.retransmits == resent
+    assert final.bytes_acked == sent.bytes == received.bytes
+    assert received.intact
+    assert 0 < received.bytes_at_duration <= received.bytes
+    assert sent.finished_ns >= 600_000_000
 
 
 @pytest.mark.parametrize(("profile", "count"), [("reference", 1), ("enhanced", 4), ("cubic", 10)])
@@ -249,8 +252,8 @@ def test_the_initial_window_is_the_profiles(net: Network, profile: str, count: i
     run_in(net.namespaces["h1"], lambda: Path("/proc/sys/net/ipv4/tcp_early_retrans").write_text("0"))
     with Bridge(net, hold_acks), agents(*both) as started:
         go(started)
-        assert started[0].wait_for("result")["result"]["complete"]
-        assert started[1].wait_for("result")["result"]["intact"]
+        assert started[0].wait_for(EndReport).result.complete
+        assert of([started[1].wait_for(EndReport)], TcpReceived, "bulk")[0].intact
     assert len(flight) == count
 
 
@@ -262,15 +265,15 @@ def test_a_dead_link_ends_in_bounded_time(net: Network, pair: Pair) -> None:
     work = [Bulk(duration_s=0.2, drain_s=0.1)]
     with Bridge(net, dies_after(100)), agents(*configs(net, pair, work)) as started:
         go(started)
-        wait_for(lambda: started[1].all("flow"))
-        sent = started[0].wait_for("result")["result"]
-        started[1].send({"stop": True})
-        received = started[1].wait_for("result")["result"]
-    assert (sent["complete"], sent["error"]) == (False, "not drained in time")
-    assert (received["complete"], received["error"]) == (False, "stopped")
-    assert received["intact"]
-    assert 0 < received["bytes"] < sent["bytes"]
-    assert received["bytes_at_duration"] <= received["bytes"]
+        wait_for(lambda: started[1].all(FlowRecord))
+        sent = started[0].wait_for(EndReport).result
+        started[1].send(Stop())
+        [received] = of([started[1].wait_for(EndReport)], TcpReceived, "bulk")
+    assert (sent.complete, sent.error) == (False, "not drained in time")
+    assert (received.complete, received.error) == (False, "stopped")
+    assert received.intact
+    assert 0 < received.bytes < sent.bytes
+    assert received.bytes_at_duration <= received.bytes
 
 
 @by_tcp(LINUX, OURS)
@@ -278,9 +281,9 @@ def test_a_dead_link_ends_in_bounded_time(net: Network, pair: Pair) -> None:
 def test_a_receiver_ends_when_the_senders_end_is_lost(net: Network, pair: Pair, survivors: int, error: str) -> None:
     with Bridge(net, dies_after(survivors)):
         _, results = run(net, pair, [Bulk(duration_s=0.2, drain_s=0.1)])
-    [received] = of(results, "receiver", "bulk")
-    assert (received["complete"], received["error"], received["intact"]) == (False, error, True)
-    assert (received["bytes"] > 0) == (survivors > 0)
+    [received] = of(results, TcpReceived, "bulk")
+    assert (received.complete, received.error, received.intact) == (False, error, True)
+    assert (received.bytes > 0) == (survivors > 0)
 
 
 @by_tcp(LINUX, ("user:sack", "cubic"), ("cubic", "user:sack"), OURS)
@@ -290,8 +293,8 @@ def test_a_refused_connection_is_a_result(net: Network, pair: Pair) -> None:
     here = configs(net, pair, [Short(count=2)])
     with Bridge(net) as bridge, agents(here[0], there[1]) as started:
         go(started)
-        started[0].wait_for("done")
-    errors = [result["error"] for result in started[0].all("result")]
+        started[0].wait_for(Done)
+    errors = [report.result.error for report in started[0].all(EndReport)]
     assert errors == ["refused" if is_ours(pair[0]) else "Connection refused"] * 2
     assert [segment.flags & RST for way, segment in segments(bridge) if way == "down"] == [RST, RST]
 
@@ -300,13 +303,13 @@ def test_a_refused_connection_is_a_result(net: Network, pair: Pair) -> None:
 def test_closing_stdin_in_the_middle_resets_the_peer(net: Network, pair: Pair) -> None:
     with Bridge(net) as bridge, agents(*configs(net, pair, [Bulk(duration_s=100)])) as [sender, receiver]:
         go([sender, receiver])
-        wait_for(lambda: len(receiver.all("flow")) > 1)
+        wait_for(lambda: len(receiver.all(FlowRecord)) > 1)
         assert sender.close() == 0
-        received = receiver.wait_for("result")["result"]
+        [received] = of([receiver.wait_for(EndReport)], TcpReceived, "bulk")
         assert receiver.close() == 0
-    assert sender.all("result")[0]["error"] == "stopped"
-    assert (received["complete"], received["intact"]) == (False, True)
-    assert received["error"] in ("reset by the peer", "Connection reset by peer")
+    assert sender.all(EndReport)[0].result.error == "stopped"
+    assert (received.complete, received.intact) == (False, True)
+    assert received.error in ("reset by the peer", "Connection reset by peer")
     assert any(segment.flags & RST for way, segment in segments(bridge) if way == "up")
 
 
@@ -314,11 +317,11 @@ def test_a_broken_connection_of_a_standalone_host_begins_again(net: Network) -> 
     config = configs(net, OURS, [Bulk(duration_s=100)], again_s=0.05, probe_interval_ms=20)
     with Bridge(net), agents(config[0]) as [sender]:
         go([sender])
-        assert sender.wait_for("broken")["broken"] == {"flow": "bulk", "error": "refused"}
+        assert sender.wait_for(FlowBroken) == FlowBroken(flow="bulk", error="refused")
         with agents(config[1]) as [receiver]:
             go([receiver])
-            wait_for(lambda: len(receiver.all("flow")) > 1)
-        wait_for(lambda: {"flow": "bulk", "error": "reset by the peer"} in sender.all("broken"))
+            wait_for(lambda: len(receiver.all(FlowRecord)) > 1)
+        wait_for(lambda: FlowBroken(flow="bulk", error="reset by the peer") in sender.all(FlowBroken))
 
 
 # -- pauses --------------------------------------------------------------------------------------------------
@@ -333,30 +336,30 @@ def test_paused_senders_send_nothing_new_and_go_on_where_they_stopped(net: Netwo
 
     def received(agent: AgentProcess, flow: str) -> list[int]:
         """Bytes at each report so far; a flow that has not begun has 0."""
-        return [0, *(row["bytes_received"] for row in agent.all("flow") if row["flow"] == flow)]
+        return [0, *(row.bytes_received for row in agent.all(FlowRecord) if row.flow == flow)]
 
     with Bridge(net), agents(*configs(net, pair, work, probe_interval_ms=20)) as [sender, receiver]:
         # a transfer too fast to be caught is paused before its first octet
-        sender.send({"pause": True})
+        sender.send(Pause(paused=True))
         go([sender, receiver])
-        wait_for(lambda: len(sender.all("tcp")) > 5)
+        wait_for(lambda: len(sender.all(TcpRecord)) > 5)
         assert {*received(receiver, "tcp"), *received(receiver, "udp")} == {0}
-        sender.send({"pause": False})
+        sender.send(Pause(paused=False))
         wait_for(lambda: received(receiver, "udp")[-1] > 10_000)
-        result = receiver.wait_for("result")["result"]
-        assert (result["flow"], result["bytes"], result["intact"]) == ("tcp", size, True)
-        sender.send({"pause": True})
+        [result] = of([receiver.wait_for(EndReport)], TcpReceived, "tcp")
+        assert (result.bytes, result.intact) == (size, True)
+        sender.send(Pause(paused=True))
         wait_for(lambda: received(receiver, "udp")[-8:].count(received(receiver, "udp")[-1]) == 8)
 
 
 def test_a_socket_that_is_reset_while_paused_is_a_result(net: Network) -> None:
     with Bridge(net), agents(*configs(net, LINUX, [Bulk(duration_s=60)])) as [sender, receiver]:
         go([sender, receiver])
-        wait_for(lambda: receiver.all("flow"))
-        sender.send({"pause": True})
-        receiver.send({"stop": True})
-        sender.send({"pause": False})
-        assert sender.wait_for("result")["result"]["complete"] is False
+        wait_for(lambda: receiver.all(FlowRecord))
+        sender.send(Pause(paused=True))
+        receiver.send(Stop())
+        sender.send(Pause(paused=False))
+        assert sender.wait_for(EndReport).result.complete is False
 
 
 # -- errors --------------------------------------------------------------------------------------------------
@@ -379,8 +382,8 @@ def test_a_host_that_did_not_keep_up_says_so(net: Network) -> None:
             wait_for(flood)
         finally:
             agent.process.send_signal(signal.SIGCONT)
-        agent.send({"stop": True})
-        said = agent.wait_for("error")["error"]
+        agent.send(Stop())
+        said = agent.wait_for(Error).text
         assert re.fullmatch(r"\d+ packets were lost at tcp0: this machine is too slow for our TCP at such rates", said)
         assert agent.process.wait(PATIENCE_S) == 2
 
@@ -388,7 +391,7 @@ def test_a_host_that_did_not_keep_up_says_so(net: Network) -> None:
 def test_a_port_in_use_is_one_line(net: Network) -> None:
     with run_in(net.namespaces["h2"], lambda: socket.create_server(("0.0.0.0", 5001))):
         agent = AgentProcess(configs(net, LINUX, [Bulk(bytes=1)])[1])
-        assert agent.wait_for("error") == {"error": "port 5001 is already in use on host h2"}
+        assert agent.wait_for(Error) == Error(text="port 5001 is already in use on host h2")
         assert agent.close() == 2
 
 
@@ -396,13 +399,11 @@ def test_a_port_in_use_is_one_line(net: Network) -> None:
     ("change", "complaint"),
     [
         ({"namespace": "fadelab-none-h1"}, "no network namespace fadelab-none-h1: start its run first"),
-        ({"send": [{"kind": "bulk"}]}, "a bulk needs bytes or duration_s"),
-        ({"peer": None, "probe_interval_ms": 0}, "probe_interval_ms must be above 0"),
         ({"tcp": "user:cubic"}, "no userspace TCP 'user:cubic': choose from user:bsd, user:bsd-newreno"),
         ({"tcp": "user:sack", "peer": "10.77.1.2"}, "10.77.1.2 is an address of this host: the peer must be another"),
     ],
 )
 def test_a_wrong_configuration_is_one_line(net: Network, change: dict[str, Any], complaint: str) -> None:
-    agent = AgentProcess(configs(net, LINUX, [])[0] | change)
-    assert agent.wait_for("error")["error"].startswith(complaint)
+    agent = AgentProcess(replace(configs(net, LINUX, [])[0], **change))
+    assert agent.wait_for(Error).text.startswith(complaint)
     assert agent.close() == 2

@@ -10,16 +10,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from random import Random
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from common.sides import Host
+from hosts.engine.split import SplitCounters
 from hosts.errors import HostError
 from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network
 from hosts.kernel.split_routes import SplitRoutes
-from hosts.split import split_config
+from hosts.messages import Error, Ready, SplitConfig, Stop
 from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import HOSTS, AgentProcess, Bridge, Direction, inside, needs_network, socket_at
 
@@ -44,17 +45,14 @@ class Split(NamedTuple):
     proxy: AgentProcess
     bridge: Bridge
 
-    def counters(self) -> dict[str, int]:
+    def counters(self) -> SplitCounters:
         """What the proxy says at its end."""
-        self.proxy.send({"stop": True})
-        counters: dict[str, int] = self.proxy.wait_for("split")["split"]
-        return counters
+        self.proxy.send(Stop())
+        return self.proxy.wait_for(SplitCounters)
 
 
-def config_of(net: Network, wireless: str | None) -> dict[str, Any]:
-    return split_config(
-        namespace=net.namespaces["bas"], mobile=net.address("h1"), buffer_bytes=LIMIT, wireless=wireless
-    )
+def config_of(net: Network, wireless: str | None) -> SplitConfig:
+    return SplitConfig(namespace=net.namespaces["bas"], mobile=net.address("h1"), buffer_bytes=LIMIT, wireless=wireless)
 
 
 @contextmanager
@@ -66,7 +64,7 @@ def splitting(
     with Bridge(net, lose) as bridge:
         proxy = AgentProcess(config_of(net, wireless), "hosts.split")
         try:
-            proxy.wait_for("ready")
+            proxy.wait_for(Ready)
             yield Split(net, proxy, bridge)
         finally:
             status = proxy.close()
@@ -158,8 +156,8 @@ def test_streams_arrive_whole_both_ways_at_once_over_a_lossy_link(
         hashes = [pool.submit(receive, sock) for sock in (far, near)]
         assert [future.result(60) for future in hashes] == [hashlib.sha256(data).hexdigest() for data in (one, other)]
         counters = made.counters()
-    assert (counters["connections"], counters["refusals"]) == (1, 0)
-    assert counters["retransmissions"] > 0
+    assert (counters.connections, counters.refusals) == (1, 0)
+    assert counters.retransmissions > 0
 
 
 def test_each_end_sees_the_other_ones_address_and_port(split: Split) -> None:
@@ -171,7 +169,7 @@ def test_each_end_sees_the_other_ones_address_and_port(split: Split) -> None:
     addresses = {split.net.address("h1"), split.net.address("h2")}
     passed = [packet for _, packet in split.bridge.passed]
     assert all({*map(socket.inet_ntoa, (packet[12:16], packet[16:20]))} == addresses for packet in passed)
-    assert split.counters()["connections"] == 2
+    assert split.counters().connections == 2
 
 
 def test_many_connections_at_once(split: Split) -> None:
@@ -182,7 +180,7 @@ def test_many_connections_at_once(split: Split) -> None:
             pool.submit(send, near, sent)
         hashes = list(pool.map(receive, [far for _, far in pairs]))
     assert hashes == [hashlib.sha256(sent).hexdigest() for sent in data]
-    assert split.counters()["connections"] == 20
+    assert split.counters().connections == 20
 
 
 def test_what_is_no_tcp_passes(split: Split) -> None:
@@ -257,7 +255,7 @@ def test_a_connection_nobody_takes_is_reset(split: Split, client: Host) -> None:
 
         with pytest.raises(ConnectionResetError):
             reach()
-    assert split.counters()["connections"] == 1
+    assert split.counters().connections == 1
 
 
 # -- the buffer ----------------------------------------------------------------------------------------------
@@ -274,7 +272,7 @@ def test_a_sender_waits_while_the_other_side_takes_nothing(split: Split, client:
         assert receive(far) == hashlib.sha256(data).hexdigest()
         sending.result(PATIENCE_S)
     counters = split.counters()
-    assert LIMIT / 4 < counters["peak_bytes"] <= LIMIT * 1.1
+    assert LIMIT / 4 < counters.peak_bytes <= LIMIT * 1.1
 
 
 # -- what is left --------------------------------------------------------------------------------------------
@@ -294,7 +292,7 @@ def test_what_is_under_way_at_the_end_is_reset_and_nothing_is_left(split: Split)
 @pytest.mark.parametrize("wireless", WIRELESS)
 def test_a_killed_proxy_leaves_what_the_next_one_replaces(net: Network, wireless: str | None) -> None:
     killed = AgentProcess(config_of(net, wireless), "hosts.split")
-    killed.wait_for("ready")
+    killed.wait_for(Ready)
     killed.process.kill()
     assert killed.close() != 0
     with splitting(net, wireless), connected(net, "h1") as (near, far):
@@ -303,10 +301,9 @@ def test_a_killed_proxy_leaves_what_the_next_one_replaces(net: Network, wireless
 
 
 def test_a_proxy_that_cannot_be_is_one_line(net: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    proxy = AgentProcess(
-        {"namespace": "fadelab-none-bas", "mobile": "10.0.0.1", "buffer_bytes": 1, "wireless": None}, "hosts.split"
-    )
-    assert "no network namespace" in proxy.wait_for("error")["error"]
+    config = SplitConfig(namespace="fadelab-none-bas", mobile="10.0.0.1", buffer_bytes=1, wireless=None)
+    proxy = AgentProcess(config, "hosts.split")
+    assert "no network namespace" in proxy.wait_for(Error).text
     assert proxy.close() == 2
     monkeypatch.setattr("hosts.kernel.split_routes._PATH", "/nowhere")
     with pytest.raises(HostError, match=r"^nft is missing: apt-get install nftables$"):

@@ -20,9 +20,6 @@ from hosts.kernel.profiles import PROFILES, profile
 from hosts.kernel.tap import ethernet_headers, inherited_device, is_ip
 from hosts.kernel.tcp_info import parse
 from hosts.loop import READ, Loop
-from hosts.workloads import Workload, agent_config
-from hosts.workloads.bulk import Bulk
-from hosts.workloads.short import Short
 
 
 def test_the_reference_profile_is_the_papers() -> None:
@@ -40,14 +37,6 @@ def test_only_cbi_saves_metrics() -> None:
 def test_an_unknown_profile_names_the_known_ones() -> None:
     with pytest.raises(HostError, match=r"no TCP profile 'vegas': choose from reno, .*, enhanced-daass$"):
         profile("vegas")
-
-
-def test_each_host_sends_its_direction() -> None:
-    work: list[Workload] = [Bulk(bytes=1), Short(direction="down")]
-    config = agent_config("h1", work, peer="10.77.2.2")
-    assert [raw["flow"] for raw in config["send"]] == ["bulk"]
-    assert [raw["flow"] for raw in config["receive"]] == ["short"]
-    assert [raw["flow"] for raw in agent_config("h2", work, peer="10.77.1.2")["send"]] == ["short"]
 
 
 @pytest.mark.parametrize("run", ["", "../x", "a b", "x" * 49, "-x"])

@@ -42,6 +42,7 @@ PURE = (
     "channel/trace.py",
     "channel/delay_profiles.py",
     "hosts/engine/agent.py",
+    "hosts/engine/results.py",
     "hosts/tcp/profiles/*",
     "linklayer/schemes/*",
     "linklayer/slacp/describe.py",

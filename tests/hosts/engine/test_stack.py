@@ -10,10 +10,10 @@ import pytest
 
 from channel.errors import ERASED, INTACT
 from common.units import MS, SECOND
-from hosts.engine.context import Result
 from hosts.engine.datagrams import UdpReceiver, UdpSender
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
+from hosts.engine.results import TcpReceived, TcpSent, UdpReceived, UdpSent
 from hosts.engine.stack import Application, Socket, Stack, Tap
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import State
@@ -45,8 +45,8 @@ class Two:
         self.back = Wire(self.clock, self._to_h1, rate_bps=RATE_BPS, delay_ns=DELAY_NS)
         self.h1 = Stack(self.clock, 1, self.there, Random(1))
         self.h2 = Stack(self.clock, 2, self.back, Random(2))
-        self.received: list[Result] = []
-        self.sent: list[Result] = []
+        self.received: list[TcpReceived] = []
+        self.sent: list[TcpSent] = []
         self.came_to_h1: list[Any] = []
         self.came_to_h2: list[Any] = []
 
@@ -73,11 +73,11 @@ def test_a_transfer_on_a_clean_path_takes_the_time_it_must() -> None:
     # SYN and SYN-ACK with the MSS option, ten segments back to back, FIN, and the FIN that answers it
     octets = 44 + 44 + 10 * 1040 + 40 + 40
     [sent], [received] = two.sent, two.received
-    assert sent["finished_ns"] == octets * 1000 + 4 * DELAY_NS
-    assert sent["connected_ns"] == 2 * (44 * 1000 + DELAY_NS)
-    assert received["first_byte_ns"] == (44 + 44 + 1040) * 1000 + 3 * DELAY_NS
-    assert (sent["complete"], received["complete"]) == (True, True)
-    assert (sent["bytes"], received["bytes"], two.counter.nbytes) == (10_000, 10_000, 10_000)
+    assert sent.finished_ns == octets * 1000 + 4 * DELAY_NS
+    assert sent.connected_ns == 2 * (44 * 1000 + DELAY_NS)
+    assert received.first_byte_ns == (44 + 44 + 1040) * 1000 + 3 * DELAY_NS
+    assert (sent.complete, received.complete) == (True, True)
+    assert (sent.bytes, received.bytes, two.counter.nbytes) == (10_000, 10_000, 10_000)
 
 
 def test_connections_are_forgotten_once_they_are_over() -> None:
@@ -97,10 +97,10 @@ def test_a_port_where_nobody_listens_refuses() -> None:
     two.send(limit=1000)
     two.clock.run(until=SECOND)
     [sent] = two.sent
-    assert sent["complete"] is False
-    assert sent["error"]
+    assert sent.complete is False
+    assert sent.error
     assert two.came_to_h1[0].flags & RST
-    assert sent["finished_ns"] == 44_000 + 40_000 + 2 * DELAY_NS
+    assert sent.finished_ns == 44_000 + 40_000 + 2 * DELAY_NS
 
 
 @pytest.mark.parametrize(("flags", "resets"), [(ACK, 1), (SYN | ACK, 1), (RST, 0)], ids=["data", "SYN-ACK", "RST"])
@@ -177,9 +177,9 @@ def test_a_sender_stops_when_its_time_is_over_and_drains() -> None:
     two.send(end_at=2 * SECOND, drain_ns=10 * SECOND)
     two.clock.run()
     [sent], [received] = two.sent, two.received
-    assert (sent["complete"], sent["bytes"]) == (True, received["bytes"])
-    assert 2 * SECOND < sent["finished_ns"] < 5 * SECOND
-    assert received["bytes"] > 1_000_000
+    assert (sent.complete, sent.bytes) == (True, received.bytes)
+    assert 2 * SECOND < sent.finished_ns < 5 * SECOND
+    assert received.bytes > 1_000_000
 
 
 def test_what_is_not_drained_in_time_is_thrown_away() -> None:
@@ -188,10 +188,10 @@ def test_what_is_not_drained_in_time_is_thrown_away() -> None:
     two.send(end_at=2 * SECOND, drain_ns=100 * MS)
     two.clock.run(until=10 * SECOND)
     [sent], [received] = two.sent, two.received
-    assert (sent["error"], sent["finished_ns"]) == ("not drained in time", 2_100 * MS)
-    assert received["complete"] is False
-    assert received["error"]
-    assert received["bytes"] < sent["bytes"]
+    assert (sent.error, sent.finished_ns) == ("not drained in time", 2_100 * MS)
+    assert received.complete is False
+    assert received.error
+    assert received.bytes < sent.bytes
 
 
 def test_a_sender_that_never_connected_says_so() -> None:
@@ -199,7 +199,7 @@ def test_a_sender_that_never_connected_says_so() -> None:
     two.send(end_at=2 * SECOND, drain_ns=0)
     two.clock.run(until=10 * SECOND)
     [sent] = two.sent
-    assert (sent["error"], sent["finished_ns"]) == ("not connected within the duration", 2 * SECOND)
+    assert (sent.error, sent.finished_ns) == ("not connected within the duration", 2 * SECOND)
 
 
 # -- looking on ----------------------------------------------------------------------------------------------
@@ -236,17 +236,17 @@ def test_a_tap_sees_every_segment_and_changes_nothing() -> None:
 # -- UDP -----------------------------------------------------------------------------------------------------
 
 
-def udp(work: OnOffUdp, until: int) -> tuple[list[Result], list[Result], list[int]]:
+def udp(work: OnOffUdp, until: int) -> tuple[list[UdpSent], list[UdpReceived], list[int]]:
     two = Two()
     here, there = transfers._context(two.h1), transfers._context(two.h2)
-    receiver = UdpReceiver(
-        there, StackDatagrams(two.h2).receiver(work.port), FlowCounter("h2", "udp"), two.received.append
-    )
+    sent: list[UdpSent] = []
+    received: list[UdpReceived] = []
+    receiver = UdpReceiver(there, StackDatagrams(two.h2).receiver(work.port), FlowCounter("h2", "udp"), received.append)
     receiver.start()
     UdpSender(
         here,
         StackDatagrams(two.h1).sender("0.0.0.2", work.port, work.packet_bytes),
-        two.sent.append,
+        sent.append,
         flow=work.flow,
         rate_bps=work.rate_bps,
         on_ms=work.on_ms,
@@ -256,17 +256,17 @@ def udp(work: OnOffUdp, until: int) -> tuple[list[Result], list[Result], list[in
     )
     two.clock.at(until, receiver.abort, None)
     two.clock.run(until=until)
-    return two.sent, two.received, [packet.sent_at for packet in two.came_to_h2]
+    return sent, received, [packet.sent_at for packet in two.came_to_h2]
 
 
 def test_udp_always_on_is_a_packet_per_interval() -> None:
     work = OnOffUdp(rate_bps=80_000, packet_bytes=1000, off_ms=0, duration_s=1.0)
     [sent], [received], times = udp(work, 2 * SECOND)
     assert times == [100 * MS * n for n in range(10)]
-    assert (sent["packets"], received["packets"], received["highest_sequence"]) == (10, 10, 9)
-    assert (sent["complete"], sent["finished_ns"], received["complete"]) == (True, SECOND, True)
-    assert received["bytes"] == 10 * 972
-    assert received["delay_ms_mean"] == received["delay_ms_max"] == 1 + DELAY_NS / MS
+    assert (sent.packets, received.packets, received.highest_sequence) == (10, 10, 9)
+    assert (sent.complete, sent.finished_ns, received.complete) == (True, SECOND, True)
+    assert received.bytes == 10 * 972
+    assert received.delay_ms_mean == received.delay_ms_max == 1 + DELAY_NS / MS
 
 
 def test_udp_on_and_off_follows_the_seed() -> None:
@@ -274,5 +274,5 @@ def test_udp_on_and_off_follows_the_seed() -> None:
     sent, _, times = udp(work, 31 * SECOND)
     assert median(after - before for before, after in pairwise(times)) == 4 * MS
     # half of the time on, within four standard deviations: 150 pairs of exponential periods
-    assert abs(sent[0]["packets"] / 7500 - 0.5) < 4 * 0.25 * (2 / 150) ** 0.5
+    assert abs(sent[0].packets / 7500 - 0.5) < 4 * 0.25 * (2 / 150) ** 0.5
     assert udp(work, 31 * SECOND)[2] == times

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from hosts.engine.results import EndReport
 from hosts.errors import HostError
 from hosts.kernel import profiles as kernel_profiles
 from hosts.kernel.bpf import build, cgroups
@@ -20,10 +21,12 @@ from hosts.kernel.bpf.libbpf import Libbpf
 from hosts.kernel.network import Network
 from hosts.kernel.ownership import Registry
 from hosts.kernel.profiles import ELN_CONTROL, PROFILES
+from hosts.messages import Done
 from hosts.workloads.bulk import Bulk
 from tcpip.access import Octets
 from tcpip.options import ELN, smart_option
 from tcpip.segment import Option
+from telemetry.records import TcpRecord
 from tests.harness.waiting import wait_for
 from tests.hosts.harness import HOSTS, ROOT, Bridge, Direction, agents, configs, go, needs_network, program, run_name
 
@@ -130,14 +133,14 @@ def windows_after(
     """
     for _ in range(ATTEMPTS):
         last = _last_record(net, eln, make(), profile, hears)
-        if last["timeouts"] <= timeouts:
+        if last.timeouts <= timeouts:
             break
-    assert last["timeouts"] == timeouts
-    ssthresh = last["ssthresh_bytes"]
-    return last["cwnd_bytes"] // MSS, None if ssthresh is None else ssthresh // MSS
+    assert last.timeouts == timeouts
+    ssthresh = last.ssthresh_bytes
+    return last.cwnd_bytes // MSS, None if ssthresh is None else ssthresh // MSS
 
 
-def _last_record(net: Network, eln: Eln, bridge: Marking, profile: str, hears: bool) -> dict[str, Any]:
+def _last_record(net: Network, eln: Eln, bridge: Marking, profile: str, hears: bool) -> TcpRecord:
     chosen = eln.of(PROFILES[profile])
     # a busy machine is no reason to probe for losses, nor to take a reduction back
     quiet = replace(chosen, sysctls={**chosen.sysctls, "tcp_early_retrans": "0", "tcp_dsack": "0"})
@@ -150,10 +153,10 @@ def _last_record(net: Network, eln: Eln, bridge: Marking, profile: str, hears: b
             eln.add(started[0].process.pid)
         go(started)
         for agent in started:
-            agent.wait_for("done")
+            agent.wait_for(Done)
         assert bridge.has_lost_all()
-        assert [result["bytes"] for agent in started for result in agent.all("result")] == [nbytes, nbytes]
-        return started[0].all("tcp")[-1]
+        assert [report.result.bytes for agent in started for report in agent.all(EndReport)] == [nbytes, nbytes]
+        return started[0].all(TcpRecord)[-1]
 
 
 KEPT = [

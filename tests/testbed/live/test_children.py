@@ -1,16 +1,19 @@
 """The processes of a run."""
 
+from ast import literal_eval
 from pathlib import Path
 
 import pytest
 
+from hosts.messages import FlowBroken
 from testbed.live.children import Child
 from testbed.paths import root
 
 
 def test_python_path_of_a_child_is_checkout_then_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "given.py").write_text(
-        "import sys\nfrom hosts.jsonlines import write_message\nwrite_message({'path': sys.path})\n"
+        "import sys\nfrom hosts.jsonlines import write_message\nfrom hosts.messages import FlowBroken\n"
+        "write_message(FlowBroken(flow='', error=repr(sys.path)))\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     child = Child("given", "given")
@@ -18,5 +21,6 @@ def test_python_path_of_a_child_is_checkout_then_users(tmp_path: Path, monkeypat
         [message] = child.read()
     finally:
         child.end()
-    path = message["path"]
+    assert isinstance(message, FlowBroken)
+    path = literal_eval(message.error)
     assert path.index(str(root())) < path.index(str(tmp_path))

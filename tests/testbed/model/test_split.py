@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from channel.errors import ERASED, INTACT, ErrorModel, Verdict
 from channel.errors.bernoulli import Bernoulli
 from common.units import MS, SECOND
-from hosts.engine.context import Result
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
+from hosts.engine.results import TcpReceived, TcpSent
 from hosts.engine.stack import Application, Socket, Stack
 from hosts.tcp.config import TcpConfig
 from tcpip.segment import SYN, Flow, Segment, SynOptions
@@ -78,8 +78,8 @@ class Path:
         )
         self.came_to_fixed: list[Any] = []
         self.came_to_mobile: list[Any] = []
-        self.sent: list[Result] = []
-        self.received: list[Result] = []
+        self.sent: list[TcpSent] = []
+        self.received: list[TcpReceived] = []
         self.counters: list[FlowCounter] = []
         self.config = config
 
@@ -157,7 +157,7 @@ def test_losses_on_the_air_are_repaired_there_and_the_wired_sender_sees_none() -
     path.listen(path.mobile)
     sender = path.send(path.fixed, 500_000)
     path.run()
-    assert path.received[0]["bytes"] == 500_000
+    assert path.received[0].bytes == 500_000
     assert (sender.connection.counters.fast_retransmits, sender.connection.counters.timeouts) == (0, 0)
     assert path.splitter.counters().retransmissions >= path.down.corrupted > 10
     path.assert_nothing_left()
@@ -183,13 +183,13 @@ def test_whatever_is_lost_streams_arrive_whole_and_the_buffer_keeps_its_bound(
         path.listen(path.mobile if down else path.fixed, PORT + i)
         path.send(path.fixed if down else path.mobile, nbytes, PORT + i)
     path.run()
-    assert sorted(result["bytes"] for result in path.received) == sorted(nbytes for _, nbytes in sizes)
+    assert sorted(result.bytes for result in path.received) == sorted(nbytes for _, nbytes in sizes)
     # where a last ACK is lost for ever, only the side that knows less complains
     counters = path.splitter.counters()
     assert counters.connections == len(sizes)
     assert counters.peak_bytes <= limit
     if not per:
-        assert all(result["complete"] for result in path.sent + path.received)
+        assert all(result.complete for result in path.sent + path.received)
     path.assert_nothing_left()
 
 
@@ -213,7 +213,7 @@ def test_a_sender_waits_while_the_other_side_stalls(sender: str, limit: int) -> 
     assert path.splitter.counters().peak_bytes == held
     assert not path.sent
     path.run()
-    assert path.received[0]["bytes"] == 2_000_000
+    assert path.received[0].bytes == 2_000_000
     assert path.splitter.counters().peak_bytes <= limit
     assert stream.connection.counters.timeouts == 0
     path.assert_nothing_left()
@@ -229,7 +229,7 @@ def test_the_buffer_counts_each_direction_and_connection_by_itself() -> None:
     assert one.connection.bytes_acked + other.connection.bytes_acked - path.nbytes > 2 * (LIMIT - 1000)
     assert path.splitter.counters().peak_bytes <= LIMIT
     path.run()
-    assert [result["bytes"] for result in path.received] == [800_000] * 2
+    assert [result.bytes for result in path.received] == [800_000] * 2
 
 
 # -- ends ----------------------------------------------------------------------------------------------------
@@ -280,8 +280,8 @@ def test_a_mobile_host_that_does_not_answer_ends_the_connection() -> None:
     path.send(path.fixed, 100_000)
     path.run()
     # 1, 2 and 4 s
-    assert path.sent[0]["error"] == "reset by the peer"
-    assert 7 * SECOND <= path.sent[0]["finished_ns"] < 8 * SECOND
+    assert path.sent[0].error == "reset by the peer"
+    assert 7 * SECOND <= path.sent[0].finished_ns < 8 * SECOND
     path.assert_nothing_left()
 
 
@@ -290,7 +290,7 @@ def test_a_mobile_host_that_is_gone_ends_the_connection() -> None:
     path.listen(path.mobile)
     path.send(path.fixed, 5_000_000)
     path.run(until=200 * SECOND)
-    assert path.sent[0]["error"] == "reset by the peer"
+    assert path.sent[0].error == "reset by the peer"
     assert not path.splitter._pairs
 
 
@@ -327,13 +327,13 @@ def test_the_same_ports_again_while_the_last_connection_is_not_over_are_refused(
     path.send(path.fixed, 1000)
     # the base station has closed first towards the mobile host: TIME-WAIT there
     path.run(until=2 * SECOND)
-    assert path.sent[0]["complete"]
+    assert path.sent[0].complete
     again = Stack(path.clock, FIXED, path.to_base, Random(4))
     path.fixed = again
     sender = transfers.send(again, MOBILE, PORT, PLAIN, limit=1000, done=path.sent.append)
     path.run()
     assert sender.connected
-    assert path.sent[1]["error"] == "reset by the peer"
+    assert path.sent[1].error == "reset by the peer"
     path.assert_nothing_left()
 
 

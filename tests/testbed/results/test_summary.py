@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hosts.engine.results import EndReport, TcpReceived, TcpSent, UdpReceived, UdpSent
 from hosts.engine.split import SplitCounters
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp
@@ -18,36 +19,49 @@ from testbed.results.summary import FlowSummary, LinkSummary, Summary, rise, sum
 S = 1_000_000_000
 
 
-def sender(index: int = 0, **values: Any) -> dict[str, Any]:
-    return {
-        "role": "sender",
-        "flow": "f",
-        "index": index,
-        "bytes": 1000,
-        "sha256": "aa",
-        "started_ns": S // 2,
-        "finished_ns": 5 * S // 2,
-        "bytes_sent": 1300,
-        "retransmits": 3,
-        "timeouts": 1,
-        "complete": True,
-        "error": None,
-        **values,
-    }
+def sender(index: int = 0, **values: Any) -> EndReport:
+    sent = TcpSent(
+        bytes=1000,
+        sha256="aa",
+        started_ns=S // 2,
+        connected_ns=S,
+        finished_ns=5 * S // 2,
+        bytes_acked=1000,
+        bytes_sent=1300,
+        retransmits=3,
+        timeouts=1,
+        error=None,
+    )
+    return EndReport(host="h1", flow="f", kind="", index=index, result=replace(sent, **values))
 
 
-def receiver(index: int = 0, **values: Any) -> dict[str, Any]:
-    return {
-        "role": "receiver",
-        "flow": "f",
-        "index": index,
-        "bytes": 1000,
-        "sha256": "aa",
-        "intact": True,
-        "complete": True,
-        "error": None,
-        **values,
-    }
+def receiver(index: int = 0, **values: Any) -> EndReport:
+    received = TcpReceived(
+        bytes=1000,
+        sha256="aa",
+        intact=True,
+        accepted_ns=S,
+        first_byte_ns=S,
+        last_byte_ns=2 * S,
+        finished_ns=2 * S,
+        error=None,
+    )
+    return EndReport(host="h2", flow="f", kind="", index=index, result=replace(received, **values))
+
+
+def datagrams(nbytes: int) -> EndReport:
+    received = UdpReceived(
+        packets=1,
+        highest_sequence=0,
+        bytes=nbytes,
+        first_byte_ns=S,
+        last_byte_ns=S,
+        finished_ns=2 * S,
+        delay_ms_mean=1.0,
+        delay_ms_max=1.0,
+        error=None,
+    )
+    return EndReport(host="h2", flow="f", kind="", index=0, result=received)
 
 
 # -- by size -------------------------------------------------------------------------------------------------
@@ -77,8 +91,8 @@ def test_a_transfer_without_its_receiver_is_not_intact() -> None:
 
 def test_cut_transfer_counts_arrived_bytes() -> None:
     reports = [
-        sender(complete=False, error="stopped", sha256="cc"),
-        receiver(bytes=400, complete=False, error="reset", sha256="dd"),
+        sender(error="stopped", sha256="cc"),
+        receiver(bytes=400, error="reset", sha256="dd"),
     ]
     flow = summarize_flow(Bulk(bytes=1000, start_s=1), "f", reports, 5.0)
     assert (flow.finished, flow.intact, flow.bytes) == (False, True, 400)
@@ -110,17 +124,17 @@ def test_its_duration_starts_when_the_flow_does() -> None:
 
 def test_undrained_flow_may_be_short_but_is_intact() -> None:
     reports = [
-        sender(complete=False, error="not drained in time"),
-        receiver(complete=False, sha256="bb", bytes=800, bytes_at_duration=700),
+        sender(error="not drained in time"),
+        receiver(error="reset", sha256="bb", bytes=800, bytes_at_duration=700),
     ]
     flow = summarize_flow(Bulk(duration_s=4.0), "f", reports, 9.0)
     assert (flow.finished, flow.intact, flow.bytes) == (True, True, 700)
-    spoilt = [reports[0], {**reports[1], "intact": False}]
+    spoilt = [reports[0], receiver(intact=False)]
     assert summarize_flow(Bulk(duration_s=4.0), "f", spoilt, 9.0).intact is False
 
 
 def test_flow_without_connection_has_no_bytes_and_is_intact() -> None:
-    reports = [sender(bytes=0, complete=False, error="not connected within the duration")]
+    reports = [sender(bytes=0, error="not connected within the duration")]
     flow = summarize_flow(Bulk(duration_s=4.0), "f", reports, 4.0)
     assert (flow.bytes, flow.goodput_bps, flow.finished, flow.intact) == (0, 0, True, True)
 
@@ -136,7 +150,7 @@ def test_size_and_duration_end_with_the_first() -> None:
 # -- short, UDP ----------------------------------------------------------------------------------------------
 
 
-def series() -> list[dict[str, Any]]:
+def series() -> list[EndReport]:
     reports = []
     for index in (2, 0, 1):
         start = index * 3 * S
@@ -156,18 +170,19 @@ def test_short_transfers_are_timed_without_gaps() -> None:
 
 
 def test_a_series_cut_short_keeps_the_times_it_has() -> None:
-    reports = [report for report in series() if report["index"] < 2]
+    reports = [report for report in series() if report.index < 2]
     flow = summarize_flow(Short(bytes=1000, count=3), "f", reports, 8.0)
     assert (flow.finished, flow.transfer_s, flow.duration_s, flow.bytes) == (False, (0.5, 1.0), 8.0, 2000)
 
 
 def test_udp_is_neither_intact_nor_not() -> None:
     work = OnOffUdp(duration_s=4.0, start_s=1.0)
-    reports = [{"role": "sender", "index": 0, "complete": True}, {"role": "receiver", "index": 0, "bytes": 2000}]
+    sent = UdpSent(bytes=2500, packets=5, unsent=0, started_ns=S, finished_ns=5 * S, error=None)
+    reports = [EndReport(host="h1", flow="f", kind="", index=0, result=sent), datagrams(2000)]
     flow = summarize_flow(work, "f", reports, 6.0)
     assert (flow.bytes, flow.duration_s, flow.goodput_bps, flow.end_s) == (2000, 4.0, 4000, 5.0)
     assert (flow.finished, flow.intact, flow.retransmits) == (True, None, 0)
-    cut = summarize_flow(work, "f", [{"role": "receiver", "index": 0, "bytes": 500}], 3.0)
+    cut = summarize_flow(work, "f", [datagrams(500)], 3.0)
     assert (cut.finished, cut.duration_s) == (False, 2.0)
 
 

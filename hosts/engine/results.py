@@ -1,0 +1,107 @@
+"""The results of transfers: each end reports once, when it is over.
+
+Times are ns since the run's start.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Result:
+    #: payload octets, written or read
+    bytes: int
+    #: why the transfer did not come to its end, in one line
+    error: str | None
+    #: of the payload; None in virtual time, where octets are only counted, and of datagrams
+    sha256: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the transfer came to its end."""
+        return self.error is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sent(_Result):
+    started_ns: int
+    finished_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TcpSent(_Sent):
+    """The sending end of a connection: `finished_ns - started_ns` is the transfer time."""
+
+    #: None: never
+    connected_ns: int | None
+    bytes_acked: int
+    #: payload, retransmissions included; 0 before Linux 4.19
+    bytes_sent: int
+    #: segments
+    retransmits: int
+    #: 0 before Linux 6.7
+    timeouts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UdpSent(_Sent):
+    """The sending end of a UDP flow."""
+
+    packets: int
+    #: packets refused, or too late to be sent
+    unsent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Received(_Result):
+    #: None: there was no connection
+    finished_ns: int | None
+    #: None: no octets came
+    first_byte_ns: int | None
+    last_byte_ns: int | None
+    #: whether the octets are those sent; None of datagrams, which may be lost
+    intact: bool | None = None
+    #: octets read at the end of the flow's duration, where it has one
+    bytes_at_duration: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TcpReceived(_Received):
+    """The receiving end of a connection."""
+
+    #: None: never
+    accepted_ns: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UdpReceived(_Received):
+    """The receiving end of a UDP flow. Lost packets: the sender's less these."""
+
+    packets: int
+    #: -1 without packets
+    highest_sequence: int
+    #: one way, None without packets
+    delay_ms_mean: float | None
+    delay_ms_max: float | None
+
+
+Sent = TcpSent | UdpSent
+Received = TcpReceived | UdpReceived
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndReport:
+    """One end of one transfer is over."""
+
+    host: str
+    flow: str
+    #: kind of the workload
+    kind: str
+    #: number of the connection within its flow
+    index: int
+    result: TcpSent | UdpSent | TcpReceived | UdpReceived
+
+    @property
+    def role(self) -> Literal["sender", "receiver"]:
+        """Which end it is."""
+        return "sender" if isinstance(self.result, _Sent) else "receiver"
