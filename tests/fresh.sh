@@ -120,8 +120,12 @@ within() {
         nsenter --net=/proc/self/fd/8 /bin/bash "${@:2}"
     else
         nsenter --net=/proc/self/fd/8 ./fadelab "$1" --help >/dev/null
+        say "prepared after $SECONDS s"
         ip link set lo up
-        ./fadelab "$@" 8<&-
+        one=0
+        ./fadelab "$@" 8<&- || one=$?
+        say "./fadelab $* ended after $SECONDS s, preparation included"
+        return "$one"
     fi
 }
 

@@ -56,7 +56,7 @@ def start(launcher: Path, *args: str, **options: Any) -> subprocess.CompletedPro
 
 def test_first_start_interruption_second_start_and_failure(copy: Path, tmp_path: Path) -> None:
     """One story in one test, because every setup takes seconds."""
-    stamp = copy / ".venv" / "fadelab-stamp"
+    stamp = copy / ".venv" / "fadelab-base-stamp"
     setup = subprocess.Popen(
         [copy / "fadelab"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     )
@@ -85,7 +85,7 @@ def test_first_start_interruption_second_start_and_failure(copy: Path, tmp_path:
     assert (second.returncode, second.stdout, second.stderr) == (0, f"{copy} x\n", "")
 
     # what only some commands need is looked for when one of them comes
-    group = copy / ".build" / "packages-dashboard-stamp"
+    group = copy / ".venv" / "fadelab-dashboard-stamp"
     assert not group.exists()
     page = start(copy / "fadelab", "dashboard", "--port", "1")
     assert (page.returncode, page.stdout) == (0, f"{copy} dashboard --port 1\n"), page.stderr
@@ -96,7 +96,7 @@ def test_first_start_interruption_second_start_and_failure(copy: Path, tmp_path:
     (copy / "requirements.lock").write_text("not a requirement\n")
     failed = start(copy / "fadelab")
     assert failed.returncode == 2
-    assert "installing Python packages failed (status 1); the end of " in failed.stderr
+    assert "installing Python packages (base) failed (status 1); the end of " in failed.stderr
     assert "ERROR: Invalid requirement: 'not a requirement'" in failed.stderr
     assert not stamp.exists()
 
