@@ -21,6 +21,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,11 @@ __all__ = ["Frame", "Run", "find", "open_run", "records", "results", "root", "ru
 _NAMING = ("run", "scenario", "tier", "scheme", "tcp", "seed")
 
 
+def _require(library: str) -> None:
+    if find_spec(library) is None:
+        raise FadelabError(f"{library} is not installed: ./fadelab compile installs it")
+
+
 @dataclass(frozen=True)
 class Frame:
     """A table, as an Arrow table and as frames of both libraries."""
@@ -52,11 +58,13 @@ class Frame:
 
     def pandas(self) -> "pd.DataFrame":
         """Return a pandas frame with a range index; null becomes NaN in columns of numbers."""
+        _require("pandas")
         frame: pd.DataFrame = self.arrow.to_pandas()
         return frame
 
     def polars(self) -> "pl.DataFrame":
         """Return a Polars frame; it shares memory with the Arrow table where their layouts agree."""
+        _require("polars")
         import polars as pl
 
         frame = pl.from_arrow(self.arrow)

@@ -4,7 +4,7 @@ NAME/            the campaign's folder: file, plan and hash, scenarios, traces, 
 NAME/README.txt  what to do with it
 NAME/SHA256SUMS  of all files above
 source.tar.gz    the program that made it: the commit's tracked files
-requirements.lock
+requirements.lock, requirements-full.lock
 
 Rule kept: the same folder and checkout give the same archive to the byte.
 """
@@ -61,7 +61,8 @@ def write_bundle(campaign: Campaigned, target: Path, *, source: bool = True) -> 
                 sums.append(f"{hashlib.sha256(content).hexdigest()}  {path}\n")
                 _add(archive, f"{name}/{path}", content)
             _add(archive, f"{name}/{SUMS}", "".join(sums).encode())
-            _add(archive, "requirements.lock", (root() / "requirements.lock").read_bytes())
+            for lock in sorted(root().glob("requirements*.lock")):
+                _add(archive, lock.name, lock.read_bytes())
             if source:
                 _add(archive, "source.tar.gz", _source())
         beside.replace(target)

@@ -93,6 +93,23 @@ def test_first_start_interruption_second_start_and_failure(copy: Path, tmp_path:
     assert group.exists()
     assert start(copy / "fadelab", "dashboard").stderr == ""
 
+    (copy / "requirements-full.lock").write_text("# nothing\n")
+    full = start(copy / "fadelab", "compile")
+    assert (full.returncode, full.stdout) == (0, f"{copy} compile\n"), full.stderr
+    assert "installing Python packages (full): done" in full.stderr
+    assert start(copy / "fadelab", "papers").stderr == ""
+
+    # one that fails ends the others
+    (copy / "requirements.lock").write_text("# nothing more\n")
+    recipe = copy / "flowgraphs" / "vusrp" / "CMakeLists.txt"
+    recipe.write_text(FAKE_PART + "message(FATAL_ERROR broken)\n")
+    broken = start(copy / "fadelab")
+    assert broken.returncode == 2
+    assert "configuring the virtual USRP failed (status 1); the end of " in broken.stderr
+    assert "making .venv: done" not in broken.stderr
+    assert not stamp.exists()
+    recipe.write_text(FAKE_PART)
+
     (copy / "requirements.lock").write_text("not a requirement\n")
     failed = start(copy / "fadelab")
     assert failed.returncode == 2

@@ -40,7 +40,7 @@ def build(target: Path) -> int:
         from mkdocs.config import load_config
         from mkdocs.exceptions import MkDocsException
     except ImportError as error:
-        raise FadelabError(f"the site needs {error.name}: make .venv anew (rm -rf .venv)") from None
+        raise FadelabError(f"the site needs {error.name}: ./fadelab docs installs it") from None
     _check_target(target)
     checkout = root().resolve()
     with tempfile.TemporaryDirectory(prefix="fadelab-docs-") as place, _Warnings() as warnings:
