@@ -2,6 +2,8 @@
 
 import time
 from collections import deque
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from flowgraphs.gain import CLIP_DBFS, WEAK_DBFS
 from flowgraphs.phy import Received
 from hil_tests.bench import DUPLEX_HZ, LINEAR_DB, Bench, Pair, frames
 from testbed.live.usrp_radio import OnAirRadio
-from testbed.scenario.channel_models import make_hop
+from testbed.scenario.resolver import resolve
 
 pytestmark = pytest.mark.radio
 
@@ -85,14 +87,15 @@ class Listener:
 
     def __init__(self, bench: Bench, pair: Pair) -> None:
         self._heard: deque[Received] = deque()
-        scenario = bench.scenario()
+        plan = resolve(bench.scenario())
+        stats: Any = SimpleNamespace(handle_frame=self._heard.append)
         self._radio = OnAirRadio(
-            make_hop(scenario.channel.direction("down"), "down", scenario.seed, 10_000),
+            plan.stations["down"].hop.make(10_000),
             pair.b,
-            max_frame_bytes=scenario.max_frame_bytes,
+            max_frame_bytes=plan.max_frame_bytes,
             late_bound_ns=0,
             automatic_gain=True,
-            on_received=self._heard.append,
+            stats=stats,
         )
 
     def receive(self) -> Received | None:

@@ -8,7 +8,7 @@ Times are CLOCK_MONOTONIC ns where a field says so, and otherwise ns since the r
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Generic, TypeVar
 
 from common.sides import Host, Side
@@ -75,7 +75,7 @@ class SplitConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StationConfig:
-    """A station: its scenario and its part of the tier's medium, `peer_fd` or `device`."""
+    """A station: its scenario and its part of the tier's medium."""
 
     #: values of the scenario's keys, as in a file
     scenario: Mapping[str, Any]
@@ -89,10 +89,8 @@ class StationConfig:
     #: makes the random numbers of this start differ from those of earlier ones with the same seed: a peer that kept
     #: running must not take the new station for the one of its old session
     start: int | None = None
-    #: an open socket to the other station, which the process inherits
-    peer_fd: int | None = None
-    #: device arguments of the radio
-    device: str | None = None
+    #: what the tier's medium makes the radio of: the descriptor of a socket, or a device (testbed/live/media)
+    wiring: Mapping[str, Any] = field(default_factory=dict)
     #: an open /dev/net/tun that the station inherits, where it may not open the device
     tun_fd: int | None = None
 

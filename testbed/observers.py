@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from telemetry.records import Record, RunRecord
 from telemetry.sinks import Sink, Sinks
-from testbed.live.steering import Steering
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.run_hooks import NO_HOOKS, RunHooks
 from testbed.scenario.schema import Scenario
+from testbed.steering import Steering
 from testbed.tiers import TIERS
 
 if TYPE_CHECKING:

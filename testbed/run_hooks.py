@@ -12,7 +12,7 @@ from testbed.results.rates import RecentRate
 from testbed.results.summary import Summary
 
 if TYPE_CHECKING:
-    from testbed.live.steering import Steering
+    from testbed.steering import Steering
 
 
 @dataclass(slots=True)

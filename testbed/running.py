@@ -1,15 +1,14 @@
 """Runs scenarios: tiers by name, repetitions, a folder per run."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from types import MappingProxyType
 
 from common.sides import SIDES
 from hosts.kernel import split_routes
 from hosts.kernel.network import check_machine
 from testbed.errors import FadelabError
+from testbed.live.media import MEDIA
 from testbed.live.run import run_live
-from testbed.live.wiring import Medium, check_radios, real_air, sockets, virtual_air
 from testbed.model.run import check_model, run_model
 from testbed.observers import MakeHooks, no_hooks
 from testbed.results.removal import going_on
@@ -19,9 +18,6 @@ from testbed.run_hooks import Show
 from testbed.scenario.plan import make_rng
 from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Direction, Scenario
-
-#: by the names that tiers give
-_MEDIA: Mapping[str, Medium] = MappingProxyType({"sockets": sockets, "virtual-air": virtual_air, "real-air": real_air})
 
 
 class LateError(FadelabError):
@@ -37,7 +33,7 @@ def check_tier(scenario: Scenario) -> None:
     check_machine()
     if plan.split is not None:
         split_routes.check()
-    check_radios(scenario)
+    MEDIA[plan.tier.medium].check(plan)
 
 
 def unused(scenario: Scenario) -> Iterator[str]:
@@ -75,10 +71,8 @@ def run_in(folder: RunFolder, scenario: Scenario, show: Show, make_hooks: MakeHo
     plan, hooks = resolve(scenario), make_hooks(scenario, folder)
     try:
         with going_on(folder.path):
-            if plan.tier.medium is None:
-                summary = run_model(plan, folder, show, hooks)
-            else:
-                summary = run_live(scenario, folder, _MEDIA[plan.tier.medium], show, hooks)
+            run = run_model if plan.tier.simulated else run_live
+            summary = run(plan, folder, show, hooks)
     except BaseException as error:
         hooks.ended(None, " ".join(str(error).split()) or type(error).__name__)
         raise

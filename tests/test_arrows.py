@@ -52,6 +52,12 @@ ROOMS = {
     "tiers": frozenset(),
 }
 
+#: rooms of testbed/ that make runs -> what they may import of scenario/: the plan, no part of the schema
+PLAN = {
+    "live": frozenset({"testbed.scenario.plan", "testbed.scenario.file.plan_of"}),
+    "model": frozenset({"testbed.scenario.plan"}),
+}
+
 CORES = ("channel", "linklayer", "tcpip", "hosts/tcp", "hosts/engine", "hosts/workloads")
 FORBIDDEN_IN_CORES = frozenset(
     {"time", "socket", "threading", "asyncio", "select", "selectors", "datetime", "secrets", "os"}
@@ -98,6 +104,9 @@ def violations(path: str, source: str) -> list[str]:
             for arrow in arrows(folders, names)
             if arrow.target not in arrow.allowed
         ]
+        plan = PLAN.get(folders[1]) if folders[0] == "testbed" and len(folders) > 1 else None
+        if plan is not None and _room(names) == "scenario" and not plan & set(names):
+            found.append(f"{path}:{line}: testbed/{folders[1]} takes the plan, not the parts of the schema")
         if is_core(path):
             for name in names:
                 parts = name.split(".")
@@ -280,6 +289,9 @@ def test_imports_for_types_alone_make_no_circle(a: str, b: str) -> None:
         ("dashboard/a.py", "import testbed"),
         ("testbed/results/a.py", "from testbed.live.run import run_live"),
         ("testbed/model/a.py", "from testbed import live"),
+        ("testbed/model/a.py", "from testbed.scenario.schema import Scenario"),
+        ("testbed/live/a.py", "from testbed.scenario import schema"),
+        ("testbed/live/a.py", "from testbed.scenario.file import validate"),
         ("testbed/live/a.py", "import testbed.cli.app"),
         ("experiments/a.py", "import telemetry"),
         ("hosts/a.py", "import flowgraphs"),

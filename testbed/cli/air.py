@@ -62,17 +62,17 @@ def list_() -> None:
 @click.option("--scenario", type=options.PATH, help="Let radios ST and BAS meet its channel.")
 def create(name: str, clock: str | None, seed: int | None, wait_streams: int | None, scenario: Path | None) -> None:
     """Make the air NAME, which stays until it is removed; one that is there already must agree."""
-    from common.sides import SIDES
     from flowgraphs.air import Air
-    from testbed.live.wiring import AirChannel
+    from testbed.live.media.virtual_air import AirChannel
     from testbed.scenario.file import load
+    from testbed.scenario.resolver import resolve
 
-    wanted = None if scenario is None else load(scenario)
+    wanted = None if scenario is None else resolve(load(scenario))
     with Air.create(name, clock=clock, seed=seed, wait_streams=wait_streams, keep=True) as made:
         if wanted is not None:
             channel = AirChannel(made, wanted.radio)
-            for side in SIDES:
-                channel.apply(side, wanted.channel.direction(side))
+            for side, station in wanted.stations.items():
+                channel.apply(side, station.air)
 
 
 @air.command("set")

@@ -50,6 +50,7 @@ def host(
     from testbed.live.standalone import run_host
     from testbed.observers import database_or_none, open_influx
     from testbed.scenario.file import load
+    from testbed.scenario.resolver import resolve
 
     try:
         ipaddress.IPv4Address(peer)
@@ -66,7 +67,7 @@ def host(
     sink = database_or_none(open_influx(influx, token_file), loaded, name, out, complain, lists=role == "h1")
     console.print(f"host {role}: TCP {loaded.tcp_of(role)}, peer {peer}; Ctrl-C ends it")
     meter = Meter()
-    run_host(loaded, role, peer, seconds=seconds, sink=sink, report=meter.report, tick=meter.tick)
+    run_host(resolve(loaded), role, peer, seconds=seconds, sink=sink, report=meter.report, tick=meter.tick)
 
 
 COMMAND = host

@@ -59,6 +59,7 @@ def station(
     from testbed.observers import database_or_none, open_influx
     from testbed.results.show import rate
     from testbed.scenario.file import load
+    from testbed.scenario.resolver import resolve
 
     loaded = load(scenario or options.DEMO_SCENARIOS[tier_with("real")], settings, tier=tier_of(device))
     if SCHEMES[loaded.link.scheme].split is not None:
@@ -103,7 +104,9 @@ def station(
                 )
 
     [side] = [side for side in SIDES if STATIONS[side] == role]
-    final = run_station(loaded, side, device, tap=tap, folder=folder, seconds=seconds, up=up, sink=sink, report=report)
+    final = run_station(
+        resolve(loaded), side, device, tap=tap, folder=folder, seconds=seconds, up=up, sink=sink, report=report
+    )
     (folder / "station.json").write_text(json.dumps(asdict(final.counts) | asdict(final.lateness), indent=2) + "\n")
     console.print(f"{folder}/  station.json, traces", highlight=False, soft_wrap=True)
 

@@ -8,11 +8,13 @@ reported as a bad channel.
 
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from channel.errors import Fate
 from channel.hop import Arrival, Hop
 from linklayer.station_counts import Lateness
+from telemetry.records import PhyRecord
+from telemetry.views import PhyView
 from testbed.live.station_loop import Radio
 
 
@@ -37,6 +39,25 @@ class HopRadio(Radio):
         self._on_arrival = on_arrival
         #: frames that have crossed the hop and wait to be carried
         self._waiting: deque[bytes] = deque()
+
+    def begin(self, epoch: int) -> None:
+        """Take the run's time 0. Lateness while the processes started does not count."""
+        self.lateness = Lateness()
+
+    def run_in_real_time(self, priority: int) -> None:
+        """Let the radio's own threads run in real time (sched(7)), if it has any. Raises PermissionError."""
+
+    @property
+    def unheard(self) -> int:
+        """Frames of the far station that a receiver missed or received damaged."""
+        return 0
+
+    def watch(self, watched: bool) -> None:
+        """Make views of the receiver from now on, or no more."""
+
+    def take_records(self, now: int, time_ns: int) -> Iterator[PhyRecord | PhyView]:
+        """Yield the receiver's figures since the last call, if it has any, and a view where one is due."""
+        yield from ()
 
     def resize(self, *, buffer_bytes: int, max_frame_bytes: int) -> None:
         """Change the size of the MAC buffer and the largest frame."""

@@ -1,7 +1,6 @@
 """Runs a scenario in real time: sets up namespaces, stations and hosts, and collects their reports.
 
-The tiers differ in the medium between the stations (`wiring.py`) and in their radios (`station_process.py`), and in
-nothing else.
+The tiers differ in the medium between the stations and in their radios (`media/`), and in nothing else.
 
 Rules: a run leaves nothing behind, however it ends; a process that fails ends the run with its message; the result of
 a run tells how many events were late.
@@ -33,25 +32,20 @@ from hosts.messages import (
     Stop,
     Watch,
 )
-from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
 from telemetry.parquet import ParquetSink
 from telemetry.records import ControlRecord, FlowRecord, PhyRecord, StationRecord, TcpRecord
 from telemetry.sinks import Sinks
 from telemetry.views import PhyView
 from testbed.live.children import Child, ChildError, ChildGroup
-from testbed.live.steering import Change
-from testbed.live.wiring import Medium, Wiring
+from testbed.live.media import Wiring, medium_of
 from testbed.paths import bpf_objects
 from testbed.results.ground_truth import Confusion, GuessScore, LossGuessMerger
-from testbed.results.rates import RecentRate
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary, joined_record, summarize
-from testbed.run_hooks import NO_HOOKS, Progress, RunHooks, Show
-from testbed.scenario.link_ends import has_guessers
-from testbed.scenario.resolver import resolve
-from testbed.scenario.schema import Scenario
-from testbed.tiers import TIERS
+from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
+from testbed.scenario.plan import Plan
+from testbed.steering import Change
 
 _READY_S = 30.0
 _FINAL_S = 10.0
@@ -60,42 +54,35 @@ _LEAD_NS = 200_000_000
 
 
 def run_live(
-    scenario: Scenario,
+    plan: Plan,
     folder: RunFolder,
-    medium: Medium,
     show: Show = lambda progress: None,
     hooks: RunHooks = NO_HOOKS,
 ) -> Summary:
-    """Run `scenario` in real time over `medium` and return its result, which is also in `folder`.
+    """Make the run of a plan in real time and return its result, which is also in `folder`.
 
     Closes the hooks' sinks. Raises FadelabError or HostError in one line.
     """
-    return _LiveRun(scenario, folder, medium, show, hooks).run()
+    return _LiveRun(plan, folder, show, hooks).run()
 
 
 class _LiveRun:
-    def __init__(self, scenario: Scenario, folder: RunFolder, medium: Medium, show: Show, hooks: RunHooks) -> None:
-        self._scenario = scenario
-        #: the scenario with the changes of a live control
-        self._present = scenario
+    def __init__(self, plan: Plan, folder: RunFolder, show: Show, hooks: RunHooks) -> None:
+        self._plan = plan
+        #: the plan with the changes of a live control
+        self._present = plan
         self._steering, self._view_sink = hooks.steering, hooks.view_sink
-        tags = {"run": folder.name, "tier": scenario.tier, "scenario": scenario.name}
+        tags = {"run": folder.name, "tier": plan.tier.name, "scenario": plan.name}
         self._sinks = Sinks([ParquetSink(folder.path, tags), *hooks.sinks])
         self._folder = folder
-        self._medium = medium
-        self._show = show
-        self._workloads = scenario.make_workloads()
         #: names of processes that are ready, and of hosts whose work is done
         self._ready: set[str] = set()
         self._done: set[str] = set()
         self._reports: list[EndReport] = []
         self._latest: dict[Side, StationReport] = {}
         self._finals: dict[Side, StationFinal] = {}
-        #: payload bytes by flow
-        self._received: dict[str, int] = {}
-        self._goodput = RecentRate()
         self._split: SplitCounters | None = None
-        self._progress = Progress.of(self._workloads)
+        self._progress = ProgressMeter(plan.workloads, show)
         self._epoch = 0
         self._stations: dict[Side, Child] = {}
         self._hosts: dict[Host, Child] = {}
@@ -112,13 +99,13 @@ class _LiveRun:
         self._sent_bits: dict[Side, list[tuple[float, float]]] = {side: [(0.0, 0.0)] for side in SIDES}
 
     def run(self) -> Summary:
-        scenario = self._scenario
-        self._show(self._progress)
+        plan = self._plan
+        self._progress.show()
         with ExitStack() as stack:
             stack.callback(self._sinks.close)
             # two runs may start in the same second from different folders: the pid keeps them apart
-            network = Network(f"{os.getpid()}-{id(self) & 0xFFFFFF:x}", mtu=scenario.mtu)
-            self._wirings = stack.enter_context(self._medium(scenario))
+            network = Network(f"{os.getpid()}-{id(self) & 0xFFFFFF:x}", mtu=plan.mtu_bytes)
+            self._wirings = stack.enter_context(medium_of(plan).open(plan))
             stack.callback(network.close)
             eln = Eln(bpf_objects())
             stack.callback(eln.close)
@@ -126,26 +113,26 @@ class _LiveRun:
             # the interpreters start while the network is made
             self._start_stations(group)
             self._hosts = {host: group.add(Child(f"host {host}", "hosts.agent")) for host in HOSTS}
-            splits = SCHEMES[scenario.link.scheme].split
-            proxy = None if splits is None else group.add(Child("split", "hosts.split"))
+            proxy = None if plan.split is None else group.add(Child("split", "hosts.split"))
             network.up()
             for child in group.children:
                 network.add_child(child.pid)
             for host in HOSTS:
-                profile = kernel_profile(scenario.tcp_of(host), scenario.receive_buffer_bytes)
+                profile = kernel_profile(plan.hosts[host].tcp, plan.hosts[host].receive_buffer_bytes)
                 if needs_eln(profile):
                     eln.load(network.run)
                     eln.add(self._hosts[host].pid)
                 apply(network.namespaces[host], eln.of(profile))
             self._configure_stations(network)
             self._configure_hosts(network)
-            if proxy is not None:
+            if proxy is not None and plan.split is not None:
+                profile_name = plan.split.profile
                 config = SplitConfig(
                     namespace=network.namespaces["bas"],
                     mobile=network.address("h1"),
-                    buffer_bytes=scenario.link.split_buffer_bytes,
+                    buffer_bytes=plan.split.buffer_bytes,
                     # None: the kernel's TCP, where it has the profile
-                    wireless=None if splits in PROFILES else splits,
+                    wireless=None if profile_name in PROFILES else profile_name,
                 )
                 proxy.send(config)
             names = {child.name for child in group.children}
@@ -169,27 +156,27 @@ class _LiveRun:
     def _configure_stations(self, network: Network) -> None:
         for side, child in self._stations.items():
             config = StationConfig(
-                scenario=self._scenario.plain(),
+                scenario=self._plan.values,
                 side=side,
                 folder=str(self._folder.path.absolute()),
                 namespace=network.namespaces[STATIONS[side]],
-                **self._wirings[side].config,
+                wiring=self._wirings[side].config,
             )
             child.send(config)
 
     def _configure_hosts(self, network: Network) -> None:
         for host, peer in zip(HOSTS, reversed(HOSTS), strict=True):
-            tcp = self._scenario.tcp_of(host)
+            plan = self._plan.hosts[host]
             config = AgentConfig(
                 host=host,
                 peer=network.address(peer),
-                workloads=tuple(self._workloads),
+                workloads=self._plan.workloads,
                 namespace=network.namespaces[host],
-                seed=self._scenario.seed,
-                probe_interval_ms=self._scenario.timing.probe_interval_ms,
-                tcp=tcp,
-                delayed_ack=kernel_profile(tcp).delayed_ack,
-                receive_buffer_bytes=self._scenario.receive_buffer_bytes,
+                seed=self._plan.seed,
+                probe_interval_ms=self._plan.probe_interval_ms,
+                tcp=plan.tcp,
+                delayed_ack=kernel_profile(plan.tcp).delayed_ack,
+                receive_buffer_bytes=plan.receive_buffer_bytes,
             )
             self._hosts[host].send(config)
 
@@ -200,20 +187,19 @@ class _LiveRun:
         epoch_ns = time.time_ns() + self._epoch - time.monotonic_ns()
         self._folder.began(datetime.fromtimestamp(epoch_ns / 1e9, UTC))
         self._sinks.begin(epoch_ns)
-        self._progress.phase = "running"
+        self._progress.show("running")
         hosts = {f"host {host}" for host in HOSTS}
         group.receive_until(
             self._handle_message,
             lambda: hosts <= self._done or (self._steering is not None and self._steering.stopped),
-            timeout_s=self._scenario.limit_s,
+            timeout_s=self._plan.limit_s,
             tick=self._tick,
         )
         return (time.monotonic_ns() - self._epoch) / 1e9
 
     def _finish(self, group: ChildGroup) -> None:
         """Stop all processes and collect their final reports."""
-        self._progress.phase = "finishing"
-        self._show(self._progress)
+        self._progress.show("finishing")
         group.send(Stop())
         group.receive_until(
             self._handle_message,
@@ -223,12 +209,8 @@ class _LiveRun:
         )
 
     def _tick(self) -> None:
-        progress = self._progress
-        if self._epoch:
-            progress.elapsed_s = max((time.monotonic_ns() - self._epoch) / 1e9, 0.0)
-        progress.bytes_received = sum(self._received.values())
-        progress.goodput_bps = self._goodput.bps
-        self._show(progress)
+        elapsed_s = max((time.monotonic_ns() - self._epoch) / 1e9, 0.0) if self._epoch else None
+        self._progress.show(elapsed_s=elapsed_s)
         if self._view_sink is not None and self._view_sink.watched != self._watched:
             self._watched = not self._watched
             for station in self._stations.values():
@@ -239,15 +221,14 @@ class _LiveRun:
 
     def _change(self, change: Change) -> None:
         """Apply a change to the medium, the stations and the hosts, and record it."""
-        before, after = self._present, change.scenario
+        before, after = self._present, change.plan
         self._present = after
-        for side in SIDES:
-            set_channel = self._wirings[side].set_channel
-            if set_channel is not None:
-                set_channel(after.channel.direction(side))
-        if (before.channel, before.link) != (after.channel, after.link):
+        for side, wiring in self._wirings.items():
+            if wiring.set_path is not None:
+                wiring.set_path(after.stations[side].air)
+        if before.values != after.values:
             for station in self._stations.values():
-                station.send(StationChange(scenario=after.plain()))
+                station.send(StationChange(scenario=after.values))
         for host in self._hosts.values():
             host.send(Pause(paused=change.paused))
         self._changes += 1
@@ -263,12 +244,8 @@ class _LiveRun:
                 self._ready.add(child.name)
             case Done():
                 self._done.add(child.name)
-            case TcpRecord():
-                self._progress.cwnd_bytes = message.cwnd_bytes
-                self._sinks.write(message)
-            case FlowRecord():
-                self._received[message.flow] = message.bytes_received
-                self._goodput.add(message.time_ns / 1e9, sum(self._received.values()))
+            case TcpRecord() | FlowRecord():
+                self._progress.handle(message)
                 self._sinks.write(message)
             case PhyRecord() | StationRecord():
                 self._sinks.write(message)
@@ -307,21 +284,20 @@ class _LiveRun:
 
     def _confusion(self) -> Confusion | None:
         """Return the guesses by true cause; None when filters guess and the true causes are unknown."""
-        if not TIERS[self._scenario.tier].fates:
-            return None if has_guessers(self._scenario) or has_guessers(self._present) else {}
+        if not self._plan.tier.fates:
+            return None if self._plan.guesses or self._present.guesses else {}
         self._merger.settle(max(self._loss_events_until.values(), default=0) + 1)
         return self._score.confusion()
 
     # -- the result ------------------------------------------------------------------------------------------
 
     def _summarize(self, until_s: float) -> Summary:
-        scenario = self._scenario
         if len(self._finals) < len(SIDES):
             raise ChildError("a station ended without its final report")
-        if SCHEMES[scenario.link.scheme].split is not None and self._split is None:
+        if self._plan.split is not None and self._split is None:
             raise ChildError("the proxy that splits connections ended without its final report")
         return summarize(
-            resolve(scenario),
+            self._plan,
             run=self._folder.name,
             folder=str(self._folder.path),
             reports=self._reports,

@@ -27,7 +27,7 @@ from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.signals import ended_by_sigterm
 from testbed.paths import bpf_objects
 from testbed.results.summary import link_record
-from testbed.scenario.schema import Scenario
+from testbed.scenario.plan import Plan
 
 _READY_S = 30.0
 _FINAL_S = 10.0
@@ -40,7 +40,7 @@ Report = Callable[[FromProcess], None]
 
 
 def run_station(
-    scenario: Scenario,
+    plan: Plan,
     side: Side,
     device: str,
     *,
@@ -81,7 +81,13 @@ def run_station(
         child = group.add(_start_with_tun("station", "testbed.live.station_process", tun))
         start = secrets.randbits(64)
         config = StationConfig(
-            scenario=scenario.plain(), side=side, folder=str(folder), tap=tap, start=start, device=device, tun_fd=tun
+            scenario=plan.values,
+            side=side,
+            folder=str(folder),
+            tap=tap,
+            start=start,
+            wiring={"device": device},
+            tun_fd=tun,
         )
         child.send(config)
         if not group.receive_until(handle_message, lambda: started, timeout_s=_READY_S):
@@ -97,7 +103,7 @@ def run_station(
 
 
 def run_host(
-    scenario: Scenario,
+    plan: Plan,
     host: Host,
     peer: str,
     *,
@@ -112,19 +118,19 @@ def run_host(
     transfer of a given size begins once its peer answers.
     `tick` is called about ten times a second. Closes `sink`. Raises ChildError or HostError, in one line.
     """
-    tcp = scenario.tcp_of(host)
-    kernels = kernel_profile(tcp, scenario.receive_buffer_bytes)
+    tcp, receive_buffer_bytes = plan.hosts[host].tcp, plan.hosts[host].receive_buffer_bytes
+    kernels = kernel_profile(tcp, receive_buffer_bytes)
     tun = None if user_profile(tcp) is None else inherited_device()
     eln = Eln(bpf_objects())
     config = AgentConfig(
         host=host,
         peer=peer,
-        workloads=tuple(work.lasting() for work in scenario.make_workloads()),
-        seed=scenario.seed,
-        probe_interval_ms=scenario.timing.probe_interval_ms,
+        workloads=tuple(work.lasting() for work in plan.workloads),
+        seed=plan.seed,
+        probe_interval_ms=plan.probe_interval_ms,
         tcp=tcp,
         delayed_ack=kernels.delayed_ack,
-        receive_buffer_bytes=scenario.receive_buffer_bytes,
+        receive_buffer_bytes=receive_buffer_bytes,
         again_s=_AGAIN_S,
         tun_fd=tun,
     )

@@ -9,7 +9,7 @@ Left out: the fate of a frame on the air. A receiver notices a missed frame only
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,13 +19,17 @@ from channel.hop import Hop
 from common.sides import SIDES, Side, other
 from flowgraphs.frontend import RadioSettings
 from flowgraphs.gain import GainControl
-from flowgraphs.phy import Phy, Received
+from flowgraphs.phy import Phy
 from flowgraphs.phys import make_phy
 from flowgraphs.transceiver import Transceiver
+from telemetry.records import PhyRecord
+from telemetry.views import PhyView
 from testbed.errors import FadelabError
 from testbed.live.hop_radio import HopRadio
-from testbed.scenario.channel_models import frame_ns
-from testbed.scenario.schema import MAX_RATE_SPS, Scenario
+from testbed.live.media import RadioContext
+from testbed.live.receiver_stats import ReceiverStats
+from testbed.live.receiver_view import ReceiverView
+from testbed.scenario.plan import Plan
 
 #: frames between this station and the antenna, at least: one on the air, one behind it
 _IN_RADIO = 2
@@ -43,8 +47,8 @@ _MASTER_CLOCK_HZ = 200_000_000
 class OnAirRadio(HopRadio):
     """Carries frames through `transceiver`, which is running.
 
-    `on_received(received)` is called for every decoded frame, damaged ones included. With `automatic_gain` the
-    receiver's gain follows the level of the signal (flowgraphs/gain.py).
+    `stats` takes every decoded frame, damaged ones included; `view` makes views of the receiver. With `automatic_gain`
+    the receiver's gain follows the level of the signal (flowgraphs/gain.py).
     """
 
     def __init__(
@@ -55,13 +59,14 @@ class OnAirRadio(HopRadio):
         max_frame_bytes: int,
         late_bound_ns: int,
         automatic_gain: bool = False,
-        on_received: Callable[[Received], None] = lambda received: None,
+        stats: ReceiverStats | None = None,
+        view: ReceiverView | None = None,
     ) -> None:
         super().__init__(hop, max_frame_bytes=max_frame_bytes, late_bound_ns=late_bound_ns)
         self._transceiver = transceiver
         receiver = transceiver.rx
         self._gain = GainControl(receiver.gain_db, *receiver.gain_range_db) if automatic_gain else None
-        self._on_received = on_received
+        self._stats, self._view = stats, view
         #: times at which the frames in the radio leave it
         self._leaves_at: deque[int] = deque()
         #: by the frame's bytes
@@ -69,6 +74,33 @@ class OnAirRadio(HopRadio):
         self._now = 0
         self._level_at = 0
         self._late_samples = 0
+
+    def begin(self, epoch: int) -> None:
+        """See HopRadio."""
+        super().begin(epoch)
+        if self._stats is not None:
+            self._stats.begin(epoch)
+
+    def run_in_real_time(self, priority: int) -> None:
+        """See HopRadio."""
+        self._transceiver.run_in_real_time(priority)
+
+    @property
+    def unheard(self) -> int:
+        """See HopRadio."""
+        return 0 if self._stats is None else self._stats.corrupted + self._stats.missed
+
+    def watch(self, watched: bool) -> None:
+        """See HopRadio."""
+        if self._view is not None:
+            self._view.watched = watched
+
+    def take_records(self, now: int, time_ns: int) -> Iterator[PhyRecord | PhyView]:
+        """See HopRadio."""
+        if self._stats is not None:
+            yield self._stats.take_record(time_ns)
+        if self._view is not None and (view := self._view.poll(now, time_ns)) is not None:
+            yield view
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable when a frame has been received."""
@@ -83,7 +115,8 @@ class OnAirRadio(HopRadio):
         received = self._transceiver.receive()
         if received is None:
             return None
-        self._on_received(received)
+        if self._stats is not None:
+            self._stats.handle_frame(received)
         if self._gain is not None and received.rssi_db is not None:
             self._set_gain(self._gain.handle_frame(received.rssi_db, self._now))
         return received.payload
@@ -141,25 +174,42 @@ class OnAirRadio(HopRadio):
             self._transceiver.rx.set_gain(gain_db)
 
 
+def make_on_air_radio(context: RadioContext) -> OnAirRadio:
+    """Return the running radio of a station. Raises FadelabError, FrontEndError or PhyError in one line."""
+    plan, side, far = context.plan, context.side, other(context.side)
+    recording = context.folder / f"iq-{far}" if plan.radio.record else None
+    transceiver = context.stack.enter_context(open_transceiver(plan, side, context.wiring["device"], recording))
+    return OnAirRadio(
+        # airtime counts towards the modelled delay
+        context.make_hop(earlier_ns=radio_delay_ns(transceiver, plan.max_frame_bytes)),
+        transceiver,
+        max_frame_bytes=plan.max_frame_bytes,
+        late_bound_ns=plan.late_bound_ns,
+        automatic_gain=plan.radio.rx_gain_db is None,
+        stats=ReceiverStats(far, plan.radio.rate_sps, context.open_trace(far)),
+        view=ReceiverView(far, transceiver),
+    )
+
+
 @contextmanager
-def open_transceiver(scenario: Scenario, side: Side, device: str, recording: Path | None) -> Iterator[Transceiver]:
+def open_transceiver(plan: Plan, side: Side, device: str, recording: Path | None) -> Iterator[Transceiver]:
     """Run the radio of the station that transmits on `side`; `recording`: a file for the received samples.
 
     Raises FadelabError, FrontEndError or PhyError in one line.
     """
-    radio = scenario.radio
+    radio = plan.radio
     # else every block logs its buffer sizes
     gr.logging().set_default_level(gr.log_levels.warn)
-    options = radio.phy_options(other(side))
+    options = radio.phy_options[other(side)]
     phy = make_phy(radio.phy, rate_sps=radio.rate_sps, **options)
-    check_capacity(scenario, phy)
+    check_capacity(plan, phy)
     settings = RadioSettings(
         args=device,
         rate_sps=radio.rate_sps,
-        tx_hz=radio.carrier_hz(side),
-        rx_hz=radio.carrier_hz(other(side)),
+        tx_hz=radio.carriers_hz[side],
+        rx_hz=radio.carriers_hz[other(side)],
         tx_gain_db=radio.tx_gain_db,
-        rx_gain_db=None if radio.rx_gain_db == "auto" else radio.rx_gain_db,
+        rx_gain_db=radio.rx_gain_db,
     )
     transceiver = Transceiver(settings, phy, record=recording, phy_options=options)
     transceiver.start()
@@ -169,47 +219,47 @@ def open_transceiver(scenario: Scenario, side: Side, device: str, recording: Pat
         transceiver.close()
 
 
-def check_capacity(scenario: Scenario, phy: Phy) -> None:
+def check_capacity(plan: Plan, phy: Phy) -> None:
     """Raise FadelabError, with all necessary changes, unless the PHY carries full frames at their rates."""
-    nbytes, rate_sps = scenario.max_frame_bytes, scenario.radio.rate_sps
+    nbytes, rate_sps = plan.max_frame_bytes, plan.radio.rate_sps
     wrong, changes = [], []
     if nbytes > phy.max_frame_bytes:
         wrong.append(f"carries frames of {phy.max_frame_bytes} bytes, not {nbytes}")
-        changes.append(f"mtu to {scenario.mtu - (nbytes - phy.max_frame_bytes)}")
+        changes.append(f"mtu to {plan.mtu_bytes - (nbytes - phy.max_frame_bytes)}")
         nbytes = phy.max_frame_bytes
-    slow = {side: short for side in SIDES if (short := _slowness(scenario, side, phy, nbytes)) > 1}
+    slow = {side: short for side in SIDES if (short := _slowness(plan, side, phy, nbytes)) > 1}
     if slow:
         carried_bps = nbytes * 8 * rate_sps / phy.frame_samples(nbytes)
-        rates_bps = {side: scenario.channel.direction(side).rate_bps for side in slow}
+        rates_bps = {side: plan.stations[side].hop.rate_bps for side in slow}
         asked = " and ".join(f"{bps} ({side})" for side, bps in rates_bps.items())
         wrong.append(
             f"at {rate_sps / 1e6:g} Msps carries {carried_bps / 1e6:.2f} Mbit/s in frames of {nbytes} bytes, "
             f"less than channel.rate_bps {asked}"
         )
-        *others, last = _remedies(scenario, phy, nbytes, slow)
+        *others, last = _remedies(plan, phy, nbytes, slow)
         changes.append(f"{', '.join(others)} or {last}" if others else last)
     if wrong:
         raise FadelabError(f"radio: {phy.describe()} {', and '.join(wrong)}: set {', and '.join(changes)}")
 
 
-def _slowness(scenario: Scenario, side: Side, phy: Phy, nbytes: int) -> float:
+def _slowness(plan: Plan, side: Side, phy: Phy, nbytes: int) -> float:
     """Return a frame's airtime over its time at the direction's rate; more than 1 is too slow."""
-    airtime_ns = phy.frame_samples(nbytes) * 1e9 / scenario.radio.rate_sps
-    return airtime_ns / frame_ns(scenario.channel.direction(side), nbytes)
+    airtime_ns = phy.frame_samples(nbytes) * 1e9 / plan.radio.rate_sps
+    return airtime_ns / plan.stations[side].hop.frame_ns(nbytes)
 
 
-def _remedies(scenario: Scenario, phy: Phy, nbytes: int, slow: Mapping[Side, float]) -> list[str]:
+def _remedies(plan: Plan, phy: Phy, nbytes: int, slow: Mapping[Side, float]) -> list[str]:
     """Return the changes, each sufficient alone, that make the PHY fast enough; at least one."""
-    radio, remedies = scenario.radio, []
+    radio, remedies = plan.radio, []
     for option, value, denser in phy.denser():
-        if all(_slowness(scenario, side, denser, nbytes) <= 1 for side in slow):
+        if all(_slowness(plan, side, denser, nbytes) <= 1 for side in slow):
             remedies.append(f"radio.{option} to {value}")
             break
     needed_sps = radio.rate_sps * max(slow.values())
     rates_sps = [_MASTER_CLOCK_HZ // n for n in range(int(_MASTER_CLOCK_HZ / needed_sps), 0, -1) if _is_round(n)]
-    if rates_sps and rates_sps[0] <= min(MAX_RATE_SPS, abs(radio.up_hz - radio.down_hz)):
+    if rates_sps and rates_sps[0] <= radio.most_sps:
         remedies.append(f"radio.rate_sps to {rates_sps[0]}")
-    rates_bps = {side: scenario.channel.direction(side).rate_bps for side in slow}
+    rates_bps = {side: plan.stations[side].hop.rate_bps for side in slow}
     if len(slow) == len(SIDES) and len(set(rates_bps.values())) == 1:
         lower = {"channel.rate_bps": _floor(rates_bps["up"] / slow["up"])}
     else:

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 from common.sides import SIDES
 from testbed.errors import FadelabError
 from testbed.scenario import schema
+from testbed.scenario.plan import Plan
 from testbed.scenario.plugin_options import Choice, Part
 from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import DirectionError, Scenario
@@ -99,6 +100,11 @@ def validate(raw: dict[str, Any], where: str, *, base: Path | None = None) -> Sc
             except ValueError as error:
                 raise ScenarioError(f"{where}: channel.{side}: {error}") from None
     return scenario
+
+
+def plan_of(values: Mapping[str, Any]) -> Plan:
+    """Return the plan of a scenario's values (`Scenario.plain`)."""
+    return resolve(validate(dict(values), "scenario"))
 
 
 def _anchor(raw: Any, base: Path) -> Any:

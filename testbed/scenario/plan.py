@@ -13,7 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final, Generic, TypeVar
 
-from channel.capacity import CapacityModel
+from channel.capacity import Capacity, CapacityModel
 from channel.delay import ExcessDelay
 from channel.delay_profiles import Tap
 from channel.errors import ErrorModel, ErrorModelPlugin
@@ -80,7 +80,7 @@ class HopPlan:
         """Return the hop; `propagation_ns` in place of the plan's. Raises ValueError (TraceError) in one line."""
         rng, excess = make_rng(self.seed, "channel", self.side), self.excess_delay
         return Hop(
-            capacity=self.capacity.plugin.make(self.capacity.options, self.rate_bps, rng),
+            capacity=self.make_capacity(rng),
             framing=self.framing,
             errors=self.make_errors(rng),
             propagation_ns=self.propagation_ns if propagation_ns is None else propagation_ns,
@@ -88,6 +88,10 @@ class HopPlan:
             excess_delay=None if excess is None else ExcessDelay(excess.probability, excess.hold_ns, rng),
             far_bytes=None if excess is None else excess.far_bytes,
         )
+
+    def make_capacity(self, rng: Random) -> Capacity:
+        """Return the capacity model. Raises ValueError in one line."""
+        return self.capacity.plugin.make(self.capacity.options, self.rate_bps, rng)
 
     def make_errors(self, rng: Random) -> ErrorModel:
         """Return the error model. Raises ValueError (TraceError) in one line."""

@@ -107,7 +107,7 @@ def resolve(scenario: Scenario) -> Plan:
         trace=scenario.trace,
         capture=scenario.capture,
         limit_s=scenario.limit_s,
-        values=scenario.model_dump(mode="json", exclude_defaults=True),
+        values=scenario.plain(),
     )
 
 

@@ -1,6 +1,7 @@
 """What every capacity model keeps to; a new one is covered as soon as its file is there."""
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from channel.capacity import CAPACITY_MODELS, Capacity
 from channel.errors.none import NoErrors
 from channel.framing import raw
 from channel.hop import Arrival, Hop
-from testbed.scenario.channel_models import make_capacity
+from testbed.scenario.resolver import resolve
 from tests.conformance.options import CAPACITY_MODEL
 from tests.harness.hop_driving import Traffic, drive_punctually
 
@@ -28,8 +29,8 @@ TRAFFIC = st.lists(
 def made(name: str, traces: Path, seed: int = 1) -> Capacity:
     """The model's example, for a link of RATE_BPS; `traces` is the folder of its files."""
     example = CAPACITY_MODEL.example(name, base=traces)
-    direction = example.channel.direction("up").model_copy(update={"rate_bps": RATE_BPS})
-    return make_capacity(direction, random.Random(seed))
+    hop = replace(resolve(example).stations["up"].hop, rate_bps=RATE_BPS)
+    return hop.make_capacity(random.Random(seed))
 
 
 class Watched(Capacity):

@@ -9,14 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channel.errors import ERROR_MODELS, ErrorModel, Fate, Verdict
-from testbed.scenario.channel_models import make_errors
+from testbed.scenario.plan import HopPlan
+from testbed.scenario.resolver import resolve
 from tests.conformance.options import ERROR_MODEL
 
 MS = 1_000_000
 
 
 def made(name: str, traces: Path, seed: int) -> ErrorModel:
-    return make_errors(ERROR_MODEL.example(name, base=traces).channel.direction("up").errors, random.Random(seed))
+    return medium(name, traces).make_errors(random.Random(seed))
+
+
+def medium(name: str, traces: Path) -> HopPlan:
+    return resolve(ERROR_MODEL.example(name, base=traces)).stations["up"].hop
 
 
 def judged(model: ErrorModel, count: int) -> Iterator[Verdict]:
@@ -28,8 +33,8 @@ def judged(model: ErrorModel, count: int) -> Iterator[Verdict]:
 
 @pytest.mark.parametrize("name", ERROR_MODELS)
 def test_the_seed_fixes_every_verdict_of_a_model_that_draws(name: str, traces: Path) -> None:
-    errors, rng = ERROR_MODEL.example(name, base=traces).channel.direction("up").errors, random.Random(3)
-    first = list(judged(make_errors(errors, rng), 2000))
+    rng = random.Random(3)
+    first = list(judged(medium(name, traces).make_errors(rng), 2000))
     assert first == list(judged(made(name, traces, 3), 2000))
     drew = rng.getstate() != random.Random(3).getstate()
     assert drew == (first != list(judged(made(name, traces, 4), 2000)))

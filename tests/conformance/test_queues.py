@@ -13,7 +13,7 @@ from linklayer.queues import QUEUES, Queue, QueueContext
 from tcpip.segment import ACK, CE, ECT0, NOT_ECT, Flow, Segment
 from tcpip.wire import emit, parse
 from testbed.scenario.file import apply_setting
-from testbed.scenario.ip_queues import make_queues
+from testbed.scenario.resolver import resolve
 from tests.conformance.options import QUEUE
 
 MS = 1_000_000
@@ -149,7 +149,9 @@ def test_octets_are_marked_as_objects_are_and_stay_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", QUEUES)
 def test_a_scenario_makes_a_queue_per_channel(name: str) -> None:
-    assert [type(queue) for queue in make_queues(QUEUE.example(name), "up")] == [type(made(name))] * 2
+    assert [type(queue) for queue in resolve(QUEUE.example(name)).stations["up"].make_queues()] == [
+        type(made(name))
+    ] * 2
 
 
 @pytest.mark.parametrize("name", QUEUES)

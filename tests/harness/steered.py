@@ -7,11 +7,11 @@ from typing import Any
 
 from telemetry.records import FlowRecord, LinkRecord, Record
 from telemetry.views import PhyView
-from testbed.live.steering import Steering
 from testbed.results.summary import Summary
 from testbed.run_hooks import RunHooks
 from testbed.running import run_once
 from testbed.scenario.schema import Scenario
+from testbed.steering import Steering
 from tests.harness.waiting import wait_for
 
 #: a transfer that somebody has to end

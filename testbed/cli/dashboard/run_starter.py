@@ -13,13 +13,13 @@ from flowgraphs.air import LIBRARY
 from hosts.errors import HostError
 from hosts.kernel.network import check_machine
 from linklayer.schemes import SCHEMES
-from testbed.live.steering import Steering
 from testbed.observers import MakeHooks
 from testbed.results.store import RunFolder
 from testbed.run_hooks import RunHooks
 from testbed.running import check_tier, run_once
 from testbed.scenario.file import ScenarioError, load
 from testbed.scenario.schema import Scenario
+from testbed.steering import Steering
 from testbed.tiers import TIERS
 
 #: those with real hosts that need no device arguments, virtual radios first

@@ -20,11 +20,11 @@ from dashboard.control import Controls, RunRequest
 from dashboard.hub import Hub
 from dashboard.tail import Tail
 from telemetry.influx import Influx, InfluxServer, InfluxSink, InfluxTail, read_token
+from testbed.air_steering import AirSteering
 from testbed.cli.dashboard.run_starter import LiveRunStarter
 from testbed.cli.machine import capacity, processors
 from testbed.cli.options import DEMO_SCENARIOS, DEMO_TIER
 from testbed.errors import FadelabError
-from testbed.live.air_steering import AirSteering
 from testbed.live.signals import ended_by_sigterm
 from testbed.observers import SPOOL, dashboard_hooks, open_influx
 from testbed.paths import fadelab_version, root

@@ -13,12 +13,12 @@ from dashboard.control import ControlError, RunRequest
 from flowgraphs.air import LIBRARY
 from linklayer.schemes import SCHEMES
 from testbed.cli.dashboard.run_starter import LiveRunStarter
-from testbed.live.steering import Steering
 from testbed.observers import no_hooks
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.run_hooks import RunHooks
 from testbed.scenario.schema import Scenario
+from testbed.steering import Steering
 from tests.harness.live_runs import left_behind
 from tests.harness.steered import RecordingSink
 from tests.harness.waiting import wait_for

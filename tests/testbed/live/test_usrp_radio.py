@@ -4,6 +4,7 @@ import itertools
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -15,10 +16,12 @@ from flowgraphs.phy import Received
 from flowgraphs.transceiver import DeviceCounters
 from linklayer.station_counts import Lateness
 from testbed.errors import FadelabError
+from testbed.live.media.on_air import check_phy
 from testbed.live.usrp_radio import LEAD_NS, OnAirRadio, check_capacity, radio_delay_ns
-from testbed.live.wiring import check_radios
 from testbed.paths import root
 from testbed.scenario.file import load
+from testbed.scenario.plan import Plan
+from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Scenario
 from tests.harness.scenarios import scenario
 from tests.harness.scripted_hop import BOUND_NS, DELAY_NS, MS, frames_of, scripted_hop
@@ -237,7 +240,7 @@ def test_a_fixed_gain_stays() -> None:
 
 def test_frames_are_handed_up_damaged_or_not() -> None:
     seen: list[Received] = []
-    onair, transceiver = radio(on_received=seen.append)
+    onair, transceiver = radio(stats=SimpleNamespace(handle_frame=seen.append))
     frames = [a_frame(0), a_frame(1, crc_ok=False), a_frame(5)]
     assert onair.receive() is None
     transceiver.heard.extend(frames)
@@ -273,12 +276,16 @@ class Phy:
         return "morse"
 
 
+def planned(**changes: Any) -> Plan:
+    return resolve(scenario(**changes))
+
+
 def test_a_phy_that_is_just_fast_enough_is() -> None:
     phy: Any = Phy(10)
     # 10 samples at 2.5 Msps are 4 us, as 8 bits at 2 Mbit/s
-    check_capacity(scenario(radio={"rate_sps": 2.5e6}), phy)
+    check_capacity(planned(radio={"rate_sps": 2.5e6}), phy)
     with pytest.raises(FadelabError, match=r"^radio: morse at 2.5 Msps carries 2.00 Mbit/s in frames of 1534 b"):
-        check_capacity(scenario(channel={"rate_bps": 2_000_100}, radio={"rate_sps": 2.5e6}), phy)
+        check_capacity(planned(channel={"rate_bps": 2_000_100}, radio={"rate_sps": 2.5e6}), phy)
 
 
 @given(st.integers(2_000_000, 50_000_000), st.floats(0.1, 0.99))
@@ -289,22 +296,22 @@ def test_the_rate_it_advises_is_enough(rate_bps: int, share: float) -> None:
     phy: Any = Phy(7)
     needed_sps = rate_bps * 7 / 8
     with pytest.raises(FadelabError) as caught:
-        check_capacity(offered(share * needed_sps), phy)
+        check_capacity(resolve(offered(share * needed_sps)), phy)
     advised_sps = int(str(caught.value).split("rate_sps to ")[1].split(" or ")[0])
     # a radio has it, and the next lower round one is too low
     assert 200_000_000 % advised_sps == 0
     assert needed_sps * 0.999 < advised_sps < 2 * needed_sps
-    check_capacity(offered(advised_sps), phy)
+    check_capacity(resolve(offered(advised_sps)), phy)
     advised_bps = int(str(caught.value).split("rate_bps to ")[1].split(" ")[0])
     assert share * rate_bps * 0.98 < advised_bps < share * rate_bps * 1.001
-    check_capacity(scenario(channel={"rate_bps": advised_bps}, radio=offered(share * needed_sps).radio), phy)
+    check_capacity(planned(channel={"rate_bps": advised_bps}, radio=offered(share * needed_sps).radio), phy)
 
 
 def test_only_what_helps_is_advised() -> None:
     def refusal(phy: Any, **radio: float) -> str:
         channel = {"down": {"rate_bps": 50_000}}
         with pytest.raises(FadelabError) as caught:
-            check_capacity(scenario(channel=channel, radio={"rate_sps": 2.5e6, **radio}), phy)
+            check_capacity(planned(channel=channel, radio={"rate_sps": 2.5e6, **radio}), phy)
         return str(caught.value).split(": set ")[1]
 
     # no mode is dense enough, and the carriers are too close for a higher rate
@@ -314,7 +321,7 @@ def test_only_what_helps_is_advised() -> None:
     # the first mode that is dense enough
     assert refusal(Phy(20, denser=(12, 9, 5))) == f"radio.mode to of-9, {rates}"
     # both directions, each at its own rate
-    both = scenario(channel={"down": {"rate_bps": 1_500_000}}, radio={"rate_sps": 2.5e6})
+    both = planned(channel={"down": {"rate_bps": 1_500_000}}, radio={"rate_sps": 2.5e6})
     phy: Any = Phy(21)
     with pytest.raises(FadelabError, match=r" channel\.up\.rate_bps to 952000 and channel\.down\.rate_bps to 952000$"):
         check_capacity(both, phy)
@@ -332,7 +339,7 @@ def wifi_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_wifi_scenario_fits_its_phy() -> None:
     shipped = load(root() / "scenarios" / "wifi-link.yaml")
     assert shipped.radio.phy == "wifi"
-    check_radios(shipped)
+    check_phy(resolve(shipped))
 
 
 @pytest.mark.usefixtures("wifi_anywhere")
@@ -341,13 +348,13 @@ def test_wifi_in_another_scenario_is_refused_once() -> None:
         return load(root() / "scenarios" / "fading-link.yaml", ("radio.phy=wifi", *settings))
 
     with pytest.raises(FadelabError) as caught:
-        check_radios(offered())
+        check_phy(resolve(offered()))
     assert str(caught.value) == (
         "radio: wifi qpsk-1/2 carries frames of 1493 bytes, not 1534, and at 2.5 Msps carries 1.43 Mbit/s in frames "
         "of 1493 bytes, less than channel.rate_bps 2000000 (up) and 2000000 (down): set mtu to 1459, and "
         "radio.encoding to qpsk-3/4, radio.rate_sps to 4000000 or channel.rate_bps to 1430000"
     )
     for remedy in ("radio.encoding=qpsk-3/4", "radio.rate_sps=4000000", "channel.rate_bps=1430000"):
-        check_radios(offered("mtu=1459", remedy))
+        check_phy(resolve(offered("mtu=1459", remedy)))
         with pytest.raises(FadelabError, match=r"not 1494: set mtu to 1459$"):
-            check_radios(offered("mtu=1460", remedy))
+            check_phy(resolve(offered("mtu=1460", remedy)))

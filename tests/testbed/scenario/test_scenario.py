@@ -14,9 +14,9 @@ from channel.trace import write_trace
 from linklayer.slacp import SlacpConfig
 from testbed.results.store import RunFolder
 from testbed.scenario import schema
-from testbed.scenario.channel_models import frame_ms
 from testbed.scenario.file import ScenarioError, load, validate
 from testbed.scenario.plugin_options import Part
+from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Scenario, error_part
 from tests.harness.live_runs import refused
 
@@ -82,7 +82,7 @@ def test_workloads_get_ports_and_names_of_their_own() -> None:
 
 def test_the_acknowledgement_timer_follows_from_the_link() -> None:
     satellite = load(ROOT / "scenarios" / "satellite.yaml")
-    full_ms = frame_ms(satellite.channel.direction("up"), satellite.max_frame_bytes)
+    full_ms = resolve(satellite).stations["down"].link.frame_ms
     assert full_ms == pytest.approx(-(-(satellite.max_frame_bytes + 8) // 48) * 424 / 128)
     assert SlacpConfig(frame_ms=1).ack_timer_ns == 50_000_000
     assert SlacpConfig(frame_ms=full_ms).ack_timer_ns == round(5e6 * full_ms)

@@ -1,4 +1,4 @@
-"""The medium a scenario describes."""
+"""The medium that a plan makes of a scenario."""
 
 from typing import Any
 
@@ -7,16 +7,16 @@ import pytest
 from channel.errors import Fate
 from channel.framing import aal5
 from channel.hop import Hop
-from common.sides import Side
-from testbed.scenario.channel_models import buffer_bytes, frame_ms, frame_ns, make_hop, make_rng
-from testbed.scenario.schema import Direction
+from common.sides import SIDES, Side
+from testbed.scenario.plan import HopPlan, make_rng
+from testbed.scenario.resolver import resolve
 from tests.harness.scenarios import scenario
 
 MS = 1_000_000
 
 
-def direction(side: Side = "up", **channel: Any) -> Direction:
-    return scenario(channel=channel).channel.direction(side)
+def medium(side: Side = "up", seed: int = 1, **channel: Any) -> HopPlan:
+    return resolve(scenario(channel=channel, seed=seed)).stations[side].hop
 
 
 def fates(hop: Hop[int], frames: int = 400, nbytes: int = 1000) -> list[Fate]:
@@ -31,12 +31,12 @@ def fates(hop: Hop[int], frames: int = 400, nbytes: int = 1000) -> list[Fate]:
 
 
 def test_framing_takes_its_time() -> None:
-    cells = direction(rate_bps=128_000, framing="aal5")
-    assert frame_ns(cells, 1484) == aal5(1484) * 1_000_000_000 // 128_000
-    assert frame_ms(cells, 1484) == pytest.approx(106)  # 32 cells
-    hop = make_hop(cells, "up", 1, 10_000)
+    cells = medium(rate_bps=128_000, framing="aal5")
+    # 32 cells
+    assert cells.frame_ns(1484) == aal5(1484) * 1_000_000_000 // 128_000 == 106 * MS
+    hop = cells.make(10_000)
     hop.handle_frame("frame", 1484, 0)
-    assert abs((hop.next_deadline() or 0) - frame_ns(cells, 1484)) <= 1
+    assert abs((hop.next_deadline() or 0) - cells.frame_ns(1484)) <= 1
 
 
 @pytest.mark.parametrize(
@@ -52,14 +52,12 @@ def test_framing_takes_its_time() -> None:
     ],
 )
 def test_buffer_sizes(channel: dict[str, Any], flow_control: bool, expected: int) -> None:
-    assert buffer_bytes(direction(**channel), 1534, 64_000, flow_control) == expected
+    assert medium(**channel).buffer_bytes[flow_control] == expected
 
 
 def test_the_seed_and_the_direction_fix_every_verdict() -> None:
     draws: list[tuple[Side, int]] = [("up", 5), ("up", 5), ("up", 6), ("down", 5)]
-    first, again, other_seed, other_way = (
-        fates(make_hop(direction(per=0.3), side, seed, 10_000)) for side, seed in draws
-    )
+    first, again, other_seed, other_way = (fates(medium(side, seed, per=0.3).make(10_000)) for side, seed in draws)
     assert first == again
     assert first != other_seed
     assert first != other_way
@@ -67,8 +65,8 @@ def test_the_seed_and_the_direction_fix_every_verdict() -> None:
 
 
 def test_directions_differ_where_they_are_told_to() -> None:
-    channel = {"per": 1, "down": {"rate_bps": 1_000_000, "delay_ms": 1, "errors": "none"}}
-    up, down = (make_hop(direction(side, **channel), side, 1, 10_000) for side in ("up", "down"))
+    channel: dict[str, Any] = {"per": 1, "down": {"rate_bps": 1_000_000, "delay_ms": 1, "errors": "none"}}
+    up, down = (medium(side, **channel).make(10_000) for side in SIDES)
     assert set(fates(up, 20)) == {Fate.ERASED}
     assert set(fates(down, 20)) == {Fate.INTACT}
     down.handle_frame(0, 125, 10**12)
@@ -76,7 +74,7 @@ def test_directions_differ_where_they_are_told_to() -> None:
 
 
 def test_excess_delay_holds_frames() -> None:
-    hop = make_hop(direction(excess_delay={"probability": 1, "hold_ms": 40}, delay_ms=10), "up", 1, 10_000)
+    hop = medium(excess_delay={"probability": 1, "hold_ms": 40}, delay_ms=10).make(10_000)
     hop.handle_frame(0, 250, 0)
     hop.handle_deadline(MS)
     assert hop.next_deadline() == 51 * MS
@@ -84,7 +82,7 @@ def test_excess_delay_holds_frames() -> None:
 
 @pytest.mark.parametrize("kind", ["rbdc", "vbdc"])
 def test_assigned_capacity_comes_after_the_request(kind: str) -> None:
-    hop = make_hop(direction(rate_bps=128_000, delay_ms=0, assignment={"kind": kind}), "up", 1, 10_000)
+    hop = medium(rate_bps=128_000, delay_ms=0, assignment={"kind": kind}).make(10_000)
     hop.handle_frame(0, 100, 0)
     now = 0
     while (arrival := hop.poll_arrival(now)) is None:

@@ -1,14 +1,16 @@
 """The controls of a run: what they take."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from common.sides import SIDES
 from dashboard.control import Control, ControlError
-from testbed.live.steering import Steering
+from testbed.scenario.plan import Plan
 from testbed.scenario.schema import Scenario, error_part
+from testbed.steering import Steering
 from tests.harness.scenarios import scenario
 
 FADING = {"profile": "rician", "k_db": 6, "doppler_hz": 12}
@@ -129,10 +131,10 @@ def test_what_is_refused_changes_nothing(name: str, value: Any, complaint: str) 
 
 
 def test_a_scheme_the_radios_cannot_carry_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    def too_small(scenario: Scenario) -> None:
-        raise RuntimeError(f"frames of {scenario.max_frame_bytes} bytes")
+    def too_small(plan: Plan) -> None:
+        raise RuntimeError(f"frames of {plan.max_frame_bytes} bytes")
 
-    monkeypatch.setattr("testbed.live.steering.check_radios", too_small)
+    monkeypatch.setattr("testbed.steering.medium_of", lambda plan: SimpleNamespace(check=too_small))
     steering = Steering(on_air())
     with pytest.raises(ControlError, match=r"^frames of 1504 bytes$"):
         steering.set("slacp", False)

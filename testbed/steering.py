@@ -17,8 +17,10 @@ from channel.errors import ERROR_MODELS
 from common.options import NoOptions
 from dashboard.control import Control, ControlError, Value, require
 from linklayer.schemes import SCHEMES
-from testbed.live.wiring import check_radios
+from testbed.live.media import medium_of
 from testbed.scenario.file import validate
+from testbed.scenario.plan import Plan
+from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Scenario
 from testbed.tiers import TIERS
 
@@ -40,6 +42,11 @@ class Change:
     value: str
     scenario: Scenario
     paused: bool
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the scenario."""
+        return resolve(self.scenario)
 
 
 class Steering:
@@ -149,7 +156,8 @@ class Steering:
                 self._paused = bool(value)
         scenario = validate(raw, "control")
         if name == "slacp":
-            check_radios(scenario)
+            plan = resolve(scenario)
+            medium_of(plan).check(plan)
         return scenario
 
     def _fading(self, profile: str) -> dict[str, Any]:

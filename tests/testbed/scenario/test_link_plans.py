@@ -7,8 +7,8 @@ import pytest
 from common.sides import SIDES
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link
-from testbed.scenario.link_ends import has_guessers, make_link, refit
-from testbed.scenario.schema import Scenario
+from testbed.scenario.plan import LinkPlan, Plan
+from testbed.scenario.resolver import resolve
 from tests.harness.scenarios import scenario
 
 
@@ -17,9 +17,9 @@ def names(link: Link) -> list[str]:
     return [each.name for each in link.filters] if isinstance(link, Filtered) else []
 
 
-def ends(made: Scenario) -> list[list[str]]:
+def ends(made: Plan) -> list[list[str]]:
     """The filters of the mobile end and of the base station."""
-    return [names(make_link(made, side, Random(1), 0, sized=True)) for side in SIDES]
+    return [names(made.stations[side].link.make(Random(1), 0, sized=True)) for side in SIDES]
 
 
 @pytest.mark.parametrize(
@@ -38,21 +38,21 @@ def ends(made: Scenario) -> list[list[str]]:
     ids=str,
 )
 def test_filters_stand_at_their_ends_in_order(link: dict[str, str], filters: list[list[str]]) -> None:
-    made = scenario(link=link)
+    made = resolve(scenario(link=link))
     assert ends(made) == filters
     # taggers guess nothing
-    assert has_guessers(made) == any(name != "tagger" for each in filters for name in each)
+    assert made.guesses == any(name != "tagger" for each in filters for name in each)
 
 
 @pytest.mark.parametrize("scheme", ["none", "snoop"])
 def test_refit_keeps_the_filters_that_stay(scheme: str) -> None:
-    def at(eln: str) -> Scenario:
-        return scenario(link={"scheme": scheme, "eln": eln})
+    def at(eln: str) -> LinkPlan:
+        return resolve(scenario(link={"scheme": scheme, "eln": eln})).stations["down"].link
 
-    link = make_link(at("none"), "down", Random(1), 0, sized=False)
+    link = at("none").make(Random(1), 0, sized=False)
     filters = []
     for eln in ("ends", "base", "base", "none"):
-        link = refit(link, at(eln), "down")
+        link = at(eln).refit(link)
         assert isinstance(link, Filtered)
         filters.append({each.name: each for each in link.filters})
     own = [] if scheme == "none" else [scheme]
@@ -62,6 +62,6 @@ def test_refit_keeps_the_filters_that_stay(scheme: str) -> None:
 
 
 def test_refit_without_filters_leaves_the_link_bare() -> None:
-    made = scenario(link={"scheme": "none"})
-    link = make_link(made, "up", Random(1), 0, sized=False)
-    assert refit(link, made, "up") is link
+    made = resolve(scenario(link={"scheme": "none"})).stations["up"].link
+    link = made.make(Random(1), 0, sized=False)
+    assert made.refit(link) is link

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from common.sides import SIDES
 from dashboard.control import Control, ControlError, Value
 from flowgraphs.air import Air
-from testbed.live.steering import Steering
-from testbed.live.wiring import AirChannel
+from testbed.live.media.virtual_air import AirChannel
+from testbed.scenario.resolver import resolve
 from testbed.scenario.schema import Scenario
+from testbed.steering import Steering
 from testbed.tiers import tier_with
 
 _OURS = ("snr_db", "fading", "doppler_hz")
@@ -19,14 +19,14 @@ class AirSteering(Steering):
 
     def __init__(self, name: str, scenario: Scenario) -> None:
         super().__init__(scenario.model_copy(update={"tier": tier_with("virtual")}))
-        self._channel = AirChannel(Air.open(name), scenario.radio)
+        self._channel = AirChannel(Air.open(name), resolve(scenario).radio)
 
     def set(self, name: str, value: Value) -> None:
         """Change one control. Raises ControlError in one line."""
         super().set(name, value)
         for change in self.take():
-            for side in SIDES:
-                self._channel.apply(side, change.scenario.channel.direction(side))
+            for side, station in change.plan.stations.items():
+                self._channel.apply(side, station.air)
 
     def stop(self) -> None:
         """Raise ControlError: the stations are other programs, which this one cannot end."""

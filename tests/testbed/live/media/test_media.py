@@ -1,4 +1,4 @@
-"""What joins the stations on the tiers with radios."""
+"""What joins the stations of live runs."""
 
 import math
 import os
@@ -9,8 +9,10 @@ import pytest
 from channel.delay_profiles import profile
 from flowgraphs.air import Air, Link
 from flowgraphs.phys import make_phy
-from testbed.live.wiring import Wiring, check_radios, real_air, virtual_air
-from testbed.scenario.schema import Scenario
+from testbed.live.media import MEDIA, Wiring, medium_of
+from testbed.scenario.plan import Plan
+from testbed.scenario.resolver import resolve
+from testbed.tiers import TIERS
 from tests.harness.radios import needs_vusrp
 from tests.harness.scenarios import scenario
 
@@ -25,6 +27,10 @@ CHANNEL: dict[str, Any] = {
 }
 
 
+def on_tier(tier: str, **changes: Any) -> Plan:
+    return resolve(scenario(tier=tier, **changes))
+
+
 def air_of(wiring: Wiring) -> str:
     """The name of the air in a device's arguments."""
     return str(dict(part.split("=") for part in wiring.config["device"].split(","))["air"])
@@ -32,8 +38,7 @@ def air_of(wiring: Wiring) -> str:
 
 def made(**changes: Any) -> tuple[Air, dict[str, Link], dict[str, str]]:
     """What a virtual air was like, its links by direction, and the devices."""
-    told = scenario(tier="vusrp", seed=77, **changes)
-    with virtual_air(told) as wirings:
+    with medium_of(told := on_tier("vusrp", seed=77, **changes)).open(told) as wirings:
         [name] = {air_of(wiring) for wiring in wirings.values()}
         with Air.open(name) as air:
             assert (air.clock, air.seed, air.devices()) == ("realtime", 77, [])
@@ -79,7 +84,7 @@ def test_an_air_goes_with_its_run_whatever_happens() -> None:
     names: list[str] = []
 
     def fail() -> None:
-        with virtual_air(scenario(tier="vusrp")) as wirings:
+        with medium_of(told := on_tier("vusrp")).open(told) as wirings:
             names.append(air_of(wirings["up"]))
             assert names[0] in Air.names()
             raise RuntimeError("a station has failed")
@@ -91,19 +96,16 @@ def test_an_air_goes_with_its_run_whatever_happens() -> None:
 
 @needs_vusrp
 def test_runs_of_the_same_scenario_have_airs_of_their_own() -> None:
-    told = scenario(tier="vusrp")
-    with virtual_air(told) as one, virtual_air(told) as two:
+    told = on_tier("vusrp")
+    with medium_of(told).open(told) as one, medium_of(told).open(told) as two:
         assert air_of(one["up"]) != air_of(two["up"])
         assert all(f"-{os.getpid()}-" in air_of(wirings["up"]) for wirings in (one, two))
 
 
 def test_real_radios_are_those_that_are_named() -> None:
-    with real_air(scenario(tier="usrp", radio={"devices": ["serial=1", "addr=10.0.0.2"]})) as wirings:
+    told = on_tier("usrp", radio={"devices": ["serial=1", "addr=10.0.0.2"]})
+    with medium_of(told).open(told) as wirings:
         assert wirings == {"up": Wiring({"device": "serial=1"}), "down": Wiring({"device": "addr=10.0.0.2"})}
-
-
-def on_tier(tier: str, **changes: Any) -> Scenario:
-    return scenario(tier=tier, **changes)
 
 
 @pytest.mark.parametrize(
@@ -116,9 +118,9 @@ def on_tier(tier: str, **changes: Any) -> Scenario:
     ],
     ids=["none", "real ones on a virtual air", "slow virtual ones", "slow real ones"],
 )
-def test_radios_that_cannot_do_it_are_refused(told: Scenario, message: str) -> None:
+def test_radios_that_cannot_do_it_are_refused(told: Plan, message: str) -> None:
     with pytest.raises(RuntimeError) as caught:
-        check_radios(told)
+        medium_of(told).check(told)
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
@@ -126,4 +128,8 @@ def test_radios_that_cannot_do_it_are_refused(told: Scenario, message: str) -> N
 @pytest.mark.parametrize("devices", [None, ["serial=1", "serial=2"]])
 def test_without_radios_nothing_is_asked_of_them(devices: list[str] | None) -> None:
     slow = on_tier("emulated", channel={"rate_bps": 9_000_000}, radio={"devices": devices})
-    check_radios(slow)
+    medium_of(slow).check(slow)
+
+
+def test_every_live_tier_has_its_medium() -> None:
+    assert sorted(MEDIA) == sorted(tier.medium for tier in TIERS.values() if tier.medium is not None)

@@ -1,0 +1,21 @@
+"""The radios of media with an air, virtual or real: a USRP and a PHY in GNU Radio, which these functions import."""
+
+from testbed.live.hop_radio import HopRadio
+from testbed.live.media import RadioContext
+from testbed.scenario.plan import Plan
+
+
+def check_phy(plan: Plan) -> None:
+    """Raise FadelabError or PhyError unless the PHY is fast enough."""
+    from flowgraphs.phys import make_phy
+    from testbed.live.usrp_radio import check_capacity
+
+    radio = plan.radio
+    check_capacity(plan, make_phy(radio.phy, rate_sps=radio.rate_sps, **radio.phy_options["up"]))
+
+
+def make_radio(context: RadioContext) -> HopRadio:
+    """Return the running radio of a station."""
+    from testbed.live.usrp_radio import make_on_air_radio
+
+    return make_on_air_radio(context)
