@@ -12,7 +12,8 @@ from flowgraphs.air import Air
 from flowgraphs.frontend import FrontEndError, RadioSettings, Receiver, Transmitter
 from tests.harness.radios import CARRIER_HZ, RATE_SPS, needs_vusrp, on, quiet_air
 
-pytestmark = [needs_vusrp, pytest.mark.realtime, pytest.mark.light]
+# no flowgraph runs, so nothing can be late
+pytestmark = [needs_vusrp, pytest.mark.patient]
 
 HALVES = pytest.mark.parametrize("half", [Receiver, Transmitter])
 NAN = float("nan")

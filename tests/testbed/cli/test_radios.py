@@ -237,6 +237,7 @@ def frames_sent_by(transceiver: Transceiver) -> Callable[[], bool]:
 # -- runs that cannot be -------------------------------------------------------------------------------------
 
 
+@pytest.mark.patient
 def test_devices_come_in_pairs() -> None:
     assert device_settings(()) == ()
     assert device_settings(("serial=1", "addr=10.0.0.2")) == ('radio.devices=["serial=1", "addr=10.0.0.2"]',)
@@ -244,6 +245,7 @@ def test_devices_come_in_pairs() -> None:
         device_settings(("a", "b", "c"))
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize(
     ("tier", "changes", "lines"),
     [
@@ -346,6 +348,7 @@ WRONG_AS_ROOT = [
 
 
 @needs_vusrp
+@pytest.mark.patient
 @pytest.mark.parametrize(
     ("command", "message"), [*WRONG, *(pytest.param(*each, marks=needs_network[1]) for each in WRONG_AS_ROOT)]
 )
