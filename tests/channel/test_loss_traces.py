@@ -47,6 +47,12 @@ def test_csv_times_count_from_the_first_packet(unit: str, times: tuple[str, str]
     assert (trace.time_ns, trace.nbytes) == ([0, ns], [1500, 64])
 
 
+def test_largest_sizes_and_times_are_taken() -> None:
+    first, last = -(1 << 62) + 1, (1 << 62) - 1
+    trace = parse_csv(f"time_ns,lost,size\n{first},0,1\n{last},1,2147483647\n", interval_ns=1, nbytes=1)
+    assert (trace.time_ns, trace.nbytes) == ([0, last - first], [1, 2147483647])
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -62,6 +68,8 @@ def test_csv_times_count_from_the_first_packet(unit: str, times: tuple[str, str]
         ("time_ns,lost\n99999999999999999999,0\n", "line 2: time_ns '99999999999999999999' is too far away"),
         ("lost,size\n0\n", "line 2 has 1 cells, the header 2"),
         ("lost,size\n0,0\n", "line 2: a packet of 0 octets cannot be"),
+        ("lost,size\n0,2147483648\n", "line 2: a packet of 2147483648 octets cannot be"),
+        ("time_ns,lost\n4611686018427387904,0\n", "line 2: time_ns '4611686018427387904' is too far away"),
     ],
 )
 def test_what_is_no_table_of_packets_is_one_line(text: str, complaint: str) -> None:

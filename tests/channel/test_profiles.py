@@ -57,6 +57,20 @@ def test_tables_have_their_delay_spread(name: str, spread_ns: float, within_ns: 
 
 
 @pytest.mark.parametrize(
+    ("name", "delays_ns", "powers_db"),
+    [
+        *(("epa", 900, -52.0), ("eva", 6900, -52.1), ("etu", 10_000, -18.0), ("two-tap", 200, 0.0)),
+        *(("tdl-a", 5814.74, -282.9), ("tdl-b", 3419.99, -153.8), ("tdl-c", 6204.02, -229.8)),
+        *(("tdl-d", 5322.6, -279.3), ("tdl-e", 5313.68, -288.1)),
+    ],
+)
+def test_columns_of_tables_add_up(name: str, delays_ns: float, powers_db: float) -> None:
+    taps = taps_of(name)
+    sums = sum(tap.delay_ns for tap in taps), sum(tap.power_db for tap in taps)
+    assert sums == pytest.approx((delays_ns, powers_db), abs=1e-6)
+
+
+@pytest.mark.parametrize(
     ("name", "k_db", "los_db", "scattered_db"), [("tdl-d", 13.3, -0.2, -13.5), ("tdl-e", 22.0, -0.03, -22.03)]
 )
 def test_the_first_tap_of_d_and_e_is_rician(name: str, k_db: float, los_db: float, scattered_db: float) -> None:

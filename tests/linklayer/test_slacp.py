@@ -1,5 +1,6 @@
 """SLACP's rules, one by one, on a pair of endpoints in virtual time."""
 
+from collections import deque
 from random import Random
 from typing import Any, TypeVar
 
@@ -8,6 +9,8 @@ import pytest
 from linklayer.classify import FAST
 from linklayer.slacp import ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
+from linklayer.slacp.receiver import FastReceiver
+from linklayer.slacp.stats import ReceiverStats
 from linklayer.slacp.wire import emit, parse
 from tests.harness.slacp_pair import MS, A, B, Drop, Pair, keep_all, packets
 
@@ -259,6 +262,26 @@ def test_a_channel_without_arq_neither_repeats_nor_waits() -> None:
     pair.run()
     assert pair.delivered[B] == [packet for seq, packet in enumerate(packets(20)) if seq not in (3, 4)]
     assert len(sent_by(pair, A, Data)) == 20
+    # what was sent once is useful, and 5 packets of another channel when they are acknowledged
+    pair.send(A, *packets(5))
+    pair.run()
+    counters = pair.ends[A].counters()
+    assert (counters.packets, counters.useful_bytes, counters.residual_losses) == (25, 25 * 20, 0)
+    assert (pair.ends[B].counters().delivered, pair.ends[B].counters().delivered_bytes) == (23, 23 * 20)
+
+
+@pytest.mark.parametrize("in_order", [False, True])
+def test_a_fast_channel_remembers_a_window_of_numbers(in_order: bool) -> None:
+    stats, delivered = ReceiverStats(), deque[tuple[Any, int]]()
+    config = SlacpConfig(window=8, channels=(ChannelOptions(arq=False, in_order=in_order),))
+    receiver = FastReceiver(0, 100, config, stats, delivered)
+    for seq in (100, 107, 107, 100, 101, 114, 107, 106, 130, 123, 122, 138, 131):
+        receiver.handle_data(Data(1, 0, 0, seq, 0, b"%d" % seq))
+    # 101, 123 and 131 come after later ones; 106 and 122 lie a window back
+    expected = [100, 107, 114, 130, 138] if in_order else [100, 107, 101, 114, 130, 123, 138, 131]
+    assert [int(packet) for packet, _ in delivered] == expected
+    assert (stats.delivered, stats.refused) == (len(expected), 8 - len(expected))
+    assert (stats.duplicates, stats.abandoned) == (5, 34)
 
 
 def test_channels_are_numbered_apart_and_a_fast_packet_overtakes() -> None:

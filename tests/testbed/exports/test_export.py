@@ -1,7 +1,9 @@
 """A run for other programs: an octet of TCP is followed to its frames and samples, in three formats."""
 
+import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from testbed.errors import FadelabError
 from testbed.exports.perfetto import to_perfetto
 from testbed.exports.qlog import to_qlog
 from testbed.exports.source import timeline_of
-from testbed.exports.timeline import Frame, Timeline
+from testbed.exports.timeline import Frame, Passing, Timeline
 from testbed.results.store import RunFolder
 from tests.harness.scenarios import scenario
 
@@ -267,6 +269,28 @@ def test_an_octet_leads_to_the_samples_of_its_frames(tmp_path: Path) -> None:
         event["data"] for event in records("".join(to_qlog(timeline, ""))) if event.get("name") == "radio:frame_heard"
     ]
     assert [event["sample_start"] for event in heard] == [50_000, 60_000, 80_200]
+
+
+@pytest.mark.parametrize(("write", "fingerprint"), [(to_qlog, "153711933a581d76"), (to_perfetto, "14156105742682c6")])
+def test_files_of_a_recording_are_what_they_were(
+    write: Callable[[Timeline, str], Iterator[str]], fingerprint: str, tmp_path: Path
+) -> None:
+    marks = [annotation(0, 50_000), annotation(1, 60_000, crc_ok=False), annotation(2, 80_200)]
+    timeline = timeline_of(recorded(tmp_path, annotations=marks))
+    first, *others = timeline.frames
+    tcp = {"flow": "bulk", "cwnd_bytes": 2896, "ssthresh_bytes": None, "srtt_ms": 12.5}
+    timeline = replace(
+        timeline,
+        run="run",
+        # it began before the run did, and the receiver's host saw its packet
+        frames=[replace(first, start_ns=-1234, sent_ns=567), *others],
+        received=[Passing(35 * MS, 1)],
+        records={**timeline.records, "tcp": [{"time_ns": at, **tcp} for at in (0, MS)]},
+    )
+    text = "".join(write(timeline, "1.2.3"))
+    # to be read where they differ
+    (tmp_path / "text").write_text(text)
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == fingerprint
 
 
 @pytest.mark.parametrize(

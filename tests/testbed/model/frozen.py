@@ -43,6 +43,11 @@ _ERRORS: dict[str, dict[str, Any]] = {
     "uniform": {"good_ms": [100, 400], "bad_ms": [5, 60]},
     "gilbert-elliott": {"good_ms": 200, "bad_ms": 30, "good_per": 0.01, "bad_per": 0.6},
 }
+_BAD_WEATHER = {
+    "errors": {"model": "gilbert-elliott", "good_ms": 150, "bad_ms": 40, "good_per": 0.03, "bad_per": 0.9},
+    "excess_delay": {"probability": 0.02, "hold_ms": 700},
+    "mac_buffer_bytes": 12_000,
+}
 _TRACE = {"model": "trace", "path": "trace.parquet"}
 _BOTH_WAYS = [
     {"kind": "bulk", "flow": "there", "bytes": 120_000, "direction": "down"},
@@ -106,6 +111,33 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         for seed in (2, 3)
     },
     "tcp modern": {"channel": _LOSSY, "link": _BARE, "tcp": "modern", "workloads": _BOTH_WAYS},
+    **{
+        f"tcp {tcp} in bad weather": {"channel": _BAD_WEATHER, "link": _BARE, "tcp": tcp, "workloads": _BOTH_WAYS}
+        for tcp in (
+            *("enhanced", "reno", "newreno", "sack", "smart", "bsd-eln", "fack", "rack", "modern", "sack-cubic-linux"),
+            *("slowlink-sack-lt", "lt-mss", "lt-proactive", "lt-reactive", "lt-tcp"),
+        )
+    },
+    **{
+        f"filter {name}": {
+            "channel": _LOSSY,
+            "link": {**_BARE, "filters": name, "window": {"shared_bytes": 8000}},
+            "tcp": "sack",
+            "workloads": _MIXED,
+        }
+        for name in ("cc", "cc-sender", "dda", "window")
+    },
+    **{
+        f"queue {queue['kind']}": {
+            "link": {"scheme": "queued", "queue": queue, "ip_queue_bytes": 30_000},
+            "tcp": "sack-ecn",
+            "workloads": _MIXED,
+        }
+        for queue in (
+            {"kind": "codel", "interval_ms": 40},
+            {"kind": "red", "min_packets": 2, "max_packets": 8, "weight": 0.1, "gentle": True},
+        )
+    },
 }
 
 

@@ -17,7 +17,6 @@ def test_each_scenario_is_frozen_apart_from_the_others() -> None:
     assert len(set(FROZEN.values())) == len(FROZEN)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FROZEN)
 def test_results_are_what_they_were(name: str) -> None:
     assert digest(name) == FROZEN[name]
