@@ -105,7 +105,7 @@ def measure(per: float, frames: int, in_flight: int, seed: int = 2) -> Sample:
                     pass
             sending += clock() - start
     received = sent - in_flight
-    return Sample(sent * 1e9 / sending, received * 1e9 / receiving, a.sent.packets, b.got.delivered)
+    return Sample(sent * 1e9 / sending, received * 1e9 / receiving, a.stats.packets, b.stats.delivered)
 
 
 def main() -> None:

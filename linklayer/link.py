@@ -50,7 +50,7 @@ class LinkCounters:
 
     def __add__(self, other: "LinkCounters") -> "LinkCounters":
         """Return the counters of two endpoints together."""
-        return LinkCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+        return LinkCounters(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(LinkCounters)))
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -23,10 +23,13 @@ _Fragments = Annotated[int, Ge(1), Le(MAX_FRAGMENTS)]
 class ArqOptions:
     """Link ARQ's options; the times fit the papers' 1.5 Mbit/s and 1 ms (docs/arq.md)."""
 
-    #: longer than the way of a frame and of its acknowledgement, queues included
+    #: a frame without acknowledgement goes again after this time: longer than its way and the way back, with queues
     resend_after_ms: Positive = 40
+    #: retransmissions of one frame at most
     retries: _Retries = 2
+    #: frames from the oldest unacknowledged to the newest
     window: Annotated[int, Ge(1), Le(MAX_WINDOW)] = 1024
+    #: whether packets leave the link in order, or each at once
     in_order: bool = False
 
 
@@ -34,7 +37,9 @@ class ArqOptions:
 class FecOptions:
     """The fragments of a packet: `fragments` in all, any `data_fragments` of them suffice."""
 
+    #: fragments of a packet
     fragments: _Fragments = 10
+    #: any so many of them give the packet again
     data_fragments: _Fragments = 9
 
     def __post_init__(self) -> None:

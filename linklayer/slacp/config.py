@@ -40,17 +40,18 @@ class SlacpOptions:
     retransmissions: Annotated[int, Ge(0)] = 1
     #: retransmitted frames that fill a FEC block
     block_frames: Annotated[int, Ge(1), Le(MAX_BLOCK_SYMBOLS)] = 8
-    #: (paper: as many redundancy frames as actual frames)
+    #: redundancy frames per frame of a block (paper: 1); 0: no FEC; a block has 255 frames at most, redundancy included
     redundancy: NotNegative = 1.0
     #: after this long an open block is closed although it is not full
     block_timer_ms: Milliseconds = 100
     #: an acknowledgement is due after this many new frames; a gap or a retransmission makes it due at once
     ack_every: Count = 4
-    #: the receiver repeats its latest acknowledgement after this long without a new frame, doubling each time; None: it
-    #: follows from the link
+    #: the receiver repeats its latest acknowledgement after this long without a new frame, doubling each time; none:
+    #: five full frames' time, 50 ms at least
     ack_timer_ms: Milliseconds | None = None
     #: frames from the oldest unacknowledged to the newest sent
     window: Annotated[int, Ge(1), Le(MAX_WINDOW)] = 1024
+    #: whether reliable packets leave the link in order, or each at once
     in_order: bool = True
 
     def __post_init__(self) -> None:

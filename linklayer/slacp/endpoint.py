@@ -27,7 +27,7 @@ from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello
 from linklayer.slacp.receiver import ArqReceiver, Deliveries, FastReceiver
 from linklayer.slacp.sender import ArqSender, FastSender
 from linklayer.slacp.session import Session
-from linklayer.slacp.stats import ReceiverStats, SenderStats
+from linklayer.slacp.stats import SlacpCounters
 
 #: how far the number of a damaged frame may be ahead and still be believed: its header has 16 bits of check, not 32
 BELIEVED_JUMP: Final = 64
@@ -51,10 +51,7 @@ class Slacp(Link):
         self._ack_timer_ns, self._ack_timer_max_ns = config.ack_timer_ns, config.ack_timer_max_ns
         self._code = code
         self._session = Session(config, rng, first, now)
-        self.sent = SenderStats()
-        self.got = ReceiverStats()
-        #: sessions begun
-        self.sessions = 0
+        self.stats = SlacpCounters()
         self._delivered: Deliveries = deque()
         self._given_up: deque[Sized] = deque()
         self._senders: list[ArqSender | FastSender] = []
@@ -62,7 +59,7 @@ class Slacp(Link):
 
     def _number_afresh(self, now: int) -> None:
         """Begin the numbering of a session; of an earlier session only the unsent packets stay."""
-        config, stats = self._config, self.sent
+        config, stats = self._config, self.stats
         first, peer_first = self._session.first, self._session.peer_first
         unsent = [sender.take_unsent() for sender in self._senders]
         self._senders = [
@@ -73,9 +70,9 @@ class Slacp(Link):
             if packet is not None:
                 sender.handle_packet(packet)
         self._receivers = [
-            ArqReceiver(number, peer_first, config, self._code, self.got, self._delivered)
+            ArqReceiver(number, peer_first, config, self._code, self.stats, self._delivered)
             if options.arq
-            else FastReceiver(number, peer_first, config, self.got, self._delivered)
+            else FastReceiver(number, peer_first, config, self.stats, self._delivered)
             for number, options in enumerate(self._channels)
         ]
         self._arq_senders = [sender for sender in self._senders if isinstance(sender, ArqSender)]
@@ -100,21 +97,7 @@ class Slacp(Link):
 
     def counters(self) -> LinkCounters:
         """Return the counters so far."""
-        sent, got = self.sent, self.got
-        fast_bytes = sent.packet_bytes - sent.arq_bytes
-        return LinkCounters(
-            packets=sent.packets,
-            retransmissions=sent.retransmissions,
-            fec_frames=sent.fec_frames,
-            useful_bytes=sent.acked_bytes + fast_bytes,
-            residual_losses=sent.residual_losses + sent.session_losses,
-            delivered=got.delivered,
-            delivered_bytes=got.delivered_bytes,
-            fec_repairs=got.fec_repairs,
-            duplicates=got.duplicates,
-            refused=got.refused + got.damaged,
-            sessions=self.sessions,
-        )
+        return self.stats
 
     # -- from and to the IP layer ----------------------------------------------------------------------------
 
@@ -180,7 +163,7 @@ class Slacp(Link):
         receiver = self._receivers[channel]
         assert isinstance(receiver, ArqReceiver)
         self._unacked[channel] = 0
-        self.got.acks += 1
+        self.stats.acks += 1
         repeat = self._ack_repeats
         if not self._acks_due:
             self._ack_repeats = False
@@ -201,16 +184,16 @@ class Slacp(Link):
             if self._session.handle_hello(frame, now):
                 self.end(now)
                 self._rtt.handle_sample(self._session.handshake_rtt_ns)
-                self.sessions += 1
+                self.stats.sessions += 1
             return
         session = self._session
         if frame.tag != session.rx_tag or not session.established:
-            self.got.refused += 1
+            self.stats.refused += 1
             return
         session.heard(now)
         channel = frame.channel
         if channel >= len(self._receivers):
-            self.got.refused += 1
+            self.stats.refused += 1
             return
         if isinstance(frame, Ack):
             self._handle_ack(frame, now)
@@ -231,7 +214,7 @@ class Slacp(Link):
             receiver.handle_data(frame)
             urgent = urgent or frame.retransmission
         elif isinstance(frame, Damaged):
-            self.got.damaged += 1
+            self.stats.refused += 1
             urgent = True
         elif isinstance(receiver, ArqReceiver):
             if isinstance(frame, Fec):
@@ -254,13 +237,13 @@ class Slacp(Link):
     def _handle_ack(self, ack: Ack, now: int) -> None:
         sender = self._senders[ack.channel]
         if not isinstance(sender, ArqSender):
-            self.got.refused += 1
+            self.stats.refused += 1
             return
         tx_high = unwrap(ack.tx_high, self._tx)
         cum = unwrap(ack.cum, sender.next_seq)
         if tx_high >= self._tx:
             # a damaged header misled the peer; its list of frames is true all the same
-            self.got.refused += 1
+            self.stats.refused += 1
             tx_high = -1
         # one frame that was held up for long must not make every later tail loss wait as long
         patience = min(self._rtt.bound_ns, self._config.dead_after_ns // 2)
@@ -309,7 +292,7 @@ class Slacp(Link):
         """Give up packets under way and release those held, for `poll_packet`; a later session numbers afresh."""
         for sender in self._arq_senders:
             lost = sender.unsettled()
-            self.sent.session_losses += len(lost)
+            self.stats.residual_losses += len(lost)
             self._given_up.extend(lost)
         for receiver in self._receivers:
             receiver.release_all()

@@ -19,7 +19,7 @@ from common.sequence import unwrap
 from linklayer.slacp.config import SlacpConfig
 from linklayer.slacp.fec import ErasureCode
 from linklayer.slacp.frames import Data, Fec
-from linklayer.slacp.stats import ReceiverStats
+from linklayer.slacp.stats import SlacpCounters
 
 #: FEC blocks kept for decoding at least
 MIN_BLOCKS: Final = 64
@@ -53,7 +53,7 @@ class ArqReceiver:
         first: int,
         config: SlacpConfig,
         code: ErasureCode,
-        stats: ReceiverStats,
+        counters: SlacpCounters,
         delivered: Deliveries,
     ) -> None:
         self._channel = channel
@@ -61,7 +61,7 @@ class ArqReceiver:
         self._in_order = config.logical_channels[channel].in_order
         self._window = config.window
         self._code = code
-        self._stats = stats
+        self._counters = counters
         #: all below are delivered or abandoned
         self.cum = first
         #: bit i: cum + i has arrived; bit 0 is never set between calls
@@ -91,7 +91,7 @@ class ArqReceiver:
         if block.actual is None:
             block.actual = frame.actual
         if block.actual != frame.actual:
-            self._stats.refused += 1
+            self._counters.refused += 1
             return
         block.shards[frame.index] = frame.shard
         self._repair(block)
@@ -108,10 +108,10 @@ class ArqReceiver:
     def _accept(self, seq: int, packet: Sized) -> None:
         offset = seq - self.cum
         if offset < 0 or self.received >> offset & 1:
-            self._stats.duplicates += 1
+            self._counters.duplicates += 1
             return
         if offset >= self._window:
-            self._stats.refused += 1
+            self._counters.refused += 1
             return
         if offset == 0:
             self._deliver(packet)
@@ -142,7 +142,7 @@ class ArqReceiver:
         received = self.received
         # no mask wider than `received`: the base may be far ahead of a receiver that was deaf for long
         passed = received if ahead >= received.bit_length() else received & ((1 << ahead) - 1)
-        self._stats.abandoned += ahead - passed.bit_count()
+        self._counters.abandoned += ahead - passed.bit_count()
         if self._in_order:
             while passed:
                 offset = (passed & -passed).bit_length() - 1
@@ -153,8 +153,8 @@ class ArqReceiver:
         self._release()
 
     def _deliver(self, packet: Sized) -> None:
-        self._stats.delivered += 1
-        self._stats.delivered_bytes += len(packet)
+        self._counters.delivered += 1
+        self._counters.delivered_bytes += len(packet)
         self._delivered.append((packet, self._channel))
 
     # -- FEC -------------------------------------------------------------------------------------------------
@@ -182,12 +182,12 @@ class ArqReceiver:
             try:
                 rebuilt = self._code.decode(actual, block.members, block.shards)
             except ValueError:
-                self._stats.refused += 1
+                self._counters.refused += 1
                 return
             for seq32, packet in rebuilt:
-                before = self._stats.duplicates
+                before = self._counters.duplicates
                 self._accept(unwrap(seq32, self.cum), packet)
-                self._stats.fec_repairs += self._stats.duplicates == before
+                self._counters.fec_repairs += self._counters.duplicates == before
         block.members.clear()
         block.shards.clear()
 
@@ -204,14 +204,14 @@ class FastReceiver:
         channel: int,
         first: int,
         config: SlacpConfig,
-        stats: ReceiverStats,
+        counters: SlacpCounters,
         delivered: Deliveries,
     ) -> None:
         self._channel = channel
         self._delivered = delivered
         self._in_order = config.logical_channels[channel].in_order
         self._window = config.window
-        self._stats = stats
+        self._counters = counters
         #: one above the highest number seen
         self._next = first
         #: bit i: _next - 1 - i has arrived
@@ -225,17 +225,17 @@ class FastReceiver:
         seq = unwrap(frame.seq, self._next)
         ahead = seq - self._next + 1
         if ahead > 0:
-            self._stats.abandoned += ahead - 1
+            self._counters.abandoned += ahead - 1
             self._seen = (self._seen << ahead | 1) & ((1 << self._window) - 1) if ahead < self._window else 1
             self._next = seq + 1
         else:
             if -ahead >= self._window or self._seen >> -ahead & 1:
-                self._stats.duplicates += 1
+                self._counters.duplicates += 1
                 return
             self._seen |= 1 << -ahead
             if self._in_order:
-                self._stats.refused += 1
+                self._counters.refused += 1
                 return
-        self._stats.delivered += 1
-        self._stats.delivered_bytes += len(frame.payload)
+        self._counters.delivered += 1
+        self._counters.delivered_bytes += len(frame.payload)
         self._delivered.append((frame.payload, self._channel))

@@ -26,7 +26,7 @@ from common.units import ns
 from linklayer.slacp.config import SlacpConfig
 from linklayer.slacp.fec import ErasureCode
 from linklayer.slacp.frames import Data, Fec, Sync
-from linklayer.slacp.stats import SenderStats
+from linklayer.slacp.stats import SlacpCounters
 
 _BLOCK_NUMBERS: Final = 0x10000
 
@@ -71,12 +71,14 @@ class ArqSender:
     `handle_deadline` at `next_deadline()`. `poll_given_up` yields the packets the link has lost for good.
     """
 
-    def __init__(self, channel: int, first: int, config: SlacpConfig, code: ErasureCode, stats: SenderStats) -> None:
+    def __init__(
+        self, channel: int, first: int, config: SlacpConfig, code: ErasureCode, counters: SlacpCounters
+    ) -> None:
         self._channel = channel
         self._config = config
         self._block_timer_ns = ns(config.block_timer_ms)
         self._code = code
-        self._stats = stats
+        self._counters = counters
         #: the number of the next new frame; numbers on the wire are unwrapped against it
         self.next_seq = first
         #: the oldest number not settled; == next_seq when nothing is outstanding
@@ -130,7 +132,7 @@ class ArqSender:
         before that time are judged, too.
         """
         if cum + received.bit_length() > self.next_seq:
-            self._stats.refused += 1
+            self._counters.strays += 1
             return
         for seq in range(self._base, cum):
             self._settle(seq)
@@ -162,8 +164,8 @@ class ArqSender:
         entry = self._outstanding.pop(seq, None)
         if entry is not None:
             entry.settled = True
-            self._stats.acked += 1
-            self._stats.acked_bytes += len(entry.packet)
+            self._counters.acked += 1
+            self._counters.useful_bytes += len(entry.packet)
 
     def _lose(self, entry: _Outstanding) -> None:
         if entry.resent < self._config.retransmissions:
@@ -172,7 +174,7 @@ class ArqSender:
         entry.settled = True
         del self._outstanding[entry.seq]
         self._move_base()
-        self._stats.residual_losses += 1
+        self._counters.residual_losses += 1
         self._given_up.append(entry.packet)
         self._sync_due = True
 
@@ -196,7 +198,7 @@ class ArqSender:
             if entry.settled:
                 continue
             entry.resent += 1
-            self._stats.retransmissions += 1
+            self._counters.retransmissions += 1
             self._sync_due, self._guard_due = False, True
             block, index = None, 0
             if self._config.redundancy > 0:
@@ -230,7 +232,7 @@ class ArqSender:
             index, shard = block.shards.popleft()
             if not block.shards:
                 self._verdicts.append((tx, now, tuple(block.members)))
-            self._stats.fec_frames += 1
+            self._counters.fec_frames += 1
             self._sync_due, self._guard_due = False, True
             return Fec(
                 tag,
@@ -256,9 +258,7 @@ class ArqSender:
         self._outstanding[seq] = entry
         self._verdicts.append((tx, now, (entry,)))
         self._sync_due, self._guard_due = False, True
-        self._stats.packets += 1
-        self._stats.packet_bytes += len(packet)
-        self._stats.arq_bytes += len(packet)
+        self._counters.packets += 1
         return Data(tag, self._channel, tx & MASK, seq & MASK, seq - self._base, packet)
 
     def poll_sync(self, tag: int, tx: int, now: int) -> Sync | None:
@@ -270,7 +270,7 @@ class ArqSender:
         if not (self._sync_due or (self._guard_due and self._outstanding)):
             return None
         self._sync_due = self._guard_due = False
-        self._stats.syncs += 1
+        self._counters.syncs += 1
         self._verdicts.append((tx, now, ()))
         return Sync(tag, self._channel, tx & MASK, self._base & MASK)
 
@@ -311,9 +311,9 @@ class ArqSender:
 class FastSender:
     """The sending half of a channel without ARQ: a packet is sent once and forgotten."""
 
-    def __init__(self, channel: int, first: int, stats: SenderStats) -> None:
+    def __init__(self, channel: int, first: int, counters: SlacpCounters) -> None:
         self._channel = channel
-        self._stats = stats
+        self._counters = counters
         self._next_seq = first
         self._unsent: Sized | None = None
 
@@ -344,6 +344,6 @@ class FastSender:
             return None
         seq = self._next_seq
         self._next_seq = seq + 1
-        self._stats.packets += 1
-        self._stats.packet_bytes += len(packet)
+        self._counters.packets += 1
+        self._counters.useful_bytes += len(packet)
         return Data(tag, self._channel, tx & MASK, seq & MASK, 0, packet)

@@ -1,43 +1,21 @@
-"""Counters of an endpoint. They only grow; byte counts are payload octets unless they say otherwise."""
+"""Counters of an endpoint. They only grow."""
 
 from dataclasses import dataclass
 
+from linklayer.link import LinkCounters
+
 
 @dataclass(slots=True)
-class SenderStats:
-    """One endpoint's sending side, all channels."""
+class SlacpCounters(LinkCounters):
+    """The counters of every link, and SLACP's own; all channels."""
 
-    #: packets sent for the first time
-    packets: int = 0
-    packet_bytes: int = 0
-    #: of these, on channels with ARQ
-    arq_bytes: int = 0
-    retransmissions: int = 0
-    fec_frames: int = 0
-    syncs: int = 0
+    #: frames of ours that the peer acknowledged
     acked: int = 0
-    acked_bytes: int = 0
-    #: packets given up after the last retransmission
-    residual_losses: int = 0
-    #: packets dropped because the session ended under them
-    session_losses: int = 0
-    #: acknowledgements of frames never sent
-    refused: int = 0
-
-
-@dataclass(slots=True)
-class ReceiverStats:
-    """One endpoint's receiving side, all channels."""
-
-    delivered: int = 0
-    delivered_bytes: int = 0
-    duplicates: int = 0
-    #: packets rebuilt from redundancy
-    fec_repairs: int = 0
-    #: numbers the sender told us to pass over
-    abandoned: int = 0
-    #: frames with a damaged body and an intact header
-    damaged: int = 0
+    #: frames of ours without a packet, which ask for an acknowledgement
+    syncs: int = 0
+    #: acknowledgements sent
     acks: int = 0
-    #: frames of another session, or with numbers that cannot be
-    refused: int = 0
+    #: acknowledgements of frames never sent
+    strays: int = 0
+    #: numbers the peer told us to pass over
+    abandoned: int = 0

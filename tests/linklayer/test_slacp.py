@@ -85,8 +85,8 @@ def test_redundancy_repairs_retransmissions_that_are_lost_again() -> None:
     pair = carried(30, SlacpConfig(block_timer_ms=1), drop)
     assert seen == [5, 6, 7, 8]
     assert pair.delivered[B] == packets(30)
-    assert pair.ends[B].got.fec_repairs == 2
-    assert pair.ends[A].sent.residual_losses == 0
+    assert pair.ends[B].stats.fec_repairs == 2
+    assert pair.ends[A].stats.residual_losses == 0
 
 
 def test_a_full_block_is_closed_at_once_and_others_by_the_threshold_timer() -> None:
@@ -129,7 +129,7 @@ def test_a_frame_is_retransmitted_at_most_as_often_as_allowed(limit: int) -> Non
     assert sum(frame.seq == 5 for frame in sent_by(pair, A, Data)) == 1 + limit
     assert pair.given_up[A] == [packets(30)[5]]
     assert pair.delivered[B] == [packet for seq, packet in enumerate(packets(30)) if seq != 5]
-    assert pair.ends[B].got.abandoned == 1
+    assert pair.ends[B].stats.abandoned == 1
 
 
 def test_a_lost_last_frame_shows_at_once_by_the_sync_behind_it() -> None:
@@ -197,7 +197,7 @@ def test_a_frame_behind_the_window_is_refused() -> None:
     frames = _data(b, packets(window + 1))
     for frame in reversed(frames):
         b.handle_frame(frame, pair.now)
-    assert b.got.refused == 1
+    assert b.stats.refused == 1
     assert _polled(b) == packets(window)
 
 
@@ -315,10 +315,10 @@ def test_a_restarted_peer_gets_a_new_session_and_no_old_frames() -> None:
     pair = Pair().establish()
     pair.send(A, *packets(20))
     pair.run_until(lambda: len(pair.delivered[B]) == 5)
-    before = pair.ends[A].sessions
+    before = pair.ends[A].stats.sessions
     pair.restart(B)
     pair.delivered[B].clear()
-    pair.run_until(lambda: pair.ends[A].sessions > before and pair.ends[B].established)
+    pair.run_until(lambda: pair.ends[A].stats.sessions > before and pair.ends[B].established)
     lost = set(pair.given_up[A])
     assert lost
     pair.send(A, b"fresh")
@@ -326,7 +326,7 @@ def test_a_restarted_peer_gets_a_new_session_and_no_old_frames() -> None:
     assert b"fresh" in pair.delivered[B]
     # what flew during the restart was of the old session: refused, reported lost, delivered to nobody
     assert not lost & set(pair.delivered[B])
-    assert pair.ends[B].got.refused > 0
+    assert pair.ends[B].stats.refused > 0
     assert set(pair.delivered[B]) - {b"fresh"} <= set(packets(20)[5:])
 
 
@@ -380,4 +380,4 @@ def test_a_frame_that_arrives_twice_behind_a_gap_is_delivered_once(in_order: boo
     for frame in (frames[1], frames[1], frames[2], frames[1], frames[0], frames[0]):
         pair.ends[B].handle_frame(frame, pair.now)
     assert sorted(_polled(pair.ends[B])) == packets(3)
-    assert pair.ends[B].got.duplicates == 3
+    assert pair.ends[B].stats.duplicates == 3

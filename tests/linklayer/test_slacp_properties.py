@@ -224,4 +224,4 @@ def test_whatever_is_lost_every_packet_is_delivered_or_reported(limit: int, lost
     pair.run()
     assert pair.delivered[B] == sorted(pair.delivered[B])
     assert set(pair.delivered[B]) | set(pair.given_up[A]) == set(packets(80))
-    assert len(pair.delivered[B]) + pair.ends[B].got.abandoned == 80
+    assert len(pair.delivered[B]) + pair.ends[B].stats.abandoned == 80

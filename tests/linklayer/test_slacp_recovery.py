@@ -34,7 +34,7 @@ def test_a_whole_window_of_blocks_is_repaired(block_frames: int) -> None:
     pair.send(A, *packets(window + 50))
     pair.run()
     assert pair.delivered[B] == packets(window + 50)
-    assert pair.ends[B].got.fec_repairs == window // block_frames
+    assert pair.ends[B].stats.fec_repairs == window // block_frames
 
 
 @pytest.mark.parametrize("ahead", [1, 2, 40, 70, 1 << 20, 1 << 31, -3])
@@ -65,7 +65,7 @@ def test_a_link_that_becomes_slower_is_learned(before: int, after: int) -> None:
         pair.run_until(partial(is_later, pair, pair.now + 4000 * MS + index * 137 * MS))
         pair.send(A, b"sparse")
         pair.run()
-    assert pair.ends[A].sent.retransmissions <= 2
+    assert pair.ends[A].stats.retransmissions <= 2
     assert len(pair.given_up[A]) <= 1
 
 
@@ -95,7 +95,7 @@ def test_a_frame_held_up_for_long_does_not_make_later_tail_losses_wait_as_long()
     pair.delay = 25 * MS
     pair.run_until(lambda: pair.now > 20_000 * MS)
     round_trip = 2 * (pair.delay + pair.frame_time)
-    assert pair.ends[A].sessions == 1
+    assert pair.ends[A].stats.sessions == 1
     assert lose_one(pair) <= config.dead_after_ns // 2 + config.ack_timer_max_ns + 2 * round_trip
 
 
@@ -166,7 +166,7 @@ def test_memory_does_not_grow_with_the_run() -> None:
     gc.collect()
     grown = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
-    assert a.sent.packets > 25_000
+    assert a.stats.packets > 25_000
     assert a._tx > 1 << 32
     # what is under way is allocated and freed all the time; it is bounded by the window
     assert grown < 512 * 1024

@@ -54,7 +54,7 @@ def test_packets_held_behind_a_gap_are_delivered_when_the_session_ends() -> None
     config = SlacpConfig(retransmissions=1000, redundancy=0)
     pair = Pair(config, drop=lambda d, f: cut[0] or (isinstance(f, Data) and f.seq == 1)).establish()
     pair.send(A, b"0", b"1", b"2", b"3", b"4")
-    pair.run_until(lambda: pair.ends[A].sent.acked == 4)
+    pair.run_until(lambda: pair.ends[A].stats.acked == 4)
     cut[0] = True
     pair.pump(B, pair.ends[B])
     assert pair.delivered[B] == [b"0"]
@@ -79,5 +79,5 @@ def test_a_session_lasts_while_the_peer_lives(channels: tuple[ChannelOptions, ..
     stream = [index.to_bytes(4, "big") for index in range(1000)] if streaming else []
     pair.send(A, *stream, channel=FAST)
     pair.run_until(lambda: pair.now > 45_000 * MS)
-    assert pair.ends[A].sessions == pair.ends[B].sessions == 1
+    assert pair.ends[A].stats.sessions == pair.ends[B].stats.sessions == 1
     assert pair.delivered[B] == stream
