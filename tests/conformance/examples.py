@@ -1,35 +1,65 @@
-"""Commands of the documents, with the plugins that a document makes beside those of the checkout."""
+"""A copy of the checkout for the examples of documents: their files are put in place, and their commands are run."""
 
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-#: puts folders of the example beside the packages of the checkout; both mains are called with the command's words
-_PROGRAM = """\
-import importlib, sys
-from pathlib import Path
-place, *folders = sys.argv[2].split(":")
-for folder in folders:
-    importlib.import_module(folder.replace("/", ".")).__path__.append(str(Path(place) / folder))
-main = importlib.import_module("testbed.cli.app" if sys.argv[1] == "./fadelab" else "pytest").main
-sys.exit(main(sys.argv[3:]))
-"""
+_PROGRAMS = {"./fadelab": ["-m", "testbed"], "pytest": ["-m", "pytest", "-p", "no:cacheprovider"]}
 
 
-def run(words: Sequence[str], place: Path, folders: Iterable[str]) -> "subprocess.CompletedProcess[str]":
-    """Run `./fadelab` or a program of Python at `place`, or `pytest` in the checkout, with plugins of `place`."""
+def copied(place: Path) -> Path:
+    """Copy the checkout to `place`, with what is built but for the compiled cores; returns the copy."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    files = [name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
+    copy = place / "checkout"
+    (copy / ".build").mkdir(parents=True)
+    subprocess.run(["cp", "--parents", "--no-dereference", *files, copy], cwd=ROOT, check=True)
+    for built in (".build/native", ".build/vusrp"):
+        if (ROOT / built).exists():
+            (copy / built).symlink_to((ROOT / built).resolve())
+    subprocess.run(["git", "init", "-q"], cwd=copy, check=True)
+    commit(copy)
+    return copy
+
+
+def commit(checkout: Path) -> None:
+    """Commit all files of a copy."""
+    author = ("-c", "user.name=fadelab", "-c", "user.email=fadelab@localhost")
+    for words in (("add", "-A"), (*author, "commit", "-qm", "as it is")):
+        subprocess.run(["git", *words], cwd=checkout, check=True)
+
+
+def put(path: Path, text: str) -> None:
+    """Write a file of an example, which must be a new one."""
+    assert not path.exists()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def run(words: Sequence[str], checkout: Path, limit_s: float = 250) -> "subprocess.CompletedProcess[str]":
+    """Run `./fadelab`, `pytest` or a program of Python in a copy of the checkout, with interpreted cores."""
     program, *rest = words
-    plugged = ["-c", _PROGRAM, program, ":".join([str(place), *folders])]
-    arguments = {"./fadelab": plugged, "pytest": [*plugged, "-p", "no:cacheprovider"]}.get(program, [])
+    own = {
+        "FADELAB_ROOT": str(checkout),
+        "FADELAB_PURE": "1",
+        "PYTHONPATH": f"{checkout}:{os.environ.get('PYTHONPATH', '')}",
+    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     return subprocess.run(
-        [sys.executable, "-P", *arguments, *rest],
-        cwd=ROOT if program == "pytest" else place,
-        env=os.environ | {"PYTHONPATH": f"{ROOT}:{os.environ.get('PYTHONPATH', '')}"},
+        [sys.executable, "-P", *_PROGRAMS.get(program, []), *rest],
+        cwd=checkout,
+        env=kept | own,
         capture_output=True,
         text=True,
         check=False,
-        timeout=250,
+        timeout=limit_s,
     )

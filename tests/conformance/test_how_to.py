@@ -1,53 +1,86 @@
-"""The examples of docs/how-to/, done as they are written: a file that is not in the checkout becomes a plugin."""
+"""The examples of docs/how-to/, all in place at once: each is a plugin by its file alone, and no test minds."""
 
 import json
 import re
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.conformance.examples import ROOT, run
+from tests.conformance.examples import ROOT, commit, copied, put, run
 
+COUNTER = ROOT / "docs" / "how-to" / "counter.md"
 DOCUMENTS = sorted(path for path in (ROOT / "docs" / "how-to").glob("*.md") if path.name != "README.md")
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout with the files of all examples, and with the edits of a counter, committed."""
+    copy = copied(tmp_path_factory.mktemp("how-to"))
+    for document in DOCUMENTS:
+        files = re.findall(r"```python\n# (\S+\.py)\n(.*?)```", document.read_text(), re.DOTALL)
+        assert bool(files) != (document == COUNTER)
+        for path, code in files:
+            put(copy / path, code)
+    edits = re.findall(r"^@@ (\S+)\n((?:[ +].*\n)+)", COUNTER.read_text(), re.MULTILINE)
+    assert 0 < len(edits) <= 3
+    for path, lines in edits:
+        context = re.sub(r"^\+.*\n", "", lines, flags=re.MULTILINE)
+        before, after = (re.sub("^.", "", part, flags=re.MULTILINE) for part in (context, lines))
+        text = (copy / path).read_text()
+        assert text.count(before) == 1
+        (copy / path).write_text(text.replace(before, after))
+    commit(copy)
+    return copy
 
 
 @pytest.mark.slow
 @pytest.mark.interpreted
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.stem)
-def test_an_example_is_a_plugin_at_once(document: Path, tmp_path: Path) -> None:
-    text = document.read_text()
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    folders = set()
-    for path, code in re.findall(r"```python\n# (\S+\.py)\n(.*?)```", text, re.DOTALL):
-        assert not (ROOT / path).exists()
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_text(code)
-        # a plugin may be a folder of its own
-        folders.add(next(str(parent) for parent in Path(path).parents if (ROOT / parent).is_dir()))
-    assert folders
+def test_commands_of_the_examples_give_results(checkout: Path) -> None:
+    def figures(document: Path) -> list[float]:
+        [command] = re.findall(r"```sh\n\./fadelab (.*?)\n```", document.read_text(), re.DOTALL)
+        out = checkout / "runs" / document.stem
+        done = run(["./fadelab", *shlex.split(command), "--json", "--out", str(out)], checkout)
+        assert done.returncode == 0, done.stderr
+        result = json.loads(done.stdout)
+        # of a run, or of each cell of a paper
+        return [cell["ours"]["median"] for cell in result["cells"]] if "cells" in result else [result["goodput_bps"]]
 
-    [command] = re.findall(r"```sh\n\./fadelab (.*?)\n```", text, re.DOTALL)
-    words = ["./fadelab", *shlex.split(command), "--json", "--out", str(tmp_path / "runs")]
-    done = run(words, tmp_path, folders)
+    with ThreadPoolExecutor(2) as pool:
+        for document, found in zip(DOCUMENTS, pool.map(figures, DOCUMENTS), strict=True):
+            assert found, document
+            assert min(found) > 0, document
+
+
+#: what a run records, a chart shows and a board asks for
+_COUNTED = """
+import sys
+from dashboard.charts import CHARTS
+from dashboard.grafana_boards.boards import files
+from pyarrow.parquet import read_table
+print(max(read_table(sys.argv[1]).column("timed_blocks").to_pylist()))
+print(sum(line.label("up") == "up timed blocks" for chart in CHARTS for line in chart.lines))
+print(files()["boards/link.json"].count('"timed_blocks"'))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.interpreted
+def test_a_counter_reaches_page_and_boards(checkout: Path) -> None:
+    done = run(["./fadelab", "run", "scenarios/lossy-link.yaml", "--tier", "model", "--out", "runs/counted"], checkout)
     assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout)
-    # of a run, or of each cell of a paper
-    figures = [cell["ours"]["median"] for cell in result["cells"]] if "cells" in result else [result["goodput_bps"]]
-    assert figures
-    assert all(figure > 0 for figure in figures)
+    [records] = (checkout / "runs" / "counted").glob("*/link.parquet")
+    done = run(["python", "-c", _COUNTED, str(records)], checkout)
+    assert done.returncode == 0, done.stderr
+    counted, lines, queries = map(int, done.stdout.split())
+    assert counted > 0
+    assert lines == 1
+    assert queries > 0
 
-    plural = re.sub("([^h])ys$", r"\1ies", f"{document.stem.replace('-', '_')}s")
-    conformance = [f"tests/conformance/test_{plural}.py", "tests/conformance/test_options.py"]
-    declared = re.search(r'name="([^"]+)"|kind: ClassVar\[str\] = "([^"]+)"', text)
-    assert declared is not None
-    # the others of its kind are tested without it
-    chosen = f"{declared[1] or declared[2]} or document"
-    done = run(["pytest", "-q", "-k", chosen, *conformance], tmp_path, folders)
-    # all but what looks for it in documents, which the checkout does not have
-    passed = re.search(r"\n\d failed, (\d+) passed", done.stdout)
-    assert passed is not None, done.stdout
-    assert int(passed[1]) > 3, done.stdout
-    failed = re.findall(r"^FAILED \S+::(\w+)", done.stdout, re.MULTILINE)
-    assert failed
-    assert all("document" in name for name in failed), done.stdout
+
+@pytest.mark.slow
+@pytest.mark.interpreted
+def test_the_quick_suite_passes_with_all_examples_in_place(checkout: Path) -> None:
+    done = run(["pytest", "-q", "--part=quick", "-n2", "--dist=loadfile"], checkout, limit_s=600)
+    assert done.returncode == 0, done.stdout[-8000:]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.examples import ROOT, run
+from tests.conformance.examples import ROOT, copied, put, run
 
 TEXT = (ROOT / "docs" / "tutorial.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
@@ -17,24 +17,22 @@ def output_of(command: str, folder: Path) -> list[str]:
     words = shlex.split(command.replace(".venv/bin/python -m pytest", "pytest"))
     if words[0] not in ("./fadelab", "pytest"):
         assert words[0] == ".venv/bin/python"
-    done = run(words, folder, ["linklayer/schemes"])
+    done = run(words, folder)
     assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
     return [line.strip() for line in done.stdout.splitlines()]
 
 
 @pytest.mark.slow
 def test_commands_of_the_tutorial_give_its_output(tmp_path: Path) -> None:
-    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
-    (tmp_path / "linklayer" / "schemes").mkdir(parents=True)
+    checkout = copied(tmp_path)
     output: list[str] = []
     compared = 0
     for kind, block in BLOCKS:
         if kind in ("python", "yaml"):
             name, content = re.fullmatch(r"# (\S+)\n(.*)", block, re.DOTALL).groups()  # type: ignore[union-attr]
-            assert not (ROOT / name).exists()
-            (tmp_path / name).write_text(content)
+            put(checkout / name, content)
         elif kind == "sh":
-            output = [line for command in block.splitlines() for line in output_of(command, tmp_path)]
+            output = [line for command in block.splitlines() for line in output_of(command, checkout)]
         else:
             assert kind == "text"
             rest = iter(output)
@@ -44,5 +42,5 @@ def test_commands_of_the_tutorial_give_its_output(tmp_path: Path) -> None:
     assert compared > 10
     # the table of a run's files
     named = set(re.findall(r"^\| `([\w.-]+)` \|", TEXT, re.MULTILINE))
-    for folder in (tmp_path / "runs" / "tutorial").iterdir():
+    for folder in (checkout / "runs" / "tutorial").iterdir():
         assert named <= {path.name for path in folder.iterdir()}

@@ -10,7 +10,7 @@ from linklayer.classify import FAST
 from linklayer.slacp import ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
 from linklayer.slacp.receiver import FastReceiver
-from linklayer.slacp.stats import ReceiverStats
+from linklayer.slacp.stats import SlacpCounters
 from linklayer.slacp.wire import emit, parse
 from tests.harness.slacp_pair import MS, A, B, Drop, Pair, keep_all, packets
 
@@ -272,7 +272,7 @@ def test_a_channel_without_arq_neither_repeats_nor_waits() -> None:
 
 @pytest.mark.parametrize("in_order", [False, True])
 def test_a_fast_channel_remembers_a_window_of_numbers(in_order: bool) -> None:
-    stats, delivered = ReceiverStats(), deque[tuple[Any, int]]()
+    stats, delivered = SlacpCounters(), deque[tuple[Any, int]]()
     config = SlacpConfig(window=8, channels=(ChannelOptions(arq=False, in_order=in_order),))
     receiver = FastReceiver(0, 100, config, stats, delivered)
     for seq in (100, 107, 107, 100, 101, 114, 107, 106, 130, 123, 122, 138, 131):

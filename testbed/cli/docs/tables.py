@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from hosts.workloads import WORKLOADS
 from linklayer.filters import FILTERS
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
+from telemetry.records import LinkRecord
 from testbed.cli.app import cli
 from testbed.cli.docs.keys import cell, keys_of_dataclass
 from testbed.papers.paper import PAPERS, Paper
@@ -142,12 +144,23 @@ def _summary(plugin: Any) -> str:
     return str(plugin.summary)
 
 
+def _rows(prefix: str, options: type[Any]) -> dict[str, tuple[str, ...]]:
+    """Return the keys of a dataclass in words, by their paths."""
+    return {f"{prefix}{name}": (f"`{prefix}{name}`", *words) for name, *words in keys_of_dataclass(options)}
+
+
+_WITH_OPTIONS: list[Any] = [*SCHEMES.values(), *FILTERS.values()]
+#: options of schemes and packet filters, by their place in a scenario
+_LINK_OPTIONS = {k: v for each in _WITH_OPTIONS for k, v in _rows(f"link.{each.options_key}.", each.options).items()}
+_KEY: Columns = {"key": itemgetter(0), "value": itemgetter(1), "default": itemgetter(2), "meaning": itemgetter(3)}
 _NAME = _named("name")
 _SUMMARY: Columns = {"summary": _summary}
 _KEYS: Columns = {"keys (defaults and ranges)": _keys}
 
 _TABLES: Mapping[str, tuple[Mapping[str, Any], Columns]] = {
     "schemes": (SCHEMES, {"`scheme`": _NAME, "options": _options_at, "packets": _summary}),
+    "link-options": (_LINK_OPTIONS, _KEY),
+    "link-record": (_rows("", LinkRecord), {"column": itemgetter(0), "meaning": itemgetter(3)}),
     "packet-filters": (FILTERS, {"filter": _NAME, "stands at": _ends, "options": _options_at, **_SUMMARY}),
     "queues": (QUEUES, {"`kind`": _NAME, **_KEYS, "an arrival is": _summary}),
     "error-models": (ERROR_MODELS, {"`model`": _NAME, **_KEYS, "a frame is lost": _summary}),
@@ -156,8 +169,8 @@ _TABLES: Mapping[str, tuple[Mapping[str, Any], Columns]] = {
     "workloads": (WORKLOADS, {"`kind`": _NAME, **_KEYS, "traffic": _summary}),
     "kernel-profiles": (PROFILES, {"`tcp`": _NAME, **_SUMMARY}),
     "tcp-profiles": (USER_PROFILES, {"profile": _NAME, **_SUMMARY}),
-    "recoveries": (RECOVERIES, {"`recovery`": _NAME, **_SUMMARY}),
-    "growths": (GROWTHS, {"`growth`": _NAME, **_SUMMARY}),
+    "recoveries": (RECOVERIES, {"`recovery`": _NAME, **_KEYS, **_SUMMARY}),
+    "growths": (GROWTHS, {"`growth`": _NAME, **_KEYS, **_SUMMARY}),
     "tiers": (
         TIERS,
         {

@@ -243,7 +243,11 @@ def test_rise_is_taken_between_the_points() -> None:
     assert rise([(0.0, 0.0)], 0, 3) == 0
 
 
-@pytest.mark.parametrize("kind", [Summary, FlowSummary, LinkSummary, SplitCounters, *RECORD_TYPES])
+#: the columns of the link are a table that is made of the record
+WRITTEN = [kind for kind in RECORD_TYPES if kind.measurement != "link"]
+
+
+@pytest.mark.parametrize("kind", [Summary, FlowSummary, LinkSummary, SplitCounters, *WRITTEN])
 def test_the_document_has_every_field(kind: Any) -> None:
     text = (Path(__file__).parents[3] / "docs" / "runs.md").read_text()
     documented = {name for quoted in re.findall(r"`([a-z_, ]+)`", text) for name in quoted.split(", ")}
