@@ -53,7 +53,7 @@ class TraceWriter(Closing):
         metadata = {"format": FORMAT, "version": str(VERSION), "link": link, "producer": producer}
         self._schema = SCHEMA.with_metadata(metadata)
         self._writer = pq.ParquetWriter(path, self._schema, **_FORM)
-        # what pyarrow loads and takes with its first group would cost frames that are due a tenth of a second
+        # the modules and memory of pyarrow's first group would delay due frames by a tenth of a second
         made_up = [(at, at, at / 3, at / 7, Outcome.OK.value) for at in range(_ROWS_PER_GROUP)]
         pq.write_table(_table(made_up, self._schema), pa.BufferOutputStream(), **_FORM)
 

@@ -1,4 +1,4 @@
-"""What a `with` block ends by closing it."""
+"""A context manager that closes itself."""
 
 from abc import ABC, abstractmethod
 from typing import Self

@@ -1,1 +1,1 @@
-"""Papers made again, a folder each; what one is, testbed/papers/paper.py says."""
+"""Papers recomputed, a folder each; testbed/papers/paper.py defines a paper."""

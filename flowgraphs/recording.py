@@ -165,7 +165,7 @@ class Recording:
             raise RecordingError(f"{meta}: does not say its sample rate; add core:sample_rate")
         try:
             if known.get("core:sha512") not in (None, _sha512(data)):
-                raise RecordingError(f"{data}: is not what its metadata describe; it was cut short or written over")
+                raise RecordingError(f"{data}: does not match its metadata; it was cut short or written over")
             stored = _map(data, datatype)
         except OSError as error:
             raise RecordingError(f"{data}: {error.strerror}; the recording's samples are missing") from None

@@ -176,5 +176,5 @@ class Transceiver(gr.top_block):
 
 
 def _thread_name(block: Any) -> str:
-    """Return what GNU Radio calls a block's thread, cut to what the kernel keeps."""
+    """Return GNU Radio's name of a block's thread, cut to the kernel's limit."""
     return f"{block.name()}{block.unique_id()}"[:15]

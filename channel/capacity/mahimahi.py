@@ -29,7 +29,7 @@ from common.units import MS, ns
 #: octets of one opportunity (mm-link's packet size: an MTU of 1500 and four octets of a TUN header)
 PACKET_BYTES: Final = 1504
 _SECOND_NS: Final = 1_000_000_000
-#: the longest trace, a day; what is longer is no trace of ms
+#: the longest trace, a day; a longer file is not a trace in ms
 _LONGEST_MS: Final = 86_400_000
 
 

@@ -2,10 +2,10 @@
 
 Read first: docs/grafana.md and `dashboard/charts/`, whose charts the panels are. Then
 
-    boards.py        which charts each board has, in rows with headings: a panel is a name here
-    panels.py        how charts, figures of the moment, states and tables look
-    influxql.py      the queries that lines of charts become
-    frame.py         what all boards share: variables, links, annotations, refresh, the schema
+    boards.py        the charts of each board, in rows with headings: a panel is a name here
+    panels.py        the look of charts, present figures, states and tables
+    influxql.py      the queries behind the lines of charts
+    frame.py         the common part of all boards: variables, links, annotations, refresh, the schema
     provisioning.py  the data source and where Grafana finds the boards
 
 Rules: what is committed is what this writes (a test compares), for the oldest schema that docs/grafana.md names, since

@@ -25,7 +25,7 @@ SOURCE = {"type": "influxdb", "uid": DATASOURCE}
 INTERVAL = "1s"
 HEADLINE, LAG = "2s", "1s"
 
-#: what a chart's unit is on a panel, where it is not itself: Grafana's name for it, its size, decimals
+#: a chart's unit on a panel, where it differs: Grafana's name for it, its size, decimals
 _UNITS: Mapping[str, tuple[str, float, int]] = {
     "bit/s": ("suffix:Mbit/s", 1e-6, 2),
     "bytes": ("suffix:kB", 1e-3, 1),
@@ -35,10 +35,10 @@ _UNITS: Mapping[str, tuple[str, float, int]] = {
     "timeouts": ("suffix:timeouts", 1.0, 0),
 }
 
-#: what Grafana calls a panel's queries
+#: the names of a panel's queries in Grafana
 _REFS = ascii_uppercase
 
-#: colours of the main lines, by direction, and of others by what follows the direction in their names
+#: colours of the main lines, by direction, and of others by the rest of their names
 _MAIN: Mapping[Side, str] = {"up": "blue", "down": "purple"}
 _COLOURS = {
     "retransmissions": "orange",
@@ -71,7 +71,7 @@ _MISSING = "#8e8e8e"
 #: thresholds: the first colour, then from which value on another
 Steps = tuple[str, *tuple[tuple[float, str], ...]]
 LOSS: Steps = ("green", (1, "yellow"), (10, "red"))
-#: below is what Grafana takes a missing value for
+#: Grafana takes a missing value for a number below -200
 SNR: Steps = (_MISSING, (-200, "red"), (8, "yellow"), (15, "green"))
 
 

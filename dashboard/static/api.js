@@ -1,4 +1,4 @@
-// The server's JSON. Whatever goes wrong becomes an ApiError with one line for people.
+// The server's JSON. Every failure becomes an ApiError with one line for people.
 
 export class ApiError extends Error {
   constructor(message, status = 0) {

@@ -1,4 +1,4 @@
-// The axes of a plot, drawn on its canvas: a plugin for dygraphs, whose own makes elements of labels with each drawing.
+// The axes of a plot, drawn on its canvas: a plugin for dygraphs. Its own plugin makes elements at each drawing.
 //
 // Read first: dygraphs' plugins/axes.js for the events.
 

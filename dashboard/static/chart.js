@@ -1,4 +1,4 @@
-// One chart: a figure whose caption tells the newest values, or those under the cursor, and whose plot is dygraphs'.
+// One chart: a figure with the newest values, or those under the cursor, in its caption, and a plot by dygraphs.
 //
 // Rules: a chart draws only when it is on the screen and something has changed; its vertical range grows at once and
 // shrinks late, so that the picture stands still; captions change twice a second at most, so that they can be read.
@@ -328,7 +328,7 @@ export class Chart {
     this.draw(true);
   }
 
-  // -- the table for those who do not see the plot -----------------------------------------------------------
+  // -- the table for screen readers --------------------------------------------------------------------------
 
   #fillTable() {
     if (!this.details.open) return;

@@ -128,7 +128,7 @@ export class Controls {
     for (const { data } of this.#steered().filter((run) => run.data.info.live)) {
       try {
         await post(runPath(data.info.name, "stop"));
-        announce("The run is told to stop");
+        announce("The run was asked to stop");
       } catch (error) {
         put(this.none, error.message);
         this.none.hidden = false;

@@ -1,4 +1,4 @@
-// What the page knows of its runs: series, loss marks, notes of changes, the newest state of everything else.
+// The page's data of its runs: series, loss marks, notes of changes, and the newest state of the rest.
 //
 // Rules: a series only grows at its end, so points that come again after a reconnection change nothing. What is older
 // than the server itself keeps is let go.
@@ -136,7 +136,7 @@ export class RunData {
       this.controls = part.controls;
       this.controlsKnown = true;
     }
-    // what had to be left out, by kind: {flow: 984}
+    // number of omitted sources, by kind: {flow: 984}
     if (part.hidden) this.hidden = part.hidden;
     this.version++;
   }

@@ -1,4 +1,4 @@
-// Elements made in one expression. Texts are set as text, never parsed: what a run is called cannot become markup.
+// Elements made in one expression. Texts are set as text, never parsed: a run's name cannot become markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,4 +1,4 @@
-// Links to what one can take away of one run or two: the server's plots, and records as CSV or Parquet.
+// Links to the downloads of one run or two: the server's plots, and records as CSV or Parquet.
 
 import { runPath } from "./api.js";
 import { el } from "./dom.js";

@@ -1,4 +1,4 @@
-// Numbers for people: prefixes, units, times. What is not there yet is a dash.
+// Numbers for people: prefixes, units, times. A missing value is a dash.
 
 const NONE = "–";
 const SI = [

@@ -89,7 +89,7 @@ async function drawRecent() {
   try {
     ({ runs } = await get("/api/runs"));
   } catch {
-    // the history view says what is wrong with it
+    // the history view shows the error
   }
   host.replaceChildren(
     ...runs
@@ -172,7 +172,7 @@ function bindKeys(live) {
       for (const open of document.querySelectorAll(":is(.menu, .values)[open]")) open.open = false;
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.target.closest("input, select, textarea") || !(event.key in keys)) return;
-    // the space key belongs to what has the focus, where that can be pressed
+    // the space key belongs to the focused element, where it can be pressed
     if (event.key === " " && event.target.closest("button, a, summary")) return;
     event.preventDefault();
     keys[event.key]();

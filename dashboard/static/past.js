@@ -1,4 +1,4 @@
-// One past run (#/run/A) and two side by side (#/compare/A/B): figures, charts, what differs, and what to take away.
+// One past run (#/run/A) and two side by side (#/compare/A/B): figures, charts, differences and downloads.
 
 import { get, runPath } from "./api.js";
 import { Charts } from "./charts.js";

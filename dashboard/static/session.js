@@ -1,4 +1,4 @@
-// What the server says of itself, asked every other second: version, live runs, starter, database, and whether this
+// The server's state, read every other second: version, live runs, starter, database, and whether this
 // browser may change things.
 
 import { get, post } from "./api.js";

@@ -1,4 +1,4 @@
-// Starting runs from the page: what the starter offers, and why it offers nothing just now.
+// Starting runs from the page: the starter's offers, or the reason why there are none now.
 
 import { announce } from "./announce.js";
 import { post } from "./api.js";

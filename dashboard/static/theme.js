@@ -1,4 +1,4 @@
-// Light, dark or as the system says; projector mode; and the palette for what is drawn on canvases.
+// Light, dark or as the system says; projector mode; and the palette of the canvases.
 
 const THEMES = ["auto", "light", "dark"];
 const root = document.documentElement;

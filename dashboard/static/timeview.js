@@ -1,4 +1,4 @@
-// What all charts of a view share: the time axis with window, zoom, pause and cursor, and the direction of the link.
+// The common state of a view's charts: the time axis with window, zoom, pause and cursor, and the link's direction.
 
 export class TimeView {
   /** seconds shown while following; Infinity is the whole run */

@@ -1,4 +1,4 @@
-// What a receiver sees: the constellation of its newest frame, fading out over the ones before, its spectrum with the
+// The view of a receiver: the constellation of its newest frame, fading out over the ones before, its spectrum with the
 // highest level held, and the spectra of the last half minute as a waterfall. Drawn when a view comes; nothing is drawn
 // for a run without radios.
 
@@ -157,7 +157,7 @@ class Scope {
     const { context, width, height, fresh } = prepared(this.constellation);
     if (!width) return;
     const colours = palette();
-    // what was there fades into the background: persistence without keeping the old frames
+    // old points fade into the background: persistence without keeping the old frames
     context.globalAlpha = fresh || calm() ? 1 : 0.35;
     context.fillStyle = colours.surface;
     context.fillRect(0, 0, width, height);

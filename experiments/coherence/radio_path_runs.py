@@ -67,7 +67,7 @@ class PathSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PathCase:
-    """What differs between runs: the place of the wireless link, its losses, its scheme and filters, and the TCP."""
+    """The differences between runs: the place of the wireless link, its losses, its scheme and filters, and the TCP."""
 
     position: Position
     per: float
@@ -80,7 +80,7 @@ class PathCase:
 
 @dataclass(frozen=True, kw_only=True)
 class PathOutcome:
-    """What a run has shown; packets are those of the data, in both directions of nothing else."""
+    """The result of a run. Packets are those with data."""
 
     #: delivered to the application, each once
     goodput_packets: float

@@ -75,7 +75,7 @@ def first_bytes(scenario: Scenario) -> Sample:
     return Sample(math.inf)
 
 
-class _Reached(Exception):  # noqa: N818 - no error: it ends a run that has shown what it is for
+class _Reached(Exception):  # noqa: N818 - not an error: it ends a run that has given its result
     """The bytes are there."""
 
     def __init__(self, elapsed_ns: int) -> None:

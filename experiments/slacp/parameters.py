@@ -19,7 +19,7 @@ from testbed.papers.runs import Parameter
 #: the choices that all cells share
 SCENARIO: tuple[Parameter, ...] = (
     Parameter("mtu", 1450, "paper", "MSS 1410"),
-    Parameter("channel.rate_bps", 128_000, "paper", "return link, ST to BAS: what is measured goes this way"),
+    Parameter("channel.rate_bps", 128_000, "paper", "return link, ST to BAS: the direction of the measured data"),
     Parameter("channel.down.rate_bps", 512_000, "paper", "forward link"),
     Parameter("channel.delay_ms", 400, "ours", "propagation, 250 ms (paper), and 150 ms for the equipment"),
     Parameter("channel.framing", "aal5-llc", "ours", "ATM cells give 1 MB in 80 s; SLACP's header takes one more"),
@@ -37,14 +37,14 @@ SCENARIO: tuple[Parameter, ...] = (
     Parameter("link.slacp.block_timer_ms", 100, "ours", "fadelab's default"),
     Parameter("link.slacp.ack_every", 4, "ours", "fadelab's default"),
     Parameter("link.slacp.in_order", True, "ours", "fadelab's default"),
-    Parameter("limit_s", 10_800, "paper", "three hours: what has not finished by then is reported so"),
+    Parameter("limit_s", 10_800, "paper", "three hours: a transfer unfinished by then is reported as such"),
 )
 
 #: The directions that have the cell's error model; the other has none. Ours: "satellite errors", and a burst "corrupts
 #: all packets", so acknowledgements meet them, too.
 ERROR_DIRECTIONS: tuple[Literal["up", "down"], ...] = ("up", "down")
 
-#: Ours: 2^20 octets are what takes the paper's time at 128 kbit/s.
+#: Ours: 2^20 octets take the paper's time at 128 kbit/s.
 ONE_MB = 1_048_576
 #: Ours: four flows carry "the same amount of data".
 QUARTER_MB = ONE_MB // 4
@@ -65,7 +65,7 @@ TCP: Mapping[str, str] = MappingProxyType(
 )
 
 #: The TCPs that learn from an earlier connection: a transfer of the same kind goes right before the one that counts.
-#: Ours: the paper does not say what its previous connection was.
+#: Ours: the paper does not describe its previous connection.
 WITH_PREDECESSOR = frozenset({"enh+cbi"})
 
 #: The paper's replications, and those of the cells for which it gives medians alone.

@@ -15,7 +15,7 @@ from experiments.slowlink import parameters
 from testbed.papers.results import NO_FIGURE, Cell, CellResult
 
 PLACES = ("one", "four")
-#: by place: what is measured, and its counter in a run; none: the run's value
+#: by place: the quantity, and its counter in a run; empty: the run's value
 METRICS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "one": {"whole": "", "first": "first_s"},

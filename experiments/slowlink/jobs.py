@@ -34,7 +34,7 @@ def job(case: Case, settings: Sequence[str]) -> Job:
 
 
 def scenario(case: Case, settings: Sequence[str] = ()) -> Scenario:
-    """Return the scenario of a cell; its seed, and what it draws, is a replication's to give."""
+    """Return the scenario of a cell; a replication gives its seed and its random draws."""
     variant = parameters.VARIANTS[case.variant]
     single = case.place == "one"
     bulk = {

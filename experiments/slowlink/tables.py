@@ -52,7 +52,7 @@ def _entry(result: CellResult) -> str:
 
 
 def variants() -> Iterator[str]:
-    """Yield what the variants are."""
+    """Yield the definitions of the variants."""
     words = {"none": "", "own": "set for the cell's queue", "other": "set for the other queue"}
     rows = ((f"`{name}`", f"`{variant.tcp}`", words[variant.window]) for name, variant in VARIANTS.items())
     yield from ("", *table(["variant", "`tcp`", "shared window"], rows))

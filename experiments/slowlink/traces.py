@@ -25,7 +25,7 @@ class Flow:
     """One flow's sender."""
 
     iss: int
-    #: new segments, those sent again, and what the peer has acknowledged
+    #: new segments, retransmitted ones, and the highest acknowledgement
     fresh: list[Point] = field(default_factory=list)
     again: list[Point] = field(default_factory=list)
     acked: list[Point] = field(default_factory=list)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PhyOptions:
-    """What all PHYs have."""
+    """Options of all PHYs."""
 
     #: root mean square of the samples of a burst; full scale is 1, and 12 dB below it leave room for OFDM's peaks
     rms: Annotated[float, Gt(0), Le(1)] = 0.25
@@ -32,11 +32,11 @@ class PhyOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PhyContext:
-    """What a PHY may know of its radio."""
+    """Properties of the radio that a PHY may use."""
 
     #: complex samples per second
     rate_sps: float
-    #: of what it receives
+    #: of the received signal
     carrier_hz: float
 
 
@@ -45,7 +45,7 @@ class PhyPlugin:
     """A PHY as scenarios know it: `radio.phy` is its name, its options stand beside that."""
 
     name: str
-    #: what is on the air, for the table in docs/scenarios.md
+    #: the signal, for the table in docs/scenarios.md
     summary: str
     #: a dataclass derived from PhyOptions, whose fields have defaults
     options: type[PhyOptions]

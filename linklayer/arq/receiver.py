@@ -68,7 +68,7 @@ class Receiver:
         #: the highest number that has come; bit i: so has the i-th below it
         self._top = -1
         self._had = 0
-        #: with `in_order`: the next to be delivered, what waits for it, and until when
+        #: with `in_order`: the number to deliver next, the packets that wait for it, and their deadline
         self._next = 0
         self._held: dict[int, tuple[Sized, int]] = {}
         self._release_at: int | None = None
@@ -203,7 +203,7 @@ class Receiver:
         return True
 
     def _release(self, below: int, now: int) -> None:
-        """Deliver, in order, what waits below a number, and what follows without a hole."""
+        """Deliver, in order, the waiting packets below a number and those that follow without a hole."""
         if below > self._next:
             for seq in sorted(self._held):
                 if seq >= below:

@@ -61,7 +61,7 @@ class WindowOptions:
 
 
 class _Connection:
-    """What the host has offered to one peer."""
+    """The windows that the host has offered to one peer."""
 
     __slots__ = ("ack", "edge", "fin", "first", "full_bytes", "iss", "limit", "offered", "scale", "used_at")
 

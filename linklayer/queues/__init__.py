@@ -72,7 +72,7 @@ class Queue(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueContext:
-    """What a queue may know of its place."""
+    """Properties of its place that a queue may use."""
 
     rng: Random
     #: how long the largest packet takes on the link

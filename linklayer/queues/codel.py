@@ -53,7 +53,7 @@ class CoDel(DropTail):
         self._above_at: int | None = None
         #: when the next packet is notified, while dropping
         self._next_at = 0
-        #: notifications since dropping began, and what that began with
+        #: notifications since dropping began, and the count it began with
         self._count = self._last_count = 0
 
     def push(self, packet: Sized, now: int) -> bool:

@@ -15,7 +15,7 @@ _NO_LIMIT: Final = 1 << 61
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class DropTail(Queue):
-    """A FIFO of at most `limit_bytes` and at most `limit_packets` (one of them may be None): what does not fit is lost.
+    """A FIFO of at most `limit_bytes` and at most `limit_packets` (one may be None): a packet without room is lost.
 
     Raises ValueError without any limit.
     """

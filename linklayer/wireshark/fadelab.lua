@@ -142,7 +142,7 @@ local e = {
     crc = problem("slacp.crc.bad", "CRC-32 failed: only the header is to be believed", expert.group.CHECKSUM),
     cut = problem("slacp.cut", "The frame ends before its body does", expert.group.MALFORMED),
     kind = problem("slacp.type.unknown", "Unknown version or type", expert.group.PROTOCOL),
-    body = problem("slacp.body.bad", "The body is not what the type asks for", expert.group.MALFORMED),
+    body = problem("slacp.body.bad", "The body does not fit the type", expert.group.MALFORMED),
     packet = problem("slacp.packet.bad", "The packet is malformed", expert.group.MALFORMED),
     resent = ProtoExpert.new(
         "slacp.retransmitted", "Retransmission", expert.group.SEQUENCE, expert.severity.NOTE),

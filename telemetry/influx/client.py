@@ -184,7 +184,7 @@ class Influx:
         return AwayError(f"{self._name}: {_complaint(answer)}")
 
     def _not_influx(self) -> AwayError:
-        return AwayError(f"{self.url}: what answers there is no InfluxDB; check the URL")
+        return AwayError(f"{self.url}: the server there is not InfluxDB; check the URL")
 
 
 def pack(lines: bytes) -> bytes:

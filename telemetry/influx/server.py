@@ -281,5 +281,5 @@ def _free_port(port: int) -> int:
         version = Influx(url, timeout_s=1).version()
         reason = f"an InfluxDB {version} is there already; use it (its URL is {url}) or stop it"
     except InfluxError:
-        reason = f"{reason}; stop what uses it"
+        reason = f"{reason}; stop the program that uses it"
     raise InfluxError(f"port {port} of 127.0.0.1: {reason}, or choose another port")

@@ -65,7 +65,7 @@ class CampaignFolder(Closing):
         self.incoming = path / f"{_INCOMING}{os.getpid()}"
 
     def close(self) -> None:
-        """Remove what runs have left unfinished."""
+        """Remove the folders of unfinished runs."""
         shutil.rmtree(self.incoming, ignore_errors=True)
         self._journal.close()
         os.close(self._lock)
@@ -137,7 +137,7 @@ def open_plan(path: Path) -> Plan:
     except (OSError, ValueError, LookupError):
         raise CampaignError(f"{path}: is no campaign's folder: it has no {PLAN} that can be read") from None
     if plan.text != text or plan.sha256 != stated:
-        raise CampaignError(f"{path / PLAN}: is not what {PLAN_HASH} says: the plan was changed after it was hashed")
+        raise CampaignError(f"{path / PLAN}: does not match {PLAN_HASH}: the plan was changed after it was hashed")
     return plan
 
 

@@ -37,7 +37,7 @@ class Row:
         return self.metrics.get(name) if self.status == "done" else None
 
     def lasting(self) -> dict[str, Any]:
-        """Return what is the same whenever and wherever the run is made."""
+        """Return the fields that are the same at any time and on any machine."""
         kept = {"run": self.run, "status": self.status, "metrics": dict(self.metrics), "files": dict(self.files)}
         return kept | {"error": self.error} if self.error else kept
 

@@ -33,7 +33,7 @@ from testbed.errors import FadelabError
 from testbed.exports.timeline import Frame, Packets, Samples, Timeline, content_of
 from testbed.scenario.plan import Plan
 
-#: in the comment of a sent frame: what the modelled medium did to it (docs/capture.md)
+#: in the comment of a sent frame: the effect of the modelled medium (docs/capture.md)
 _ERASED, _DAMAGED = "; erased by the channel", "; damaged by the channel"
 _FIGURES = ("snr_db", "evm_db", "cfo_hz", "rssi_db")
 
@@ -189,7 +189,7 @@ class _Recorded:
 
 
 def _samples(metadata: Path) -> _Recorded:
-    """Return what a recording has; nothing where there is none."""
+    """Return the content of a recording; empty without one."""
     if not metadata.exists():
         return _Recorded({})
     try:

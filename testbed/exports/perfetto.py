@@ -48,7 +48,7 @@ class _Writer:
         self._timeline = timeline
         self._packets = {packet.number: packet for packet in timeline.packets}
         self._zero_ns = min([0, *(frame.start_ns for frame in timeline.frames)])
-        #: tracks of the hosts' process, by the flow and what happens there
+        #: tracks of the hosts' process, by flow and kind of event
         self._tracks: dict[str, int] = {}
         #: the packets that have an arrow already
         self._begun: set[int] = set()

@@ -1,4 +1,4 @@
-"""The timeline of a stored run, from what its folder has."""
+"""The timeline of a stored run, from the files of its folder."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Gates: what a few runs of a paper's cells must reach, so that a change does not lose the paper's rankings.
+"""Gates: bounds for a few runs of a paper's cells, so that a change does not lose the paper's rankings.
 
 Rules kept
 - A gate is a statement of the paper: all its cases, or those that the full run confirms (docs/results.md) less the
@@ -36,7 +36,7 @@ class Gate:
 def quick_results(
     paper: Paper, *, first_seed: int = 1, workers: int = 1, done: Callable[[int, int], None] = lambda runs, of: None
 ) -> Results:
-    """Compute what the gates of a paper need."""
+    """Compute the cells that the gates of a paper need."""
     quick = paper.quick
     cells = chosen(paper, quick.only)
     question = Question(paper, cells, replications=quick.replications, first_seed=first_seed, settings=quick.settings)

@@ -95,7 +95,7 @@ def _made_by(manifest: Manifest) -> str:
 
 
 def _command(manifest: Manifest) -> str:
-    """Return the command without what is a machine's own."""
+    """Return the command without options of this machine."""
     seed = manifest.question["first_seed"]
     return f"./fadelab papers --all --seed {seed} --out DIR"
 

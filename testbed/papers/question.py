@@ -1,4 +1,4 @@
-"""The question that a computation answers: it decides the samples, whatever computes them and wherever they go."""
+"""The question of a computation: it alone decides the samples, on any machine and for any output."""
 
 import hashlib
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class Question:
         return self.replications or cell.replications
 
     def digest(self) -> dict[str, Any]:
-        """Return what is asked of which version of the program, in a form to store and to compare."""
+        """Return the question and the version of the program, in a form to store and to compare."""
         names = "\n".join(f"{cell.name} {self.runs(cell)}" for cell in self.cells)
         return {
             "paper": self.paper.name,

@@ -45,7 +45,7 @@ def _figure(name: str, scale: float = 1.0) -> Callable[[Path], float | None]:
     return read
 
 
-#: what is compared: reading of a run's folder, by its name for people; None where the run does not tell
+#: the quantities compared, by their labels: reading from a run's folder; None where a run has none
 QUANTITIES: Mapping[str, Callable[[Path], float | None]] = {
     _BOUND: _figure("goodput_bps", 1e6),
     "TCP retransmissions": _figure("retransmissions"),

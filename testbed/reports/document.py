@@ -109,7 +109,7 @@ def _html(block: Block) -> str:
             body = "\n".join(_cells("td", row, numbers_from) for row in rows)
             return f'<div class="wide"><table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody></table></div>'
         case Picture(_, caption, svg):
-            # what stands before the element is for files of its own
+            # the part before the element is for stand-alone files
             return f"<figure>{svg[svg.index('<svg') :]}<figcaption>{html.escape(caption)}</figcaption></figure>"
 
 

@@ -30,7 +30,7 @@ from testbed.reports.numbers import Campaigned, read_campaign
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check has found."""
+    """The result of a check."""
 
     campaign: str
     plan: str

@@ -29,7 +29,7 @@ class Frames(ABC):
 
     @abstractmethod
     def key(self, frame: Any) -> Hashable:
-        """Return what is equal for frames with the same packet."""
+        """Return a key that is equal for frames with the same packet."""
 
 
 class ObjectFrames(Frames):

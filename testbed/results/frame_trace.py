@@ -10,7 +10,7 @@ _OUTCOMES = {Fate.INTACT: Outcome.OK, Fate.DAMAGED: Outcome.PAYLOAD, Fate.ERASED
 
 
 def outcome_of(verdict: Verdict) -> Outcome:
-    """Return the fate of a modelled frame, as traces have it."""
+    """Return the fate of a modelled frame in the form of traces."""
     return _OUTCOMES[verdict.fate]
 
 

@@ -106,7 +106,7 @@ def test_no_such_host() -> None:
 
 def test_no_influxdb() -> None:
     with serving(Stub(404)) as web:
-        line = f"{web.url}: what answers there is no InfluxDB; check the URL"
+        line = f"{web.url}: the server there is not InfluxDB; check the URL"
         assert complaint(Influx(web.url)) == line
         with pytest.raises(AwayError) as caught:
             Influx(web.url).write(b"m v=1\n")
@@ -114,7 +114,7 @@ def test_no_influxdb() -> None:
 
 
 def test_a_path_that_is_not_there(influx: Influx) -> None:
-    assert complaint(Influx(f"{influx.url}/else")).endswith("/else: what answers there is no InfluxDB; check the URL")
+    assert complaint(Influx(f"{influx.url}/else")).endswith("/else: the server there is not InfluxDB; check the URL")
 
 
 def test_no_answer() -> None:

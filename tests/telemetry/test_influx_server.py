@@ -89,7 +89,10 @@ def test_a_port_that_something_else_has(tmp_path: Path) -> None:
         port = other.getsockname()[1]
         other.settimeout(0)
         line = complaint(InfluxServer(tmp_path, port=port))
-    assert line == f"port {port} of 127.0.0.1: Address already in use; stop what uses it, or choose another port"
+    assert (
+        line
+        == f"port {port} of 127.0.0.1: Address already in use; stop the program that uses it, or choose another port"
+    )
 
 
 def test_no_port(tmp_path: Path) -> None:

@@ -184,7 +184,7 @@ class Receiver(gr.hier_block2):
 def zeroed_memory() -> Iterator[None]:
     """Let the C library clear large pieces of memory that it hands out.
 
-    The Viterbi decoders of gr-ieee802-11 read on past a frame's end, in memory that was never written: what stood there
+    The Viterbi decoders of gr-ieee802-11 read on past a frame's end, in memory that was never written: its content
     would decide whether some weak frames decode.
     """
     perturb = -6

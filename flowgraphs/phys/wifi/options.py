@@ -25,8 +25,8 @@ EQUALIZERS: Final = ("ls", "lms", "comb", "sta")
 class WifiOptions(PhyOptions):
     """Modulation and code rate.
 
-    `equalizer` is the receiver's: "sta" follows a channel that changes during a frame, "ls" keeps to what the preamble
-    told, which is better for 64-QAM over many paths.
+    `equalizer` is the receiver's: "sta" follows a channel that changes during a frame, "ls" keeps the
+    estimate from the preamble, which is better for 64-QAM over many paths.
     """
 
     encoding: Annotated[str, OneOf(tuple(ENCODINGS))] = "qpsk-1/2"

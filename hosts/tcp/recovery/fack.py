@@ -10,6 +10,8 @@ what was sent again. Left out: overdamping, rampdown (PRR's ancestors), and lost
 Where the peer has not agreed to SACK this is NewReno.
 """
 
+from typing_extensions import override
+
 from hosts.tcp.recovery import Recovery, RecoveryPlugin, newreno
 from hosts.tcp.recovery.sack import Sack, SackOptions, SackRepair
 from hosts.tcp.scoreboard import DUP_THRESH
@@ -21,8 +23,8 @@ class FackRepair(SackRepair):
 
     __slots__ = ()
 
+    @override
     def poll(self) -> tuple[int, int] | None:
-        """See Repair."""
         sender = self.sender
         una, end, smss, board = sender.una, sender.max, sender.smss, sender.board
         if self._first:

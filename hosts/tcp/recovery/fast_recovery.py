@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
+from typing_extensions import override
 
 from hosts.tcp.recovery import Recovery
 from hosts.tcp.recovery.corruption import Corruption
@@ -198,11 +199,9 @@ class FastRecovery(Recovery):
         self._dupacks = 0
         self.recover = self.sender.max
 
+    @override
     def end_timeout(self) -> None:
-        """See Recovery.
-
-        `recover` stays (RFC 5682 section 2.1, step 2): needless retransmissions will cause duplicates.
-        """
+        """End the timeout; `recover` stays (RFC 5682 2.1, step 2): needless retransmissions will cause duplicates."""
         self._after_timeout = False
 
     @property

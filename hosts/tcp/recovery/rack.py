@@ -21,6 +21,8 @@ Where the peer has not agreed to SACK this is NewReno.
 
 from typing import Final
 
+from typing_extensions import override
+
 from common.sequence import unwrap
 from common.units import MS
 from hosts.tcp.recovery import Recovery, RecoveryPlugin, newreno
@@ -118,14 +120,14 @@ class Rack(Recovery):
         self._windows_now = (0, 0)
 
     @property
+    @override
     def recovering(self) -> bool:
-        """See Recovery."""
         return self.active or (self._after_timeout and self.sender.una < self._recover)
 
     # -- observations: section 6.1, and steps 1 to 4 of section 6.2 -------------------------------------------
 
+    @override
     def handle_sent(self, start: int, end: int, fresh: bool, now: int) -> None:
-        """See Recovery."""
         self.now = now
         self.sent.handle_sent(start, end, not fresh, now)
         if self.active:
@@ -139,8 +141,8 @@ class Rack(Recovery):
         if fresh and not self._waits:
             self._arm_probe()
 
+    @override
     def handle_arrival(self, segment: Segment, ack: int, now: int) -> None:
-        """See Recovery."""
         self.now = now
         sender, sent, arrived = self.sender, self.sent, self._arrived
         arrived.clear()
@@ -222,12 +224,12 @@ class Rack(Recovery):
 
     # -- decisions ---------------------------------------------------------------------------------------------
 
+    @override
     def handle_dupack(self, segment: Segment, now: int) -> None:
-        """See Recovery."""
         self._decide(False)
 
+    @override
     def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
-        """See Recovery."""
         sender = self.sender
         ends = self.governs and sender.una >= self._recover
         if self.active:
@@ -351,8 +353,8 @@ class Rack(Recovery):
         may = sent.in_flight and not self.governs and not sent.arrived_segments and not self._probe.is_out
         sender.early_at = self.now + self._probe.timeout_ns() if may else None
 
+    @override
     def handle_deadline(self, expired: bool, now: int) -> bool:
-        """See Recovery."""
         self.now = now
         sender = self.sender
         self._windows_now = sender.growth.cwnd, sender.growth.ssthresh
@@ -371,12 +373,13 @@ class Rack(Recovery):
         self.urgent = True
         return True
 
+    @override
     def flight_before_loss(self) -> int:
-        """See Recovery."""
         return min(self.sender.flight, self.sender.growth.cwnd)
 
+    @override
     def handle_timeout(self) -> None:
-        """See Recovery; section 6.3 (RACK_mark_losses_on_RTO)."""
+        """Section 6.3 (RACK_mark_losses_on_RTO)."""
         sender, sent = self.sender, self.sent
         self.active = False
         self._govern(self._windows_now)
@@ -391,14 +394,15 @@ class Rack(Recovery):
             if segment.start == sender.una or segment.sent_at + patience_ns <= self.now:
                 sent.mark_lost(segment)
 
+    @override
     def end_timeout(self) -> None:
-        """See Recovery."""
         self._take_back()
 
     # -- segments ----------------------------------------------------------------------------------------------
 
+    @override
     def poll(self) -> tuple[int, int] | None:
-        """See Recovery: a probe, the lowest lost segment, or new data."""
+        """A probe, the lowest lost segment, or new data."""
         sender, sent = self.sender, self.sent
         if self._probe_range is not None:
             found, self._probe_range = self._probe_range, None

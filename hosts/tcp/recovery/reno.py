@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from typing_extensions import override
+
 from hosts.tcp.recovery import Recovery, RecoveryPlugin
 from hosts.tcp.recovery.fast_recovery import FastRecovery, FastRecoveryOptions, Repair
 from hosts.tcp.send_state import SendState
@@ -24,22 +26,25 @@ class RenoRepair(Repair):
         super().__init__(recovery)
         self._grows_after = options.grow_after_recovery
 
+    @override
     def begin(self, dupacks: int) -> None:
-        """See Repair; steps 2 and 3."""
+        """Steps 2 and 3."""
         recovery, sender = self.recovery, self.sender
         if not recovery.kept:
             recovery.recover = sender.max
         sender.growth.hold(recovery.window + dupacks * sender.smss)
 
+    @override
     def handle_dupack(self) -> None:
-        """See Repair; step 4."""
+        """Step 4."""
         self.sender.growth.hold(self.sender.growth.cwnd + self.sender.smss)
 
     def handle_reduction(self) -> None:
         self.recovery.recover = self.sender.max
 
+    @override
     def handle_ack(self, acked: int, now: int) -> bool:
-        """See Repair; step 6."""
+        """Step 6."""
         self.recovery.end(self.recovery.window)
         if self._grows_after:
             self.sender.growth.handle_ack(acked, now)

@@ -6,6 +6,7 @@ Section and rule numbers are RFC 6675's. Where the peer has not agreed to SACK t
 from dataclasses import dataclass
 
 from mypy_extensions import mypyc_attr
+from typing_extensions import override
 
 from hosts.tcp.recovery import Recovery, RecoveryPlugin, newreno
 from hosts.tcp.recovery.fast_recovery import FastRecovery, Repair
@@ -55,8 +56,9 @@ class SackRepair(Repair):
         #: octets that had arrived when the recovery began; sent in it; that may be sent in it beyond those that arrive
         self._arrived_before = self._out = self._bonus = 0
 
+    @override
     def begin(self, dupacks: int) -> None:
-        """See Repair; step 4."""
+        """Step 4."""
         recovery, sender = self.recovery, self.sender
         recovery.recover = sender.max
         recovery.governs = True
@@ -67,8 +69,9 @@ class SackRepair(Repair):
         self._arrived_before = sender.una + sender.board.sacked
         self._bonus = self._out = 0
 
+    @override
     def handle_ack(self, acked: int, now: int) -> bool:
-        """See Repair; steps A and B."""
+        """Steps A and B."""
         recovery, sender = self.recovery, self.sender
         self._bonus += sender.smss
         if sender.una >= recovery.recover:
@@ -77,8 +80,9 @@ class SackRepair(Repair):
             self._high_rxt = sender.una
         return True
 
+    @override
     def poll(self) -> tuple[int, int] | None:
-        """See Repair: steps 4.3 and C, and NextSeg."""
+        """Steps 4.3 and C, and NextSeg."""
         sender = self.sender
         una, end, smss, board = sender.una, sender.max, sender.smss, sender.board
         if self._first:
@@ -174,14 +178,16 @@ class Sack(FastRecovery):
         # step 3.3: by the pipe, so by the octets known to have arrived
         return self.sender.board.sacked
 
+    @override
     def end_timeout(self) -> None:
-        """See Recovery; duplicates of needless retransmissions have no new blocks, so they do no harm."""
+        """Duplicates of needless retransmissions have no new blocks, so they do no harm."""
         super().end_timeout()
         self.recover = self.sender.una - 1
 
     @property
+    @override
     def recovering(self) -> bool:
-        """See Recovery; the RecoveryPoint of fast recovery counts, too."""
+        """The RecoveryPoint of fast recovery counts, too."""
         return self.active or super().recovering
 
 

@@ -11,6 +11,8 @@ The window is reduced once per window of data.
 An ACK without the option counts as a plain duplicate: a recovery that such duplicates have begun is NewReno's.
 """
 
+from typing_extensions import override
+
 from hosts.tcp.recovery import RecoveryPlugin
 from hosts.tcp.recovery.fast_recovery import FastRecovery, Repair
 from hosts.tcp.recovery.newreno import NewRenoOptions, NewRenoRepair
@@ -42,8 +44,9 @@ class SmartRepair(Repair):
             self.recovery.end(self.recovery.window)
         return True
 
+    @override
     def poll(self) -> tuple[int, int] | None:
-        """See Repair: the oldest loss, or new data."""
+        """The oldest loss, or new data."""
         sender = self.sender
         una, end, smss, board = sender.una, sender.max, sender.smss, sender.board
         high = board.high if board else una
@@ -90,8 +93,9 @@ class Smart(FastRecovery):
         self._gaps.now = now
         super().handle_dupack(segment, now)
 
+    @override
     def handle_ack(self, segment: Segment, acked: int, filled: bool, now: int) -> bool:
-        """See Recovery; the scoreboard may show the next gap."""
+        """The scoreboard may show the next gap."""
         self._gaps.now = now
         restarts = super().handle_ack(segment, acked, filled, now)
         if not self.active and self._has_gap() and self._may_begin():
@@ -114,8 +118,9 @@ class Smart(FastRecovery):
         super()._begin()
 
     @property
+    @override
     def recovering(self) -> bool:
-        """See Recovery; a recovery from gaps counts, too, as SACK's does."""
+        """A recovery from gaps counts, too, as SACK's does."""
         return (self.active and self.repair is self._gaps) or super().recovering
 
 
