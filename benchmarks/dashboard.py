@@ -112,7 +112,7 @@ def spent_s(pid: int) -> float:
 
 def part(command: str) -> str:
     """Which part of the whole a process is."""
-    for name in ("testbed.live.station_process", "hosts.agent", "testbed dashboard", "influxd", "chromium"):
+    for name in ("testbed.live.station_process", "hosts.agent_process", "testbed dashboard", "influxd", "chromium"):
         if name in command:
             return name.removeprefix("testbed ").removeprefix("testbed.")
     return "other"

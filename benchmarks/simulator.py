@@ -32,8 +32,8 @@ from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue, QueueContext
 from linklayer.queues.drop_tail import DropTail
 from linklayer.queues.red import Red, RedOptions
-from testbed.model.clock import VirtualClock
 from testbed.model.topologies import Dumbbell, DumbbellConfig
+from testbed.model.virtual_clock import VirtualClock
 from testbed.scenario.plan import make_rng
 
 FLOWS = 10

@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from typing_extensions import override
+
 from hosts.engine.clock import NETWORK, Clock
 
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
@@ -39,8 +41,9 @@ class Loop(Clock):
         self.now = now = time.monotonic_ns()
         return now
 
+    @override
     def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = NETWORK) -> None:
-        """See Clock; a time in the past means the next turn."""
+        """Schedule a call; a time in the past means the next turn."""
         self._insertions += 1
         heapq.heappush(self._calls, (time, priority, self._insertions, call, argument))
 

@@ -1,5 +1,5 @@
-"""The messages between a run and its processes: hosts (`agent.py`), stations (`testbed/live/station_process.py`) and
-the proxy of split connections (`split.py`).
+"""The messages between a run and its processes: hosts (`agent_process.py`), stations
+(`testbed/live/station_process.py`) and the proxy of split connections (`split_proxy.py`).
 
 A message is a JSON object on a line: its kind, which is the name of its class, and its fields, as in
 `{"go":{"epoch_ns":5}}`. `codec.py` says how values become JSON. The first message to a process is its configuration.
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from common.sides import Host, Side
 from hosts.codec import Kinds, codec
 from hosts.engine.results import EndReport
-from hosts.engine.split import SplitCounters
+from hosts.engine.split_pairs import SplitCounters
 from hosts.kernel.network import TAP_NAME
 from hosts.workloads import WORKLOADS, Workload, check_ports
 from linklayer.filters.filter import Guess, Loss

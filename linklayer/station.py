@@ -1,6 +1,7 @@
 """A station of the radio link, sans IO: its IP queues, its link, and the transmitter that pulls frames.
 
-Two drivers: `testbed/live/station_loop.py` in real time, with octets, and `testbed/model/station.py` in virtual time.
+Two drivers: `testbed/live/station_loop.py` in real time, with octets, and `testbed/model/station_driver.py` in virtual
+time.
 
 Rules kept
 

@@ -7,9 +7,9 @@ from common.sides import SIDES
 from hosts.kernel import split_routes
 from hosts.kernel.network import check_machine
 from testbed.errors import FadelabError
+from testbed.live.live_run import run_live
 from testbed.live.media import MEDIA
-from testbed.live.run import run_live
-from testbed.model.run import check_model, run_model
+from testbed.model.model_run import check_model, run_model
 from testbed.observers import MakeHooks, no_hooks
 from testbed.results.removal import going_on
 from testbed.results.store import RunFolder

@@ -1,6 +1,6 @@
 """A scenario in virtual time, without files."""
 
-from testbed.model.run import Begun, Simulation
+from testbed.model.model_run import Begun, Simulation
 from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.scenario.resolver import resolve

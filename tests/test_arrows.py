@@ -287,7 +287,7 @@ def test_imports_for_types_alone_make_no_circle(a: str, b: str) -> None:
         ("linklayer/a.py", "from telemetry.records import LinkRecord"),
         ("linklayer/slacp/a.py", "from ... import hosts\nfrom testbed import cli"),
         ("dashboard/a.py", "import testbed"),
-        ("testbed/results/a.py", "from testbed.live.run import run_live"),
+        ("testbed/results/a.py", "from testbed.live.live_run import run_live"),
         ("testbed/model/a.py", "from testbed import live"),
         ("testbed/model/a.py", "from testbed.scenario.schema import Scenario"),
         ("testbed/live/a.py", "from testbed.scenario import schema"),

@@ -26,10 +26,10 @@ from hosts.engine.probe import ConnectionProbe
 from hosts.engine.stack import Stack
 from linklayer.queues import Queue
 from tcpip.segment import ECT0, IpPacket, Segment
-from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLinkConfig, make_radio_link
 from testbed.model.traffic import StackDatagrams
-from testbed.model.wire import Router, Wire
+from testbed.model.virtual_clock import VirtualClock
+from testbed.model.wired_link import Router, Wire
 from testbed.results.ground_truth import GuessScore, LossReporter
 from testbed.scenario.plan import make_rng
 

@@ -25,9 +25,9 @@ from linklayer.queues.drop_tail import DropTail
 from linklayer.queues.red import Red, RedOptions
 from linklayer.schemes.arq import ArqOptions
 from tcpip.segment import Segment
-from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.transfers import receive, send
+from testbed.model.virtual_clock import VirtualClock
 from testbed.results.ground_truth import Confusion
 from testbed.scenario.plan import make_rng
 

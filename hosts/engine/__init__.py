@@ -10,5 +10,5 @@
     clock.py      the time, and calls at a time
     packets.py    takers of packets, and the datagrams of virtual time
 
-Two drivers: `testbed/model` in virtual time, `hosts/agent.py` in real time with TUNs and the kernel's sockets.
+Two drivers: `testbed/model` in virtual time, `hosts/agent_process.py` in real time with TUNs and the kernel's sockets.
 """

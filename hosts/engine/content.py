@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from typing import Final
 
 from mypy_extensions import mypyc_attr
+from typing_extensions import override
 
 from hosts.tcp.connection import Connection
 
@@ -79,8 +80,8 @@ class Stream(Outgoing):
         self._waiting = memoryview(b"")
         self._hash = hashlib.sha256()
 
+    @override
     def write(self, connection: Connection, most: int) -> int:
-        """See Outgoing."""
         written = connection.write(bytes(self.peek(most)))
         self.take(written)
         return written
@@ -108,8 +109,8 @@ class Stream(Outgoing):
             self.take(len(expected))
         return same
 
+    @override
     def sha256(self) -> str:
-        """See Outgoing."""
         return self._hash.hexdigest()
 
 
@@ -123,8 +124,8 @@ class Received(Incoming):
         self._hash = hashlib.sha256()
         self._intact = True
 
+    @override
     def read(self, connection: Connection) -> int:
-        """See Incoming."""
         nbytes = 0
         while connection.readable:
             data = connection.read(CHUNK)
@@ -137,12 +138,12 @@ class Received(Incoming):
         self._hash.update(data)
         self._intact = self._expected.agrees(data) and self._intact
 
+    @override
     def sha256(self) -> str:
-        """See Incoming."""
         return self._hash.hexdigest()
 
+    @override
     def intact(self) -> bool:
-        """See Incoming."""
         return self._intact
 
 
@@ -152,12 +153,12 @@ class Octets(Contents):
     def __init__(self, seed: int) -> None:
         self._seed = seed
 
+    @override
     def outgoing(self, name: str) -> Stream:
-        """See Contents."""
         return Stream(self._seed, name)
 
+    @override
     def incoming(self, name: str) -> Received:
-        """See Contents."""
         return Received(Stream(self._seed, name))
 
 
@@ -199,11 +200,11 @@ class Numbers(Contents):
     def __init__(self) -> None:
         self._written: dict[str, _Written] = {}
 
+    @override
     def outgoing(self, name: str) -> _Written:
-        """See Contents."""
         written = self._written[name] = _Written()
         return written
 
+    @override
     def incoming(self, name: str) -> _Counted:
-        """See Contents."""
         return _Counted(self._written, name)

@@ -8,6 +8,7 @@ from functools import partial
 from ipaddress import IPv4Address
 
 from mypy_extensions import mypyc_attr
+from typing_extensions import override
 
 from hosts.engine.content import Incoming
 from hosts.engine.context import Context
@@ -52,8 +53,8 @@ class OwnTcp(Tcp):
 
         self.stack.listen(self._config, port, wait)
 
+    @override
     def accept(self, port: int, accepted: Callable[[Receive], ReceivingEnd]) -> None:
-        """See Tcp."""
 
         def receive(socket: Socket) -> Application:
             end = accepted(partial(OwnReceiver, self._context, socket))
@@ -66,8 +67,8 @@ class OwnTcp(Tcp):
             socket.application.handle(self._context.clock.now)
             socket.pump()
 
+    @override
     def send(self, transfer: Transfer, paused: bool, done: HasSent) -> "OwnSender":
-        """See Tcp."""
         tap = None if self._tap_for is None else self._tap_for(transfer.flow)
         return OwnSender(
             self._context,
@@ -80,11 +81,13 @@ class OwnTcp(Tcp):
             tap=tap,
         )
 
+    @override
     def check(self) -> None:
-        """See Tcp: only a driver can lose packets before the stack."""
+        """Do nothing: only a driver can lose packets before the stack."""
 
+    @override
     def close(self) -> None:
-        """See Tcp: nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 class OwnSender(SendingEnd):
@@ -197,6 +200,6 @@ class _User(Application):
     def __init__(self, end: OwnSender | OwnReceiver) -> None:
         self._end = end
 
+    @override
     def handle(self, now: int) -> None:
-        """See Application."""
         self._end.handle(now)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from mypy_extensions import mypyc_attr
+from typing_extensions import override
 
 from hosts.tcp.connection import Connection
 from telemetry.records import FlowRecord, TcpRecord
@@ -111,8 +112,8 @@ class ConnectionProbe(Probe):
         """Sample this connection for a flow from now on, in place of the previous one."""
         self._watched[flow] = connection
 
+    @override
     def sample(self, time_ns: int) -> list[TcpRecord]:
-        """See Probe."""
         records = []
         for flow, connection in self._watched.items():
             if connection.connected and self._sampled_at.get(flow) != time_ns:
@@ -120,8 +121,8 @@ class ConnectionProbe(Probe):
                 records.append(self.record(time_ns, flow, info_of(connection)))
         return records
 
+    @override
     def retire(self, time_ns: int, flow: str, local_port: int, info: TcpInfo) -> TcpRecord | None:
-        """See Probe."""
         self._watched.pop(flow, None)
         record = super().retire(time_ns, flow, local_port, info)
         if self._sampled_at.get(flow) == time_ns:

@@ -19,6 +19,7 @@ from random import Random
 from typing import Final
 
 from mypy_extensions import mypyc_attr
+from typing_extensions import override
 
 from hosts.engine.clock import Alarm, Clock, Sleeper
 from hosts.engine.packets import Datagram, Deliver, Taker, taker
@@ -53,8 +54,8 @@ class CallApplication(Application):
     def __init__(self, call: Callable[[int], None]) -> None:
         self._call = call
 
+    @override
     def handle(self, now: int) -> None:
-        """See Application."""
         self._call(now)
 
 

@@ -1,6 +1,6 @@
 """The two kinds of connections of a splitting base station in real time: the kernel's, and our own TCP's.
 
-Read first: `hosts/engine/split.py` (the pairs that hold them); tcp(7) for SIOCINQ and SIOCOUTQ, ip(7) for
+Read first: `hosts/engine/split_pairs.py` (the pairs that hold them); tcp(7) for SIOCINQ and SIOCOUTQ, ip(7) for
 IP_TRANSPARENT.
 
 Rules kept
@@ -19,7 +19,7 @@ from typing import Final
 
 from typing_extensions import override
 
-from hosts.engine.split import End
+from hosts.engine.split_pairs import End
 from hosts.engine.stack import CallApplication, Socket
 from hosts.kernel.tcp_info import of_socket
 from hosts.loop import READ, WRITE, Loop

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Self
 
 from annotated_types import Gt, Lt, MinLen
+from typing_extensions import override
 
 from common.options import NotNegative, check_ranges
 from common.registry import Registry
@@ -142,24 +143,24 @@ class Workload(ABC):
 class StreamWorkload(Workload):
     """A workload of TCP connections: one after the other on each port, and each timed by itself."""
 
+    @override
     def bind(self, agent: "Agent") -> None:
-        """See Workload."""
         for port, flow in self.ports().items():
             agent.bind(port, flow)
 
+    @override
     def expect(self, agent: "Agent") -> None:
-        """See Workload."""
         for port, flow in self.ports().items():
             agent.accept(self, port, flow)
 
+    @override
     def received(self, agent: "Agent", flow: str, index: int, result: Received) -> None:
-        """See Workload."""
         if index + 1 == self.transfers // len(self.ports()):
             agent.end_counting(flow)
         agent.report(self, flow, index, result)
 
+    @override
     def outcome(self, senders: Sequence[Sent], receivers: Sequence[Received], until_s: float) -> Outcome:
-        """See Workload."""
         times = seconds_of(senders)
         nbytes = sum(end.bytes for end in receivers)
         if len(times) < self.transfers // len(self.ports()):

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, ClassVar, Final, Self
 
 from annotated_types import Ge, Le
+from typing_extensions import override
 
 from common.options import Bytes, Matches, NotNegative, Positive
 from hosts.engine.clock import OBSERVER
@@ -55,37 +56,37 @@ class Bulk(StreamWorkload):
             raise ValueError(f"{self.flows} flows from port {self.port} on end above 65535")
 
     @property
+    @override
     def transfers(self) -> int:
-        """See Workload."""
         return self.flows
 
     @property
+    @override
     def ends_s(self) -> float | None:
-        """See Workload."""
         return None if self.duration_s is None else self.start_s + self.duration_s
 
     @property
+    @override
     def payload_bytes(self) -> int | None:
-        """See Workload."""
         return None if self.bytes is None else self.bytes * self.flows
 
     @property
+    @override
     def kernels_option(self) -> str | None:
-        """See Workload."""
         return None if self.congestion_control is None else "congestion_control"
 
+    @override
     def ports(self) -> dict[int, str]:
-        """See Workload."""
         if self.flows == 1:
             return {self.port: self.flow}
         return {self.port + i: f"{self.flow}-{i + 1}" for i in range(self.flows)}
 
+    @override
     def lasting(self) -> Self:
-        """See Workload."""
         return without_end(self) if self.bytes is None else self
 
+    @override
     def expect(self, agent: "Agent") -> None:
-        """See Workload."""
         super(Bulk, self).expect(agent)
         if self.ends_s is None:
             return
@@ -95,8 +96,8 @@ class Bulk(StreamWorkload):
             given_up_at = agent.at(self.ends_s + self.drain_s + RST_GRACE_S)
             agent.clock.at(given_up_at, partial(agent.give_up, self), flow)
 
+    @override
     def received(self, agent: "Agent", flow: str, index: int, result: Received) -> None:
-        """See Workload."""
         agent.end_counting(flow)
         if self._goes_on(agent, result):
             return
@@ -104,13 +105,13 @@ class Bulk(StreamWorkload):
             result = replace(result, bytes_at_duration=agent.marked(flow, result.bytes))
         agent.report(self, flow, index, result)
 
+    @override
     def start(self, agent: "Agent") -> None:
-        """See Workload."""
         for port, flow in self.ports().items():
             self._connect(agent, port, flow, 0)
 
+    @override
     def sent(self, agent: "Agent", port: int, flow: str, index: int, result: Sent) -> None:
-        """See Workload."""
         if self._goes_on(agent, result) or self._peer_was_absent(agent, result):
             assert agent.again_ns is not None
             agent.broken(flow, result.error or "")
@@ -143,8 +144,8 @@ class Bulk(StreamWorkload):
             return False
         return isinstance(result, TcpSent) and not result.complete and result.connected_ns is None
 
+    @override
     def outcome(self, senders: Sequence[Sent], receivers: Sequence[Received], until_s: float) -> Outcome:
-        """See Workload."""
         times = seconds_of(senders)
         ran_out = self.bytes is not None and bool(times) and (self.duration_s is None or times[0] < self.duration_s)
         if self.duration_s is not None and not ran_out:

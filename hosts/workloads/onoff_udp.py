@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from annotated_types import Ge, Le
+from typing_extensions import override
 
 from common.options import NotNegative, Positive
 from hosts.engine.datagrams import UDP_MIN_PACKET
@@ -36,34 +37,34 @@ class OnOffUdp(Workload):
     drain_s: NotNegative = 1.0
 
     @property
+    @override
     def ends_s(self) -> float:
-        """See Workload."""
         return self.start_s + self.duration_s
 
     @property
+    @override
     def largest_packet_bytes(self) -> int:
-        """See Workload."""
         return self.packet_bytes
 
+    @override
     def lasting(self) -> Self:
-        """See Workload."""
         return without_end(self)  # type: ignore[no-any-return]
 
+    @override
     def bind(self, agent: "Agent") -> None:
-        """See Workload."""
         agent.bind_datagrams(self)
 
+    @override
     def expect(self, agent: "Agent") -> None:
-        """See Workload."""
         agent.receive_datagrams(self, start_at=agent.at(self.start_s), end_at=agent.at(self.ends_s + self.drain_s))
 
+    @override
     def received(self, agent: "Agent", flow: str, index: int, result: Received) -> None:
-        """See Workload."""
         agent.end_counting(flow)
         agent.report(self, flow, index, result)
 
+    @override
     def start(self, agent: "Agent") -> None:
-        """See Workload."""
         agent.send_datagrams(
             self,
             rate_bps=self.rate_bps,
@@ -73,8 +74,8 @@ class OnOffUdp(Workload):
             end_at=agent.at(self.ends_s),
         )
 
+    @override
     def outcome(self, senders: Sequence[Sent], receivers: Sequence[Received], until_s: float) -> Outcome:
-        """See Workload."""
         return Outcome(
             nbytes=sum(end.bytes for end in receivers),
             span=self.span(self.duration_s, until_s),

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from typing_extensions import override
+
 from common.options import Bytes, Count, NotNegative
 from hosts.engine.results import Sent
 from hosts.workloads import Port, StreamWorkload, WorkloadPlugin
@@ -28,21 +30,21 @@ class Short(StreamWorkload):
     gap_ms: NotNegative = 0.0
 
     @property
+    @override
     def transfers(self) -> int:
-        """See Workload."""
         return self.count
 
     @property
+    @override
     def payload_bytes(self) -> int:
-        """See Workload."""
         return self.bytes * self.count
 
+    @override
     def start(self, agent: "Agent") -> None:
-        """See Workload."""
         self._connect(agent, 0)
 
+    @override
     def sent(self, agent: "Agent", port: int, flow: str, index: int, result: Sent) -> None:
-        """See Workload."""
         agent.report(self, flow, index, result)
         if index + 1 < self.count and result.error != "stopped":
             next_at = agent.clock.now + int(self.gap_ms * 1e6)

@@ -7,7 +7,7 @@ Read first: the SLACP paper, section 2; docs/slacp.md has the frame formats and 
     sender.py     one channel's sending half: outstanding packets, verdicts, blocks
     receiver.py   one channel's receiving half: order, duplicates, repair
     fec.py        the erasure code over a block (zfec), and its size-only stand-in
-    frames.py     frames as objects;   wire.py   as octets;   words.py   as words
+    frames.py     frames as objects;   wire.py   as octets;   describe.py   as words
     config.py, stats.py
 """
 

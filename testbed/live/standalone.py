@@ -1,8 +1,8 @@
 """One station or one host on its own: for machines with a radio each, for containers, or to examine one end.
 
-The processes are the same as in a run (`station_process.py`, `hosts/agent.py`); this module starts one and passes on
-its reports. Time 0 of the records is the start of this process. So the records of two ends of a link agree in time in a
-database (`--influx`), which has wall-clock times, and nowhere else.
+The processes are the same as in a run (`station_process.py`, `hosts/agent_process.py`). This module starts one and
+passes on its reports. Time 0 of the records is the start of this process. So the records of two ends of a link agree in
+time only in a database (`--influx`), which has wall-clock times.
 
 Left out: a result, which needs the counts of both ends.
 """
@@ -150,7 +150,7 @@ def run_host(
         if user_profile(tcp) is None:
             stack.enter_context(applied_here(eln.of(kernels)))
         group = stack.enter_context(ChildGroup())
-        child = group.add(_start_with_tun(f"host {host}", "hosts.agent", tun))
+        child = group.add(_start_with_tun(f"host {host}", "hosts.agent_process", tun))
         if needs_eln(kernels):
             eln.add(child.pid)
         child.send(config)

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gnuradio import gr
+from typing_extensions import override
 
 from channel.hop import Hop
 from common.sides import SIDES, Side, other
@@ -75,28 +76,28 @@ class OnAirRadio(HopRadio):
         self._level_at = 0
         self._late_samples = 0
 
+    @override
     def begin(self, epoch: int) -> None:
-        """See HopRadio."""
         super().begin(epoch)
         if self._stats is not None:
             self._stats.begin(epoch)
 
+    @override
     def run_in_real_time(self, priority: int) -> None:
-        """See HopRadio."""
         self._transceiver.run_in_real_time(priority)
 
     @property
+    @override
     def unheard(self) -> int:
-        """See HopRadio."""
         return 0 if self._stats is None else self._stats.corrupted + self._stats.missed
 
+    @override
     def watch(self, watched: bool) -> None:
-        """See HopRadio."""
         if self._view is not None:
             self._view.watched = watched
 
+    @override
     def take_records(self, now: int, time_ns: int) -> Iterator[PhyRecord | PhyView]:
-        """See HopRadio."""
         if self._stats is not None:
             yield self._stats.take_record(time_ns)
         if self._view is not None and (view := self._view.poll(now, time_ns)) is not None:

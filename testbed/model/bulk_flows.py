@@ -11,9 +11,9 @@ from hosts.engine.probe import FlowCounter
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.queues import QueueContext
 from linklayer.queues.red import Red, RedOptions
-from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.topologies import Dumbbell, DumbbellConfig
+from testbed.model.virtual_clock import VirtualClock
 from testbed.scenario.plan import make_rng
 
 _HEADER_BYTES: Final = 40

@@ -15,11 +15,11 @@ from hosts.engine.stack import Stack
 from hosts.kernel.network import AddressPlan
 from linklayer.station_counts import StationCounts
 from testbed.errors import FadelabError
-from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import Direction, RadioLink
-from testbed.model.split import Splitter
-from testbed.model.station import ModelStation
-from testbed.model.wire import Wire
+from testbed.model.split_station import Splitter
+from testbed.model.station_driver import ModelStation
+from testbed.model.virtual_clock import VirtualClock
+from testbed.model.wired_link import Wire
 from testbed.results.frame_trace import FrameTrace
 from testbed.results.ground_truth import GuessScore
 from testbed.scenario.plan import Plan, SplitPlan, StationPlan, make_rng

@@ -30,7 +30,7 @@ from linklayer.queues.drop_tail import DropTail
 from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts
 from tcpip.access import Objects
-from testbed.model.station import ModelStation, join
+from testbed.model.station_driver import ModelStation, join
 from testbed.results.frame_fates import FrameFates, ObjectFrames
 from testbed.results.frame_trace import FrameTrace
 from testbed.results.ground_truth import GuessScore, LossReporter

@@ -11,10 +11,10 @@ from hosts.engine.probe import FlowCounter
 from hosts.engine.stack import Stack
 from hosts.tcp.config import TcpConfig
 from linklayer.queues import Queue
-from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLink, RadioLinkConfig, make_radio_link
 from testbed.model.transfers import receive, send
-from testbed.model.wire import Router, Wire
+from testbed.model.virtual_clock import VirtualClock
+from testbed.model.wired_link import Router, Wire
 from testbed.scenario.plan import make_rng
 
 #: addresses of the first source and the first sink: 10.1.0.1 and 10.2.0.1

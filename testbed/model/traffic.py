@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from ipaddress import IPv4Address
 
+from typing_extensions import override
+
 from common.sides import HOSTS, Host, peer_of
 from hosts.engine.agent import Agent
 from hosts.engine.content import Numbers
@@ -103,12 +105,12 @@ class StackDatagrams(Datagrams):
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
 
+    @override
     def sender(self, address: str, port: int, packet_bytes: int) -> DatagramSender:
-        """See Datagrams."""
         return _Sender(self._stack, Flow(self._stack.address, port, int(IPv4Address(address)), port), packet_bytes)
 
+    @override
     def receiver(self, port: int) -> DatagramReceiver:
-        """See Datagrams."""
         return _Receiver(self._stack, port)
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Any
 
+from typing_extensions import override
+
 from channel.errors import Fate
 from channel.hop import Arrival
 from linklayer.link import FrameError, Scheme
@@ -35,16 +37,16 @@ class Frames(ABC):
 class ObjectFrames(Frames):
     """Frames that are objects."""
 
+    @override
     def nbytes(self, frame: Any) -> int:
-        """See Frames."""
         return int(frame.nbytes)
 
+    @override
     def packet(self, frame: Any) -> Any:
-        """See Frames."""
         return frame.payload
 
+    @override
     def key(self, frame: Any) -> Hashable:
-        """See Frames."""
         packet: Hashable = frame.payload
         return packet
 
@@ -55,16 +57,16 @@ class OctetFrames(Frames):
     def __init__(self, scheme: Scheme) -> None:
         self.scheme = scheme
 
+    @override
     def nbytes(self, frame: Any) -> int:
-        """See Frames."""
         return len(frame)
 
+    @override
     def packet(self, frame: Any) -> Any:
-        """See Frames."""
         return self.scheme.parse(frame).payload
 
+    @override
     def key(self, frame: Any) -> Hashable:
-        """See Frames."""
         return hash(frame)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from common.sides import SIDES, Side, other
 from hosts.engine.results import EndReport, Received, Sent, TcpSent
-from hosts.engine.split import SplitCounters
+from hosts.engine.split_pairs import SplitCounters
 from hosts.workloads import Workload
 from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport

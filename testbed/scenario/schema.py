@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
+from typing_extensions import override
 
 from channel.capacity import CAPACITY_MODELS
 from channel.delay_profiles import Tap, profile
@@ -331,8 +332,8 @@ class WorkloadPart(Part):
     direction: Side = "up"
     start_s: NotNegative = 0
 
+    @override
     def option_values(self, names: Sequence[str]) -> dict[str, Any]:
-        """See Part."""
         values = super().option_values(names)
         return {name: value for name, value in values.items() if value is not None or name not in ("flow", "port")}
 

@@ -18,8 +18,8 @@ from tcpip.segment import Flow, IpPacket
 from testbed.cli.compile import ensure_compiled
 from testbed.cli.machine import compiler
 from testbed.errors import FadelabError
-from testbed.model.clock import VirtualClock
-from testbed.model.wire import Wire
+from testbed.model.virtual_clock import VirtualClock
+from testbed.model.wired_link import Wire
 
 PLUGIN = """
 from dataclasses import dataclass

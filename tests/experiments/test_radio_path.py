@@ -14,9 +14,9 @@ from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
 from hosts.tcp.config import TcpConfig
 from linklayer.queues.drop_tail import DropTail
-from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.transfers import receive, send
+from testbed.model.virtual_clock import VirtualClock
 from testbed.scenario.plan import make_rng
 
 TCP = TcpConfig().but(recovery="reno", mss=960, timestamps=False, delayed_ack_ns=0, receive_buffer=1 << 20)

@@ -13,6 +13,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from typing_extensions import override
 
 from common.sequence import MASK
 from common.units import MS, SECOND
@@ -109,15 +110,15 @@ class _Reporting(Plain):
         self._rng = Random(1)
         self._lately: deque[Any] = deque(maxlen=32)
 
+    @override
     def poll_frame(self, now: int) -> PlainFrame | None:
-        """See Link."""
         frame = super().poll_frame(now)
         if frame is not None:
             self._lately.append(frame.payload)
         return frame
 
+    @override
     def poll_given_up(self) -> Any | None:
-        """See Link."""
         return self._rng.choice(self._lately) if self._lately and self._rng.random() < 0.05 else None
 
 
@@ -159,8 +160,8 @@ class FilterDoor(Door):
         ends = make_ends(self._target, sized=isinstance(access, Objects))
         return Network(ends, access, seed=self._seed, attacked=self._target.end, retries=MOST_OFTEN)
 
+    @override
     def shoot(self, rng: Random) -> None:
-        """See Door."""
         self._attacker.rng = rng
         self._shots += 1
         shot = self._attacker.next()
@@ -169,14 +170,14 @@ class FilterDoor(Door):
         for network in self.networks:
             network.shoot(shot, gap_ns)
 
+    @override
     def forget(self) -> None:
-        """See Door."""
         self._forgotten = True
         for network in self.networks:
             network.attacked.restart()
 
+    @override
     def check(self) -> None:
-        """See Door."""
         octets, objects = (network.attacked.checked.volume for network in self.networks)
         require(octets == objects, f"octets: {octets}, objects: {objects}")
         require(self._guesses or not octets.guesses, "a filter guesses that declares no guesses")
@@ -187,8 +188,8 @@ class FilterDoor(Door):
             broken = [what for story in network.stories.values() for what in story.broken]
             require(self.kind == "forged data" or not broken, broken)
 
+    @override
     def finish(self) -> None:
-        """See Door."""
         octets, objects = self.networks
         for network in self.networks if self._shots > WORTH_COMPARING else ():
             network.run_calm(max(0, COMPARED_S * SECOND - network.clock.now))
@@ -249,8 +250,8 @@ class WindowDoor(Door):
             [passed] = self.checked.from_link(tagged(packet, "link"), self._now).to_ip
         return self._access.view(passed) or segment
 
+    @override
     def shoot(self, rng: Random) -> None:
-        """See Door."""
         # so that thousands open before the first is idle, and a pause now and then in which all are
         self._now += rng.randrange(MS // 10) if rng.random() < 0.9999 else 2 * self.IDLE_NS
         if rng.random() < 0.2:
@@ -284,8 +285,8 @@ class WindowDoor(Door):
         flow = flow if from_host else flow.reversed()
         return Segment(flow, seq, ack, flags, window, length, bytes(length) or None, syn=syn)
 
+    @override
     def check(self) -> None:
-        """See Door."""
         held = footprint(self.filter)
         require(held <= self.MOST, f"{held} octets are held")
         require(self.filter.next_deadline() is None, "something is due")
@@ -326,8 +327,8 @@ class ArqDoor(Door):
         )
         self._now = self._given = self._got = self._lies = 0
 
+    @override
     def shoot(self, rng: Random) -> None:
-        """See Door."""
         if rng.random() < 0.5:
             self._lie(rng)
             return
@@ -368,8 +369,8 @@ class ArqDoor(Door):
             while poll() is not None:
                 pass
 
+    @override
     def check(self) -> None:
-        """See Door."""
         held = footprint(self._alone)
         require(held <= ARQ_MOST_HELD, f"{held} octets are held")
         require(self._given - self._got <= 64, f"{self._given - self._got} packets of the valid flow are missing")
@@ -416,8 +417,8 @@ class LtTcpDoor(Door):
         too_long = not self._blind and pair.now > 5 * SECOND
         return len(pair.octets[1]) >= self.NBYTES or pair.client.closed or pair.server.closed or too_long
 
+    @override
     def shoot(self, rng: Random) -> None:
-        """See Door."""
         if self._shots % self.PER_EVENT == 0:
             self._go_on()
         self._shots += 1
@@ -449,8 +450,8 @@ class LtTcpDoor(Door):
                 raise
             self._begin()
 
+    @override
     def finish(self) -> None:
-        """See Door."""
         if self._blind:
             self._pair.run_until(lambda: self._ended, 600 * SECOND)
             self._look()
@@ -503,8 +504,8 @@ class LtTcpDoor(Door):
         members = rng.choice((1, 2, 10, rng.getrandbits(8)))
         return (fec_option(start, members, rng.choice((0, 1, rng.getrandbits(8))), rng.getrandbits(11), 1),)
 
+    @override
     def check(self) -> None:
-        """See Door."""
         most = self.CONFIG.buffers.receive_buffer
         for end in self._pair.ends:
             receiver, protection = end._receiver, end._sender.protection

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from typing_extensions import override
+
 from common.units import MS, SECOND
 from hosts.engine.stack import Application, Socket, Stack
 from hosts.tcp.config import TcpConfig
@@ -21,7 +23,7 @@ from linklayer.queues.drop_tail import DropTail
 from tcpip.access import Access, Objects
 from tcpip.segment import Segment
 from tcpip.wire import emit, parse
-from testbed.model.clock import VirtualClock
+from testbed.model.virtual_clock import VirtualClock
 from tests.harness.attacker import FIXED, MOBILE, NOISE, Shot, as_object
 from tests.harness.checked import Checked, Passed, tagged
 
@@ -72,8 +74,8 @@ class _Application(Application):
         self.socket: Socket | None = None
         self._closed = False
 
+    @override
     def handle(self, now: int) -> None:
-        """See Application."""
         socket = self.socket
         if socket is None:
             return

@@ -124,7 +124,7 @@ def inside(net: Network, role: Role, *command: str) -> str:
 class AgentProcess:
     """An agent, or another process of a run, with its messages, read as they come by a thread."""
 
-    def __init__(self, config: Config, module: str = "hosts.agent") -> None:
+    def __init__(self, config: Config, module: str = "hosts.agent_process") -> None:
         self.process = subprocess.Popen(
             [sys.executable, "-m", module], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )

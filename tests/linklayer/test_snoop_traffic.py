@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from typing_extensions import override
 
 from common.sequence import MASK
 from common.units import MS, SECOND
@@ -67,8 +68,8 @@ class Watched(Network):
         super()._arrive(segment)
         self._again = False
 
+    @override
     def is_lost(self, packet: Any) -> bool:
-        """See Network."""
         lost = super().is_lost(packet)
         if packet.length and packet.flow.destination == MOBILE:
             self.copies.setdefault((packet.flow, packet.seq), []).append(not lost)
@@ -78,8 +79,8 @@ class Watched(Network):
             self.lost_news += news and lost
         return lost
 
+    @override
     def to_host(self, segment: Segment) -> None:
-        """See Network."""
         if segment.flow.destination == FIXED and segment.flags & (SYN | FIN | RST | ACK) == ACK and not segment.length:
             ack = segment.ack, segment.window
             if self._latest.get(segment.flow) == ack:

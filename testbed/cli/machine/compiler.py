@@ -30,11 +30,11 @@ CORES = (
     "linklayer",
     "hosts/engine",
     "hosts/tcp",
-    "testbed/model/clock.py",
-    "testbed/model/split.py",
-    "testbed/model/station.py",
+    "testbed/model/virtual_clock.py",
+    "testbed/model/split_station.py",
+    "testbed/model/station_driver.py",
     "testbed/model/transfers.py",
-    "testbed/model/wire.py",
+    "testbed/model/wired_link.py",
 )
 #: files of the cores that gain nothing: they are read once in a run, or they are declarations
 PURE = (

@@ -20,9 +20,9 @@ from hosts.tcp.connection import State
 from hosts.workloads.onoff_udp import OnOffUdp
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from testbed.model import transfers
-from testbed.model.clock import VirtualClock
 from testbed.model.traffic import StackDatagrams
-from testbed.model.wire import Wire
+from testbed.model.virtual_clock import VirtualClock
+from testbed.model.wired_link import Wire
 from tests.harness.scripted_hop import Script
 
 #: an octet a microsecond

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from channel.replay import Outcome
 from channel.trace import TraceWriter
 from linklayer.schemes import SCHEMES
-from testbed.model.run import run_model
+from testbed.model.model_run import run_model
 from testbed.results.store import RunFolder
 from testbed.scenario.file import validate
 from testbed.scenario.resolver import resolve

@@ -11,7 +11,7 @@ from channel.trace import read_trace
 from common.sides import SIDES
 from telemetry.parquet import read_records
 from testbed.cli import app
-from testbed.model.run import run_model
+from testbed.model.model_run import run_model
 from testbed.results.store import RunFolder
 from testbed.run_hooks import Progress, RunHooks
 from testbed.scenario.file import load

@@ -14,8 +14,8 @@ from linklayer.filters.snoop_cache import SnoopOptions
 from linklayer.queues import Queue
 from linklayer.queues.drop_tail import DropTail
 from tcpip.segment import ACK, Flow, Segment
-from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLink, RadioLinkConfig, make_radio_link
+from testbed.model.virtual_clock import VirtualClock
 from testbed.results.ground_truth import GuessScore
 
 FLOW = Flow(1, 1, 2, 2)

@@ -15,9 +15,9 @@ from linklayer.queues import Queue, QueueContext
 from linklayer.queues.drop_tail import DropTail
 from linklayer.queues.red import Red, RedOptions
 from linklayer.schemes.arq import FecOptions, HybridOptions
-from testbed.model.clock import VirtualClock
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.topologies import Dumbbell, DumbbellConfig
+from testbed.model.virtual_clock import VirtualClock
 from testbed.scenario.plan import make_rng
 
 pytestmark = pytest.mark.slow

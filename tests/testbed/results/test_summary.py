@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hosts.engine.results import EndReport, TcpReceived, TcpSent, UdpReceived, UdpSent
-from hosts.engine.split import SplitCounters
+from hosts.engine.split_pairs import SplitCounters
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short

@@ -1,5 +1,4 @@
-"""A host's agent in real time: `python -m hosts.agent` runs its workloads inside its namespace and reports in JSON
-lines.
+"""A host's agent in real time: `python -m hosts.agent_process` runs its workloads in its namespace, and reports.
 
 Read first: `hosts/engine/agent.py`, which does the work; `messages.py` for the messages; docs/hosts.md for their order.
 
@@ -115,7 +114,7 @@ class AgentProcess:
             self._write(Done())
 
     def _write(self, message: FromProcess) -> None:
-        """Write a message; once the agent ends, perhaps to nobody."""
+        """Write a message; a closed pipe is no error once the agent ends."""
         try:
             write_message(message)
         except BrokenPipeError:

@@ -18,11 +18,11 @@ from hosts.engine.results import TcpReceived, TcpSent
 from hosts.engine.stack import Application, Socket, Stack
 from hosts.tcp.config import TcpConfig
 from tcpip.segment import SYN, Flow, Segment, SynOptions
-from testbed.model import split, transfers
-from testbed.model.clock import VirtualClock
+from testbed.model import split_station, transfers
 from testbed.model.network import LinkNetwork
-from testbed.model.split import Splitter
-from testbed.model.wire import Wire
+from testbed.model.split_station import Splitter
+from testbed.model.virtual_clock import VirtualClock
+from testbed.model.wired_link import Wire
 from testbed.scenario.resolver import resolve
 from testbed.simulation import simulate
 from tests.harness.model_runs import model
@@ -311,7 +311,7 @@ def test_what_is_acknowledged_may_never_arrive() -> None:
 
 @pytest.mark.interpreted
 def test_a_flood_of_syns_takes_no_more_than_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(split, "MOST_CONNECTIONS", 10)
+    monkeypatch.setattr(split_station, "MOST_CONNECTIONS", 10)
     path = Path()
     for port in range(1000, 1100):
         path.fixed.out.take(Segment(Flow(FIXED, port, MOBILE, PORT), 0, 0, SYN, 1000, syn=SynOptions(1000)))

@@ -3,7 +3,7 @@
 import pytest
 
 from hosts.engine.clock import OBSERVER
-from testbed.model.clock import VirtualClock
+from testbed.model.virtual_clock import VirtualClock
 
 
 def test_events_happen_by_time_then_priority_then_insertion() -> None:

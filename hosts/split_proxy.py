@@ -1,17 +1,17 @@
-"""The proxy of a base station that splits TCP connections: `python -m hosts.split`, in the station's namespace.
+"""The proxy of a base station that splits TCP connections: `python -m hosts.split_proxy`, in the station's namespace.
 
     wired host == connection == proxy == connection ~~ radio ~~ mobile host
 
-Read first: docs/split.md; `hosts/engine/split.py`, the machine that this drives; `hosts/kernel/split_routes.py` for the
-way of packets to the proxy, `hosts/kernel/split_ends.py` for the two kinds of connections.
+Read first: docs/split.md; `hosts/engine/split_pairs.py`, the machine that this drives; `hosts/kernel/split_routes.py`
+for the path of packets to the proxy, `hosts/kernel/split_ends.py` for the two kinds of connections.
 
 On stdin: `SplitConfig`, `Go`, and `Stop` or its end. On stdout: `Ready`, at the end `SplitCounters`, or `Error` and
 exit status 2 (`messages.py`).
 
 Rules kept
-- In each direction of a connection the proxy holds what the buffers of its two sockets hold and `CHUNK` octets between
-  them, and reads no more while the other side takes no more.
-- One thread, one loop; everything ends with it, and octets that were not sent until then are lost.
+- In each direction of a connection the proxy holds the buffers of its two sockets and `CHUNK` octets between them. It
+  stops reading while the other side accepts no more.
+- One thread, one loop; connections end with the loop, and unsent octets are lost.
 """
 
 import resource
@@ -23,7 +23,7 @@ from functools import partial
 from ipaddress import IPv4Address
 from typing import Final
 
-from hosts.engine.split import MOST_CONNECTIONS, Pairs, SplitCounters
+from hosts.engine.split_pairs import MOST_CONNECTIONS, Pairs, SplitCounters
 from hosts.engine.stack import Application, Socket
 from hosts.errors import HostError
 from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
@@ -41,12 +41,12 @@ from hosts.tcp.profiles import USER_PROFILES
 from tcpip.segment import HEADER_BYTES, Flow
 
 _SPARE_DESCRIPTORS: Final = 64
-#: Linux's; our own TCP in the kernel's place has the same, so that only the recovery of losses differs
+#: Linux's values, for our own TCP too, so that only the recovery of losses differs from the kernel's
 _MIN_RTO_NS: Final = 200_000_000
 _INITIAL_WINDOW: Final = 10
-#: how often connections are looked at of which nothing is wanted
+#: interval between checks of connections that wait for no event
 _LOOK_NS: Final = 100_000_000
-#: what the kernel's TCP of the base station is: Reno, and no SACK, as the paper's
+#: the base station's kernel TCP: Reno without SACK, as in the paper
 _KERNEL_PROFILE: Final = "reno-nosack"
 
 
@@ -86,22 +86,22 @@ class Proxy:
         return counters
 
     def check(self) -> None:
-        """Raise HostError when packets were lost between the kernel and us, which nobody must take for the link's."""
+        """Raise HostError when packets were lost between the kernel and the proxy: they would count as the link's."""
         if self._user is not None:
             self._user.driver.check()
 
     def close(self) -> None:
-        """Reset the connections that are not over."""
+        """Reset the unfinished connections."""
         for pair in self._pairs.all():
             pair.reset()
 
-    # -- connections that come -------------------------------------------------------------------------------
+    # -- new connections -------------------------------------------------------------------------------------
 
     def _accept(self) -> None:
         try:
             sock, source = self._listener.accept()
         except OSError:
-            # it is gone again
+            # the peer has reset it
             return
         destination = sock.getsockname()
         from_mobile = source[0] == self._mobile
@@ -112,7 +112,7 @@ class Proxy:
 
     def _came_by_air(self, sock: Socket) -> Application | None:
         assert self._user is not None
-        # as its peer sends
+        # in the direction of its peer's segments
         flow = sock.connection.flow.reversed()
         source = (str(IPv4Address(flow.source)), flow.source_port)
         destination = (str(IPv4Address(flow.destination)), flow.destination_port)
@@ -125,7 +125,7 @@ class Proxy:
             try:
                 return connect()
             except OSError:
-                # the one before it, with the same addresses and ports, is not over there, or there is no way
+                # an older connection with the same addresses and ports is unfinished there, or there is no route
                 return None
 
         pair = self._pairs.join(near, connected, near_is_wireless=from_mobile)
@@ -139,7 +139,7 @@ class Proxy:
         return KernelEnd.connecting(self.loop, source, destination, self._options)
 
     def _look(self, _: object) -> None:
-        """See what no event tells: failures where nothing is wanted, octets held, and that all was acknowledged."""
+        """Check for changes without an event: failures of idle ends, octets held, and the last acknowledgement."""
         for pair in self._pairs.all():
             for end in (pair.near, pair.far):
                 if isinstance(end, KernelEnd):
@@ -171,7 +171,7 @@ class _UserSide:
         return OwnEnd(sock, self._send_buffer)
 
     def connect(self, source: tuple[str, int], destination: tuple[str, int]) -> OctetsEnd:
-        """Begin to connect as somebody else. Raises OSError where that cannot be."""
+        """Begin a connection from `source`, an address of another host. Raises OSError when one exists already."""
         flow = Flow(int(IPv4Address(source[0])), source[1], int(IPv4Address(destination[0])), destination[1])
         if self.driver.stack.has(flow):
             raise OSError(f"there is a connection from {source} to {destination}")
@@ -181,7 +181,7 @@ class _UserSide:
 def _listener(options: Options) -> socket.socket:
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
     try:
-        # before there are connections: the window scale is agreed to in the handshake
+        # before the first connection: the handshake agrees on the window scale
         prepare(sock, options)
         sock.bind(("0.0.0.0", 0))
         sock.listen(socket.SOMAXCONN)
@@ -192,7 +192,7 @@ def _listener(options: Options) -> socket.socket:
 
 
 def _raise_descriptor_limit() -> int:
-    """Let us have as many descriptors as we may; return how many are left for connections."""
+    """Raise the limit of descriptors as far as allowed; return the number left for connections."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 2 * MOST_CONNECTIONS + _SPARE_DESCRIPTORS
     if most == resource.RLIM_INFINITY or most > wanted:
@@ -215,7 +215,7 @@ def serve(reader: MessageReader, config: SplitConfig, waiting: list[ToProcess]) 
                     case Stop():
                         proxy.loop.stop()
                     case Go():
-                        # its counters begin with its start
+                        # the proxy counts from its own start
                         pass
                     case _:
                         raise unexpected(message)

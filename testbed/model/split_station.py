@@ -2,7 +2,7 @@
 
     wired host == connection of BAS ==[ 64 KB ]== connection of BAS ~~ hop ~~ mobile host
 
-Read first: `hosts/engine/split.py`, the machine that this drives.
+Read first: `hosts/engine/split_pairs.py`, the machine that this drives.
 
 Rule kept here: in each direction of a connection it holds `buffer_bytes` at most: octets that have come and that the
 other side has not acknowledged. The window it offers is the rest, so a sender waits while the other side stalls.
@@ -12,9 +12,11 @@ from functools import partial
 from random import Random
 from typing import Final
 
+from typing_extensions import override
+
 from hosts.engine.clock import Clock
 from hosts.engine.packets import Datagram, Deliver, taker
-from hosts.engine.split import MOST_CONNECTIONS, End, Pairs, SplitCounters
+from hosts.engine.split_pairs import MOST_CONNECTIONS, End, Pairs, SplitCounters
 from hosts.engine.stack import Application, CallApplication, Socket, Stack
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.connection import Connection, State
@@ -109,27 +111,27 @@ class NumbersEnd(End):
             self.pair.moved(self)
 
     @property
+    @override
     def error(self) -> str | None:
-        """See End."""
         return self.connection.error
 
     @property
+    @override
     def over(self) -> bool:
-        """See End."""
         return self.connection.state in _OVER
 
     @property
+    @override
     def retransmits(self) -> int:
-        """See End."""
         return self.connection.counters.retransmits
 
     @property
+    @override
     def timeouts(self) -> int:
-        """See End."""
         return self.connection.counters.timeouts
 
+    @override
     def relay(self, sink: End) -> int:
-        """See End."""
         assert isinstance(sink, NumbersEnd)
         connection, onwards = self.connection, sink.connection
         if onwards.state is State.CLOSED:
@@ -147,14 +149,15 @@ class NumbersEnd(End):
             sink._socket.close()
         return held
 
+    @override
     def settle(self, other: End) -> None:
-        """See End."""
         self._socket.pump()
 
+    @override
     def reset(self) -> None:
-        """See End."""
         if self.connection.state in _ALIVE:
             self._socket.abort()
 
+    @override
     def release(self) -> None:
-        """See End: the stack sees to the rest."""
+        """Close the socket; the stack finishes the connection."""

@@ -11,8 +11,8 @@ from linklayer.queues import QueueContext
 from linklayer.queues.codel import CoDel, CoDelOptions
 from linklayer.queues.drop_tail import DropTail
 from tcpip.segment import Flow
-from testbed.model.clock import VirtualClock
-from testbed.model.wire import Router, Wire
+from testbed.model.virtual_clock import VirtualClock
+from testbed.model.wired_link import Router, Wire
 from tests.harness.scripted_hop import Script
 
 FLOW = Flow(1, 10, 2, 20)

@@ -12,6 +12,7 @@ from heapq import heappop, heappush
 from typing import Any, Final
 
 from mypy_extensions import i64
+from typing_extensions import override
 
 from common.compiled import IS_COMPILED
 from hosts.engine.clock import NETWORK, Clock
@@ -119,12 +120,14 @@ class VirtualClock(Clock):
         """Number of events so far, those ahead included."""
         return self._count
 
+    @override
     def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = NETWORK) -> None:
-        """See Clock. Raises ValueError for a time in the past."""
+        """Schedule a call. Raises ValueError for a time in the past."""
         self._push(time, priority * _PRIORITY, taker(call), argument)
 
+    @override
     def give(self, time: int, to: Taker, packet: Any) -> None:
-        """See Clock. Raises ValueError for a time in the past."""
+        """Schedule a delivery. Raises ValueError for a time in the past."""
         if time < self.now:
             raise ValueError(f"time is {time}, now is {self.now}: an event cannot lie in the past")
         self._count = count = self._count + 1

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from common.sides import HOSTS, SIDES, STATIONS, Host, Side, other
 from hosts.engine.results import EndReport
-from hosts.engine.split import SplitCounters
+from hosts.engine.split_pairs import SplitCounters
 from hosts.kernel.bpf.eln import Eln, needs_eln
 from hosts.kernel.network import Network
 from hosts.kernel.profiles import PROFILES, apply, kernel_profile
@@ -112,8 +112,8 @@ class _LiveRun:
             group = stack.enter_context(ChildGroup())
             # the interpreters start while the network is made
             self._start_stations(group)
-            self._hosts = {host: group.add(Child(f"host {host}", "hosts.agent")) for host in HOSTS}
-            proxy = None if plan.split is None else group.add(Child("split", "hosts.split"))
+            self._hosts = {host: group.add(Child(f"host {host}", "hosts.agent_process")) for host in HOSTS}
+            proxy = None if plan.split is None else group.add(Child("split", "hosts.split_proxy"))
             network.up()
             for child in group.children:
                 network.add_child(child.pid)

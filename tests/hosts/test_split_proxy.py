@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from common.sides import Host
-from hosts.engine.split import SplitCounters
+from hosts.engine.split_pairs import SplitCounters
 from hosts.errors import HostError
 from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network
@@ -62,7 +62,7 @@ def splitting(
     lose: Callable[[Direction, bytes], bool] | None = None,
 ) -> Iterator[Split]:
     with Bridge(net, lose) as bridge:
-        proxy = AgentProcess(config_of(net, wireless), "hosts.split")
+        proxy = AgentProcess(config_of(net, wireless), "hosts.split_proxy")
         try:
             proxy.wait_for(Ready)
             yield Split(net, proxy, bridge)
@@ -291,7 +291,7 @@ def test_what_is_under_way_at_the_end_is_reset_and_nothing_is_left(split: Split)
 
 @pytest.mark.parametrize("wireless", WIRELESS)
 def test_a_killed_proxy_leaves_what_the_next_one_replaces(net: Network, wireless: str | None) -> None:
-    killed = AgentProcess(config_of(net, wireless), "hosts.split")
+    killed = AgentProcess(config_of(net, wireless), "hosts.split_proxy")
     killed.wait_for(Ready)
     killed.process.kill()
     assert killed.close() != 0
@@ -302,7 +302,7 @@ def test_a_killed_proxy_leaves_what_the_next_one_replaces(net: Network, wireless
 
 def test_a_proxy_that_cannot_be_is_one_line(net: Network, monkeypatch: pytest.MonkeyPatch) -> None:
     config = SplitConfig(namespace="fadelab-none-bas", mobile="10.0.0.1", buffer_bytes=1, wireless=None)
-    proxy = AgentProcess(config, "hosts.split")
+    proxy = AgentProcess(config, "hosts.split_proxy")
     assert "no network namespace" in proxy.wait_for(Error).text
     assert proxy.close() == 2
     monkeypatch.setattr("hosts.kernel.split_routes._PATH", "/nowhere")

@@ -2,16 +2,18 @@
 
     wired host == connection of BAS == connection of BAS ~~ radio ~~ mobile host
 
-Read first: COMPARISON sections 2.2 and 3.3; docs/split.md. Two drivers: `hosts/split.py` in real time, with octets and
-the kernel's connections, and `testbed/model/split.py` in virtual time, with numbers of octets.
+Read first: COMPARISON sections 2.2 and 3.3; docs/split.md. Two drivers: `hosts/split_proxy.py` in real time, with
+octets and the kernel's connections, and `testbed/model/split_station.py` in virtual time, with numbers of octets.
 
 Rules kept
 
-- Towards each host the base station has the address and port of the other one: neither end sees that it is there.
-- It accepts at once and connects onwards when the handshake is over; so a connection that is refused is reset.
-- A FIN goes on behind the last octet before it, one direction at a time; any other end of one side resets the other.
+- The base station uses the address and port of each host towards the other one: neither host sees the base station.
+- The base station accepts at once and connects onwards after the handshake, so it resets a connection that the other
+  host refuses.
+- A FIN is relayed after the last octet before it, in each direction separately; any other end of one side resets the
+  other side.
 
-Lost: octets that are acknowledged to a sender have reached the base station and perhaps not their receiver.
+Not kept: an acknowledged octet has reached the base station, but perhaps not its receiver.
 """
 
 from abc import ABC, abstractmethod
@@ -21,7 +23,7 @@ from typing import Final
 
 from mypy_extensions import mypyc_attr
 
-#: connections that a base station splits at a time; a SYN beyond them is not heard
+#: connections that a base station splits at a time; it ignores a SYN beyond them
 MOST_CONNECTIONS: Final = 16_384
 
 
@@ -29,10 +31,10 @@ MOST_CONNECTIONS: Final = 16_384
 class SplitCounters:
     """Counters of a base station that splits connections. docs/runs.md defines every field."""
 
-    #: end-to-end connections, and SYNs there was no room for
+    #: end-to-end connections, and SYNs ignored for want of room
     connections: int = 0
     refusals: int = 0
-    #: the most octets held of one connection in one direction
+    #: largest number of octets held of one direction of a connection
     peak_bytes: int = 0
     #: of its own TCP towards the mobile host
     retransmissions: int = 0
@@ -41,19 +43,19 @@ class SplitCounters:
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class End(ABC):
-    """One connection of a pair; it says `moved` to its pair whenever something has happened to it."""
+    """One connection of a pair; it calls `Pair.moved` after every event."""
 
     pair: "Pair | None" = None
 
     @property
     @abstractmethod
     def error(self) -> str | None:
-        """Why it is over, where it did not end by FINs."""
+        """The reason for an end without FINs; None: there is none."""
 
     @property
     @abstractmethod
     def over(self) -> bool:
-        """Whether both its streams have ended and everything was acknowledged."""
+        """Whether both streams have ended and every octet was acknowledged."""
 
     @property
     @abstractmethod
@@ -67,22 +69,22 @@ class End(ABC):
 
     @abstractmethod
     def relay(self, sink: "End") -> int:
-        """Pass on the octets that have come, as many as `sink` takes, and FIN behind them.
+        """Pass on received octets, as many as `sink` takes, and then FIN.
 
-        Returns the octets held: those that the peer need not send again and that the sink's peer may not have.
+        Returns the number of octets held: acknowledged to the peer, and not yet by the sink's peer.
         """
 
     @abstractmethod
     def settle(self, other: "End") -> None:
-        """Send what was written, and wait for what there is to wait for."""
+        """Send the octets written, and choose the events to wait for."""
 
     @abstractmethod
     def reset(self) -> None:
-        """End at once, with a RST where the peer must hear of it."""
+        """End at once, with a RST where the peer must learn of it."""
 
     @abstractmethod
     def release(self) -> None:
-        """Let go of it; what was written is still sent."""
+        """Give the connection up; octets written are still sent."""
 
 
 class Pair:
@@ -92,7 +94,7 @@ class Pair:
 
     def __init__(self, near: End, far: End, *, wireless: End, retire: Callable[["Pair"], None]) -> None:
         self.near, self.far, self.wireless, self._retire = near, far, wireless, retire
-        #: the most octets held in one direction
+        #: largest number of octets held in one direction
         self._peak_bytes = 0
         self._over = False
         near.pair = far.pair = self
@@ -104,7 +106,7 @@ class Pair:
         counters.timeouts += self.wireless.timeouts
 
     def moved(self, moved: End) -> None:
-        """Pass on what there is to pass on: something has happened to one end."""
+        """Relay octets after an event at one end."""
         if self._over:
             return
         other = self.far if moved is self.near else self.near
@@ -134,19 +136,19 @@ class Pair:
 
 
 class Pairs:
-    """All pairs of a base station, `most` at a time, and what they have counted."""
+    """All pairs of a base station, `most` at a time, and their counters."""
 
     def __init__(self, most: int = MOST_CONNECTIONS) -> None:
         self._most = most
         self._done = SplitCounters()
-        #: those that are not over; a dictionary keeps the order of coming
+        #: unfinished pairs; a dictionary keeps their order
         self._pairs: dict[Pair, None] = {}
 
     def __bool__(self) -> bool:
         return bool(self._pairs)
 
     def join(self, near: End, connect: Callable[[], End | None], *, near_is_wireless: bool) -> Pair | None:
-        """Connect onwards for a connection that was accepted; without room or a way onwards it is reset."""
+        """Connect onwards for an accepted connection; reset it when there is no room or no route."""
         if len(self._pairs) >= self._most:
             self._done.refusals += 1
             near.reset()
@@ -161,7 +163,7 @@ class Pairs:
         return pair
 
     def all(self) -> list[Pair]:
-        """Return the pairs that are not over."""
+        """Return the unfinished pairs."""
         return list(self._pairs)
 
     def counters(self) -> SplitCounters:

@@ -113,7 +113,7 @@ class ModelStation(Taker, Sleeper):
 
     @property
     def congestion_losses(self) -> int:
-        """See Station."""
+        """Packets lost in the queues or for want of room in the transmitter."""
         return self._station.congestion_losses
 
     def take(self, packet: IpPacket) -> None:
