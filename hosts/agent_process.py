@@ -80,9 +80,9 @@ class AgentProcess:
         if profile is None:
             return KernelTcp(self._context, self.loop, delayed_ack=config.delayed_ack)
         tun = Tun(config.peer, descriptor=config.tun_fd)
-        tcp = profile.config
-        receive_buffer = config.receive_buffer_bytes or tcp.buffers.receive_buffer
-        tcp = tcp.but(mss=tun.mtu - HEADER_BYTES, receive_buffer=receive_buffer)
+        tcp = profile.config.but(mss=tun.mtu - HEADER_BYTES, **config.tcp_changes)
+        if config.receive_buffer_bytes is not None:
+            tcp = tcp.but(receive_buffer=config.receive_buffer_bytes)
         return TunTcp(self._context, TunStack(self.loop, tun), tcp)
 
     def go(self, epoch: int) -> None:

@@ -40,6 +40,8 @@ class AgentConfig:
     probe_interval_ms: int = 100
     #: `user:NAME` for our own TCP; any other name, or None: the kernel's
     tcp: str | None = None
+    #: of our own TCP: `recovery` and `growth` that are not its profile's, each with its `name` and options
+    tcp_changes: Mapping[str, Any] = field(default_factory=dict)
     #: of the kernel's TCP: delayed ACKs from the start
     delayed_ack: bool = False
     #: of our own TCP; None: its profile's

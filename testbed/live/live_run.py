@@ -175,6 +175,7 @@ class _LiveRun:
                 seed=self._plan.seed,
                 probe_interval_ms=self._plan.probe_interval_ms,
                 tcp=plan.tcp,
+                tcp_changes=plan.changes,
                 delayed_ack=kernel_profile(plan.tcp).delayed_ack,
                 receive_buffer_bytes=plan.receive_buffer_bytes,
             )

@@ -129,6 +129,7 @@ def run_host(
         seed=plan.seed,
         probe_interval_ms=plan.probe_interval_ms,
         tcp=tcp,
+        tcp_changes=plan.hosts[host].changes,
         delayed_ack=kernels.delayed_ack,
         receive_buffer_bytes=receive_buffer_bytes,
         again_s=_AGAIN_S,
