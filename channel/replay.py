@@ -82,9 +82,7 @@ class TraceReplay(ErrorModel):
     another `by`.
     """
 
-    def __init__(self, trace: Trace, by: Literal["index", "time"] = "index", loop: bool = True) -> None:
-        if by not in ("index", "time"):
-            raise ValueError(f"by is {by!r}; a trace is replayed by 'index' or by 'time'.")
+    def __init__(self, trace: Trace, by: Literal["index", "time"], loop: bool) -> None:
         rows = len(trace)
         if not rows:
             raise TraceError("the trace has no rows; record one with at least one frame.")

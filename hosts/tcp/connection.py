@@ -51,17 +51,17 @@ class Connection(Endpoint):
 
     def connect(self, now: int) -> None:
         """Open actively: a SYN is ready to be polled."""
-        self._require_unopened()
+        self._check_unopened()
         self.state = State.SYN_SENT
         self._handshake.due = True
         self._count_open()
 
     def listen(self) -> None:
         """Open passively: the next segment handed in is the SYN."""
-        self._require_unopened()
+        self._check_unopened()
         self.state = State.LISTEN
 
-    def _require_unopened(self) -> None:
+    def _check_unopened(self) -> None:
         if self.state is not State.CLOSED or self._handshake.sent:
             raise RuntimeError("a connection is opened once")
 

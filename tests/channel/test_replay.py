@@ -1,5 +1,7 @@
 """Replay of a trace: the outcome that belongs to the frame, or to the instant."""
 
+from typing import Literal
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -15,9 +17,13 @@ def make_trace(times: list[int], outcomes: list[Outcome]) -> Trace:
     return Trace(time_ns=times, nbytes=[100] * len(times), outcome=outcomes)
 
 
+def replay_of(trace: Trace, by: Literal["index", "time"] = "index", loop: bool = True) -> TraceReplay:
+    return TraceReplay(trace, by, loop)
+
+
 @given(st.lists(st.sampled_from(Outcome), min_size=1, max_size=30), st.integers(1, 100))
 def test_by_index_the_nth_frame_gets_the_nth_outcome(outcomes: list[Outcome], frames: int) -> None:
-    replay = TraceReplay(make_trace(list(range(len(outcomes))), outcomes))
+    replay = replay_of(make_trace(list(range(len(outcomes))), outcomes))
     expected = {OK: INTACT, PAYLOAD: HIT, MISSED: ERASED}
     got = [replay.judge(7 * n, 7 * n + 1, 1000) for n in range(frames)]
     assert got == [expected[outcomes[n % len(outcomes)]] for n in range(frames)]
@@ -25,7 +31,7 @@ def test_by_index_the_nth_frame_gets_the_nth_outcome(outcomes: list[Outcome], fr
 
 def test_by_time_the_latest_row_is_in_force() -> None:
     trace = make_trace([1_000, 1_010, 1_010, 1_030], [OK, OK, MISSED, PAYLOAD])
-    replay = TraceReplay(trace, by="time")
+    replay = replay_of(trace, by="time")
     # The first frame meets the first row; the trace lasts 30 and, for its last row, a mean distance of 10.
     got = {at: replay.judge(at, at + 1, 1000) for at in (500, 509, 510, 529, 530, 539, 540, 549, 550, 590)}
     assert got == {
@@ -44,11 +50,11 @@ def test_by_time_the_latest_row_is_in_force() -> None:
 
 def test_a_used_up_trace_is_an_error() -> None:
     trace = make_trace([0, 10], [OK, MISSED])
-    replay = TraceReplay(trace, loop=False)
+    replay = replay_of(trace, loop=False)
     assert [replay.judge(n, n, 100) for n in range(2)] == [INTACT, ERASED]
     with pytest.raises(TraceError, match="used up"):
         replay.judge(2, 2, 100)
-    replay = TraceReplay(trace, by="time", loop=False)
+    replay = replay_of(trace, by="time", loop=False)
     assert [replay.judge(at, at, 100) for at in (5, 15, 24)] == [INTACT, ERASED, ERASED]
     with pytest.raises(TraceError, match="used up"):
         replay.judge(25, 25, 100)
@@ -58,7 +64,7 @@ def test_a_used_up_trace_is_an_error() -> None:
 @example(HEADER_BYTES)
 @example(HEADER_BYTES + 1)
 def test_payload_damage_spares_the_header(nbytes: int) -> None:
-    verdict = TraceReplay(make_trace([0], [PAYLOAD])).judge(0, 1, nbytes)
+    verdict = replay_of(make_trace([0], [PAYLOAD])).judge(0, 1, nbytes)
     (bit,) = verdict.bit_errors
     assert verdict.fate is Fate.DAMAGED
     assert 0 <= bit < 8 * nbytes
@@ -67,12 +73,10 @@ def test_payload_damage_spares_the_header(nbytes: int) -> None:
 
 def test_traces_that_make_no_sense() -> None:
     with pytest.raises(TraceError, match="no rows"):
-        TraceReplay(make_trace([], []))
+        replay_of(make_trace([], []))
     with pytest.raises(TraceError, match="no duration"):
-        TraceReplay(make_trace([5, 5], [OK, OK]), by="time")
+        replay_of(make_trace([5, 5], [OK, OK]), by="time")
     with pytest.raises(TraceError, match="time_ns goes back"):
         make_trace([5, 4], [OK, OK])
     with pytest.raises(TraceError, match="outcome has 1 rows; time_ns has 2"):
         Trace(time_ns=[1, 2], nbytes=[1, 1], outcome=[OK])
-    with pytest.raises(ValueError, match="by is 'frame'"):
-        TraceReplay(make_trace([0], [OK]), by="frame")  # type: ignore[arg-type]

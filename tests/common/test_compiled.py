@@ -3,6 +3,7 @@
 import json
 import random
 import sysconfig
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -12,7 +13,7 @@ import pytest
 from channel.errors import ERASED, ERROR_MODELS, ErrorModel, ErrorModelPlugin
 from common import compiled
 from common.registry import Registry
-from hosts.tcp.config import TcpConfig
+from hosts.tcp.config import SEAMS, TcpConfig
 from linklayer.queues import QUEUES
 from tcpip.segment import Flow, IpPacket
 from testbed.cli.compile import ensure_compiled
@@ -73,7 +74,8 @@ def test_a_file_that_git_does_not_know_stays_interpreted(monkeypatch: pytest.Mon
     assert compiler.sources() == ["hosts/tcp/sender.py"]
 
 
-OPTIONS = [plugin.options for registry in (ERROR_MODELS, QUEUES) for plugin in registry.values()]
+REGISTRIES: tuple[Mapping[str, Any], ...] = (ERROR_MODELS, QUEUES, *SEAMS.values())
+OPTIONS = [plugin.options for registry in REGISTRIES for plugin in registry.values()]
 
 
 @pytest.mark.interpreted
