@@ -6,6 +6,7 @@ options of all groups, recoveries and growths have different names.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Final
 
 from common.options import check_ranges
@@ -51,14 +52,6 @@ def choose(seam: str, name: str, like: Any = None, **options: Any) -> NamedOptio
     return NamedOptions(name, kind(**{**kept, **options}))
 
 
-def _sack() -> NamedOptions:
-    return choose("recovery", "sack")
-
-
-def _standard() -> NamedOptions:
-    return choose("growth", "standard")
-
-
 @dataclass(frozen=True, kw_only=True)
 class TcpConfig:
     """The configuration of one connection. Raises ValueError when an option is out of range."""
@@ -66,22 +59,26 @@ class TcpConfig:
     handshake: HandshakeOptions = field(default_factory=HandshakeOptions)
     loss: LossOptions = field(default_factory=LossOptions)
     #: how lost segments are found and repaired (`recovery/`)
-    recovery: NamedOptions = field(default_factory=_sack)
+    recovery: NamedOptions = field(default_factory=partial(choose, "recovery", "sack"))
     start: StartOptions = field(default_factory=StartOptions)
     #: how the congestion window opens, and how much of it a loss leaves (`growth/`)
-    growth: NamedOptions = field(default_factory=_standard)
+    growth: NamedOptions = field(default_factory=partial(choose, "growth", "standard"))
     lt: LtOptions = field(default_factory=LtOptions)
     acks: AckOptions = field(default_factory=AckOptions)
     timers: TimerOptions = field(default_factory=TimerOptions)
     buffers: BufferOptions = field(default_factory=BufferOptions)
 
     def __post_init__(self) -> None:
-        check_ranges(self.recovery.options)
-        check_ranges(self.growth.options)
-        mss, buffers = self.handshake.mss, self.buffers
+        for name, part in self._parts().items():
+            check_ranges(part.options if name in SEAMS else part)
+        mss, buffers, acks, timers = self.handshake.mss, self.buffers, self.acks, self.timers
+        if acks.ack_at_tick and not acks.delayed_ack_ns:
+            raise ValueError("delayed_ack_ns is 0: must be above 0 where ack_at_tick is set")
+        if timers.min_rto_ns > timers.max_rto_ns:
+            raise ValueError(f"max_rto_ns is {timers.max_rto_ns}: must be min_rto_ns or more")
         if self.lt.min_mss > mss:
             raise ValueError(f"min_mss is {self.lt.min_mss}: must be mss, {mss}, at most")
-        if self.timers.tick_ns and self.handshake.timestamps:
+        if timers.tick_ns and self.handshake.timestamps:
             raise ValueError("timestamps is True: must be off where there is a tick_ns")
         for name in ("send_buffer", "written_ahead"):
             nbytes = getattr(buffers, name)
@@ -101,7 +98,7 @@ class TcpConfig:
         `recovery` and `growth` are names, or mappings with `name` and options; a new one has the values of the options
         that it shares with the present one. Raises ValueError for an unknown option.
         """
-        parts: dict[str, Any] = {part.name: getattr(self, part.name) for part in fields(self)}
+        parts = self._parts()
         for seam in SEAMS:
             if seam in changes:
                 new = changes.pop(seam)
@@ -116,3 +113,6 @@ class TcpConfig:
         if changes:
             raise ValueError(f"{', '.join(changes)}: this TCP has no such option")
         return TcpConfig(**parts)
+
+    def _parts(self) -> dict[str, Any]:
+        return {part.name: getattr(self, part.name) for part in fields(self)}

@@ -1,7 +1,7 @@
 """The options of a connection that no plugin has, in groups: one value per question, under the RFCs' names.
 
 Times are in nanoseconds, sizes in octets. The defaults are the RFCs' (RFC 9293, 5681, 6298). The options of a loss
-recovery or a window growth are beside its algorithm (`recovery/`, `growth/`). `config.py` composes them.
+recovery or a window growth are beside its algorithm (`recovery/`, `growth/`). `config.py` composes and checks them.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 from annotated_types import Ge, Gt, Le, Lt
 
-from common.options import Bytes, Count, check_ranges
+from common.options import Bytes, Count
 from common.units import MS, SECOND
 
 #: the effect of an ACK that says a segment was lost by corruption (`tcpip/options.py`)
@@ -36,9 +36,6 @@ class HandshakeOptions:
     timestamps: bool = True
     #: RFC 3168: ask for it and agree to it
     ecn: bool = False
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +76,6 @@ class StartOptions:
     #: after an idle RTO the window starts from IW again (RFC 5681 section 4.1)
     restart_after_idle: bool = True
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class LtOptions:
@@ -99,9 +93,6 @@ class LtOptions:
     #: least probability that a block is decoded without reactive segments, at the estimated erasure rate
     fec_confidence: Annotated[float, Gt(0), Lt(1)] = 0.5
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
 
 @dataclass(frozen=True, kw_only=True)
 class AckOptions:
@@ -117,11 +108,6 @@ class AckOptions:
     dsack: bool = False
     #: every segment is acknowledged at once until half the receive window has come (DAASS, SLACP section 3)
     daass: bool = False
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        if self.ack_at_tick and not self.delayed_ack_ns:
-            raise ValueError("delayed_ack_ns is 0: must be above 0 where ack_at_tick is set")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,11 +132,6 @@ class TimerOptions:
     #: 2 MSL (RFC 9293 section 3.4.2 says four minutes; Linux keeps one)
     time_wait_ns: _NotNegative = 60 * SECOND
 
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        if self.min_rto_ns > self.max_rto_ns:
-            raise ValueError(f"max_rto_ns is {self.max_rto_ns}: must be min_rto_ns or more")
-
 
 @dataclass(frozen=True, kw_only=True)
 class BufferOptions:
@@ -165,6 +146,3 @@ class BufferOptions:
     written_ahead: Bytes | None = None
     #: small segments wait while any is on its way (RFC 896)
     nagle: bool = True
-
-    def __post_init__(self) -> None:
-        check_ranges(self)

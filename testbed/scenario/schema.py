@@ -19,6 +19,7 @@ from common.sides import HOSTS, SIDES, Host, Side
 from flowgraphs.phys import PHYS, PhyOptions
 from hosts.kernel.profiles import USER_PREFIX
 from hosts.tcp.config import TcpConfig
+from hosts.tcp.profiles import USER_PROFILES
 from hosts.workloads import WORKLOADS, Workload, check_ports, sender_of
 from linklayer.classify import DSCP_EF, DSCP_VOICE_ADMIT, UDP
 from linklayer.filters import FILTERS
@@ -26,7 +27,7 @@ from linklayer.filters.filter import FilterPlugin
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
 from testbed.scenario.plugin_options import Choice, Part, options_of, part_of, with_parts
-from testbed.scenario.tcp import Tcp, TcpPart, check_tcp, config_of, name_of, shortened
+from testbed.scenario.tcp import Tcp, TcpPart, check_tcp, shortened, user_tcp
 from testbed.tiers import TIERS, names_of
 
 MAX_RATE_SPS = 50_000_000
@@ -396,14 +397,13 @@ class Scenario(Part):
     @model_validator(mode="after")
     def _check(self) -> "Scenario":
         tier = TIERS[self.tier]
-        check_tcp(tier, self.tcp)
+        for key, host in zip(("tcp", "tcp_h2"), HOSTS, strict=True):
+            check_tcp(tier, self.tcp_of(host), key)
         if tier.kernel and self.wired != Wired():
             raise ValueError(
                 f"wired is a veth on tier {self.tier}, without rate or delay: leave it out, or run --tier "
                 + names_of(simulated=True)
             )
-        if self.tcp_h2 is not None:
-            check_tcp(tier, self.tcp_h2, "tcp_h2")
         self._check_own_tcps()
         self._check_congestion_controls()
         for side in SIDES:
@@ -420,14 +420,12 @@ class Scenario(Part):
         return self
 
     def _check_own_tcps(self) -> None:
-        for host in HOSTS:
-            if self._is_ours(self.tcp_of(host)):
-                config = self.own_tcp(host)
-                if self.receive_buffer_bytes is not None:
-                    try:
-                        config.but(receive_buffer=self.receive_buffer_bytes)
-                    except ValueError as error:
-                        raise ValueError(f"receive_buffer_bytes: {self.tcp_of(host)}: {error}") from None
+        for host in filter(lambda host: self._is_ours(self.tcp_of(host)), HOSTS):
+            config = self.own_tcp(host)
+            try:
+                config.but(receive_buffer=self.receive_buffer_bytes or config.buffers.receive_buffer)
+            except ValueError as error:
+                raise ValueError(f"receive_buffer_bytes: {self.tcp_of(host)}: {error}") from None
 
     def _check_congestion_controls(self) -> None:
         for index, work in enumerate(self.make_workloads()):
@@ -443,7 +441,8 @@ class Scenario(Part):
 
     def tcp_of(self, host: Host) -> str:
         """Return the name of a host's TCP."""
-        return name_of(self._tcp(host))
+        tcp = self._tcp(host)
+        return tcp if isinstance(tcp, str) else tcp.profile
 
     def tcp_label(self, host: Host) -> str:
         """Return a host's TCP for display."""
@@ -451,7 +450,7 @@ class Scenario(Part):
 
     def own_tcp(self, host: Host) -> TcpConfig:
         """Return the configuration of a host's TCP, which is our own."""
-        return config_of(self._tcp(host))
+        return USER_PROFILES[user_tcp(self.tcp_of(host))].config.but(**self.tcp_changes(host))
 
     def tcp_changes(self, host: Host) -> dict[str, dict[str, Any]]:
         """Return the recovery and the growth of a host's own TCP that are not its profile's (`TcpPart.changes`)."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Tag, model_serializer, model_validator
 
 from hosts.kernel.profiles import PROFILES, USER_PREFIX
-from hosts.tcp.config import SEAMS, TcpConfig, choose
+from hosts.tcp.config import SEAMS, choose
 from hosts.tcp.growth import GROWTHS
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.recovery import RECOVERIES
@@ -82,17 +82,6 @@ Tcp = Annotated[
 ]
 
 
-def name_of(tcp: str | TcpPart) -> str:
-    """Return the name of a TCP's profile."""
-    return tcp if isinstance(tcp, str) else tcp.profile
-
-
-def config_of(tcp: str | TcpPart) -> TcpConfig:
-    """Return the configuration of a TCP that is our own."""
-    config = USER_PROFILES[user_tcp(name_of(tcp))].config
-    return config if isinstance(tcp, str) else config.but(**tcp.changes())
-
-
 def shortened(raw: Any, key: str, default: str, *, kernel: bool) -> Any:
     """Return the TCP at a key as a scenario has it: a name where no more is given, that of `default` where none is.
 
@@ -109,9 +98,8 @@ def shortened(raw: Any, key: str, default: str, *, kernel: bool) -> Any:
     return given
 
 
-def check_tcp(tier: Tier, tcp: str | TcpPart, key: str = "tcp") -> None:
-    """Raise ValueError unless a tier has that TCP; `key` is its key in the scenario."""
-    name = name_of(tcp)
+def check_tcp(tier: Tier, name: str, key: str) -> None:
+    """Raise ValueError unless a tier has the TCP of that name; `key` is its key in the scenario."""
     if not tier.kernel:
         if user_tcp(name) not in USER_PROFILES:
             ours = ", ".join(USER_PROFILES)

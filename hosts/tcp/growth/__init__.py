@@ -1,18 +1,7 @@
 """Window growth: how ACKs open the congestion window, and the ssthresh that a loss leaves. Each growth is a file, which
 declares a `GROWTH`; `TcpConfig.growth` has its name and its options.
 
-A growth owns its window: `cwnd` and `ssthresh` are its own. The sender and its recovery read them, and tell the growth
-what has happened:
-
-| when | call |
-|---|---|
-| the connection begins | `start` |
-| an ACK of new data has come, which opens the window | `handle_ack` |
-| a loss that means congestion, or a mark of ECN | `handle_loss`, then `hold` or `mark` for the window |
-| a recovery sets the window while it lasts, and at its end | `hold` |
-| the retransmission timer has expired | `handle_timeout` |
-| a loss was none | `restore` |
-
+A growth owns its window: the sender and its recovery read `cwnd` and `ssthresh`, and tell the growth what has happened.
 Loss recovery is another seam (`recovery/`): it finds losses, and sends the segments that repair them.
 """
 
