@@ -23,7 +23,7 @@ from functools import partial
 from ipaddress import IPv4Address
 from typing import Final
 
-from hosts.engine.split_pairs import MOST_CONNECTIONS, Pairs, SplitCounters
+from hosts.engine.split_pairs import MOST_CONNECTIONS, Pairs, SplitCounters, relay_config
 from hosts.engine.stack import Application, Socket
 from hosts.errors import HostError
 from hosts.jsonlines import MessageReader, run_child, unexpected, write_message
@@ -156,13 +156,13 @@ class _UserSide:
     def __init__(self, loop: Loop, tun: TransitTun, config: TcpConfig, options: Options) -> None:
         mss = tun.mtu - HEADER_BYTES
         self._send_buffer = max(options.send_buffer, mss)
-        self.config = config.but(
+        self.config = relay_config(
+            config,
             mss=mss,
-            receive_buffer=min(options.receive_buffer, config.largest_window),
+            window=options.receive_buffer,
             send_buffer=self._send_buffer,
             min_rto_ns=_MIN_RTO_NS,
             initial_window=_INITIAL_WINDOW,
-            nagle=False,
         )
         self.driver = TunStack(loop, tun)
 

@@ -19,9 +19,11 @@ Not kept: an acknowledged octet has reached the base station, but perhaps not it
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
+
+from hosts.tcp.config import TcpConfig
 
 #: connections that a base station splits at a time; it ignores a SYN beyond them
 MOST_CONNECTIONS: Final = 16_384
@@ -39,6 +41,15 @@ class SplitCounters:
     #: of its own TCP towards the mobile host
     retransmissions: int = 0
     timeouts: int = 0
+
+
+def relay_config(config: TcpConfig, *, mss: int, window: int, **changes: Any) -> TcpConfig:
+    """Return the TCP of one side of a base station that splits connections.
+
+    It holds nothing back (RFC 896), and offers `window` octets or the largest window that it can. `changes` are
+    further options.
+    """
+    return config.but(mss=mss, receive_buffer=min(window, config.largest_window), nagle=False, **changes)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

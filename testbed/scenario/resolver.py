@@ -7,6 +7,7 @@ from channel.errors import ERROR_MODELS
 from channel.framing import Framing, aal5, aal5_llc, raw
 from common.sides import HOSTS, SIDES, Host, Side, other
 from common.units import MS
+from hosts.engine.split import relay_config
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.classify import Classifier
@@ -160,13 +161,11 @@ def _tcp_config(scenario: Scenario, host: Host) -> TcpConfig:
 def _split(scenario: Scenario, profile: str) -> SplitPlan:
     """Return the base station that splits connections.
 
-    As an object its TCP is that of h2 on the wired side, but for the buffer and that a relay holds nothing back
-    (RFC 896). On the wireless side it is the same with the profile's loss recovery.
+    As an object its TCP on the wired side is a relay's of h2's. On the wireless side it is the same with the profile's
+    loss recovery.
     """
     buffer_bytes, wired, wireless = scenario.link.split_buffer_bytes, None, None
     if TIERS[scenario.tier].simulated:
-        config = scenario.own_tcp("h2")
-        buffer = min(buffer_bytes, config.largest_window)
-        wired = config.but(mss=scenario.mtu - _HEADER_BYTES, receive_buffer=buffer, nagle=False)
+        wired = relay_config(scenario.own_tcp("h2"), mss=scenario.mtu - _HEADER_BYTES, window=buffer_bytes)
         wireless = wired.but(recovery=USER_PROFILES[profile].config.recovery.name)
     return SplitPlan(profile=profile, buffer_bytes=buffer_bytes, wired=wired, wireless=wireless)
