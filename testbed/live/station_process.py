@@ -34,7 +34,7 @@ from testbed.live.capture import CapturedRadio
 from testbed.live.media import RadioContext, medium_of
 from testbed.live.process_usage import Usage, resident_bytes
 from testbed.live.station_loop import StationLoop
-from testbed.results.frame_fates import FrameFates, OctetFrames
+from testbed.results.frame_fates import FrameFates, FrameView
 from testbed.results.ground_truth import LossReporter
 from testbed.results.station_meter import DriverCounts, StationMeter
 from testbed.scenario.file import plan_of
@@ -61,8 +61,8 @@ class StationProcess:
         self._changes = 0
         self._start = config.start
         self.link = self._make_link()
-        self._frames = OctetFrames(plan.scheme)
-        self._fates = FrameFates(self._frames, station.hop.frame_ns)
+        view = FrameView(len, lambda frame: self.plan.scheme.parse(frame).payload, hash)
+        self._fates = FrameFates(view, station.hop.frame_ns)
         context = RadioContext(
             plan=plan,
             side=side,
@@ -167,7 +167,6 @@ class StationProcess:
         """Switch to the plan's link scheme."""
         scheme = self.plan.scheme
         self._meter.switch(scheme)
-        self._frames.scheme = scheme
         self.link = self._make_link()
         self._resize()
         if self._capture is not None:

@@ -49,12 +49,11 @@ class LinkNetwork:
         self.clock = clock = VirtualClock()
         addresses = AddressPlan()
         to_st = Wire(clock, lambda packet: st.take(packet), rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
-        wire = plan.wire
-        to_bas = Wire(clock, lambda packet: enter_bas(packet), rate_bps=wire.rate_bps, delay_ns=wire.delay_ns)
+        to_bas = Wire(clock, lambda packet: enter_bas(packet), rate_bps=plan.wire_bps, delay_ns=plan.wire_delay_ns)
         h1 = Stack(clock, int(addresses.h1.ip), to_st, make_rng(seed, "iss", "h1"))
         h2 = Stack(clock, int(addresses.h2.ip), to_bas, make_rng(seed, "iss", "h2"))
         to_h1 = Wire(clock, h1, rate_bps=LAN_BPS, delay_ns=LAN_DELAY_NS)
-        to_h2 = Wire(clock, h2, rate_bps=wire.rate_bps, delay_ns=wire.delay_ns)
+        to_h2 = Wire(clock, h2, rate_bps=plan.wire_bps, delay_ns=plan.wire_delay_ns)
         #: compares the packet filters' guesses with the true causes, where any filter guesses
         self.guess_score = GuessScore() if plan.guesses else None
         #: where the scheme splits TCP connections

@@ -31,7 +31,7 @@ from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts
 from tcpip.access import Objects
 from testbed.model.station_driver import ModelStation, join
-from testbed.results.frame_fates import FrameFates, ObjectFrames
+from testbed.results.frame_fates import OBJECTS, FrameFates
 from testbed.results.frame_trace import FrameTrace
 from testbed.results.ground_truth import GuessScore, LossReporter
 from testbed.scenario.plan import ENDS, Chosen, LinkPlan, make_rng
@@ -92,7 +92,7 @@ class RadioLink:
                 deliver=back.deliver,
                 on_arrival=out.on_arrival,
                 fates=FrameFates(
-                    ObjectFrames(),
+                    OBJECTS,
                     out.frame_ns,
                     trace=out.trace,
                     loss_reporter=self.loss_reporter,

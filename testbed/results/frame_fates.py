@@ -3,71 +3,33 @@
 Rule kept: under schemes that repair losses themselves, a lost frame is no lost packet.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
 from contextlib import suppress
-from typing import Any
-
-from typing_extensions import override
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final
 
 from channel.errors import Fate
 from channel.hop import Arrival
-from linklayer.link import FrameError, Scheme
+from linklayer.link import FrameError
 from testbed.results.frame_trace import FrameTrace, outcome_of
 from testbed.results.ground_truth import LossReporter
 from testbed.results.lost_packets import LostPackets
 
 
-class Frames(ABC):
-    """Looks into the frames of a station."""
+@dataclass(frozen=True, slots=True)
+class FrameView:
+    """What a driver sees in its frames."""
 
-    @abstractmethod
-    def nbytes(self, frame: Any) -> int:
-        """Return the octets of a frame."""
-
-    @abstractmethod
-    def packet(self, frame: Any) -> Any:
-        """Return the packet in a frame. Raises FrameError for a frame of another scheme."""
-
-    @abstractmethod
-    def key(self, frame: Any) -> Hashable:
-        """Return a key that is equal for frames with the same packet."""
+    nbytes: Callable[[Any], int]
+    #: the packet. Raises FrameError for a frame of another scheme.
+    packet: Callable[[Any], Any]
+    #: is equal for frames with the same packet
+    key: Callable[[Any], Hashable]
 
 
-class ObjectFrames(Frames):
-    """Frames that are objects."""
-
-    @override
-    def nbytes(self, frame: Any) -> int:
-        return int(frame.nbytes)
-
-    @override
-    def packet(self, frame: Any) -> Any:
-        return frame.payload
-
-    @override
-    def key(self, frame: Any) -> Hashable:
-        packet: Hashable = frame.payload
-        return packet
-
-
-class OctetFrames(Frames):
-    """Frames that are octets, of a scheme that may change."""
-
-    def __init__(self, scheme: Scheme) -> None:
-        self.scheme = scheme
-
-    @override
-    def nbytes(self, frame: Any) -> int:
-        return len(frame)
-
-    @override
-    def packet(self, frame: Any) -> Any:
-        return self.scheme.parse(frame).payload
-
-    @override
-    def key(self, frame: Any) -> Hashable:
-        return hash(frame)
+#: frames that are objects
+OBJECTS: Final = FrameView(attrgetter("nbytes"), attrgetter("payload"), attrgetter("payload"))
 
 
 class FrameFates:
@@ -79,14 +41,14 @@ class FrameFates:
 
     def __init__(
         self,
-        frames: Frames,
+        view: FrameView,
         frame_ns: Callable[[int], int],
         *,
         trace: FrameTrace | None = None,
         loss_reporter: LossReporter | None = None,
         resends: bool = False,
     ) -> None:
-        self._frames, self._frame_ns = frames, frame_ns
+        self._view, self._frame_ns = view, frame_ns
         self.trace, self.loss_reporter, self.resends = trace, loss_reporter, resends
         #: used while packet filters retransmit packets
         self.lost_packets = LostPackets()
@@ -103,13 +65,13 @@ class FrameFates:
         if lost and reporter is not None and not reporter.repairs:
             # after a change of schemes, frames of the old scheme still arrive
             with suppress(FrameError):
-                reporter.taken(self._frames.packet(frame), arrival.arrived_at)
+                reporter.taken(self._view.packet(frame), arrival.arrived_at)
         if self.resends:
-            self.lost_packets.handle_fate(self._frames.key(frame), lost)
+            self.lost_packets.handle_fate(self._view.key(frame), lost)
         self.write(arrival)
 
     def write(self, arrival: Arrival[Any]) -> None:
         """Write the row of a frame, if there is a trace."""
         if self.trace is not None:
-            nbytes = self._frames.nbytes(arrival.frame)
+            nbytes = self._view.nbytes(arrival.frame)
             self.trace.write(arrival.sent_at - self._frame_ns(nbytes), nbytes, outcome_of(arrival.verdict))

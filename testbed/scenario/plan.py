@@ -7,7 +7,7 @@ Rules kept
   independently and a run can be repeated.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -51,16 +51,6 @@ class Chosen(Generic[P]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExcessDelayPlan:
-    """The hold of some frames (SLOWLINK)."""
-
-    probability: float
-    hold_ns: int
-    #: octets that have left and not arrived, at most
-    far_bytes: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
 class HopPlan:
     """One direction of the modelled medium."""
 
@@ -72,21 +62,24 @@ class HopPlan:
     framing: Framing
     capacity: Chosen[CapacityModel]
     errors: Chosen[ErrorModelPlugin]
-    excess_delay: ExcessDelayPlan | None
+    #: the hold of some frames (SLOWLINK)
+    excess_delay: Callable[[Random], ExcessDelay] | None
+    #: octets that have left and not arrived, at most
+    far_bytes: int | None
     #: the MAC buffer, with flow control and without
     buffer_bytes: Mapping[bool, int]
 
     def make(self, buffer_bytes: int, *, propagation_ns: int | None = None) -> Hop[Any]:
         """Return the hop; `propagation_ns` in place of the plan's. Raises ValueError (TraceError) in one line."""
-        rng, excess = make_rng(self.seed, "channel", self.side), self.excess_delay
+        rng = make_rng(self.seed, "channel", self.side)
         return Hop(
             capacity=self.make_capacity(rng),
             framing=self.framing,
             errors=self.make_errors(rng),
             propagation_ns=self.propagation_ns if propagation_ns is None else propagation_ns,
             buffer_bytes=buffer_bytes,
-            excess_delay=None if excess is None else ExcessDelay(excess.probability, excess.hold_ns, rng),
-            far_bytes=None if excess is None else excess.far_bytes,
+            excess_delay=None if self.excess_delay is None else self.excess_delay(rng),
+            far_bytes=self.far_bytes,
         )
 
     def make_capacity(self, rng: Random) -> Capacity:
@@ -238,14 +231,6 @@ class SplitPlan:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WirePlan:
-    """The path between BAS and h2, where it is no veth."""
-
-    rate_bps: int
-    delay_ns: int
-
-
-@dataclass(frozen=True, kw_only=True)
 class RadioPlan:
     """The radios of both stations."""
 
@@ -284,7 +269,9 @@ class Plan:
     workloads: tuple[Workload, ...]
     #: where the scheme splits TCP connections
     split: SplitPlan | None
-    wire: WirePlan
+    #: the path between BAS and h2, where it is no veth
+    wire_bps: int
+    wire_delay_ns: int
     radio: RadioPlan
     #: an event later than this is late; more late events than the fraction fail the run
     late_bound_ns: int

@@ -1,8 +1,10 @@
 """Resolves a scenario into the plan of its run (`plan.py`). No other code reads the parts of a scenario for a run."""
 
+from functools import partial
 from typing import Final
 
 from channel.capacity import CAPACITY_MODELS
+from channel.delay import ExcessDelay
 from channel.errors import ERROR_MODELS
 from channel.framing import Framing, aal5, aal5_llc, raw
 from common.sides import HOSTS, SIDES, Host, Side, other
@@ -17,7 +19,6 @@ from testbed.scenario.plan import (
     ENDS,
     AirPath,
     Chosen,
-    ExcessDelayPlan,
     HopPlan,
     HostPlan,
     LinkPlan,
@@ -25,7 +26,6 @@ from testbed.scenario.plan import (
     RadioPlan,
     SplitPlan,
     StationPlan,
-    WirePlan,
     make_rng,
 )
 from testbed.scenario.plugin_options import options_of
@@ -90,7 +90,8 @@ def resolve(scenario: Scenario) -> Plan:
         },
         workloads=tuple(scenario.make_workloads()),
         split=_split(scenario, scheme.split) if scheme.split else None,
-        wire=WirePlan(rate_bps=scenario.wired.rate_bps, delay_ns=round(scenario.wired.delay_ms * MS)),
+        wire_bps=scenario.wired.rate_bps,
+        wire_delay_ns=round(scenario.wired.delay_ms * MS),
         radio=RadioPlan(
             phy=radio.phy,
             phy_options={side: radio.phy_options(side) for side in SIDES},
@@ -128,11 +129,8 @@ def _hop(scenario: Scenario, side: Side, out: Direction) -> HopPlan:
         framing=_FRAMINGS[out.framing],
         capacity=Chosen(capacity, options_of(out.assignment, capacity.options)),
         errors=Chosen(errors, options_of(out.errors, errors.options)),
-        excess_delay=None
-        if excess is None
-        else ExcessDelayPlan(
-            probability=excess.probability, hold_ns=round(excess.hold_ms * MS), far_bytes=excess.buffer_bytes
-        ),
+        excess_delay=None if excess is None else partial(ExcessDelay, excess.probability, round(excess.hold_ms * MS)),
+        far_bytes=None if excess is None else excess.buffer_bytes,
         buffer_bytes={True: paced, False: out.bare_buffer_bytes or scenario.link.ip_queue_bytes + paced},
     )
 

@@ -113,11 +113,6 @@ class LinkOptions(LinkParts):
         eln = () if self.eln == "none" else (f"eln-{self.eln}",)
         return (*SCHEMES[self.scheme].filters, *(FILTERS[name] for name in (*self.filters, *eln)))
 
-    @property
-    def resends(self) -> bool:
-        """Whether any packet filter retransmits packets."""
-        return any(plugin.resends for plugin in self.packet_filters())
-
     def scheme_options(self) -> Any:
         """Return the options of the scheme, as its dataclass."""
         scheme = SCHEMES[self.scheme]

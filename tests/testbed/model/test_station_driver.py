@@ -21,9 +21,9 @@ from tcpip.segment import Flow
 from testbed.live import station_loop
 from testbed.live.hop_radio import HopRadio
 from testbed.live.station_loop import StationLoop
-from testbed.model.station_driver import ModelStation, join
 from testbed.model.virtual_clock import VirtualClock
-from testbed.results.frame_fates import FrameFates, ObjectFrames
+from testbed.model.station_driver import ModelStation, join
+from testbed.results.frame_fates import OBJECTS, FrameFates
 from testbed.scenario.plan import Plan
 from testbed.scenario.resolver import resolve
 from tests.harness.scenarios import scenario
@@ -172,7 +172,7 @@ def model_station(clock: VirtualClock, run: Plan, side: Side, deliver: Callable[
         classifier=run.classifier,
         max_frame_bytes=run.max_frame_bytes,
         deliver=deliver,
-        fates=FrameFates(ObjectFrames(), run.stations[side].hop.frame_ns),
+        fates=FrameFates(OBJECTS, run.stations[side].hop.frame_ns),
     )
 
 
