@@ -71,9 +71,9 @@ def test_other_uses_of_the_words_pass(source: str) -> None:
 @pytest.mark.parametrize("tier", TIERS.values(), ids=list(TIERS))
 def test_a_declaration_agrees_with_itself(tier: Tier) -> None:
     assert tier.clocks
-    assert tier.simulated == (tier.clocks[0] == "virtual")
+    assert not tier.simulated or tier.clocks == ("virtual",)
     # only samples through an air cross without a known fate
-    assert tier.fates is not tier.radio
+    assert tier.fates or tier.radio
     assert tier.demo is None or (root() / "scenarios" / tier.demo).is_file()
 
 
