@@ -34,7 +34,7 @@ from linklayer.queues.drop_tail import DropTail
 from linklayer.queues.red import Red, RedOptions
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.model.virtual_clock import VirtualClock
-from testbed.scenario.plan import make_rng
+from testbed.scenario.run_plan import make_rng
 
 FLOWS = 10
 SEGMENT_BYTES = 500

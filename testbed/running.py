@@ -15,8 +15,8 @@ from testbed.results.removal import going_on
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary
 from testbed.run_hooks import Show
-from testbed.scenario.plan import make_rng
 from testbed.scenario.resolver import resolve
+from testbed.scenario.run_plan import make_rng
 from testbed.scenario.schema import Direction, Scenario
 
 

@@ -19,8 +19,8 @@ from dashboard.control import Control, ControlError, Value, require
 from linklayer.schemes import SCHEMES
 from testbed.live.media import medium_of
 from testbed.scenario.file import validate
-from testbed.scenario.plan import Plan
 from testbed.scenario.resolver import resolve
+from testbed.scenario.run_plan import Plan
 from testbed.scenario.schema import Scenario
 from testbed.tiers import TIERS
 

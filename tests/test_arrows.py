@@ -54,8 +54,8 @@ ROOMS = {
 
 #: rooms of testbed/ that make runs -> what they may import of scenario/: the plan, no part of the schema
 PLAN = {
-    "live": frozenset({"testbed.scenario.plan", "testbed.scenario.file.plan_of"}),
-    "model": frozenset({"testbed.scenario.plan"}),
+    "live": frozenset({"testbed.scenario.run_plan", "testbed.scenario.file.plan_of"}),
+    "model": frozenset({"testbed.scenario.run_plan"}),
 }
 
 CORES = ("channel", "linklayer", "tcpip", "hosts/tcp", "hosts/engine", "hosts/workloads")

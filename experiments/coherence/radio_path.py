@@ -31,7 +31,7 @@ from testbed.model.traffic import StackDatagrams
 from testbed.model.virtual_clock import VirtualClock
 from testbed.model.wired_link import Router, Wire
 from testbed.results.ground_truth import GuessScore, LossReporter
-from testbed.scenario.plan import make_rng
+from testbed.scenario.run_plan import make_rng
 
 Position = Literal["last", "first", "middle"]
 #: direction of the data on the wireless link, by its position

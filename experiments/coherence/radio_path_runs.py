@@ -29,7 +29,7 @@ from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.transfers import receive, send
 from testbed.model.virtual_clock import VirtualClock
 from testbed.results.ground_truth import Confusion
-from testbed.scenario.plan import make_rng
+from testbed.scenario.run_plan import make_rng
 
 SAMPLE_NS: Final = 10 * MS
 _PORT: Final = 5000

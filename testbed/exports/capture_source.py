@@ -31,7 +31,7 @@ from telemetry.pcapng import CaptureError, Direction
 from telemetry.pcapng_reader import CapturedFrame, read_capture
 from testbed.errors import FadelabError
 from testbed.exports.timeline import Frame, Packets, Samples, Timeline, content_of
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 
 #: in the comment of a sent frame: the effect of the modelled medium (docs/capture.md)
 _ERASED, _DAMAGED = "; erased by the channel", "; damaged by the channel"

@@ -22,7 +22,7 @@ from testbed.model.network import LinkNetwork
 from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
 from testbed.results.frame_trace import outcome_of
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 
 _FATES = {"ok": "ok", "payload": "damaged", "missed": "erased"}
 

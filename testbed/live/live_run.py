@@ -44,7 +44,7 @@ from testbed.results.ground_truth import Confusion, GuessScore, LossGuessMerger
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 from testbed.steering import Change
 
 _READY_S = 30.0

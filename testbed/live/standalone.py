@@ -27,7 +27,7 @@ from testbed.live.children import Child, ChildError, ChildGroup
 from testbed.live.signals import ended_by_sigterm
 from testbed.paths import bpf_objects
 from testbed.results.summary import link_record
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 
 _READY_S = 30.0
 _FINAL_S = 10.0

@@ -38,7 +38,7 @@ from testbed.results.frame_fates import FrameFates, FrameView
 from testbed.results.ground_truth import LossReporter
 from testbed.results.station_meter import DriverCounts, StationMeter
 from testbed.scenario.file import plan_of
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 
 _STDIN = 0
 #: real-time scheduling (sched(7)) of what has a deadline: frames leave on time under any load

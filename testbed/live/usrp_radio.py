@@ -30,7 +30,7 @@ from testbed.live.hop_radio import HopRadio
 from testbed.live.media import RadioContext
 from testbed.live.receiver_stats import ReceiverStats
 from testbed.live.receiver_view import ReceiverView
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 
 #: frames between this station and the antenna, at least: one on the air, one behind it
 _IN_RADIO = 2

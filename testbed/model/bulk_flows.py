@@ -14,7 +14,7 @@ from linklayer.queues.red import Red, RedOptions
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.model.virtual_clock import VirtualClock
-from testbed.scenario.plan import make_rng
+from testbed.scenario.run_plan import make_rng
 
 _HEADER_BYTES: Final = 40
 

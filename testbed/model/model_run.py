@@ -29,7 +29,7 @@ from testbed.results.frame_trace import FrameTrace
 from testbed.results.store import RunFolder
 from testbed.results.summary import Summary, joined_record, summarize
 from testbed.run_hooks import NO_HOOKS, ProgressMeter, RunHooks, Show
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 from testbed.tiers import names_of
 
 #: least time between two progress displays

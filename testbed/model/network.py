@@ -22,7 +22,7 @@ from testbed.model.virtual_clock import VirtualClock
 from testbed.model.wired_link import Wire
 from testbed.results.frame_trace import FrameTrace
 from testbed.results.ground_truth import GuessScore
-from testbed.scenario.plan import Plan, SplitPlan, StationPlan, make_rng
+from testbed.scenario.run_plan import Plan, SplitPlan, StationPlan, make_rng
 
 #: the LAN between h1 and ST, as in SLACP section 4
 LAN_BPS: Final = 100_000_000

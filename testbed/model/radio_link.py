@@ -34,7 +34,7 @@ from testbed.model.station_driver import ModelStation, join
 from testbed.results.frame_fates import OBJECTS, FrameFates
 from testbed.results.frame_trace import FrameTrace
 from testbed.results.ground_truth import GuessScore, LossReporter
-from testbed.scenario.plan import ENDS, Chosen, LinkPlan, make_rng
+from testbed.scenario.run_plan import ENDS, Chosen, LinkPlan, make_rng
 
 _NO_LIMIT: Final = 1 << 61
 #: with this classifier all packets take the reliable channel, UDP as well

@@ -15,7 +15,7 @@ from testbed.model.radio_link import RadioLink, RadioLinkConfig, make_radio_link
 from testbed.model.transfers import receive, send
 from testbed.model.virtual_clock import VirtualClock
 from testbed.model.wired_link import Router, Wire
-from testbed.scenario.plan import make_rng
+from testbed.scenario.run_plan import make_rng
 
 #: addresses of the first source and the first sink: 10.1.0.1 and 10.2.0.1
 _SOURCES: Final = 0x0A01_0001

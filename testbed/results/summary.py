@@ -21,7 +21,7 @@ from linklayer.schemes import SCHEMES
 from linklayer.station_counts import StationCounts, StationFinal, StationReport
 from telemetry.records import LinkRecord
 from testbed.results.ground_truth import Confusion
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

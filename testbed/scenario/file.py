@@ -13,9 +13,9 @@ from pydantic.fields import FieldInfo
 from common.sides import SIDES
 from testbed.errors import FadelabError
 from testbed.scenario import schema
-from testbed.scenario.plan import Plan
 from testbed.scenario.plugin_options import Choice, Part
 from testbed.scenario.resolver import resolve
+from testbed.scenario.run_plan import Plan
 from testbed.scenario.schema import DirectionError, Scenario
 from testbed.scenario.tcp import KINDS
 

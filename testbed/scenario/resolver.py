@@ -1,4 +1,4 @@
-"""Resolves a scenario into the plan of its run (`plan.py`). No other code reads the parts of a scenario for a run."""
+"""Resolves a scenario into the plan of its run (`run_plan.py`). No other code reads a scenario's parts for a run."""
 
 from functools import partial
 from typing import Final
@@ -9,13 +9,14 @@ from channel.errors import ERROR_MODELS
 from channel.framing import Framing, aal5, aal5_llc, raw
 from common.sides import HOSTS, SIDES, Host, Side, other
 from common.units import MS
-from hosts.engine.split import relay_config
+from hosts.engine.split_pairs import relay_config
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from linklayer.classify import Classifier
 from linklayer.queues import QUEUES
 from linklayer.schemes import SCHEMES
-from testbed.scenario.plan import (
+from testbed.scenario.plugin_options import options_of
+from testbed.scenario.run_plan import (
     ENDS,
     AirPath,
     Chosen,
@@ -28,7 +29,6 @@ from testbed.scenario.plan import (
     StationPlan,
     make_rng,
 )
-from testbed.scenario.plugin_options import options_of
 from testbed.scenario.schema import MAX_RATE_SPS, Direction, Scenario
 from testbed.tiers import TIERS
 

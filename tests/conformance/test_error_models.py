@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from channel.errors import ERROR_MODELS, ErrorModel, Fate, Verdict
-from testbed.scenario.plan import HopPlan
 from testbed.scenario.resolver import resolve
+from testbed.scenario.run_plan import HopPlan
 from tests.conformance.options import ERROR_MODEL
 
 MS = 1_000_000

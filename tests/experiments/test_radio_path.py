@@ -17,7 +17,7 @@ from linklayer.queues.drop_tail import DropTail
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.transfers import receive, send
 from testbed.model.virtual_clock import VirtualClock
-from testbed.scenario.plan import make_rng
+from testbed.scenario.run_plan import make_rng
 
 TCP = TcpConfig().but(recovery="reno", mss=960, timestamps=False, delayed_ack_ns=0, receive_buffer=1 << 20)
 by_position = pytest.mark.parametrize("position", list(DATA_SIDES))

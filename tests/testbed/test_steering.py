@@ -8,7 +8,7 @@ import pytest
 
 from common.sides import SIDES
 from dashboard.control import Control, ControlError
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 from testbed.scenario.schema import Scenario, error_part
 from testbed.steering import Steering
 from tests.harness.scenarios import scenario

@@ -18,7 +18,7 @@ from common.sides import Side
 from testbed.live.hop_radio import HopRadio
 from testbed.results.frame_fates import FrameFates
 from testbed.results.frame_trace import FrameTrace
-from testbed.scenario.plan import AirPath, Plan
+from testbed.scenario.run_plan import AirPath, Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from testbed.live.hop_radio import HopRadio
 from testbed.live.media import RadioContext
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 
 
 def check_phy(plan: Plan) -> None:

@@ -7,7 +7,7 @@ from common.sides import SIDES, Side
 from testbed.errors import FadelabError
 from testbed.live.media import Medium, Wiring
 from testbed.live.media.on_air import check_phy, make_radio
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 
 
 @contextmanager

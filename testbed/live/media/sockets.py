@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from common.sides import SIDES, Side
 from testbed.live.emulated_radio import EmulatedRadio
 from testbed.live.media import Medium, RadioContext, Wiring
-from testbed.scenario.plan import Plan
+from testbed.scenario.run_plan import Plan
 
 #: octets that one direction of a SEQPACKET socket holds unread
 _SOCKET_BYTES = 8 << 20

@@ -11,7 +11,7 @@ from common.sides import SIDES, Side, other
 from testbed.errors import FadelabError
 from testbed.live.media import Medium, Wiring
 from testbed.live.media.on_air import check_phy, make_radio
-from testbed.scenario.plan import AirPath, Plan, RadioPlan
+from testbed.scenario.run_plan import AirPath, Plan, RadioPlan
 from testbed.tiers import tier_with
 
 if TYPE_CHECKING:

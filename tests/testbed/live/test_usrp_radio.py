@@ -20,8 +20,8 @@ from testbed.live.media.on_air import check_phy
 from testbed.live.usrp_radio import LEAD_NS, OnAirRadio, check_capacity, radio_delay_ns
 from testbed.paths import root
 from testbed.scenario.file import load
-from testbed.scenario.plan import Plan
 from testbed.scenario.resolver import resolve
+from testbed.scenario.run_plan import Plan
 from testbed.scenario.schema import Scenario
 from tests.harness.scenarios import scenario
 from tests.harness.scripted_hop import BOUND_NS, DELAY_NS, MS, frames_of, scripted_hop

@@ -21,11 +21,11 @@ from tcpip.segment import Flow
 from testbed.live import station_loop
 from testbed.live.hop_radio import HopRadio
 from testbed.live.station_loop import StationLoop
-from testbed.model.virtual_clock import VirtualClock
 from testbed.model.station_driver import ModelStation, join
+from testbed.model.virtual_clock import VirtualClock
 from testbed.results.frame_fates import OBJECTS, FrameFates
-from testbed.scenario.plan import Plan
 from testbed.scenario.resolver import resolve
+from testbed.scenario.run_plan import Plan
 from tests.harness.scenarios import scenario
 
 pytestmark = pytest.mark.slow

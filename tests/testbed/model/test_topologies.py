@@ -18,7 +18,7 @@ from linklayer.schemes.arq import FecOptions, HybridOptions
 from testbed.model.radio_link import RadioLinkConfig
 from testbed.model.topologies import Dumbbell, DumbbellConfig
 from testbed.model.virtual_clock import VirtualClock
-from testbed.scenario.plan import make_rng
+from testbed.scenario.run_plan import make_rng
 
 pytestmark = pytest.mark.slow
 

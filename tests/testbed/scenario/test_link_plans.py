@@ -7,8 +7,8 @@ import pytest
 from common.sides import SIDES
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link
-from testbed.scenario.plan import LinkPlan, Plan
 from testbed.scenario.resolver import resolve
+from testbed.scenario.run_plan import LinkPlan, Plan
 from tests.harness.scenarios import scenario
 
 

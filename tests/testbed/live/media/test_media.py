@@ -10,8 +10,8 @@ from channel.delay_profiles import profile
 from flowgraphs.air import Air, Link
 from flowgraphs.phys import make_phy
 from testbed.live.media import MEDIA, Wiring, medium_of
-from testbed.scenario.plan import Plan
 from testbed.scenario.resolver import resolve
+from testbed.scenario.run_plan import Plan
 from testbed.tiers import TIERS
 from tests.harness.radios import needs_vusrp
 from tests.harness.scenarios import scenario

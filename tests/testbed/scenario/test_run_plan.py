@@ -8,8 +8,8 @@ from channel.errors import Fate
 from channel.framing import aal5
 from channel.hop import Hop
 from common.sides import SIDES, Side
-from testbed.scenario.plan import HopPlan, make_rng
 from testbed.scenario.resolver import resolve
+from testbed.scenario.run_plan import HopPlan, make_rng
 from tests.harness.scenarios import scenario
 
 MS = 1_000_000
