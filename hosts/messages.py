@@ -91,7 +91,7 @@ class StationConfig:
     #: makes the random numbers of this start differ from those of earlier ones with the same seed: a peer that kept
     #: running must not take the new station for the one of its old session
     start: int | None = None
-    #: what the tier's medium makes the radio of: the descriptor of a socket, or a device (testbed/live/media)
+    #: the medium's values for the radio: the descriptor of a socket, or a device (testbed/live/media)
     wiring: Mapping[str, Any] = field(default_factory=dict)
     #: an open /dev/net/tun that the station inherits, where it may not open the device
     tun_fd: int | None = None

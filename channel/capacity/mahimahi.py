@@ -158,7 +158,7 @@ def _make(options: MahimahiOptions, rate_bps: int) -> Capacity:
 
 CAPACITY_MODEL = CapacityModel(
     name="mahimahi",
-    summary="as a packet-delivery trace of Mahimahi has it, within `rate_bps`",
+    summary="that of a packet-delivery trace of Mahimahi, within `rate_bps`",
     options=MahimahiOptions,
     make=lambda options, rate_bps, rng: _make(options, rate_bps),
     example={"path": "trace.mahimahi", "interval_ms": 100},

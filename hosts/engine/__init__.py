@@ -5,7 +5,7 @@
     datagrams.py  the two ends of an on/off UDP flow
     content.py    the octets of a transfer, or only their number
     stack.py      the connections of one host's own TCP
-    results.py    what the two ends report
+    results.py    the reports of the two ends
     probe.py      records about TCP senders
     clock.py      the time, and calls at a time
     packets.py    takers of packets, and the datagrams of virtual time

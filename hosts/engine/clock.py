@@ -46,11 +46,11 @@ class Sleeper(ABC):
 
     @abstractmethod
     def wake(self, at: int) -> None:
-        """It is time; `at` is what was given to the clock with the alarm."""
+        """Act at the alarm's time; `at` is the value given to the clock with it."""
 
 
 class Alarm(Taker):
-    """Wakes a sleeper: what to give to a clock for it."""
+    """Wakes a sleeper; to be given to a clock."""
 
     __slots__ = ("_sleeper",)
 

@@ -15,7 +15,7 @@ UDP: Final = 17
 
 @mypyc_attr(allow_interpreted_subclasses=True)
 class Taker(ABC):
-    """Takes packets: a wire, a router, a station, a host. A clock gives it what is due, likewise."""
+    """Takes packets: a wire, a router, a station, a host. A clock delivers to it likewise."""
 
     __slots__ = ()
 
@@ -34,7 +34,7 @@ class _Call(Taker):
         self._call(packet)
 
 
-#: where packets go: a taker, or a function for what happens seldom
+#: the destination of packets: a taker, or a function for rare packets
 Deliver = Taker | Callable[[Any], object]
 
 

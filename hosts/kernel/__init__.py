@@ -1,1 +1,1 @@
-"""What is Linux's on a host: namespaces, TAP and TUN, sockets, probes, TCP profiles, eBPF."""
+"""The parts of Linux on a host: namespaces, TAP and TUN, sockets, probes, TCP profiles, eBPF."""

@@ -1,4 +1,4 @@
-"""What leads TCP that crosses the base station to the proxy there, in the namespace we are in.
+"""Routes that lead TCP across the base station to its proxy, in the present namespace.
 
     eth0 ─┐ nftables: tproxy, mark        ┌─ proxy's sockets, as any address
     fl0  ─┴─ rule: mark ─► local route ───┘
@@ -7,7 +7,7 @@ Read first: the kernel's Documentation/networking/tproxy.rst; nft(8), "TPROXY st
 
 Rules kept
 - Packets of a connection the proxy has, with either host, go to its socket; all others to the one port it listens on,
-  where they keep the addresses they came with. What is no TCP is routed as ever.
+  where they keep the addresses they came with. Other packets are routed as before.
 - Settings are those of this namespace, and `close` takes them back. A killed process leaves them without effect, and
   the next one replaces it.
 """
@@ -47,7 +47,7 @@ def check() -> None:
 
 
 def probe() -> str:
-    """What keeps a proxy from being made in the namespace we are in, which is left as it was; nothing: \"\"."""
+    """Return the obstacle to a proxy in the present namespace, which stays unchanged; empty: none."""
     try:
         _nft(_RULES.format(table=_NFT_TABLE, names='"lo"', port=1, mark=_MARK))
         _nft(_DELETE)

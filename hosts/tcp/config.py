@@ -93,7 +93,7 @@ class TcpConfig:
         return MAX_UNSCALED_WINDOW << (MAX_WINDOW_SCALE if self.handshake.window_scaling else 0)
 
     def but(self, **changes: Any) -> "TcpConfig":
-        """Return this configuration with other values of some options of whatever group, by their names.
+        """Return this configuration with other values of some options of any group, by their names.
 
         `recovery` and `growth` are names, or mappings with `name` and options; a new one has the values of the options
         that it shares with the present one. Raises ValueError for an unknown option.

@@ -40,7 +40,7 @@ class HandshakeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LossOptions:
-    """Losses, whatever the recovery."""
+    """Losses, with any recovery."""
 
     #: RFC 3042
     limited_transmit: bool = True

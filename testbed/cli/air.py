@@ -90,7 +90,7 @@ def set_(name: str, settings: tuple[str, ...], tx: str, rx: str) -> None:
     series=FILE            gains or taps to follow      noise_dbm_hz=-168   noise of the receivers in --to
     clock_ppm=2            clock offset of the radios in --from
     interference=REC       a SigMF recording that --to hears over and over; none ends it
-    level_dbm=-60          what its full scale arrives with
+    level_dbm=-60          received level of its full scale
     """
     from flowgraphs.air import Air
 

@@ -46,7 +46,7 @@ def main(args: Sequence[str] | None = None) -> int:
     try:
         status = cli.main(args=None if args is None else list(args), prog_name="fadelab", standalone_mode=False)
     except click.Abort as error:
-        # click turns Ctrl-C into Abort; what remains is a question answered with end-of-file.
+        # click turns Ctrl-C into Abort; the rest is a question answered with end-of-file.
         interrupted = error.__cause__ is None or isinstance(error.__cause__, KeyboardInterrupt)
         _complain("interrupted" if interrupted else "no answer given")
         return INTERRUPTED if interrupted else 2

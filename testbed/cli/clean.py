@@ -1,4 +1,4 @@
-"""`clean`: remove what killed runs left behind, namespaces and processes (`hosts`) and airs (`flowgraphs`)."""
+"""`clean`: remove the leftovers of killed runs: namespaces and processes (`hosts`), and airs (`flowgraphs`)."""
 
 import click
 

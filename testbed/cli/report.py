@@ -1,4 +1,4 @@
-"""`report`: a campaign's tables and figures, and what others need to check them."""
+"""`report`: a campaign's tables and figures, and bundles with which others can check them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _WIDTH = 160
 
 
 class DisagreementError(FadelabError):
-    """A bundle that does not agree with what is made again."""
+    """A bundle that differs from the runs made again."""
 
 
 class _ReportGroup(click.Group):

@@ -41,9 +41,9 @@ from testbed.scenario.file import plan_of
 from testbed.scenario.run_plan import Plan
 
 _STDIN = 0
-#: real-time scheduling (sched(7)) of what has a deadline: frames leave on time under any load
+#: real-time scheduling (sched(7)) of threads with a deadline: frames leave on time under any load
 _PRIORITY = 1
-#: of what has none, a radio's receiver above all: a share before other programs', but not all of a core
+#: nice level of the other threads, above all a radio's receiver: a share before other programs', but not all of a core
 _NICE = -10
 
 
@@ -186,7 +186,7 @@ class StationProcess:
             self._fates.trace.begin(epoch)
 
     def _report(self, now: int) -> None:
-        # the radio sleeps through the ends of frames that nobody waits for
+        # the radio does not wake at the ends of frames without a waiter
         self._radio.hop.handle_deadline(now)
         if not self._ready and self.link.established:
             self._ready = True

@@ -1,8 +1,8 @@
 """Tier `model`: a scenario in virtual time.
 
-Rules kept here: the same scenario and seed give the same result and, in a folder, the same files to the byte, whatever
-else the machine does; the wall clock is read for progress alone. A request that this tier
-cannot fulfil is refused; no TCP stands in for another.
+Rules kept here: the same scenario and seed give the same result and, in a folder, the same files to the byte, under
+any load of the machine; the wall clock is read for progress alone. A request that this tier cannot fulfil is refused;
+no TCP stands in for another.
 """
 
 import time

@@ -142,7 +142,7 @@ def make_radio_link(
     guess_score: GuessScore | None = None,
     name: str = "radio",
 ) -> RadioLink:
-    """Return a radio link as `config` has it, without a scenario. All mappings are by the direction of the packets.
+    """Return the radio link of `config`, without a scenario. All mappings are by the direction of the packets.
 
     A direction without `errors` is clean, and one without `queues` has a queue without limit. The MAC buffer holds two
     frames. Where a link has no flow control (scheme `none` without packet filters) its packets wait in a MAC buffer

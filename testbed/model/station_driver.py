@@ -144,7 +144,7 @@ class ModelStation(Taker, Sleeper):
             self._clock.give(max(at, self._clock.now), self._alarm, at)
 
     def wake(self, at: int) -> None:
-        """Carry what has crossed the hop, and handle the deadline that was set for `at`."""
+        """Deliver the frames that have crossed the hop, and handle the deadline set for `at`."""
         if at != self._wake_at:
             # an earlier wakeup has replaced this one
             return

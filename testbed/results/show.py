@@ -221,11 +221,11 @@ def warnings(summaries: Sequence[Summary], *, late: bool = True) -> list[str]:
                 "this machine did not keep up, the figures are not the channel's"
             )
         if not s.intact:
-            lines.append(f"{s.run}: what arrived is not what was sent")
+            lines.append(f"{s.run}: the received data differ from the sent data")
         if not s.finished:
             lines.append(f"{s.run}: ended before the transfer did (limit_s, or stopped)")
         if s.changes:
-            lines.append(f"{s.run}: was changed {s.changes} times while it ran; control.parquet has what and when")
+            lines.append(f"{s.run}: was changed {s.changes} times while it ran; control.parquet has the changes")
     return lines
 
 

@@ -36,7 +36,7 @@ _STRICT = ("errors", "queue", "recovery", "growth")
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads 2e6 as a number; YAML 1.1 has it as a string."""
+    """Reads 2e6 as a number; in YAML 1.1 it is a string."""
 
 
 _Loader.add_implicit_resolver(
@@ -51,7 +51,7 @@ def _parse(text: str) -> Any:
 def load(path: Path, settings: Iterable[str] = (), **overrides: Any) -> Scenario:
     """Return the scenario in `path`, changed by `key=value` settings and by `overrides` (None: not given).
 
-    Raises ScenarioError with one line: the file, the key, and what to do.
+    Raises ScenarioError with one line: the file, the key, and the remedy.
     """
     raw = read_mapping(path, "scenario")
     for setting in settings:

@@ -59,7 +59,7 @@ class Choice(Generic[P]):
         return {plugin.name: part_of(plugin.options, self.base, **{self.tag: plugin.name}) for plugin in self.plugins}
 
     def part(self, name: str, **options: Any) -> P:
-        """Return the part of one plugin, as a scenario has it."""
+        """Return the part of one plugin in the form of a scenario."""
         return self.parts[name](**{self.tag: name}, **options)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:

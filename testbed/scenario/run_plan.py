@@ -1,4 +1,4 @@
-"""The plan of a run: what `resolver.py` makes of a scenario, as parts ready for use. Both drivers take it.
+"""The plan of a run: a scenario resolved by `resolver.py` into parts ready for use. Both drivers take it.
 
 Rules kept
 
@@ -281,7 +281,7 @@ class Plan:
     capture: bool
     #: an unfinished run is ended after this
     limit_s: float
-    #: the scenario as plain data, of which a station's process makes its plan
+    #: the scenario as plain data, from which a station's process makes its plan
     values: Mapping[str, Any]
 
     @property

@@ -133,7 +133,7 @@ class ErrorsPart(Part):
 
 
 _ERRORS = Choice(ERROR_MODELS.values(), "model", ErrorsPart)
-#: makes an error model with its options, as a scenario has it
+#: an error model with its options, in the form of a scenario
 error_part = _ERRORS.part
 
 

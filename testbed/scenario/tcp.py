@@ -83,7 +83,7 @@ Tcp = Annotated[
 
 
 def shortened(raw: Any, key: str, default: str, *, kernel: bool) -> Any:
-    """Return the TCP at a key as a scenario has it: a name where no more is given, that of `default` where none is.
+    """Return the TCP at a key in the form of a scenario: a name if nothing else is given; without one, `default`'s.
 
     Raises ValueError when a TCP of the kernel's, where there is one, has a recovery or a growth.
     """

@@ -11,7 +11,7 @@ from typing import Final, Literal
 from common.registry import Registry
 
 Clock = Literal["virtual", "wall"]
-#: what lies between two antennas: nothing without radios, a channel emulator that the run sets, or the real air
+#: the path between two antennas: none without radios, a channel emulator that the run sets, or the real air
 Air = Literal["none", "virtual", "real"]
 
 
@@ -28,7 +28,7 @@ class Tier:
     """One tier: its medium, its clocks and its abilities."""
 
     name: str
-    #: what carries the frames, in a few words, for the tables of documents
+    #: the carrier of frames in a few words, for the tables of documents
     summary: str
     #: the clocks that it can run by, its usual one first
     clocks: tuple[Clock, ...]

@@ -34,7 +34,7 @@ class Cgroup:
                 raise HostError(f"cannot make control group {self._name}: {error.strerror}") from None
 
     def add(self, pid: int) -> None:
-        """Move a process into it: what it opens from now on is the group's. Raises HostError."""
+        """Move a process into the group; sockets it opens from now on belong to the group. Raises HostError."""
         try:
             procs = os.open("cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=self.fd)
             try:
@@ -54,7 +54,7 @@ def names() -> dict[str, bool]:
     """The groups of all runs, and whether a process is in them; none where there are no rights to look."""
     try:
         with _hierarchy() as root:
-            # what mounting gives can be walked from, but not read
+            # the descriptor from mounting is a path for openat, but cannot be read
             readable = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=root)
             try:
                 entries = os.listdir(readable)  # noqa: PTH208 - a descriptor

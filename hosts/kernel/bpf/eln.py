@@ -21,7 +21,7 @@ _MOST = 32
 
 
 class Eln:
-    """What one run's hosts need so that their TCP hears explicit loss notifications; objects are kept below `cache`."""
+    """Gives the TCP of one run's hosts explicit loss notification; objects are kept below `cache`."""
 
     def __init__(self, cache: Path) -> None:
         self._cache = cache
@@ -31,7 +31,7 @@ class Eln:
         self.name = ""
 
     def load(self, run: str) -> None:
-        """Build what is not built, and load it, once. Raises HostError in one line."""
+        """Build the missing objects, and load them once. Raises HostError in one line."""
         if self._group is not None:
             return
         library = Libbpf()
@@ -93,7 +93,7 @@ def _in_words(error: OSError, library: Libbpf) -> str:
 
 
 def _why(library: Libbpf) -> str:
-    """The verifier's verdict, the last line of its log but for statistics; or what libbpf has said last."""
+    """The verifier's verdict, the last line of its log but for statistics; or libbpf's last message."""
     for complaint in library.complaints:
         before, ended, _ = complaint.partition("\nprocessed ")
         if ended:

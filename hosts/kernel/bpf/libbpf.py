@@ -1,4 +1,4 @@
-"""What is needed of libbpf, by ctypes.
+"""The functions needed of libbpf, by ctypes.
 
 Read first: bpf(2); libbpf's bpf.h and libbpf.h; the kernel's Documentation/bpf/libbpf.
 
@@ -24,7 +24,7 @@ _PRINT = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int, ctypes.c_char_p, ctypes.c_
 
 
 class Libbpf:
-    """The library, and what it has last complained about. Raises HostError when it is missing."""
+    """The library, and its last complaint. Raises HostError when it is missing."""
 
     def __init__(self) -> None:
         try:
@@ -99,7 +99,7 @@ class Object:
         self._links.append(self._library.pointer("bpf_program__attach_cgroup", found, descriptor))
 
     def attach_struct_ops(self, name: str) -> None:
-        """Register what a struct_ops map describes. Raises OSError, FileExistsError when the name is taken."""
+        """Register the structure of a struct_ops map. Raises OSError, FileExistsError when the name is taken."""
         found = self._map(name)
         link = self._library.pointer("bpf_map__attach_struct_ops", found)
         if self._library.version >= _VERSION_THAT_LINKS:

@@ -134,7 +134,7 @@ class Protection:
         if not self._fec:
             return None
         if not sender.recovery.active:
-            # what has arrived does not fill the window, as in recovery
+            # received segments do not fill the window, as in recovery
             sender.limited = sender.board.sacked
         if self._due:
             self._due -= 1
@@ -311,7 +311,7 @@ class Protection:
         for block in self._blocks:
             block.judged_at = block.repaired_at = 0
         if self._blocks and self._reactive:
-            # what the timer sends again may be lost again
+            # a retransmission by the timer may be lost, too
             block = self._blocks[0]
             block.rounds = 1
             start = max(block.start, sender.una)

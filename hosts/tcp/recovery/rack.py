@@ -105,7 +105,7 @@ class Rack(Recovery):
         self._dsacks = 0
         #: whether `early_at` is the reordering timer (else it is the PTO)
         self._waits = False
-        #: the recovery, or what a timeout has begun, ends here
+        #: end of the recovery, or of the retransmissions after a timeout
         self._recover = sender.una
         self._after_timeout = False
         #: the first segment after a timeout, for which the window need not have room, is still to be sent
@@ -251,11 +251,11 @@ class Rack(Recovery):
         if sent.lost and not self.governs:
             self._begin()
         elif self.active:
-            # the timer leaves the window as the latest ACK has set it, so what it finds lost makes room
+            # the timer leaves the window as the latest ACK has set it, so the segments it finds lost make room
             if self._delivered:
                 sender.growth.hold(self._window(moves and sent.lost <= before))
         elif not self.governs and self._limited_transmit:
-            # RFC 3042, by what has arrived
+            # RFC 3042, by the number of segments that have arrived
             sender.limited = sender.board.sacked
         self._delivered = 0
         self._arm(wait_ns)
@@ -273,7 +273,7 @@ class Rack(Recovery):
         return min(window_ns, self.sender.rto.srtt_ns or 0)
 
     def _find_losses(self) -> int:
-        """Mark what is lost (step 5); return after how long to look again, 0: no need to."""
+        """Mark the lost segments (step 5); return the time until the next look, 0: no need for one."""
         wait_ns = 0
         candidates = self.sent.sent_before(self._sent_at, self._end)
         if candidates:
@@ -299,7 +299,7 @@ class Rack(Recovery):
         sender.growth.hold(self._window(False))
 
     def _govern(self, windows: tuple[int, int]) -> None:
-        """Let only `poll` send until what is outstanding now is acknowledged."""
+        """Let only `poll` send until all data outstanding now is acknowledged."""
         sender = self.sender
         self.urgent = self.governs = True
         sender.limited = 0
@@ -410,7 +410,7 @@ class Rack(Recovery):
             return found
         if not self.governs:
             return None
-        # nothing but this sends again what was lost
+        # only this retransmits the lost segments
         sender.nxt = sender.max
         lost = sent.first_lost()
         room = sender.growth.cwnd - sent.in_flight

@@ -88,7 +88,7 @@ class SackRepair(Repair):
         if self._first:
             self._first = False
             if smss < sender.full_smss and board:
-                # not into what has arrived
+                # not into octets that have arrived
                 end = (board.hole(una, end) or (una, end))[1]
             return self._resend(una, end)
         pipe = board.pipe(una, end, self._high_rxt, smss, sender.repairable) + sender.fec_octets

@@ -63,7 +63,7 @@ class Transmissions:
         self._insert(Transmission(start, end, now, again, False))
 
     def advance(self, ack: int, arrived: list[Transmission]) -> int:
-        """Take a cumulative acknowledgement: append what it forgets to `arrived`; return how many octets it covers."""
+        """Take a cumulative acknowledgement: move its transmissions to `arrived`; return the octets it covers."""
         segments, ends = self._segments, self._arrived_ends
         if ends and ends[0] <= ack:
             del ends[: bisect_right(ends, ack)]

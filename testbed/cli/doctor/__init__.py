@@ -1,4 +1,4 @@
-"""`doctor`: what works on this machine, what is missing, how to get it.
+"""`doctor`: the parts of fadelab that work on this machine, the missing ones, and the remedies.
 
 The looks are declared by topic in the files of this folder, as `LOOKS`.
 
@@ -72,7 +72,7 @@ def ready(found: "Sequence[Check]") -> bool:
 
 
 def render(found: "Sequence[Check]", console: "Console | None" = None) -> None:
-    """Print a table, what to do about the gaps, and a closing line."""
+    """Print a table, the remedies, and a closing line."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

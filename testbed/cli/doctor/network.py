@@ -27,7 +27,7 @@ _QDISCS = {
 
 @cache
 def tried() -> Mapping[str, str]:
-    """Try in a child what the kernel permits; return the fault of each thing, empty for one that works.
+    """Try in a child process each permission of the kernel; return the fault of each, empty where it works.
 
     Things that were not tried are absent.
     """

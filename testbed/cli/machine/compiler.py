@@ -108,7 +108,7 @@ def _build(told: Told) -> int:
     made = _NEW / "lib"
     (made / "stamp.json").write_text(json.dumps(stamp, indent=1))
     if os.geteuid() == 0:
-        # as the launcher does: what sudo makes belongs to the owner of the checkout
+        # as the launcher does: files made with sudo belong to the owner of the checkout
         for path in (made, *made.rglob("*"), _LOCK, _LOG):
             shutil.chown(path, ROOT.stat().st_uid, ROOT.stat().st_gid)
     if BUILD.exists():

@@ -1,4 +1,4 @@
-"""Media of live runs: what carries frames between the two stations. A file each, which declares a `MEDIUM`.
+"""Media of live runs: the carriers of frames between the two stations. A file each, which declares a `MEDIUM`.
 
 Read first: `testbed/tiers/`, whose declarations name the media; `testbed/live/hop_radio.py`, the common part of radios.
 
@@ -33,7 +33,7 @@ class Wiring:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RadioContext:
-    """What a medium may use to make the radio of the station that transmits on `side`."""
+    """The inputs of a medium for the radio of the station that transmits on `side`."""
 
     plan: Plan
     side: Side
@@ -41,7 +41,7 @@ class RadioContext:
     wiring: Mapping[str, Any]
     #: for traces and recordings
     folder: Path
-    #: closes what the radio opens
+    #: closes the radio's resources
     stack: ExitStack
     #: of the link in use
     flow_control: bool
@@ -70,7 +70,7 @@ class Medium:
     open: Callable[[Plan], AbstractContextManager[Mapping[Side, Wiring]]]
     #: makes a station's radio, in the station's process. Raises FadelabError, FrontEndError or PhyError in one line.
     make_radio: Callable[[RadioContext], HopRadio]
-    #: raises FadelabError or PhyError where it cannot carry what the plan says
+    #: raises FadelabError or PhyError where it cannot carry the plan's link
     check: Callable[[Plan], None] = lambda plan: None
 
 
