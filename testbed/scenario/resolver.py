@@ -7,7 +7,7 @@ from channel.capacity import CAPACITY_MODELS
 from channel.delay import ExcessDelay
 from channel.errors import ERROR_MODELS
 from channel.framing import Framing, aal5, aal5_llc, raw
-from common.sides import HOSTS, SIDES, Host, Side, other
+from common.sides import HOSTS, SIDES, Side, other
 from common.units import MS
 from hosts.engine.split_pairs import relay_config
 from hosts.tcp.config import TcpConfig
@@ -43,11 +43,34 @@ def resolve(scenario: Scenario) -> Plan:
     """Return the plan of a scenario's run."""
     tier, link, radio, timing = TIERS[scenario.tier], scenario.link, scenario.radio, scenario.timing
     directions = {side: scenario.channel.direction(side) for side in SIDES}
-    hops = {side: _hop(scenario, side, directions[side]) for side in SIDES}
+    workloads = tuple(scenario.make_workloads())
     scheme, options = SCHEMES[link.scheme], link.scheme_options()
     filters = tuple(
         Chosen(plugin, link.options_at(plugin.options_key, plugin.options)) for plugin in link.packet_filters()
     )
+    # None: the profile's
+    nbytes = scenario.receive_buffer_bytes
+    buffer = {} if nbytes is None else {"receive_buffer": nbytes}
+    hosts = {
+        host: HostPlan(
+            tcp=scenario.tcp_of(host),
+            label=scenario.tcp_label(host),
+            changes=scenario.tcp_changes(host),
+            receive_buffer_bytes=scenario.receive_buffer_bytes,
+            config=scenario.own_tcp(
+                host,
+                mss=scenario.mtu - _HEADER_BYTES,
+                # hosts boot at different times, so their TCP timer ticks have different phases
+                clock_phase_ns=make_rng(scenario.seed, "clock", host).randrange(_CLOCKS_NS),
+                **buffer,
+            )
+            if tier.simulated
+            else None,
+        )
+        for host in HOSTS
+    }
+    hops = {side: _hop(scenario, side, directions[side]) for side in SIDES}
+    split = _split(scenario, scheme.split, hosts["h2"].config) if scheme.split else None
     queue = QUEUES[link.queue.kind]
     return Plan(
         name=scenario.name,
@@ -78,18 +101,9 @@ def resolve(scenario: Scenario) -> Plan:
             )
             for side in SIDES
         },
-        hosts={
-            host: HostPlan(
-                tcp=scenario.tcp_of(host),
-                label=scenario.tcp_label(host),
-                changes=scenario.tcp_changes(host),
-                receive_buffer_bytes=scenario.receive_buffer_bytes,
-                config=_tcp_config(scenario, host) if tier.simulated else None,
-            )
-            for host in HOSTS
-        },
-        workloads=tuple(scenario.make_workloads()),
-        split=_split(scenario, scheme.split) if scheme.split else None,
+        hosts=hosts,
+        workloads=workloads,
+        split=split,
         wire_bps=scenario.wired.rate_bps,
         wire_delay_ns=round(scenario.wired.delay_ms * MS),
         radio=RadioPlan(
@@ -145,25 +159,14 @@ def _air(out: Direction) -> AirPath:
     )
 
 
-def _tcp_config(scenario: Scenario, host: Host) -> TcpConfig:
-    """Return the configuration of a host's userspace TCP on the scenario's MTU."""
-    config = scenario.own_tcp(host)
-    return config.but(
-        mss=scenario.mtu - _HEADER_BYTES,
-        receive_buffer=scenario.receive_buffer_bytes or config.buffers.receive_buffer,
-        # hosts boot at different times, so their TCP timer ticks have different phases
-        clock_phase_ns=make_rng(scenario.seed, "clock", host).randrange(_CLOCKS_NS),
-    )
+def _split(scenario: Scenario, profile: str, fixed: TcpConfig | None) -> SplitPlan:
+    """Return the base station that splits connections; `fixed` is h2's own TCP, where the hosts are objects.
 
-
-def _split(scenario: Scenario, profile: str) -> SplitPlan:
-    """Return the base station that splits connections.
-
-    As an object its TCP on the wired side is a relay's of h2's. On the wireless side it is the same with the profile's
+    There its TCP on the wired side is a relay's of h2's. On the wireless side it is the same with the profile's
     loss recovery.
     """
     buffer_bytes, wired, wireless = scenario.link.split_buffer_bytes, None, None
-    if TIERS[scenario.tier].simulated:
-        wired = relay_config(scenario.own_tcp("h2"), mss=scenario.mtu - _HEADER_BYTES, window=buffer_bytes)
+    if fixed is not None:
+        wired = relay_config(fixed, mss=fixed.handshake.mss, window=buffer_bytes, clock_phase_ns=0)
         wireless = wired.but(recovery=USER_PROFILES[profile].config.recovery.name)
     return SplitPlan(profile=profile, buffer_bytes=buffer_bytes, wired=wired, wireless=wireless)

@@ -443,9 +443,9 @@ class Scenario(Part):
         """Return a host's TCP for display."""
         return str(self._tcp(host))
 
-    def own_tcp(self, host: Host) -> TcpConfig:
-        """Return the configuration of a host's TCP, which is our own."""
-        return USER_PROFILES[user_tcp(self.tcp_of(host))].config.but(**self.tcp_changes(host))
+    def own_tcp(self, host: Host, **options: Any) -> TcpConfig:
+        """Return the configuration of a host's TCP, which is our own, with further options."""
+        return USER_PROFILES[user_tcp(self.tcp_of(host))].config.but(**self.tcp_changes(host), **options)
 
     def tcp_changes(self, host: Host) -> dict[str, dict[str, Any]]:
         """Return the recovery and the growth of a host's own TCP that are not its profile's (`TcpPart.changes`)."""
