@@ -88,7 +88,7 @@ def test_other_warnings_have_their_own_lines(bench: DemoBench, capsys: pytest.Ca
     assert bench.demo() == 0
     late, spoilt = capsys.readouterr().err.splitlines()
     assert "late" in late
-    assert "not what was sent" in spoilt
+    assert "differ from the sent data" in spoilt
 
 
 def test_links_run_side_by_side_with_room_for_both(bench: DemoBench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -124,7 +124,7 @@ def test_warnings() -> None:
     bad = summary(on_time=False, late_events=30, max_late_ms=44.4, intact=False, finished=False)
     late, spoilt, cut = show.warnings([bad])
     assert "30 of 1000 events were late (worst 44 ms)" in late
-    assert "not what was sent" in spoilt
+    assert "differ from the sent data" in spoilt
     assert "limit_s" in cut
     assert show.warnings([bad], late=False) == [spoilt, cut]
     assert "was changed 2 times while it ran" in show.warnings([summary(changes=2)])[0]
