@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from common.compiled import hints_of
 from hosts.codec import kind_of
 from hosts.messages import AgentConfig, Decoder, FromProcess, ToProcess, encode
+from hosts.workloads import WORKLOADS
 from hosts.workloads.bulk import Bulk
 from hosts.workloads.onoff_udp import OnOffUdp
 from hosts.workloads.short import Short
@@ -103,7 +104,7 @@ def test_other_lines_are_refused(line: bytes) -> None:
         ({"workloads": {}}, "agent_config.workloads is {}: must be an array"),
         ({"workloads": [{"bulk": {}}]}, "a bulk needs bytes or duration_s"),
         ({"workloads": [{"bulk": {"bytes": 1.5}}]}, "bulk.bytes is 1.5: must be int"),
-        ({"workloads": [{"flood": {}}]}, "agent_config.workloads of kind 'flood': choose from bulk, onoff-udp, short"),
+        ({"workloads": [{"flood": {}}]}, f"agent_config.workloads of kind 'flood': choose from {', '.join(WORKLOADS)}"),
     ],
 )
 def test_a_wrong_value_names_its_field(change: dict[str, Any], complaint: str) -> None:
