@@ -4,8 +4,8 @@
     with serve(app, "127.0.0.1", 8000) as served:
         served.wait()
 
-Read next: `auth.py` (access), `api.py` (requests), `stream.py` (live data). README.md has the whole interface to the
-page.
+Read next: `auth.py` (access), `http_api.py` (requests), `stream.py` (live data). README.md has the whole interface to
+the page.
 
 Rules kept: every answer has the headers below; errors are one line, in JSON below /api; answers of /api are not cached;
 the page loads nothing from other servers.
@@ -21,9 +21,9 @@ from flask.json.provider import DefaultJSONProvider
 from werkzeug.exceptions import HTTPException
 from werkzeug.sansio.response import Response as Answer
 
-from dashboard.api import Streams, make_api
 from dashboard.auth import SESSION_S, Guard, Refused
 from dashboard.control import RunStarter
+from dashboard.http_api import Streams, make_api
 from dashboard.hub import Hub
 from dashboard.serving import Served, ServerError, serve
 from dashboard.shapes import to_json

@@ -15,7 +15,7 @@ from typing import Any
 from common.sides import Side
 from experiments.comparison.cells import Case
 from experiments.comparison.jobs import DATA, scenario
-from testbed.model.network import LinkNetwork
+from testbed.model.link_network import LinkNetwork
 from testbed.model.traffic import Traffic
 from testbed.model.watch import OBSERVER, Arrival, Connection, Segment, Watch
 from testbed.papers.runs import seeded

@@ -17,8 +17,8 @@ from common.sides import Side
 from tcpip.segment import IpPacket, Segment
 from testbed.errors import FadelabError
 from testbed.exports.timeline import Frame, Packets, Passing, Timeline, content_of
+from testbed.model.link_network import LinkNetwork
 from testbed.model.model_run import Simulation
-from testbed.model.network import LinkNetwork
 from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
 from testbed.results.frame_trace import outcome_of

@@ -22,7 +22,7 @@ from telemetry.parquet import ParquetSink
 from telemetry.records import Record
 from telemetry.sinks import Sinks
 from testbed.errors import FadelabError
-from testbed.model.network import LinkNetwork
+from testbed.model.link_network import LinkNetwork
 from testbed.model.traffic import Traffic
 from testbed.model.watch import Watch
 from testbed.results.frame_trace import FrameTrace

@@ -14,7 +14,7 @@ from common.sides import SIDES, Side, peer_of
 from hosts.codec import Codec, Kinds, codec
 from hosts.engine.results import EndReport, Sent
 from hosts.workloads import WORKLOADS, Workload, sender_of
-from testbed.model.network import LinkNetwork
+from testbed.model.link_network import LinkNetwork
 from testbed.model.traffic import Traffic
 from testbed.results.summary import Summary
 from testbed.scenario.file import validate

@@ -16,7 +16,7 @@ from experiments.slowlink.traces import trace
 from hosts.tcp.profiles import USER_PROFILES
 from tcpip.segment import ACK, RST, SYN, Flow, Segment
 from testbed.errors import FadelabError
-from testbed.model.network import LinkNetwork
+from testbed.model.link_network import LinkNetwork
 from testbed.model.traffic import Traffic
 from testbed.papers.computing import reproduce
 from testbed.papers.paper import chosen

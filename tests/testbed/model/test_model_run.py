@@ -13,7 +13,7 @@ from hosts.tcp.profiles import USER_PROFILES
 from linklayer.schemes import SCHEMES
 from tcpip.segment import Segment
 from testbed.errors import FadelabError
-from testbed.model.network import LAN_BPS
+from testbed.model.link_network import LAN_BPS
 from testbed.model.watch import Watch
 from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario

@@ -19,7 +19,7 @@ from hosts.engine.stack import Application, Socket, Stack
 from hosts.tcp.config import TcpConfig
 from tcpip.segment import SYN, Flow, Segment, SynOptions
 from testbed.model import split_station, transfers
-from testbed.model.network import LinkNetwork
+from testbed.model.link_network import LinkNetwork
 from testbed.model.split_station import Splitter
 from testbed.model.virtual_clock import VirtualClock
 from testbed.model.wired_link import Wire
