@@ -58,7 +58,6 @@ _numbers = itertools.count()
 
 
 def frames(count: int, nbytes: int = FRAME_BYTES, seed: int = 1) -> list[bytes]:
-    """Return frames of random octets."""
     rng = random.Random(seed)
     return [rng.randbytes(nbytes) for _ in range(count)]
 
@@ -261,7 +260,6 @@ class Bench(ABC):
         """Hold two radios for a pair."""
 
     def _radio(self) -> Mapping[str, Any]:
-        """Return what this bench adds to a scenario's `radio`."""
         return {}
 
 

@@ -32,7 +32,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session")
 def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Bench:
-    """Two radios."""
     devices = _radios(request.config)
     up_hz, runs = _carrier_hz(request.config), tmp_path_factory.mktemp("runs")
     if devices is not None:

@@ -32,7 +32,6 @@ def copied(place: Path) -> Path:
 
 
 def commit(checkout: Path) -> None:
-    """Commit all files of a copy."""
     author = ("-c", "user.name=fadelab", "-c", "user.email=fadelab@localhost")
     for words in (("add", "-A"), (*author, "commit", "-qm", "as it is")):
         subprocess.run(["git", *words], cwd=checkout, check=True)

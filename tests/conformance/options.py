@@ -33,11 +33,9 @@ class Kind:
     tolerant: bool = False
 
     def place(self, name: str) -> str:
-        """Return the keys that lead to a plugin's options."""
         return self.options_at.format(key=getattr(self.registry[name], "options_key", "")).rstrip(".")
 
     def raw(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a scenario with these options, as a file would contain it."""
         raw = raw_scenario()
         for path, value in ((self.place(name), dict(options)), (self.name_at, name)):
             here: Any = raw
@@ -52,7 +50,6 @@ class Kind:
         return validate(self.raw(name, options), "sample", base=base)
 
     def example(self, name: str, *, base: Path | None = None, **changes: Any) -> Scenario:
-        """Return a scenario with a plugin's example."""
         return self.scenario(name, base=base, **{**self.example_options(name), **changes})
 
     def example_options(self, name: str) -> Mapping[str, Any]:
@@ -61,7 +58,6 @@ class Kind:
         return example
 
     def chosen(self, scenario: Scenario, name: str) -> Any:
-        """Return the part of a scenario that has a plugin's options."""
         found: Any = scenario
         for key in keys(self.place(name)):
             found = found[key] if isinstance(key, int) else getattr(found, key)
@@ -69,7 +65,6 @@ class Kind:
 
 
 def keys(path: str) -> list[str | int]:
-    """Return the keys and indices of a path with dots."""
     return [int(key) if key.isdigit() else key for key in path.split(".")]
 
 
@@ -100,7 +95,6 @@ def every_plugin(kinds: Iterable[Kind] = KINDS) -> pytest.MarkDecorator:
 
 
 def written(value: Any) -> str:
-    """A value as YAML has it."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -57,7 +57,6 @@ def made(name: str, **options: Any) -> Any:
 
 @pytest.fixture(params=PHYS)
 def phy(request: pytest.FixtureRequest) -> Any:
-    """Each PHY."""
     return made(request.param)
 
 

@@ -1,8 +1,7 @@
 """Grafana's boards without Grafana: the files are current and sound, and every query finds data in a real InfluxDB."""
 
 import re
-from collections.abc import Callable, Iterator
-from copy import deepcopy
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -125,67 +124,6 @@ def test_the_boards_have_no_defect() -> None:
     assert defects(BOARDS) == set()
 
 
-Boards = dict[str, Any]
-
-
-def _panel(boards: Boards, kind: str, word: str = "") -> dict[str, Any]:
-    """The first panel of a kind whose query has a word in it."""
-    panels = [panel for name in ("overview", "link") for panel in asking(boards[name])]
-    return next(panel for panel in panels if panel["type"] == kind and word in panel["targets"][0]["query"])
-
-
-def _asked(kind: str, word: str = "") -> Callable[[Boards], dict[str, Any]]:
-    return lambda boards: _panel(boards, kind, word)["targets"][0]
-
-
-def _defaults(kind: str, word: str = "") -> Callable[[Boards], dict[str, Any]]:
-    return lambda boards: _panel(boards, kind, word)["fieldConfig"]["defaults"]
-
-
-def _meanings(word: str) -> Callable[[Boards], dict[str, Any]]:
-    return lambda boards: _defaults("state-timeline", word)(boards)["mappings"][0]["options"]
-
-
-@pytest.mark.parametrize(
-    ("defect", "place", "key", "spoilt"),
-    [
-        ("variables share an id", lambda boards: boards["tcp"]["templating"]["list"][1], "id",
-         BOARDS["tcp"]["templating"]["list"][0]["id"]),
-        ("a rate sags at the right edge", _asked("timeseries", "non_negative_difference"), "query",
-         ('difference("', 'difference(last("')),
-        ("asks more often than a busy machine answers", lambda boards: boards["radio"], "refresh", "1s"),
-        ("a past run does not open at its own time", lambda boards: boards, "runs", None),
-        ("annotations do not say what happened", lambda boards: boards["link"]["annotations"]["list"][1]["target"],
-         "textColumn", "rise"),
-        ("a unit is scaled or says nothing", _defaults("timeseries"), "unit", "decbytes"),
-        ("a unit is scaled or says nothing", _defaults("stat"), "decimals", None),
-        ("a state is called like a direction", lambda boards: _meanings("established")(boards)["true"], "text", "up"),
-        ("a scheme has no label or colour", lambda boards: _meanings("scheme")(boards)["result"], "color", None),
-        ("bars do not end with the run", _asked("state-timeline"), "query", ("fill(null)", "fill(none)")),
-        ("a missing value looks like a bad one",
-         lambda boards: _defaults("stat", "snr_db")(boards)["thresholds"]["steps"][0], "color", "red"),
-        ("legends hide rows or directions look alike",
-         lambda boards: _panel(boards, "timeseries", "frames")["options"]["legend"], "placement", "bottom"),
-        ("legends hide rows or directions look alike", _asked("timeseries", "throughput"), "query",
-         ("\"link\" = 'up'", '"link" =~ /./')),
-        ("a figure of the moment is not a mean of a second", lambda boards: _panel(boards, "stat"), "timeFrom", None),
-        ("a share of few packets flattens the scale", _asked("timeseries", "corruption_losses"), "query",
-         ('"whole" >= 10', '"whole" > 0')),
-    ],
-)  # fmt: skip
-def test_each_defect_that_grafana_9_showed_is_found(
-    defect: str, place: Callable[[Boards], dict[str, Any]], key: str, spoilt: str | tuple[str, str] | None
-) -> None:
-    """`spoilt` is the new value, a part of the old one and the text in its stead, or None where the key is removed."""
-    boards = deepcopy(BOARDS)
-    found = place(boards)
-    if spoilt is None:
-        del found[key]
-    else:
-        found[key] = found[key].replace(*spoilt) if isinstance(spoilt, tuple) else spoilt
-    assert defects(boards) == {defect}
-
-
 def test_queries_keep_to_what_all_databases_have() -> None:
     for board in BOARDS.values():
         for target in targets(board):
@@ -285,7 +223,6 @@ def test_a_panel_has_data(name: str, panel: dict[str, Any], filled: Filled) -> N
 
 
 def named(alias: str, tags: dict[str, str]) -> str:
-    """What Grafana calls a series."""
     return re.sub(r"\$tag_(\w+)", lambda match: tags[match[1]], alias)
 
 
@@ -326,13 +263,11 @@ def test_every_name_in_a_query_is_in_the_database(filled: Filled) -> None:
 
 
 def query_of(board: str, title: str, number: int = 0) -> str:
-    """What a panel asks."""
     [panel] = [panel for panel in asking(BOARDS[board]) if panel["title"] == title]
     return str(panel["targets"][number]["query"])
 
 
 def known(found: list[tuple[dict[str, str], list[Any]]]) -> list[list[Any]]:
-    """The values of each series that are there."""
     return [[value for value in values if value is not None] for _, values in found]
 
 

@@ -39,7 +39,6 @@ def hub() -> Hub:
 
 @pytest.fixture
 def feed(hub: Hub) -> Feed:
-    """A live run."""
     return hub.open(info())
 
 

@@ -45,14 +45,11 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 
 class Stream:
-    """An open stream."""
-
     def __init__(self, response: HTTPResponse) -> None:
         self.response = response
         self.last_id = ""
 
     def event(self) -> tuple[str, Any]:
-        """The next event: its name and data."""
         fields: dict[str, str] = {}
         while True:
             line = self.response.readline().decode()
@@ -72,7 +69,6 @@ class Stream:
         return part
 
     def until(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        """The next frame that is as wanted."""
         while not wanted(part := self.frame()):
             pass
         return part

@@ -29,7 +29,6 @@ def names(store: Store, **wanted: Any) -> list[str]:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """Four runs."""
     keep(tmp_path, "1-lossy", scheme="none", seed=1, goodput_bps=0.7e6)
     keep(tmp_path, "2-lossy", scheme="slacp", seed=2, goodput_bps=1.7e6)
     keep(tmp_path, "3-fading", scenario="fading-link", tier="vusrp", tcp="bbr", seed=3, goodput_bps=1.1e6, changes=2)

@@ -132,7 +132,6 @@ class Program:
         self._said = said
 
     def ready(self) -> None:
-        """Wait until it runs."""
         self._wait(lambda text: "Press Enter" in text)
 
     def heard(self, count: int) -> list[int]:
@@ -167,7 +166,6 @@ def _running(program: Path, *options: str, said: Path) -> Iterator[Program]:
 
 
 def _run(program: Path, *options: str | Path) -> str:
-    """Run a flowgraph to its end and return what it has printed."""
     command = [sys.executable, "-u", program, *options]
     done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.returncode == 0, done.stdout + done.stderr

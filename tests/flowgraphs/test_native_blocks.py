@@ -57,7 +57,6 @@ class Boxed:
         return bool(select.select([self.box.eventfd], [], [], seconds)[0])
 
     def taken(self, count: int) -> list[Received]:
-        """Wait for so many frames."""
         frames: list[Received] = []
         while len(frames) < count:
             assert self.readable(10.0)
@@ -124,14 +123,9 @@ def late(*codes: str) -> Any:
 
 
 def test_events_of_lateness_are_counted(boxed: Boxed) -> None:
-    for message in (
-        late("underflow"),
-        late("burst_ack"),
-        late("time_error", "seq_error"),
-        pmt.PMT_NIL,
-        late("seq_error"),
-    ):
-        boxed.poster.post("events", message)
+    for codes in (["underflow"], ["burst_ack"], ["time_error", "seq_error"], ["seq_error"]):
+        boxed.poster.post("events", late(*codes))
+    boxed.poster.post("events", pmt.PMT_NIL)
     boxed.poster.post("received", received_pdu(FIRST))
     boxed.taken(1)
     assert boxed.box.late == 3
@@ -167,9 +161,10 @@ def test_silence_fills_the_gaps_between_whole_bursts() -> None:
         assert inside[start + len(burst) - 1] - inside[start] == len(burst) - 1
 
 
-def test_a_filler_of_nothing_is_refused() -> None:
+@pytest.mark.parametrize("block", ["idle_filler", "sample_meter"])
+def test_lots_of_nothing_are_refused(block: str) -> None:
     with pytest.raises(ValueError, match="lot is 0: must be 1 or more"):
-        native().idle_filler(0)
+        getattr(native(), block)(0)
 
 
 def tag(offset: int, key: str, value: int = 0) -> Any:
@@ -177,12 +172,8 @@ def tag(offset: int, key: str, value: int = 0) -> Any:
 
 
 def metered(samples: Samples, tags: list[Any], lot: int = 64) -> Any:
-    meter, source, top = (
-        native().sample_meter(lot),
-        blocks.vector_source_c(samples.tolist(), False, 1, tags),
-        gr.top_block(),
-    )
-    top.connect(source, meter)
+    meter, top = native().sample_meter(lot), gr.top_block()
+    top.connect(blocks.vector_source_c(samples.tolist(), False, 1, tags), meter)
     top.run()
     return meter
 
@@ -201,9 +192,14 @@ def test_the_peak_is_that_of_i_or_q_and_is_taken_once(value: complex, at: int) -
     assert meter.take_peak() == 0
 
 
-def test_the_newest_samples_are_kept() -> None:
+def test_the_newest_samples_are_kept_and_beginnings_counted() -> None:
     samples = noise(640)
-    assert np.array_equal(metered(samples, []).newest, samples[-64:])
+    tags = [tag(0, "rx_time"), tag(100, "rx_freq"), tag(300, "rx_time"), tag(301, "rx_time")]
+    meter = metered(samples, tags)
+    assert np.array_equal(meter.newest, samples[-64:])
+    assert meter.beginnings == 3
+    unused = native().sample_meter()
+    assert (len(unused.spectrum_db(512)), len(unused.newest), unused.take_peak(), unused.beginnings) == (0, 0, 0, 0)
 
 
 def test_the_spectrum_is_that_of_the_newest_samples() -> None:
@@ -225,21 +221,3 @@ def test_an_ofdm_receiver_measures_its_samples_itself(count: int) -> None:
     assert receiver.take_peak() == max(np.abs(samples.real).max(), np.abs(samples.imag).max())
     assert receiver.take_peak() == 0
     assert receiver.beginnings == 3
-
-
-def test_a_meter_without_samples_has_none() -> None:
-    meter = native().sample_meter()
-    assert len(meter.spectrum_db(512)) == 0
-    assert len(meter.newest) == 0
-    assert meter.take_peak() == 0
-    assert meter.beginnings == 0
-
-
-def test_beginnings_of_the_stream_are_counted() -> None:
-    tags = [tag(0, "rx_time"), tag(100, "rx_freq"), tag(300, "rx_time"), tag(301, "rx_time")]
-    assert metered(noise(640), tags).beginnings == 3
-
-
-def test_a_meter_of_no_samples_is_refused() -> None:
-    with pytest.raises(ValueError, match="lot is 0: must be 1 or more"):
-        native().sample_meter(0)

@@ -29,7 +29,6 @@ LIQUIDS_LONGEST = 65535
 
 
 def heard(samples: Samples, of: OfdmPhy = PHY) -> list[Received]:
-    """Return what is heard, having heard it in pieces, too."""
     whole = Demodulator(of).feed(samples)
     demodulator = Demodulator(of)
     pieces = [frame for at in range(0, len(samples), 777) for frame in demodulator.feed(samples[at : at + 777])]
@@ -63,50 +62,32 @@ def of_another_program(nbytes: int, modulation: str, fec: str, fec1: str = "none
     return liquids_burst(PHY, generator(PHY, modulation, fec, fec1), 99, bytes(nbytes), HEAD)
 
 
-WRONG: list[Callable[[Samples], None]] = []
+def spoil(part: slice, value: complex) -> Callable[[Samples], None]:
+    def damage(samples: Samples) -> None:
+        samples[part] = value
 
-
-def wrong(damage: Callable[[Samples], None]) -> Callable[[Samples], None]:
-    WRONG.append(damage)
     return damage
 
 
-@wrong
-def no_numbers(samples: Samples) -> None:
-    samples[::97] = np.nan
+def scale(factor: float) -> Callable[[Samples], None]:
+    def damage(samples: Samples) -> None:
+        samples *= np.float32(factor)
+
+    return damage
 
 
-@wrong
-def one_no_number_in_a_half(samples: Samples) -> None:
-    samples[len(samples) // 2] = complex(np.nan, 0.5)
+WRONG = {
+    "no numbers": spoil(slice(None, None, 97), complex(np.nan)),
+    "half a sample that is no number": spoil(slice(400, None, 1000), complex(np.nan, 0.5)),
+    "infinities": spoil(slice(5, None, 50), complex(np.inf, -np.inf)),
+    "largest numbers": scale(3e38),
+    "squares too large": scale(1e19),
+    "fourth powers too large": scale(1e10),
+    "numbers too small": scale(1e-38),
+}
 
 
-@wrong
-def infinities(samples: Samples) -> None:
-    samples[5::50] = complex(np.inf, -np.inf)
-
-
-@wrong
-def largest_numbers(samples: Samples) -> None:
-    samples *= np.float32(3e38)
-
-
-@wrong
-def numbers_whose_squares_are_too_large(samples: Samples) -> None:
-    samples *= np.float32(1e19)
-
-
-@wrong
-def numbers_whose_fourth_powers_are_too_large(samples: Samples) -> None:
-    samples *= np.float32(1e10)
-
-
-@wrong
-def numbers_too_small(samples: Samples) -> None:
-    samples *= np.float32(1e-38)
-
-
-@pytest.mark.parametrize("damage", WRONG, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize("damage", WRONG.values(), ids=WRONG)
 @pytest.mark.parametrize("begin", [0, 100, 2 * SYMBOL + 30, 4 * SYMBOL, HEAD + 200])
 def test_samples_that_cannot_be_spoil_no_later_frame(damage: Callable[[Samples], None], begin: int) -> None:
     """They begin before the training, in it, in the header and in the payload of the first of two frames."""

@@ -49,9 +49,6 @@ def test_a_received_pdu_names_what_it_says() -> None:
 def test_other_messages_are_refused(message: object) -> None:
     with pytest.raises(PhyError, match="no PDU of octets"):
         frame_from_pdu(message)
-
-
-def test_a_pdu_that_no_receiver_made_is_refused() -> None:
     with pytest.raises(PhyError, match="no received frame"):
         received_from_pdu(frame_pdu(b"x"))
 

@@ -55,8 +55,6 @@ def heard(samples: Samples) -> Samples:
 
 
 class Unplugged(Receiver):
-    """A receiver that stops."""
-
     samples = 5000
     gain_db = 0.0
 
@@ -73,8 +71,6 @@ class _TakesNothing(gr.sync_block):
 
 
 class Full(Transmitter):
-    """A transmitter that takes nothing."""
-
     def __init__(self, settings: RadioSettings) -> None:
         self.block = _TakesNothing()
 

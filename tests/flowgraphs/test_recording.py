@@ -186,9 +186,11 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path, harm: Callable[[Path]
     assert str(target) in str(caught.value)
 
 
-def test_a_recording_without_data_is_not_finished(tmp_path: Path) -> None:
+def test_a_recording_without_data_or_place_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="No such file"):
         finish(tmp_path / "iq", **ABOUT)
+    with pytest.raises(RecordingError, match="No such file"):
+        write(tmp_path / "folder" / "iq", some_samples(), **ABOUT)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -197,11 +199,6 @@ def test_metadata_that_are_not_valid_are_not_written(tmp_path: Path) -> None:
         write(tmp_path / "iq", some_samples(), **(ABOUT | {"rate_sps": -1}))
     assert "\n" not in str(caught.value)
     assert not meta_path(tmp_path / "iq").exists()
-
-
-def test_a_place_that_is_none_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match="No such file"):
-        write(tmp_path / "folder" / "iq", some_samples(), **ABOUT)
 
 
 def test_a_replay_hears_the_frames_that_were_heard_live(tmp_path: Path) -> None:

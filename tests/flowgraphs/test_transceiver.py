@@ -13,7 +13,6 @@ pytestmark = needs_vusrp
 
 
 def threads() -> set[int]:
-    """The threads of this process."""
     return {int(task.name) for task in Path("/proc/self/task").iterdir()}
 
 

@@ -29,7 +29,6 @@ SIZES = (0, 1, 40, 41, 42, 43, 44, 45, 46, 47, 48, 300, 1400, MAX_FRAME_BYTES)
 
 
 def demodulated(phy: WifiPhy, samples: Samples) -> list[Received]:
-    """Return the frames a receiver finds."""
     return list(phy.decode([samples]))
 
 

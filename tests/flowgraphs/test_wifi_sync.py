@@ -1,6 +1,6 @@
 """The synchronizer of PHY wifi finds 802.11 frames where they are, and nothing where there are none."""
 
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,20 +40,7 @@ def qpsk(rng: np.random.Generator, n: int) -> NDArray[np.complex128]:
     return symbols
 
 
-class Preamble(Protocol):
-    """What the synchronizer tells of a preamble."""
-
-    @property
-    def sample(self) -> int: ...
-    @property
-    def cfo(self) -> float: ...
-    @property
-    def power(self) -> float: ...
-    @property
-    def snr(self) -> float: ...
-
-
-def received(samples: Samples, chunk: int = 1 << 20) -> list[tuple[Preamble, Samples]]:
+def received(samples: Samples, chunk: int = 1 << 20) -> list[tuple[Any, Samples]]:
     """Return the frames found in samples fed in chunks: preamble, symbols."""
     synchronizer = native().WifiSynchronizer()
     pieces = [synchronizer.feed(samples[first : first + chunk]) for first in range(0, len(samples), chunk)]
@@ -63,7 +50,7 @@ def received(samples: Samples, chunk: int = 1 << 20) -> list[tuple[Preamble, Sam
     return [(preamble, rows[at:end]) for (at, preamble), end in zip(beginnings, ends, strict=False)]
 
 
-def joined(pieces: list[tuple[Samples, list[tuple[int, Preamble]]]]) -> tuple[Samples, list[tuple[int, Preamble]]]:
+def joined(pieces: list[tuple[Samples, list[tuple[int, Any]]]]) -> tuple[Samples, list[tuple[int, Any]]]:
     """Return the symbols of all calls of `feed`, and with which of them frames begin."""
     beginnings, before = [], 0
     for carriers, found in pieces:
@@ -132,7 +119,7 @@ def test_what_is_found_does_not_depend_on_chunks(stream: Samples, chunks: list[i
     ]
 
 
-def figures(preamble: Preamble) -> tuple[int, float, float, float]:
+def figures(preamble: Any) -> tuple[int, float, float, float]:
     return preamble.sample, preamble.cfo, preamble.power, preamble.snr
 
 
@@ -169,14 +156,11 @@ def test_a_frame_ends_with_the_next_preamble_or_the_longest_length() -> None:
     ("amplitude", "frequency", "n"),
     [(0, 0.0, 4_000_000), (10, 0.0, 200_000), (10, 1 / 64, 200_000), (10, 0.1, 200_000)],
 )
-def test_nothing_is_found_in_noise_and_carriers(n: int, amplitude: float, frequency: float) -> None:
+def test_nothing_is_found_in_noise_carriers_and_silence(n: int, amplitude: float, frequency: float) -> None:
     noise = np.random.default_rng(25).standard_normal(2 * n, np.float32).view(np.complex64)
     carrier = amplitude * np.exp(2j * np.pi * frequency * np.arange(n))
     assert received((noise + carrier).astype(np.complex64)) == []
-
-
-def test_silence_is_no_signal() -> None:
-    assert received(np.zeros(100_000, np.complex64)) == []
+    assert received(np.zeros(n, np.complex64)) == []
 
 
 def test_a_frame_without_noise_has_an_snr() -> None:

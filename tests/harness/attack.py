@@ -66,7 +66,6 @@ class Door:
 
 
 def require(holds: bool, what: object) -> None:
-    """Raise RuleBrokenError unless a rule holds."""
     if not holds:
         raise RuleBrokenError(str(what))
 

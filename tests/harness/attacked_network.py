@@ -138,7 +138,6 @@ class _Slot:
         return self._server
 
     def look(self) -> None:
-        """Begin the next transfer when this one is over."""
         client, server, story = self._client, self._server, self.story
         assert client is not None
         assert client.socket is not None
@@ -184,12 +183,10 @@ class _Side:
         self._arm()
 
     def send(self, segment: Segment) -> None:
-        """Take a segment of a valid flow from the IP side."""
         if self._queue.push(tagged(self._network.packet(segment), "ip", mine=True), self._clock.now):
             self.pump()
 
     def pump(self, _: object = None) -> None:
-        """Transmit what there is, retransmissions first."""
         network, now = self._network, self._clock.now
         while self._free_at <= now:
             if not self._ready:
@@ -207,7 +204,6 @@ class _Side:
                 self._clock.at(self._free_at + delay_ns, far.receive, packet)
 
     def receive(self, packet: Any) -> None:
-        """Take a packet of a valid flow that has crossed."""
         # a copy: one that was sent twice comes as two
         self._keep(self.checked.from_link(tagged(packet, "link", mine=True), self._clock.now))
 
@@ -306,7 +302,6 @@ class Network:
         return None
 
     def run_calm(self, duration_ns: int) -> None:
-        """Go on for a while without an attack."""
         self.clock.run(self.clock.now + duration_ns)
 
     @property
@@ -328,7 +323,6 @@ class Network:
         return emit(packet) if isinstance(packet, Segment) else packet
 
     def is_lost(self, packet: Any) -> bool:
-        """Draw the fate of a valid flow's packet on the air."""
         return self._losses.random() < (self._loss if len(packet) > 100 else self._loss / 2)
 
     def delays_ns(self) -> list[int]:
@@ -337,7 +331,6 @@ class Network:
         return [_DELAY_NS + self._whims.randint(0, self._jitter_ns) for _ in range(copies)]
 
     def to_host(self, segment: Segment) -> None:
-        """Take a valid flow's segment off a station."""
         self.seen.append(segment)
         if segment.flow.destination == MOBILE:
             self._arrive(segment)

@@ -104,7 +104,6 @@ class Talk:
         self.left = rng.randrange(1, 8)
 
     def next(self, rng: Random) -> Shot:
-        """Return the next segment of the conversation."""
         if not self.left:
             self.plan = rng.choice(_PLANS)
             self.left = rng.randrange(*_LENGTHS.get(self.plan, (1, 12)))
@@ -246,7 +245,6 @@ class Talk:
         return self._answer(rng, self.una, flags=flags, length=rng.choice(_SIZES))
 
     def _back(self, rng: Random) -> Shot:
-        """Old news."""
         return self._answer(rng, self.una - rng.randrange(1, 1 << rng.randrange(1, 31)))
 
     def _far(self, rng: Random) -> Shot:
@@ -288,7 +286,6 @@ def any_segment(rng: Random, flow: Flow) -> Segment:
 
 
 def any_flow(rng: Random) -> Flow:
-    """A flow that has hardly been seen before."""
     return Flow(0x0B00_0000 | rng.getrandbits(24), rng.getrandbits(16), 0x0C00_0000 | rng.getrandbits(24), 80)
 
 
@@ -353,7 +350,6 @@ class Attacker:
         self._forge_data = forge_data
 
     def next(self) -> Shot:
-        """Return the next packet."""
         rng = self.rng
         kind = rng.random()
         if self._forge and kind < 0.3:

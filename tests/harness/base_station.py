@@ -77,7 +77,6 @@ def _parts(word: str) -> tuple[dict[str, str], dict[str, int]]:
 
 
 def make_filter(name: str, access: Access) -> Filter:
-    """Return a registered filter with its defaults."""
     plugin = FILTERS[name]
     sized = isinstance(access, Objects)
     context = LinkContext(end=plugin.ends[0], access=access, sized=sized, rng=Random(1), now=0, frame_ms=5.0)
@@ -99,20 +98,16 @@ class BaseStation:
         self.checked = Checked(Filtered(Plain(), (self.filter,)), access, probe=1)
 
     def restart(self) -> None:
-        """Forget everything."""
         self.filter = self._make(self.access)
         self.checked.link = Filtered(Plain(), (self.filter,))
 
     def number(self, place: float) -> int:
-        """The sequence number of a place."""
         return self.first + round(place * SIZE) & MASK
 
     def place(self, number: int) -> float:
-        """The place of a sequence number."""
         return (((number - self.first & MASK) ^ 1 << 31) - (1 << 31)) / SIZE
 
     def segment(self, place: float, size: int = SIZE, flags: int = ACK, **fields: Any) -> Segment:
-        """A segment of data of this flow."""
         payload = bytes(size) if size and isinstance(self.access, Octets) else None
         return Segment(self.flow, self.number(place), 77, flags, 500, size, payload, ecn=ECT0, **fields)
 
@@ -216,7 +211,6 @@ class BaseStation:
         return [(self.place(guess.seq), guess.cause) for guess in found]
 
     def view(self, packet: Any) -> Segment:
-        """The segment in a packet."""
         segment = self.access.view(packet)
         assert segment is not None
         return segment

@@ -70,11 +70,9 @@ class Stage:
         self._open.close()
 
     def play(self, *schemes: str) -> None:
-        """Start a made-up run for each scheme."""
         self.made_up.start(RunRequest("made-up", "vusrp", schemes or ("none", "slacp"), 600, 1))
 
     def stop(self) -> None:
-        """End the runs."""
         for run in tuple(self.made_up._runs):
             run.controls.stop()
         wait_for(lambda: not self.made_up.names)
@@ -87,7 +85,6 @@ class Stage:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A headless browser."""
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield opened

@@ -22,7 +22,6 @@ class Mailbox(gr.basic_block):
         self.set_msg_handler(pmt.intern("in"), self._take)
 
     def post(self, frame: bytes) -> None:
-        """Give a frame to the flowgraph."""
         self.message_port_pub(pmt.intern("out"), frame_pdu(frame))
 
     def _take(self, message: object) -> None:
@@ -45,13 +44,11 @@ class Sender:
         self.top.msg_connect((self.mailbox, "out"), (self.transmitter, "frames"))
 
     def wait(self, samples: int) -> None:
-        """Wait until it has put out so many samples."""
         wait_for(lambda: self.sink.nitems_read(0) >= samples)
 
 
 @contextmanager
 def sending(phy: Phy) -> Iterator[Sender]:
-    """A running transmitter."""
     made = Sender(phy)
     made.top.start()
     try:

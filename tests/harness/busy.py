@@ -111,7 +111,6 @@ def is_realtime(item: pytest.Item) -> bool:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--part`."""
     parser.addoption(
         "--part",
         choices=_PARTS,
@@ -197,7 +196,6 @@ def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say which tests found the machine busy."""
     told = {
         report.nodeid: "; ".join(str(value) for name, value in report.user_properties if name == _PROPERTY)
         for reports in terminalreporter.stats.values()

@@ -37,7 +37,6 @@ def raw_campaign(**changes: Any) -> dict[str, Any]:
 
 
 def campaign_file(folder: Path, **changes: Any) -> Path:
-    """The file of a campaign, which is written."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "campaign.yaml"
     path.write_text(yaml.safe_dump(raw_campaign(**changes), sort_keys=False))
@@ -45,7 +44,6 @@ def campaign_file(folder: Path, **changes: Any) -> Path:
 
 
 def plan(**changes: Any) -> Plan:
-    """The plan of a campaign that is in no file."""
     return make_plan(parse_campaign(raw_campaign(**changes), "campaign.yaml"), Path("campaign.yaml"))[0]
 
 
@@ -58,7 +56,6 @@ def opened(folder: Path, file: Path) -> CampaignFolder:
 
 
 def done(run: str, **metrics: float | None) -> Row:
-    """The row of a run that went well."""
     return Row(run, "done", metrics, {"summary.json": "0" * 64})
 
 

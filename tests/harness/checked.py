@@ -91,7 +91,6 @@ def tagged(packet: bytes | Segment, side: Side, mine: bool = False) -> Any:
 
 
 def fields(segment: Segment) -> tuple[Any, ...]:
-    """Everything a segment says."""
     return tuple(getattr(segment, name) for name in _FIELDS)
 
 
@@ -109,8 +108,6 @@ class Passed(NamedTuple):
 
 @dataclass(slots=True)
 class Volume:
-    """Counters of one end."""
-
     packets: int = 0
     #: packets that are no segment for this end
     unknown: int = 0
@@ -185,7 +182,6 @@ class Checked:
         return passed
 
     def expire(self, now: int) -> Passed:
-        """Handle all that is due."""
         to_link: list[Any] = []
         to_ip: list[Any] = []
         guesses: list[Guess] = []
@@ -248,7 +244,6 @@ class Checked:
         return fresh
 
     def _note_held(self, packet: Any, view: Segment | None, side: Side) -> None:
-        """Note a packet that did not leave."""
         self.volume.held_back += 1
         self._check_pure_dupack(packet, view, side)
         self._held[id(packet)] = packet, side
@@ -330,7 +325,6 @@ class Checked:
             raise RuleBrokenError(f"{view} was swallowed: the ACKs before were {list(acks)[-5:]}")
 
     def _maybe_probe(self, now: int) -> None:
-        """Handle a deadline early, now and then."""
         if self.volume.packets % self._probe:
             return
         at = self.link.next_deadline()

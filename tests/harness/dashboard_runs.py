@@ -48,7 +48,6 @@ TCP = recorded(TcpRecord, host="h1", flow="bulk", cwnd_bytes=14480, srtt_ms=51.0
 
 
 def info(name: str = "a-run", **changes: Any) -> RunInfo:
-    """What a run is."""
     return replace(RunInfo(name, "a run", "lossy-link", "slacp", "vusrp", "cubic", 1), **changes)
 
 
@@ -116,8 +115,6 @@ def damage(file: Path) -> None:
 
 
 class RecordingControls:
-    """Controls that record their changes."""
-
     def __init__(self) -> None:
         self.changes: list[tuple[str, Value]] = []
         self.stopped = False
@@ -136,8 +133,6 @@ class RecordingControls:
 
 
 class RecordingStarter:
-    """A run starter that records its requests."""
-
     def __init__(self) -> None:
         self.requests: list[RunRequest] = []
 
@@ -154,7 +149,6 @@ class RecordingStarter:
 
 
 def application(runs: Path, hub: Hub | None = None, **options: Any) -> Flask:
-    """A dashboard on `runs`."""
     return create_app(DashboardConfig(hub or Hub(), runs, TOKEN, version="1", **options))
 
 
@@ -178,7 +172,6 @@ class Page:
         return answer.status_code, answer.json
 
     def problem(self, path: str, **query: Any) -> tuple[int, str]:
-        """The status and the line of a request that fails."""
         answer = self.client.get(path, query_string=query or None)
         assert answer.json is not None
         assert list(answer.json) == ["error"]

@@ -16,8 +16,6 @@ FREE = ("--port", "0", "--influx-port", "0")
 
 
 class Dashboard:
-    """A dashboard that runs."""
-
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
         assert process.stdout is not None
@@ -41,7 +39,6 @@ class Dashboard:
 
 @contextmanager
 def running(*args: str | Path) -> Iterator[Dashboard]:
-    """A dashboard with these arguments, ended afterwards."""
     process = start("dashboard", *args)
     try:
         yield Dashboard(process)

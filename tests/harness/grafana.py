@@ -26,7 +26,6 @@ SECOND = 1_000_000_000
 
 @contextmanager
 def database(folder: Path) -> Iterator[Influx]:
-    """An InfluxDB of one's own."""
     with InfluxServer(folder, port=0) as server:
         influx = Influx(server.url)
         influx.create_database(retention_days=36500)
@@ -81,7 +80,6 @@ class Filled:
 
 
 def asking(board: dict[str, Any]) -> list[dict[str, Any]]:
-    """The board's panels, without headings."""
     return [panel for panel in board["panels"] if panel["type"] != "row"]
 
 
@@ -94,7 +92,6 @@ def targets(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def keep(influx: Influx, run: str, epoch_ns: int, records: Iterable[Record], spool: Path) -> Filled:
-    """Write a run's records as a run does."""
     sink = InfluxSink(influx, {"run": run, "tier": "vusrp", "scenario": "sample"}, spool, flush_s=30)
     sink.begin(epoch_ns)
     begins, last_ns = str(epoch_ns // MS), 0

@@ -67,6 +67,5 @@ def free_port() -> int:
 
 
 def count(influx: Influx, measurement: str, field: str) -> int:
-    """Return how many points have the field."""
     found = influx.query(f'SELECT count("{field}") FROM "{measurement}"')
     return int(found[0].values[0][1]) if found else 0

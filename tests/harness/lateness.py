@@ -24,7 +24,6 @@ class Probe:
 
     @property
     def pid(self) -> int:
-        """The process."""
         return self._process.pid
 
     def worst_s(self) -> float:
@@ -36,7 +35,6 @@ class Probe:
         return worst
 
     def close(self) -> None:
-        """End the process."""
         self._process.communicate()
 
 

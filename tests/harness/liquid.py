@@ -1,6 +1,6 @@
 """liquid-dsp's OFDM flexible frames, as a C library, and the frames of PHY `ofdm` as liquid's own modulator makes them.
 
-Read first: https://liquidsdr.org/doc/ofdmflexframe, and liquid.h, "ofdmflexframegen" and "ofdmflexframesync".
+Read first: https://liquidsdr.org/doc/ofdmflexframe, and liquid.h, "ofdmflexframegen".
 
 Rules kept: the library is loaded once, when it is first needed. Schemes are looked up by liquid's own names, whose
 numbers are not part of its interface. Objects are made and ended by `make`: FFTW's planner, which they call, is not
@@ -22,17 +22,11 @@ from flowgraphs.phys.ofdm.modem import OfdmPhy
 #: our part of the header: sequence number, network
 HEADER = struct.Struct(">IH")
 #: our names of the codes, with liquid's
-FEC = {
-    "none": "none",
-    "rep3": "rep3",
-    "rep5": "rep5",
+FEC = {name: name for name in ("none", "rep3", "rep5", "secded2216", "secded3932", "secded7264")} | {
     "hamming74": "h74",
     "hamming84": "h84",
     "hamming128": "h128",
     "golay2412": "g2412",
-    "secded2216": "secded2216",
-    "secded3932": "secded3932",
-    "secded7264": "secded7264",
 }
 #: held while making or ending liquid's objects, and while using what is global in C (rand)
 LOCK = RLock()
@@ -51,22 +45,6 @@ ffi.cdef(
     int liquid_getopt_str2crc(const char * name);
 
     typedef struct {
-        float evm;                   // of the header's symbols, dB
-        float rssi;
-        float cfo;                   // radians per sample
-        float * framesyms;           // equalised payload symbols, complex
-        unsigned int num_framesyms;
-        unsigned int mod_scheme;
-        unsigned int mod_bps;
-        unsigned int check;
-        unsigned int fec0;
-        unsigned int fec1;
-    } framesyncstats_s;
-
-    typedef int (*framesync_callback)(unsigned char * header, int header_valid, unsigned char * payload,
-        unsigned int payload_len, int payload_valid, framesyncstats_s stats, void * userdata);
-
-    typedef struct {
         unsigned int check;
         unsigned int fec0;
         unsigned int fec1;
@@ -82,13 +60,6 @@ ffi.cdef(
     int ofdmflexframegen_assemble(ofdmflexframegen q, const unsigned char * header, const unsigned char * payload,
         unsigned int payload_len);
     int ofdmflexframegen_write(ofdmflexframegen q, float * samples, unsigned int n);
-
-    typedef struct ofdmflexframesync_s * ofdmflexframesync;
-    ofdmflexframesync ofdmflexframesync_create(unsigned int M, unsigned int cp_len, unsigned int taper_len,
-        unsigned char * p, framesync_callback callback, void * userdata);
-    int ofdmflexframesync_destroy(ofdmflexframesync q);
-    int ofdmflexframesync_set_header_len(ofdmflexframesync q, unsigned int len);
-    int ofdmflexframesync_execute(ofdmflexframesync q, float * samples, unsigned int n);
 
     void srand(unsigned int seed);
     """

@@ -75,7 +75,6 @@ def start(
 
 
 def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
-    """Status, stdout and stderr."""
     try:
         out, err = process.communicate(timeout=60)
     finally:

@@ -1,7 +1,6 @@
 """Made-up runs for tests of the page: a source of records whose controls work, without radios and rights.
 
-The records come from a small random model, not from measurements: a run without repair and one with SLACP, on the same
-air. SNR, errors, SLACP and pause change the curves.
+The records are drawn, not measured: a run without repair, and one with SLACP. SNR, errors and SLACP change the curves.
 """
 
 import json
@@ -12,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from dashboard.control import Control, ControlError, Offer, RunRequest, Value, require
 from dashboard.hub import Feed, Hub, RunInfo
@@ -19,7 +19,6 @@ from telemetry.records import ControlRecord, FlowRecord, LinkRecord, PhyRecord, 
 from telemetry.views import PhyView
 
 INTERVAL_S = 0.1
-_CAPACITY_BPS = 2e6
 _FRAME_BITS = 8 * 1520
 _MSS = 1448
 _BINS = 256
@@ -43,7 +42,6 @@ class MadeUpControls:
                 Control("per", "Frames lost at random", "range", 2.0, "%", 0, 50, 0.5),
                 Control("slacp", "SLACP", "switch", scheme == "slacp"),
                 Control("eln", "ELN", "switch", False, why_not="a made-up run has none"),
-                Control("paused", "Pause traffic", "switch", False),
             )
         }
 
@@ -83,130 +81,79 @@ class MadeUpRun:
         self.info = RunInfo(name, title, "made-up", scheme, "vusrp", "cubic", seed)
         self.feed: Feed = hub.open(self.info, self.controls)
         self._random = random.Random(seed)
-        #: counters of each direction
+        #: counters of each direction, and octets of TCP
         self._links: dict[str, Counter[str]] = {"up": Counter(), "down": Counter()}
-        self._cwnd = 10.0
-        self._ssthresh: float | None = None
-        self._bytes = 0
-        self._retransmits = self._timeouts = 0
-        self._fade = 0.0
+        self._acked = 0
 
     def step(self, time_s: float) -> None:
         """Make one interval's records, ending at `time_s`."""
-        time_ns = int(time_s * 1e9)
+        time_ns, draw = int(time_s * 1e9), self._random
         for name, value in self.controls.take():
             self.feed.write(ControlRecord(time_ns=time_ns, name=name, value=json.dumps(value)))
-        self._fade += 0.1 * (self._random.gauss(0, 4) - self._fade)
-        snr_db = float(self.controls.value("snr_db")) + (self._fade if self.controls.value("fading") != "none" else 0.0)
-        per = min(float(self.controls.value("per")) / 100 + 1 / (1 + math.exp(1.1 * (snr_db - 7))), 0.95)
-        lost = self._link(time_ns, "up", self._load(), per)
-        self._link(time_ns, "down", 0.04, per)
-        self._tcp(time_ns, lost)
-        for link in ("up", "down"):
-            measured = snr_db + self._random.gauss(0, 0.3)
-            share = min(max(self._random.gauss(per, 0.02), 0.0), 1.0)
-            self.feed.write(
-                PhyRecord(
-                    time_ns=time_ns,
-                    link=link,
-                    snr_db=measured,
-                    evm_db=-measured + 0.5,
-                    cfo_hz=self._random.gauss(120, 10),
-                    per=share,
-                )
-            )
+        snr_db = float(self.controls.value("snr_db")) + draw.gauss(0, 1)
+        per = float(self.controls.value("per")) / 100
+        for link, counters in self._links.items():
+            self.feed.write(self._link(time_ns, link, counters, per))
+            measured: dict[str, Any] = {"snr_db": snr_db, "evm_db": -snr_db, "cfo_hz": draw.gauss(120, 10), "per": per}
+            self.feed.write(PhyRecord(time_ns=time_ns, link=link, **measured))
             if self.feed.watched:
-                self.feed.show(self._view(time_ns, link, measured))
+                self.feed.show(self._view(time_ns, link, snr_db))
+        for record in self._flow(time_ns):
+            self.feed.write(record)
 
     def end(self) -> None:
         """End the run with a summary."""
         self.feed.close()
         self.feed.ended(None, None)
 
-    def _load(self) -> float:
-        """Return the share of the capacity that TCP uses: its window over that of the path."""
-        return 0.0 if self.controls.value("paused") else min(self._cwnd * _MSS * 8 / (_CAPACITY_BPS * 0.075), 1.0)
-
-    def _link(self, time_ns: int, name: str, load: float, per: float) -> int:
-        """Make one interval of one direction; return the packets that TCP has lost."""
-        link = self._links[name]
+    def _link(self, time_ns: int, name: str, counters: Counter[str], per: float) -> LinkRecord:
         slacp = bool(self.controls.value("slacp"))
-        room = max(int(load * _CAPACITY_BPS * INTERVAL_S / _FRAME_BITS + self._random.random()), 0)
-        hit = sum(self._random.random() < per for _ in range(room))
-        again = min(hit, room // 2) if slacp else 0
-        redundancy = again // 3
-        lost = sum(self._random.random() < per * per for _ in range(hit)) if slacp else hit
-        dropped = 1 if load >= 1.0 and self._random.random() < 0.03 else 0
-        link.update(
-            frames=room,
-            packets=room - again - redundancy,
+        frames = self._random.randrange(10, 17)
+        hit = sum(self._random.random() < per for _ in range(frames))
+        again = hit if slacp else 0
+        counters.update(
+            frames=frames,
+            packets=frames - again - again // 2,
             retransmissions=again,
-            fec_frames=redundancy,
-            fec_repairs=redundancy // 2,
-            residual_losses=lost,
-            congestion_losses=dropped,
+            fec_frames=again // 2,
+            fec_repairs=again // 2,
+            residual_losses=hit - again,
+            congestion_losses=self._random.random() < 0.03,
             corruption_losses=hit,
         )
-        sent_bps = room * _FRAME_BITS / INTERVAL_S
-        self.feed.write(
-            LinkRecord(
-                time_ns=time_ns,
-                link=name,
-                scheme="slacp" if slacp else "none",
-                established=True,
-                throughput_bps=sent_bps,
-                goodput_bps=max(room - again - redundancy - lost, 0) * _FRAME_BITS / INTERVAL_S,
-                queue_bytes=int(max(load - 0.7, 0) * 64_000 * self._random.uniform(0.6, 1)),
-                **link,
-            )
+        bps = frames * _FRAME_BITS / INTERVAL_S
+        return LinkRecord(
+            time_ns=time_ns,
+            link=name,
+            scheme="slacp" if slacp else "none",
+            established=True,
+            throughput_bps=bps,
+            goodput_bps=bps * (1 - hit / frames),
+            queue_bytes=self._random.randrange(20_000),
+            **counters,
         )
-        if name == "up":
-            self._bytes += max(room - again - redundancy - lost - dropped, 0) * _MSS
-        return lost + dropped
 
-    def _tcp(self, time_ns: int, lost: int) -> None:
-        if lost and not self.controls.value("paused"):
-            self._retransmits += lost
-            self._ssthresh = max(self._cwnd * 0.7, 2.0)
-            timeout = lost > 3 and self._random.random() < 0.3
-            self._timeouts += timeout
-            self._cwnd = 1.0 if timeout else self._ssthresh
-        elif not self.controls.value("paused"):
-            slow_start = self._ssthresh is None or self._cwnd < self._ssthresh
-            self._cwnd = min(self._cwnd * 1.4 if slow_start else self._cwnd + 0.6, 45.0)
-        srtt_ms = 52 + 4 * self._cwnd + self._random.gauss(0, 3)
-        ssthresh = None if self._ssthresh is None else int(self._ssthresh * _MSS)
-        self.feed.write(
-            TcpRecord(
-                time_ns=time_ns,
-                host="h1",
-                flow="bulk",
-                cwnd_bytes=int(self._cwnd) * _MSS,
-                ssthresh_bytes=ssthresh,
-                srtt_ms=srtt_ms,
-                rto_ms=srtt_ms + 200,
-                bytes_acked=self._bytes,
-                retransmits=self._retransmits,
-                timeouts=self._timeouts,
-            )
-        )
-        self.feed.write(
-            FlowRecord(time_ns=time_ns, host="h2", flow="bulk", bytes_received=self._bytes, goodput_bps=0.0)
-        )
+    def _flow(self, time_ns: int) -> tuple[TcpRecord, FlowRecord]:
+        lost = self._links["up"]["residual_losses"]
+        self._acked += self._random.randrange(10, 17) * _MSS
+        figures = {
+            "cwnd_bytes": self._random.randrange(2, 45) * _MSS,
+            "ssthresh_bytes": 20 * _MSS,
+            "bytes_acked": self._acked,
+            "retransmits": lost,
+            "timeouts": lost // 20,
+        }
+        srtt_ms = self._random.gauss(150, 10)
+        tcp = TcpRecord(time_ns=time_ns, host="h1", flow="bulk", srtt_ms=srtt_ms, rto_ms=srtt_ms + 200, **figures)
+        return tcp, FlowRecord(time_ns=time_ns, host="h2", flow="bulk", bytes_received=self._acked, goodput_bps=0.0)
 
     def _view(self, time_ns: int, link: str, snr_db: float) -> PhyView:
-        sigma = 10 ** (-snr_db / 20) * math.sqrt(0.5)
-        draw = self._random
+        sigma, draw = 10 ** (-snr_db / 20) * math.sqrt(0.5), self._random
         symbols = tuple(
             (i + draw.gauss(0, sigma), q + draw.gauss(0, sigma)) for i, q in draw.choices(_QPSK, k=_SYMBOLS)
         )
-        half = _BINS / 2
-        spectrum = tuple(
-            -95 + (snr_db + 20) / (1 + (abs(b - half) / (0.38 * _BINS)) ** 24) + draw.gauss(0, 1.2)
-            for b in range(_BINS)
-        )
-        center_hz = 2.45e9 if link == "up" else 2.40e9
-        return PhyView(time_ns, link, center_hz, 2.5e6, spectrum, symbols, "qpsk")
+        spectrum = tuple(-95 + snr_db * (0.2 < b / _BINS < 0.8) + draw.gauss(0, 1.2) for b in range(_BINS))
+        return PhyView(time_ns, link, 2.45e9 if link == "up" else 2.40e9, 2.5e6, spectrum, symbols, "qpsk")
 
 
 class MadeUpRuns:

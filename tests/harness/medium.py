@@ -78,7 +78,6 @@ class Source:
         self.handle = ffi.gc(handle, lib.medium_source_free)
 
     def read(self, tick: int, n: int) -> Samples:
-        """Return the samples at [tick, tick + n)."""
         out = np.empty(n, np.complex64)
         self._lib.medium_source_read(self.handle, tick, n, self._ffi.from_buffer(out))
         return out
@@ -92,11 +91,9 @@ class Path:
         self._handle = ffi.gc(handle, lib.medium_path_free)
 
     def mix(self, source: Source, tick: int, acc: Samples) -> None:
-        """Add what is heard at [tick, tick + len(acc))."""
         self._lib.medium_path_mix(self._handle, source.handle, tick, len(acc), self._ffi.from_buffer(acc))
 
     def hear(self, source: Source, tick: int, n: int) -> Samples:
-        """Return what is heard at [tick, tick + n)."""
         acc = np.zeros(n, np.complex64)
         self.mix(source, tick, acc)
         return acc
@@ -116,11 +113,9 @@ class Noise:
         self._handle = ffi.gc(handle, lib.medium_noise_free)
 
     def add(self, tick: int, acc: Samples, sigma: float = 1.0) -> None:
-        """Add noise of power sigma squared at [tick, tick + len(acc))."""
         self._lib.medium_noise_add(self._handle, tick, len(acc), sigma, self._ffi.from_buffer(acc))
 
     def draw(self, tick: int, n: int, sigma: float = 1.0) -> Samples:
-        """Return the noise at [tick, tick + n)."""
         acc = np.zeros(n, np.complex64)
         self.add(tick, acc, sigma)
         return acc
@@ -137,7 +132,6 @@ class Medium:
             raise RuntimeError("LinkOptions is declared differently in options.hpp")
 
     def burst(self, samples: Samples, start: int = 0) -> Source:
-        """Return a source that sends `samples` from tick `start` on."""
         data = np.ascontiguousarray(samples, np.complex64)
         handle = self.lib.medium_burst_new(self.ffi.from_buffer(data), len(data), start)
         return Source(self.lib, self.ffi, handle)
@@ -178,11 +172,9 @@ class Medium:
         return Path(self.lib, self.ffi, self._made(self.lib.medium_path_new(options, ends, seed)))
 
     def noise(self, seed: int = 1, port: int = 0) -> Noise:
-        """Return a receiver's noise."""
         return Noise(self.lib, self.ffi, self.lib.medium_noise_new(seed, port))
 
     def hash(self, seed: int, text: str) -> int:
-        """Return the hash of a seed and a text."""
         return int(self.lib.medium_hash(seed, text.encode()))
 
     def _made(self, handle: Any) -> Any:

@@ -6,7 +6,6 @@ cannot share a process, and a process of its own can be killed). Times are devic
 
 import multiprocessing
 import os
-import signal
 from collections.abc import Iterable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -68,7 +67,6 @@ class Radio:
         self._formats: dict[str, str] = {}
 
     def call(self, method: str, *args: Any) -> Any:
-        """Call the device itself."""
         result = getattr(self._usrp, method)(*args)
         return result if isinstance(result, int | float | str | bool | list | None) else str(result)
 
@@ -91,11 +89,9 @@ class Radio:
         return float(getattr(self._usrp, f"get_{direction}_gain")(channel))
 
     def now(self) -> int:
-        """Return the device's time."""
         return int(self._usrp.get_time_now().to_ticks(self._rate))
 
     def set_now(self, at: int) -> None:
-        """Set the device's time."""
         self._usrp.set_time_now(self._time(at))
 
     def set_next_pps(self, at: int) -> None:
@@ -128,7 +124,6 @@ class Radio:
         self._stream("rx").issue_stream_cmd(command)
 
     def stop(self) -> None:
-        """Issue a stop command."""
         self._stream("rx").issue_stream_cmd(self._uhd.types.StreamCMD(self._uhd.types.StreamMode.stop_cont))
 
     def recv(self, n: int, timeout: float = PATIENCE_S) -> tuple[Samples, Piece]:
@@ -205,7 +200,6 @@ class Radio:
         return sent
 
     def message(self, timeout: float = PATIENCE_S) -> Message | None:
-        """Return the next asynchronous message, or None."""
         metadata = self._uhd.types.TXAsyncMetadata()
         if not self._stream("tx").recv_async_msg(metadata, timeout):
             return None
@@ -250,7 +244,6 @@ class RadioProcess:
         return call
 
     def begin(self, method: str, *args: Any, **named: Any) -> None:
-        """Have the child begin a call."""
         self._pipe.send((method, args, named))
 
     def finish(self, timeout: float = 60.0) -> Any:
@@ -267,11 +260,6 @@ class RadioProcess:
         self._process.kill()
         self._process.join()
 
-    def freeze(self) -> None:
-        """Stop the process where it is."""
-        assert self._process.pid is not None
-        os.kill(self._process.pid, signal.SIGSTOP)
-
     def close(self) -> None:
         """Let the process end by itself."""
         self._pipe.close()
@@ -281,7 +269,6 @@ class RadioProcess:
 
     @property
     def pid(self) -> int:
-        """The process's id."""
         assert self._process.pid is not None
         return self._process.pid
 

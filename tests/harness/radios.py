@@ -38,13 +38,11 @@ _numbers = itertools.count()
 
 
 def air_name() -> str:
-    """A name no other air has."""
     return f"unit-{os.getpid()}-{next(_numbers)}"
 
 
 @contextmanager
 def quiet_air(**options: Any) -> Iterator[Air]:
-    """A new air without noise."""
     with Air.create(air_name(), **{"seed": 1, **options}) as air:
         air.set_receiver("*", noise_dbm_hz=float("-inf"))
         yield air
@@ -54,6 +52,5 @@ def quiet_air(**options: Any) -> Iterator[Air]:
 
 
 def on(air: Air, serial: str, **changes: Any) -> RadioSettings:
-    """The settings of a radio on an air."""
     settings = {"rate_sps": RATE_SPS, "tx_hz": CARRIER_HZ, "rx_hz": CARRIER_HZ, **changes}
     return RadioSettings(f"type=vusrp,air={air.name},serial={serial}", **settings)

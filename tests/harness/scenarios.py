@@ -21,7 +21,6 @@ def raw_scenario() -> dict[str, Any]:
 
 
 def scenario(**changes: Any) -> Scenario:
-    """A small scenario; `channel` and `link` are merged, other keys replaced."""
     raw = raw_scenario()
     for key, value in changes.items():
         raw[key] = {**raw.get(key, {}), **value} if key in ("channel", "link") else value
@@ -29,7 +28,6 @@ def scenario(**changes: Any) -> Scenario:
 
 
 def written(path: Path, made: Scenario) -> Path:
-    """The path of a scenario's file, which is written."""
     path.write_text(yaml.safe_dump(made.model_dump(mode="json", exclude_none=True)))
     return path
 

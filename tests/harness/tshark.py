@@ -45,5 +45,4 @@ def rows(path: Path, *fields: str, where: str = "", passes: int = 1, more: Seque
 
 
 def column(path: Path, field: str, where: str = "") -> list[str]:
-    """The first value of a field in every frame that has it."""
     return [row[field][0] for row in rows(path, field, where=where) if field in row]

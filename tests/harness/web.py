@@ -13,8 +13,6 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 
 class Request(NamedTuple):
-    """One request that came."""
-
     path: str
     authorization: str | None
     encoding: str | None
@@ -31,7 +29,6 @@ class Stub:
         self.url = ""
 
     def answer(self, asked: Asked) -> Response:
-        """Answer a request."""
         authorization, encoding = (asked.headers.get(name) for name in ("Authorization", "Content-Encoding"))
         status = self.status
         self.answered[status].append(Request(asked.full_path, authorization, encoding, asked.get_data()))
@@ -45,7 +42,6 @@ class _Quiet(WSGIRequestHandler):
 
 @contextmanager
 def serving(stub: Stub) -> Iterator[Stub]:
-    """Serve on a free port of loopback."""
     web = make_server("127.0.0.1", 0, Asked.application(stub.answer), threaded=True, request_handler=_Quiet)
     stub.url = f"http://127.0.0.1:{web.port}"
     threading.Thread(target=web.serve_forever, args=(0.01,), daemon=True).start()

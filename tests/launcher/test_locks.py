@@ -10,7 +10,6 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def locked(name: str) -> dict[str, str]:
-    """The text of each package in a lock."""
     blocks = re.split(r"(?m)^(?=[a-z0-9])", (ROOT / name).read_text())[1:]
     return {block.partition("==")[0]: block for block in blocks}
 

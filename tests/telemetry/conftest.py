@@ -12,7 +12,6 @@ _numbers = count(1)
 
 @pytest.fixture(scope="package")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InfluxServer]:
-    """The server."""
     with InfluxServer(tmp_path_factory.mktemp("influxdb"), port=0) as opened:
         yield opened
 

@@ -70,7 +70,6 @@ class Bench:
 
 @pytest.fixture
 def air_name() -> Iterator[str]:
-    """A name no other air has."""
     if not LIBRARY.exists():
         pytest.skip("the virtual USRP is not built: start ./fadelab once")
     name = f"test-{os.getpid()}-{next(_numbers)}"
@@ -80,7 +79,6 @@ def air_name() -> Iterator[str]:
 
 @pytest.fixture
 def uhd_modules() -> Path:
-    """Where UHD finds the module."""
     if importlib.util.find_spec("uhd") is None:
         pytest.skip("python3-uhd is not installed")
     return MODULES
@@ -97,7 +95,6 @@ def bench(request: pytest.FixtureRequest, air_name: str, uhd_modules: Path, tmp_
 
 @pytest.fixture
 def live_bench(air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Bench]:
-    """A realtime air without noise."""
     del uhd_modules
     with closing(Bench(tmp_path, Air.create(air_name, seed=5))) as bench:
         yield bench

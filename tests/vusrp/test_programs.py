@@ -17,8 +17,6 @@ EXAMPLES = Path("/usr/libexec/uhd/examples")
 
 
 class Programs:
-    """Runs programs with the module in their path."""
-
     def __init__(self, modules: Path, folder: Path, air: str) -> None:
         self.args = f"type=vusrp,air={air}"
         self._folder = folder

@@ -79,7 +79,6 @@ def test_a_burst_arrives_on_its_sample_and_after_its_delay(bench: Bench) -> None
 
 
 def test_tuning_apart_rotates_by_the_difference(bench: Bench) -> None:
-    """The DSP tunes what the oscillator leaves."""
     bench.air.set_link("V1", "V2", cfo_hz=250.0)
     tx, rx = bench.radio("V1"), bench.radio("V2")
     assert tx.tune("tx", CARRIER + 2_321.5) == CARRIER + 2_321.5

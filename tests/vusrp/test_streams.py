@@ -17,7 +17,6 @@ def burst(n: int, level: float = 0.5) -> NDArray[np.complex64]:
 
 
 def event(radio: RadioProcess) -> str | None:
-    """Return the kind of the next message."""
     message = radio.message()
     return None if message is None else message.event
 
