@@ -1,6 +1,7 @@
 """Hosts of virtual time and what runs on them, joined by plain wires."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from random import Random
 from statistics import median
@@ -10,7 +11,8 @@ import pytest
 
 from channel.errors import ERASED, INTACT
 from common.units import MS, SECOND
-from hosts.engine.datagrams import UdpReceiver, UdpSender
+from hosts.engine.clock import Clock
+from hosts.engine.datagrams import DatagramReceiver, DatagramSender, UdpReceiver, UdpSender
 from hosts.engine.own_tcp import OwnSender
 from hosts.engine.probe import FlowCounter
 from hosts.engine.results import TcpReceived, TcpSent, UdpReceived, UdpSent
@@ -276,3 +278,84 @@ def test_udp_on_and_off_follows_the_seed() -> None:
     # half of the time on, within four standard deviations: 150 pairs of exponential periods
     assert abs(sent[0].packets / 7500 - 0.5) < 4 * 0.25 * (2 / 150) ** 0.5
     assert udp(work, 31 * SECOND)[2] == times
+
+
+class StoppedClock(Clock):
+    """A clock that the test moves; it keeps the times that it was asked for."""
+
+    def __init__(self) -> None:
+        self.now = 5 * SECOND
+        self.calls: list[tuple[int, Callable[[Any], object]]] = []
+
+    def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = 0) -> None:
+        self.calls.append((time, call))
+
+
+class Sending(DatagramSender):
+    """Refuses the numbers given."""
+
+    def __init__(self, *refused: int) -> None:
+        self.refused, self.sent = refused, list[tuple[int, int]]()
+
+    def send(self, sequence: int, now: int) -> bool:
+        self.sent.append((sequence, now))
+        return len(self.sent) - 1 not in self.refused
+
+    def close(self) -> None:
+        self.sent.append((-1, -1))
+
+
+def test_udp_catches_up_with_a_tenth_of_a_second_and_counts_the_rest_as_unsent() -> None:
+    clock, results, sending = StoppedClock(), list[UdpSent](), Sending(1)
+    context = replace(transfers._context(Two().h1), clock=clock, epoch=SECOND)
+    udp = UdpSender(
+        context, sending, results.append, flow="f", rate_bps=800_000, on_ms=1e9, off_ms=0, packet_bytes=5000,
+        end_at=6 * SECOND,
+    )  # fmt: skip
+    # a packet in 50 ms; the second one is refused, and those of 100 and 150 ms leave at 200 ms, with that of 200 ms
+    for elapsed_ms in (50, 99, 200, 351):
+        clock.now = 5 * SECOND + elapsed_ms * MS
+        clock.calls[-1][1](None)
+    assert sending.sent == [
+        (0, 5 * SECOND),
+        *((n, 5 * SECOND + at * MS) for n, at in ((1, 50), (1, 200), (2, 200), (3, 200), (4, 351), (5, 351))),
+    ]
+    assert [(at - 5 * SECOND) // MS for at, _ in clock.calls] == [50, 100, 100, 250, 400]
+    udp.pause(True)
+    clock.now = 5 * SECOND + 449 * MS
+    clock.calls[-1][1](None)
+    udp.abort("stopped")
+    udp.abort("again")
+    assert results == [
+        UdpSent(packets=6, unsent=2, bytes=6 * 4972, started_ns=4 * SECOND, finished_ns=4449 * MS, error="stopped")
+    ]
+    assert sending.sent[-1] == (-1, -1)
+
+
+class Receiving(DatagramReceiver):
+    """Gives what the test gives."""
+
+    def start(self, take: Callable[[int, int, int], None]) -> None:
+        self.take = take
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_udp_receiver_counts_what_comes_until_it_ends() -> None:
+    clock, results, receiving = StoppedClock(), list[UdpReceived](), Receiving()
+    context = replace(transfers._context(Two().h1), clock=clock, epoch=SECOND)
+    receiver = UdpReceiver(context, receiving, FlowCounter("h2", "f"), results.append)
+    receiver.start()
+    for sequence, nbytes, delay_ms in ((0, 100, 30), (3, 50, 70), (2, 7, 20)):
+        receiving.take(nbytes, sequence, clock.now - delay_ms * MS)
+        clock.now += 10 * MS
+    receiver.abort(None)
+    receiver.abort("again")
+    receiving.take(9, 9, 0)
+    assert receiving.closed
+    expected = UdpReceived(
+        packets=3, highest_sequence=3, bytes=157, first_byte_ns=4 * SECOND, last_byte_ns=4020 * MS,
+        finished_ns=4030 * MS, delay_ms_mean=40.0, delay_ms_max=70.0, error=None,
+    )  # fmt: skip
+    assert results == [expected]

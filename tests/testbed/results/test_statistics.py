@@ -72,6 +72,16 @@ def test_interval_of_a_median_allows_for_few_values() -> None:
     assert interval(values, "median") == Interval(0.206, 1.818)
 
 
+@pytest.mark.parametrize(("confidence", "low", "high"), [(0.95, 0.4536741, 3.1142035), (0.8, 0.6911326, 2.1965419)])
+def test_interval_of_a_mean_lies_where_the_values_are_skewed(confidence: float, low: float, high: float) -> None:
+    # computed once
+    found = interval(
+        [0.022, 0.129, 0.206, 0.342, 0.405, 0.615, 0.813, 1.028, 1.278, 1.818, 1.966, 4.899], "mean", confidence
+    )
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-6)
+
+
 def test_intervals_of_equal_values_have_no_width() -> None:
     assert interval([2.0] * 8, "mean") == interval([2.0] * 8, "median") == Interval(2.0, 2.0)
 
@@ -79,6 +89,8 @@ def test_intervals_of_equal_values_have_no_width() -> None:
 def test_paired_test_is_exact_for_few_pairs() -> None:
     # of 2^4 combinations of signs, two are as far from 0 as all alike
     assert paired([2.0, 3.0, 4.0, 5.0], [1.0, 1.0, 1.0, 1.0]).p == 2 / 16
+    # and 188 of 2^12 add up to 30 or more, or -30 or less, as these do
+    assert paired([float(n) for n in range(-3, 9)], [0.0] * 12).p == 188 / 2**12
     result = paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert (result.n, result.mean, result.p) == (3, 0.0, 1.0)
     assert paired([], []).p is None
