@@ -130,6 +130,9 @@ def paired(ours: Sequence[float], theirs: Sequence[float], confidence: float = 0
     differences = np.asarray(ours, dtype=float) - np.asarray(theirs, dtype=float)
     if not len(differences):
         return Paired(0, None, None, None)
+    if len(differences) == 1:
+        # as likely with the other sign
+        return Paired(1, float(differences[0]), None, 1.0)
     from scipy import stats
 
     found = stats.permutation_test(

@@ -1,6 +1,8 @@
-"""Figures of hand-made results, as they were when somebody last looked at them: a changed one is to be looked at."""
+"""Reports and figures of hand-made results, as they were when somebody last looked at them: look at changed ones."""
 
 import hashlib
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from telemetry.parquet import ParquetSink
 from telemetry.records import FlowRecord, LinkRecord, PhyRecord, TcpRecord
 from testbed.reports import figures
 from testbed.reports.numbers import Campaigned
+from testbed.reports.report import compared, write_report
 from testbed.results import show
 from tests.harness.campaigns import done, plan
 from tests.harness.records import recorded
@@ -18,8 +21,11 @@ REFERENCE = [{"source": "Kojo 2004", "metric": "duration_s", "at": {"link.scheme
 
 
 def write_records(folder: Path, seed: int) -> None:
-    """Four seconds of a run: two flows, a link in both directions, a radio."""
+    """The result of a run, and four seconds of its records: two flows, a link in both directions, a radio."""
     folder.mkdir(parents=True)
+    sides = {side: {"retransmissions": 5 * seed} for side in ("up", "down")}
+    summary = {"goodput_bps": 1e6 / seed, "retransmissions": 1200 * seed, "link": sides}
+    (folder / "summary.json").write_text(json.dumps(summary))
     with ParquetSink(folder, {}) as sink:
         for step in range(1, 9):
             at = step * 500_000_000
@@ -49,9 +55,11 @@ def made(folder: Path, **changes: Any) -> Campaigned:
     runs = {}
     for point in planned.points:
         runs[point.name] = [
-            (run := planned.run(point, n), done(run.name, **_figures(point.index, n))) for n in range(3)
+            (run := planned.run(point, n), done(run.name, **_figures(point.index, n)))
+            for n in range(planned.campaign.seeds.count)
         ]
-        write_records(folder / "runs" / runs[point.name][0][0].name, point.index + 1)
+        for n, (run, _) in enumerate(runs[point.name]):
+            write_records(folder / "runs" / run.name, point.index + n + 1)
     return Campaigned(folder, planned, runs, sum(map(len, runs.values())))
 
 
@@ -82,6 +90,39 @@ def test_figures_are_what_they_were(changes: dict[str, Any], names: int, expecte
         (tmp_path / f"{picture.name}.svg").write_text(picture.svg)
     assert len(drawn) == names
     assert fingerprint(*(each.name + each.caption + each.svg for each in drawn)) == expected
+
+
+def test_report_is_what_it_was(tmp_path: Path) -> None:
+    none, slacp, snoop = ({"link.scheme": name} for name in ("none", "slacp", "snoop"))
+    claims = [
+        {"claim": "slower", "metric": metric, "greater": greater, "than": than}
+        for metric, greater, than in (
+            ("duration_s", slacp, none),
+            ("duration_s", none, snoop),
+            ("goodput_bps", slacp, none),
+        )
+    ]
+    campaign = made(
+        tmp_path / "campaign",
+        sweep={"grid": {"link.scheme": ["none", "slacp", "snoop"]}},
+        seeds={"count": 8},
+        description="What it is about",
+        reference=[*REFERENCE, {**REFERENCE[0], "at": {}, "value": 3}],
+        hypotheses=claims,
+        agreement=[{"points": slacp, "to": none, "within": 0.4}, {"points": snoop, "to": none, "within": 0.7}],
+    )
+    runs = {name: list(runs) for name, runs in campaign.runs.items()}
+    # one run has failed, and of one point the first has not ended; two are missing
+    run, row = runs["2-snoop"][3]
+    runs["2-snoop"][3] = run, replace(row, status="failed", error="no such trace")
+    del runs["0-none"][0]
+    campaign = replace(campaign, runs=runs, planned=25)
+    [*_, text] = write_report(campaign, tmp_path / "report")
+    written = text.read_text().replace(campaign.plan.sha256, "HASH")
+    (tmp_path / "report.md").write_text(written)
+    assert fingerprint(written) == "4e6428be5ddac2f6"
+    other = replace(campaign, runs={**runs, "1-slacp": runs["1-slacp"][2:]})
+    assert fingerprint(repr(compared(other, made(tmp_path / "other")).rows)) == "dcd503dade51c035"
 
 
 def test_plot_is_what_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.interval_coverage import coverages, durations
-from testbed.results.statistics import Interval, describe, interval, paired
+from testbed.results.statistics import Interval, Paired, describe, interval, paired
 from testbed.scenario.file import load
 
 ROOT = Path(__file__).parents[3]
@@ -94,6 +94,7 @@ def test_paired_test_is_exact_for_few_pairs() -> None:
     result = paired([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     assert (result.n, result.mean, result.p) == (3, 0.0, 1.0)
     assert paired([], []).p is None
+    assert paired([3.0], [1.0]) == Paired(1, 2.0, None, 1.0)
     with pytest.raises(ValueError, match="as many values"):
         paired([1.0], [])
 
