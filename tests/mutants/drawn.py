@@ -18,6 +18,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -53,22 +54,13 @@ class Drawn:
         return " | ".join(f"{a} => {b}" for a, b in changed[:1])
 
 
-class Record:
-    """Which test functions run which lines, and how much processor time they take."""
+class _Recording:
+    """The lines that test functions have run, of one recording."""
 
     def __init__(self, folder: Path) -> None:
-        self.seconds: dict[str, float] = defaultdict(float)
-        #: tests that start processes, in which lines are not recorded
-        self.starters: set[str] = set()
-        for path in folder.glob("times.*.jsonl"):
-            for line in path.read_text().splitlines():
-                row = json.loads(line)
-                self.seconds[row["test"]] += row["seconds"]
-                if row["starts"]:
-                    self.starters.add(row["test"])
         self._sources = folder / "sources"
         #: by file and line
-        self._tests: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+        self.tests: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
         for path in folder.glob("coverage.*"):
             with sqlite3.connect(path) as data:
                 rows = data.execute(
@@ -76,26 +68,51 @@ class Record:
                     "join context on context.id = context_id where context.context != ''"
                 )
                 for file, line, test in rows:
-                    self._tests[_relative(file)][line].add(test)
+                    self.tests[_relative(file)][line].add(test)
 
-    def tests(self, mutant: Drawn) -> list[str]:
-        """Return the tests that run the mutant's line, or its function where the file is another by now; those that
-        run anything of its file for what runs at its import. The fastest first.
+    def find(self, mutant: Drawn, now: str) -> set[str]:
+        """Return the tests that ran the mutant's line, or its function where the file is another by now; those that
+        ran anything of its file, or at least of its folder, for what runs at its import.
         """
-        lines = self._tests[mutant.file]
-        now = (ROOT / mutant.file).read_text(encoding="utf-8")
+        lines = self.tests[mutant.file]
         recorded = self._sources / mutant.file
         then = recorded.read_text(encoding="utf-8") if recorded.is_file() else ""
         name, statement = _function(now, mutant.line)
-        wanted: set[int] = set(lines)
         if name:
             wanted = statement if now == then else _lines_of(then, name)
-        found = {test for line in wanted for test in lines.get(line, ())}
-        if not name:
-            folder = mutant.file.rpartition("/")[0]
-            beside = [file for file in self._tests if file.rpartition("/")[0] == folder] if not found else []
-            found |= {test for file in beside for each in self._tests[file].values() for test in each}
-        return sorted(found & self.seconds.keys(), key=lambda test: self.seconds[test])
+            return {test for line in wanted for test in lines.get(line, ())}
+        found = {test for each in lines.values() for test in each}
+        folder = mutant.file.rpartition("/")[0]
+        beside = [] if found else [file for file in self.tests if file.rpartition("/")[0] == folder]
+        return found | {test for file in beside for each in self.tests[file].values() for test in each}
+
+
+class Record:
+    """Which test functions run which lines, and how much processor time they take, of all recordings."""
+
+    def __init__(self, folder: Path) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        #: tests that start processes, in which lines are not recorded
+        self.starters: set[str] = set()
+        # in the order that they were made: a later one knows better how long a test takes
+        recordings = sorted(path for path in folder.iterdir() if path.is_dir())
+        for recording in recordings:
+            seconds: dict[str, float] = defaultdict(float)
+            for path in recording.glob("times.*.jsonl"):
+                for line in path.read_text().splitlines():
+                    row = json.loads(line)
+                    seconds[row["test"]] += row["seconds"]
+                    if row["starts"]:
+                        self.starters.add(row["test"])
+            self.seconds |= seconds
+        self._recordings = [_Recording(path) for path in recordings]
+
+    def tests(self, mutant: Drawn) -> list[str]:
+        """Return the tests that may notice a mutant, the fastest first."""
+        now = (ROOT / mutant.file).read_text(encoding="utf-8")
+        found = set[str]().union(*(recording.find(mutant, now) for recording in self._recordings))
+        known = {test for test in found & self.seconds.keys() if _is_there(test)}
+        return sorted(known, key=lambda test: self.seconds[test])
 
 
 def _relative(path: str) -> str:
@@ -164,6 +181,7 @@ def _job(mutant: Drawn, tests: Sequence[str], seconds: float) -> Job[Drawn]:
     return Job(mutant, mutant.file, mutant.text, kept, limit, _WALL_S, (_InOrder(kept),))
 
 
+@cache
 def _is_there(test: str) -> bool:
     file, _, function = test.split("[", 1)[0].partition("::")
     path = ROOT / file
@@ -251,13 +269,13 @@ def _within(tests: Sequence[str], seconds: Mapping[str, float], limit_s: float) 
 
 
 def _record(arguments: Sequence[str]) -> int:
-    """Run tests with the recording plugin."""
-    shutil.rmtree(_RECORD, ignore_errors=True)
-    _RECORD.mkdir(parents=True)
+    """Run tests with the recording plugin; what was recorded before stays."""
+    place = _RECORD / f"{len(list(_RECORD.glob('*'))):03}"
+    place.mkdir(parents=True)
     for folder in FOLDERS:
-        shutil.copytree(ROOT / folder, _RECORD / "sources" / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / folder, place / "sources" / folder, ignore=shutil.ignore_patterns("__pycache__"))
     own: dict[str, Any] = {
-        "FADELAB_RECORD": str(_RECORD), "FADELAB_PURE": "1", "FADELAB_ROOT": str(ROOT),
+        "FADELAB_RECORD": str(place), "FADELAB_PURE": "1", "FADELAB_ROOT": str(ROOT),
         "PYTHONPATH": f"{ROOT}:{_TOOLS / 'coverage'}",
     }  # fmt: skip
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.mutants.recording"]
