@@ -13,16 +13,31 @@ expected before the next segment comes. `state`, `cwnd`, `ssthresh` and counters
 
     s.close(sends=["F 4001:4001"], state="FIN-WAIT-1")
 
+Scripts that begin alike stand in a table of text (`by_script`): a name, what its connection has of its own, and steps.
+`<` is `inject`, `>` behind a time (or several) `expect`; behind `|` is what the connection has then:
+
+    an acknowledgement that opens the window [initial_window=2]
+        write 4000 > 1:1001, 1001:2001
+        # a comment
+        200 < ack 2001 > 2001:3001, 3001:4001 | cwnd 4000, ssthresh none
+        1200 > 2001:3001
+        close > nothing | not closed
+
 A segment is `[SFREW] LEFT:RIGHT [ack N] [win N] [sack L:R ...] [ts VAL/ECR] [mss N] [wscale N] [sackok] [smart L:R]
 [smartok] [eln] [ECT0|CE]`: S, F and so on are flags; ACK is set wherever a number is given or, on injected segments,
 known; PSH is not looked at. An expected segment is compared in what the script says of it; flags, payload, SACK, SMART,
 ELN, ECN and what only a SYN carries (but for the MSS) are compared even when it says nothing of them.
 """
 
+import ast
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from textwrap import dedent
 from types import EllipsisType
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
+
+import pytest
 
 from common.sequence import MASK
 from common.units import MS
@@ -79,6 +94,56 @@ def window_of(
     s.write(nbytes)
     assert len(s.skip()) == segments
     return s
+
+
+@dataclass(frozen=True)
+class Case:
+    """A script of a table: what its connection has of its own, and its steps."""
+
+    options: dict[str, Any]
+    steps: list[str]
+
+    def play(self, make: MakeScript, config: TcpConfig, **options: Any) -> None:
+        """Make a connection, write the `nbytes` of `options` and skip what leaves, and take every step."""
+        options |= self.options
+        nbytes = options.pop("nbytes", 0)
+        own = {name: options.pop(name) for name in ("peer", "window", "rtt_ms", "connected") if name in options}
+        s = make(config.but(**options), **own)
+        if nbytes:
+            s.write(nbytes)
+            assert s.skip()
+        for step in self.steps:
+            s.take(step)
+
+
+def by_script(text: str) -> pytest.MarkDecorator:
+    """Run a test with each `case` of a table."""
+    cases: dict[str, Case] = {}
+    # a line that goes deeper belongs to the one before it
+    for line in re.sub(r"\n {8,}", " ", dedent(text).strip()).splitlines():
+        words = line.strip()
+        if not line.startswith(" "):
+            name, _, own = words.partition(" [")
+            call = ast.parse(f"dict({own.removesuffix(']')})", mode="eval").body
+            assert isinstance(call, ast.Call)
+            assert name not in cases, name
+            case = cases[name] = Case({word.arg or "": ast.literal_eval(word.value) for word in call.keywords}, [])
+        elif not words.startswith("#"):
+            case.steps.append(words)
+    return pytest.mark.parametrize("case", cases.values(), ids=cases)
+
+
+def _segments(text: str) -> list[Any]:
+    """Segments with commas between them; `x3` behind one: three of it."""
+    found: list[Any] = []
+    for each in filter(None, map(str.strip, text.split(","))):
+        words, _, count = each.partition(" x")
+        found += [... if words == "..." else words] * int(count or 1)
+    return [] if found == ["nothing"] else found
+
+
+def _value(word: str) -> Any:
+    return None if word == "none" else float(word) if word[:1].isdigit() else word
 
 
 class After(TypedDict, total=False):
@@ -233,6 +298,38 @@ class Script:
         """What the peer's stream has at these numbers: no two stretches of it are alike."""
         return b"".join(number.to_bytes(4) for number in range(left // 4, right // 4 + 1))[left % 4 :][: right - left]
 
+    def take(self, step: str) -> None:
+        """Take a step of a table's script."""
+        told, _, after = step.partition("|")
+        what, arrow, sent = told.partition(">")
+        sends: Sends = None if not arrow else ... if sent.strip() == "..." else _segments(sent)
+        at, comes, segments = what.partition("<")
+        verb, *arguments = at.split()
+        if comes:
+            self.inject(float(verb), *_segments(segments), sends=sends)
+        elif verb[0].isdigit():
+            for each in (verb, *arguments):
+                self.run_to(float(each))
+                if isinstance(sends, list):
+                    self.expect(float(each), *sends)
+        else:
+            getattr(self, verb)(*map(int, arguments), **({"sends": sends} if arrow else {}))
+        for each in filter(None, map(str.strip, after.split(","))):
+            name, _, value = each.removeprefix("not ").partition(" ")
+            found = self._found(name)
+            if value:
+                assert found == _value(value), self._told(f"expected: {each}, found: {found}")
+            else:
+                assert bool(found) is not each.startswith("not "), self._told(f"expected: {each}, found: {found}")
+
+    def _found(self, name: str) -> Any:
+        """What the script, the connection or its counters have of this name."""
+        for holder in (self, self.connection, self.connection.counters):
+            if hasattr(holder, name):
+                value = getattr(holder, name)
+                return value() if callable(value) else value
+        raise AssertionError(f"no connection has {name}")
+
     # -- what is asked of it ------------------------------------------------------------------------------------
 
     @property
@@ -330,8 +427,7 @@ class Script:
             self.sent = []
         elif sends is not None:
             self.expect(self.now / MS, *sends)
-        counters = self.connection.counters
-        found = {name: getattr(self if hasattr(self, name) else counters, name) for name in after}
+        found = {name: self._found(name) for name in after}
         assert found == after, self._told(f"expected: {after}, found: {found}")
 
     def _poll(self, sends: Sends = None, after: After | None = None) -> None:

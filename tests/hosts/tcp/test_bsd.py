@@ -4,16 +4,13 @@ import pytest
 
 from common.units import MS, SECOND
 from hosts.tcp.profiles import USER_PROFILES
-from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
+from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 
 BSD = USER_PROFILES["bsd"].config.but(mss=1000)
 #: with the growth of windows that 4.4BSD has beside
 GROWING = BSD.but(extra_increase=True, slow_start_at_ssthresh=True, grow_after_recovery=True)
 #: the clocks alone
 TICKS = PLAIN.but(tick_ns=500 * MS, initial_rto_ns=6 * SECOND, max_rto_ns=64 * SECOND, initial_window=8)
-
-
-# -- the slow clock ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -30,59 +27,56 @@ def test_a_timer_of_three_ticks_expires_at_the_third(
     s.expect(expires_ms, "1:1001")
 
 
-def test_a_round_trip_counts_the_ticks_in_it(script: MakeScript) -> None:
-    # SRTT 8/8, variation 2/4 after the handshake
-    s = script(TICKS, rtt_ms=100).measure(100, from_ms=600)
-    # none: SRTT 7/8, variation 2 + |0 - 1| - 0 = 3/4
-    assert s.rto_ms == 1500
-    s.measure(200, from_ms=900)
-    # one: SRTT 7 + 1 = 8/8, variation 3 + 1 - 0 = 4/4
-    assert s.rto_ms == 2500
-    s.measure(100, from_ms=1200)
-    # none: SRTT 7/8, variation 4 + 1 - 1
-    assert s.rto_ms == 2000
-    s.measure(10)
-    assert s.rto_ms == 1500
+@by_script(
+    """
+    a round trip counts the ticks in it
+        # SRTT 8/8, variation 2/4 after the handshake
+        # none: SRTT 7/8, variation 2 + |0 - 1| - 0 = 3/4
+        600
+        measure 100 | rto_ms 1500
+        # one: SRTT 7 + 1 = 8/8, variation 3 + 1 - 0 = 4/4
+        900
+        measure 200 | rto_ms 2500
+        # none: SRTT 7/8, variation 4 + 1 - 1
+        1200
+        measure 100 | rto_ms 2000
+        measure 10 | rto_ms 1500
+    one segment is timed at a time
+        450
+        write 1000
+        510
+        write 1000 > ...
+        # the first took one tick; the second, which took none, is not looked at
+        520 < ack 1001 | rto_ms 1500
+        530 < ack 2001 | rto_ms 1500
+    backoff ends at the maximum
+        write 1000 > 1:1001
+        # three ticks, doubled each time; no more than 64 s
+        1500 4500 10500 22500 46500 94500 158500 222500 > 1:1001
+        # Karn: nothing is timed beside a retransmission, and the backoff stays
+        222600 < ack 1001 | rto_ms 64000
+    the timeout is two ticks at least [min_rto_ns=2_000_000_000]
+        # variation 1/4 and SRTT below one tick are what it can come to
+        skip | rto_ms 2000
+    """
+)
+def test_the_slow_clock(script: MakeScript, case: Case) -> None:
+    case.play(script, TICKS, rtt_ms=100)
 
 
-def test_one_segment_is_timed_at_a_time(script: MakeScript) -> None:
-    s = script(TICKS, rtt_ms=100)
-    s.run_to(450)
-    s.write(1000)
-    s.run_to(510)
-    s.write(1000, sends=...)
-    # the first took one tick; the second, which took none, is not looked at
-    s.inject(520, "ack 1001")
-    assert s.rto_ms == (1 + 2) * 500
-    s.inject(530, "ack 2001")
-    assert s.rto_ms == (1 + 2) * 500
-
-
-def test_the_syn_waits_six_seconds_and_then_24(script: MakeScript) -> None:
-    s = script(BSD, connected=False)
-    s.connect(sends=["S 0:0"])
-    s.expect(6000, "S 0:0")
-    s.expect(30_000, "S 0:0")
-
-
-def test_backoff_ends_at_the_maximum(script: MakeScript) -> None:
-    s = script(TICKS, rtt_ms=100)
-    s.write(1000, sends=["1:1001"])
-    # three ticks, doubled each time; no more than 64 s
-    for at_ms in (1500, 4500, 10_500, 22_500, 46_500, 94_500, 158_500, 222_500):
-        s.expect(at_ms, "1:1001")
-    # Karn: nothing is timed beside a retransmission, and the backoff stays
-    s.inject(222_600, "ack 1001")
-    assert s.rto_ms == 64_000
-
-
-def test_the_timeout_is_two_ticks_at_least(script: MakeScript) -> None:
-    # variation 1/4 and SRTT below one tick are what it can come to
-    s = script(TICKS.but(min_rto_ns=2 * SECOND), rtt_ms=100)
-    assert s.rto_ms == 2000
-
-
-# -- delayed ACKs --------------------------------------------------------------------------------------------
+@by_script(
+    """
+    the syn waits six seconds and then 24 [connected=False]
+        connect > S 0:0
+        6000 > S 0:0
+        30000 > S 0:0
+    every second segment is acknowledged at once
+        110 < 1:1001, 1001:2001, 2001:3001 > 1:1 ack 2001
+        200 > 1:1 ack 3001
+    """
+)
+def test_delayed_acks(script: MakeScript, case: Case) -> None:
+    case.play(script, BSD)
 
 
 @pytest.mark.parametrize(("comes_ms", "leaves_ms"), [(110, 200), (199, 200), (200, 400), (320, 400)])
@@ -92,55 +86,34 @@ def test_a_delayed_ack_leaves_at_the_next_tick(script: MakeScript, comes_ms: flo
     s.expect(leaves_ms, "1:1 ack 1001")
 
 
-def test_every_second_segment_is_acknowledged_at_once(script: MakeScript) -> None:
-    s = script(BSD)
-    s.inject(110, "1:1001", "1001:2001", "2001:3001", sends=["1:1 ack 2001"])
-    s.expect(200, "1:1 ack 3001")
-
-
-# -- windows -------------------------------------------------------------------------------------------------
-
-
-def test_a_second_hole_reduces_again(script: MakeScript) -> None:
-    # no `recover`: 1 and 3001 are lost
-    s = window_of(8, script, GROWING)
-    s.inject(200, *["ack 1"] * 6, sends=["1:1001", "8001:9001", "9001:10001"], ssthresh=4000)
-    s.inject(300, "ack 3001")
-    # ssthresh, and the segment that this ACK is worth
-    assert s.cwnd == 5000
-    s.inject(310, *["ack 3001"] * 3, sends=["3001:4001"], ssthresh=2000, fast_retransmits=2)
-
-
-def test_the_lesser_of_both_windows_is_halved_in_whole_segments(script: MakeScript) -> None:
-    s = window_of(8, script, GROWING)
-    s.inject(150, "ack 1001 win 7500", sends=...)
-    s.inject(200, *["ack 1001 win 7500"] * 3, ssthresh=3000)
-
-
-def test_every_timeout_halves(script: MakeScript) -> None:
-    s = window_of(8, script, GROWING)
-    s.expect(1500, "1:1001", cwnd=1000, ssthresh=4000)
-    s.expect(4500, "1:1001", cwnd=1000, ssthresh=2000)
-
-
-def test_duplicates_after_a_timeout_begin_a_fast_retransmit(script: MakeScript) -> None:
-    s = window_of(8, script, GROWING)
-    s.expect(1500, "1:1001")
-    s.inject(1600, "ack 1001", sends=["1001:2001", "2001:3001"])
-    s.inject(1610, *["ack 1001"] * 3, sends=["1001:2001", "3001:4001", "4001:5001", "5001:6001"], fast_retransmits=1)
-
-
-def test_a_window_of_ssthresh_is_slow_start_and_beyond_an_eighth_of_a_segment_is_added(script: MakeScript) -> None:
-    s = window_of(8, script, GROWING.but(initial_ssthresh=8000))
-    s.inject(200, "ack 1001", cwnd=9000)
-    s.skip()
-    s.inject(210, "ack 2001")
-    assert s.cwnd == 9000 + 1000 * 1000 // 9000 + 125
-
-
-def test_a_retransmission_starts_the_timer_again(script: MakeScript) -> None:
-    s = window_of(8, script, GROWING)
-    s.run_to(1200)
-    s.inject(1200, *["ack 1"] * 3, sends=["1:1001"])
-    # the third tick from there
-    s.expect(2500, "1:1001")
+@by_script(
+    """
+    a second hole reduces again
+        # no `recover`: 1 and 3001 are lost
+        200 < ack 1 x6 > 1:1001, 8001:9001, 9001:10001 | ssthresh 4000
+        # ssthresh, and the segment that this ACK is worth
+        300 < ack 3001 | cwnd 5000
+        310 < ack 3001 x3 > 3001:4001 | ssthresh 2000, fast_retransmits 2
+    the lesser of both windows is halved in whole segments
+        150 < ack 1001 win 7500 > ...
+        200 < ack 1001 win 7500 x3 | ssthresh 3000
+    every timeout halves
+        1500 > 1:1001 | cwnd 1000, ssthresh 4000
+        4500 > 1:1001 | cwnd 1000, ssthresh 2000
+    duplicates after a timeout begin a fast retransmit
+        1500 > 1:1001
+        1600 < ack 1001 > 1001:2001, 2001:3001
+        1610 < ack 1001 x3 > 1001:2001, 3001:4001, 4001:5001, 5001:6001 | fast_retransmits 1
+    a window of ssthresh is slow start and beyond an eighth of a segment is added [initial_ssthresh=8000]
+        200 < ack 1001 | cwnd 9000
+        skip
+        210 < ack 2001 | cwnd 9236
+    a retransmission starts the timer again
+        1200
+        1200 < ack 1 x3 > 1:1001
+        # the third tick from there
+        2500 > 1:1001
+    """
+)
+def test_the_window(script: MakeScript, case: Case) -> None:
+    case.play(script, GROWING, initial_window=8, nbytes=100_000, peer="mss 1000 sackok")

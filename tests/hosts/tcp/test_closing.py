@@ -4,83 +4,73 @@ from collections.abc import Callable
 
 import pytest
 
-from common.units import SECOND
-from tests.hosts.tcp.script import PLAIN, MakeScript, Script
+from tests.hosts.tcp.script import PLAIN, Case, MakeScript, Script, by_script
 
 
-def test_we_close_first(script: MakeScript) -> None:
-    s = script(PLAIN.but(time_wait_ns=30 * SECOND))
-    s.close(sends=["F 1:1 ack 1"], state="FIN-WAIT-1")
-    s.inject(200, "ack 2", sends=[], state="FIN-WAIT-2")
-    assert s.connection.next_deadline() is None
-    s.inject(500, "F 1:1 ack 2", sends=["2:2 ack 2"], state="TIME-WAIT")
-    assert s.connection.at_end
-    s.expect(30_500, state="CLOSED")
-    assert s.connection.closed
-    assert s.connection.error is None
-
-
-def test_the_peer_closes_first(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.inject(200, "F 1:1", sends=["1:1 ack 2"], state="CLOSE-WAIT")
-    assert s.connection.at_end
-    # half-closed: our direction goes on
-    s.write(2000, sends=["1:1001", "1001:2001"])
-    s.inject(300, "ack 2001")
-    s.close(sends=["F 2001:2001 ack 2"], state="LAST-ACK")
-    s.inject(400, "ack 2002", sends=[], state="CLOSED")
-    assert s.connection.closed
-
-
-def test_both_close_at_once(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.close(sends=["F 1:1"])
-    s.inject(150, "F 1:1 ack 1", sends=["ack 2"], state="CLOSING")
-    s.inject(200, "ack 2", sends=[], state="TIME-WAIT")
-
-
-def test_fin_and_its_acknowledgement_in_one(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.close(sends=...)
-    s.inject(200, "F 1:1 ack 2", sends=["2:2 ack 2"], state="TIME-WAIT")
-
-
-def test_the_fin_goes_with_the_last_octets(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.write(1500, sends=["1:1001"])
-    s.close(sends=["F 1001:1501"])
-    s.inject(200, "ack 1502", state="FIN-WAIT-2")
-    assert s.connection.bytes_acked == 1500
-
-
-def test_a_fin_that_is_lost_is_sent_again(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.close(sends=["F 1:1"])
-    s.expect(1100, "F 1:1")
-    s.expect(3100, "F 1:1")
-    s.inject(3200, "ack 2", state="FIN-WAIT-2")
-
-
-def test_the_fin_waits_for_the_window_behind_the_data(script: MakeScript) -> None:
-    s = script(PLAIN.but(initial_window=2))
-    s.write(4000)
-    s.close(sends=["1:1001", "1001:2001"])
-    s.inject(200, "ack 2001", state="FIN-WAIT-1")
-    assert "".join(s.skip()).startswith("2001:3001")
-    s.inject(300, "ack 4001", sends=...)
-    s.inject(400, "ack 4002", state="FIN-WAIT-2")
-
-
-def test_data_that_comes_after_we_closed_is_received(script: MakeScript) -> None:
-    s = script(PLAIN.but(ack_every=1))
-    s.close(sends=...)
-    s.inject(200, "1:1001 ack 1", sends=["ack 1001"])
-    s.inject(210, "1001:2001 ack 2", sends=["2:2 ack 2001"])
-    assert s.discard() == 2000
-    s.inject(220, "F 2001:3001 ack 2", sends=["2:2 ack 3002"], state="TIME-WAIT")
-    assert not s.connection.at_end
-    assert s.discard() == 1000
-    assert s.connection.at_end
+@by_script(
+    """
+    we close first [time_wait_ns=30_000_000_000]
+        close > F 1:1 ack 1 | state FIN-WAIT-1
+        200 < ack 2 > nothing | state FIN-WAIT-2, next_deadline none
+        500 < F 1:1 ack 2 > 2:2 ack 2 | state TIME-WAIT, at_end
+        30500 > nothing | state CLOSED, closed, error none
+    the peer closes first
+        200 < F 1:1 > 1:1 ack 2 | state CLOSE-WAIT, at_end
+        # half-closed: our direction goes on
+        write 2000 > 1:1001, 1001:2001
+        300 < ack 2001
+        close > F 2001:2001 ack 2 | state LAST-ACK
+        400 < ack 2002 > nothing | state CLOSED, closed
+    both close at once
+        close > F 1:1
+        150 < F 1:1 ack 1 > ack 2 | state CLOSING
+        200 < ack 2 > nothing | state TIME-WAIT
+    fin and its acknowledgement in one
+        close > ...
+        200 < F 1:1 ack 2 > 2:2 ack 2 | state TIME-WAIT
+    the fin goes with the last octets
+        write 1500 > 1:1001
+        close > F 1001:1501
+        200 < ack 1502 | state FIN-WAIT-2, bytes_acked 1500
+    a fin that is lost is sent again
+        close > F 1:1
+        1100 > F 1:1
+        3100 > F 1:1
+        3200 < ack 2 | state FIN-WAIT-2
+    data that comes after we closed is received [ack_every=1]
+        close > ...
+        200 < 1:1001 ack 1 > ack 1001
+        210 < 1001:2001 ack 2 > 2:2 ack 2001 | readable 2000
+        discard
+        220 < F 2001:3001 ack 2 > 2:2 ack 3002 | state TIME-WAIT, not at_end, readable 1000
+        discard | at_end
+    time wait answers the fin and waits anew [time_wait_ns=30_000_000_000]
+        close > ...
+        200 < F 1:1 ack 2 > ...
+        20000 < F 1:1 ack 2 > 2:2 ack 2 | not closed
+        49999 > nothing | state TIME-WAIT
+        50000 > nothing | state CLOSED
+    closed in syn sent [connected=False]
+        connect > ...
+        close | state CLOSED
+        # who answers now is told
+        100 < S 0:0 ack 1 mss 1000 > R 1:1
+    abort resets
+        write 2000 > ...
+        abort > R 2001:2001 ack 1 | state CLOSED, closed, error, next_deadline none
+    a reset is said to the application
+        write 1000 > ...
+        200 < R 1:1 | error reset by the peer
+    the fin waits for the window behind the data [initial_window=2]
+        write 4000
+        close > 1:1001, 1001:2001
+        200 < ack 2001 > 2001:3001, ... | state FIN-WAIT-1
+        300 < ack 4001 > ...
+        400 < ack 4002 | state FIN-WAIT-2
+    """
+)
+def test_closing(script: MakeScript, case: Case) -> None:
+    case.play(script, PLAIN)
 
 
 @pytest.mark.parametrize("right", [1001, 2001])
@@ -89,24 +79,6 @@ def test_a_fin_out_of_order_counts_when_its_turn_comes(script: MakeScript, right
     s.inject(200, f"F 1001:{right}", sends=["ack 1"], state="ESTABLISHED")
     s.inject(210, "1:1001", sends=[f"ack {right + 1}"], state="CLOSE-WAIT")
     assert s.connection.bytes_received == right - 1
-
-
-def test_time_wait_answers_the_fin_and_waits_anew(script: MakeScript) -> None:
-    s = script(PLAIN.but(time_wait_ns=30 * SECOND))
-    s.close(sends=...)
-    s.inject(200, "F 1:1 ack 2", sends=...)
-    s.inject(20_000, "F 1:1 ack 2", sends=["2:2 ack 2"])
-    assert not s.connection.closed
-    s.expect(49_999, state="TIME-WAIT")
-    s.expect(50_000, state="CLOSED")
-
-
-def test_closed_in_syn_sent(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    s.connect(sends=...)
-    s.close(state="CLOSED")
-    # who answers now is told
-    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["R 1:1"])
 
 
 @pytest.mark.parametrize("active", [True, False])
@@ -131,16 +103,6 @@ def test_closing_twice_is_closing_once(script: MakeScript) -> None:
         s.connection.write(1)
 
 
-def test_abort_resets(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.write(2000, sends=...)
-    s.abort(sends=["R 2001:2001 ack 1"])
-    assert s.state == "CLOSED"
-    assert s.connection.closed
-    assert s.connection.error is not None
-    assert s.connection.next_deadline() is None
-
-
 @pytest.mark.parametrize("opened", [Script.listen, Script.connect])
 @pytest.mark.parametrize("ended", [Script.close, Script.abort])
 def test_ended_before_anybody_knows_of_us(
@@ -151,9 +113,6 @@ def test_ended_before_anybody_knows_of_us(
     s.skip()
     ended(s, sends=[])
     assert s.connection.closed
-
-
-# -- resets and SYNs that come: RFC 5961 -------------------------------------------------------------------------------
 
 
 #: how a connection gets there: by our close, and by what comes
@@ -197,13 +156,6 @@ def test_a_reset_elsewhere_in_the_window_and_any_syn_are_challenged(script: Make
     [challenge] = s.skip()
     assert f"ack {number}" in challenge
     assert s.state == state
-
-
-def test_a_reset_is_said_to_the_application(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.write(1000, sends=...)
-    s.inject(200, "R 1:1")
-    assert s.connection.error == "reset by the peer"
 
 
 @pytest.mark.parametrize("stray", ["ack 1002", "70000:70100", "0:1"])

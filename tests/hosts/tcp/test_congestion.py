@@ -5,7 +5,7 @@ import pytest
 from hosts.tcp.shared import Shared
 from tcpip.segment import Flow
 from tests.hosts.tcp.growing import grown, sender_of
-from tests.hosts.tcp.script import PLAIN, MakeScript
+from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 
 
 @pytest.mark.parametrize("segments", [1, 3, 4, 10])
@@ -14,28 +14,45 @@ def test_the_initial_window(script: MakeScript, segments: int) -> None:
     s.write(50_000, sends=[*(f"{1 + 1000 * i}:{1001 + 1000 * i}" for i in range(segments))])
 
 
-@pytest.mark.parametrize("peer", ["mss 536", ""])
-def test_the_peers_mss_counts_and_is_536_if_it_says_none(script: MakeScript, peer: str) -> None:
-    # RFC 9293 section 3.7.1
-    s = script(PLAIN.but(initial_window=2), peer=peer)
-    s.write(5000, sends=["1:537", "537:1073"])
-    assert s.cwnd == 2 * 536
-
-
-def test_slow_start_adds_a_segment_per_ack(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.write(50_000, sends=["1:1001", "1001:2001", "2001:3001"])
-    s.inject(200, "ack 1001", sends=["3001:4001", "4001:5001"], cwnd=4000)
-    # an ACK of two segments adds no more than one
-    s.inject(210, "ack 3001", sends=["5001:6001", "6001:7001", "7001:8001"], cwnd=5000)
-
-
-def test_counting_bytes_adds_two_segments_at_most(script: MakeScript) -> None:
-    # RFC 3465 section 2.2, L = 2
-    s = script(PLAIN.but(byte_counting=True, initial_window=4))
-    s.write(50_000, sends=...)
-    s.inject(200, "ack 2001", sends=..., cwnd=6000)
-    s.inject(210, "ack 7001", cwnd=8000)
+@by_script(
+    """
+    slow start adds a segment per ack
+        write 50000 > 1:1001, 1001:2001, 2001:3001
+        200 < ack 1001 > 3001:4001, 4001:5001 | cwnd 4000
+        # an ACK of two segments adds no more than one
+        210 < ack 3001 > 5001:6001, 6001:7001, 7001:8001 | cwnd 5000
+    counting bytes adds two segments at most [byte_counting=True, initial_window=4]
+        # RFC 3465 section 2.2, L = 2
+        write 50000 > ...
+        200 < ack 2001 > ... | cwnd 6000
+        210 < ack 7001 | cwnd 8000
+    the threshold divides the two [initial_window=3, initial_ssthresh=4000]
+        write 50000 > ...
+        200 < ack 1001 > ... | cwnd 4000
+        200 < ack 2001 > ... | cwnd 4250
+    a window that was not filled does not grow [initial_window=10]
+        write 1000 > ...
+        200 < ack 1001 | cwnd 10000
+    after a timeout what was lost is sent again in slow start [initial_window=8]
+        write 8000 > ...
+        1100 > 1:1001
+        1200 < ack 1001 > 1001:2001, 2001:3001
+        1300 < ack 2001 > 3001:4001, 4001:5001
+        1300 < ack 3001 > 5001:6001, 6001:7001 | cwnd 4000
+    what the receiver held is not sent again [initial_window=4]
+        # an ACK that jumps over what came out of order
+        write 6000 > ...
+        1100 > 1:1001
+        1200 < ack 4001 > 4001:5001, 5001:6001
+    the mss of the peer counts [peer='mss 536', initial_window=2]
+        # RFC 9293 section 3.7.1
+        write 5000 > 1:537, 537:1073 | cwnd 1072
+    the mss is 536 if the peer says none [peer='', initial_window=2]
+        write 5000 > 1:537, 537:1073 | cwnd 1072
+    """
+)
+def test_the_window(script: MakeScript, case: Case) -> None:
+    case.play(script, PLAIN)
 
 
 @pytest.mark.parametrize("byte_counting", [False, True])
@@ -60,19 +77,6 @@ def test_a_timeout_counts_bytes_from_nothing() -> None:
     assert growth.cwnd == 11_000
 
 
-def test_the_threshold_divides_the_two(script: MakeScript) -> None:
-    s = script(PLAIN.but(initial_window=3, initial_ssthresh=4000))
-    s.write(50_000, sends=...)
-    s.inject(200, "ack 1001", sends=..., cwnd=4000)
-    s.inject(200, "ack 2001", sends=..., cwnd=4250)
-
-
-def test_a_window_that_was_not_filled_does_not_grow(script: MakeScript) -> None:
-    s = script(PLAIN.but(initial_window=10))
-    s.write(1000, sends=...)
-    s.inject(200, "ack 1001", cwnd=10_000)
-
-
 @pytest.mark.parametrize(("flight", "ssthresh"), [(1000, 2000), (6000, 3000), (8000, 4000)])
 def test_a_timeout_leaves_one_segment_and_half_the_flight_once(script: MakeScript, flight: int, ssthresh: int) -> None:
     # section 3.1, equation 4: half of what was in flight, not of the window, and two segments at least
@@ -80,23 +84,6 @@ def test_a_timeout_leaves_one_segment_and_half_the_flight_once(script: MakeScrip
     s.write(flight, sends=...)
     s.expect(1100, "1:1001", cwnd=1000, ssthresh=ssthresh)
     s.expect(3100, "1:1001", cwnd=1000, ssthresh=ssthresh)
-
-
-def test_after_a_timeout_what_was_lost_is_sent_again_in_slow_start(script: MakeScript) -> None:
-    s = script(PLAIN.but(initial_window=8))
-    s.write(8000, sends=...)
-    s.expect(1100, "1:1001")
-    s.inject(1200, "ack 1001", sends=["1001:2001", "2001:3001"])
-    s.inject(1300, "ack 2001", sends=["3001:4001", "4001:5001"])
-    s.inject(1300, "ack 3001", sends=["5001:6001", "6001:7001"], cwnd=4000)
-
-
-def test_what_the_receiver_held_is_not_sent_again(script: MakeScript) -> None:
-    # an ACK that jumps over what came out of order
-    s = script(PLAIN.but(initial_window=4))
-    s.write(6000, sends=...)
-    s.expect(1100, "1:1001")
-    s.inject(1200, "ack 4001", sends=["4001:5001", "5001:6001"])
 
 
 @pytest.mark.parametrize(("restart", "idle_ms"), [(True, 1100), (True, 900), (False, 5000)])

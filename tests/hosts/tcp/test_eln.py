@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from hosts.tcp.config import TcpConfig
-from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
+from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script, window_of
 
 RENO = PLAIN.but(initial_window=8, recovery="reno", eln="keep-window")
 NEWRENO = RENO.but(recovery="newreno")
@@ -48,27 +48,41 @@ def test_a_loss_that_nobody_calls_corruption_takes_three_and_halves_it(
 
 
 @ALL
-def test_a_word_about_another_segment_does_not_count(script: MakeScript, config: TcpConfig) -> None:
-    # it was about the first, which is acknowledged by now
-    s = window_of_8(script, config)
-    s.inject(150, "ack 1 eln")
-    s.inject(160, "ack 1001", sends=...)
-    s.inject(200, *(f"ack 1001 sack 2001:{n}001" for n in (3, 4, 5)), sends=..., ssthresh=4500, eln_kept=0)
+@by_script(
+    """
+    a word about another segment does not count
+        # it was about the first, which is acknowledged by now
+        150 < ack 1 eln
+        160 < ack 1001 > ...
+        200 < ack 1001 sack 2001:3001, ack 1001 sack 2001:4001, ack 1001 sack 2001:5001 > ... | ssthresh 4500,
+            eln_kept 0
+    the loss is repaired by the timer and then the window is lost
+        200 < ack 1 sack 1001:2001 eln
+        1100 > 1:1001 | cwnd 1000, ssthresh 4000
+    """
+)
+def test_every_recovery(script: MakeScript, config: TcpConfig, case: Case) -> None:
+    case.play(script, config, nbytes=100_000)
 
 
 @NO_SACK
-def test_the_kept_window_is_filled_while_the_loss_is_repaired(script: MakeScript, config: TcpConfig) -> None:
-    # one segment leaves for each that has arrived
-    s = window_of_8(script, config)
-    s.inject(200, "ack 1 eln", "ack 1 eln", "ack 1 eln", sends=["1:1001", "8001:9001", "9001:10001", "10001:11001"])
-    s.inject(210, "ack 1 eln", sends=["11001:12001"])
-
-
-@ALL
-def test_the_loss_is_repaired_by_the_timer_and_then_the_window_is_lost(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, config)
-    s.inject(200, "ack 1 sack 1001:2001 eln")
-    s.expect(1100, "1:1001", cwnd=1000, ssthresh=4000)
+@by_script(
+    """
+    the kept window is filled while the loss is repaired
+        # one segment leaves for each that has arrived
+        200 < ack 1 eln, ack 1 eln, ack 1 eln > 1:1001, 8001:9001, 9001:10001, 10001:11001
+        210 < ack 1 eln > 11001:12001
+    a mark of congestion counts while the window is kept [ecn=True, peer='SE mss 1000']
+        150 < ack 1001 > ...
+        200 < ack 1001 eln x3 > ... | ssthresh none
+        210 < E 1:1 ack 1001 > ... | ssthresh 4500, ecn_reductions 1
+    what the timer has sent again is not sent a third time at once [eln='retransmit']
+        1100 > 1:1001
+        1150 < ack 1 eln > nothing
+    """
+)
+def test_recoveries_without_sack(script: MakeScript, config: TcpConfig, case: Case) -> None:
+    case.play(script, config, nbytes=100_000)
 
 
 # -- several holes -------------------------------------------------------------------------------------------
@@ -168,15 +182,6 @@ def test_a_rescue_retransmission_is_no_hole(script: MakeScript) -> None:
     assert (s.cwnd, s.ssthresh) == (8000, None)
 
 
-@NO_SACK
-def test_a_mark_of_congestion_counts_while_the_window_is_kept(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, config.but(ecn=True), peer="SE mss 1000")
-    s.inject(150, "ack 1001", sends=...)
-    s.inject(200, *["ack 1001 eln"] * 3, sends=...)
-    assert s.ssthresh is None
-    s.inject(210, "E 1:1 ack 1001", sends=..., ssthresh=4500, ecn_reductions=1)
-
-
 # -- retransmit ----------------------------------------------------------------------------------------------
 
 
@@ -189,13 +194,6 @@ def test_the_first_duplicate_that_tells_is_enough_to_retransmit(script: MakeScri
     assert not [text for text in s.skip() if text.startswith("1:1001")]
     s.inject(300, "ack 8001", sends=...)
     assert (s.cwnd, s.ssthresh) == (8000, None)
-
-
-@NO_SACK
-def test_what_the_timer_has_sent_again_is_not_sent_a_third_time_at_once(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, config.but(eln="retransmit"))
-    s.expect(1100, "1:1001")
-    s.inject(1150, "ack 1 eln", sends=[])
 
 
 def test_the_next_hole_goes_at_its_first_duplicate(script: MakeScript) -> None:

@@ -4,56 +4,64 @@ import pytest
 
 from hosts.tcp.connection import reset_for
 from tcpip.segment import ACK, RST, SYN, Segment
-from tests.hosts.tcp.script import FLOW, PLAIN, MakeScript
+from tests.hosts.tcp.script import FLOW, PLAIN, Case, MakeScript, by_script
 
 
-def test_active(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    s.connect(state="SYN-SENT")
-    s.expect(0, "S 0:0 win 65535 mss 1000")
-    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"], state="ESTABLISHED")
-    assert s.connection.connected
-
-
-def test_what_was_written_before_leaves_with_the_acknowledgement(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    s.connect()
-    s.write(1500, sends=["S 0:0"])
-    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["1:1001 ack 1"])
-    s.inject(200, "ack 1001", sends=["1001:1501 ack 1"])
-
-
-def test_passive(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    s.listen(state="LISTEN")
-    s.inject(0, "S 0:0 mss 1000", sends=["S 0:0 ack 1 win 65535 mss 1000"], state="SYN-RECEIVED")
-    s.inject(100, "ack 1", sends=[], state="ESTABLISHED")
-
-
-def test_passive_with_data_in_the_third_segment(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    s.listen()
-    s.inject(0, "S 0:0 mss 1000", sends=["S 0:0 ack 1"])
-    # the bare acknowledgement was lost
-    s.inject(100, "1:1001 ack 1")
-    s.expect(300, "1:1 ack 1001")
-    assert s.connection.bytes_received == 1000
-
-
-def test_simultaneous(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    s.connect(sends=["S 0:0"])
-    s.inject(50, "S 0:0 mss 1000", sends=["S 0:0 ack 1"], state="SYN-RECEIVED")
-    # figure 8
-    s.inject(100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"], state="ESTABLISHED")
-
-
-def test_an_answer_that_gets_lost_is_given_again(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    s.listen()
-    s.inject(0, "S 0:0 mss 1000", sends=["S 0:0 ack 1"])
-    s.expect(1000, "S 0:0 ack 1")
-    s.inject(1500, "S 0:0 mss 1000", sends=["S 0:0 ack 1", ...])
+@by_script(
+    """
+    active [connected=False]
+        connect | state SYN-SENT
+        0 > S 0:0 win 65535 mss 1000
+        100 < S 0:0 ack 1 mss 1000 > 1:1 ack 1 | state ESTABLISHED, connected
+    what was written before leaves with the acknowledgement [connected=False]
+        connect
+        write 1500 > S 0:0
+        100 < S 0:0 ack 1 mss 1000 > 1:1001 ack 1
+        200 < ack 1001 > 1001:1501 ack 1
+    passive [connected=False]
+        listen | state LISTEN
+        0 < S 0:0 mss 1000 > S 0:0 ack 1 win 65535 mss 1000 | state SYN-RECEIVED
+        100 < ack 1 > nothing | state ESTABLISHED
+    passive with data in the third segment [connected=False]
+        listen
+        0 < S 0:0 mss 1000 > S 0:0 ack 1
+        # the bare acknowledgement was lost
+        100 < 1:1001 ack 1
+        300 > 1:1 ack 1001 | bytes_received 1000
+    simultaneous [connected=False]
+        connect > S 0:0
+        50 < S 0:0 mss 1000 > S 0:0 ack 1 | state SYN-RECEIVED
+        # figure 8
+        100 < S 0:0 ack 1 mss 1000 > 1:1 ack 1 | state ESTABLISHED
+    an answer that gets lost is given again [connected=False]
+        listen
+        0 < S 0:0 mss 1000 > S 0:0 ack 1
+        1000 > S 0:0 ack 1
+        1500 < S 0:0 mss 1000 > S 0:0 ack 1, ...
+    our acknowledgement was lost
+        1100 < S 0:0 ack 1 mss 1000 > 1:1 ack 1 | state ESTABLISHED
+    giving up [syn_retries=2, connected=False]
+        connect
+        0 1000 3000 > S 0:0
+        6999 | state SYN-SENT
+        7000 > nothing | state CLOSED, error, closed, next_deadline none
+    a reset refuses if it acknowledges our syn [connected=False]
+        connect > S 0:0
+        100 < R 0:0, R 0:0 ack 0, R 0:0 ack 2 > nothing | state SYN-SENT
+        100 < R 0:0 ack 1 > nothing | state CLOSED, error
+    an old acknowledgement is reset [connected=False]
+        # section 3.5.1, half-open connections: <SEQ=SEG.ACK><CTL=RST>
+        connect > S 0:0
+        100 < 1:1 ack 501 > R 501:501 | state SYN-SENT
+        110 < S 0:0 ack 1 mss 1000 > 1:1 ack 1
+    in listen an acknowledgement is reset and a reset ignored [connected=False]
+        listen
+        0 < R 0:0 > nothing
+        0 < 0:0 ack 77 > R 77:77 | state LISTEN
+    """
+)
+def test_opening(script: MakeScript, case: Case) -> None:
+    case.play(script, PLAIN)
 
 
 @pytest.mark.parametrize("forgiven", [0, 1])
@@ -76,40 +84,6 @@ def test_a_lost_syn_makes_the_window_one_segment_and_the_timeout_three_seconds(
     assert s.rto_ms == (2000 if forgiven else 3000)
 
 
-def test_our_acknowledgement_was_lost(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.inject(1100, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"], state="ESTABLISHED")
-
-
-def test_giving_up(script: MakeScript) -> None:
-    s = script(PLAIN.but(syn_retries=2), connected=False)
-    s.connect()
-    for at_ms in (0, 1000, 3000):
-        s.expect(at_ms, "S 0:0")
-    s.run_to(6999)
-    assert s.state == "SYN-SENT"
-    s.expect(7000, state="CLOSED")
-    assert s.connection.error is not None
-    assert s.connection.closed
-    assert s.connection.next_deadline() is None
-
-
-def test_a_reset_refuses_if_it_acknowledges_our_syn(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    s.connect(sends=["S 0:0"])
-    s.inject(100, "R 0:0", "R 0:0 ack 0", "R 0:0 ack 2", sends=[], state="SYN-SENT")
-    s.inject(100, "R 0:0 ack 1", sends=[], state="CLOSED")
-    assert s.connection.error is not None
-
-
-def test_an_old_acknowledgement_is_reset(script: MakeScript) -> None:
-    # section 3.5.1, half-open connections: <SEQ=SEG.ACK><CTL=RST>
-    s = script(PLAIN, connected=False)
-    s.connect(sends=["S 0:0"])
-    s.inject(100, "1:1 ack 501", sends=["R 501:501"], state="SYN-SENT")
-    s.inject(110, "S 0:0 ack 1 mss 1000", sends=["1:1 ack 1"])
-
-
 @pytest.mark.parametrize("ack", [0, 2, 500])
 def test_in_syn_received_only_our_syn_is_acknowledged(script: MakeScript, ack: int) -> None:
     # section 3.10.7.4, fifth
@@ -118,13 +92,6 @@ def test_in_syn_received_only_our_syn_is_acknowledged(script: MakeScript, ack: i
     s.inject(0, "S 0:0 mss 1000", sends=...)
     s.inject(100, f"1:1 ack {ack}", sends=[f"R {ack}:{ack}"], state="SYN-RECEIVED")
     s.inject(200, "1:1 ack 1", state="ESTABLISHED")
-
-
-def test_in_listen_an_acknowledgement_is_reset_and_a_reset_ignored(script: MakeScript) -> None:
-    s = script(PLAIN, connected=False)
-    s.listen()
-    s.inject(0, "R 0:0", sends=[])
-    s.inject(0, "0:0 ack 77", sends=["R 77:77"], state="LISTEN")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Proportional rate reduction: RFC 9937 section 6, and what of it is seen from outside."""
 
 from hosts.tcp.recovery.prr import Prr
-from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
+from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 
 MSS = 1000
 
@@ -50,17 +50,19 @@ def test_the_window_returns_to_ssthresh_and_no_further() -> None:
     assert prr.window(9000, 4500, True, MSS) == 5000
 
 
-def test_a_burst_of_losses_does_not_stop_the_sender(script: MakeScript) -> None:
-    # 1 to 7 are lost: what is in flight is below ssthresh at once, and each ACK sends as much as it tells of
-    s = window_of(10, script, PLAIN.but(recovery="rack"))
-    s.inject(200, "ack 1 sack 7001:10001", sends=["1:1001", "1001:2001", "2001:3001"], ssthresh=5000)
-    s.inject(300, "ack 1001 sack 7001:10001", sends=["3001:4001", "4001:5001"])
-    s.inject(301, "ack 2001 sack 7001:10001", sends=["5001:6001", "6001:7001"])
-    # ssthresh is reached
-    s.inject(302, "ack 3001 sack 7001:10001", sends=["10001:11001"], cwnd=5000)
-
-
-def test_the_window_after_the_recovery_is_ssthresh(script: MakeScript) -> None:
-    s = window_of(10, script, PLAIN.but(recovery="rack"))
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-    s.inject(300, "ack 10001", sends=..., cwnd=5000, ssthresh=5000)
+@by_script(
+    """
+    a burst of losses does not stop the sender
+        # 1 to 7 are lost: what is in flight is below ssthresh at once, and each ACK sends as much as it tells of
+        200 < ack 1 sack 7001:10001 > 1:1001, 1001:2001, 2001:3001 | ssthresh 5000
+        300 < ack 1001 sack 7001:10001 > 3001:4001, 4001:5001
+        301 < ack 2001 sack 7001:10001 > 5001:6001, 6001:7001
+        # ssthresh is reached
+        302 < ack 3001 sack 7001:10001 > 10001:11001 | cwnd 5000
+    the window after the recovery is ssthresh
+        200 < ack 1 sack 1001:4001 > 1:1001
+        300 < ack 10001 > ... | cwnd 5000, ssthresh 5000
+    """
+)
+def test_plain(script: MakeScript, case: Case) -> None:
+    case.play(script, PLAIN, initial_window=10, nbytes=100_000, peer="mss 1000 sackok", recovery="rack")

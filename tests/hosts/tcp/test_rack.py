@@ -1,4 +1,4 @@
-"""RACK (RFC 8985 sections 5 and 6), one test for each rule, and the ways in which a reduction is taken back."""
+"""RACK (RFC 8985 sections 5 and 6; steps are those of 6.2), rule by rule, and how a reduction is taken back."""
 
 from random import Random
 
@@ -9,7 +9,7 @@ from common.units import MS
 from hosts.tcp.profiles import USER_PROFILES
 from hosts.tcp.recovery.rack import Rack
 from tests.hosts.tcp.pair import Chaos, Pair, Path, lose
-from tests.hosts.tcp.script import PLAIN, MakeScript, Script, window_of
+from tests.hosts.tcp.script import PLAIN, Case, MakeScript, Script, by_script, window_of
 
 RACK = PLAIN.but(recovery="rack")
 STAMPED = RACK.but(mss=1012, timestamps=True), 100_000, "mss 1012 sackok ts 1/0"
@@ -20,41 +20,67 @@ def window_of_10(make: MakeScript, nbytes: int = 100_000) -> Script:
     return window_of(10, make, RACK, nbytes)
 
 
-# -- section 6.2 -----------------------------------------------------------------------------------------------
-
-
-def test_a_segment_is_lost_a_reordering_window_after_a_later_one_has_arrived(script: MakeScript) -> None:
-    # step 5: sent at 100, round trip 100, and a quarter of the least round trip
-    s = window_of_10(script)
-    s.inject(200, "ack 1 sack 1001:2001", sends=[])
-    s.expect(225, "1:1001", fast_retransmits=1, cwnd=9000, ssthresh=5000)
-
-
-def test_three_arrived_segments_need_no_reordering_window(script: MakeScript) -> None:
-    # step 4, segs_sacked >= DupThresh
-    s = window_of_10(script)
-    s.inject(200, "ack 1 sack 1001:3001", sends=[])
-    s.inject(201, "ack 1 sack 1001:4001", sends=["1:1001"], fast_retransmits=1)
-
-
-def test_in_recovery_there_is_no_reordering_window(script: MakeScript) -> None:
-    # step 4; 1 and 6 are lost. With a reordering window 5001:6001 would be lost at 226 only
-    s = window_of_10(script)
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-    s.inject(201, "ack 1 sack 6001:7001 1001:5001", sends=["5001:6001"], fast_retransmits=1, ssthresh=5000)
-
-
-def test_reordering_seen_makes_later_losses_wait(script: MakeScript) -> None:
-    # steps 3 and 4: 1:1001 was late. 2001:3001 is lost: three segments above have arrived, and yet there is a window
-    s = window_of_10(script)
-    s.inject(200, "ack 1 sack 1001:2001", sends=[])
-    s.inject(210, "ack 2001", sends=["10001:11001", "11001:12001", "12001:13001"])
-    s.inject(220, "ack 2001 sack 3001:7001", sends=[])
-    # sent at 100, latest round trip 120, a quarter of 100
-    s.expect(245, "2001:3001", fast_retransmits=1)
-    # in recovery, too: the latest round trip is 146
-    s.inject(246, "ack 2001 sack 8001:9001 3001:7001", sends=[])
-    s.expect(271, "7001:8001", fast_retransmits=1)
+@by_script(
+    """
+    a segment is lost a reordering window after a later one has arrived
+        # step 5: sent at 100, round trip 100, and a quarter of the least round trip
+        200 < ack 1 sack 1001:2001 > nothing
+        225 > 1:1001 | fast_retransmits 1, cwnd 9000, ssthresh 5000
+    three arrived segments need no reordering window
+        # step 4, segs_sacked >= DupThresh
+        200 < ack 1 sack 1001:3001 > nothing
+        201 < ack 1 sack 1001:4001 > 1:1001 | fast_retransmits 1
+    in recovery there is no reordering window
+        # step 4; 1 and 6 are lost. With a reordering window 5001:6001 would be lost at 226 only
+        200 < ack 1 sack 1001:4001 > 1:1001
+        201 < ack 1 sack 6001:7001 1001:5001 > 5001:6001 | fast_retransmits 1, ssthresh 5000
+    reordering seen makes later losses wait
+        # steps 3 and 4: 1:1001 was late. 2001:3001 is lost: three above have arrived, and yet there is a window
+        200 < ack 1 sack 1001:2001 > nothing
+        210 < ack 2001 > 10001:11001, 11001:12001, 12001:13001
+        220 < ack 2001 sack 3001:7001 > nothing
+        # sent at 100, latest round trip 120, a quarter of 100
+        245 > 2001:3001 | fast_retransmits 1
+        # in recovery, too: the latest round trip is 146
+        246 < ack 2001 sack 8001:9001 3001:7001 > nothing
+        271 > 7001:8001 | fast_retransmits 1
+    a lost retransmission is found by a segment sent after it
+        # section 3.1; RFC 6675 would wait for the timer
+        200 < ack 1 sack 1001:6001 > 1:1001
+        210 < ack 1 sack 1001:10001 > 10001:11001, 11001:12001, 12001:13001, 13001:14001
+        310 < ack 1 sack 1001:11001 > 1:1001, 14001:15001 | ssthresh 5000, timeouts 0, fast_retransmits 1
+    a receiver that reneges is sent everything again [initial_window=4, nbytes=4000]
+        # RFC 2018 section 8
+        200 < ack 1 sack 1001:4001 > 1:1001
+        300 < ack 1001 > nothing
+        1300 > 1001:2001 | timeouts 1
+        1400 < ack 2001 > 2001:3001, 3001:4001
+        1500 < ack 4001 > nothing | drained
+    d sacks of all retransmissions take the reduction back
+        # RFC 3708 section 2
+        200 < ack 1 sack 2001:6001 > 1:1001 | ssthresh 5000
+        201 < ack 1 sack 2001:8001 > 1001:2001, 10001:11001
+        220 < ack 10001 > ... | cwnd 5000
+        300 < ack 10001 sack 1:1001 > ... | cwnd 5000
+        301 < ack 10001 sack 1001:2001 > ... | cwnd 10000, ssthresh none, reductions_taken_back 1
+    a spurious timeout leaves the window as it was [frto=True, nbytes=6000, initial_window=6]
+        # RFC 5682 section 3.1 finds it; the window is RFC 4015's
+        300 > 5001:6001
+        write 50000
+        1300 > 1:1001 | cwnd 1000, ssthresh 3000
+        1400 < ack 1001 > 6001:7001, 7001:8001
+        1410 < ack 2001 > ... | spurious_timeouts 1, cwnd 6000, ssthresh none
+    without sack it is newreno [peer='mss 1000', initial_window=8]
+        200 < ack 1 x3 > 1:1001 | fast_retransmits 1
+        300 < ack 2001 > 2001:3001
+    nothing but the first segment is sent again beyond the peers window
+        200 < ack 1 sack 4001:10001 win 2000 > 1:1001, 1001:2001
+        210 < ack 1 sack 4001:10001 win 1900 > nothing
+        300 < ack 2001 sack 4001:10001 win 5000 > 2001:3001, 3001:4001
+    """
+)
+def test_rack(script: MakeScript, case: Case) -> None:
+    case.play(script, RACK, initial_window=10, nbytes=100_000, peer="mss 1000 sackok")
 
 
 def test_a_retransmission_late_by_a_segment_shows_no_reordering(script: MakeScript) -> None:
@@ -66,15 +92,6 @@ def test_a_retransmission_late_by_a_segment_shows_no_reordering(script: MakeScri
     recovery = s.connection._sender.recovery
     assert isinstance(recovery, Rack)
     assert not recovery._reordering_seen
-
-
-def test_a_lost_retransmission_is_found_by_a_segment_sent_after_it(script: MakeScript) -> None:
-    # section 3.1; RFC 6675 would wait for the timer
-    s = window_of_10(script)
-    s.inject(200, "ack 1 sack 1001:6001", sends=["1:1001"])
-    s.inject(210, "ack 1 sack 1001:10001", sends=["10001:11001", "11001:12001", "12001:13001", "13001:14001"])
-    s.inject(310, "ack 1 sack 1001:11001", sends=["1:1001", "14001:15001"], ssthresh=5000, timeouts=0)
-    assert s.connection.counters.fast_retransmits == 1
 
 
 def test_an_ack_of_an_original_gives_no_round_trip_to_its_retransmission(script: MakeScript) -> None:
@@ -133,9 +150,6 @@ def test_sixteen_recoveries_without_d_sack_reset_the_reordering_window() -> None
     assert [multiples[number] for number in range(18)] == [5] * 16 + [1, 1]
 
 
-# -- section 6.3 -----------------------------------------------------------------------------------------------
-
-
 def test_a_timeout_leaves_what_was_sent_a_moment_ago_in_flight(script: MakeScript) -> None:
     s = script(RACK.but(initial_window=10), peer="mss 1000 sackok")
     s.write(1000, sends=["1:1001"])
@@ -151,32 +165,6 @@ def test_a_timeout_leaves_what_was_sent_a_moment_ago_in_flight(script: MakeScrip
     # 2001:6001 were sent a round trip and more ago
     assert (recovery.sent.lost, recovery.sent.in_flight) == (4000, 3000)
     s.inject(1440, "ack 2001 sack 6001:8001", sends=["2001:3001", "3001:4001"], cwnd=2000)
-
-
-def test_a_receiver_that_reneges_is_sent_everything_again(script: MakeScript) -> None:
-    # RFC 2018 section 8
-    s = window_of(4, script, RACK.but(initial_window=4), nbytes=4000)
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-    s.inject(300, "ack 1001", sends=[])
-    s.expect(1300, "1001:2001", timeouts=1)
-    s.inject(1400, "ack 2001", sends=["2001:3001", "3001:4001"])
-    s.inject(1500, "ack 4001", sends=[])
-    assert s.connection.drained
-
-
-# -- reductions taken back ---------------------------------------------------------------------------------------
-
-
-def test_d_sacks_of_all_retransmissions_take_the_reduction_back(script: MakeScript) -> None:
-    # RFC 3708 section 2
-    s = window_of_10(script)
-    s.inject(200, "ack 1 sack 2001:6001", sends=["1:1001"], ssthresh=5000)
-    s.inject(201, "ack 1 sack 2001:8001", sends=["1001:2001", "10001:11001"])
-    s.inject(220, "ack 10001", sends=..., cwnd=5000)
-    s.inject(300, "ack 10001 sack 1:1001", sends=..., cwnd=5000)
-    s.inject(301, "ack 10001 sack 1001:2001", sends=..., cwnd=10_000)
-    assert s.ssthresh is None
-    assert s.connection.counters.reductions_taken_back == 1
 
 
 def test_d_sacks_beyond_the_retransmissions_are_not_believed(script: MakeScript) -> None:
@@ -204,17 +192,6 @@ def test_the_echo_of_a_retransmission_does_not(script: MakeScript) -> None:
     s.inject(300, "ack 4001 ts 3/200", sends=..., ssthresh=5000)
 
 
-def test_a_spurious_timeout_leaves_the_window_as_it_was(script: MakeScript) -> None:
-    # RFC 5682 section 3.1 finds it; the window is RFC 4015's
-    s = window_of(6, script, RACK.but(frto=True), nbytes=6000)
-    s.expect(300, "5001:6001")
-    s.write(50_000)
-    s.expect(1300, "1:1001", cwnd=1000, ssthresh=3000)
-    s.inject(1400, "ack 1001", sends=["6001:7001", "7001:8001"])
-    s.inject(1410, "ack 2001", sends=..., spurious_timeouts=1)
-    assert (s.cwnd, s.ssthresh) == (6000, None)
-
-
 def test_echo_and_f_rto_together_leave_the_window_as_it_was(script: MakeScript) -> None:
     # the echo alone would give back an ssthresh without bound, which F-RTO makes the window
     s = window_of(6, script, RACK.but(mss=1012, timestamps=True, frto=True), 100_000, "mss 1012 sackok ts 1/0")
@@ -223,22 +200,6 @@ def test_echo_and_f_rto_together_leave_the_window_as_it_was(script: MakeScript) 
     s.inject(1400, "ack 1001 ts 2/100", sends=["7001:8001", "8001:9001"])
     s.inject(1410, "ack 2001 ts 3/100", sends=..., spurious_timeouts=1)
     assert (s.cwnd, s.ssthresh) == (6000, None)
-
-
-# -- the peer ----------------------------------------------------------------------------------------------------
-
-
-def test_without_sack_it_is_newreno(script: MakeScript) -> None:
-    s = window_of(8, script, RACK, peer="mss 1000")
-    s.inject(200, *["ack 1"] * 3, sends=["1:1001"], fast_retransmits=1)
-    s.inject(300, "ack 2001", sends=["2001:3001"])
-
-
-def test_nothing_but_the_first_segment_is_sent_again_beyond_the_peers_window(script: MakeScript) -> None:
-    s = window_of_10(script)
-    s.inject(200, "ack 1 sack 4001:10001 win 2000", sends=["1:1001", "1001:2001"])
-    s.inject(210, "ack 1 sack 4001:10001 win 1900", sends=[])
-    s.inject(300, "ack 2001 sack 4001:10001 win 5000", sends=["2001:3001", "3001:4001"])
 
 
 @settings(max_examples=40, deadline=None)

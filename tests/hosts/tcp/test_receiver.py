@@ -4,17 +4,54 @@ import pytest
 
 from common.units import MS
 from hosts.tcp.shared import Shared
-from tests.hosts.tcp.script import PLAIN, MakeScript
-
-# -- when to acknowledge -----------------------------------------------------------------------------------------------
+from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 
 
-def test_every_second_full_segment(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.inject(200, "1:1001")
-    s.expect(210)
-    s.inject(210, "1001:2001", sends=["ack 2001"])
-    s.inject(220, "2001:3001", "3001:4001", sends=["ack 4001"])
+@by_script(
+    """
+    every second full segment
+        200 < 1:1001
+        210 > nothing
+        210 < 1001:2001 > ack 2001
+        220 < 2001:3001, 3001:4001 > ack 4001
+    the delay runs from the first
+        150 < 1:1001, 1001:2001 > ack 2001
+        200 < 2001:2101
+        350 < 2101:2201
+        400 > ack 2201
+    small segments are counted by their octets
+        # RFC 5681 section 4.2: every second full-sized segment
+        200 < 1:1001, 1001:2001 > ...
+        300 < 2001:2101, 2101:2201, 2201:2301 > nothing
+        310 < 2301:3301, 3301:4301 > ack 4301
+    data carries the acknowledgement
+        200 < 1:1001
+        250
+        write 1000 > 1:1001 ack 1001
+        600 > nothing
+    out of order and filling a gap at once
+        200 < 1001:2001, 3001:4001 > ack 1, ack 1
+        # part of a gap as well
+        210 < 1:1001 > ack 2001
+        220 < 2001:3001 > ack 4001
+        230 < 4001:5001 > nothing
+    a duplicate at once
+        200 < 1:1001, 1001:2001 > ...
+        300 < 1:1001 > ack 2001
+    what overlaps counts once [ack_every=1]
+        200 < 1:1001 > ack 1001
+        200 < 501:1501 > ack 1501 | bytes_received 1500
+    a full buffer closes the window and reading opens it [receive_buffer=4000]
+        200 < 1:1001, 1001:2001 > ack 2001 win 2000
+        200 < 2001:3001, 3001:4001 > ack 4001 win 0
+        # what comes nevertheless is not taken
+        300 < 4001:4002 > ack 4001 win 0 | readable 4000
+        400
+        discard > ack 4001 win 4000
+    """
+)
+def test_the_receiver(script: MakeScript, case: Case) -> None:
+    case.play(script, PLAIN)
 
 
 @pytest.mark.parametrize("delay_ms", [40, 200])
@@ -25,60 +62,11 @@ def test_within_the_delay_otherwise(script: MakeScript, delay_ms: int) -> None:
     assert s.connection.next_deadline() is None
 
 
-def test_the_delay_runs_from_the_first(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.inject(150, "1:1001", "1001:2001", sends=["ack 2001"])
-    s.inject(200, "2001:2101")
-    s.inject(350, "2101:2201")
-    s.expect(400, "ack 2201")
-
-
-def test_small_segments_are_counted_by_their_octets(script: MakeScript) -> None:
-    # RFC 5681 section 4.2: every second full-sized segment
-    s = script(PLAIN)
-    s.inject(200, "1:1001", "1001:2001", sends=...)
-    s.inject(300, "2001:2101", "2101:2201", "2201:2301", sends=[])
-    s.inject(310, "2301:3301", "3301:4301", sends=["ack 4301"])
-
-
-def test_data_carries_the_acknowledgement(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.inject(200, "1:1001")
-    s.run_to(250)
-    s.write(1000, sends=["1:1001 ack 1001"])
-    s.expect(600)
-
-
 @pytest.mark.parametrize("changes", [{"delayed_ack_ns": 0}, {"ack_every": 1}])
 def test_without_delay_every_segment(script: MakeScript, changes: dict[str, int]) -> None:
     s = script(PLAIN.but(**changes))
     s.inject(200, "1:1001", sends=["ack 1001"])
     s.inject(200, "1001:2001", sends=["ack 2001"])
-
-
-def test_out_of_order_and_filling_a_gap_at_once(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.inject(200, "1001:2001", "3001:4001", sends=["ack 1", "ack 1"])
-    # part of a gap as well
-    s.inject(210, "1:1001", sends=["ack 2001"])
-    s.inject(220, "2001:3001", sends=["ack 4001"])
-    s.inject(230, "4001:5001", sends=[])
-
-
-def test_a_duplicate_at_once(script: MakeScript) -> None:
-    s = script(PLAIN)
-    s.inject(200, "1:1001", "1001:2001", sends=...)
-    s.inject(300, "1:1001", sends=["ack 2001"])
-
-
-def test_what_overlaps_counts_once(script: MakeScript) -> None:
-    s = script(PLAIN.but(ack_every=1))
-    s.inject(200, "1:1001", sends=["ack 1001"])
-    s.inject(200, "501:1501", sends=["ack 1501"])
-    assert s.connection.bytes_received == 1500
-
-
-# -- DAASS: SLACP section 3 --------------------------------------------------------------------------------------------
 
 
 def test_until_half_the_window_every_segment(script: MakeScript) -> None:
@@ -89,22 +77,6 @@ def test_until_half_the_window_every_segment(script: MakeScript) -> None:
     s.inject(300, "4001:5001")
     s.expect(499)
     s.expect(500, "ack 5001")
-
-
-# -- windows -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_full_buffer_closes_it_and_reading_opens_it(script: MakeScript) -> None:
-    s = script(PLAIN.but(receive_buffer=4000))
-    for right in (2001, 4001):
-        s.inject(200, f"{right - 2000}:{right - 1000}", f"{right - 1000}:{right}")
-        s.expect(200, f"ack {right} win {4001 - right}")
-    # what comes nevertheless is not taken
-    s.inject(300, "4001:4002", sends=["ack 4001 win 0"])
-    assert s.connection.readable == 4000
-    s.run_to(400)
-    assert s.discard() == 4000
-    s.expect(400, "ack 4001 win 4000")
 
 
 def test_octets_are_read_in_order_and_the_window_opens_by_segments(script: MakeScript) -> None:

@@ -1,151 +1,111 @@
 """Selective acknowledgements: RFC 2018 (receiver), RFC 6675 (sender)."""
 
-from functools import partial
-
 import pytest
 
-from tests.hosts.tcp.script import PLAIN, MakeScript, window_of
+from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script, window_of
 
 SACK = PLAIN.but(recovery="sack")
-window_of_10 = partial(window_of, 10)
 
 
-# -- the receiver: RFC 2018 -------------------------------------------------------------------
-
-
-def test_blocks_are_listed_latest_first(script: MakeScript) -> None:
-    # RFC 2018 section 4
-    s = script(SACK, peer="mss 1000 sackok")
-    s.inject(200, "1001:2001", sends=["ack 1 sack 1001:2001"])
-    s.inject(210, "3001:4001", sends=["ack 1 sack 3001:4001 1001:2001"])
-    s.inject(220, "5001:6001", sends=["ack 1 sack 5001:6001 3001:4001 1001:2001"])
-    s.inject(230, "7001:8001", sends=["ack 1 sack 7001:8001 5001:6001 3001:4001 1001:2001"])
-    # four fit, the oldest goes
-    s.inject(240, "9001:10001", sends=["ack 1 sack 9001:10001 7001:8001 5001:6001 3001:4001"])
-    # one that grows is the latest
-    s.inject(250, "4001:5001", sends=["ack 1 sack 3001:6001 9001:10001 7001:8001 1001:2001"])
-    s.inject(260, "1:1001", sends=["ack 2001 sack 3001:6001 9001:10001 7001:8001"])
-    s.inject(270, "2001:3001", sends=["ack 6001 sack 9001:10001 7001:8001"])
-
-
-def test_with_timestamps_three_fit(script: MakeScript) -> None:
-    s = script(SACK.but(timestamps=True), peer="mss 1012 sackok ts 1/0")
-    for number, left in enumerate((1001, 3001, 5001)):
-        s.inject(200, f"{left}:{left + 1000} ts {2 + number}/100", sends=...)
-    s.inject(200, "7001:8001 ts 5/100", sends=["ack 1 sack 7001:8001 5001:6001 3001:4001"])
-
-
-# -- the sender: RFC 6675 ----------------------------------------------------------------------------------------------
-
-
-def test_one_loss(script: MakeScript) -> None:
-    # section 5: what is sent follows from pipe, octet by octet
-    s = window_of_10(script, SACK)
-    s.inject(200, "ack 1 sack 1001:2001", "ack 1 sack 1001:3001", sends=[])
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"], cwnd=5000, ssthresh=5000, fast_retransmits=1)
-    # pipe: the retransmission and 4001:10001 make 7000
-    s.inject(201, "ack 1 sack 1001:5001", "ack 1 sack 1001:6001", sends=[])
-    s.inject(202, "ack 1 sack 1001:7001", sends=["10001:11001"])
-    s.inject(203, "ack 1 sack 1001:9001", sends=["11001:12001", "12001:13001"])
-    s.inject(204, "ack 1 sack 1001:10001", sends=["13001:14001"])
-    # beyond RecoveryPoint
-    s.inject(300, "ack 10001", sends=["14001:15001"], cwnd=5000)
-
-
-def test_one_ack_can_tell_of_a_loss(script: MakeScript) -> None:
-    # section 4, IsLost: more than two segments above are held, where ACKs were lost
-    s = window_of_10(script, SACK)
-    s.inject(200, "ack 1 sack 1001:3001", sends=[])
-    s.inject(210, "ack 1 sack 1001:4001", sends=["1:1001"])
-    once = window_of_10(script, SACK)
-    once.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-
-
-def test_holes_are_filled_from_below(script: MakeScript) -> None:
-    # NextSeg rule 1; 1, 3 and 5 are lost
-    s = window_of_10(script, SACK)
-    s.inject(200, "ack 1 sack 1001:2001", "ack 1 sack 3001:4001 1001:2001", sends=[])
-    s.inject(200, "ack 1 sack 5001:6001 3001:4001 1001:2001", sends=["1:1001"])
-    # lost: 2001:3001 (two segments above it are held, not more than two): not yet
-    s.inject(201, "ack 1 sack 5001:7001 3001:4001 1001:2001")
-    # lost 2001:3001 now; pipe: 1:1001 again, 4001:5001, 7001:10001
-    s.expect(201)
-    s.inject(202, "ack 1 sack 5001:8001 3001:4001 1001:2001")
-    # lost 4001:5001, too; pipe: 1:1001 again and 8001:10001
-    s.expect(202, "2001:3001", "4001:5001")
-    s.inject(203, "ack 1 sack 5001:9001 3001:4001 1001:2001", sends=["10001:11001"])
-    s.inject(300, "ack 2001 sack 5001:10001 3001:4001", sends=["11001:12001", "12001:13001"])
-
-
-def test_a_partial_ack_goes_on_with_recovery(script: MakeScript) -> None:
-    s = window_of_10(script, SACK, nbytes=10_000)
-    s.inject(200, "ack 1 sack 2001:5001", sends=["1:1001"])
-    s.inject(201, "ack 1 sack 2001:8001")
-    # pipe: 1:1001 again, 8001:10001; the second is the rescue
-    s.expect(201, "1001:2001", "9001:10001")
-    s.inject(300, "ack 1001 sack 2001:8001", sends=[])
-    s.inject(310, "ack 10001", cwnd=5000, ssthresh=5000, fast_retransmits=1)
-
-
-def test_without_new_data_what_may_be_lost_is_sent(script: MakeScript) -> None:
-    # NextSeg rule 3: below HighData and not held, though not known to be lost
-    s = window_of_10(script, SACK, nbytes=10_000)
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-    # 8001:9001 is not lost: only one segment above it is held
-    s.inject(210, "ack 1 sack 9001:10001 1001:8001", sends=["8001:9001"])
-
-
-def test_the_rescue_retransmission(script: MakeScript) -> None:
-    # NextSeg rule 4: the end of the window was lost, too, and nothing above it can be held
-    s = window_of_10(script, SACK, nbytes=10_000)
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-    s.inject(210, "ack 1 sack 1001:8001", sends=["9001:10001"])
-    # once per entry
-    s.inject(220, "ack 1 sack 1001:8001", sends=[])
-    s.inject(300, "ack 8001", sends=[])
-    # it has told what else is missing
-    s.inject(310, "ack 8001 sack 9001:10001", sends=["8001:9001"])
-
-
-def test_a_duplicate_must_tell_something_new(script: MakeScript) -> None:
-    # section 2: DupAcks counts ACKs with SACK information that was not there
-    s = window_of_10(script, SACK)
-    s.inject(200, *["ack 1 sack 1001:2001"] * 4, sends=[])
-    s.inject(210, *["ack 1"] * 4, sends=[])
-    assert s.ssthresh is None
-
-
-def test_a_window_update_with_sack_is_a_duplicate(script: MakeScript) -> None:
-    s = window_of_10(script, SACK)
-    s.inject(200, "ack 1 sack 1001:2001 win 60000", "ack 1 sack 1001:3001 win 50000", "ack 1 sack 1001:4001 win 40000")
-    s.expect(200, "1:1001")
-
-
-def test_a_timeout_during_recovery(script: MakeScript) -> None:
-    # section 5.1: what the receiver holds is not sent again
-    s = window_of_10(script, SACK, nbytes=10_000)
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-    s.inject(201, "ack 1 sack 5001:7001 1001:4001")
-    s.expect(1100, "1:1001", cwnd=1000)
-    s.inject(1200, "ack 4001 sack 5001:7001", sends=["4001:5001", "7001:8001"])
-    s.inject(1300, "ack 7001", sends=...)
-    s.inject(1400, "ack 10001")
-    assert s.connection.drained
+@by_script(
+    """
+    blocks are listed latest first [nbytes=0]
+        # RFC 2018 section 4
+        200 < 1001:2001 > ack 1 sack 1001:2001
+        210 < 3001:4001 > ack 1 sack 3001:4001 1001:2001
+        220 < 5001:6001 > ack 1 sack 5001:6001 3001:4001 1001:2001
+        230 < 7001:8001 > ack 1 sack 7001:8001 5001:6001 3001:4001 1001:2001
+        # four fit, the oldest goes
+        240 < 9001:10001 > ack 1 sack 9001:10001 7001:8001 5001:6001 3001:4001
+        # one that grows is the latest
+        250 < 4001:5001 > ack 1 sack 3001:6001 9001:10001 7001:8001 1001:2001
+        260 < 1:1001 > ack 2001 sack 3001:6001 9001:10001 7001:8001
+        270 < 2001:3001 > ack 6001 sack 9001:10001 7001:8001
+    one loss
+        # section 5: what is sent follows from pipe, octet by octet
+        200 < ack 1 sack 1001:2001, ack 1 sack 1001:3001 > nothing
+        200 < ack 1 sack 1001:4001 > 1:1001 | cwnd 5000, ssthresh 5000, fast_retransmits 1
+        # pipe: the retransmission and 4001:10001 make 7000
+        201 < ack 1 sack 1001:5001, ack 1 sack 1001:6001 > nothing
+        202 < ack 1 sack 1001:7001 > 10001:11001
+        203 < ack 1 sack 1001:9001 > 11001:12001, 12001:13001
+        204 < ack 1 sack 1001:10001 > 13001:14001
+        # beyond RecoveryPoint
+        300 < ack 10001 > 14001:15001 | cwnd 5000
+    holes are filled from below
+        # NextSeg rule 1; 1, 3 and 5 are lost
+        200 < ack 1 sack 1001:2001, ack 1 sack 3001:4001 1001:2001 > nothing
+        200 < ack 1 sack 5001:6001 3001:4001 1001:2001 > 1:1001
+        # lost: 2001:3001 (two segments above it are held, not more than two): not yet
+        201 < ack 1 sack 5001:7001 3001:4001 1001:2001
+        # lost 2001:3001 now; pipe: 1:1001 again, 4001:5001, 7001:10001
+        201 > nothing
+        202 < ack 1 sack 5001:8001 3001:4001 1001:2001
+        # lost 4001:5001, too; pipe: 1:1001 again and 8001:10001
+        202 > 2001:3001, 4001:5001
+        203 < ack 1 sack 5001:9001 3001:4001 1001:2001 > 10001:11001
+        300 < ack 2001 sack 5001:10001 3001:4001 > 11001:12001, 12001:13001
+    a partial ack goes on with recovery [nbytes=10_000]
+        200 < ack 1 sack 2001:5001 > 1:1001
+        201 < ack 1 sack 2001:8001
+        # pipe: 1:1001 again, 8001:10001; the second is the rescue
+        201 > 1001:2001, 9001:10001
+        300 < ack 1001 sack 2001:8001 > nothing
+        310 < ack 10001 | cwnd 5000, ssthresh 5000, fast_retransmits 1
+    without new data what may be lost is sent [nbytes=10_000]
+        # NextSeg rule 3: below HighData and not held, though not known to be lost
+        200 < ack 1 sack 1001:4001 > 1:1001
+        # 8001:9001 is not lost: only one segment above it is held
+        210 < ack 1 sack 9001:10001 1001:8001 > 8001:9001
+    the rescue retransmission [nbytes=10_000]
+        # NextSeg rule 4: the end of the window was lost, too, and nothing above it can be held
+        200 < ack 1 sack 1001:4001 > 1:1001
+        210 < ack 1 sack 1001:8001 > 9001:10001
+        # once per entry
+        220 < ack 1 sack 1001:8001 > nothing
+        300 < ack 8001 > nothing
+        # it has told what else is missing
+        310 < ack 8001 sack 9001:10001 > 8001:9001
+    a duplicate must tell something new
+        # section 2: DupAcks counts ACKs with SACK information that was not there
+        200 < ack 1 sack 1001:2001 x4 > nothing
+        210 < ack 1 x4 > nothing | ssthresh none
+    a window update with sack is a duplicate
+        200 < ack 1 sack 1001:2001 win 60000, ack 1 sack 1001:3001 win 50000, ack 1 sack 1001:4001 win 40000
+        200 > 1:1001
+    a timeout during recovery [nbytes=10_000]
+        # section 5.1: what the receiver holds is not sent again
+        200 < ack 1 sack 1001:4001 > 1:1001
+        201 < ack 1 sack 5001:7001 1001:4001
+        1100 > 1:1001 | cwnd 1000
+        1200 < ack 4001 sack 5001:7001 > 4001:5001, 7001:8001
+        1300 < ack 7001 > ...
+        1400 < ack 10001 | drained
+    a receiver that reneges is sent everything again [initial_window=4, nbytes=0]
+        # RFC 2018 section 8: at a timeout what was only selectively acknowledged may be gone
+        write 4000 > ...
+        200 < ack 1 sack 1001:4001 > 1:1001
+        # the hole is filled, what was behind it is forgotten
+        300 < ack 1001
+        1300 > 1001:2001
+        1400 < ack 2001 > 2001:3001, 3001:4001
+    with timestamps three blocks fit [timestamps=True, peer='mss 1012 sackok ts 1/0', nbytes=0]
+        200 < 1001:2001 ts 2/100, 3001:4001 ts 3/100, 5001:6001 ts 4/100 > ...
+        200 < 7001:8001 ts 5/100 > ack 1 sack 7001:8001 5001:6001 3001:4001
+    the second ack can tell of a loss
+        200 < ack 1 sack 1001:3001 > nothing
+        210 < ack 1 sack 1001:4001 > 1:1001
+    one ack can tell of a loss
+        # section 4, IsLost: more than two segments above are held, where ACKs were lost
+        200 < ack 1 sack 1001:4001 > 1:1001
+    """
+)
+def test_sack(script: MakeScript, case: Case) -> None:
+    case.play(script, SACK, initial_window=10, nbytes=100_000, peer="mss 1000 sackok")
 
 
 @pytest.mark.parametrize("edges", ["20001:21001", "10001:11001", "3001:2001", "2001:2001"])
 def test_blocks_of_what_was_never_sent_say_nothing(script: MakeScript, edges: str) -> None:
-    s = window_of_10(script, SACK, nbytes=10_000)
+    s = window_of(10, script, SACK, nbytes=10_000)
     s.inject(200, *[f"ack 1 sack {edges}"] * 5, sends=[])
     assert s.ssthresh is None
-
-
-def test_a_receiver_that_reneges_is_sent_everything_again(script: MakeScript) -> None:
-    # RFC 2018 section 8: at a timeout what was only selectively acknowledged may be gone
-    s = script(SACK.but(initial_window=4), peer="mss 1000 sackok")
-    s.write(4000, sends=...)
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-    # the hole is filled, what was behind it is forgotten
-    s.inject(300, "ack 1001")
-    s.expect(1300, "1001:2001")
-    s.inject(1400, "ack 2001", sends=["2001:3001", "3001:4001"])
