@@ -59,6 +59,50 @@ errors = st.sampled_from(
 delays = st.sampled_from([lambda: None, lambda: ExcessDelay(0.2, 4 * SECOND, random.Random(5))])
 
 
+class Steps(Capacity):
+    """A rate, and others (bit/s) from some times on; keeps what it hears of the backlog."""
+
+    def __init__(self, rate: int, *steps: tuple[int, int]) -> None:
+        self.rate, self.steps = rate, [*steps]
+        self.reports: list[tuple[int, int]] = []
+
+    def rate_bps(self) -> int:
+        return self.rate
+
+    def handle_backlog(self, backlog_bits: int, now: int) -> None:
+        self.reports.append((now, backlog_bits))
+
+    def next_deadline(self) -> int | None:
+        return self.steps[0][0] if self.steps else None
+
+    def handle_deadline(self, now: int) -> None:
+        while self.steps and self.steps[0][0] <= now:
+            self.rate = self.steps.pop(0)[1]
+
+
+class Spans(NoErrors):
+    """Loses frames of 2000 octets, and keeps the times and sizes that it is asked about."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int, int]] = []
+
+    def judge(self, started_at: int, ended_at: int, nbytes: int) -> Verdict:
+        self.asked.append((started_at, ended_at, nbytes))
+        return ERASED if nbytes == 2_000 else INTACT
+
+
+class Once(random.Random):
+    """Draws a number below every probability, the n-th time."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(0)
+        self.left = number
+
+    def random(self) -> float:
+        self.left -= 1
+        return 0.99 if self.left else 0.0
+
+
 @given(traffic, capacities, errors, delays, st.integers(0, 2**32))
 @settings(max_examples=150, deadline=None)
 def test_late_driving_changes_nothing(
@@ -175,59 +219,22 @@ def test_mac_buffer_counts_the_frame_being_sent() -> None:
 def test_error_model_gets_frames_in_order_with_their_airtime(
     make: Callable[[], Capacity], framing: Framing, frames: Traffic, airtimes: list[tuple[int, int]]
 ) -> None:
-    asked = []
-
-    class RecordingErrors(ErrorModel):
-        def judge(self, start: int, end: int, nbytes: int) -> Verdict:
-            asked.append((start, end, nbytes))
-            return ERASED if nbytes == 2_000 else INTACT
-
-    arrivals, _ = drive_punctually(make_hop(make(), framing, RecordingErrors()), frames)
-    assert asked == [(*airtime, nbytes) for airtime, (_, nbytes) in zip(airtimes, frames, strict=True)]
+    spans = Spans()
+    arrivals, _ = drive_punctually(make_hop(make(), framing, spans), frames)
+    assert spans.asked == [(*airtime, nbytes) for airtime, (_, nbytes) in zip(airtimes, frames, strict=True)]
     assert [a.verdict is ERASED for a in arrivals] == [nbytes == 2_000 for _, nbytes in frames]
 
 
 def test_the_backlog_is_what_is_still_to_be_served() -> None:
-    reports = []
-
-    class Steps(Capacity):
-        """10 bit/s at first; other rates, and 0 for a while, later."""
-
-        def __init__(self) -> None:
-            self.steps = [(150 * MS, 20), (350 * MS, 0), (500 * MS, 1_000)]
-            self.rate = 10
-
-        def rate_bps(self) -> int:
-            return self.rate
-
-        def handle_backlog(self, backlog_bits: int, now: int) -> None:
-            reports.append((now, backlog_bits))
-
-        def next_deadline(self) -> int | None:
-            return self.steps[0][0] if self.steps else None
-
-        def handle_deadline(self, now: int) -> None:
-            while self.steps and self.steps[0][0] <= now:
-                _, self.rate = self.steps.pop(0)
-
-    hop = make_hop(Steps())
-    arrivals, _ = drive_punctually(hop, [(0, 1), (50 * MS, 1), (350 * MS, 1)])
+    steps = Steps(10, (150 * MS, 20), (350 * MS, 0), (500 * MS, 1_000))
+    arrivals, _ = drive_punctually(make_hop(steps), [(0, 1), (50 * MS, 1), (350 * MS, 1)])
     # Served: 0.5 bit by 50 ms, 1.5 by 150 ms, 5.5 by 350 ms and until 500 ms; then 18.5 bits at 1 ms each.
-    assert reports == [(0, 8), (50 * MS, 16), (150 * MS, 15), (350 * MS, 11), (400 * MS, 19), (500 * MS, 19)]
+    assert steps.reports == [(0, 8), (50 * MS, 16), (150 * MS, 15), (350 * MS, 11), (400 * MS, 19), (500 * MS, 19)]
     assert [a.sent_at for a in arrivals] == [502_500_000, 510_500_000, 518_500_000]
 
 
 def test_excess_delay_holds_what_is_behind_it() -> None:
-    class Third(random.Random):
-        def __init__(self) -> None:
-            super().__init__(0)
-            self.asked = 0
-
-        def random(self) -> float:
-            self.asked += 1
-            return 0.0 if self.asked == 3 else 0.99
-
-    hop = make_hop(excess_delay=ExcessDelay(0.01, 20 * MS, Third()))
+    hop = make_hop(excess_delay=ExcessDelay(0.01, 20 * MS, Once(3)))
     arrivals, _ = drive_punctually(hop, [(0, 1_000)] * 6)
     delays = [a.arrived_at - a.sent_at - 250 * MS for a in arrivals]
     assert delays == [0, 0, 20 * MS, 12 * MS, 4 * MS, 0]
@@ -254,17 +261,8 @@ def test_far_buffer_bounds_what_is_under_way_and_late_driving_changes_nothing(
 
 
 def test_far_buffer_stops_the_transmitter_behind_a_held_frame() -> None:
-    class First(random.Random):
-        def __init__(self) -> None:
-            super().__init__(0)
-            self.asked = 0
-
-        def random(self) -> float:
-            self.asked += 1
-            return 0.0 if self.asked == 1 else 0.99
-
     # a frame takes 8 ms; the first arrives at 108 ms, and two fit behind the transmitter
-    delay = ExcessDelay(0.01, 100 * MS, First())
+    delay = ExcessDelay(0.01, 100 * MS, Once(1))
     hop = make_hop(propagation_ns=0, excess_delay=delay, far_bytes=2_500)
     arrivals, _ = drive_punctually(hop, [(0, 1_000)] * 4)
     assert [a.sent_at // MS for a in arrivals] == [8, 16, 116, 124]
@@ -296,38 +294,9 @@ def test_frames_in_flight_have_left_and_not_arrived() -> None:
     assert [left.frame for left in hop.in_flight()] == [2]
 
 
-class Rates(Capacity):
-    """8 kbit/s from 100 ms on, and twice as much from 150 ms on."""
-
-    def __init__(self) -> None:
-        self.steps = [(100 * MS, 8_000), (150 * MS, 16_000)]
-        self.rate = 0
-
-    def rate_bps(self) -> int:
-        return self.rate
-
-    def next_deadline(self) -> int | None:
-        return self.steps[0][0] if self.steps else None
-
-    def handle_deadline(self, now: int) -> None:
-        while self.steps and self.steps[0][0] <= now:
-            self.rate = self.steps.pop(0)[1]
-
-
-class Spans(NoErrors):
-    """Keeps the times and sizes that it is asked about."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[int, int, int]] = []
-
-    def judge(self, started_at: int, ended_at: int, nbytes: int) -> Verdict:
-        self.asked.append((started_at, ended_at, nbytes))
-        return INTACT
-
-
 def test_error_model_sees_a_frame_from_its_first_bit_to_its_last_whatever_the_rate() -> None:
     spans = Spans()
-    hop = make_hop(Rates(), error_model=spans)
+    hop = make_hop(Steps(0, (100 * MS, 8_000), (150 * MS, 16_000)), error_model=spans)
     for number in range(2):
         hop.handle_frame(number, 100, 20 * MS)
     hop.handle_deadline(SECOND)

@@ -323,8 +323,8 @@ class Script:
                 assert bool(found) is not each.startswith("not "), self._told(f"expected: {each}, found: {found}")
 
     def _found(self, name: str) -> Any:
-        """What the script, the connection or its counters have of this name."""
-        for holder in (self, self.connection, self.connection.counters):
+        """What the script, the connection, its counters or its recovery have of this name."""
+        for holder in (self, self.connection, self.connection.counters, self.connection._sender.recovery):
             if hasattr(holder, name):
                 value = getattr(holder, name)
                 return value() if callable(value) else value

@@ -12,7 +12,6 @@ from tests.hosts.tcp.pair import Chaos, Pair, Path, lose
 from tests.hosts.tcp.script import PLAIN, Case, MakeScript, Script, by_script, window_of
 
 RACK = PLAIN.but(recovery="rack")
-STAMPED = RACK.but(mss=1012, timestamps=True), 100_000, "mss 1012 sackok ts 1/0"
 
 
 def window_of_10(make: MakeScript, nbytes: int = 100_000) -> Script:
@@ -77,32 +76,45 @@ def window_of_10(make: MakeScript, nbytes: int = 100_000) -> Script:
         200 < ack 1 sack 4001:10001 win 2000 > 1:1001, 1001:2001
         210 < ack 1 sack 4001:10001 win 1900 > nothing
         300 < ack 2001 sack 4001:10001 win 5000 > 2001:3001, 3001:4001
+    a retransmission late by a segment shows no reordering
+        # step 3: an acknowledged retransmission lies below the highest octet arrived, as it must
+        200 < ack 1 sack 1001:4001 > 1:1001
+        300 < ack 4001 > ...
+        301 < ack 10001 > ... | not _reordering_seen
+    an ack of an original gives no round trip to its retransmission
+        # step 2: a round trip of 5 ms on a path of 100 is none
+        200 < ack 1 sack 1001:4001 > 1:1001
+        205 < ack 4001 > ... | _rtt_ns 100000000, _sent_at 100000000
+    d sacks beyond the retransmissions are not believed
+        # the network has doubled a segment
+        200 < ack 1001, ack 1001 sack 1:1001 > ... | _multiple 1
     """
 )
 def test_rack(script: MakeScript, case: Case) -> None:
     case.play(script, RACK, initial_window=10, nbytes=100_000, peer="mss 1000 sackok")
 
 
-def test_a_retransmission_late_by_a_segment_shows_no_reordering(script: MakeScript) -> None:
-    # step 3: an acknowledged retransmission lies below the highest octet arrived, as it must
-    s = window_of_10(script)
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-    s.inject(300, "ack 4001", sends=...)
-    s.inject(301, "ack 10001", sends=...)
-    recovery = s.connection._sender.recovery
-    assert isinstance(recovery, Rack)
-    assert not recovery._reordering_seen
-
-
-def test_an_ack_of_an_original_gives_no_round_trip_to_its_retransmission(script: MakeScript) -> None:
-    # step 2: a round trip of 5 ms on a path of 100 is none
-    s = window_of_10(script)
-    s.inject(200, "ack 1 sack 1001:4001", sends=["1:1001"])
-    s.inject(205, "ack 4001", sends=...)
-    recovery = s.connection._sender.recovery
-    assert isinstance(recovery, Rack)
-    assert recovery._rtt_ns == 100 * MS
-    assert recovery._sent_at == 100 * MS
+@by_script(
+    """
+    the echo of an original takes the reduction back
+        # RFC 3522: 1:1001 was only late
+        200 < ack 1 sack 1001:4001 ts 2/100 > 1:1001 | ssthresh 5000
+        # and one segment of slow start
+        210 < ack 4001 ts 3/100 > ... | ssthresh none, cwnd 11000
+    the echo of a retransmission does not
+        200 < ack 1 sack 1001:4001 ts 2/100 > 1:1001 | ssthresh 5000
+        300 < ack 4001 ts 3/200 > ... | ssthresh 5000
+    echo and f rto together leave the window as it was [initial_window=6, frto=True]
+        # the echo alone would give back an ssthresh without bound, which F-RTO makes the window
+        300 > 6001:7001
+        1300 > 1:1001 | cwnd 1000, ssthresh 3000
+        1400 < ack 1001 ts 2/100 > 7001:8001, 8001:9001
+        1410 < ack 2001 ts 3/100 > ... | spurious_timeouts 1, cwnd 6000, ssthresh none
+    """
+)
+def test_rack_with_timestamps(script: MakeScript, case: Case) -> None:
+    config = RACK.but(mss=1012, timestamps=True)
+    case.play(script, config, initial_window=10, nbytes=100_000, peer="mss 1012 sackok ts 1/0")
 
 
 def test_d_sacks_widen_the_reordering_window_once_a_round(script: MakeScript) -> None:
@@ -165,41 +177,6 @@ def test_a_timeout_leaves_what_was_sent_a_moment_ago_in_flight(script: MakeScrip
     # 2001:6001 were sent a round trip and more ago
     assert (recovery.sent.lost, recovery.sent.in_flight) == (4000, 3000)
     s.inject(1440, "ack 2001 sack 6001:8001", sends=["2001:3001", "3001:4001"], cwnd=2000)
-
-
-def test_d_sacks_beyond_the_retransmissions_are_not_believed(script: MakeScript) -> None:
-    # the network has doubled a segment
-    s = window_of_10(script)
-    s.inject(200, "ack 1001", "ack 1001 sack 1:1001", sends=...)
-    recovery = s.connection._sender.recovery
-    assert isinstance(recovery, Rack)
-    assert recovery._multiple == 1
-
-
-def test_the_echo_of_an_original_takes_the_reduction_back(script: MakeScript) -> None:
-    # RFC 3522: 1:1001 was only late
-    s = window_of(10, script, *STAMPED)
-    s.inject(200, "ack 1 sack 1001:4001 ts 2/100", sends=["1:1001"], ssthresh=5000)
-    s.inject(210, "ack 4001 ts 3/100", sends=...)
-    assert s.ssthresh is None
-    # and one segment of slow start
-    assert s.cwnd == 11_000
-
-
-def test_the_echo_of_a_retransmission_does_not(script: MakeScript) -> None:
-    s = window_of(10, script, *STAMPED)
-    s.inject(200, "ack 1 sack 1001:4001 ts 2/100", sends=["1:1001"], ssthresh=5000)
-    s.inject(300, "ack 4001 ts 3/200", sends=..., ssthresh=5000)
-
-
-def test_echo_and_f_rto_together_leave_the_window_as_it_was(script: MakeScript) -> None:
-    # the echo alone would give back an ssthresh without bound, which F-RTO makes the window
-    s = window_of(6, script, RACK.but(mss=1012, timestamps=True, frto=True), 100_000, "mss 1012 sackok ts 1/0")
-    s.expect(300, "6001:7001")
-    s.expect(1300, "1:1001", cwnd=1000, ssthresh=3000)
-    s.inject(1400, "ack 1001 ts 2/100", sends=["7001:8001", "8001:9001"])
-    s.inject(1410, "ack 2001 ts 3/100", sends=..., spurious_timeouts=1)
-    assert (s.cwnd, s.ssthresh) == (6000, None)
 
 
 @settings(max_examples=40, deadline=None)
