@@ -1,4 +1,4 @@
-"""Checksums of packets that a test makes octet by octet."""
+"""Packets that a test makes or damages octet by octet."""
 
 import struct
 
@@ -22,3 +22,10 @@ def with_checksums(octets: bytes) -> bytes:
     pseudo = bytes(packet[12:20]) + bytes((0, packet[9])) + len(tcp).to_bytes(2, "big")
     packet[ihl + 16 : ihl + 18] = checksum(pseudo + tcp).to_bytes(2, "big")
     return bytes(packet)
+
+
+def changed(octets: bytes, at: int, by: int = 1) -> bytes:
+    """Return the octets with one of them XORed."""
+    found = bytearray(octets)
+    found[at] ^= by
+    return bytes(found)

@@ -14,30 +14,28 @@ from linklayer.arq.receiver import MAX_WINDOW, Receiver
 from linklayer.link import FrameError
 from tests.harness.arq_pair import Pair, arq, loses_data
 
+#: data frames that are lost; whether packets keep their order; what is given; when frames leave, and packets come
+HISTORIES = {
+    "nothing is lost": ([], False, [b"a"], [(0, 0)], [(1, b"a")]),
+    "a lost frame goes again": ([0], False, [b"a"], [(0, 0), (40, 0)], [(41, b"a")]),
+    "the others do not wait": (
+        [0], False, [b"a", b"b", b"c"], [(0, 0), (0, 1), (0, 2), (40, 0)], [(1, b"b"), (1, b"c"), (41, b"a")],
+    ),
+    "in order they wait": (
+        [0], True, [b"a", b"b", b"c"], [(0, 0), (0, 1), (0, 2), (40, 0)], [(41, b"a"), (41, b"b"), (41, b"c")],
+    ),
+    "but no longer than its copies may take": (
+        [0, 2, 3], True, [b"a", b"b"], [(0, 0), (0, 1), (40, 0), (80, 0)], [(121, b"b")],
+    ),
+}  # fmt: skip
 
-def test_lost_frame_goes_again_after_its_time_and_not_before() -> None:
-    pair = Pair(loses_data(0))
-    pair.give(b"a")
-    pair.run(39)
-    assert pair.data_times() == [(0, 0)]
-    pair.run(100)
-    assert pair.data_times() == [(0, 0), (40, 0)]
-    assert pair.got[1] == [(41, b"a")]
 
-
-def test_acknowledged_frame_does_not_go_again() -> None:
-    pair = Pair()
-    pair.give(b"a")
+@pytest.mark.parametrize(("lost", "in_order", "packets", "left", "came"), HISTORIES.values(), ids=HISTORIES)
+def test_history(lost: list[int], in_order: bool, packets: list[bytes], left: Any, came: Any) -> None:
+    pair = Pair(loses_data(*lost), in_order=in_order)
+    pair.give(*packets)
     pair.run(500)
-    assert pair.data_times() == [(0, 0)]
-    assert pair.ends[0].counters().useful_bytes == 1
-
-
-def test_packets_behind_a_loss_are_delivered_at_once() -> None:
-    pair = Pair(loses_data(0))
-    pair.give(b"a", b"b", b"c")
-    pair.run(100)
-    assert pair.got[1] == [(1, b"b"), (1, b"c"), (41, b"a")]
+    assert (pair.data_times(), pair.got[1]) == (left, came)
 
 
 def test_acknowledgement_goes_first_then_retransmission_then_new_packet() -> None:
@@ -100,13 +98,6 @@ def test_window_limits_the_packets_under_way() -> None:
     assert pair.ends[0].wants_packet(0)
 
 
-def test_in_order_packets_wait_for_the_lost_one() -> None:
-    pair = Pair(loses_data(0), in_order=True)
-    pair.give(b"a", b"b", b"c")
-    pair.run(100)
-    assert pair.got[1] == [(41, b"a"), (41, b"b"), (41, b"c")]
-
-
 def test_in_order_hole_that_the_sender_left_behind_is_passed() -> None:
     pair = Pair(loses_data(0, 1, 3), in_order=True)
     pair.give(b"a")
@@ -119,14 +110,6 @@ def test_in_order_hole_that_the_sender_left_behind_is_passed() -> None:
     assert pair.data_times() == [(0, 0), (40, 0), (50, 1), (80, 0), (130, 2)]
     assert pair.got[1] == [(131, b"b"), (131, b"c")]
     assert pair.ends[0].poll_given_up() == b"a"
-
-
-def test_in_order_hole_stops_the_order_no_longer_than_its_copies_may_take() -> None:
-    pair = Pair(lambda end, number, frame: isinstance(frame, Data) and frame.seq == 0, in_order=True)
-    pair.give(b"a", b"b")
-    pair.run(500)
-    # b came at 1
-    assert pair.got[1] == [(121, b"b")]
 
 
 def test_end_made_anew_is_understood() -> None:

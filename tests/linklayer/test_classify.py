@@ -43,13 +43,8 @@ def test_octets_captured_on_a_wire() -> None:
     neighbour = "6000000000203afffe800000000000000000000000000001ff0200000000000000000001ff000002" + "8700"
     sip_call = "6b80000000102f40" + "00" * 32
     channel = Classifier().channel
-    assert [channel(bytes.fromhex(octets)) for octets in (tcp_syn, dns, voice, neighbour, sip_call)] == [
-        RELIABLE,
-        FAST,
-        FAST,
-        RELIABLE,
-        FAST,
-    ]
+    found = [channel(bytes.fromhex(octets)) for octets in (tcp_syn, dns, voice, neighbour, sip_call)]
+    assert found == [RELIABLE, FAST, FAST, RELIABLE, FAST]
 
 
 def test_without_protocols_only_the_dscp_counts() -> None:

@@ -1,5 +1,7 @@
 """The erasure codes: any `actual` symbols of a block give all of it, for octets and for size-only packets alike."""
 
+from collections.abc import Sized
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,19 +64,18 @@ def test_a_whole_field_of_symbols_works() -> None:
     assert decoded(ReedSolomon(), members, 128, set(range(127, 254))) == members
 
 
-def test_shards_of_different_length_are_a_contradiction() -> None:
-    with pytest.raises(ValueError, match="differ"):
-        ReedSolomon().decode(2, {}, {2: bytes(9), 3: bytes(10)})
+SHARD = bytes(ReedSolomon().encode([(1, b"one"), (2, b"two")], 1)[0])  # type: ignore[call-overload]
 
 
-def test_a_member_longer_than_its_block_is_a_contradiction() -> None:
-    with pytest.raises(ValueError, match="longer"):
-        ReedSolomon().decode(2, {0: (1, bytes(10))}, {2: bytes(9)})
-
-
-def test_a_rebuilt_length_that_cannot_be_is_a_contradiction() -> None:
-    code = ReedSolomon()
-    members: list[Member] = [(1, b"one"), (2, b"two")]
-    shard = code.encode(members, 1)[0]
-    with pytest.raises(ValueError, match="longer"):
-        code.decode(2, {0: (1, b"xxx")}, {2: bytes(255 - octet for octet in bytes(shard))})  # type: ignore[call-overload]
+@pytest.mark.parametrize(
+    ("known", "shards", "words"),
+    [
+        ({}, {2: bytes(9), 3: bytes(10)}, "differ"),
+        ({0: (1, bytes(10))}, {2: bytes(9)}, "longer"),
+        ({0: (1, b"xxx")}, {2: bytes(255 - octet for octet in SHARD)}, "longer"),
+    ],
+    ids=["shards of different length", "a member longer than its block", "a rebuilt length that cannot be"],
+)
+def test_what_cannot_be_is_a_contradiction(known: dict[int, Member], shards: dict[int, Sized], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        ReedSolomon().decode(2, known, shards)

@@ -12,6 +12,7 @@ from linklayer.slacp.frames import Ack, Data, Fec, Frame, Sync
 from linklayer.slacp.receiver import FastReceiver
 from linklayer.slacp.stats import SlacpCounters
 from linklayer.slacp.wire import emit, parse
+from tests.harness.octets import changed
 from tests.harness.slacp_pair import MS, A, B, Drop, Pair, keep_all, packets
 
 
@@ -299,9 +300,7 @@ def test_a_damaged_frame_is_reported_at_once_and_never_delivered() -> None:
     end = pair.ends[A]
     end.handle_packet(b"payload", 0)
     frame = next_frame(end, pair.now, Data)
-    octets = bytearray(emit(frame))
-    octets[22] ^= 0x10
-    pair.ends[B].handle_frame(parse(bytes(octets)), pair.now)
+    pair.ends[B].handle_frame(parse(changed(emit(frame), 22)), pair.now)
     end.handle_frame(next_frame(pair.ends[B], pair.now, Ack), pair.now)
     again = next_frame(end, pair.now, Data)
     assert again.retransmission

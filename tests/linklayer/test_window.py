@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -79,18 +80,24 @@ def test_connections_offer_equal_shares(access: Access) -> None:
         assert host.says(20_000, 65_535) == SHARED // 4
 
 
-@by_access
-def test_window_grows_with_what_has_come(access: Access) -> None:
-    host = Host(make(access), access)
-    assert host.open() == 4000
-    assert [host.says(ack, 65_535) for ack in (0, 1000, 2000, 5000)] == [4000, 5000, 6000, 8000]
+#: octets shared, scale; what the host acknowledges, the windows it says, and those that leave
+ALONE = {
+    "it grows with what has come": (SHARED, 0, [0, 1000, 2000, 5000], [65_535] * 4, [4000, 5000, 6000, 8000]),
+    "it never grows beyond the host's": (SHARED, 0, [9000] * 4, [5000, 8001, 0, 7999], [5000, 8000, 0, 7999]),
+    "it is scaled where both SYNs say so": (SHARED, 7, [20_000], [512], [SHARED >> 7]),
+    "scaled it holds a full segment": (100, 9, [5000], [65_535], [2]),
+}
 
 
 @by_access
-def test_window_never_grows_beyond_the_hosts(access: Access) -> None:
-    host = Host(make(access), access)
-    host.open()
-    assert [host.says(9000, window) for window in (5000, 8001, 0, 7999)] == [5000, 8000, 0, 7999]
+@pytest.mark.parametrize(("shared", "scale", "acks", "said", "left"), ALONE.values(), ids=ALONE)
+def test_window_of_one_connection(
+    access: Access, shared: int, scale: int, acks: list[int], said: list[int], left: list[int]
+) -> None:
+    host = Host(make(access, shared), access, scale=scale)
+    # that of a SYN is not scaled
+    assert host.open() == min(4000, max(shared, MSS))
+    assert [host.says(*each) for each in zip(acks, said, strict=True)] == left
 
 
 @by_access
@@ -148,14 +155,6 @@ def test_idle_connection_counts_again_with_its_next_segment(access: Access) -> N
 
 
 @by_access
-def test_windows_are_scaled_where_both_syns_say_so(access: Access) -> None:
-    host = Host(make(access), access, scale=7)
-    # that of a SYN is not
-    assert host.open() == 4000
-    assert host.says(20_000, 512) == SHARED >> 7
-
-
-@by_access
 def test_peer_that_does_not_scale_is_not_taken_for_one_that_does(access: Access) -> None:
     for peer, expected in ((SynOptions(MSS, 3), SHARED >> 7), (SynOptions(MSS), SHARED)):
         host = Host(make(access), access, scale=7)
@@ -163,13 +162,6 @@ def test_peer_that_does_not_scale_is_not_taken_for_one_that_does(access: Access)
         assert host.says(0, 65_535, flags=SYN) == 4000
         host.hears(-1, flags=SYN | ACK, syn=peer)
         assert host.says(20_000, 65_535) == expected
-
-
-@by_access
-def test_scaled_window_holds_a_full_segment(access: Access) -> None:
-    host = Host(make(access, shared=100), access, scale=9)
-    host.open()
-    assert host.says(5000, 65_535) == 2
 
 
 @by_access

@@ -15,6 +15,7 @@ from linklayer.slacp import SlacpConfig, frames, wire
 from linklayer.slacp.config import SlacpOptions
 from linklayer.slacp.frames import Ack, Damaged, Data, Fec, Frame, Hello, Sync
 from linklayer.slacp.wire import emit, parse
+from tests.harness.octets import changed
 from tests.harness.slacp_pair import DOCUMENT, documented_frames, sealed
 
 NUMBERS = st.integers(0, 0xFFFF_FFFF)
@@ -73,9 +74,7 @@ def test_every_truncation_is_noticed(frame: Frame) -> None:
 def test_every_single_bit_error_is_noticed_and_the_header_is_known_or_refused(frame: Frame) -> None:
     octets = emit(frame)
     for bit in range(8 * len(octets)):
-        wrong = bytearray(octets)
-        wrong[bit // 8] ^= 1 << bit % 8
-        left = outcome(bytes(wrong))
+        left = outcome(changed(octets, bit // 8, 1 << bit % 8))
         if bit < 8 * frames.HEADER_BYTES or isinstance(frame, Ack | Hello):
             assert left is None
         else:

@@ -22,6 +22,7 @@ from linklayer.slacp import wire
 from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
 from telemetry.pcapng import Direction, PcapngWriter
+from tests.harness.octets import changed
 from tests.harness.slacp_pair import documented_frames, sealed
 from tests.harness.tshark import DISSECTOR, Row, needs_tshark, rows, tshark
 
@@ -157,12 +158,8 @@ def test_a_packet_goes_to_ip_without_the_blocks_fields(path: Path) -> None:
     ]
     capture(path, [wire.emit(frame) for frame in frames])
     found = rows(path, "tcp.seq_raw", "tcp.len", "ipv6.version", "_ws.col.Protocol")
-    assert [(row.get("tcp.seq_raw"), row.get("tcp.len")) for row in found] == [
-        (["1"], ["3"]),
-        (["4"], ["4"]),
-        (["8"], ["2"]),
-        (None, None),
-    ]
+    shown = [(row.get("tcp.seq_raw"), row.get("tcp.len")) for row in found]
+    assert shown == [(["1"], ["3"]), (["4"], ["4"]), (["8"], ["2"]), (None, None)]
     assert found[3]["ipv6.version"] == ["6"]
     assert found[0]["_ws.col.Protocol"] == ["SLACP/TCP"]
     assert infos(path)[2].startswith("retransmission of packet 2, in block 3 | 5001 → 6001 [ACK] Seq=")
@@ -172,11 +169,10 @@ def test_a_packet_that_came_before_is_pointed_to_and_not_given_to_ip_again(path:
     packet = segment(1, b"abc")
     sent = Data(TAG, 0, 0, 0, 0, packet)
     again = Data(TAG, 0, 2, 0, 0, packet, True, 0, 0)
-    damaged = bytearray(wire.emit(Data(TAG, 0, 1, 1, 0, segment(4, b"d"))))
-    damaged[-1] ^= 1
+    damaged = changed(wire.emit(Data(TAG, 0, 1, 1, 0, segment(4, b"d"))), -1)
     late = Data(TAG, 0, 3, 1, 0, segment(4, b"d"), True)
     other_session = Data(TAG + 1, 0, 0, 0, 0, segment(5, b"e"))
-    octets = [wire.emit(sent), bytes(damaged), *(wire.emit(frame) for frame in (again, late, other_session))]
+    octets = [wire.emit(sent), damaged, *(wire.emit(frame) for frame in (again, late, other_session))]
     capture(path, octets)
     found = rows(path, "slacp.earlier", "slacp.later", "tcp.seq_raw", passes=2)
     assert found == [
@@ -195,10 +191,8 @@ def test_a_malformed_packet_is_said_to_be_one(path: Path) -> None:
     capture(path, [wire.emit(frame) for frame in frames])
     assert [own_words(info) for info in infos(path)] == [f"packet {number}" for number in range(3)]
     # what is no IP is no malformed IP
-    assert [row["frame.number"] for row in rows(path, "frame.number", where="slacp.packet.bad || _ws.malformed")] == [
-        ["1"],
-        ["2"],
-    ]
+    bad = rows(path, "frame.number", where="slacp.packet.bad || _ws.malformed")
+    assert [row["frame.number"] for row in bad] == [["1"], ["2"]]
 
 
 # -- damage --------------------------------------------------------------------------------------------------
@@ -206,13 +200,8 @@ def test_a_malformed_packet_is_said_to_be_one(path: Path) -> None:
 
 def damaged_frames() -> list[bytes]:
     """Bits flipped in every place of every kind of frame."""
-    found = []
-    for _, octets in documented_frames():
-        for at in range(len(octets)):
-            damaged = bytearray(octets)
-            damaged[at] ^= 0x80 >> at % 8
-            found.append(bytes(damaged))
-    return found
+    frames = [octets for _, octets in documented_frames()]
+    return [changed(octets, at, 0x80 >> at % 8) for octets in frames for at in range(len(octets))]
 
 
 def cut_frames() -> list[bytes]:
@@ -257,25 +246,14 @@ def test_what_is_wrong_with_a_frame_is_said_as_describe_says_it(make: Callable[[
 
 def test_damage_shows_in_the_checks(path: Path) -> None:
     whole = wire.emit(Data(TAG, 0, 7, 5, 2, segment(1)))
-    flipped = {"header": 9, "header check": 19, "body": 30, "CRC": len(whole) - 1}
-    frames = []
-    for at in flipped.values():
-        damaged = bytearray(whole)
-        damaged[at] ^= 4
-        frames.append(bytes(damaged))
-    capture(path, [*frames, whole[:40]])
+    # header, header check, body, CRC
+    capture(path, [*(changed(whole, at, 4) for at in (9, 19, 30, -1)), whole[:40]])
     found = rows(path, "slacp.check.status", "slacp.crc.status", "slacp.seq", "slacp.tx", "tcp.seq")
     nothing = {"slacp.check.status": ["0"]}
     header = {"slacp.check.status": ["1"], "slacp.crc.status": ["0"], "slacp.seq": ["5"], "slacp.tx": ["7"]}
     assert found == [nothing, nothing, header, header, header]
-    experts = ("slacp.check.bad", "slacp.crc.bad", "slacp.cut")
-    assert [list(row) for row in rows(path, *experts)] == [
-        ["slacp.check.bad"],
-        ["slacp.check.bad"],
-        ["slacp.crc.bad"],
-        ["slacp.crc.bad"],
-        ["slacp.cut"],
-    ]
+    check, crc, cut = "slacp.check.bad", "slacp.crc.bad", "slacp.cut"
+    assert [[*row] for row in rows(path, check, crc, cut)] == [[check], [check], [crc], [crc], [cut]]
 
 
 # -- bare frames ---------------------------------------------------------------------------------------------
@@ -284,9 +262,7 @@ def test_damage_shows_in_the_checks(path: Path) -> None:
 def test_bare_frames(path: Path) -> None:
     packet = segment(1, b"abc")
     whole = plain.emit(plain.PlainFrame(packet))
-    damaged = bytearray(whole)
-    damaged[10] ^= 1
-    frames = [whole, bytes(damaged), whole[:20], b"1234", b"1", *noise()[:50]]
+    frames = [whole, changed(whole, 10), whole[:20], b"1234", b"1", *noise()[:50]]
     capture(path, frames, LINKTYPE_USER1)
     assert [own_words(info) for info in infos(path)] == [plain.describe(frame).words for frame in frames]
     found = rows(path, "bareframe.crc.status", "tcp.len", "_ws.col.Protocol")
@@ -306,10 +282,8 @@ def test_frames_of_link_arq(path: Path) -> None:
     acks = [arq.Ack(0x2A17, 17, before) for before in (0, 5 << 40)]
     sound: list[arq.Frame] = [data, again, *acks]
     whole = [arq.emit(frame) for frame in sound]
-    damaged = bytearray(whole[0])
-    damaged[20] ^= 1
     cut = [with_crc(octets) for octets in (b"\xaf" + bytes(30), b"\xa2" + bytes(30))]
-    frames = [*whole, bytes(damaged), *cut, b"1", *noise()[:50]]
+    frames = [*whole, changed(whole[0], 20), *cut, b"1", *noise()[:50]]
     capture(path, frames, LINKTYPE_USER5)
     assert [own_words(info) for info in infos(path)] == [arq.describe(frame).words for frame in frames]
     found = rows(path, "linkarq.seq", "linkarq.base", "linkarq.before", "linkarq.crc.status", "tcp.len")

@@ -25,35 +25,21 @@ def round_trip(growth: Growth, sender: SendState, start_ns: int, rtts_ns: Sequen
     return start_ns + (len(rtts_ns) - 1) * apart_ns
 
 
-def begun(segments: int) -> tuple[Growth, SendState]:
+def begun(segments: int, rtt_ns: int = RTT_NS) -> tuple[Growth, SendState]:
     """A growth after a first round without a queue."""
     sender = sender_of(segments)
     growth = grown("cubic-linux", sender)
-    round_trip(growth, sender, 0, [RTT_NS] * 10)
+    round_trip(growth, sender, 0, [rtt_ns] * 10)
     return growth, sender
 
 
-@pytest.mark.parametrize(
-    ("longer_ns", "ends"), [(12 * MS, False), (13 * MS, True)], ids=["within an eighth", "more than an eighth"]
-)
-def test_slow_start_ends_when_all_round_trips_of_a_round_are_longer(longer_ns: int, ends: bool) -> None:
-    growth, sender = begun(16)
-    round_trip(growth, sender, RTT_NS, [RTT_NS + longer_ns] * 20)
-    assert (growth.ssthresh < INFINITE) is ends
-    # 10 and 8 segments more, each by one ACK, before the ninth compares
-    assert not ends or growth.ssthresh == (16 + 10 + 8) * SMSS
-
-
-@pytest.mark.parametrize(
-    ("rtt_ns", "longer_ns", "ends"),
-    [(10 * MS, 4 * MS, False), (10 * MS, 5 * MS, True), (400 * MS, 16 * MS, False), (400 * MS, 17 * MS, True)],
-)
-def test_the_increase_that_counts_is_4_to_16_ms(rtt_ns: int, longer_ns: int, ends: bool) -> None:
-    sender = sender_of(16)
-    growth = grown("cubic-linux", sender)
-    round_trip(growth, sender, 0, [rtt_ns] * 10)
-    round_trip(growth, sender, rtt_ns, [rtt_ns + longer_ns] * 20)
-    assert (growth.ssthresh < INFINITE) is ends
+@pytest.mark.parametrize(("rtt_ms", "least_ms"), [(10, 5), (100, 13), (400, 17)], ids=["4 ms", "an eighth", "16 ms"])
+def test_slow_start_ends_when_all_round_trips_of_a_round_are_longer_by_an_eighth(rtt_ms: int, least_ms: int) -> None:
+    for longer_ms in (least_ms - 1, least_ms):
+        growth, sender = begun(16, rtt_ms * MS)
+        round_trip(growth, sender, rtt_ms * MS, [(rtt_ms + longer_ms) * MS] * 20)
+        # 10 and 8 segments more, each by one ACK, before the ninth compares
+        assert growth.ssthresh == (INFINITE if longer_ms < least_ms else (16 + 10 + 8) * SMSS)
 
 
 def test_one_short_round_trip_among_a_rounds_first_is_enough_to_go_on() -> None:

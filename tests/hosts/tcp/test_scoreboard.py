@@ -77,12 +77,3 @@ def test_the_next_hole(ranges: list[tuple[int, int]], seq: int, end: int) -> Non
         assert hole[0] == missing[0]
         assert octets.isdisjoint(range(*hole))
         assert hole[1] == end or hole[1] in octets
-
-
-@given(_RANGES)
-def test_cleared(ranges: list[tuple[int, int]]) -> None:
-    board, _ = marked(ranges)
-    board.clear()
-    assert not board
-    assert board.sacked == 0
-    assert board.ranges == []

@@ -36,17 +36,6 @@ def test_what_was_sent_before_a_segment_ends_at_equal_times_with_its_octets() ->
     assert [each.start for each in made.sent_before(2, 30)] == [0, 10]
 
 
-def test_a_segment_sent_again_is_the_latest() -> None:
-    made = sent(1, 2, 3)
-    made.mark_lost(made.flying()[0])
-    assert (made.in_flight, made.lost) == (20, 10)
-    lost = made.first_lost()
-    assert lost is not None
-    made.handle_sent(lost.start, lost.end, True, 4)
-    assert [each.start for each in made.flying()] == [10, 20, 0]
-    assert (made.in_flight, made.lost) == (30, 0)
-
-
 def test_restored_segments_are_in_the_order_of_their_times() -> None:
     made = sent(1, 2, 3)
     for each in made.flying()[:2]:
