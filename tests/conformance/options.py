@@ -76,12 +76,7 @@ ERROR_MODEL = Kind(
 )
 PHY = Kind(registry=PHYS, name_at="radio.phy", options_at="radio", tolerant=True)
 QUEUE = Kind(registry=QUEUES, name_at="link.queue.kind", options_at="link.queue")
-WORKLOAD = Kind(
-    registry=WORKLOADS,
-    name_at="workloads.0.kind",
-    options_at="workloads.0",
-    name_is_enough=False,
-)
+WORKLOAD = Kind(registry=WORKLOADS, name_at="workloads.0.kind", options_at="workloads.0", name_is_enough=False)
 SCHEME = Kind(registry=SCHEMES, name_at="link.scheme", options_at="link.{key}")
 FILTER = Kind(registry=FILTERS, name_at="link.filters", options_at="link.{key}")
 

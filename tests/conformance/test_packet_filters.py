@@ -3,7 +3,6 @@
 The harness checks each packet that goes in or comes out of a filter under test (`tests/harness/checked.py`).
 """
 
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -29,7 +28,6 @@ from tests.harness.checked import footprint
 from tests.harness.model_runs import model
 from tests.harness.scenarios import scenario
 
-DOCS = Path(__file__).parents[2] / "docs"
 by_name = pytest.mark.parametrize("name", FILTERS)
 by_target = pytest.mark.parametrize("target", TARGETS, ids=str)
 

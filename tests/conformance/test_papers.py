@@ -14,7 +14,7 @@ from testbed.papers.computing import reproduce
 from testbed.papers.gates import gates
 from testbed.papers.paper import PAPERS, Paper, chosen
 from testbed.papers.question import Question
-from testbed.papers.results import Cell, CellResult, Headline, Results, Sample, Tally
+from testbed.papers.results import Cell, CellResult, Results, Sample, Tally
 
 pytestmark = pytest.mark.slow
 
@@ -161,8 +161,3 @@ def test_the_document_has_its_parameters_and_places(paper: Paper) -> None:
     assert "\n".join(paper.choices()) in text
     for place in {cell.name.split("/")[0] for cell in paper.cells}:
         assert f"| `{place}/" in text
-
-
-def test_headlines_are_shares_of_both() -> None:
-    found = [finding for paper in PAPERS.values() for finding in paper.findings(made_up(paper))]
-    assert {type(finding) for finding in found} == {Tally, Headline}

@@ -1,6 +1,5 @@
 """What every link scheme keeps to; a new one is covered as soon as its file is there."""
 
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -13,20 +12,12 @@ from tcpip.access import Octets
 from testbed.simulation import simulate
 from tests.harness.model_runs import model
 
-DOCS = Path(__file__).parents[2] / "docs"
 #: an IPv4 packet of UDP
 PACKET = bytes.fromhex("45000020000100004011000a0a4d01020a4d0202") + bytes(12)
 
 
 def end(name: str) -> Link:
-    context = LinkContext(
-        end="mobile",
-        access=Octets(),
-        sized=False,
-        rng=Random(1),
-        now=0,
-        frame_ms=5.0,
-    )
+    context = LinkContext(end="mobile", access=Octets(), sized=False, rng=Random(1), now=0, frame_ms=5.0)
     return SCHEMES[name].make(SCHEMES[name].options(), context)
 
 

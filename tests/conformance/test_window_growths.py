@@ -12,26 +12,17 @@ PROFILES = {name: f"sack-{name}" for name in GROWTHS} | {TcpConfig().growth.name
 
 
 @pytest.mark.parametrize("name", GROWTHS)
-def test_slow_start_doubles_the_window_in_a_round_trip(name: str) -> None:
-    sender = sender_of()
-    growth = grown(name, sender)
-    for _ in range(10):
-        growth.handle_ack(SMSS, 0)
-    assert growth.cwnd == 20 * SMSS
-
-
-@pytest.mark.parametrize("name", GROWTHS)
-def test_slow_start_adds_no_more_than_was_acknowledged(name: str) -> None:
-    sender = sender_of()
-    growth = grown(name, sender)
-    growth.handle_ack(1, 0)
-    assert growth.cwnd == 10 * SMSS + 1
+@pytest.mark.parametrize(("acks", "nbytes"), [(10, SMSS), (1, 1)])
+def test_slow_start_adds_what_is_acknowledged(name: str, acks: int, nbytes: int) -> None:
+    growth = grown(name, sender_of())
+    for _ in range(acks):
+        growth.handle_ack(nbytes, 0)
+    assert growth.cwnd == 10 * SMSS + acks * nbytes
 
 
 @pytest.mark.parametrize("name", GROWTHS)
 def test_a_loss_leaves_two_segments_and_takes_some(name: str) -> None:
-    sender = sender_of()
-    growth = grown(name, sender)
+    growth = grown(name, sender_of())
     assert growth.handle_loss(2 * SMSS) == 2 * SMSS
     growth.hold(100 * SMSS)
     assert 2 * SMSS < growth.handle_loss(100 * SMSS) < 100 * SMSS
@@ -39,8 +30,7 @@ def test_a_loss_leaves_two_segments_and_takes_some(name: str) -> None:
 
 @pytest.mark.parametrize("name", GROWTHS)
 def test_congestion_avoidance_never_closes_the_window_nor_doubles_it(name: str) -> None:
-    sender = sender_of(60)
-    growth = grown(name, sender)
+    growth = grown(name, sender_of(60))
     lose(growth)
     before = first = growth.cwnd / SMSS
     for _, window in avoid(growth, 20):
@@ -51,8 +41,7 @@ def test_congestion_avoidance_never_closes_the_window_nor_doubles_it(name: str) 
 
 @pytest.mark.parametrize("name", GROWTHS)
 def test_a_timeout_forgets_no_threshold_and_the_window_opens_again(name: str) -> None:
-    sender = sender_of(40)
-    growth = grown(name, sender)
+    growth = grown(name, sender_of(40))
     time_out(growth)
     threshold = growth.ssthresh
     assert (growth.cwnd, 20 * SMSS <= threshold < 40 * SMSS) == (SMSS, True)

@@ -75,23 +75,26 @@ def test_errors_are_shares_of_the_last_second(steps: list[tuple[int, float]]) ->
     assert [v for _, v in found] == expected
 
 
-def test_a_counter_that_falls_was_started_anew() -> None:
-    counts = [0, 50, 100, 4, 8]
-    curves = drawn([replace(TCP, time_ns=n * S, retransmits=count) for n, count in enumerate(counts)])
-    assert points(curves, "repairs", "bulk TCP retransmits") == [(1, 50), (2, 50), (3, None), (4, 4)]
-
-
-def test_values_are_the_records_own_and_missing_ones_are_gaps() -> None:
-    values = [None, None, 20_000, None, 30_000]
-    curves = drawn([replace(TCP, time_ns=n * S, ssthresh_bytes=value) for n, value in enumerate(values)])
-    assert points(curves, "cwnd", "bulk ssthresh") == [(2, 20_000), (3, None), (4, 30_000)]
-    assert points(curves, "cwnd", "bulk") == [(n, 14480) for n in range(5)]
-
-
-def test_what_is_no_number_is_a_gap() -> None:
-    rates = [1.0, math.nan, math.inf, 2.0]
-    curves = drawn([replace(LINK, time_ns=n * S, throughput_bps=rate) for n, rate in enumerate(rates)])
-    assert points(curves, "throughput", "up") == [(0, 1), (1, None), (2, None), (3, 2)]
+@pytest.mark.parametrize(
+    ("record", "field", "values", "line", "expected"),
+    [
+        (
+            TCP,
+            "retransmits",
+            [0, 50, 100, 4, 8],
+            "repairs: bulk TCP retransmits",
+            [(1, 50), (2, 50), (3, None), (4, 4)],
+        ),
+        (TCP, "ssthresh_bytes", [None, None, 20, None, 30], "cwnd: bulk ssthresh", [(2, 20), (3, None), (4, 30)]),
+        (LINK, "throughput_bps", [1, math.nan, math.inf, 2], "throughput: up", [(0, 1), (1, None), (2, None), (3, 2)]),
+    ],
+    ids=["a counter that begins anew", "a value that is missing", "what is no number"],
+)
+def test_what_cannot_be_drawn_is_a_gap(
+    record: Any, field: str, values: list[Any], line: str, expected: list[tuple[float, float | None]]
+) -> None:
+    curves = drawn([replace(record, time_ns=n * S, **{field: value}) for n, value in enumerate(values)])
+    assert points(curves, *line.split(": ")) == expected
 
 
 def test_marks_are_the_growth_of_losses_by_cause() -> None:

@@ -329,6 +329,9 @@ def test_the_table_leads_each_run_to_its_own_time(filled: Filled) -> None:
         for setting in override["properties"]
         if setting["id"] == "links"
     ]
+    for link in links:
+        assert re.findall(r"__data\.fields\.(\w+)", link["url"]) == ["run", "begins", "ends"]
+        assert {"from=", "to="} <= set(re.findall(r"\b\w+=", link["url"]))
     uids = [re.match(r"/d/([\w-]+)\?", link["url"]) for link in links]
     assert [uid and uid[1] for uid in uids] == [BOARDS[name]["uid"] for name in OF_RUN_BOARDS]
 

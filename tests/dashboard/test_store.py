@@ -196,13 +196,20 @@ print(next(row.problem for row in store.rows() if row.name == "2-lossy"))
     assert done.stdout == "manifest.json cannot be read: Permission denied\n", done.stderr
 
 
-@pytest.mark.parametrize("spoil", [lambda octets: octets[:-100], lambda octets: b"", lambda octets: b"no Parquet" * 50])
-def test_records_that_cannot_be_read_are_left_out_and_said(tmp_path: Path, spoil: Any) -> None:
+@pytest.mark.parametrize(
+    ("spoil", "problem"),
+    [
+        (lambda folder: (folder / "link.parquet").read_bytes()[:-100], "is incomplete: the run was killed or goes on"),
+        (lambda folder: b"", "is incomplete: the run was killed or goes on"),
+        (lambda folder: b"no Parquet" * 50, "is incomplete: the run was killed or goes on"),
+        (lambda folder: (folder / "flow.parquet").read_bytes(), "holds no link records"),
+    ],
+)
+def test_records_that_cannot_be_read_are_left_out_and_said(tmp_path: Path, spoil: Any, problem: str) -> None:
     folder = keep(tmp_path, "a-run", records(1, 3.0))
-    file = folder / "link.parquet"
-    file.write_bytes(spoil(file.read_bytes()))
+    (folder / "link.parquet").write_bytes(spoil(folder))
     picture = Store([tmp_path]).picture("a-run")
-    assert picture.problem == "link.parquet is incomplete: the run was killed or goes on"
+    assert picture.problem == f"link.parquet {problem}"
     assert "goodput" in picture.charts()
     assert "throughput" not in picture.charts()
 
@@ -223,37 +230,21 @@ def test_records_of_an_older_version_lack_what_it_did_not_record(tmp_path: Path)
     assert {curve.label for curve in picture.curves if curve.chart == "per"} == {"up before", "down before"}
 
 
-def test_a_file_of_something_else_is_said(tmp_path: Path) -> None:
-    folder = keep(tmp_path, "a-run", records(1, 3.0))
-    (folder / "tcp.parquet").write_bytes((folder / "flow.parquet").read_bytes())
-    (folder / "link.parquet").write_bytes((folder / "flow.parquet").read_bytes())
-    assert "link.parquet holds no link records" in Store([tmp_path]).picture("a-run").problem
-
-
 # -- names --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        "",
-        ".",
-        "..",
-        "../1-lossy",
-        "1-lossy/",
-        "/etc",
-        "1-lossy/../2-lossy",
-        "1-lossy\x00",
-        "1-lossy\n",
-        ".hidden",
-        "a" * 300,
-        "link",
-        "file",
+        *("", ".", "..", "../1-lossy", "1-lossy/", "/etc", "1-lossy/../2-lossy", "1-lossy\x00", "1-lossy\n"),
+        *(".hidden", "a" * 300, "link", "file", "plots"),
     ],
 )
 def test_only_folders_of_runs_are_found(runs: Path, name: str) -> None:
     (runs / "link").symlink_to("1-lossy")
     (runs / "file").write_text("")
+    (runs / "plots").mkdir()
+    (runs / "plots" / "a.png").write_bytes(b"")
     (runs / ".hidden").mkdir()
     (runs / ".hidden" / "manifest.json").write_text("{}")
     store = Store([runs])
@@ -262,12 +253,6 @@ def test_only_folders_of_runs_are_found(runs: Path, name: str) -> None:
         with pytest.raises(StoreError, match="no run of this name"):
             ask(name)
     assert len(store.rows()) == 4
-
-
-def test_a_folder_of_something_else_is_no_run(runs: Path) -> None:
-    (runs / "plots").mkdir()
-    (runs / "plots" / "a.png").write_bytes(b"")
-    assert "plots" not in names(Store([runs]))
 
 
 # -- long runs ----------------------------------------------------------------------------------------------------

@@ -243,11 +243,9 @@ class WindowDoor(Door):
         packet: Any = wire.emit(segment) if self._octets else segment
         if mutate is not None and self._octets:
             packet = mutated(mutate, packet)
-        if from_host:
-            [passed] = self.checked.from_ip(tagged(packet, "ip"), self._now).to_link
-        else:
-            [passed] = self.checked.from_link(tagged(packet, "link"), self._now).to_ip
-        return self._access.view(passed) or segment
+        passed = self.checked.take(tagged(packet, "ip" if from_host else "link"), self._now)
+        [left] = passed.to_link if from_host else passed.to_ip
+        return self._access.view(left) or segment
 
     @override
     def shoot(self, rng: Random) -> None:

@@ -193,7 +193,7 @@ class _Side:
                 packet = self._queue.pop(now)
                 if packet is None:
                     break
-                self._ready += _valid(self.checked.from_ip(packet, now).to_link)
+                self._ready += _valid(self.checked.take(packet, now).to_link)
                 self._arm()
                 continue
             packet = self._ready.popleft()
@@ -205,12 +205,11 @@ class _Side:
 
     def receive(self, packet: Any) -> None:
         # a copy: one that was sent twice comes as two
-        self._keep(self.checked.from_link(tagged(packet, "link", mine=True), self._clock.now))
+        self._keep(self.checked.take(tagged(packet, "link", mine=True), self._clock.now))
 
     def attack(self, shot: Shot) -> None:
         """Take a hostile packet: what it makes of valid flows counts, it leaves for nowhere itself."""
-        handle = self.checked.from_ip if shot.side == "ip" else self.checked.from_link
-        passed = handle(tagged(self._network.packet(shot.packet), shot.side), self._clock.now)
+        passed = self.checked.take(tagged(self._network.packet(shot.packet), shot.side), self._clock.now)
         to_link, to_ip = ([each for each in side if getattr(each, "mine", False)] for side in passed[:2])
         self._keep(Passed(tuple(to_link), tuple(to_ip), ()))
 

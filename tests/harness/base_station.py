@@ -137,7 +137,7 @@ class BaseStation:
     def from_ip(self, segment: Any) -> Any:
         """Let a packet come from the IP side; return it as it leaves for the link."""
         packet = self._packet(segment, "ip")
-        passed = self.checked.from_ip(packet, self.now)
+        passed = self.checked.take(packet, self.now)
         own = next((found for found in passed.to_link if found is packet), None)
         if own is None and passed.to_link:
             # with an option more or less
@@ -147,7 +147,7 @@ class BaseStation:
 
     def from_link(self, segment: Any) -> Any | None:
         """Let a packet come over the link; return it as it leaves for the IP side, or None."""
-        passed = self.checked.from_link(self._packet(segment, "link"), self.now)
+        passed = self.checked.take(self._packet(segment, "link"), self.now)
         self._note(passed, None)
         return passed.to_ip[0] if passed.to_ip else None
 

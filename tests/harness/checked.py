@@ -109,8 +109,6 @@ class Passed(NamedTuple):
 @dataclass(slots=True)
 class Volume:
     packets: int = 0
-    #: packets that are no segment for this end
-    unknown: int = 0
     held_back: int = 0
     #: of these, those that left later
     released: int = 0
@@ -118,8 +116,6 @@ class Volume:
     retransmissions: int = 0
     guesses: int = 0
     expiries: int = 0
-    #: the most often that one packet was put on the link again
-    most_often: int = 0
 
 
 class Checked:
@@ -137,47 +133,28 @@ class Checked:
         #: by its identity: what was held back, and its side
         self._held: OrderedDict[int, tuple[Any, Side]] = OrderedDict()
 
-    def from_ip(self, packet: Any, now: int) -> Passed:
-        """Hand over a tagged packet of the IP side."""
-        volume = self.volume
+    def take(self, packet: Any, now: int) -> Passed:
+        """Hand over a tagged packet of either side."""
+        volume, side = self.volume, packet.side
         volume.packets += 1
         view = self.access.view(packet)
-        self.link.handle_packet(packet, 0)
+        if side == "ip":
+            self.link.handle_packet(packet, 0)
+        else:
+            self.link.handle_frame(PlainFrame(packet), now)
         passed = self._drain(now)
-        if passed.to_ip:
-            raise RuleBrokenError(f"a packet of the IP side made {passed.to_ip} leave there")
-        fresh = self._sort_out(passed.to_link, packet)
+        to_link = self._sort_out(passed.to_link, packet if side == "ip" else None)
+        fresh, wrong = (to_link, passed.to_ip) if side == "ip" else (self._first(passed.to_ip, "link"), to_link)
+        if wrong:
+            raise RuleBrokenError(f"{self._words(packet)} of the {side} side made something new leave there")
         if len(fresh) > 1:
-            raise RuleBrokenError(f"{self._words(packet)} of the IP side came out {len(fresh)} times")
+            raise RuleBrokenError(f"{self._words(packet)} of the {side} side came out {len(fresh)} times")
         if fresh:
             self._check_same(packet, fresh[0])
         else:
-            self._note_held(packet, view, "ip")
+            self._note_held(packet, view, side)
         if view is not None and view.flags & ACK:
-            self._remember(view, "ip")
-        self._maybe_probe(now)
-        return passed
-
-    def from_link(self, packet: Any, now: int) -> Passed:
-        """Hand over a tagged packet that has crossed the link."""
-        volume = self.volume
-        volume.packets += 1
-        view = self.access.view(packet)
-        self.link.handle_frame(PlainFrame(packet), now)
-        passed = self._drain(now)
-        if self._sort_out(passed.to_link, None):
-            raise RuleBrokenError(f"{self._words(packet)} of the link made something new leave there")
-        fresh = self._without_released(passed.to_ip, "link")
-        if len(fresh) > 1:
-            raise RuleBrokenError(f"{self._words(packet)} of the link came out {len(fresh)} times")
-        if fresh:
-            self._check_same(packet, fresh[0])
-        else:
-            self._note_held(packet, view, "link")
-        if view is None:
-            volume.unknown += 1
-        elif view.flags & ACK:
-            self._remember(view, "link")
+            self._remember(view, side)
         self._maybe_probe(now)
         return passed
 
@@ -192,7 +169,7 @@ class Checked:
             self.volume.expiries += 1
             self.link.handle_deadline(now)
             passed = self._drain(now)
-            if fresh := self._without_released(passed.to_ip, "link"):
+            if fresh := self._first(passed.to_ip, "link"):
                 raise RuleBrokenError(f"a deadline made {fresh} leave")
             if self._sort_out(passed.to_link, None):
                 raise RuleBrokenError("a deadline made something new leave for the link")
@@ -222,7 +199,7 @@ class Checked:
         """Return the packets that leave for the link for the first time; check and count retransmissions."""
         fresh = []
         volume = self.volume
-        for packet in self._without_released(packets, "ip"):
+        for packet in self._first(packets, "ip"):
             if packet is own and own is not None:
                 own = None
                 fresh.append(packet)
@@ -240,7 +217,6 @@ class Checked:
             if self.retries is not None and packet.again > self.retries:
                 raise RuleBrokenError(f"{self._words(packet)} was put on the link again {packet.again} times")
             volume.retransmissions += 1
-            volume.most_often = max(volume.most_often, packet.again)
         return fresh
 
     def _note_held(self, packet: Any, view: Segment | None, side: Side) -> None:
@@ -250,7 +226,7 @@ class Checked:
         if len(self._held) > _REMEMBERED_HELD:
             self._held.popitem(last=False)
 
-    def _without_released(self, packets: Iterable[Any], side: Side) -> list[Any]:
+    def _first(self, packets: Iterable[Any], side: Side) -> list[Any]:
         """Return the packets that were not held back; check and count those that were."""
         others = []
         for packet in packets:

@@ -52,10 +52,8 @@ def _unreadable(panel: dict[str, Any]) -> Iterator[str]:
 
 
 def defects(boards: dict[str, Board]) -> set[str]:
-    """Which of the thirteen defects the boards have."""
+    """Which of the defects the boards have."""
     found = set()
-    if not any(_leads_to_a_run(panel) for board in boards.values() for panel in board["panels"]):
-        found.add("a past run does not open at its own time")
     for board in boards.values():
         found |= set(_of_board(board))
         for panel in board["panels"]:
@@ -64,30 +62,12 @@ def defects(boards: dict[str, Board]) -> set[str]:
     return found
 
 
-def _leads_to_a_run(panel: dict[str, Any]) -> bool:
-    if panel["type"] != "table":
-        return False
-    asked = panel["targets"][0]["query"]
-    urls = [link["url"] for settings in _settings(panel) for link in settings.get("links", ())]
-    wanted = {"run", "scenario", "scheme", "tier", "seed", "goodput", "begins", "ends"}
-    fields = re.compile(r"__data\.fields\.(\w+)")
-    return (
-        wanted <= set(re.findall(r'"(\w+)"', asked))
-        and "$timeFilter" not in asked
-        and bool(urls)
-        and all(fields.findall(url) == ["run", "begins", "ends"] and "from=" in url and "to=" in url for url in urls)
-    )
-
-
 def _of_board(board: Board) -> Iterator[str]:
     ids = [variable.get("id") for variable in board["templating"]["list"]]
     if len(set(ids)) < len(ids) or None in ids:
         yield "variables share an id"
     if _seconds(board["refresh"]) < 5:
         yield "asks more often than a busy machine answers"
-    for annotation in board["annotations"]["list"]:
-        if annotation["target"]["textColumn"] != "text":
-            yield "annotations do not say what happened"
     schemes = [panel for panel in board["panels"] if "scheme" in _asked(panel) and panel["type"] == "state-timeline"]
     for panel in schemes:
         mappings = panel["fieldConfig"]["defaults"]["mappings"]

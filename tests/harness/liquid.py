@@ -2,21 +2,18 @@
 
 Read first: https://liquidsdr.org/doc/ofdmflexframe, and liquid.h, "ofdmflexframegen".
 
-Rules kept: the library is loaded once, when it is first needed. Schemes are looked up by liquid's own names, whose
-numbers are not part of its interface. Objects are made and ended by `make`: FFTW's planner, which they call, is not
-thread-safe. A call lets other Python threads run.
+Schemes are looked up by liquid's own names, whose numbers are not part of its interface.
 """
 
 import struct
 from collections.abc import Callable
 from functools import cache
-from threading import RLock
 from typing import Any
 
 import cffi
 import numpy as np
 
-from flowgraphs.phy import PhyError, Samples
+from flowgraphs.phy import Samples
 from flowgraphs.phys.ofdm.modem import OfdmPhy
 
 #: our part of the header: sequence number, network
@@ -28,18 +25,11 @@ FEC = {name: name for name in ("none", "rep3", "rep5", "secded2216", "secded3932
     "hamming128": "h128",
     "golay2412": "g2412",
 }
-#: held while making or ending liquid's objects, and while using what is global in C (rand)
-LOCK = RLock()
-
-_SONAME = "libliquid.so.1"
-#: versions with these declarations: user header lengths came with 1.4, later ones than 1.5 were not tried
-_VERSIONS = ("1.4.", "1.5.")
 
 ffi = cffi.FFI()
 # complex samples are pairs of floats, which is C's layout of float complex
 ffi.cdef(
     """
-    const char * liquid_libversion(void);
     int liquid_getopt_str2mod(const char * name);
     int liquid_getopt_str2fec(const char * name);
     int liquid_getopt_str2crc(const char * name);
@@ -68,26 +58,13 @@ ffi.cdef(
 
 @cache
 def liquid() -> Any:
-    """Return the library; raises PhyError when it is missing or too new to be trusted."""
-    try:
-        library = ffi.dlopen(_SONAME)
-    except OSError as error:
-        raise PhyError(f"PHY ofdm needs liquid-dsp ({error}): apt-get install libliquid1") from None
-    version = ffi.string(library.liquid_libversion()).decode()
-    if not version.startswith(_VERSIONS):
-        raise PhyError(f"PHY ofdm knows liquid-dsp 1.4 and 1.5, {_SONAME} is {version}: install Debian's libliquid1")
-    return library
+    """The library, in the version that the native module was built with."""
+    return ffi.dlopen("libliquid.so.1")
 
 
 def make(create: Callable[..., Any], destroy: Callable[[Any], Any], *arguments: Any) -> Any:
     """Return the object that `create` makes of the arguments; it is destroyed with the last reference to it."""
-
-    def end(made: Any) -> None:
-        with LOCK:
-            destroy(made)
-
-    with LOCK:
-        return ffi.gc(create(*arguments), end)
+    return ffi.gc(create(*arguments), destroy)
 
 
 def generator(of: OfdmPhy, modulation: str, fec: str, fec1: str = "none") -> Any:
@@ -112,9 +89,8 @@ def burst(of: OfdmPhy, made: Any, sequence: int, frame: bytes, nsamples: int) ->
     library = liquid()
     samples = np.empty(nsamples, np.complex64)
     library.ofdmflexframegen_assemble(made, HEADER.pack(sequence, of.network), frame, len(frame))
-    with LOCK:
-        # the bits that fill the last symbol are drawn
-        library.srand(1)
-        library.ofdmflexframegen_write(made, ffi.from_buffer("float[]", samples, require_writable=True), nsamples)
+    # the bits that fill the last symbol are drawn
+    library.srand(1)
+    library.ofdmflexframegen_write(made, ffi.from_buffer("float[]", samples, require_writable=True), nsamples)
     samples *= of.rms
     return samples

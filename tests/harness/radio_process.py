@@ -72,21 +72,19 @@ class Radio:
 
     def tune(self, direction: str, freq: float, channel: int = 0, at: int | None = None) -> float:
         """Tune a channel, at a time if one is given, and return what it got."""
-        if at is not None:
-            self._usrp.set_command_time(self._time(at))
-        getattr(self._usrp, f"set_{direction}_freq")(self._uhd.types.TuneRequest(freq), channel)
-        if at is not None:
-            self._usrp.clear_command_time()
-        return float(getattr(self._usrp, f"get_{direction}_freq")(channel))
+        return self._set(f"{direction}_freq", self._uhd.types.TuneRequest(freq), channel, at)
 
     def gain(self, direction: str, gain: float, channel: int = 0, at: int | None = None) -> float:
         """Set a channel's gain, at a time if one is given, and return what it got."""
+        return self._set(f"{direction}_gain", gain, channel, at)
+
+    def _set(self, what: str, value: Any, channel: int, at: int | None) -> float:
         if at is not None:
             self._usrp.set_command_time(self._time(at))
-        getattr(self._usrp, f"set_{direction}_gain")(gain, channel)
+        getattr(self._usrp, f"set_{what}")(value, channel)
         if at is not None:
             self._usrp.clear_command_time()
-        return float(getattr(self._usrp, f"get_{direction}_gain")(channel))
+        return float(getattr(self._usrp, f"get_{what}")(channel))
 
     def now(self) -> int:
         return int(self._usrp.get_time_now().to_ticks(self._rate))
@@ -136,43 +134,32 @@ class Radio:
         # integers are given to UHD as one item of four or two octets per sample
         view = buffer.view({2: np.uint32, 1: np.uint16}[buffer.itemsize]) if whole else buffer
         got = stream.recv(view, metadata, timeout)
-        piece = Piece(
-            got,
-            metadata.error_code.name,
-            int(metadata.time_spec.to_ticks(self._rate)),
-            metadata.start_of_burst,
-            metadata.end_of_burst,
-            metadata.more_fragments,
-        )
+        at, flags = int(metadata.time_spec.to_ticks(self._rate)), ("start_of_burst", "end_of_burst", "more_fragments")
+        piece = Piece(got, metadata.error_code.name, at, *(getattr(metadata, flag) for flag in flags))
         return buffer[:, : 2 * got if whole else got], piece
 
-    def collect(self, n: int, chunk: int = 4096) -> Samples:
-        """Receive n samples per channel in pieces of `chunk`; raise RuntimeError for anything but samples."""
+    def collect(self, n: int | None, chunk: int = 4096) -> Samples:
+        """Receive n samples per channel in pieces of `chunk`, or all that a stopped stream has left.
+
+        Raises RuntimeError for anything but samples.
+        """
         pieces: list[Samples] = []
         left = n
-        while left:
-            samples, piece = self.recv(min(chunk, left))
+        while left is None or left:
+            samples, piece = self.recv(chunk if left is None else min(chunk, left))
             if piece.error != "none":
-                raise RuntimeError(f"recv gave {piece.error} with {left} samples to come")
+                raise RuntimeError(f"recv gave {piece.error} with {left or 'more'} samples to come")
             pieces.append(samples)
-            left -= piece.n
+            if left is not None:
+                left -= piece.n
+            elif piece.end_of_burst:
+                left = 0
         return np.concatenate(pieces, axis=1)
 
     def listen(self, n: int, at: int | None = None, chunk: int = 4096) -> Samples:
         """Receive n samples per channel, from a time on or from now; raise RuntimeError for anything but samples."""
         self.start(n, at=at)
         return self.collect(n, chunk)
-
-    def drain(self) -> Samples:
-        """Receive what is left of a stream that has been stopped; raise RuntimeError for anything but samples."""
-        pieces: list[Samples] = []
-        while True:
-            samples, piece = self.recv(4096)
-            if piece.error != "none":
-                raise RuntimeError(f"recv gave {piece.error} before the end of the burst")
-            pieces.append(samples)
-            if piece.end_of_burst:
-                return np.concatenate(pieces, axis=1)
 
     def send(
         self,

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -49,23 +50,28 @@ def made(make: Callable[[], Filter]) -> Callable[[str, int], Link]:
 Pass = Callable[["Broken", Any], list[Any]]
 
 
+def alone(broken: "Broken", packet: Any) -> list[Any]:
+    return [packet]
+
+
 class Broken(Filter):
     """Does with packets for the link and from the link what a test says; a deadline at `due_at` resends one."""
 
     def __init__(
-        self, *, to_link: Pass | None = None, from_link: Pass | None = None, due_at: int | None = None
+        self, to_link: Pass = alone, from_link: Pass = alone, due_at: int | None = None, all_of_it: bool = False
     ) -> None:
         super().__init__()
         self._pass_to_link, self._pass_from_link, self._due_at = to_link, from_link, due_at
-        #: all packets for the link so far, where a test keeps them
+        #: packets for the link so far, where a test keeps them: all, or those with data
         self.kept: list[Any] = []
+        self.all_of_it = all_of_it
 
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:
-        for passed in self._pass_to_link(self, packet) if self._pass_to_link else [packet]:
+        for passed in self._pass_to_link(self, packet):
             super().handle_to_link(passed, channel, now)
 
     def handle_from_link(self, packet: Any, channel: int, now: int) -> None:
-        for passed in self._pass_from_link(self, packet) if self._pass_from_link else [packet]:
+        for passed in self._pass_from_link(self, packet):
             super().handle_from_link(passed, channel, now)
 
     def next_deadline(self) -> int | None:
@@ -92,8 +98,8 @@ def swallowing(swallows: Callable[[Segment | None], bool]) -> Broken:
     return Broken(to_link=thin, from_link=thin)
 
 
-def swallowing_pure(flag: int) -> Broken:
-    return swallowing(lambda s: s is not None and not s.length and bool(s.flags & flag) and not s.flags & ~(flag | ACK))
+def swallowing_empty(flags: int) -> Broken:
+    return swallowing(lambda s: s is not None and not s.length and s.flags & (ACK | RST) == flags)
 
 
 def copy(broken: Broken, packet: Any) -> list[Any]:
@@ -106,24 +112,16 @@ def renumber(broken: Broken, packet: Any) -> list[Any]:
     return [packet]
 
 
-def adding(access: Access, option: Option) -> Broken:
-    """A filter that adds an option to whatever has room for one."""
-
-    def add(broken: Broken, packet: Any) -> list[Any]:
-        changed = None if access.view(packet) is None else access.with_option(packet, option)
-        return [packet if changed is None else changed]
-
-    return Broken(from_link=add)
-
-
 def keep(broken: Broken, packet: Any) -> list[Any]:
-    broken.kept.append(packet)
+    segment = segment_of(packet)
+    if broken.all_of_it or (segment is not None and segment.length and not segment.flags & RST):
+        broken.kept.append(packet)
     return [packet]
 
 
-def keep_data(broken: Broken, packet: Any) -> list[Any]:
-    segment = segment_of(packet)
-    return keep(broken, packet) if segment is not None and segment.length and not segment.flags & RST else [packet]
+def add(access: Access, option: Option, broken: Broken, packet: Any) -> list[Any]:
+    changed = None if access.view(packet) is None else access.with_option(packet, option)
+    return [packet if changed is None else changed]
 
 
 def repeat(broken: Broken, packet: Any) -> list[Any]:
@@ -135,18 +133,18 @@ def repeat(broken: Broken, packet: Any) -> list[Any]:
 BROKEN: dict[str, Callable[[Access], Filter]] = {
     "was swallowed|came out 0 times": lambda access: swallowing(lambda s: s is not None and s.length > 1400),
     "^[0-9a-f]+ was swallowed|came out 0 times": lambda access: swallowing(lambda s: s is None),
-    "swallowed|came out 0 times": lambda access: swallowing_pure(ACK),
-    "was swallowed|out 0 times": lambda access: swallowing_pure(RST),
+    "swallowed|came out 0 times": lambda access: swallowing_empty(ACK),
+    "was swallowed|out 0 times": lambda access: swallowing_empty(RST),
     "came out 2 times": lambda access: Broken(from_link=lambda broken, packet: [packet, packet]),
     "became|came out|is signed": lambda access: Broken(to_link=copy),
     "goes back there": lambda access: Broken(from_link=resend),
-    "was put on the link again": lambda access: Broken(to_link=keep, from_link=repeat),
+    "was put on the link again": lambda access: Broken(to_link=keep, from_link=repeat, all_of_it=True),
     "would spin": lambda access: Broken(due_at=10**8),
-    "early for": lambda access: Broken(to_link=keep_data, due_at=10**15),
+    "early for": lambda access: Broken(to_link=keep, due_at=10**15),
     "changed in place": lambda access: Broken(to_link=renumber),
-    "carries data and grew": lambda access: adding(access, ELN),
-    "became|grew": lambda access: adding(access, Option(254, b"\1\2")),
-    "again 9 times": lambda access: Broken(to_link=keep_data, from_link=repeat),
+    "carries data and grew": lambda access: Broken(from_link=partial(add, access, ELN)),
+    "became|grew": lambda access: Broken(from_link=partial(add, access, Option(254, b"\1\2"))),
+    "again 9 times": lambda access: Broken(to_link=keep, from_link=repeat),
 }
 
 
@@ -161,7 +159,7 @@ def test_a_filter_that_does_what_none_may_is_seen(access: Access, what: str) -> 
 
 @by_access
 def test_what_is_kept_is_counted(access: Access) -> None:
-    network = Network(made(lambda: Broken(to_link=keep)), access)
+    network = Network(made(lambda: Broken(to_link=keep, all_of_it=True)), access)
     attack(network, 1000)
     first = footprint(network.attacked.checked.link)
     attack(network, 1000)

@@ -95,12 +95,9 @@ def test_points_of_which_some_are_refused(influx: Influx) -> None:
     assert caught.value.points is None
 
 
-def test_nothing_listens() -> None:
+def test_nothing_listens_and_no_such_host() -> None:
     url = f"http://127.0.0.1:{free_port()}"
     assert complaint(Influx(url)) == f"InfluxDB at {url}: Connection refused; check that it runs, and the URL"
-
-
-def test_no_such_host() -> None:
     assert "http://fadelab.invalid:8086: " in complaint(Influx("http://fadelab.invalid:8086"))
 
 
@@ -111,10 +108,6 @@ def test_no_influxdb() -> None:
         with pytest.raises(AwayError) as caught:
             Influx(web.url).write(b"m v=1\n")
     assert str(caught.value) == line
-
-
-def test_a_path_that_is_not_there(influx: Influx) -> None:
-    assert complaint(Influx(f"{influx.url}/else")).endswith("/else: the server there is not InfluxDB; check the URL")
 
 
 def test_no_answer() -> None:

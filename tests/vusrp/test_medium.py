@@ -135,13 +135,6 @@ def test_levels_are_exact(medium: Medium) -> None:
     np.testing.assert_allclose(heard, samples * (12.5 * 10 ** (-43.7 / 20)), rtol=1e-6)
 
 
-def test_the_default_path_is_60_db_down(medium: Medium) -> None:
-    options = medium.ffi.new("LinkOptions *")
-    medium.lib.medium_default_options(options)
-    assert (options.gain_db, options.n_taps, options.delay_ns, options.cfo_hz) == (-60.0, 0, 0.0, 0.0)
-    assert medium.ffi.string(options.series_path) == b""
-
-
 def test_taps_have_unit_power_together(medium: Medium) -> None:
     """Unless the taps' own powers are to be kept."""
     taps = [Tap(0.0, -3.0), Tap(5000.0, -9.0, phase_rad=0.5)]
@@ -357,20 +350,17 @@ def header(
         (header(n_rows=1 << 61) + bytes(8), "does not fit"),
         (header(n_taps=4) + bytes(8), "does not fit"),
         (header(delay_ns=-1.0) + bytes(8), "the delay of tap 0"),
+        (None, "taps: No such file or directory"),
     ],
 )
-def test_files_that_are_no_series(medium: Medium, tmp_path: Path, octets: bytes, message: str) -> None:
+def test_files_that_are_no_series(medium: Medium, tmp_path: Path, octets: bytes | None, message: str) -> None:
     file = tmp_path / "taps"
-    file.write_bytes(octets)
+    if octets is not None:
+        file.write_bytes(octets)
     with pytest.raises(ValueError, match=message) as raised:
         medium.path(series=file)
     assert str(file) in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_a_missing_series_is_named(medium: Medium, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="nowhere: No such file or directory"):
-        medium.path(series=tmp_path / "nowhere")
 
 
 # Interference

@@ -141,7 +141,7 @@ def test_a_burst_that_runs_dry_underflows_and_the_next_packet_starts_anew(live_b
     radio.send(burst(2_000, 0.5), start=False, end=True)
     assert event(radio) == "burst_ack"
     radio.stop()
-    level = np.abs(radio.drain()[0])
+    level = np.abs(radio.collect(None)[0])
     assert np.count_nonzero(np.isclose(level, 0.25, atol=1e-6)) == 1_000
     assert np.count_nonzero(np.isclose(level, 0.5, atol=1e-6)) == 2_000
     radio.close()
