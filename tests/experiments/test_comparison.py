@@ -35,26 +35,21 @@ def segment(seq: int = 0, flags: int = ACK, length: int = 0) -> Segment:
     return Segment(FLOW, seq, 0, flags, 8192, length=length)
 
 
-def on_air(seq: int = 0, flags: int = ACK, length: int = 0) -> PlainFrame:
-    return PlainFrame(segment(seq, flags, length))
-
-
-# -- cells ---------------------------------------------------------------------------------------------------
+def intact(carried: Segment) -> Arrival[PlainFrame]:
+    return Arrival(PlainFrame(carried), INTACT, 0, 0)
 
 
 def test_every_figure_of_the_reference_is_a_cell_in_its_place() -> None:
+    throughput = ("throughput_mbps",)
     expected = [
-        (row["scheme"], row["setting"], float(row[column]))
-        for row in reference(cells.__file__, "tables2-4")
-        for column in ("throughput_mbps", "wireless_goodput_pct", "wired_goodput_pct")
-    ]
-    expected += [
-        (row["scheme"], row["burst_packets"], float(row["throughput_mbps"]))
-        for row in reference(cells.__file__, "table5")
-    ]
-    expected += [
-        (row["scheme"], row["mean_error_spacing_kb"], float(row["throughput_mbps"]))
-        for row in reference(cells.__file__, "figure12")
+        (row["scheme"], row[setting], float(row[column]))
+        for table, setting, columns in (
+            ("tables2-4", "setting", (*throughput, "wireless_goodput_pct", "wired_goodput_pct")),
+            ("table5", "burst_packets", throughput),
+            ("figure12", "mean_error_spacing_kb", throughput),
+        )
+        for row in reference(cells.__file__, table)
+        for column in columns
     ]
     found = [(*cell.name.split("/")[1:3], cell.paper.median) for cell in PAPER.cells]
     assert found == expected
@@ -78,9 +73,6 @@ def test_units_and_agreement() -> None:
     assert not throughput.agrees(1.45)
     assert wired.agrees(99.9)
     assert not wired.agrees(95.8)
-
-
-# -- scenarios -----------------------------------------------------------------------------------------------
 
 
 def test_scenario_follows_cell_name_and_shares_the_rest() -> None:
@@ -111,18 +103,14 @@ def test_the_same_runs_make_the_three_metrics_and_figure_12() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "key"),
+    "setting",
     [
-        ("tcp=sack", "tcp"),
-        ("link.scheme=slacp", "link.scheme"),
-        ("link.eln=base", "link.eln"),
-        ("receive_buffer_bytes=9000", "receive_buffer_bytes"),
-        ("channel.down.errors=none", "channel.down.errors"),
-        ("seed=3", "seed"),
+        *("tcp=sack", "link.scheme=slacp", "link.eln=base", "receive_buffer_bytes=9000"),
+        *("channel.down.errors=none", "seed=3"),
     ],
 )
-def test_settings_leave_a_cell_what_it_is(setting: str, key: str) -> None:
-    with pytest.raises(FadelabError, match=rf"--set makes {key} of figure12/e2e/64 another one"):
+def test_settings_leave_a_cell_what_it_is(setting: str) -> None:
+    with pytest.raises(FadelabError, match=rf"--set makes {setting.split('=')[0]} of figure12/e2e/64 another one"):
         job(Case("figure12", "e2e", "lan-32k"), [setting])
 
 
@@ -132,18 +120,15 @@ def test_settings_change_all_else() -> None:
     assert made.channel.direction("down").errors == error_part("bursts", burst_frames=2)
 
 
-# -- measuring -----------------------------------------------------------------------------------------------
-
-
 def test_meter_counts_each_path_from_the_syn() -> None:
     meter = Meter()
     meter.sent("bulk", segment(flags=SYN), 1_000)
     for now in (2_000, 3_000, 4_000):
         meter.sent("bulk", segment(length=1400), now)
-    data = on_air(length=1400)
-    meter.carried("down", Arrival(data, INTACT, 0, 0), 3_500)
-    meter.carried("down", Arrival(data, ERASED, 0, 0), 3_500)
-    meter.carried("up", Arrival(data, INTACT, 0, 0), 3_500)
+    data = segment(length=1400)
+    meter.carried("down", intact(data), 3_500)
+    meter.carried("down", Arrival(PlainFrame(data), ERASED, 0, 0), 3_500)
+    meter.carried("up", intact(data), 3_500)
     meter.delivered("bulk", 1400, 5_000)
     # nothing more was read
     meter.delivered("bulk", 1400, 9_000)
@@ -158,16 +143,10 @@ def test_unfinished_transfer_has_no_figures() -> None:
     assert sample.value == sample.counts["wired_goodput"] == sample.counts["wireless_goodput"] == float("inf")
 
 
-# -- findings ------------------------------------------------------------------------------------------------
-
-
 def results(factor: dict[str, float] | None = None) -> Results:
     """All cells with the paper's figures, times a factor by the cell's name."""
-    made = []
-    for cell in PAPER.cells:
-        value = cell.paper.median * (factor or {}).get(cell.name, 1.0)
-        made.append(CellResult(cell, 1, (Sample(value),) * 3))
-    return Results("comparison", tuple(made))
+    values = [(cell, cell.paper.median * (factor or {}).get(cell.name, 1.0)) for cell in PAPER.cells]
+    return Results("comparison", tuple(CellResult(cell, 1, (Sample(value),) * 3) for cell, value in values))
 
 
 def misses(results: Results) -> dict[str, tuple[str, ...]]:
@@ -198,9 +177,6 @@ def test_schemes_are_ranked_within_a_setting() -> None:
     assert slow["lan-32k/ranking"] == ()
 
 
-# -- the report ----------------------------------------------------------------------------------------------
-
-
 def test_the_report_has_the_papers_tables() -> None:
     off = results({"table3/e2e/lan-32k/throughput": 2.0, "table2/ll/lan-8k/wired": 0.9})
     text = report.markdown(PAPER, off)
@@ -209,9 +185,6 @@ def test_the_report_has_the_papers_tables() -> None:
     assert "| e2e-smart | throughput (Mbps) | 1.12 / 1.12 | 1.25 / 1.25 |  |" in text
     assert "| ll-tcp-aware | 6 | 0.84 / 0.84 |" in text
     assert "| split-smart | 0.52 / 0.52 | 1.04 / 1.04 | 1.31 / 1.31 | 1.42 / 1.42 | 1.48 / 1.48 |" in text
-
-
-# -- runs ----------------------------------------------------------------------------------------------------
 
 
 def computed(*names: str) -> list[float]:
@@ -235,18 +208,15 @@ def test_without_errors_the_link_has_the_papers_peak() -> None:
         assert transfer(made.model_copy(update={"channel": clean})).value == pytest.approx(peak, rel=0.01)
 
 
-# -- traces --------------------------------------------------------------------------------------------------
-
-
 def test_trace_separates_local_retransmissions_from_sender() -> None:
     seen = Trace()
     seen.sent("bulk", segment(seq=99, flags=SYN), 0)
-    seen.carried("down", Arrival(on_air(seq=99, flags=SYN), INTACT, 0, 0), 0)
+    seen.carried("down", intact(segment(seq=99, flags=SYN)), 0)
     for now in (1, 2, 3, 5, 6):
         if now in (1, 5):
             seen.sent("bulk", segment(seq=100, length=1400), now * 10**9)
         else:
-            seen.carried("down", Arrival(on_air(seq=100, length=1400), INTACT, 0, 0), now * 10**9)
+            seen.carried("down", intact(segment(seq=100, length=1400)), now * 10**9)
     assert seen.wired == [(1, 0), (5, 0)]
     assert [time for time, _ in seen.air] == [2, 3, 6]
     # the third was the sender's second

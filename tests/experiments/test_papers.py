@@ -51,9 +51,6 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> papers.Paper:
     return PAPER
 
 
-# -- computing -----------------------------------------------------------------------------------------------
-
-
 def test_the_result_does_not_depend_on_the_number_of_workers() -> None:
     assert computed(workers=1) == computed(workers=2) == computed(workers=3)
     assert computed(first_seed=1) != computed(first_seed=2)
@@ -76,9 +73,10 @@ def test_unfinished_replications_count_as_infinite() -> None:
     assert math.isinf(never.ours.median)
     assert never.ratio is None
     assert half.means() == {"seed": 3}
-
-
-# -- many processes ------------------------------------------------------------------------------------------
+    # of the replications that have it
+    result = CellResult(half.cell, 1, (Sample(1.0, {"a": 1, "b": 4}), Sample(2.0, {"a": 2})))
+    assert result.means() == {"a": 1.5, "b": 4}
+    assert asdict(result.ours) == {"p25": 1.25, "median": 1.5, "p75": 1.75}
 
 
 def test_error_of_worker_keeps_its_traceback() -> None:
@@ -122,9 +120,6 @@ def test_ctrl_c_ends_the_workers(tmp_path: Path) -> None:
         process.kill()
     assert (process.returncode, out, err.strip()) == (app.INTERRUPTED, "", "fadelab: interrupted")
     assert not [worker for worker in tmp_path.iterdir() if Path("/proc", worker.name).exists()]
-
-
-# -- interruptions and gates -----------------------------------------------------------------------------------
 
 
 def test_interrupted_computation_goes_on_with_the_same_result(tmp_path: Path) -> None:
@@ -183,25 +178,6 @@ def test_quick_check_fails_when_a_ranking_does(
     assert (complaint in err) is (status == 2)
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (["--quick", "--replications", "2"], "--quick chooses cells"),
-        (["--resume"], "--resume needs --out"),
-        (["--all"], "--all computes whole papers: give it with --out, and no PAPER"),
-    ],
-)
-def test_wrong_options_are_one_line(
-    options: list[str], complaint: str, made_up: papers.Paper, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert app.main(["papers", "made-up", *options]) == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert complaint in line
-
-
-# -- comparing -----------------------------------------------------------------------------------------------
-
-
 def test_cell_without_a_figure_is_compared_with_nothing(tmp_path: Path) -> None:
     paper = replace(PAPER, read=lambda: (Cell("table1/a", NO_FIGURE, 6, case="table1/a"),))
     results = reproduce(Question(paper, paper.cells))
@@ -238,15 +214,10 @@ def test_quantiles(values: list[float], share: float, expected: float) -> None:
 
 
 def test_agreement_counts_both_sides_and_never() -> None:
-    medians = {
-        "a": (75.0, 100.0),
-        "b": (125.0, 100.0),
-        "c": (74.9, 100.0),
-        "d": (125.1, 100.0),
-        "e": (math.inf, math.inf),
-        "f": (math.inf, 100.0),
-        "g": (100.0, math.inf),
-    }
+    never = math.inf
+    ours = (75.0, 125.0, 74.9, 125.1, never, never, 100.0)
+    theirs = (100.0, 100.0, 100.0, 100.0, never, 100.0, never)
+    medians = dict(zip("abcdefg", zip(ours, theirs, strict=True), strict=True))
     results = [
         CellResult(Cell(name, Quartiles(None, theirs, None), 1), 1, (Sample(ours),))
         for name, (ours, theirs) in medians.items()
@@ -273,9 +244,6 @@ def test_agreement_counts_both_sides_and_never() -> None:
 def test_order(pairs: list[tuple[float, float]], strict: bool, lenient: bool) -> None:
     assert same_order(pairs) is strict
     assert same_order(pairs, 0.05) is lenient
-
-
-# -- the command line ----------------------------------------------------------------------------------------
 
 
 def test_json_is_one_document(made_up: papers.Paper, capsys: pytest.CaptureFixture[str]) -> None:
@@ -351,6 +319,9 @@ def test_papers_are_found_by_their_folders(capsys: pytest.CaptureFixture[str]) -
         (("slacp", "--set", "tier=emulated"), "--set makes tier of"),
         (("slacp", "--set", "seed=9"), "--seed seeds"),
         (("slacp", "--replications", "0"), "'--replications'"),
+        (("slacp", "--quick", "--replications", "2"), "--quick chooses cells"),
+        (("slacp", "--resume"), "--resume needs --out"),
+        (("slacp", "--all"), "--all computes whole papers: give it with --out, and no PAPER"),
     ],
 )
 def test_wrong_papers_arguments_are_one_line(
@@ -363,26 +334,14 @@ def test_wrong_papers_arguments_are_one_line(
     assert message in err
 
 
-def test_out_folder_that_cannot_be_made_is_one_line(
+def test_folder_and_settings_are_refused_before_anything_runs(
     made_up: papers.Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
     assert app.main(["papers", "made-up", "--out", str(tmp_path / "file" / "below")]) == 2
     assert "cannot be made: Not a directory" in capsys.readouterr().err
-
-
-def test_settings_reach_the_paper_before_anything_runs(
-    made_up: papers.Paper, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
     assert app.main(["papers", "made-up", "--set", "mtu=1500", "--out", str(tmp_path / "new")]) == 2
     assert "--set mtu=1500: not here" in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
     with pytest.raises(FadelabError, match="not here"):
         reproduce(Question(PAPER, PAPER.cells, settings=["mtu=1500"]))
-
-
-def test_a_mean_counts_the_replications_that_have_it() -> None:
-    [cell, *_] = PAPER.cells
-    result = CellResult(cell, 1, (Sample(1.0, {"a": 1, "b": 4}), Sample(2.0, {"a": 2})))
-    assert result.means() == {"a": 1.5, "b": 4}
-    assert asdict(result.ours) == {"p25": 1.25, "median": 1.5, "p75": 1.75}

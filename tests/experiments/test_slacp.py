@@ -29,9 +29,6 @@ def segment(seq: int = 0, ack: int = 0, length: int = 0) -> Segment:
     return Segment(Flow(1, 2, 3, 4), seq, ack, ACK, 8192, length=length)
 
 
-# -- cells and scenarios -------------------------------------------------------------------------------------
-
-
 def test_every_row_of_the_reference_is_a_cell_in_its_place_with_its_figures() -> None:
     rows = {number: reference(cells.__file__, f"table{number}") for number in (2, 3, 4)}
     names = [
@@ -98,9 +95,6 @@ def test_settings_change_all_cells() -> None:
     assert made.channel.direction("up").errors == error_part("high")
 
 
-# -- watching ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("at_sender", [True, False])
 def test_the_first_bytes_are_timed_from_the_syn_across_the_wrap(at_sender: bool) -> None:
     iss = 2**32 - 100
@@ -126,9 +120,6 @@ def test_trace_separates_retransmissions() -> None:
     assert seen.first_sent == [(1.0, 0), (2.0, 1410), (4.0, 2820)]
     assert seen.retransmitted == [(3.0, 0)]
     assert seen.acked == [(5.0, 1410)]
-
-
-# -- findings and report -------------------------------------------------------------------------------------
 
 
 def results(*rows: tuple[str, str, str, tuple[float, ...]]) -> Results:
@@ -191,9 +182,6 @@ def test_finite_time_does_not_agree_with_never() -> None:
 
     assert entry(500.0) == "**500.0 (500.0 to 500.0) / never**"
     assert entry(math.inf) == "never / never"
-
-
-# -- runs ----------------------------------------------------------------------------------------------------
 
 
 def computed(*names: str, replications: int = 3) -> list[CellResult]:

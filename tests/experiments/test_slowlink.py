@@ -37,14 +37,12 @@ def tallies(results: Results) -> dict[str, Tally]:
     return {finding.name: finding for finding in findings(results) if isinstance(finding, Tally)}
 
 
-# -- cells and scenarios -------------------------------------------------------------------------------------
-
-
 def test_every_flow_count_queue_delay_and_variant_is_there_once() -> None:
     assert len(PAPER.cells) == (2 + 3) * 2 * 2 * len(parameters.VARIANTS)
     assert {cell.paper for cell in PAPER.cells} == {NO_FIGURE}
     assert {variant.tcp for variant in parameters.VARIANTS.values()} <= set(USER_PROFILES)
     assert min(cell.replications for cell in PAPER.cells) >= 20
+    assert len({statement.name for statement in STATEMENTS}) == len(STATEMENTS)
 
 
 def test_scenario_follows_cell_name_and_shares_the_rest() -> None:
@@ -84,9 +82,6 @@ def test_replications_are_paired() -> None:
     starts = [[part.start_s for part in drawn(seeded(scenario(FOUR), seed)).workloads] for seed in (5, 5, 6)]
     assert starts[0] == starts[1] != starts[2]
     assert len(set(starts[0])) == 4
-
-
-# -- measuring -----------------------------------------------------------------------------------------------
 
 
 def test_first_bytes_count_from_each_flows_syn_to_their_acknowledgement() -> None:
@@ -138,9 +133,6 @@ def test_filter_does_what_the_receivers_own_window_does() -> None:
         assert one_end.duration_s == pytest.approx(other_end.duration_s, rel=0.05)
 
 
-# -- findings ------------------------------------------------------------------------------------------------
-
-
 def test_findings_say_for_which_pairs_they_do_not_hold() -> None:
     fast, slow = (
         CellResult(cell, 1, (Sample(value, {"congestion_losses": 0.0}),))
@@ -165,11 +157,3 @@ def test_what_holds_on_fresh_seeds() -> None:
         assert found[name].misses == (), name
     for name in ("four/window_best", "four/window_fairest", "four/window_misset"):
         assert found[name].misses == (), name
-
-
-def test_statements_have_names_of_their_own() -> None:
-    assert len({statement.name for statement in STATEMENTS}) == len(STATEMENTS)
-    for statement in STATEMENTS:
-        assert statement.pairs
-        for pair in statement.pairs:
-            assert pair[0].variant != pair[1].variant

@@ -25,9 +25,6 @@ def control(steering: Steering, name: str) -> Control:
     return found
 
 
-# -- what they take ------------------------------------------------------------------------------------------
-
-
 def test_controls_show_the_scenario() -> None:
     steering = Steering(on_air(fading=FADING, per=0.05))
     assert {c.name: c.value for c in steering.describe()} == {

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from channel.replay import Outcome, Trace
+from channel.trace import write_trace
+from common.units import MS
 from testbed.campaigns.engine import run_campaign
 from testbed.campaigns.processes import Processes
 from testbed.cli import app
@@ -54,11 +57,17 @@ def test_killing_at_any_moment_and_resuming_changes_no_result_file(tmp_path: Pat
     assert result_files(out) == expected
 
 
-def test_ctrl_c_stops_within_two_seconds_and_leaves_nothing_running(tmp_path: Path) -> None:
+def begun(tmp_path: Path) -> "subprocess.Popen[str]":
+    """A long campaign whose two workers have begun their runs."""
     file = campaign_file(tmp_path, **LONG)
     process = start("campaign", file, "--out", tmp_path / "out", "--workers", "2", start_new_session=True)
+    wait_for(lambda: len(list((tmp_path / "out").glob(".incoming-*/*"))) == 2)
+    return process
+
+
+def test_ctrl_c_stops_within_two_seconds_and_leaves_nothing_running(tmp_path: Path) -> None:
+    process = begun(tmp_path)
     try:
-        wait_for(lambda: len(list((tmp_path / "out").glob(".incoming-*/*"))) == 2)
         began = time.monotonic()
         os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE_S)
@@ -72,9 +81,7 @@ def test_ctrl_c_stops_within_two_seconds_and_leaves_nothing_running(tmp_path: Pa
 
 
 def test_workers_end_with_a_killed_campaign(tmp_path: Path) -> None:
-    file = campaign_file(tmp_path, **LONG)
-    process = start("campaign", file, "--out", tmp_path / "out", "--workers", "2", start_new_session=True)
-    wait_for(lambda: len(list((tmp_path / "out").glob(".incoming-*/*"))) == 2)
+    process = begun(tmp_path)
     process.kill()
     process.communicate()
     wait_for(lambda: not workers_of(process))
@@ -90,7 +97,7 @@ def workers_of(process: "subprocess.Popen[str]") -> list[str]:
 
 def test_run_that_fails_is_kept_and_retried_on_request(tmp_path: Path) -> None:
     trace = tmp_path / "air.parquet"
-    write_trace(trace)
+    write_trace(trace, Trace([n * MS for n in range(500)], [1500] * 500, [Outcome.OK, Outcome.PAYLOAD] * 250))
     replay = {"channel.per": None, "channel.errors": {"model": "trace", "path": "air.parquet"}}
     file = campaign_file(tmp_path, set=replay, seeds={"count": 1})
     out = tmp_path / "out"
@@ -114,15 +121,6 @@ def test_run_that_fails_is_kept_and_retried_on_request(tmp_path: Path) -> None:
     assert status == 0, err
     kept = json.loads((scenario.parent / "summary.json").read_text())
     assert json.loads(text)["duration_s"] == kept["duration_s"]
-
-
-def write_trace(path: Path) -> None:
-    from channel.replay import Outcome
-    from channel.trace import TraceWriter
-
-    with TraceWriter(path, link="up", producer="test") as writer:
-        for index in range(500):
-            writer.write(index * 1_000_000, 1500, Outcome.PAYLOAD if index % 20 == 7 else Outcome.OK)
 
 
 def test_worker_that_is_killed_costs_no_run(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from channel.replay import Outcome, Trace
+from channel.trace import write_trace
 from testbed.campaigns.file import load_campaign, parse_campaign
 from testbed.campaigns.folder import open_plan
 from testbed.campaigns.plan import Plan, make_plan, plan_from
@@ -67,13 +69,8 @@ def test_plan_read_back_is_the_same(changes: dict[str, object]) -> None:
 
 
 def test_files_of_scenarios_are_copied_and_hashed(tmp_path: Path) -> None:
-    from channel.replay import Outcome
-    from channel.trace import TraceWriter
-
     trace = tmp_path / "air.parquet"
-    with TraceWriter(trace, link="up", producer="test") as writer:
-        for index in range(50):
-            writer.write(index * 1_000_000, 1500, Outcome.OK)
+    write_trace(trace, Trace(list(range(50)), [1500] * 50, [Outcome.OK] * 50))
     replay = {"channel.errors": {"model": "trace", "path": "air.parquet"}, "channel.per": None}
     file = campaign_file(tmp_path, sweep=None, set=replay)
     with opened(tmp_path / "out", file) as folder:
@@ -98,10 +95,7 @@ def test_files_of_scenarios_are_copied_and_hashed(tmp_path: Path) -> None:
         ({"sweep": {"list": [{"mtu": 1000}, {"mtu": 1000}]}}, "two points have the same settings"),
         ({"stop": {"metric": "timeouts", "half_width": 1}}, "seeds.count and stop exclude one another"),
         ({"seeds": {}, "stop": {"metric": "timeouts", "half_width": "0%"}}, "half_width is 0 %"),
-        (
-            {"seeds": {}, "stop": {"metric": "timeouts", "half_width": 1, "least": 9, "most": 3}},
-            "least is 9",
-        ),
+        ({"seeds": {}, "stop": {"metric": "timeouts", "half_width": 1, "least": 9, "most": 3}}, "least is 9"),
         (
             {"hypotheses": [{"claim": "c", "metric": "timeouts", "greater": {"mtu": 1}, "than": {"mtu": 2}}]},
             "hypotheses.0: no two points have these settings",

@@ -150,9 +150,6 @@ def test_navigation_names_pages_takes_patterns_and_forgets_none(tmp_path: Path) 
         pages.navigation(order, ["a.md"])
 
 
-# -- the scenario reference ------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def text() -> str:
     """The scenario reference."""
@@ -194,9 +191,6 @@ def test_the_reference_tells_defaults_ranges_and_meanings(text: str) -> None:
     assert "| `late_bound_ms` | number, above 0 | `10` | an event later than this is late |" in lines
     assert "| `interval_ms` | number, 1e-06 or more | `10` | each interval's opportunities are served evenly |" in lines
     assert "| `channel` | mapping | required |  |" in lines
-
-
-# -- the tables of plugins -------------------------------------------------------------------------------------
 
 
 def test_documents_and_boards_have_plugins_as_they_are_declared() -> None:

@@ -19,9 +19,6 @@ WHOLE, HALF, QUARTER = capacity.SHARES
 COSTS = {WHOLE: 1.5, HALF: 1.0, QUARTER: 0.75}
 
 
-# -- the decision --------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("room", "plan"),
     [
@@ -76,9 +73,6 @@ def test_every_plan_but_the_wanted_one_is_explained() -> None:
     )
 
 
-# -- costs and rates -----------------------------------------------------------------------------------------
-
-
 def demo(*settings: str, tier: str = "vusrp") -> Scenario:
     return load(root() / "scenarios" / "fading-link.yaml", settings, tier=tier)
 
@@ -126,8 +120,6 @@ def test_slowness_is_at_least_one(monkeypatch: pytest.MonkeyPatch) -> None:
     assert processors.slowness() == pytest.approx(3.0)
     assert processors.slowness() == 1.0
 
-
-# -- what is free --------------------------------------------------------------------------------------------
 
 STAT = """\
 cpu  100 0 100 4000 400 0 0 50 0 0

@@ -41,9 +41,6 @@ LOSSY = "scenarios/lossy-link.yaml"
 Capture = pytest.CaptureFixture[str]
 
 
-# -- airs ----------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def kept() -> Iterator[str]:
     """The name of an air that stays, made by `air create`."""
@@ -106,9 +103,6 @@ def test_a_list_shows_radios_and_paths(capfd: Capture) -> None:
     assert "V1 → V1 -33.5 dB 0 ns 40 Hz one, steady" in lines
 
 
-# -- clean ---------------------------------------------------------------------------------------------------
-
-
 @needs_vusrp
 def test_clean_removes_airs_of_dead_programs_but_not_in_dry_run(
     kept: str, capfd: Capture, monkeypatch: pytest.MonkeyPatch
@@ -137,9 +131,6 @@ def test_clean_removes_airs_of_dead_programs_but_not_in_dry_run(
         assert done(capfd, "clean") == "nothing to clean\n"
 
 
-# -- environment ---------------------------------------------------------------------------------------------
-
-
 @needs_vusrp
 def test_with_env_any_uhd_program_finds_virtual_radios() -> None:
     if shutil.which("uhd_find_devices") is None:
@@ -165,9 +156,6 @@ def test_env_sets_paths_that_need_quotes(monkeypatch: pytest.MonkeyPatch, capfd:
     script = f'unset UHD_MODULE_PATH; {exports}\nprintf %s "$UHD_MODULE_PATH"'
     ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert ran.stdout == "/home/o'brien/my lab/.build/vusrp/uhd"
-
-
-# -- record and replay ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -234,9 +222,6 @@ def frames_sent_by(transceiver: Transceiver) -> Callable[[], bool]:
     return idle
 
 
-# -- runs that cannot be -------------------------------------------------------------------------------------
-
-
 @pytest.mark.patient
 def test_devices_come_in_pairs() -> None:
     assert device_settings(()) == ()
@@ -279,8 +264,6 @@ def test_unused_options_are_a_warning_of_run(tmp_path: Path) -> None:
     assert err.splitlines()[0] == "warning: tier emulated has no use for channel.snr_db: there is no radio"
     assert json.loads(out)["tier"] == "emulated"
 
-
-# -- wrong input ---------------------------------------------------------------------------------------------
 
 #: KEPT: an air; SHORT: a recording; LAB, OUT: places where there is nothing; DEVICE: a radio on no air; AWAY: a folder,
 #: which a station has begun to use when it finds that its radio cannot be

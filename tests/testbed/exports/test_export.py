@@ -129,17 +129,12 @@ def test_qlog_begins_with_the_first_event_though_the_run_does_later() -> None:
     assert [event["time"] for event in events] == [0, 0]
 
 
-def test_qlog_has_its_header_and_events_in_order(runs: dict[str, fadelab.Run], timelines: dict[str, Timeline]) -> None:
+def test_qlog_has_every_event_in_order(runs: dict[str, fadelab.Run], timelines: dict[str, Timeline]) -> None:
     timeline = timelines["slacp"]
-    header, *events = records("".join(to_qlog(timeline, "1.2.3")))
-    assert header["file_schema"] == "urn:ietf:params:qlog:file:sequential"
-    assert header["serialization_format"] == "application/qlog+json-seq"
-    assert header["trace"]["event_schemas"]
-    assert header["trace"]["common_fields"]["time_format"] == "relative_to_epoch"
+    _, *events = records("".join(to_qlog(timeline, "1.2.3")))
     times = [event["time"] for event in events]
     assert times == sorted(times)
     assert times[0] >= 0
-    assert all(event.keys() >= {"time", "name", "data"} for event in events)
     names = [event["name"] for event in events]
     assert names.count("link:frame_sent") == len(timeline.frames)
     assert names.count("link:frame_lost") == sum(frame.fate != "ok" for frame in timeline.frames)
@@ -196,8 +191,6 @@ def test_perfetto_draws_frames_on_tracks_with_arrows_and_counters(
     assert cwnd == runs["slacp"].records("tcp").polars()["cwnd_bytes"].to_list()
 
 
-# -- captures and recordings -----------------------------------------------------------------------------------
-
 H1, H2 = Flow(0x0A000001, 40000, 0x0A000002, 5001), Flow(0x0A000002, 5001, 0x0A000001, 40000)
 
 
@@ -239,44 +232,43 @@ def recorded(tmp_path: Path, *, annotations: list[dict[str, Any]] | None = None)
 
 
 def annotation(sequence: int, start: int, *, crc_ok: bool = True) -> dict[str, Any]:
-    return {
-        "core:sample_start": start,
-        "core:sample_count": 700,
-        "fadelab:sequence": sequence,
-        "fadelab:crc_ok": crc_ok,
-        "fadelab:snr_db": 7.5,
-    }
+    names = ("core:sample_start", "core:sample_count", "fadelab:sequence", "fadelab:crc_ok", "fadelab:snr_db")
+    return dict(zip(names, (start, 700, sequence, crc_ok, 7.5), strict=True))
+
+
+#: of the radio's frames the third is the redundancy: the medium erased one before
+MARKS = [annotation(0, 50_000), annotation(1, 60_000, crc_ok=False), annotation(2, 80_200)]
+
+
+def capture(folder: Path, station: str, scheme: str, direction: Direction, frames: list[bytes]) -> None:
+    """Write a station's capture anew, a frame each ns."""
+    with PcapngWriter(folder / f"air-{station}.pcapng", application="test") as writer:
+        interface = writer.interface(147, name=scheme, description="")
+        for number, octets in enumerate(frames):
+            writer.packet(interface, EPOCH + number, octets, direction=direction, comment="up")
 
 
 def test_an_octet_leads_to_the_samples_of_its_frames(tmp_path: Path) -> None:
-    # of the radio's frames the third is the redundancy: the medium erased one before
-    marks = [annotation(0, 50_000), annotation(1, 60_000, crc_ok=False), annotation(2, 80_200)]
-    timeline = timeline_of(recorded(tmp_path, annotations=marks))
+    timeline = timeline_of(recorded(tmp_path, annotations=MARKS))
     part = timeline.following("bulk", 42)
     assert [packet.words() for packet in part.packets] == ["octets 0 to 99"]
-    assert [(frame.kind, frame.fate) for frame in part.frames] == [
-        ("data", "damaged"),
-        ("data", "erased"),
-        ("fec", "ok"),
-    ]
+    fates = [(frame.kind, frame.fate) for frame in part.frames]
+    assert fates == [("data", "damaged"), ("data", "erased"), ("fec", "ok")]
     assert [None if frame.samples is None else frame.samples.start for frame in part.frames] == [60_000, None, 80_200]
     # the second frame was sent at 10 ms; the third at 30 ms is heard 20.2 ms after the second
     assert [frame.heard_ns for frame in part.frames] == [10 * MS, None, 30 * MS + 200_000]
     assert (part.frames[-1].sent_ns, part.frames[-1].arrived_ns) == (30 * MS, 35 * MS)
     events = check_perfetto(timeline)
     assert sum(event["ph"] == "f" and event["cat"] == "samples" for event in events) == 3
-    heard = [
-        event["data"] for event in records("".join(to_qlog(timeline, ""))) if event.get("name") == "radio:frame_heard"
-    ]
-    assert [event["sample_start"] for event in heard] == [50_000, 60_000, 80_200]
+    heard = [event for event in records("".join(to_qlog(timeline, ""))) if event.get("name") == "radio:frame_heard"]
+    assert [event["data"]["sample_start"] for event in heard] == [50_000, 60_000, 80_200]
 
 
 @pytest.mark.parametrize(("write", "fingerprint"), [(to_qlog, "153711933a581d76"), (to_perfetto, "14156105742682c6")])
 def test_files_of_a_recording_are_what_they_were(
     write: Callable[[Timeline, str], Iterator[str]], fingerprint: str, tmp_path: Path
 ) -> None:
-    marks = [annotation(0, 50_000), annotation(1, 60_000, crc_ok=False), annotation(2, 80_200)]
-    timeline = timeline_of(recorded(tmp_path, annotations=marks))
+    timeline = timeline_of(recorded(tmp_path, annotations=MARKS))
     first, *others = timeline.frames
     tcp = {"flow": "bulk", "cwnd_bytes": 2896, "ssthresh_bytes": None, "srtt_ms": 12.5}
     timeline = replace(
@@ -300,12 +292,12 @@ def test_of_two_copies_the_one_arrives_that_the_recording_has(
     tmp_path: Path, first: list[dict[str, Any]], fate: str
 ) -> None:
     folder = recorded(tmp_path, annotations=[*first, annotation(1, 60_000), annotation(2, 70_000)])
-    copies = [Fec(1, 0, 3, 1, 9, 1, 1, b"s" * 120)] * 3
-    for station, direction in (("st", Direction.OUTBOUND), ("bas", Direction.INBOUND)):
-        with PcapngWriter(folder / f"air-{station}.pcapng", application="test") as writer:
-            interface = writer.interface(147, name="slacp", description="")
-            for number, frame in enumerate(copies[1:] if station == "bas" else copies):
-                writer.packet(interface, EPOCH + number, wire.emit(frame), direction=direction, comment="up")
+    copies = [wire.emit(Fec(1, 0, 3, 1, 9, 1, 1, b"s" * 120))] * 3
+    for station, direction, octets in (
+        ("st", Direction.OUTBOUND, copies),
+        ("bas", Direction.INBOUND, copies[1:]),
+    ):
+        capture(folder, station, "slacp", direction, octets)
     timeline = timeline_of(folder)
     assert [frame.fate for frame in timeline.frames] == [fate, "ok", "ok"]
     assert [frame.arrived_ns for frame in timeline.frames] == [None, 0, 1]
@@ -323,12 +315,8 @@ def test_fragments_carry_the_packet_that_they_are_cut_from(timelines: dict[str, 
     cut = arq.code.ReedSolomon().cut(sent, 3, 5)
     frames = [arq.frames.Fragment(7, 0, 4, 4, 0, index, 3, 5, len(sent), piece) for index, piece in enumerate(cut)]
     folder = recorded(tmp_path)
-    for station in STATIONS.values():
-        with PcapngWriter(folder / f"air-{station}.pcapng", application="test") as writer:
-            interface = writer.interface(148, name="hybrid", description="")
-            for number, frame in enumerate(frames if station == "st" else []):
-                octets = SCHEMES["hybrid"].emit(frame)
-                writer.packet(interface, EPOCH + number, octets, direction=Direction.OUTBOUND, comment="up")
+    capture(folder, "st", "hybrid", Direction.OUTBOUND, [SCHEMES["hybrid"].emit(frame) for frame in frames])
+    capture(folder, "bas", "hybrid", Direction.INBOUND, [])
     timeline = timeline_of(folder)
     assert [frame.packet for frame in timeline.frames] == [0] * 5
     assert [packet.length for packet in timeline.packets] == [30]
@@ -341,14 +329,8 @@ def test_captures_without_a_recording_tell_what_was_heard(tmp_path: Path) -> Non
 
 
 def test_sequence_numbers_that_wrap_do_not_move_offsets(tmp_path: Path) -> None:
-    packets = timeline_of(recorded(tmp_path)).packets
-    assert [(packet.seq, packet.offset, packet.length) for packet in packets] == [
-        (0xFFFFFFF0, 0, 0),
-        (0xFFFFFFF1, 0, 100),
-    ]
-
-
-# -- the command -----------------------------------------------------------------------------------------------
+    packets = [(packet.seq, packet.offset, packet.length) for packet in timeline_of(recorded(tmp_path)).packets]
+    assert packets == [(0xFFFFFFF0, 0, 0), (0xFFFFFFF1, 0, 100)]
 
 
 @pytest.mark.parametrize("format_", ["qlog", "perfetto", "text"])

@@ -57,9 +57,6 @@ def transfer(request: pytest.FixtureRequest, transfers: dict[str, Summary]) -> S
     return transfers[request.param]
 
 
-# -- what a run says -----------------------------------------------------------------------------------------
-
-
 def test_a_transfer_by_size_is_intact(transfer: Summary) -> None:
     assert (transfer.finished, transfer.intact) == (True, True)
     [flow] = transfer.flows
@@ -137,9 +134,6 @@ def test_a_run_that_does_not_end_is_ended(tmp_path: Path) -> None:
     assert 0 < result.goodput_bps < result.capacity_bps
 
 
-# -- what a run leaves behind --------------------------------------------------------------------------------
-
-
 def test_a_child_that_fails_ends_the_run_with_what_it_said(tmp_path: Path) -> None:
     path = tmp_path / "air.parquet"
     write_trace(path, Trace(list(range(20)), [100] * 20, [Outcome.OK] * 20))
@@ -193,9 +187,6 @@ def test_clean_removes_all_leftovers_of_a_killed_run(
     assert app.main(["clean"]) == 0
     assert run in capsys.readouterr().out
     assert left_behind(process.pid) == []
-
-
-# -- lateness ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("flags", "status"), [([], 2), (["--allow-late"], 0)])

@@ -57,9 +57,6 @@ def traced(path: Path, heard: list[tuple[Received, int]]) -> tuple[ReceiverStats
     return stats, read_trace(path)
 
 
-# -- records -------------------------------------------------------------------------------------------------
-
-
 def test_a_record_has_the_means_of_its_interval() -> None:
     stats = ReceiverStats("down", RATE_SPS, None)
     stats.handle_frame(frame(0, mode="bpsk", snr_db=10.0, evm_db=-20.0, cfo_hz=100.0))
@@ -77,9 +74,6 @@ def test_a_record_has_the_means_of_its_interval() -> None:
 def test_an_interval_without_frames_knows_nothing() -> None:
     stats = ReceiverStats("up", RATE_SPS, None)
     assert stats.take_record(1) == recorded(PhyRecord, time_ns=1, link="up")
-
-
-# -- the trace -----------------------------------------------------------------------------------------------
 
 
 def test_missed_frames_stand_between_their_neighbours(tmp_path: Path) -> None:

@@ -40,9 +40,6 @@ RECEIVES = r"\d s  received [1-9][0-9.]* .bit/s\n"
 SENDS = r"\d s  sent [1-9][0-9.]* .bit/s, cwnd \d+ kB, RTT \d+ ms\n"
 
 
-# -- hosts ---------------------------------------------------------------------------------------------------
-
-
 class HostProcess:
     """`fadelab host` in a network's namespace; what it says goes to a file."""
 
@@ -247,8 +244,6 @@ def test_a_meter_says_what_passed_since_it_spoke_last(capfd: Capture, monkeypatc
         "     4 s  sent 1.00 kbit/s, cwnd 14 kB, no RTT yet, received 0 bit/s, c: No route to host, trying again",
     ]
 
-
-# -- stations ------------------------------------------------------------------------------------------------
 
 ADDRESSES = {"st": "10.9.0.1", "bas": "10.9.0.2"}
 

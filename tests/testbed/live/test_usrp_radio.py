@@ -109,9 +109,6 @@ def a_frame(sequence: int = 0, *, crc_ok: bool = True, rssi_db: float | None = -
     return Received(b"frame %d" % sequence, crc_ok, sequence, 1000 * sequence, 900, rssi_db=rssi_db)
 
 
-# -- sending -------------------------------------------------------------------------------------------------
-
-
 def test_an_idle_radio_sends_a_frame_when_it_is_due() -> None:
     onair, transceiver = radio()
     [frame] = frames_of([1000])
@@ -187,9 +184,6 @@ def test_there_is_no_room_in_a_full_mac_buffer() -> None:
     assert not onair.has_room()
 
 
-# -- the device ----------------------------------------------------------------------------------------------
-
-
 def test_what_the_device_missed_counts_once() -> None:
     onair, transceiver = radio()
     transceiver.lost = DeviceCounters(overflows=1, underflows=2)
@@ -235,9 +229,6 @@ def test_a_fixed_gain_stays() -> None:
     assert transceiver.rx.asked_db == []
 
 
-# -- receiving -----------------------------------------------------------------------------------------------
-
-
 def test_frames_are_handed_up_damaged_or_not() -> None:
     seen: list[Received] = []
     onair, transceiver = radio(stats=SimpleNamespace(handle_frame=seen.append))
@@ -252,9 +243,6 @@ def test_frames_are_handed_up_damaged_or_not() -> None:
 def test_radio_delay_is_lead_and_airtime() -> None:
     transceiver: Any = Transceiver()
     assert radio_delay_ns(transceiver, 1500) == LEAD_NS + 3 * MS
-
-
-# -- whether the PHY is fast enough --------------------------------------------------------------------------
 
 
 class Phy:

@@ -15,7 +15,6 @@ from tcpip.segment import Segment
 from testbed.errors import FadelabError
 from testbed.model.link_network import LAN_BPS
 from testbed.model.watch import Watch
-from testbed.results.summary import Summary
 from testbed.scenario.schema import Scenario
 from testbed.simulation import simulate
 from tests.harness.live_runs import fadelab
@@ -46,9 +45,6 @@ class Log(Watch):
         self.deliveries.append((flow, nbytes, now))
 
 
-# -- exact times ---------------------------------------------------------------------------------------------
-
-
 def test_a_transfer_on_a_clean_path_takes_the_time_it_must() -> None:
     run = model(
         tcp="reference",
@@ -57,34 +53,23 @@ def test_a_transfer_on_a_clean_path_takes_the_time_it_must() -> None:
         workloads=[{"kind": "bulk", "bytes": 1000}],
     )
 
-    def lan(nbytes: int) -> float:
-        return nbytes * 8 / LAN_BPS
+    def crossing(nbytes: int, rate_bps: int) -> float:
+        # two LANs, and the hop with a CRC of 4 octets
+        return 2 * nbytes * 8 / LAN_BPS + (nbytes + 4) * 8 / rate_bps + 0.030
 
-    def hop(nbytes: int, rate_bps: int) -> float:
-        # the packet and its CRC
-        return (nbytes + 4) * 8 / rate_bps
-
-    up, down, delay = 1_000_000, 500_000, 0.030
-    syn = lan(44) + hop(44, up) + delay + lan(44)
-    syn_ack = lan(44) + hop(44, down) + delay + lan(44)
-    # one segment, which has the FIN, too
-    data = lan(1040) + hop(1040, up) + delay + lan(1040)
-    fin = lan(40) + hop(40, down) + delay + lan(40)
-    wanted = syn + syn_ack + data + fin
+    up, down = 1_000_000, 500_000
+    # SYN, SYN-ACK, one segment, which has the FIN, too, and the other FIN
+    wanted = crossing(44, up) + crossing(44, down) + crossing(1040, up) + crossing(40, down)
     # nothing is rounded but to whole ns, once per wire
     assert simulate(run).duration_s == pytest.approx(wanted, rel=0, abs=12e-9)
 
 
 def test_the_rate_of_a_long_transfer_is_the_links() -> None:
-    run = model(link={"scheme": "none"}, workloads=[{"kind": "bulk", "duration_s": 30}])
-    summary = simulate(run)
+    summary = simulate(model(link={"scheme": "none"}, workloads=[{"kind": "bulk", "duration_s": 30}]))
     # from slow start on the link is never idle; a segment of 1448 octets and its headers, timestamps and CRC
     assert summary.goodput_bps == pytest.approx(summary.throughput_bps * 1448 / 1504, rel=0.02)
     assert 0.97 * 2e6 < summary.throughput_bps <= 2e6
     assert summary.link["up"].corruption_losses == 0
-
-
-# -- the same every time -------------------------------------------------------------------------------------
 
 
 def in_another_process(run: Scenario, folder: Path, hash_seed: str) -> Path:
@@ -139,38 +124,7 @@ def test_a_recorded_channel_repeats_the_run(tmp_path: Path) -> None:
         for side in SIDES
     }
     again = model(channel=replayed, workloads=[{"kind": "bulk", "bytes": 300_000}])
-    assert simulate(again) == replace(wanted, run=run_of(wanted), folder=None)
-
-
-def run_of(summary: Summary) -> str:
-    return f"{summary.scenario}-model-{summary.scheme}-s{summary.seed}"
-
-
-# -- media and schemes ---------------------------------------------------------------------------------------
-
-
-def test_slacp_carries_more_over_a_lossy_link() -> None:
-    run = {"channel": {"per": 0.05}, "workloads": [{"kind": "bulk", "duration_s": 30}]}
-    bare, slacp = (simulate(model(link={"scheme": scheme}, **run)) for scheme in ("none", "slacp"))
-    assert slacp.goodput_bps > 3 * bare.goodput_bps
-    assert slacp.link["up"].retransmissions > 0
-    assert slacp.link["up"].residual_per < 0.01 < bare.link["up"].residual_per
-    assert bare.link["up"].residual_losses == bare.link["up"].corruption_losses
-
-
-def test_a_damaged_frame_tells_slacp_what_was_lost() -> None:
-    run = model(
-        channel={"errors": {"model": "exponential", "mean_spacing_bytes": 15_000}},
-        workloads=[{"kind": "bulk", "duration_s": 20}],
-    )
-    summary = simulate(run)
-    up = summary.link["up"]
-    assert up.per == pytest.approx(0.09, abs=0.03)
-    assert up.residual_per < 0.005
-    assert up.fec_repairs > 0
-
-
-# -- workloads -----------------------------------------------------------------------------------------------
+    assert simulate(again) == replace(wanted, run=f"{again.name}-model-slacp-s1", folder=None)
 
 
 def test_udp_on_the_fast_channel_is_not_retransmitted() -> None:
@@ -184,15 +138,6 @@ def test_udp_on_the_fast_channel_is_not_retransmitted() -> None:
     assert (fast.link["up"].retransmissions, fast.flows[0].intact) == (0, None)
     assert slow.link["up"].retransmissions > 50
     assert (fast.duration_s, fast.flows[0].finished) == (10, True)
-
-
-def test_parallel_flows_share_the_link() -> None:
-    run = model(workloads=[{"kind": "bulk", "bytes": 250_000, "flows": 4}])
-    summary = simulate(run)
-    assert [flow.flow for flow in summary.flows] == [f"bulk-{n}" for n in (1, 2, 3, 4)]
-    assert all(flow.bytes == 250_000 and flow.finished and flow.intact for flow in summary.flows)
-    assert summary.duration_s == max(flow.end_s for flow in summary.flows)
-    assert summary.goodput_bps == pytest.approx(8e6 / summary.duration_s)
 
 
 def test_short_transfers_follow_one_another() -> None:
@@ -225,11 +170,6 @@ def test_a_duration_counts_what_was_read_in_it() -> None:
     assert (flow.start_s, flow.end_s, summary.duration_s) == (2, 6, 4)
     assert flow.bytes == max(nbytes for _, nbytes, now in log.deliveries if now <= 6 * SECOND)
     assert log.deliveries[-1][2] > 6 * SECOND
-
-
-def test_a_size_and_a_duration_end_with_the_earlier() -> None:
-    run = model(workloads=[{"kind": "bulk", "bytes": 100_000, "duration_s": 60}])
-    assert simulate(run).duration_s < 5
 
 
 def test_segments_fill_the_mtu() -> None:
@@ -288,36 +228,38 @@ def test_what_is_under_way_fits_the_receive_buffer() -> None:
     assert 8192 - 1460 < most[8192] <= 8192 < (most[None] or 0)
 
 
-def test_a_run_that_is_not_finished_ends_at_its_limit() -> None:
-    run = model(workloads=[{"kind": "bulk", "bytes": 100_000_000}], limit_s=7)
-    summary = simulate(run)
+def test_a_run_ends_at_its_limit_or_with_the_earlier_of_size_and_duration() -> None:
+    summary = simulate(model(workloads=[{"kind": "bulk", "bytes": 100_000_000}], limit_s=7))
     assert (summary.finished, summary.duration_s, summary.flows[0].end_s) == (False, 7, 7)
     assert 0 < summary.flows[0].bytes < 2e6 * 7 / 8
     assert summary.intact
+    assert simulate(model(workloads=[{"kind": "bulk", "bytes": 100_000, "duration_s": 60}])).duration_s < 5
 
 
 def test_a_link_that_breaks_ends_a_run_at_its_limit() -> None:
     # the session is made in the first good state; then nothing crosses for an hour
     dead = {"model": "uniform", "good_ms": [3000, 3000], "bad_ms": [3_600_000, 3_600_000]}
     for scheme in SCHEMES:
-        summary = simulate(model(link={"scheme": scheme}, channel={"errors": dead}, limit_s=600, workloads=BULK))
+        summary = simulate(
+            model(
+                link={"scheme": scheme},
+                channel={"errors": dead},
+                limit_s=600,
+                workloads=[{"kind": "bulk", "bytes": 10_000_000}],
+            )
+        )
         assert (summary.finished, summary.duration_s) == (False, 600)
         assert summary.timeouts > 3
-
-
-BULK = [{"kind": "bulk", "bytes": 10_000_000}]
-
-
-# -- what cannot run -----------------------------------------------------------------------------------------
-
-UDP = {"kind": "onoff-udp", "packet_bytes": 1501, "duration_s": 1}
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"capture": True}, "capture: frames have no octets on tier model: set capture to false, or run --tier"),
-        ({"workloads": [UDP]}, "flow onoff-udp: packet_bytes 1501 is more than the mtu of 1500: tier model has no IP"),
+        (
+            {"workloads": [{"kind": "onoff-udp", "packet_bytes": 1501, "duration_s": 1}]},
+            "flow onoff-udp: packet_bytes 1501 is more than the mtu of 1500: tier model has no IP",
+        ),
         ({"tier": "emulated", "tcp": "user:sack"}, "tier emulated is not virtual time: set tier to model"),
         ({"channel": {"per": 1}}, "the stations have not found each other in 30 s: no frames get through"),
     ],
@@ -326,9 +268,6 @@ def test_what_this_tier_cannot_do_is_one_line(changes: dict[str, Any], message: 
     with pytest.raises(FadelabError, match=message) as caught:
         simulate(model(**changes))
     assert "\n" not in str(caught.value)
-
-
-# -- cost ----------------------------------------------------------------------------------------------------
 
 
 OF_A_SLOW_LINK: dict[str, Any] = {

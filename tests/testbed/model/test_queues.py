@@ -16,8 +16,7 @@ _STANDING = {"rate_bps": 2_000_000, "delay_ms": 50}
 
 def run(queue: Any, tcp: str) -> Summary:
     work = [{"kind": "bulk", "bytes": 600_000}]
-    link = {"scheme": "slacp", "queue": queue}
-    return simulate(model(link=link, channel=_STANDING, tcp=tcp, workloads=work, seed=3))
+    return simulate(model(link={"queue": queue}, channel=_STANDING, tcp=tcp, workloads=work, seed=3))
 
 
 @pytest.mark.parametrize("name", QUEUES)

@@ -148,9 +148,6 @@ def talk(path: Path, there: Talker, here: Talker) -> None:
     here.socket = path.fixed.connect(PLAIN, MOBILE, PORT, here)
 
 
-# -- streams -------------------------------------------------------------------------------------------------
-
-
 def test_losses_on_the_air_are_repaired_there_and_the_wired_sender_sees_none() -> None:
     rng = Random(7)
     path = Path(lambda: Bernoulli(0.05, rng))
@@ -193,9 +190,6 @@ def test_whatever_is_lost_streams_arrive_whole_and_the_buffer_keeps_its_bound(
     path.assert_nothing_left()
 
 
-# -- the buffer ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("limit", [4000, 65_536, 200_000])
 @pytest.mark.parametrize("sender", ["mobile", "fixed"])
 def test_a_sender_waits_while_the_other_side_stalls(sender: str, limit: int) -> None:
@@ -230,9 +224,6 @@ def test_the_buffer_counts_each_direction_and_connection_by_itself() -> None:
     assert path.splitter.counters().peak_bytes <= LIMIT
     path.run()
     assert [result.bytes for result in path.received] == [800_000] * 2
-
-
-# -- ends ----------------------------------------------------------------------------------------------------
 
 
 def test_half_closed_a_connection_still_carries_the_other_direction() -> None:
@@ -306,9 +297,6 @@ def test_what_is_acknowledged_may_never_arrive() -> None:
     assert (here.socket.connection.bytes_acked, there.read) == (10_000, 0)
 
 
-# -- what else comes -----------------------------------------------------------------------------------------
-
-
 @pytest.mark.interpreted
 def test_a_flood_of_syns_takes_no_more_than_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(split_station, "MOST_CONNECTIONS", 10)
@@ -336,8 +324,6 @@ def test_the_same_ports_again_while_the_last_connection_is_not_over_are_refused(
     assert path.sent[1].error == "reset by the peer"
     path.assert_nothing_left()
 
-
-# -- scenarios -----------------------------------------------------------------------------------------------
 
 LOSSY = {"rate_bps": 1_600_000, "delay_ms": 5, "errors": {"model": "exponential", "mean_spacing_bytes": 32_000}}
 
@@ -369,12 +355,6 @@ def test_a_scenario_with_split_connections(direction: str) -> None:
         # the base station repairs what the air loses, and h2 does not notice
         assert one.split.retransmissions > 10
         assert one.timeouts == 0
-
-
-def test_without_split_connections_acks_are_end_to_end() -> None:
-    summary = simulate(model(link={"scheme": "none"}))
-    assert summary.end_to_end_acks
-    assert summary.split is None
 
 
 def test_the_wireless_side_speaks_the_wired_ones_tcp_with_the_schemes_recovery() -> None:

@@ -7,6 +7,7 @@ emitted, damaged bit by bit, parsed and repaired by Reed-Solomon.
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -54,14 +55,11 @@ def packets(seed: int, seconds: float) -> list[Sending]:
     return sorted(found)
 
 
-def make_link(run: Plan, side: Side, sized: bool) -> Any:
+def make_parts(run: Plan, side: Side, sized: bool) -> tuple[Any, Hop[Any]]:
+    """A station's link and hop."""
     station = run.stations[side]
-    return station.link.make(station.rng("link"), 0, sized=sized)
-
-
-def make_medium(run: Plan, side: Side, flow_control: bool) -> Hop[Any]:
-    hop = run.stations[side].hop
-    return hop.make(hop.buffer_bytes[flow_control])
+    link = station.link.make(station.rng("link"), 0, sized=sized)
+    return link, station.hop.make(station.hop.buffer_bytes[link.flow_control])
 
 
 class Udp(Datagram):
@@ -70,15 +68,6 @@ class Udp(Datagram):
     def __init__(self, octets: bytes) -> None:
         super().__init__(Flow(1, 1, 2, 2), len(octets), 0, 0)
         self.octets = octets
-
-
-def octets_of(packet: Any) -> bytes:
-    """The octets of what was delivered."""
-    octets: bytes = packet.octets if isinstance(packet, Udp) else packet
-    return octets
-
-
-# -- the real-time station, its clock taken over ---------------------------------------------------------------
 
 
 class Port:
@@ -127,8 +116,8 @@ def real_time(run: Plan, sendings: list[Sending], until: int) -> Outcome:
     scheme = run.scheme
     ports, radios, links, stations = {}, {}, {}, {}
     for side in SIDES:
-        links[side] = make_link(run, side, sized=False)
-        radios[side] = Radio(make_medium(run, side, links[side].flow_control), run.max_frame_bytes)
+        links[side], hop = make_parts(run, side, sized=False)
+        radios[side] = Radio(hop, run.max_frame_bytes)
         ports[side] = Port()
         stations[side] = StationLoop(
             port=ports[side],
@@ -162,12 +151,12 @@ def real_time(run: Plan, sendings: list[Sending], until: int) -> Outcome:
 
 
 def model_station(clock: VirtualClock, run: Plan, side: Side, deliver: Callable[[Any], object]) -> ModelStation:
-    link = make_link(run, side, sized=True)
+    link, hop = make_parts(run, side, sized=True)
     return ModelStation(
         clock,
         link=link,
         scheme=run.scheme,
-        hop=make_medium(run, side, link.flow_control),
+        hop=hop,
         queues=tuple(DropTail(run.stations[side].ip_queue_bytes) for _ in range(2)),
         classifier=run.classifier,
         max_frame_bytes=run.max_frame_bytes,
@@ -181,12 +170,10 @@ def virtual_time(run: Plan, sendings: list[Sending], until: int) -> Outcome:
     clock = VirtualClock()
     deliveries: list[Delivery] = []
 
-    def station(side: Side) -> ModelStation:
-        return model_station(
-            clock, run, side, lambda packet: deliveries.append((clock.now, other(side), octets_of(packet)))
-        )
+    def deliver(side: Side, packet: Any) -> None:
+        deliveries.append((clock.now, other(side), packet.octets if isinstance(packet, Udp) else packet))
 
-    stations = {side: station(side) for side in SIDES}
+    stations = {side: model_station(clock, run, side, partial(deliver, side)) for side in SIDES}
     for at, side, packet in sendings:
         clock.at(at, stations[side].take, Udp(packet) if packet[9] == UDP else packet)
     join(stations["up"], stations["down"])

@@ -19,6 +19,8 @@ from tests.harness.records import recorded
 
 REFERENCE = [{"source": "Kojo 2004", "metric": "duration_s", "at": {"link.scheme": "slacp"}, "value": 0.5}]
 
+LOSSES = ("corruption_losses", "residual_losses", "congestion_losses")
+
 
 def write_records(folder: Path, seed: int) -> None:
     """The result of a run, and four seconds of its records: two flows, a link in both directions, a radio."""
@@ -37,11 +39,7 @@ def write_records(folder: Path, seed: int) -> None:
                 )
                 sink.write(recorded(FlowRecord, time_ns=at, flow=flow, bytes_received=acked))
             for number, link in enumerate(("up", "down"), 1):
-                losses = {
-                    "corruption_losses": 3 * step * number,
-                    "residual_losses": step,
-                    "congestion_losses": 2 * step,
-                }
+                losses = dict(zip(LOSSES, (3 * step * number, step, 2 * step), strict=True))
                 sink.write(
                     recorded(LinkRecord, time_ns=at, link=link, throughput_bps=1e5 * (step % 3) + seed, **losses)
                 )

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from common.sequence import MASK
-from common.sides import SIDES
 from linklayer.filters.eln import Marker
 from linklayer.filters.filter import Cause, Guess, Loss
 from linklayer.filters.filtered import Filtered
@@ -171,9 +170,6 @@ def test_a_lost_frame_is_no_lost_segment_where_the_link_repairs() -> None:
     assert losses == []
 
 
-# -- in runs ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("tcp", ["reno", "newreno", "sack"])
 @pytest.mark.parametrize("scheme", ["none", "slacp"])
 def test_eln_marker_guesses_the_losses_of_its_own_link(scheme: str, tcp: str) -> None:
@@ -186,8 +182,7 @@ def test_eln_marker_guesses_the_losses_of_its_own_link(scheme: str, tcp: str) ->
     )
     summary = simulate(run)
     assert summary.confusion is not None
-    rows = summary.confusion["eln"]
-    link = summary.link["down"]
+    rows, link = summary.confusion["eln"], summary.link["down"]
     assert link.congestion_losses > 5
     assert link.residual_losses > 0
     assert rows["corruption"]["corruption"] > 0
@@ -219,15 +214,6 @@ def test_marker_at_base_alone_takes_queue_drops_of_mobile_end_for_corruption() -
     summary = simulate(model(link=link, channel=crowded, workloads=workloads))
     assert summary.confusion is not None
     assert summary.confusion["eln"]["congestion"]["corruption"] > 0
-
-
-def test_without_filters_there_are_no_guesses() -> None:
-    summary = simulate(model())
-    assert summary.confusion == {}
-    assert all(summary.link[side].eln_marks == 0 for side in SIDES)
-
-
-# -- filters that come and go ----------------------------------------------------------------------------------
 
 
 def test_filters_change_without_loss_under_way() -> None:

@@ -1,29 +1,23 @@
 """Which lost frames are lost packets, where packets are sent again."""
 
+import pytest
+
 from testbed.results.lost_packets import LostPackets
 
 
-def counts_of(*fates: tuple[str, bool]) -> tuple[int, int, int]:
-    """Lost packets, frames spared and packets that came twice, of (packet, whether its frame was lost)."""
+@pytest.mark.parametrize(
+    ("fates", "counts"),
+    [
+        pytest.param("a-", (1, 0, 0), id="lost"),
+        pytest.param("a- b a", (0, 1, 0), id="lost until a retransmission crosses"),
+        pytest.param("a- a-", (1, 1, 0), id="lost twice is lost once"),
+        pytest.param("a- a- a", (0, 2, 0), id="crosses at the third time"),
+        pytest.param("a a- b-", (1, 1, 0), id="a lost needless copy is no lost packet"),
+        pytest.param("a a a- a", (0, 1, 2), id="a packet that comes again is counted"),
+    ],
+)
+def test_lost_packets_spared_frames_and_repeats(fates: str, counts: tuple[int, int, int]) -> None:
     packets = LostPackets()
-    for packet, lost in fates:
-        packets.handle_fate(packet, lost)
-    return sum(lost for _, lost in fates) - packets.spared, packets.spared, packets.repeats
-
-
-def test_lost_frame_is_a_lost_packet_until_a_retransmission_crosses() -> None:
-    assert counts_of(("a", True)) == (1, 0, 0)
-    assert counts_of(("a", True), ("b", False), ("a", False)) == (0, 1, 0)
-
-
-def test_a_packet_lost_twice_is_lost_once() -> None:
-    assert counts_of(("a", True), ("a", True)) == (1, 1, 0)
-    assert counts_of(("a", True), ("a", True), ("a", False)) == (0, 2, 0)
-
-
-def test_lost_needless_copy_is_no_lost_packet() -> None:
-    assert counts_of(("a", False), ("a", True), ("b", True)) == (1, 1, 0)
-
-
-def test_a_packet_that_comes_again_is_counted() -> None:
-    assert counts_of(("a", False), ("a", False), ("a", True), ("a", False)) == (0, 1, 2)
+    for fate in fates.split():
+        packets.handle_fate(fate[0], fate.endswith("-"))
+    assert (fates.count("-") - packets.spared, packets.spared, packets.repeats) == counts

@@ -1,7 +1,6 @@
 """Tables and plots, from results and records made here."""
 
 import io
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from telemetry.parquet import ParquetSink
-from telemetry.records import FlowRecord, LinkRecord, TcpRecord
+from telemetry.records import FlowRecord
 from testbed.results import show
 from testbed.results.ground_truth import CAUSES
 from testbed.results.summary import Summary
@@ -17,25 +16,6 @@ from testbed.run_hooks import Progress
 from testbed.scenario.schema import error_part
 from tests.harness.records import recorded
 from tests.harness.scenarios import LINK, summary
-
-
-def link_record(second: int, **losses: int) -> LinkRecord:
-    return recorded(LinkRecord, time_ns=second * 10**9, link="up", **losses)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """A run's folder with the records of ten seconds."""
-    with ParquetSink(tmp_path, {"run": "r"}) as sink:
-        for second in range(1, 11):
-            at, received = second * 10**9, second * 250_000
-            sink.write(recorded(TcpRecord, time_ns=at, host="h1", flow="bulk", cwnd_bytes=14480))
-            sink.write(recorded(FlowRecord, time_ns=at, host="h2", flow="bulk", bytes_received=received))
-            sink.write(link_record(second, residual_losses=0, corruption_losses=2 * second))
-    return tmp_path
-
-
-# -- numbers -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -70,9 +50,6 @@ def test_errors_in_words() -> None:
     assert show.errors_in_words(error_part("bernoulli", per=0.05)) == "PER 5 %"
     words = show.errors_in_words(error_part("gilbert-elliott", good_ms=2000, bad_ms=60))
     assert words == "errors gilbert-elliott good_ms 2000.0 bad_ms 60.0 good_per 0.0 bad_per 1.0"
-
-
-# -- tables --------------------------------------------------------------------------------------------------
 
 
 def rendered(summaries: list[Summary], width: int = 80) -> str:
@@ -164,54 +141,10 @@ def test_demo_sentence_compares_goodputs(bare_bps: float, slacp_bps: float, sent
     assert show.comparison(bare_bps, slacp_bps) == sentence
 
 
-# -- plots ---------------------------------------------------------------------------------------------------
-
-
-def test_plot_writes_a_picture(folder: Path) -> None:
-    target = folder / "plot.png"
-    show.plot([("without", folder), ("with", folder)], target, "a title")
-    head = target.read_bytes()[:24]
-    assert head[:8] == b"\x89PNG\r\n\x1a\n"
-    width, height = struct.unpack("!II", head[16:])
-    assert min(width, height) > 500
-    assert target.stat().st_size > 10_000
-
-
-def test_kinds_of_losses_have_separate_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # nothing is repaired: every frame lost on the air is a packet lost, and what queues drop was never there
-    losses = {"corruption_losses": [4, 9], "residual_losses": [4, 9], "congestion_losses": [13, 13]}
-    with ParquetSink(tmp_path, {}) as sink:
-        for n in range(2):
-            sink.write(link_record(n + 1, **{name: counts[n] for name, counts in losses.items()}))
-    figures: list[Any] = []
-    monkeypatch.setattr(show.pyplot(), "close", figures.append)
-    show.plot([("without", tmp_path)], tmp_path / "plot.png", "a title")
-    [panel] = [axis for axis in figures[0].axes if axis.get_title(loc="left").startswith("Lost")]
-    # the legend's own lines are empty
-    drawn = {line.get_linestyle(): list(line.get_ydata()) for line in panel.lines if len(line.get_ydata())}
-    assert drawn == {
-        ":": losses["corruption_losses"],
-        "-": losses["residual_losses"],
-        "--": losses["congestion_losses"],
-    }
-    legend = {
-        line.get_linestyle(): text.get_text()
-        for line, text in zip(panel.get_legend().get_lines(), panel.get_legend().get_texts(), strict=True)
-    }
-    assert legend == {":": "frames lost on the air", "-": "packets the link lost", "--": "packets dropped by queues"}
-
-
 def test_plot_of_a_run_without_records(tmp_path: Path) -> None:
     target = tmp_path / "plot.png"
     show.plot([("nothing", tmp_path)], target, "nothing")
     assert target.stat().st_size > 1000
-
-
-def test_terminal_plot_has_its_labels(folder: Path) -> None:
-    text = show.terminal_plot([("without SLACP", folder), ("with SLACP", folder)], 80).plain
-    for label in ("without SLACP", "with SLACP", "time (s)", "MB received"):
-        assert label in text
-    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,9 +161,6 @@ def test_progress_goes_to_stderr_alone(capsys: pytest.CaptureFixture[str], monke
     one, two = shown.err.splitlines()
     assert one.split() == ["one:", "11.0", "s", "1.00", "Mbit/s", "55", "%"]
     assert two.split() == ["two:", "11.0", "s", "1.00", "Mbit/s"]
-
-
-# -- guesses -------------------------------------------------------------------------------------------------
 
 
 def shown(what: Any) -> list[list[str]]:

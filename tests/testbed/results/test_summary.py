@@ -64,95 +64,10 @@ def datagrams(nbytes: int) -> EndReport:
     return EndReport(host="h2", flow="f", kind="", index=0, result=received)
 
 
-# -- by size -------------------------------------------------------------------------------------------------
-
-
-def test_transfer_by_size_lasts_from_first_syn_to_end() -> None:
-    flow = summarize_flow(Bulk(bytes=1000, start_s=0.5), "f", [receiver(), sender()], 9.0)
-    assert (flow.bytes, flow.duration_s, flow.start_s, flow.end_s) == (1000, 2.0, 0.5, 2.5)
-    assert flow.goodput_bps == 4000
-    assert (flow.finished, flow.intact) == (True, True)
-    assert (flow.retransmits, flow.timeouts, flow.bytes_sent) == (3, 1, 1300)
-    assert flow.transfer_s == ()
-
-
-@pytest.mark.parametrize(
-    ("changed", "intact"),
-    [({}, True), ({"intact": False}, False), ({"sha256": "bb"}, False), ({"intact": False, "sha256": "bb"}, False)],
-)
-def test_flow_is_intact_when_hashes_of_both_ends_agree(changed: dict[str, Any], intact: bool) -> None:
-    assert summarize_flow(Bulk(bytes=1000), "f", [sender(), receiver(**changed)], 9.0).intact is intact
-
-
-def test_a_transfer_without_its_receiver_is_not_intact() -> None:
-    flow = summarize_flow(Bulk(bytes=1000), "f", [sender()], 9.0)
-    assert (flow.bytes, flow.finished, flow.intact) == (0, True, False)
-
-
-def test_cut_transfer_counts_arrived_bytes() -> None:
-    reports = [
-        sender(error="stopped", sha256="cc"),
-        receiver(bytes=400, error="reset", sha256="dd"),
-    ]
-    flow = summarize_flow(Bulk(bytes=1000, start_s=1), "f", reports, 5.0)
-    assert (flow.finished, flow.intact, flow.bytes) == (False, True, 400)
-    assert (flow.start_s, flow.end_s, flow.duration_s, flow.goodput_bps) == (1, 5, 4, 800)
-
-
-def test_transfer_that_has_not_begun_is_empty() -> None:
-    flow = summarize_flow(Bulk(bytes=1000, start_s=7), "f", [], 5.0)
-    assert (flow.finished, flow.bytes, flow.duration_s, flow.goodput_bps) == (False, 0, 0, 0)
-
-
-# -- by duration ---------------------------------------------------------------------------------------------
-
-
-def test_timed_flow_counts_bytes_read_at_its_end() -> None:
-    reports = [sender(finished_ns=6 * S), receiver(bytes=1000, bytes_at_duration=900)]
-    flow = summarize_flow(Bulk(duration_s=4.0), "f", reports, 6.1)
-    assert (flow.bytes, flow.duration_s, flow.goodput_bps) == (900, 4.0, 1800)
-    assert (flow.finished, flow.intact) == (True, True)
-
-
-def test_its_duration_starts_when_the_flow_does() -> None:
-    reports = [sender(), receiver(bytes_at_duration=900)]
-    flow = summarize_flow(Bulk(duration_s=4.0, start_s=3.0), "f", reports, 8.0)
-    assert (flow.start_s, flow.end_s, flow.duration_s, flow.finished) == (3, 7, 4, True)
-    cut = summarize_flow(Bulk(duration_s=4.0, start_s=3.0), "f", reports, 5.0)
-    assert (cut.start_s, cut.end_s, cut.duration_s, cut.finished) == (3, 5, 2, False)
-
-
-def test_undrained_flow_may_be_short_but_is_intact() -> None:
-    reports = [
-        sender(error="not drained in time"),
-        receiver(error="reset", sha256="bb", bytes=800, bytes_at_duration=700),
-    ]
-    flow = summarize_flow(Bulk(duration_s=4.0), "f", reports, 9.0)
-    assert (flow.finished, flow.intact, flow.bytes) == (True, True, 700)
-    spoilt = [reports[0], receiver(intact=False)]
-    assert summarize_flow(Bulk(duration_s=4.0), "f", spoilt, 9.0).intact is False
-
-
-def test_flow_without_connection_has_no_bytes_and_is_intact() -> None:
-    reports = [sender(bytes=0, error="not connected within the duration")]
-    flow = summarize_flow(Bulk(duration_s=4.0), "f", reports, 4.0)
-    assert (flow.bytes, flow.goodput_bps, flow.finished, flow.intact) == (0, 0, True, True)
-
-
-def test_size_and_duration_end_with_the_first() -> None:
-    work = Bulk(bytes=1000, duration_s=10.0)
-    early = summarize_flow(work, "f", [sender(), receiver(bytes_at_duration=1000)], 3.0)
-    assert (early.duration_s, early.bytes, early.finished) == (2.0, 1000, True)
-    late = [sender(finished_ns=12 * S), receiver(bytes_at_duration=950)]
-    assert summarize_flow(work, "f", late, 12.0).bytes == 950
-
-
-# -- short, UDP ----------------------------------------------------------------------------------------------
-
-
-def series() -> list[EndReport]:
+def series(count: int = 3) -> list[EndReport]:
+    """The reports of the first transfers of three, in no order."""
     reports = []
-    for index in (2, 0, 1):
+    for index in sorted(range(count), key=lambda index: index != 2):
         start = index * 3 * S
         reports += [
             sender(index, started_ns=start, finished_ns=start + (index + 1) * S // 2, sha256=str(index)),
@@ -161,32 +76,71 @@ def series() -> list[EndReport]:
     return reports
 
 
-def test_short_transfers_are_timed_without_gaps() -> None:
-    flow = summarize_flow(Short(bytes=1000, count=3), "f", series(), 20.0)
-    assert flow.transfer_s == (0.5, 1.0, 1.5)
-    assert (flow.duration_s, flow.start_s, flow.end_s) == (3.0, 0, 7.5)
-    assert (flow.bytes, flow.goodput_bps, flow.retransmits, flow.timeouts) == (3000, 8000, 9, 3)
-    assert (flow.finished, flow.intact) == (True, True)
+UDP_SENT = UdpSent(bytes=2500, packets=5, unsent=0, started_ns=S, finished_ns=5 * S, error=None)
+SIZED, SHORT, UDP = Bulk(bytes=1000), Short(bytes=1000, count=3), OnOffUdp(duration_s=4.0, start_s=1.0)
+TIMED, TIMED_LATER = Bulk(duration_s=4.0), Bulk(duration_s=4.0, start_s=3.0)
+EITHER = Bulk(bytes=1000, duration_s=10.0)
+CUT = [sender(error="stopped", sha256="cc"), receiver(bytes=400, error="reset", sha256="dd")]
+AT_END = [sender(), receiver(bytes_at_duration=900)]
+UNDRAINED, BROKEN = sender(error="not drained in time"), receiver(error="reset", sha256="bb", bytes_at_duration=700)
+UNCONNECTED = sender(bytes=0, error="not connected within the duration")
+DATAGRAMS = [EndReport(host="h1", flow="f", kind="", index=0, result=UDP_SENT), datagrams(2000)]
+CASES: dict[str, tuple[Any, list[EndReport], float, tuple[Any, ...]]] = {
+    # from the first SYN to the end
+    "by size": (Bulk(bytes=1000, start_s=0.5), [receiver(), sender()], 9.0, (1000, 0.5, 2.5, 2, 4000, True, True)),
+    "the receiver says no": (SIZED, [sender(), receiver(intact=False)], 9.0, (1000, 0.5, 2.5, 2, 4000, True, False)),
+    "hashes differ": (SIZED, [sender(), receiver(sha256="bb")], 9.0, (1000, 0.5, 2.5, 2, 4000, True, False)),
+    "without its receiver": (SIZED, [sender()], 9.0, (0, 0.5, 2.5, 2, 0, True, False)),
+    "cut: what arrived counts": (Bulk(bytes=1000, start_s=1), CUT, 5.0, (400, 1, 5, 4, 800, False, True)),
+    "not begun": (Bulk(bytes=1000, start_s=7), [], 5.0, (0, 7, 7, 0, 0, False, True)),
+    # what was read at its end counts
+    "timed": (TIMED, [sender(finished_ns=6 * S), AT_END[1]], 6.1, (900, 0, 4, 4, 1800, True, True)),
+    "timed, later": (TIMED_LATER, AT_END, 8.0, (900, 3, 7, 4, 1800, True, True)),
+    "timed, cut": (TIMED_LATER, AT_END, 5.0, (900, 3, 5, 2, 3600, False, True)),
+    "undrained": (TIMED, [UNDRAINED, BROKEN], 9.0, (700, 0, 4, 4, 1400, True, True)),
+    "undrained and spoilt": (TIMED, [UNDRAINED, receiver(intact=False)], 9.0, (0, 0, 4, 4, 0, True, False)),
+    "not connected": (TIMED, [UNCONNECTED], 4.0, (0, 0, 4, 4, 0, True, True)),
+    "the size is the earlier": (
+        EITHER,
+        [sender(), receiver(bytes_at_duration=1000)],
+        3.0,
+        (1000, 0.5, 2.5, 2, 4000, True, True),
+    ),
+    "the duration is the earlier": (
+        EITHER,
+        [sender(finished_ns=12 * S), AT_END[1]],
+        12.0,
+        (900, 0, 10, 10, 720, True, True),
+    ),
+    # without the gaps
+    "short transfers": (SHORT, series(), 20.0, (3000, 0, 7.5, 3, 8000, True, True)),
+    "a series cut short": (SHORT, series(2), 8.0, (2000, 0, 8, 8, 2000, False, True)),
+    "UDP is neither intact nor not": (UDP, DATAGRAMS, 6.0, (2000, 1, 5, 4, 4000, True, None)),
+    "UDP cut": (UDP, [datagrams(500)], 3.0, (500, 1, 3, 2, 2000, False, None)),
+}
 
 
-def test_a_series_cut_short_keeps_the_times_it_has() -> None:
-    reports = [report for report in series() if report.index < 2]
-    flow = summarize_flow(Short(bytes=1000, count=3), "f", reports, 8.0)
-    assert (flow.finished, flow.transfer_s, flow.duration_s, flow.bytes) == (False, (0.5, 1.0), 8.0, 2000)
+@pytest.mark.parametrize(("work", "reports", "ends_s", "expected"), CASES.values(), ids=CASES)
+def test_summary_of_a_flow(work: Any, reports: list[EndReport], ends_s: float, expected: tuple[Any, ...]) -> None:
+    flow = summarize_flow(work, "f", reports, ends_s)
+    assert (flow.bytes, flow.start_s, flow.end_s, flow.duration_s) == expected[:4]
+    assert (flow.goodput_bps, flow.finished, flow.intact) == expected[4:]
 
 
-def test_udp_is_neither_intact_nor_not() -> None:
-    work = OnOffUdp(duration_s=4.0, start_s=1.0)
-    sent = UdpSent(bytes=2500, packets=5, unsent=0, started_ns=S, finished_ns=5 * S, error=None)
-    reports = [EndReport(host="h1", flow="f", kind="", index=0, result=sent), datagrams(2000)]
-    flow = summarize_flow(work, "f", reports, 6.0)
-    assert (flow.bytes, flow.duration_s, flow.goodput_bps, flow.end_s) == (2000, 4.0, 4000, 5.0)
-    assert (flow.finished, flow.intact, flow.retransmits) == (True, None, 0)
-    cut = summarize_flow(work, "f", [datagrams(500)], 3.0)
-    assert (cut.finished, cut.duration_s) == (False, 2.0)
+@pytest.mark.parametrize(
+    ("case", "counts"),
+    [
+        ("by size", (3, 1, 1300, ())),
+        ("short transfers", (9, 3, 3900, (0.5, 1.0, 1.5))),
+        ("a series cut short", (6, 2, 2600, (0.5, 1.0))),
+        ("UDP is neither intact nor not", (0, 0, 0, ())),
+    ],
+)
+def test_counts_and_times_of_transfers(case: str, counts: tuple[Any, ...]) -> None:
+    work, reports, ends_s, _ = CASES[case]
+    flow = summarize_flow(work, "f", reports, ends_s)
+    assert (flow.retransmits, flow.timeouts, flow.bytes_sent, flow.transfer_s) == counts
 
-
-# -- links ---------------------------------------------------------------------------------------------------
 
 COUNTS = StationCounts(
     frames=200,
@@ -224,13 +178,9 @@ def test_losses_of_scheme_without_repair_are_residual() -> None:
     assert summarize_link(near, far, 4.0).residual_losses == 9
 
 
-def test_an_idle_link_divides_by_nothing() -> None:
-    idle = StationCounts()
-    link = summarize_link(idle, idle, 0.0)
-    assert (link.throughput_bps, link.per, link.residual_per) == (0, 0, 0)
-
-
-def test_more_delivered_than_sent_is_no_negative_loss() -> None:
+def test_shares_are_never_of_nothing_nor_negative() -> None:
+    idle = summarize_link(StationCounts(), StationCounts(), 0.0)
+    assert (idle.throughput_bps, idle.per, idle.residual_per) == (0, 0, 0)
     assert summarize_link(COUNTS, replace(COUNTS, delivered=151), 4.0).residual_per == 0
 
 

@@ -8,18 +8,13 @@ from common.sides import SIDES
 from linklayer.filters.filtered import Filtered
 from linklayer.link import Link
 from testbed.scenario.resolver import resolve
-from testbed.scenario.run_plan import LinkPlan, Plan
+from testbed.scenario.run_plan import LinkPlan
 from tests.harness.scenarios import scenario
 
 
 def names(link: Link) -> list[str]:
     """The filters of an end, outermost first."""
     return [each.name for each in link.filters] if isinstance(link, Filtered) else []
-
-
-def ends(made: Plan) -> list[list[str]]:
-    """The filters of the mobile end and of the base station."""
-    return [names(made.stations[side].link.make(Random(1), 0, sized=True)) for side in SIDES]
 
 
 @pytest.mark.parametrize(
@@ -39,7 +34,7 @@ def ends(made: Plan) -> list[list[str]]:
 )
 def test_filters_stand_at_their_ends_in_order(link: dict[str, str], filters: list[list[str]]) -> None:
     made = resolve(scenario(link=link))
-    assert ends(made) == filters
+    assert [names(made.stations[side].link.make(Random(1), 0, sized=True)) for side in SIDES] == filters
     # taggers guess nothing
     assert made.guesses == any(name != "tagger" for each in filters for name in each)
 

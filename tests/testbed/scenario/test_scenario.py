@@ -53,9 +53,6 @@ def sound_trace(path: Path) -> Path:
     return path
 
 
-# -- what loads ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_every_shipped_scenario_loads(path: Path) -> None:
     scenario = load(path)
@@ -89,9 +86,6 @@ def test_the_acknowledgement_timer_follows_from_the_link() -> None:
     assert SlacpConfig(ack_timer_ms=7, frame_ms=full_ms).ack_timer_ns == 7_000_000
 
 
-# -- directions ----------------------------------------------------------------------------------------------
-
-
 def test_a_direction_takes_what_it_does_not_say_from_both() -> None:
     scenario = validate(with_channel(errors="high", up={"rate_bps": 5000}, down={"delay_ms": 3, "errors": "low"}), "x")
     up, down = scenario.channel.direction("up"), scenario.channel.direction("down")
@@ -100,19 +94,14 @@ def test_a_direction_takes_what_it_does_not_say_from_both() -> None:
 
 
 def test_per_is_short_for_bernoulli_in_both_or_one_direction() -> None:
-    bernoulli = error_part("bernoulli", per=0.2)
-    both = validate(with_channel(per=0.2), "x").channel
-    assert both.direction("up").errors == both.direction("down").errors == bernoulli
-    one = validate(with_channel(errors="high", down={"per": 0.2}), "x").channel
-    assert (one.direction("up").errors, one.direction("down").errors) == (error_part("high"), bernoulli)
-    except_one = validate(with_channel(per=0.2, up={"errors": "high"}), "x").channel
-    assert (except_one.direction("up").errors, except_one.direction("down").errors) == (
-        error_part("high"),
-        bernoulli,
-    )
-
-
-# -- --set ---------------------------------------------------------------------------------------------------
+    bernoulli, high = error_part("bernoulli", per=0.2), error_part("high")
+    for raw, expected in (
+        (with_channel(per=0.2), (bernoulli, bernoulli)),
+        (with_channel(errors="high", down={"per": 0.2}), (high, bernoulli)),
+        (with_channel(per=0.2, up={"errors": "high"}), (high, bernoulli)),
+    ):
+        channel = validate(raw, "x").channel
+        assert (channel.direction("up").errors, channel.direction("down").errors) == expected
 
 
 @pytest.mark.parametrize(
@@ -145,29 +134,36 @@ def test_set(setting: str, key: str, value: object) -> None:
     assert type(found) is type(value) or isinstance(value, int)
 
 
-def test_set_over_a_name_makes_room_for_the_mapping() -> None:
-    settings = ["channel.errors=high", "channel.errors.model=bernoulli", "channel.errors.per=0.25"]
-    assert load(LOSSY, settings).channel.direction("up").errors == error_part("bernoulli", per=0.25)
+@pytest.mark.parametrize(
+    ("settings", "up", "down"),
+    [
+        (["channel.errors=high", "channel.errors.model=bernoulli", "channel.errors.per=0.25"], 0.25, 0.25),
+        (["channel.per=0.4"], 0.4, 0.4),
+        (["channel.errors=null", "channel.per=0.4"], 0.4, 0.4),
+        (["channel.down.per=0"], 0.05, 0),
+    ],
+)
+def test_set_error_rates(settings: list[str], up: float, down: float) -> None:
+    channel = load(LOSSY, ["channel.down.rate_bps=5e5", *settings]).channel
+    assert (channel.direction("up").rate_bps, channel.direction("up").errors) == (
+        2_000_000,
+        error_part("bernoulli", per=up),
+    )
+    assert (channel.direction("down").rate_bps, channel.direction("down").errors) == (
+        500_000,
+        error_part("bernoulli", per=down),
+    )
 
 
 def test_set_over_a_name_keeps_the_name() -> None:
     queue: Any = load(LOSSY, ["link.queue=red", "link.queue.max_p=0.5"]).link.queue
     assert (queue.kind, queue.max_p) == ("red", 0.5)
-    with pytest.raises(ScenarioError, match=r"channel\.errors\.per: is no key here"):
-        load(LOSSY, ["channel.errors=high", "channel.errors.per=0.5"])
-
-
-def test_set_per_overrides_bernoulli_but_no_other_model() -> None:
-    assert load(LOSSY, ["channel.per=0.4"]).channel.direction("down").errors == error_part("bernoulli", per=0.4)
-    with pytest.raises(ScenarioError, match="per and errors high are both given"):
-        load(LOSSY, ["channel.errors=high", "channel.per=0.4"])
-    assert load(LOSSY, ["channel.errors=null", "channel.per=0.4"]).channel.per == 0.4
-
-
-def test_set_one_direction() -> None:
-    channel = load(LOSSY, ["channel.down.rate_bps=5e5", "channel.down.per=0"]).channel
-    assert (channel.direction("up").rate_bps, channel.direction("down").rate_bps) == (2_000_000, 500_000)
-    assert channel.direction("down").errors == error_part("bernoulli", per=0)
+    for key, words in (
+        ("errors.per", r"channel\.errors\.per: is no key here"),
+        ("per", "per and errors high are both"),
+    ):
+        with pytest.raises(ScenarioError, match=words):
+            load(LOSSY, ["channel.errors=high", f"channel.{key}=0.5"])
 
 
 def test_later_settings_and_options_win() -> None:
@@ -182,8 +178,6 @@ def test_exponents_are_numbers_in_a_file_too(tmp_path: Path) -> None:
     assert scenario.channel.rate_bps == 2_000_000
     assert type(scenario.channel.rate_bps) is int
 
-
-# -- there and back ------------------------------------------------------------------------------------------
 
 VARIED = [
     [],
@@ -211,14 +205,11 @@ def test_there_and_back(path: Path, settings: list[str], tmp_path: Path) -> None
 
 def test_a_relative_trace_starts_at_the_scenarios_folder(tmp_path: Path) -> None:
     trace = sound_trace(tmp_path / "air.parquet")
-    for values in (
-        with_channel(errors={"model": "trace", "path": "air.parquet"}),
-        with_channel(up={"errors": {"model": "trace", "path": "air.parquet", "by": "index"}}),
-    ):
+    errors = {"model": "trace", "path": "air.parquet"}
+    for values in (with_channel(errors=errors), with_channel(up={"errors": {**errors, "by": "index"}})):
         scenario = load(write(tmp_path, values))
-        errors = scenario.channel.direction("up").errors
-        assert errors.model == "trace"
-        assert errors.model_dump()["path"] == trace
+        found = scenario.channel.direction("up").errors
+        assert (found.model, found.model_dump()["path"]) == ("trace", trace)
         elsewhere = tmp_path / "elsewhere"
         elsewhere.mkdir(exist_ok=True)
         assert load(write(elsewhere, scenario.model_dump(mode="json", exclude_none=True))) == scenario
@@ -238,127 +229,110 @@ def test_a_relative_trace_of_a_setting_starts_where_one_stands(
     assert errors.model_dump()["path"] == trace
 
 
-# -- what does not load --------------------------------------------------------------------------------------
-
-#: what is wrong: (the scenario, the key that must be named, a piece of the explanation)
 #: YAML has keys that are no words
 NO_WORD: dict[Any, Any] = {5: 5}
-WRONG: dict[str, tuple[dict[str, Any], str, str]] = {
-    "unknown key": (minimal(chanel={}), "chanel", "did you mean channel?"),
-    "unknown key inside": (with_channel(rate_bsp=1), "channel.rate_bsp", "did you mean rate_bps?"),
-    "unknown key in up": (with_channel(up={"rate_bsp": 1}), "channel.up.rate_bsp", "did you mean rate_bps?"),
-    "key of another place": (minimal(per=0.1), "per", "is no key here"),
-    "no channel": ({k: v for k, v in MINIMAL.items() if k != "channel"}, "channel", "is missing"),
-    "no rate": (minimal(channel={"delay_ms": 1}), "channel.rate_bps", "is missing"),
-    "negative rate": (with_channel(rate_bps=-1), "channel.rate_bps", "greater than 0 (it is -1)"),
-    "broken rate": (with_channel(rate_bps=1.5), "channel.rate_bps", "valid integer"),
-    "per": (with_channel(per=2), "channel.per", "less than or equal to 1 (it is 2)"),
-    "per up": (with_channel(up={"per": 2}), "channel.up.per", "less than or equal to 1 (it is 2)"),
-    "per is NaN": (with_channel(per=float("nan")), "channel.per", "nan"),
-    "endless delay": (with_channel(delay_ms=float("inf")), "channel.delay_ms", "finite"),
-    "endless rate": (with_channel(rate_bps=float("inf")), "channel.rate_bps", "finite"),
-    "unknown scheme": (minimal(link={"scheme": "barq"}), "link: scheme 'barq'", "choose from arq, fec, hybrid, "),
-    "unknown tcp": (minimal(tcp="vegas"), "tcp 'vegas'", "enhanced-daass, or of our own TCPs user:bsd, "),
-    "a tcp of the kernel's on a model": (
+#: the scenario, the key that must be named, a piece of the explanation
+WRONG: list[tuple[dict[str, Any], str, str]] = [
+    (minimal(chanel={}), "chanel", "did you mean channel?"),
+    (with_channel(rate_bsp=1), "channel.rate_bsp", "did you mean rate_bps?"),
+    (with_channel(up={"rate_bsp": 1}), "channel.up.rate_bsp", "did you mean rate_bps?"),
+    (minimal(per=0.1), "per", "is no key here"),
+    ({k: v for k, v in MINIMAL.items() if k != "channel"}, "channel", "is missing"),
+    (minimal(channel={"delay_ms": 1}), "channel.rate_bps", "is missing"),
+    (with_channel(rate_bps=-1), "channel.rate_bps", "greater than 0 (it is -1)"),
+    (with_channel(rate_bps=1.5), "channel.rate_bps", "valid integer"),
+    (with_channel(per=2), "channel.per", "less than or equal to 1 (it is 2)"),
+    (with_channel(up={"per": 2}), "channel.up.per", "less than or equal to 1 (it is 2)"),
+    (with_channel(per=float("nan")), "channel.per", "nan"),
+    (with_channel(delay_ms=float("inf")), "channel.delay_ms", "finite"),
+    (with_channel(rate_bps=float("inf")), "channel.rate_bps", "finite"),
+    (minimal(link={"scheme": "barq"}), "link: scheme 'barq'", "choose from arq, fec, hybrid, "),
+    (minimal(tcp="vegas"), "tcp 'vegas'", "enhanced-daass, or of our own TCPs user:bsd, "),
+    (
         minimal(tier="model", tcp="cubic"),
         "tcp 'cubic' cannot run on tier model",
         "which has no kernel: choose from bsd, ",
     ),
-    "our tcp without its prefix": (minimal(tcp="sack"), "tcp 'sack'", "user:sack"),
-    "unknown tcp of ours": (minimal(tcp="user:cubic"), "tcp 'user:cubic'", "user:sack"),
-    "a receive buffer above what a window can say": (
+    (minimal(tcp="sack"), "tcp 'sack'", "user:sack"),
+    (minimal(tcp="user:cubic"), "tcp 'user:cubic'", "user:sack"),
+    (
         minimal(tier="model", tcp="reference", receive_buffer_bytes=65536),
         "receive_buffer_bytes: reference: receive_buffer is 65536",
         "must be 65535 at most",
     ),
-    "unknown tcp of h2": (minimal(tcp_h2="vegas"), "tcp_h2 'vegas'", "user:sack"),
-    "the kernel's at h2 of a model": (
-        minimal(tier="model", tcp="sack", tcp_h2="cubic"),
-        "tcp_h2 'cubic' cannot run on tier model",
-        "sack-ecn",
-    ),
-    "a congestion control of the kernel's for a flow of ours": (
+    (minimal(tcp_h2="vegas"), "tcp_h2 'vegas'", "user:sack"),
+    (minimal(tier="model", tcp="sack", tcp_h2="cubic"), "tcp_h2 'cubic' cannot run on tier model", "sack-ecn"),
+    (
         minimal(tcp="user:sack", workloads=[{"kind": "bulk", "bytes": 1000, "congestion_control": "reno"}]),
         "workloads.0.congestion_control is the kernel's",
         "the sender's tcp 'user:sack' is our own: leave it out",
     ),
-    "unknown tier": (minimal(tier="moon"), "tier", "'emulated'"),
-    "unknown model": (with_channel(errors="worst"), "channel.errors", "'worst' is unknown: choose from 'bern"),
-    "unknown model down": (with_channel(down={"errors": "worst"}), "channel.down.errors", "'worst' is unknown"),
-    "no model": (with_channel(errors={"per": 0.1}), "channel.errors.model", "is missing"),
-    "errors as number": (with_channel(errors=5), "channel.errors", "must be a mapping of keys to values, not 5"),
-    "both": (with_channel(per=0.1, errors="high"), "channel", "per and errors high are both given"),
-    "both up": (with_channel(up={"per": 0.1, "errors": "high"}), "channel: up", "both per and errors"),
-    "up as number": (with_channel(up=5), "channel.up", "must be a mapping of keys to values, not 5"),
-    "channel as number": (minimal(channel=5), "channel", "must be a mapping of keys to values, not 5"),
-    "link as name": (minimal(link="none"), "link", "must be a mapping of keys to values, not 'none'"),
-    "trace as word": (minimal(trace="maybe"), "trace", "valid boolean"),
-    "span backwards": (
+    (minimal(tier="moon"), "tier", "'emulated'"),
+    (with_channel(errors="worst"), "channel.errors", "'worst' is unknown: choose from 'bern"),
+    (with_channel(down={"errors": "worst"}), "channel.down.errors", "'worst' is unknown"),
+    (with_channel(errors={"per": 0.1}), "channel.errors.model", "is missing"),
+    (with_channel(errors=5), "channel.errors", "must be a mapping of keys to values, not 5"),
+    (with_channel(per=0.1, errors="high"), "channel", "per and errors high are both given"),
+    (with_channel(up={"per": 0.1, "errors": "high"}), "channel: up", "both per and errors"),
+    (with_channel(up=5), "channel.up", "must be a mapping of keys to values, not 5"),
+    (minimal(channel=5), "channel", "must be a mapping of keys to values, not 5"),
+    (minimal(link="none"), "link", "must be a mapping of keys to values, not 'none'"),
+    (minimal(trace="maybe"), "trace", "valid boolean"),
+    (
         with_channel(errors={"model": "uniform", "good_ms": [5, 1], "bad_ms": [0, 1]}),
         "channel.errors.good_ms",
         "shortest comes first",
     ),
-    "states of no length": (
-        with_channel(errors={"model": "uniform", "good_ms": [0, 0], "bad_ms": [0, 0]}),
-        "channel.errors",
-        "both 0",
-    ),
-    "wait backwards": (
+    (with_channel(errors={"model": "uniform", "good_ms": [0, 0], "bad_ms": [0, 0]}), "channel.errors", "both 0"),
+    (
         with_channel(assignment={"kind": "vbdc", "wait_ms": [5, 1]}),
         "channel.assignment.wait_ms",
         "shortest comes first",
     ),
-    "a superframe of a fraction of a bit": (
+    (
         with_channel(assignment={"kind": "vbdc", "superframe_ms": 300}),
         "channel.assignment: superframe_ms is 300",
         "a slot of 424 bits in each superframe must make a whole number of bit/s",
     ),
-    "less than a slot": (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "rate_bps is 1000"),
-    "MAC buffer": (with_channel(mac_buffer_bytes=1500), "channel.mac_buffer_bytes", "must hold a frame of 1534 bytes"),
-    "MAC buffer down": (
-        with_channel(down={"mac_buffer_bytes": 9}),
-        "channel.down.mac_buffer_bytes",
-        "must hold a frame of 1534 bytes",
-    ),
-    "blocks too large": (minimal(link={"slacp": {"block_frames": 200}}), "link.slacp", "255 frames a block"),
-    "no workload": (minimal(workloads=[]), "workloads", "needs 1 entry at least"),
-    "workloads as number": (minimal(workloads=5), "workloads", "must be a list, not 5"),
-    "workload as number": (minimal(workloads=[5]), "workloads.0", "must be a mapping"),
-    "unknown workload": (minimal(workloads=[{"kind": "video"}]), "workloads.0", "'video' is unknown"),
-    "endless bulk": (minimal(workloads=[{"kind": "bulk"}]), "workloads.0", "needs bytes or duration_s"),
-    "bulk of nothing": (with_workload(bytes=0), "workloads.0.bytes", "greater than 0 (it is 0)"),
-    "small packets": (
+    (with_channel(rate_bps=1000, assignment="rbdc"), "channel.up", "rate_bps is 1000"),
+    (with_channel(mac_buffer_bytes=1500), "channel.mac_buffer_bytes", "must hold a frame of 1534 bytes"),
+    (with_channel(down={"mac_buffer_bytes": 9}), "channel.down.mac_buffer_bytes", "must hold a frame of 1534 bytes"),
+    (minimal(link={"slacp": {"block_frames": 200}}), "link.slacp", "255 frames a block"),
+    (minimal(workloads=[]), "workloads", "needs 1 entry at least"),
+    (minimal(workloads=5), "workloads", "must be a list, not 5"),
+    (minimal(workloads=[5]), "workloads.0", "must be a mapping"),
+    (minimal(workloads=[{"kind": "video"}]), "workloads.0", "'video' is unknown"),
+    (minimal(workloads=[{"kind": "bulk"}]), "workloads.0", "needs bytes or duration_s"),
+    (with_workload(bytes=0), "workloads.0.bytes", "greater than 0 (it is 0)"),
+    (
         minimal(workloads=[{"kind": "onoff-udp", "packet_bytes": 43, "duration_s": 1}]),
         "workloads.0.packet_bytes",
         "greater than or equal to 44 (it is 43)",
     ),
-    "port": (with_workload(port=70_000), "workloads.0.port", "less than 65536 (it is 70000)"),
-    "ports run out": (with_workload(port=65_535, flows=2), "workloads.0", "end above 65535"),
-    "port clash": (
+    (with_workload(port=70_000), "workloads.0.port", "less than 65536 (it is 70000)"),
+    (with_workload(port=65_535, flows=2), "workloads.0", "end above 65535"),
+    (
         minimal(workloads=[{"kind": "bulk", "bytes": 1, "port": 9, "flows": 3}, {"kind": "short", "port": 11}]),
         "workloads",
         "bulk1-3 and short2 both use port 11",
     ),
-    "name clash": (
+    (
         minimal(workloads=[{"kind": "bulk", "bytes": 1, "flow": "a"}, {"kind": "short", "flow": "a"}]),
         "workloads",
         "two flows are called a",
     ),
-    "name": (minimal(name="../up"), "name", "pattern"),
-    "seed": (minimal(seed=-1), "seed", "greater than or equal to 0"),
-    "dscp": (minimal(link={"fast": {"dscp": [64]}}), "link.fast.dscp.0", "less than or equal to 63"),
-    "trace that is not there": (
-        with_channel(errors={"model": "trace", "path": "none.parquet"}),
-        "channel.up",
-        "none.parquet: no such trace",
-    ),
-    "key that is no word": ({**MINIMAL, **NO_WORD}, "5", "Keys should be strings".lower()),
-}
+    (minimal(name="../up"), "name", "pattern"),
+    (minimal(seed=-1), "seed", "greater than or equal to 0"),
+    (minimal(link={"fast": {"dscp": [64]}}), "link.fast.dscp.0", "less than or equal to 63"),
+    (with_channel(errors={"model": "trace", "path": "none.parquet"}), "channel.up", "none.parquet: no such trace"),
+    ({**MINIMAL, **NO_WORD}, "5", "Keys should be strings".lower()),
+]
 
 
-@pytest.mark.parametrize("case", WRONG)
-def test_one_line_names_file_and_key(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    raw, key, explanation = WRONG[case]
+@pytest.mark.parametrize(("raw", "key", "explanation"), WRONG, ids=[f"{key}: {words}" for _, key, words in WRONG])
+def test_one_line_names_file_and_key(
+    raw: dict[str, Any], key: str, explanation: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = write(tmp_path, raw)
     line = refused(capsys, "run", path, "--out", tmp_path / "runs")
     assert line.startswith(f"fadelab: {path}: {key}")
@@ -379,9 +353,10 @@ FILES: dict[str, tuple[bytes, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", FILES)
-def test_a_file_that_is_no_scenario(case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    content, explanation = FILES[case]
+@pytest.mark.parametrize(("content", "explanation"), FILES.values(), ids=FILES)
+def test_a_file_that_is_no_scenario(
+    content: bytes, explanation: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "case.yaml"
     path.write_bytes(content)
     line = refused(capsys, "run", path)
@@ -389,14 +364,11 @@ def test_a_file_that_is_no_scenario(case: str, tmp_path: Path, capsys: pytest.Ca
     assert explanation in line
 
 
-def test_a_directory_is_no_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_path_that_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{tmp_path}: cannot be read: Is a directory" in refused(capsys, "run", tmp_path)
-
-
-def test_a_missing_scenario_tells_its_neighbours(capsys: pytest.CaptureFixture[str]) -> None:
-    missing = LOSSY.with_name("lossy.yaml")
-    line = refused(capsys, "run", missing)
+    line = refused(capsys, "run", missing := LOSSY.with_name("lossy.yaml"))
     assert line.startswith(f"fadelab: {missing}: no such scenario")
+    # its neighbours
     assert str(LOSSY) in line
 
 
@@ -445,18 +417,12 @@ def test_hosts_speak_one_tcp_or_each_their_own() -> None:
     assert (each.tcp_of("h1"), each.tcp_of("h2"), each.tcps) == ("user:sack", "cubic", "user:sack and cubic")
 
 
-# -- the description -----------------------------------------------------------------------------------------
-
-
-def models() -> list[type[Part]]:
-    return [part for part in vars(schema).values() if isinstance(part, type) and issubclass(part, Part)]
-
-
 def test_the_document_has_every_key() -> None:
     text = (ROOT / "docs" / "scenarios.md").read_text()
     documented = set(re.findall(r"`([a-z0-9_]+)`", text))
+    models = [part for part in vars(schema).values() if isinstance(part, type) and issubclass(part, Part)]
     # options of plugins have tables made of their declarations
-    keys = {name for part in models() for name in part.model_fields if name not in schema.LINK_PARTS}
+    keys = {name for part in models for name in part.model_fields if name not in schema.LINK_PARTS}
     assert keys - documented == set()
 
 
