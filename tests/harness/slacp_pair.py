@@ -84,6 +84,11 @@ class Pair:
     def send(self, name: str, *packets: bytes, channel: int = RELIABLE) -> None:
         self.backlog[name] += [(packet, channel) for packet in packets]
 
+    def carry(self, *packets: bytes, channel: int = RELIABLE) -> None:
+        """Send from a to b until all is done."""
+        self.send(A, *packets, channel=channel)
+        self.run()
+
     @property
     def idle(self) -> bool:
         return not any(self.backlog.values()) and not any(end.has_work for end in self.ends.values())

@@ -7,15 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from common.sequence import MASK
 from common.units import MS
 from linklayer.filters.coherence import CoherentReceiver, CoherentSender
 from linklayer.filters.dupacks import MAX_FLOWS, MAX_HELD, Hold, HoldOptions
 from linklayer.filters.filter import Cause
-from linklayer.filters.ranges import Ranges
 from tcpip.access import Access, Objects, Octets
 from tcpip.segment import ACK, CE, ECE, ECT0, FIN, Flow, Segment
 from tcpip.wire import emit
@@ -260,16 +257,3 @@ def test_acks_below_a_forged_one_are_believed_after_a_while() -> None:
     near.ack(11)
     assert [near.ack(7) for _ in range(34)][-4:] == [[7]] * 4
     assert near.ack(7) == []
-
-
-@given(
-    ranges=st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=8),
-    left=st.integers(-5, 60),
-    length=st.integers(0, 20),
-)
-def test_ranges_overlap_as_their_numbers_do(ranges: list[tuple[int, int]], left: int, length: int) -> None:
-    found, numbers = Ranges(100), set()
-    for begin, size in ranges:
-        found.add(begin, begin + size)
-        numbers |= set(range(begin, begin + size))
-    assert found.overlaps(left, left + length) == bool(numbers & set(range(left, left + length)))

@@ -87,17 +87,32 @@ def test_marks_of_data_put_on_the_link(access: Access, first: int, script: str) 
     assert end.filter.counters.eln_marks == script.count("*")
 
 
-@by_script(
-    {
-        "only what was given up": (
-            "> 0 1 2 3  < 1 1  x 1  < 1* 1(window=1)*  > 1 4  < 1(window=1) 1(window=1)  x 1  < 1(window=1)*"
-            "  ? 1:late 1:corruption 1:corruption"
-        ),
-        "an ACK of part, where the next is given up": "> 0 1 2 3 4  x 1  x 3  < 1 1*  > 1  < 3*",
-    }
-)
-def test_marks_with_reports_of_the_link(access: Access, script: str) -> None:
-    End(access, reports=True).play(OPEN + script)
+REPORTS, ACROSS = {"reports": True}, {"sent": False, "holes": True}
+OTHERS: dict[str, tuple[dict[str, bool], str]] = {
+    "reports: only what was given up": (
+        REPORTS,
+        f"{OPEN}> 0 1 2 3  < 1 1  x 1  < 1* 1(window=1)*  > 1 4  < 1(window=1) 1(window=1)  x 1  < 1(window=1)*"
+        "  ? 1:late 1:corruption 1:corruption",
+    ),
+    "reports: an ACK of part, where the next is given up": (
+        REPORTS, f"{OPEN}> 0 1 2 3 4  x 1  x 3  < 1 1*  > 1  < 3*",
+    ),
+    "across: a hole": (
+        ACROSS, f"{OPEN_FROM_MOBILE_HOST}<< 0 2 3  >> 1 1* 1[2:4]*  << 1  >> 1[2:4] 4  ? 1:corruption",
+    ),
+    "across: nothing missing": (ACROSS, f"{OPEN_FROM_MOBILE_HOST}<< 0 1 2 3  >> 1 1 1[2:4]  ? 1:congestion"),
+    "across: an ACK up to the next hole": (ACROSS, f"{OPEN_FROM_MOBILE_HOST}<< 0 2 4  >> 1 1* 1*  << 1  >> 3*"),
+    # what passed before the marker came: a retransmission is the first it sees; 3 and 4 have passed before
+    "from the middle": ({}, "> 2 5 6  < 2 2 2 3  ?  < 6  > 7 8  < 6*"),
+    "across: from the middle": (ACROSS, "<< 2 5 6  >> 2 2 3 6  << 8 9  >> 7 7*"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "script"), OTHERS.values(), ids=OTHERS)
+def test_marks_of_other_markers(access: Access, options: dict[str, bool], script: str) -> None:
+    end = End(access, **options)
+    end.play(script)
+    assert end.filter.counters.eln_marks == script.count("*")
 
 
 def test_a_copy_given_up_while_another_is_under_way_is_no_loss(access: Access) -> None:
@@ -107,34 +122,6 @@ def test_a_copy_given_up_while_another_is_under_way_is_no_loss(access: Access) -
     end.play("> 1  < 1")
     end.filter.handle_given_up(earlier, end.now)
     end.play("< 1  x 1  < 1*")
-
-
-@by_script(
-    {
-        "a hole": "<< 0 2 3  >> 1 1* 1[2:4]*  << 1  >> 1[2:4] 4  ? 1:corruption",
-        "nothing missing": "<< 0 1 2 3  >> 1 1 1[2:4]  ? 1:congestion",
-        "an ACK up to the next hole": "<< 0 2 4  >> 1 1* 1*  << 1  >> 3*",
-    }
-)
-def test_marks_of_data_that_did_not_come_across(access: Access, script: str) -> None:
-    end = End(access, sent=False, holes=True)
-    end.play(OPEN_FROM_MOBILE_HOST + script)
-    assert end.filter.counters.eln_marks == script.count("*")
-
-
-@pytest.mark.parametrize(
-    ("options", "script"),
-    [
-        # a retransmission is the first it sees; 3 and 4 have passed before
-        ({}, "> 2 5 6  < 2 2 2 3  ?  < 6  > 7 8  < 6*"),
-        ({"sent": False, "holes": True}, "<< 2 5 6  >> 2 2 3 6  << 8 9  >> 7 7*"),
-    ],
-    ids=["sent", "holes"],
-)
-def test_what_passed_before_the_marker_came_is_not_its_business(
-    access: Access, options: dict[str, bool], script: str
-) -> None:
-    End(access, **options).play(script)
 
 
 def test_a_new_connection_of_the_same_ports_begins_afresh(access: Access) -> None:
@@ -214,6 +201,7 @@ def test_ranges_are_the_set_they_stand_for() -> None:
             ranges.remove_below(left // 4)
             numbers -= set(range(left // 4))
         assert {number for number in range(250) if number in ranges} == numbers
+        assert ranges.overlaps(left - 3, right - 3) == bool(numbers & set(range(left - 3, right - 3)))
         edges = sum(number - 1 not in numbers for number in numbers)
         assert len(ranges) == edges
 

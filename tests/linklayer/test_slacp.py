@@ -24,8 +24,7 @@ def drop_transmissions(*tx: int) -> Drop:
 def carried(n: int, config: SlacpConfig | None = None, drop: Drop = keep_all, **options: Any) -> Pair:
     """A pair that has done all it can for n packets from a to b."""
     pair = Pair(config, drop=drop, **options).establish()
-    pair.send(A, *packets(n))
-    pair.run()
+    pair.carry(*packets(n))
     return pair
 
 
@@ -259,13 +258,11 @@ def test_immediate_delivery_does_not_wait_for_a_gap() -> None:
 
 def test_a_channel_without_arq_neither_repeats_nor_waits() -> None:
     pair = Pair(drop=drop_transmissions(3, 4)).establish()
-    pair.send(A, *packets(20), channel=FAST)
-    pair.run()
+    pair.carry(*packets(20), channel=FAST)
     assert pair.delivered[B] == [packet for seq, packet in enumerate(packets(20)) if seq not in (3, 4)]
     assert len(sent_by(pair, A, Data)) == 20
     # what was sent once is useful, and 5 packets of another channel when they are acknowledged
-    pair.send(A, *packets(5))
-    pair.run()
+    pair.carry(*packets(5))
     counters = pair.ends[A].counters()
     assert (counters.packets, counters.useful_bytes, counters.residual_losses) == (25, 25 * 20, 0)
     assert (pair.ends[B].counters().delivered, pair.ends[B].counters().delivered_bytes) == (23, 23 * 20)
@@ -288,8 +285,7 @@ def test_a_fast_channel_remembers_a_window_of_numbers(in_order: bool) -> None:
 def test_channels_are_numbered_apart_and_a_fast_packet_overtakes() -> None:
     pair = Pair(drop=drop_transmissions(1)).establish()
     pair.send(A, *packets(20))
-    pair.send(A, b"urgent", channel=FAST)
-    pair.run()
+    pair.carry(b"urgent", channel=FAST)
     assert set(pair.delivered[B]) == {*packets(20), b"urgent"}
     # the backlog offers both channels' heads; the reliable channel stalls on the gap, the fast one does not
     assert pair.delivered[B].index(b"urgent") <= 2
@@ -320,8 +316,7 @@ def test_a_restarted_peer_gets_a_new_session_and_no_old_frames() -> None:
     pair.run_until(lambda: pair.ends[A].stats.sessions > before and pair.ends[B].established)
     lost = set(pair.given_up[A])
     assert lost
-    pair.send(A, b"fresh")
-    pair.run()
+    pair.carry(b"fresh")
     assert b"fresh" in pair.delivered[B]
     # what flew during the restart was of the old session: refused, reported lost, delivered to nobody
     assert not lost & set(pair.delivered[B])

@@ -220,8 +220,7 @@ def test_whatever_is_lost_every_packet_is_delivered_or_reported(limit: int, lost
 
     pair = Pair(SlacpConfig(retransmissions=limit, block_frames=4, window=32), drop=drop, seed=seed)
     pair.establish()
-    pair.send(A, *packets(80))
-    pair.run()
+    pair.carry(*packets(80))
     assert pair.delivered[B] == sorted(pair.delivered[B])
     assert set(pair.delivered[B]) | set(pair.given_up[A]) == set(packets(80))
     assert len(pair.delivered[B]) + pair.ends[B].stats.abandoned == 80

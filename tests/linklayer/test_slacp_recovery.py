@@ -31,8 +31,7 @@ def test_a_whole_window_of_blocks_is_repaired(block_frames: int) -> None:
 
     config = SlacpConfig(window=window, block_frames=block_frames)
     pair = Pair(config, drop=drop, frame_time=MS // 10).establish()
-    pair.send(A, *packets(window + 50))
-    pair.run()
+    pair.carry(*packets(window + 50))
     assert pair.delivered[B] == packets(window + 50)
     assert pair.ends[B].stats.fec_repairs == window // block_frames
 
@@ -42,14 +41,12 @@ def test_a_whole_window_of_blocks_is_repaired(block_frames: int) -> None:
 def test_a_damaged_frame_that_lies_about_its_number_does_not_stop_the_link(ahead: int, channel: int) -> None:
     """Sixteen bits of header check pass one wrong header in 65536."""
     pair = Pair().establish()
-    pair.send(A, *packets(5))
-    pair.run()
+    pair.carry(*packets(5))
     b = pair.ends[B]
     tx = b._tx_high + ahead
     b.handle_frame(Damaged(b._session.rx_tag, channel, tx & MASK, 3), pair.now)
     pair.drop = lambda d, f: isinstance(f, Data) and not f.retransmission and f.seq in (9, 10)
-    pair.send(A, *packets(11)[5:])
-    pair.run()
+    pair.carry(*packets(11)[5:])
     assert pair.delivered[B] == packets(11)
     assert not pair.given_up[A]
 
@@ -58,13 +55,11 @@ def test_a_damaged_frame_that_lies_about_its_number_does_not_stop_the_link(ahead
 def test_a_link_that_becomes_slower_is_learned(before: int, after: int) -> None:
     """Repeated acknowledgements run ahead of a round trip that has grown; one such mistake teaches."""
     pair = Pair(delay=before * MS).establish()
-    pair.send(A, *packets(50))
-    pair.run()
+    pair.carry(*packets(50))
     pair.delay = after * MS
     for index in range(20):
         pair.run_until(partial(is_later, pair, pair.now + 4000 * MS + index * 137 * MS))
-        pair.send(A, b"sparse")
-        pair.run()
+        pair.carry(b"sparse")
     assert pair.ends[A].stats.retransmissions <= 2
     assert len(pair.given_up[A]) <= 1
 
@@ -90,8 +85,7 @@ def test_a_frame_held_up_for_long_does_not_make_later_tail_losses_wait_as_long()
     config = SlacpConfig(dead_after_ms=4000)
     pair = Pair(config).establish()
     pair.delay = 1900 * MS
-    pair.send(A, *packets(8))
-    pair.run()
+    pair.carry(*packets(8))
     pair.delay = 25 * MS
     pair.run_until(lambda: pair.now > 20_000 * MS)
     round_trip = 2 * (pair.delay + pair.frame_time)
@@ -104,8 +98,7 @@ def test_a_repeated_acknowledgement_tells_no_round_trip_time() -> None:
     timer = 2000 * MS
     pair = Pair(SlacpConfig(ack_timer_ms=timer / MS, ack_timer_max_ms=timer / MS)).establish()
     for _ in range(20):
-        pair.send(A, b"lone")
-        pair.run()
+        pair.carry(b"lone")
     assert len(pair.delivered[B]) == 20
     round_trip = 2 * (pair.delay + pair.frame_time)
     # the first acknowledgement three round trips behind it tells: that long one sample, the handshake's, may take
@@ -128,8 +121,7 @@ def test_block_numbers_wrap() -> None:
     for end in pair.ends.values():
         end._arq_senders[0]._next_block = 0xFFFE
     pair.drop = lambda d, f: bool(lost) and isinstance(f, Data) and (not f.retransmission or f.index == 0)
-    pair.send(A, *packets(12))
-    pair.run()
+    pair.carry(*packets(12))
     assert {f.block for _, _, f in pair.log if isinstance(f, Fec)} == {0xFFFE, 0xFFFF, 0, 1, 2, 3}
     assert pair.delivered[B] == packets(12)
 
@@ -182,8 +174,7 @@ def test_an_acknowledgement_costs_what_is_new_in_it(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(ArqSender, "_settle", counted)
     pair = Pair(delay=250 * MS, frame_time=MS, drop=lambda d, f: isinstance(f, Data) and f.tx % 10 == 3).establish()
-    pair.send(A, *packets(1500))
-    pair.run()
+    pair.carry(*packets(1500))
     assert len(pair.delivered[B]) > 1400
     assert settled[0] < 4 * 1500
 
@@ -196,8 +187,7 @@ def test_a_packet_is_given_up_as_often_as_it_is_lost_for_good(retransmissions: i
         drop=lambda direction, frame: isinstance(frame, Data) and frame.payload == victim,
     ).establish()
     for count, other in enumerate(others, start=1):
-        pair.send(A, victim, other)
-        pair.run()
+        pair.carry(victim, other)
         assert pair.given_up[A] == [victim] * count
     assert pair.delivered[B] == others
     assert pair.given_up[B] == []

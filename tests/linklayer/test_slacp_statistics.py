@@ -45,8 +45,7 @@ def transfer(per: float, n: int, seed: int, config: SlacpConfig = CONFIG, size: 
     pair.establish()
     pair.drop = lambda direction, frame: errors.random() < per
     start = len(pair.log)
-    pair.send(A, *[index.to_bytes(4, "big") * (size // 4) for index in range(n)])
-    pair.run()
+    pair.carry(*[index.to_bytes(4, "big") * (size // 4) for index in range(n)])
     return pair, [frame for _, name, frame in pair.log[start:] if name == A and not isinstance(frame, Ack)]
 
 

@@ -41,10 +41,15 @@ def put(tmp_path: Path, record: RunRecord) -> None:
 WAITING = "import sys; print(flush=True); sys.stdin.read()"
 
 
-def me() -> Process:
-    started = start_time(os.getpid())
+def process(pid: int) -> Process:
+    """A process that runs."""
+    started = start_time(pid)
     assert started is not None
-    return Process(os.getpid(), started)
+    return Process(pid, started)
+
+
+def me() -> Process:
+    return process(os.getpid())
 
 
 def test_a_record_survives_json() -> None:
@@ -59,10 +64,9 @@ def test_a_process_is_more_than_its_pid() -> None:
 
 
 def test_a_zombie_is_not_alive() -> None:
-    with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT) is not None
-        assert start_time(process.pid) is None
+    with subprocess.Popen([sys.executable, "-c", ""]) as zombie:
+        assert os.waitid(os.P_PID, zombie.pid, os.WEXITED | os.WNOWAIT) is not None
+        assert start_time(zombie.pid) is None
 
 
 def test_a_live_run_is_no_leftover_and_is_not_cleaned(registry: Registry, tmp_path: Path) -> None:
@@ -106,20 +110,16 @@ def test_a_damaged_record_is_a_leftover(registry: Registry, tmp_path: Path, text
 
 def test_cleaning_ends_children_but_never_a_reused_pid(registry: Registry, tmp_path: Path) -> None:
     with program(WAITING) as (child, _), program(WAITING) as (bystander, _):
-        started = start_time(child.pid)
-        assert started is not None
-        reused = Process(bystander.pid, 1)
-        put(tmp_path, RunRecord("dead", NOBODY, (), (Process(child.pid, started), reused)))
-        assert registry.clean() == [Leftover("dead", (), (Process(child.pid, started),))]
+        known = process(child.pid)
+        put(tmp_path, RunRecord("dead", NOBODY, (), (known, Process(bystander.pid, 1))))
+        assert registry.clean() == [Leftover("dead", (), (known,))]
         assert child.wait(10) < 0
         assert bystander.poll() is None
 
 
 def test_a_process_that_ignores_sigterm_is_killed() -> None:
     with program(f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); {WAITING}") as (stubborn, _):
-        started = start_time(stubborn.pid)
-        assert started is not None
-        end_processes([Process(stubborn.pid, started)], timeout_s=0.1)
+        end_processes([process(stubborn.pid)], timeout_s=0.1)
         assert stubborn.wait(10) == -9
 
 

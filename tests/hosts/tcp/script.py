@@ -35,7 +35,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from textwrap import dedent
 from types import EllipsisType
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import pytest
 
@@ -146,22 +146,6 @@ def _value(word: str) -> Any:
     return None if word == "none" else float(word) if word[:1].isdigit() else word
 
 
-class After(TypedDict, total=False):
-    """What a connection has when the segments have left."""
-
-    state: str
-    cwnd: int
-    ssthresh: int
-    # counters
-    dupacks: int
-    ecn_reductions: int
-    eln_kept: int
-    fast_retransmits: int
-    retransmits: int
-    spurious_timeouts: int
-    timeouts: int
-
-
 class Script:
     """One `Connection` and the peer the script makes up.
 
@@ -201,17 +185,17 @@ class Script:
 
     # -- the application ----------------------------------------------------------------------------------------
 
-    def connect(self, sends: Sends = None, **after: Unpack[After]) -> None:
+    def connect(self, sends: Sends = None, **after: object) -> None:
         self._note("connect")
         self.connection.connect(self.now)
         self._poll(sends, after)
 
-    def listen(self, **after: Unpack[After]) -> None:
+    def listen(self, **after: object) -> None:
         self._note("listen")
         self.connection.listen()
         self._poll(None, after)
 
-    def write(self, data: int | bytes, sends: Sends = None, **after: Unpack[After]) -> int:
+    def write(self, data: int | bytes, sends: Sends = None, **after: object) -> int:
         self._note(f"write {data if isinstance(data, int) else len(data)}")
         taken = self.connection.write(data)
         self._poll(sends, after)
@@ -229,7 +213,7 @@ class Script:
         self._poll(sends)
         return count
 
-    def close(self, sends: Sends = None, **after: Unpack[After]) -> None:
+    def close(self, sends: Sends = None, **after: object) -> None:
         self._note("close")
         self.connection.close(self.now)
         self._poll(sends, after)
@@ -241,7 +225,7 @@ class Script:
 
     # -- the network --------------------------------------------------------------------------------------------
 
-    def inject(self, at_ms: float, *segments: str, sends: Sends = None, **after: Unpack[After]) -> None:
+    def inject(self, at_ms: float, *segments: str, sends: Sends = None, **after: object) -> None:
         """Let segments come at `at_ms`, after whatever was due until then, which must have been expected."""
         self.run_to(at_ms)
         self._nothing_left()
@@ -251,7 +235,7 @@ class Script:
             self._poll()
         self._take(sends, after)
 
-    def expect(self, at_ms: float, *segments: str | EllipsisType, **after: Unpack[After]) -> None:
+    def expect(self, at_ms: float, *segments: str | EllipsisType, **after: object) -> None:
         """Jump to `at_ms`; since the last expectation exactly these segments have left, and at that time."""
         self.run_to(at_ms)
         wanted = [(round(at_ms * MS), words_of(text)) for text in segments if text is not ...]
@@ -422,7 +406,7 @@ class Script:
         words["ecn"] = ("", "ECT1", "ECT0", "CE")[segment.ecn]
         return {name: value for name, value in words.items() if value}
 
-    def _take(self, sends: Sends, after: After) -> None:
+    def _take(self, sends: Sends, after: dict[str, object]) -> None:
         if sends is ...:
             self.sent = []
         elif sends is not None:
@@ -430,7 +414,7 @@ class Script:
         found = {name: self._found(name) for name in after}
         assert found == after, self._told(f"expected: {after}, found: {found}")
 
-    def _poll(self, sends: Sends = None, after: After | None = None) -> None:
+    def _poll(self, sends: Sends = None, after: dict[str, object] | None = None) -> None:
         while (segment := self.connection.poll_segment(self.now)) is not None:
             assert segment.flow == self.flow
             words = self._words(segment)

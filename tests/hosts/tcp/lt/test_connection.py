@@ -8,9 +8,9 @@ from common.units import MS, SECOND
 from hosts.tcp.config import TcpConfig
 from hosts.tcp.profiles import USER_PROFILES
 from tcpip.options import LT_PERMITTED, fec_of, fec_option, report_of, report_option
-from tcpip.segment import ECT0, SYN, Segment
+from tcpip.segment import CE, ECT0, SYN, Segment
 from tcpip.wire import emit, parse
-from tests.hosts.tcp.pair import FLOW, Pair, Path
+from tests.hosts.tcp.pair import FLOW, Drop, Pair, Path
 
 LT = USER_PROFILES["lt-tcp"].config
 BYTES = 300_000
@@ -21,9 +21,18 @@ def lossy(per: float, seed: int = 1) -> Path:
     return Path(drop=lambda segment: segment.length > 0 and rng.random() < per, delay_ns=20 * MS)
 
 
-def transfer(config: TcpConfig, per: float, *, octets: bool = True, server: TcpConfig | None = None) -> Pair:
+def transfer(
+    config: TcpConfig,
+    per: float = 0.0,
+    *,
+    octets: bool = True,
+    server: TcpConfig | None = None,
+    drop: Drop | None = None,
+) -> Pair:
+    """A transfer up over a path that loses data at random, or what `drop` picks."""
     data = Random(9).randbytes(BYTES)
-    pair = Pair(config, server_config=server, up=lossy(per), down=Path(delay_ns=20 * MS), octets=octets)
+    up = lossy(per) if drop is None else Path(drop=drop, delay_ns=20 * MS)
+    pair = Pair(config, server_config=server, up=up, down=Path(delay_ns=20 * MS), octets=octets)
     pair.send(0, data if octets else BYTES)
     pair.run()
     assert pair.received[1] == BYTES
@@ -127,12 +136,9 @@ def test_fec_repairs_a_lost_retransmission_before_the_timer() -> None:
         return segment.seq in first
 
     config = USER_PROFILES["lt-reactive"].config.but(initial_window=20)
-    pair = Pair(config, up=Path(drop=drop, delay_ns=20 * MS), down=Path(delay_ns=20 * MS), octets=True)
-    pair.send(0, Random(9).randbytes(BYTES))
-    pair.run()
+    pair = transfer(config, drop=drop)
     assert pair.client.counters.reactive_sent >= 1
     assert pair.client.counters.timeouts == 0
-    assert pair.octets[1] == Random(9).randbytes(BYTES)
 
 
 def test_holes_wait_for_the_proactive_segments_of_their_block() -> None:
@@ -145,40 +151,28 @@ def test_holes_wait_for_the_proactive_segments_of_their_block() -> None:
 
 def test_segments_get_smaller_with_the_window_and_after_a_timeout() -> None:
     config = USER_PROFILES["lt-mss"].config.but(initial_window=2, mss=1000, timestamps=False)
-    pair = Pair(config, up=Path(delay_ns=20 * MS), down=Path(delay_ns=20 * MS))
-    sizes: list[int] = []
-    pair.sent = lambda number, segment: sizes.append(segment.length) if segment.length and not number else None
-    pair.send(0, 100_000)
-    pair.run()
+    sizes = [segment.length for _, segment in transfer(config, octets=False).ways[0].log if segment.length]
     # a window of 2000 octets is ten segments of 200
     assert sizes[:10] == [200] * 10
     assert max(sizes) == 1000
 
 
 def test_all_segments_with_payload_are_ecn_capable() -> None:
-    pair = Pair(LT, up=lossy(0.2), down=Path(delay_ns=20 * MS))
-    fields: list[int] = []
-    pair.sent = lambda number, segment: fields.append(segment.ecn) if segment.length else None
-    pair.send(0, BYTES)
-    pair.run()
+    pair = transfer(LT, 0.2, octets=False)
     assert pair.client.counters.retransmits > 0
-    assert set(fields) == {ECT0}
+    assert {segment.ecn for way in pair.ways for _, segment in way.log if segment.length} == {ECT0}
 
 
 def test_losses_do_not_reduce_the_window_and_ecn_does() -> None:
-    marked = 0
+    first = iter([CE])
 
     def mark(segment: Segment) -> bool:
-        nonlocal marked
-        if segment.length and segment.seq > 200_000 and not marked:
-            segment.ecn = 3
-            marked = 1
+        if segment.length and segment.seq > 200_000:
+            segment.ecn = next(first, segment.ecn)
         return False
 
     config = USER_PROFILES["lt-ecn"].config
     assert transfer(config, 0.01).client.ssthresh is None
-    pair = Pair(config, up=Path(drop=mark, delay_ns=20 * MS), down=Path(delay_ns=20 * MS))
-    pair.send(0, BYTES)
-    pair.run()
+    pair = transfer(config, octets=False, drop=mark)
     assert pair.client.counters.ecn_reductions == 1
     assert pair.client.ssthresh is not None
