@@ -217,7 +217,6 @@ class Hop(Generic[T]):
         return at
 
     def _send(self, bits: int, at: int) -> None:
-        """Put the first frame of the queue on the air."""
         left = bits * _SECOND_NS - self._credit
         rate = self._rate_bps
         self._left = left

@@ -57,8 +57,6 @@ class _Loader(ExtensionFileLoader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds the modules of a build."""
-
     def __init__(self, modules: dict[str, Path]) -> None:
         self._modules = modules
 

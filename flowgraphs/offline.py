@@ -52,8 +52,6 @@ class _Playback(gr.sync_block):
 
 
 class _Frames(gr.basic_block):
-    """Collects received frames."""
-
     def __init__(self) -> None:
         gr.basic_block.__init__(self, "frames", in_sig=None, out_sig=None)
         self.received: list[object] = []

@@ -45,15 +45,12 @@ class PlainPhy(Phy):
         """Return a new demodulator. Its attribute `constellation`, if any, holds the newest symbols."""
 
     def transmitter(self) -> "Transmitter":
-        """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
         return Transmitter(self)
 
     def receiver(self) -> "Receiver":
-        """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
         return Receiver(self)
 
     def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
-        """Return the frames in the given samples."""
         demodulator = self.demodulator()
         for block in blocks:
             yield from demodulator.feed(block)

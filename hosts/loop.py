@@ -43,7 +43,6 @@ class Loop(Clock):
 
     @override
     def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = NETWORK) -> None:
-        """Schedule a call; a time in the past means the next turn."""
         self._insertions += 1
         heapq.heappush(self._calls, (time, priority, self._insertions, call, argument))
 

@@ -54,7 +54,6 @@ class Plain(Link):
         self._unsent.append(packet)
 
     def poll_frame(self, now: int) -> PlainFrame | None:
-        """Return the waiting packet as a frame, or None."""
         if not self._unsent:
             return None
         packet = self._unsent.popleft()
@@ -63,17 +62,14 @@ class Plain(Link):
         return PlainFrame(packet)
 
     def handle_frame(self, frame: PlainFrame, now: int) -> None:
-        """Take one frame: its packet is delivered."""
         self._counters.delivered += 1
         self._counters.delivered_bytes += len(frame.payload)
         self._delivered.append(frame.payload)
 
     def poll_packet(self) -> tuple[Sized, int] | None:
-        """Return the next packet for the IP layer, or None."""
         return (self._delivered.popleft(), 0) if self._delivered else None
 
     def counters(self) -> LinkCounters:
-        """Return the counters so far."""
         return self._counters
 
 

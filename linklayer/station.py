@@ -167,7 +167,6 @@ class Station:
             self.loss_observer.dropped(packet, now)
 
     def _hear_guesses(self) -> None:
-        """Pass the guesses of the packet filters to the observer."""
         if self._guesser is not None:
             while (guess := self._guesser.poll_guess()) is not None:
                 if self.loss_observer is not None:

@@ -15,7 +15,6 @@ class ConstantRate(Capacity):
         self._rate_bps = rate_bps
 
     def rate_bps(self) -> int:
-        """Return the rate."""
         return self._rate_bps
 
 

@@ -106,7 +106,6 @@ class Opportunities(Capacity):
         self._change_at: int | None = None
 
     def rate_bps(self) -> int:
-        """Return the present rate."""
         return self._rate_bps
 
     def handle_backlog(self, backlog_bits: int, now: int) -> None:
@@ -118,11 +117,9 @@ class Opportunities(Capacity):
             self._change_at = now
 
     def next_deadline(self) -> int | None:
-        """Return when the rate changes next."""
         return self._change_at
 
     def handle_deadline(self, now: int) -> None:
-        """Take the rate that the trace has at `now`."""
         if self._change_at is None or now < self._change_at:
             return
         if not self._backlog_bits:

@@ -37,7 +37,6 @@ class Rbdc(Terminal):
         self._valid_until = 0
 
     def _start_superframe(self, at: int) -> None:
-        """Apply the request in force, send the next one."""
         requests = self._requests
         while requests and requests[0][0] <= at:
             effective_at, self._slots = requests.popleft()

@@ -108,7 +108,6 @@ class Terminal(Capacity):
         self._slots = 0
 
     def rate_bps(self) -> int:
-        """Return the rate of the present superframe."""
         return self.superframe.rate_bps(self._slots)
 
     def handle_backlog(self, backlog_bits: int, now: int) -> None:
@@ -118,11 +117,9 @@ class Terminal(Capacity):
             self._boundary_at = self.superframe.at_or_after(now)
 
     def next_deadline(self) -> int | None:
-        """Return the start of the next superframe unless the terminal is idle."""
         return self._boundary_at
 
     def handle_deadline(self, now: int) -> None:
-        """Start every superframe due by `now`."""
         while self._boundary_at is not None and self._boundary_at <= now:
             self._start_superframe(self._boundary_at)
 

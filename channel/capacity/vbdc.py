@@ -42,7 +42,6 @@ class Vbdc(Terminal):
         self.granted_bits = 0
 
     def _start_superframe(self, at: int) -> None:
-        """Assign requested slots, and request slots for new data."""
         requests, slot_bits = self._requests, self.superframe.slot_bits
         while requests and requests[0][0] <= at:
             _, slots = requests.popleft()

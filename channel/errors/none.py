@@ -8,7 +8,6 @@ class NoErrors(ErrorModel):
     """A clean channel."""
 
     def judge(self, start: int, end: int, nbytes: int) -> Verdict:
-        """Return INTACT."""
         return INTACT
 
 

@@ -116,7 +116,6 @@ class UdpSender:
         return self._random.expovariate(1 / mean_ms) * 1e6
 
     def _send_due(self, _: object) -> None:
-        """Send the packets that are due, and wake for the next."""
         if self.ended:
             return
         now = self._clock.now

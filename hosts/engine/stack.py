@@ -105,7 +105,6 @@ class Socket(Taker, Sleeper):
         self._arm(connection.next_deadline())
 
     def take(self, packet: Segment) -> None:
-        """Take a segment from the network."""
         now = self._clock.now
         self.connection.handle_segment(packet, now)
         if self.application is not None:
@@ -132,7 +131,6 @@ class Socket(Taker, Sleeper):
             self._clock.give(at if at > now else now, self._alarm, at)
 
     def wake(self, at: int) -> None:
-        """Handle the deadline that was set for `at`."""
         if at != self._wake_at:
             # an earlier one has taken its place
             return
@@ -263,7 +261,6 @@ class Stack(Taker):
         self._datagrams[port] = receive
 
     def take(self, packet: IpPacket) -> None:
-        """Take a packet from the network."""
         flow = packet.flow
         receiver = self._last_receiver if flow is self._last_flow else self._receivers.get(flow)
         if receiver is not None:

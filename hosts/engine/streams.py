@@ -173,7 +173,6 @@ class ReceivingEnd(ABC):
     # -- for the TCP below -----------------------------------------------------------------------------------
 
     def _count(self, nbytes: int, now: int) -> None:
-        """Count octets that were read."""
         self._last_ns = time_ns = now - self._epoch
         if self._first_ns is None:
             self._first_ns = time_ns

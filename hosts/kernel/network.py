@@ -135,7 +135,6 @@ class Network(Closing):
         run_in(self.namespaces[role], body)
 
     def _prepare(self, ip: "IPRoute") -> None:
-        """Configure a namespace before it has a link."""
         # IPv6 would put router solicitations and neighbour discovery on the radio link.
         for knob, value in (
             ("ipv6/conf/all/disable_ipv6", 1),

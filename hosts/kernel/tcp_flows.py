@@ -53,7 +53,6 @@ class KernelTcp(Tcp):
         """Always valid."""
 
     def close(self) -> None:
-        """Close the ports; idempotent."""
         for listener in self._listeners.values():
             listener.close()
 

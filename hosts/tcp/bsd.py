@@ -64,7 +64,6 @@ class BsdRto(RtoEstimator):
         return self._ticks * self._tick_ns
 
     def handle_acked(self, sent_at: int, now: int) -> None:
-        """Take a segment that was sent once, at `sent_at`, and is acknowledged."""
         elapsed = ticks_between(sent_at, now, self._tick_ns, self._phase_ns)
         if self._srtt:
             deviation = elapsed - (self._srtt >> _SRTT_SHIFT)
@@ -84,7 +83,6 @@ class BsdRto(RtoEstimator):
         raise TypeError("a clock of ticks takes the times of segments, not round-trip times")
 
     def back_off(self) -> None:
-        """Double the timeout."""
         self._timeouts += 1
         self._set()
         if self._timeouts > _BELIEVED_TIMEOUTS:
@@ -92,7 +90,6 @@ class BsdRto(RtoEstimator):
             self._srtt = 0
 
     def restart(self, rto_ns: int) -> None:
-        """Begin anew from a timeout of `rto_ns`."""
         self._timeouts = 0
         self._ticks = self._ticks_of(rto_ns)
 
@@ -101,7 +98,6 @@ class BsdRto(RtoEstimator):
         self._ticks = min(max(ticks, self._min_ticks), self._max_ticks)
 
     def expiry(self, now: int) -> int:
-        """When a timer started now expires."""
         return after_ticks(now, self._ticks, self._tick_ns, self._phase_ns)
 
     def after(self, now: int, ns: int) -> int:

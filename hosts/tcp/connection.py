@@ -235,7 +235,6 @@ class Connection(Endpoint):
             self._handshake.due = True
 
     def _establish(self, segment: Segment, seq: int, now: int) -> None:
-        """The handshake is complete."""
         self.connected = True
         self.state = State.FIN_WAIT_1 if self._sender.closing else _ESTABLISHED
         ssthresh = self._config.start.initial_ssthresh
@@ -397,7 +396,6 @@ class Connection(Endpoint):
         return segment
 
     def _reset_segment(self, now: int) -> Segment:
-        """A RST that ends the connection."""
         receiver = self._receiver
         return Segment(
             self.flow,

@@ -33,7 +33,6 @@ class Arq(Link):
         self._receiver = Receiver(in_order, patience_ns, None if cutter is None else cutter.code, combine)
 
     def wants_packet(self, channel: int) -> bool:
-        """Whether the next packet may be handed over."""
         return self._sender.wants_packet
 
     def handle_packet(self, packet: Sized, channel: int) -> None:
@@ -41,44 +40,36 @@ class Arq(Link):
         self._sender.handle_packet(packet, channel)
 
     def poll_frame(self, now: int) -> Frame | None:
-        """Return the next frame, or None."""
         ack = self._receiver.poll_ack()
         return self._sender.poll_data(now) if ack is None else ack
 
     def handle_frame(self, frame: Frame, now: int) -> None:
-        """Take one frame from the radio."""
         if isinstance(frame, Ack):
             self._sender.handle_ack(frame)
         else:
             self._receiver.handle_data(frame, now)
 
     def poll_packet(self) -> tuple[Sized, int] | None:
-        """Return the next packet for the IP layer, or None."""
         packets = self._receiver.packets
         return packets.popleft() if packets else None
 
     def poll_given_up(self) -> Sized | None:
-        """Return the next packet that has been given up, or None."""
         given_up = self._sender.given_up
         return given_up.popleft() if given_up else None
 
     def next_deadline(self) -> int | None:
-        """When `handle_deadline` is due, or None."""
         at, other = self._sender.next_deadline(), self._receiver.next_deadline()
         return at if other is None or (at is not None and at < other) else other
 
     def handle_deadline(self, now: int) -> None:
-        """Expire what is due; a no-op when early."""
         self._sender.handle_deadline(now)
         self._receiver.handle_deadline(now)
 
     def end(self, now: int) -> None:
-        """Give up packets under way and release those held."""
         self._sender.end()
         self._receiver.end()
 
     def counters(self) -> LinkCounters:
-        """Return the counters so far."""
         sender, receiver = self._sender, self._receiver
         return LinkCounters(
             packets=sender.packets,

@@ -147,7 +147,6 @@ class Receiver:
         return packet
 
     def _has(self, seq: int) -> bool:
-        """Whether a number has come."""
         return seq <= self._top and bool(self._had >> self._top - seq & 1)
 
     def poll_ack(self) -> Ack | None:

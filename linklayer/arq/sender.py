@@ -23,8 +23,6 @@ _NEVER: Final = 1 << 61
 
 
 class _Held:
-    """A packet under way."""
-
     __slots__ = ("channel", "copies", "due_at", "packet", "seq")
 
     def __init__(self, seq: int, packet: Sized, channel: int) -> None:
@@ -207,7 +205,6 @@ class Sender:
         return fragment
 
     def _wait(self, held: _Held, now: int) -> None:
-        """Begin to wait for an acknowledgement."""
         held.due_at = now + self._resend_after_ns
         self._timers.append((held.due_at, held))
 

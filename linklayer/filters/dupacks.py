@@ -245,7 +245,6 @@ class Hold(Filter):
         self._clear(flow)
 
     def _drop(self, flow: HeldFlow) -> None:
-        """Drop the dupacks of a flow."""
         self.counters.suppressed_dupacks += len(flow.held)
         self._clear(flow)
 

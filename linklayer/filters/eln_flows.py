@@ -235,7 +235,6 @@ class SentFlow(Acks):
                 return
 
     def _lost(self, piece: Piece) -> bool:
-        """Whether the last copy is lost."""
         return piece.given_up if self._reports else piece.last < self._arrived
 
     def cause(self) -> Cause | None:

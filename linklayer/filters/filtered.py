@@ -41,19 +41,15 @@ class Filtered(Link):
 
     @property
     def established(self) -> bool:
-        """Whether packets can cross."""
         return self.link.established
 
     def wants_packet(self, channel: int) -> bool:
-        """Whether the next packet of `channel` may be handed over."""
         return not self._fresh and not self._to_link and self.link.wants_packet(channel)
 
     def handle_packet(self, packet: Any, channel: int) -> None:
-        """Take one packet from the IP layer."""
         self._fresh.append((packet, channel))
 
     def poll_frame(self, now: int) -> Any | None:
-        """Return the next frame to transmit, or None."""
         if self.filters:
             while self._fresh:
                 self.filters[0].handle_to_link(*self._fresh.popleft(), now)
@@ -68,16 +64,13 @@ class Filtered(Link):
         return frame
 
     def handle_frame(self, frame: Any, now: int) -> None:
-        """Take one frame from the radio."""
         self.link.handle_frame(frame, now)
         self._rise(now)
 
     def poll_packet(self) -> tuple[Any, int] | None:
-        """Return the next packet for the IP layer and its channel, or None."""
         return self._from_link.popleft() if self._from_link else None
 
     def poll_given_up(self) -> Any | None:
-        """Return the next packet the link has lost for good and knows it, or None."""
         return self._given_up.popleft() if self._given_up else None
 
     def poll_guess(self) -> Guess | None:
@@ -89,12 +82,10 @@ class Filtered(Link):
         return None
 
     def next_deadline(self) -> int | None:
-        """When `handle_deadline` is due, or None."""
         deadlines = (self.link.next_deadline(), *(each.next_deadline() for each in self.filters))
         return min((at for at in deadlines if at is not None), default=None)
 
     def handle_deadline(self, now: int) -> None:
-        """Expire what is due; a no-op when early."""
         self.link.handle_deadline(now)
         for each in self.filters:
             each.handle_deadline(now)

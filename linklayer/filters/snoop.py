@@ -102,7 +102,6 @@ class Snoop(Filter):
         self._from_link.append((packet, channel))
 
     def poll_to_link(self) -> tuple[Any, int] | None:
-        """Return the next packet for the link, retransmissions first, or None."""
         if self._again:
             return self._again.popleft()
         return self._to_link.popleft() if self._to_link else None
@@ -176,7 +175,6 @@ class Snoop(Filter):
         flow.permits_smart = permits_smart(syn)
 
     def _keep(self, segment: Segment, packet: Any, channel: int, now: int) -> None:
-        """Cache a segment where there is room."""
         limits = self._limits
         flow = self._cache.use(segment.flow, segment.seq, now)
         fin = segment.flags & FIN
@@ -319,7 +317,6 @@ class Snoop(Filter):
         return packet
 
     def _repair(self, flow: CachedFlow, held: Held, now: int) -> None:
-        """Retransmit a segment, before all else."""
         if not held.guessed:
             held.guessed = True
             self._guess(flow, held.left, "corruption", now)

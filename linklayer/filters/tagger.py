@@ -26,8 +26,6 @@ MAX_RANGES: Final = 32
 
 
 class _Flow:
-    """The data of one flow that was handed to the host."""
-
     __slots__ = ("come", "latest")
 
     def __init__(self, seq: int) -> None:

@@ -57,7 +57,6 @@ class CoDel(DropTail):
         self._count = self._last_count = 0
 
     def push(self, packet: Sized, now: int) -> bool:
-        """Queue one packet; return False, and count it, when there is no room."""
         if not super().push(packet, now):
             return False
         self._arrivals.append(now)

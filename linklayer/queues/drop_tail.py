@@ -34,7 +34,6 @@ class DropTail(Queue):
         return len(self._packets)
 
     def push(self, packet: Sized, now: int) -> bool:
-        """Queue one packet; return False, and count it, when there is no room."""
         packets = self._packets
         nbytes = self.nbytes + len(packet)
         if nbytes > self._limit_bytes or len(packets) >= self._limit_packets:
@@ -45,7 +44,6 @@ class DropTail(Queue):
         return True
 
     def pop(self, now: int) -> Sized | None:
-        """Take the oldest packet, or return None."""
         if not self._packets:
             return None
         packet = self._packets.popleft()

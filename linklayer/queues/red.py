@@ -114,7 +114,6 @@ class Red(DropTail):
         return True
 
     def pop(self, now: int) -> Sized | None:
-        """Take the oldest packet, or return None."""
         packets = self._packets
         if not packets:
             return None

@@ -96,7 +96,6 @@ class Slacp(Link):
         self._ack_at = now + self._ack_interval
 
     def counters(self) -> LinkCounters:
-        """Return the counters so far."""
         return self.stats
 
     # -- from and to the IP layer ----------------------------------------------------------------------------
@@ -112,7 +111,6 @@ class Slacp(Link):
         return any(sender.has_work for sender in self._senders)
 
     def wants_packet(self, channel: int) -> bool:
-        """Whether the next packet of `channel` may be taken from the IP queue."""
         return self._senders[channel].wants_packet()
 
     def handle_packet(self, packet: Sized, channel: int) -> None:
@@ -120,7 +118,6 @@ class Slacp(Link):
         self._senders[channel].handle_packet(packet)
 
     def poll_packet(self) -> tuple[Sized, int] | None:
-        """Return the next packet for the IP layer and its channel, or None."""
         return self._delivered.popleft() if self._delivered else None
 
     def poll_given_up(self) -> Sized | None:
@@ -130,7 +127,6 @@ class Slacp(Link):
     # -- to the radio ----------------------------------------------------------------------------------------
 
     def poll_frame(self, now: int) -> Frame | None:
-        """Return the next frame to transmit, or None."""
         session = self._session
         if session.hello_due:
             return session.poll_hello()
@@ -271,7 +267,6 @@ class Slacp(Link):
         return deadline
 
     def handle_deadline(self, now: int) -> None:
-        """Expire the timers that are due."""
         if self._session.handle_deadline(now):
             self.end(now)
         if not self._session.established:

@@ -66,7 +66,6 @@ class InfluxTail:
 
 
 def _rows(series: Series) -> list[tuple[int, dict[str, Any]]]:
-    """Return the times and fields of one series, its tags among the fields."""
     columns = ["time_ns" if column == "time" else column for column in series.columns]
     return [
         (row["time_ns"], row) for row in (series.tags | dict(zip(columns, row, strict=True)) for row in series.values)

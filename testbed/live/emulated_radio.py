@@ -28,11 +28,9 @@ class EmulatedRadio(HopRadio):
         self._retry_at: int | None = None
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when a frame has arrived."""
         return self._peer.fileno()
 
     def receive(self) -> bytes | None:
-        """Return the next frame that has arrived, or None."""
         try:
             # empty: the other station has ended, which the run notices
             return self._peer.recv(65536) or None

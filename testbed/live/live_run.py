@@ -199,7 +199,6 @@ class _LiveRun:
         return (time.monotonic_ns() - self._epoch) / 1e9
 
     def _finish(self, group: ChildGroup) -> None:
-        """Stop all processes and collect their final reports."""
         self._progress.show("finishing")
         group.send(Stop())
         group.receive_until(

@@ -102,7 +102,6 @@ class StationProcess:
         self._usage = Usage()
 
     def _make_link(self) -> Link:
-        """Return a new link of the plan's scheme."""
         rng = self._rng("link" if self._start is None else f"link {self._start}")
         return self._station.link.make(rng, time.monotonic_ns(), sized=False)
 
@@ -164,7 +163,6 @@ class StationProcess:
         self._watch_losses()
 
     def _switch(self, now: int) -> None:
-        """Switch to the plan's link scheme."""
         scheme = self.plan.scheme
         self._meter.switch(scheme)
         self.link = self._make_link()
@@ -174,7 +172,6 @@ class StationProcess:
         self.loop.switch(self.link, scheme, now)
 
     def _resize(self) -> None:
-        """Set the radio's sizes to those of the present link."""
         buffer_bytes = self._station.hop.buffer_bytes[self.link.flow_control]
         self._radio.resize(buffer_bytes=buffer_bytes, max_frame_bytes=self.plan.max_frame_bytes)
 

@@ -104,7 +104,6 @@ class OnAirRadio(HopRadio):
             yield view
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable when a frame has been received."""
         return self._transceiver.fileno()
 
     def has_room(self) -> bool:
@@ -274,7 +273,6 @@ def _is_round(decimation: int) -> bool:
 
 
 def _floor(bps: float) -> int:
-    """Round down to three digits."""
     unit = int(10.0 ** max(len(str(int(bps))) - 3, 0))
     return int(bps // unit) * unit
 

@@ -163,7 +163,6 @@ class Simulation:
         )
 
     def _on_arrival(self, side: Side, arrival: Arrival[Any]) -> None:
-        """Pass a frame and its fate to the watch."""
         if self._watch is not None:
             self._watch.carried(side, arrival, arrival.arrived_at - self._epoch)
 

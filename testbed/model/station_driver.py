@@ -117,7 +117,6 @@ class ModelStation(Taker, Sleeper):
         return self._station.congestion_losses
 
     def take(self, packet: IpPacket) -> None:
-        """Take a packet from the LAN that is to cross the link."""
         now = self._clock.now
         channel = self._udp_channel if isinstance(packet, Datagram) else self._tcp_channel
         self._station.handle_packet(packet, channel, now)

@@ -84,7 +84,6 @@ class Dumbbell:
             self.sinks.append(sink)
 
     def _radio_link(self, i: int, link: RadioLinkConfig, errors: ErrorModel | None) -> RadioLink:
-        """Return the last hop to sink i."""
         config = self._config
         return make_radio_link(
             self.clock,

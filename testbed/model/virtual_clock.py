@@ -122,7 +122,6 @@ class VirtualClock(Clock):
 
     @override
     def at(self, time: int, call: Callable[[Any], object], argument: Any = None, priority: int = NETWORK) -> None:
-        """Schedule a call. Raises ValueError for a time in the past."""
         self._push(time, priority * _PRIORITY, taker(call), argument)
 
     @override

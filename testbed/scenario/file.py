@@ -108,7 +108,6 @@ def plan_of(values: Mapping[str, Any]) -> Plan:
 
 
 def _anchor(raw: Any, base: Path) -> Any:
-    """Make the path of every trace and series in `raw` absolute."""
     if isinstance(raw, dict):
         return {key: _anchored(key, value, base) for key, value in raw.items()}
     return raw
@@ -211,7 +210,6 @@ def _keys_below(path: Iterable[str]) -> list[str]:
 
 
 def _parts_of(field: FieldInfo) -> Iterator[type[Part]]:
-    """Yield the parts of a scenario that may stand in a field."""
     for annotation in (field.annotation, *field.metadata):
         yield from _parts_in(annotation)
 

@@ -38,14 +38,12 @@ class OfdmPhy(OfdmOptions, Phy):
         native()
 
     def frame_samples(self, nbytes: int) -> int:
-        """Return how many samples a frame of `nbytes` takes on the air; raises PhyError if it carries none so long."""
         if not 1 <= nbytes <= MAX_FRAME_BYTES:
             raise PhyError(f"PHY ofdm carries frames of 1 to {MAX_FRAME_BYTES} bytes, not of {nbytes}")
         samples: int = self.format.frame_samples(nbytes, self.modulation, self.fec)
         return samples
 
     def denser(self) -> "Iterator[tuple[str, str, OfdmPhy]]":
-        """The same PHY in denser modulations, sparsest first."""
         for modulation in MODULATIONS[MODULATIONS.index(self.modulation) + 1 :]:
             yield "modulation", modulation, replace(self, modulation=modulation)
 
@@ -55,7 +53,6 @@ class OfdmPhy(OfdmOptions, Phy):
         return native().OfdmFormat(self.subcarriers, self.cyclic_prefix, self.taper)
 
     def transmitter(self) -> Any:
-        """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
         return native().ofdm_transmitter(
             modulation=self.modulation,
             fec=self.fec,
@@ -67,7 +64,6 @@ class OfdmPhy(OfdmOptions, Phy):
         )
 
     def receiver(self) -> Any:
-        """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
         return native().ofdm_receiver(
             rate_sps=self.rate_sps,
             subcarriers=self.subcarriers,
@@ -85,7 +81,6 @@ class OfdmPhy(OfdmOptions, Phy):
         return Demodulator(self)
 
     def decode(self, blocks: Iterable[Samples]) -> Iterator[Received]:
-        """Return the frames in the given samples (complex64)."""
         demodulator = self.demodulator()
         for block in blocks:
             yield from demodulator.feed(block)

@@ -42,7 +42,6 @@ class OfdmOptions(PhyOptions):
             raise ValueError(f"taper is {self.taper}: must be less than cyclic_prefix, {self.cyclic_prefix}")
 
     def mode(self) -> str:
-        """Return modulation and code."""
         return mode(self.modulation, self.fec)
 
 

@@ -77,24 +77,20 @@ class WifiPhy(WifiOptions, Phy):
         native()
 
     def frame_samples(self, nbytes: int) -> int:
-        """Return how many samples a frame of `nbytes` takes on the air; raises PhyError if it carries none so long."""
         if not 0 <= nbytes <= MAX_FRAME_BYTES:
             raise PhyError(f"PHY wifi carries frames of up to {MAX_FRAME_BYTES} bytes, not of {nbytes}")
         samples: int = native().wifi_frame_samples(nbytes, self.encoding)
         return samples
 
     def denser(self) -> "Iterator[tuple[str, str, WifiPhy]]":
-        """The same PHY in denser encodings, sparsest first."""
         known = list(ENCODINGS)
         for encoding in known[known.index(self.encoding) + 1 :]:
             yield "encoding", encoding, replace(self, encoding=encoding)
 
     def transmitter(self) -> "Transmitter":
-        """Return a new GNU Radio block: message port "frames" in, one stream of complex samples out."""
         return Transmitter(self)
 
     def receiver(self) -> "Receiver":
-        """Return a new GNU Radio block: one stream of complex samples in, message port "frames" out."""
         return Receiver(self)
 
 

@@ -33,5 +33,4 @@ class WifiOptions(PhyOptions):
     equalizer: Annotated[str, OneOf(EQUALIZERS)] = "sta"
 
     def mode(self) -> str:
-        """Return the encoding."""
         return self.encoding

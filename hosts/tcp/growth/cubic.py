@@ -73,7 +73,6 @@ class Cubic(Growth):
         self._credit = 0.0
 
     def handle_ack(self, acked: int, now: int) -> None:
-        """Open the window."""
         sender = self._sender
         cwnd, smss = self.cwnd, sender.full_smss
         if cwnd < self.ssthresh:
@@ -120,7 +119,6 @@ class Cubic(Growth):
         self._began_at = None
 
     def _begin(self, window: float, now: int) -> None:
-        """Begin a stage of congestion avoidance."""
         self._began_at = now
         self._credit = 0.0
         self._w_est = window

@@ -29,7 +29,6 @@ class PerAck(Growth):
         self._halve_window = options.halve_window
 
     def handle_ack(self, acked: int, now: int) -> None:
-        """Open the window."""
         cwnd, smss = self.cwnd, self._sender.full_smss
         if cwnd < self.ssthresh:
             self.cwnd = cwnd + (acked if acked < smss else smss)
@@ -61,7 +60,6 @@ class PerOctet(PerAck):
         self._counted = 0
 
     def handle_ack(self, acked: int, now: int) -> None:
-        """Open the window."""
         cwnd, smss = self.cwnd, self._sender.full_smss
         if cwnd < self.ssthresh:
             self.cwnd = cwnd + min(acked, 2 * smss)
@@ -88,7 +86,6 @@ class Bsd(PerAck):
         self._slow_start_at_ssthresh = options.slow_start_at_ssthresh
 
     def handle_ack(self, acked: int, now: int) -> None:
-        """Open the window."""
         cwnd, smss = self.cwnd, self._sender.full_smss
         if cwnd < self.ssthresh or (cwnd == self.ssthresh and self._slow_start_at_ssthresh):
             self.cwnd = cwnd + (acked if acked < smss else smss)

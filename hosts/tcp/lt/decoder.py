@@ -123,7 +123,6 @@ class Decoder:
         return found
 
     def _reconstruct(self, block: _Waiting, nxt: int) -> bool:
-        """Decode a block if its symbols suffice."""
         missing = self._missing(block, nxt)
         if len(missing) > len(block.redundant):
             return False
@@ -178,7 +177,6 @@ class Decoder:
         return decoded
 
     def _octets(self, start: int, end: int, nxt: int) -> bytes:
-        """Return octets that were received in order."""
         base = nxt - len(self._kept)
         return bytes(self._kept[start - base : end - base])
 

@@ -181,7 +181,6 @@ class Protection:
         return out + sender.smss > sender.growth.cwnd
 
     def _close(self, block: SentBlock) -> None:
-        """Take the block as it is."""
         block.open = False
         self._open = None
         block.members = (block.end - block.start + block.width - 1) // block.width

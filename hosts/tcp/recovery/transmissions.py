@@ -203,7 +203,6 @@ class Transmissions:
             self._sort()
 
     def _sort(self) -> None:
-        """Bring the segments in flight into the order of their transmissions."""
         flying = list(self._flying.values())
         flying.sort(key=_time)
         self._flying = {segment.end: segment for segment in flying}
