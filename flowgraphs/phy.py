@@ -113,11 +113,6 @@ class Phy(ABC):
         return f"{self.name} {self.mode()}".rstrip()
 
 
-def frame_pdu(frame: bytes) -> Any:
-    """Return the PDU that makes a transmitter send `frame`."""
-    return pmt.cons(pmt.PMT_NIL, _octets(frame))
-
-
 def frame_from_pdu(pdu: Any) -> bytes:
     """Return the frame in a PDU; raises PhyError for any other message."""
     if not (pmt.is_pair(pdu) and pmt.is_u8vector(pmt.cdr(pdu))):
@@ -139,7 +134,7 @@ def received_pdu(received: Received) -> Any:
             about = pmt.dict_add(about, key, pmt.from_double(real))
     if received.mode is not None:
         about = pmt.dict_add(about, _MODE, pmt.intern(received.mode))
-    return pmt.cons(about, _octets(received.payload))
+    return pmt.cons(about, pmt.init_u8vector(len(received.payload), list(received.payload)))
 
 
 def received_from_pdu(pdu: Any) -> Received:
@@ -184,7 +179,3 @@ class SequenceGaps:
             return 0
         self.missed += ahead - 1
         return ahead - 1
-
-
-def _octets(octets: bytes) -> Any:
-    return pmt.init_u8vector(len(octets), list(octets))

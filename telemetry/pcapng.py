@@ -1,18 +1,22 @@
-"""Writes frames with comments to a capture file that Wireshark can read.
+"""Writes frames with comments to a capture file that Wireshark can read, and reads such files.
 
 Read first: draft-ietf-opsawg-pcapng, sections 3.1 (blocks), 3.5 (options), 4.1 to 4.3 (the three blocks written here).
 
 Rules: the file always ends with a complete block, so it can be read after a killed process and after a full disk. While
 frames come, blocks are buffered for at most a second, so `tail -f` can follow. Times are Unix time in ns, and increase
-if the caller's do.
+if the caller's do. A reader passes over blocks of other kinds, as the draft demands, and reads the file of a killed run
+up to its last complete block. Every other fault is a CaptureError of one line.
 
-Left out: reading; statistics, name resolution and all other blocks; more than one section.
+Left out: statistics, name resolution and all other blocks; more than one section; reading of big-endian files, times in
+other units than ns, and simple packet blocks.
 """
 
 import os
 import platform
 import struct
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 from typing import Final
@@ -40,6 +44,8 @@ _SECTION_FIELDS = struct.Struct("<IHHq")
 _INTERFACE_FIELDS = struct.Struct("<HHI")
 _PACKET_FIELDS = struct.Struct("<IIIII")
 _OPTION = struct.Struct("<HH")
+#: type and total length in front, total length again behind
+_FRAME_BYTES: Final = 12
 
 _FLUSH_BYTES = 1 << 16
 _FLUSH_NS = 1_000_000_000
@@ -142,8 +148,7 @@ class PcapngWriter(Closing):
             parts += (_OPTION.pack(code, len(value)), _padded(value))
         parts.append(_OPTION.pack(_END, 0))
         body = b"".join(parts)
-        # type and total length in front, total length again behind
-        nbytes = len(body) + 12
+        nbytes = len(body) + _FRAME_BYTES
         self._blocks.append(b"".join((_BLOCK.pack(kind, nbytes), body, nbytes.to_bytes(4, "little"))))
         self._nbytes += nbytes
 
@@ -151,3 +156,72 @@ class PcapngWriter(Closing):
 def _padded(octets: bytes) -> bytes:
     """Pad to a multiple of 32 bits."""
     return octets + bytes(-len(octets) % 4)
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedFrame:
+    """One frame of a capture."""
+
+    #: Unix time
+    time_ns: int
+    #: name of the interface: the link scheme
+    interface: str
+    octets: bytes
+    direction: Direction
+    comment: str
+    crc_error: bool
+
+
+def read_capture(path: Path) -> Iterator[CapturedFrame]:
+    """Yield the frames of a capture file in their order. Raises CaptureError."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CaptureError(f"{path}: cannot be read: {error.strerror}") from None
+    interfaces: list[str] = []
+    at = 0
+    while at + _FRAME_BYTES <= len(data):
+        kind, nbytes = _BLOCK.unpack_from(data, at)
+        if at == 0 and (kind != _SECTION or int.from_bytes(data[8:12], "little") != _BYTE_ORDER_MAGIC):
+            raise CaptureError(f"{path}: is no capture of fadelab")
+        if nbytes < _FRAME_BYTES or nbytes % 4:
+            raise CaptureError(f"{path}: octet {at} begins a block of {nbytes} octets, which cannot be")
+        if at + nbytes > len(data):
+            # the run was killed while it wrote
+            return
+        body = data[at + 8 : at + nbytes - 4]
+        try:
+            if kind == _INTERFACE:
+                interfaces.append(dict(_options(body[8:])).get(_IF_NAME, b"").decode())
+            elif kind == _PACKET:
+                yield _frame(body, interfaces)
+        except (struct.error, IndexError, ValueError):
+            raise CaptureError(f"{path}: the block at octet {at} is damaged") from None
+        at += nbytes
+    if not data:
+        raise CaptureError(f"{path}: is empty")
+
+
+def _frame(body: bytes, interfaces: list[str]) -> CapturedFrame:
+    interface, high, low, nbytes, _ = _PACKET_FIELDS.unpack_from(body)
+    start = _PACKET_FIELDS.size
+    options = dict(_options(body[start + nbytes + -nbytes % 4 :]))
+    flags = int.from_bytes(options.get(_EPB_FLAGS, b""), "little")
+    return CapturedFrame(
+        time_ns=high << 32 | low,
+        interface=interfaces[interface],
+        octets=body[start : start + nbytes],
+        direction=Direction(flags & 3),
+        comment=options.get(_COMMENT, b"").decode(),
+        crc_error=bool(flags & _FLAG_CRC_ERROR),
+    )
+
+
+def _options(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at + _OPTION.size <= len(data):
+        code, nbytes = _OPTION.unpack_from(data, at)
+        if code == _END:
+            return
+        yield code, data[at + 4 : at + 4 + nbytes]
+        at += 4 + nbytes + -nbytes % 4

@@ -22,14 +22,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Self, get_args
 
 from common.closing import Closing
 from hosts.errors import HostError
-from hosts.kernel.namespaces import enter, namespace_name, run_in
-from hosts.kernel.ownership import Leftover, Registry
+from hosts.kernel.namespaces import namespace_name, run_in
+from hosts.kernel.ownership import Registry
 from hosts.kernel.tap import TUN_DEVICE, TUN_MISSING, create_persistent
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
-
-__all__ = ["TAP_NAME", "AddressPlan", "Network", "Role", "add_address", "clean", "enter", "leftovers"]
 
 Role = Literal["h1", "st", "bas", "h2"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -188,16 +186,6 @@ class Network(Closing):
         segments = ip.get_links(index)[0].get("gso_max_segs")
         if segments != 1:
             raise HostError(f"the kernel keeps gso_max_segs {segments} on a veth: single segments need Linux 6.1")
-
-
-def leftovers() -> list[Leftover]:
-    """Return the leftovers of killed runs on this machine; see `Registry.leftovers`."""
-    return Registry().leftovers()
-
-
-def clean(run: str | None = None) -> list[Leftover]:
-    """Remove the leftovers of killed runs on this machine; see `Registry.clean`."""
-    return Registry().clean(run)
 
 
 def add_address(interface: str, address: str) -> None:

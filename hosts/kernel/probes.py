@@ -20,7 +20,6 @@ from typing_extensions import override
 
 from hosts.engine.probe import Probe, TcpInfo
 from hosts.errors import HostError
-from hosts.kernel.namespaces import run_in
 from hosts.kernel.tcp_info import SYN_SENT, parse
 from telemetry.records import TcpRecord
 
@@ -110,41 +109,9 @@ def _attribute(message: bytes, wanted: int) -> bytes | None:
     return None
 
 
-def tcp_counters(namespace: str) -> dict[str, int]:
-    """Return the TCP counters of a namespace, by their SNMP names (RetransSegs, TCPTimeouts, ...).
-
-    They are those of `Tcp:` in /proc/net/snmp and of `TcpExt:` in /proc/net/netstat. Raises HostError.
-    """
-
-    def read() -> dict[str, int]:
-        net = Path("/proc/thread-self/net")
-        return _snmp_pairs((net / "snmp").read_text()) | _snmp_pairs((net / "netstat").read_text())
-
-    return run_in(namespace, read)
-
-
-def interface_counters(namespace: str) -> dict[str, dict[str, int]]:
-    """Return rx/tx bytes, packets, errors and drops per interface of the namespace.
-
-    Raises HostError.
-    """
-
-    return run_in(namespace, interface_counters_here)
-
-
 def interface_counters_here() -> dict[str, dict[str, int]]:
-    """Return the same for the current namespace."""
+    """Return rx/tx bytes, packets, errors and drops per interface of the current namespace."""
     return _interface_lines(Path("/proc/thread-self/net/dev").read_text())
-
-
-def _snmp_pairs(text: str) -> dict[str, int]:
-    """Parse lines that come in pairs, names then values, keeping the TCP ones."""
-    lines = text.splitlines()
-    counters: dict[str, int] = {}
-    for names, values in zip(lines[::2], lines[1::2], strict=True):
-        if names.split(":")[0] in ("Tcp", "TcpExt"):
-            counters.update(zip(names.split()[1:], map(int, values.split()[1:]), strict=True))
-    return counters
 
 
 def _interface_lines(text: str) -> dict[str, dict[str, int]]:
@@ -156,4 +123,14 @@ def _interface_lines(text: str) -> dict[str, dict[str, int]]:
         rx = {f"rx_{key}": value for key, value in zip(keys, values[:4], strict=True)}
         tx = {f"tx_{key}": value for key, value in zip(keys, values[8:12], strict=True)}
         counters[name.strip()] = rx | tx
+    return counters
+
+
+def _snmp_pairs(text: str) -> dict[str, int]:
+    """Parse lines that come in pairs, names then values, keeping the TCP ones."""
+    lines = text.splitlines()
+    counters: dict[str, int] = {}
+    for names, values in zip(lines[::2], lines[1::2], strict=True):
+        if names.split(":")[0] in ("Tcp", "TcpExt"):
+            counters.update(zip(names.split()[1:], map(int, values.split()[1:]), strict=True))
     return counters

@@ -152,29 +152,3 @@ class Endpoint:
         """LT-TCP's estimate of the share of segments lost; None without FEC."""
         protection = self._sender.protection
         return None if protection is None else protection.estimate.rate
-
-    @property
-    def bytes_recovered(self) -> int:
-        """Octets that FEC segments have replaced."""
-        decoder = self._receiver.decoder
-        return 0 if decoder is None else decoder.recovered
-
-    @property
-    def fec_agreed(self) -> bool:
-        """Whether both ends understand FEC segments (LT-TCP)."""
-        return self._receiver.decoder is not None
-
-    @property
-    def sack_agreed(self) -> bool:
-        """Whether both ends use SACK."""
-        return self._sender.sack
-
-    @property
-    def timestamps_agreed(self) -> bool:
-        """Whether both ends use timestamps."""
-        return self._receiver.timestamps
-
-    @property
-    def ecn_agreed(self) -> bool:
-        """Whether both ends use ECN."""
-        return self._sender.ecn

@@ -15,6 +15,8 @@ from typing_extensions import override
 
 #: zfec's field has so many elements
 MAX_FRAGMENTS: Final = 255
+_encoder = lru_cache(64)(zfec.Encoder)
+_decoder = lru_cache(64)(zfec.Decoder)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -82,13 +84,3 @@ class Counting(FragmentCode):
 def fragment_bytes(length: int, data: int) -> int:
     """Return the octets of each fragment of a packet of `length` octets."""
     return -(-length // data)
-
-
-@lru_cache(maxsize=64)
-def _encoder(data: int, total: int) -> zfec.Encoder:
-    return zfec.Encoder(data, total)
-
-
-@lru_cache(maxsize=64)
-def _decoder(data: int, total: int) -> zfec.Decoder:
-    return zfec.Decoder(data, total)

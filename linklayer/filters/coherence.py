@@ -22,11 +22,11 @@ Rules kept
 Left out: the paper's sender reduces its window once per round trip at most; this TCP is as it is.
 """
 
+from functools import partial
 from typing import Final
 
-from linklayer.filters.dupacks import HeldFlow, Hold, HoldOptions
-from linklayer.filters.filter import ENDS, Filter, FilterPlugin
-from linklayer.link import LinkContext
+from linklayer.filters.dupacks import HeldFlow, Hold, HoldOptions, hold_at_one_end
+from linklayer.filters.filter import ENDS, FilterPlugin
 
 #: n, n + 1 and n + 2
 _CONTEXT_SEGMENTS: Final = 3
@@ -51,23 +51,11 @@ class CoherentSender(Hold):
         return flow.echo
 
 
-def _make_receiver(options: HoldOptions, context: LinkContext) -> Filter:
-    if context.end != options.end:
-        return Filter()
-    return CoherentReceiver(context.access, options, sending=False)
-
-
-def _make_sender(options: HoldOptions, context: LinkContext) -> Filter:
-    if context.end != options.end:
-        return Filter()
-    return CoherentSender(context.access, options, receiving=False)
-
-
 FILTER = (
     FilterPlugin(
         name="cc",
         summary="at one end: dupacks of data from the link wait, unless CE beside the hole tells of congestion",
-        make=_make_receiver,
+        make=partial(hold_at_one_end, CoherentReceiver, sending=False),
         ends=ENDS,
         options_key="hold",
         options=HoldOptions,
@@ -76,7 +64,7 @@ FILTER = (
     FilterPlugin(
         name="cc-sender",
         summary="at one end: dupacks of data for the link wait, unless ECN-Echo beside the hole tells of congestion",
-        make=_make_sender,
+        make=partial(hold_at_one_end, CoherentSender, receiving=False),
         ends=ENDS,
         options_key="hold",
         options=HoldOptions,

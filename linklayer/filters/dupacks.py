@@ -23,6 +23,7 @@ Left out: what the first two dupacks tell a sender with SACK and RACK (RFC 8985)
 
 from collections import OrderedDict, deque
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from mypy_extensions import mypyc_attr
@@ -265,16 +266,15 @@ def _is_ack(segment: Segment) -> bool:
     return segment.flags & (ACK | SYN | FIN | RST) == ACK and not segment.length
 
 
-def _make_dda(options: HoldOptions, context: LinkContext) -> Filter:
-    if context.end != options.end:
-        return Filter()
-    return Hold(context.access, options)
+def hold_at_one_end(kind: type[Hold], options: HoldOptions, context: LinkContext, **ways: bool) -> Filter:
+    """Return a filter of `kind` at the end that the options name, and one that lets all packets pass at the other."""
+    return kind(context.access, options, **ways) if context.end == options.end else Filter()
 
 
 FILTER = FilterPlugin(
     name="dda",
     summary="at one end: dupacks wait for the link's retransmission",
-    make=_make_dda,
+    make=partial(hold_at_one_end, Hold),
     ends=ENDS,
     options_key="hold",
     options=HoldOptions,

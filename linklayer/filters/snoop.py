@@ -60,11 +60,6 @@ class Snoop(Filter):
         self._wakeups: list[tuple[int, int, CachedFlow]] = []
         self._places = count()
 
-    @property
-    def held_bytes(self) -> int:
-        """Octets in the cache, each packet counted with its overhead."""
-        return self._cache.nbytes
-
     # -- packets ---------------------------------------------------------------------------------------------
 
     def handle_to_link(self, packet: Any, channel: int, now: int) -> None:

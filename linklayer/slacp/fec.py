@@ -23,6 +23,8 @@ from linklayer.slacp.frames import SYMBOL_BYTES
 
 _PREFIX: Final = struct.Struct(">HI")
 assert _PREFIX.size == SYMBOL_BYTES
+_encoder = lru_cache(512)(zfec.Encoder)
+_decoder = lru_cache(512)(zfec.Decoder)
 
 #: a block's member: its sequence number (as on the wire) and its packet
 Member = tuple[int, Sized]
@@ -109,13 +111,3 @@ def _member(symbol: bytes) -> Member:
     if _PREFIX.size + length > len(symbol):
         raise ValueError("a rebuilt frame is longer than its symbol")
     return seq, symbol[_PREFIX.size : _PREFIX.size + length]
-
-
-@lru_cache(maxsize=512)
-def _encoder(actual: int, total: int) -> zfec.Encoder:
-    return zfec.Encoder(actual, total)
-
-
-@lru_cache(maxsize=512)
-def _decoder(actual: int, total: int) -> zfec.Decoder:
-    return zfec.Decoder(actual, total)

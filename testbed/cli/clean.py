@@ -8,10 +8,10 @@ import click
 def clean(dry_run: bool) -> None:
     """Remove what a killed run left: namespaces, interfaces, processes, airs."""
     from flowgraphs.air import Air
-    from hosts.kernel import network
+    from hosts.kernel.ownership import Registry
 
     # processes first: an air stays as long as one of its radios lives
-    leftovers = [str(leftover) for leftover in (network.leftovers() if dry_run else network.clean())]
+    leftovers = [str(leftover) for leftover in (Registry().leftovers() if dry_run else Registry().clean())]
     for name in Air.abandoned():
         if not dry_run:
             Air.remove(name)

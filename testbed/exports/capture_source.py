@@ -27,8 +27,7 @@ from linklayer.link import FrameError
 from linklayer.schemes import SCHEMES
 from tcpip.segment import Segment
 from tcpip.wire import SegmentError, parse
-from telemetry.pcapng import CaptureError, Direction
-from telemetry.pcapng_reader import CapturedFrame, read_capture
+from telemetry.pcapng import CapturedFrame, CaptureError, Direction, read_capture
 from testbed.errors import FadelabError
 from testbed.exports.timeline import Frame, Packets, Samples, Timeline, content_of
 from testbed.scenario.run_plan import Plan

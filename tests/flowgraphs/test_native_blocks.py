@@ -12,7 +12,8 @@ import pytest
 from gnuradio import blocks, gr
 
 from flowgraphs.native import native
-from flowgraphs.phy import Received, Samples, frame_pdu, received_pdu
+from flowgraphs.phy import Received, Samples, received_pdu
+from tests.harness.bursts import frame_pdu
 from tests.harness.waiting import wait_for
 
 FIRST = Received(b"first", True, 1, 100, 50, snr_db=12.5, evm_db=-13.0, cfo_hz=-40.0, rssi_db=-20.0, mode="qpsk")

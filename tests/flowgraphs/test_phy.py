@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowgraphs.phy import PhyError, Received, SequenceGaps, frame_from_pdu, frame_pdu, received_from_pdu, received_pdu
+from flowgraphs.phy import PhyError, Received, SequenceGaps, frame_from_pdu, received_from_pdu, received_pdu
 from flowgraphs.phys import make_phy
+from tests.harness.bursts import frame_pdu
 
 LAST = (1 << 32) - 1
 

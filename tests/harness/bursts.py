@@ -7,8 +7,13 @@ import numpy as np
 import pmt
 from gnuradio import blocks, gr
 
-from flowgraphs.phy import Phy, Received, Samples, frame_pdu, received_from_pdu
+from flowgraphs.phy import Phy, Received, Samples, received_from_pdu
 from tests.harness.waiting import wait_for
+
+
+def frame_pdu(frame: bytes) -> object:
+    """Return the PDU that makes a transmitter send `frame`."""
+    return pmt.cons(pmt.PMT_NIL, pmt.init_u8vector(len(frame), list(frame)))
 
 
 class Mailbox(gr.basic_block):

@@ -36,7 +36,7 @@ class SnoopStation(BaseStation):
         """As there, but `1-` passes with a scheme that holds nothing back. A filter at rest has nothing cached."""
         super().play(script if self.aware else re.sub(r"-(?=[x\s]|$)", "", script))
         assert self.filter.counters.retransmissions == len(self.repaired)
-        assert not script.endswith("rest") or self.filter.held_bytes == 0
+        assert not script.endswith("rest") or self.filter._cache.nbytes == 0
 
 
 def flowing(access: Access, scheme: str = "snoop", limits: Limits | None = None, **options: Any) -> SnoopStation:

@@ -17,7 +17,6 @@ from common.sequence import MASK
 from hosts.engine.results import EndReport, TcpReceived, TcpSent, UdpReceived, UdpSent
 from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network
-from hosts.kernel.probes import interface_counters, tcp_counters
 from hosts.messages import Done, Error, FlowBroken, Pause, Stop
 from hosts.workloads import Workload
 from hosts.workloads.bulk import Bulk
@@ -26,6 +25,7 @@ from hosts.workloads.short import Short
 from tcpip.segment import ACK, CWR, ECE, ECT0, NOT_ECT, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
 from telemetry.records import FlowRecord, TcpRecord
+from tests.harness.namespaces import interface_counters, tcp_counters
 from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import (
     HOSTS,

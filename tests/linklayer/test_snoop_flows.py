@@ -132,7 +132,7 @@ def test_new_connection_of_the_same_name_begins_anew(access: Access, scheme: str
 def test_new_connection_or_reset_forgets_the_flow(access: Access, scheme: str, word: str) -> None:
     s = flowing(access, scheme)
     s.play(f"> 1 2 3 4  {word}")
-    assert s.filter.held_bytes == 0
+    assert s.filter._cache.nbytes == 0
     s.play("+60s  rest")
 
 
@@ -171,7 +171,7 @@ def test_octets_cut_anew_replace_the_segments_they_overlap(access: Access, schem
     # the half that was cut away is not here
     assert s.ack(3.5, times=2) == [True] * 2
     s.ack(5)
-    assert s.filter.held_bytes == 0
+    assert s.filter._cache.nbytes == 0
 
 
 def test_cache_has_limits_per_flow_and_in_all(access: Access, scheme: str) -> None:
@@ -181,10 +181,10 @@ def test_cache_has_limits_per_flow_and_in_all(access: Access, scheme: str) -> No
         s.flow = Flow(DATA.source, port, DATA.destination, DATA.destination_port)
         for place in range(10):
             s.send(place)
-            assert s.filter.held_bytes <= limits.total_bytes
+            assert s.filter._cache.nbytes <= limits.total_bytes
             assert len(s.filter._cache.flows) <= limits.flows
     flows = {flow.flow.source_port: flow for flow in s.filter._cache.flows.values()}
-    assert s.filter.held_bytes == sum(flow.nbytes for flow in flows.values())
+    assert s.filter._cache.nbytes == sum(flow.nbytes for flow in flows.values())
     # four of 1140 each fit into 5000; the earliest are kept: they are asked for first
     assert flows[5].nbytes == 4 * 1140
     assert [held.left for held in flows[5].held] == [place * SIZE for place in range(4)]
@@ -228,8 +228,8 @@ def test_nothing_makes_the_filter_hold_more_than_its_limits(scheme: str, seed: i
             s.from_ip(segment)
         else:
             s.from_link(segment)
-        assert s.filter.held_bytes <= limits.total_bytes
-        assert s.filter.held_bytes == sum(flow.nbytes for flow in s.filter._cache.flows.values())
+        assert s.filter._cache.nbytes <= limits.total_bytes
+        assert s.filter._cache.nbytes == sum(flow.nbytes for flow in s.filter._cache.flows.values())
         for known in s.filter._cache.flows.values():
             assert all(one.right <= other.left for one, other in zip(known.held, known.held[1:], strict=False))
             assert known.nbytes == sum(len(held.packet) + limits.packet_overhead_bytes for held in known.held)

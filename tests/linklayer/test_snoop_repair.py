@@ -87,7 +87,7 @@ def test_mobile_host_that_never_answers_is_left_alone(access: Access, scheme: st
     s = SnoopStation(access, scheme)
     s.send(*range(12))
     assert len(s.wait(600 * SECOND)) == Limits().tries
-    assert s.filter.held_bytes == 0
+    assert s.filter._cache.nbytes == 0
     assert s.filter.next_deadline() is None
 
 

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from telemetry.pcapng import CaptureError, Direction, PcapngWriter
-from telemetry.pcapng_reader import CapturedFrame, read_capture
+from telemetry.pcapng import CapturedFrame, CaptureError, Direction, PcapngWriter, read_capture
 
 FRAMES = [
     CapturedFrame(1_700_000_000_123_456_789, "slacp", b"12345", Direction.OUTBOUND, "up: packet 7", False),

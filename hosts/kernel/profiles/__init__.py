@@ -188,11 +188,6 @@ def applied_here(profile: TcpProfile) -> Iterator[None]:
     restore()
 
 
-def read_back(namespace: str) -> dict[str, str]:
-    """Return the present values of all settings of profiles, and cc_algo, initcwnd, quickack of the default route."""
-    return run_in(namespace, _read_here)
-
-
 def _apply_here(profile: TcpProfile) -> None:
     apply_settings(profile)
     metrics: dict[str, int | str] = {"cc_algo": profile.congestion_control}
@@ -256,6 +251,7 @@ def _default_route_metrics(ip: "IPRoute") -> dict[str, int | str]:
 
 
 def _read_here() -> dict[str, str]:
+    """The present values of all settings of profiles, and cc_algo, initcwnd, quickack of the default route."""
     from pyroute2 import IPRoute
 
     values = {name: " ".join((_SYSCTL_DIR / name).read_text().split()) for name in LINUX}

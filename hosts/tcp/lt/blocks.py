@@ -14,6 +14,8 @@ import zfec
 
 #: symbols of a code of 8 bits, redundancy included
 SYMBOLS: Final = 256
+_encoder = lru_cache(SYMBOLS)(zfec.Encoder)
+_decoder = lru_cache(SYMBOLS)(zfec.Decoder)
 
 
 class Block:
@@ -44,7 +46,7 @@ def encode(octets: bytes, block: Block, index: int) -> bytes:
     width, members = block.width, block.members
     padded = octets.ljust(members * width, b"\0")
     symbols = [padded[at : at + width] for at in range(0, members * width, width)]
-    encoded: list[bytes] = _encoder(members).encode(symbols, [members + index])
+    encoded: list[bytes] = _encoder(members, SYMBOLS).encode(symbols, [members + index])
     return encoded[0]
 
 
@@ -54,17 +56,7 @@ def decode(symbols: dict[int, bytes], block: Block) -> bytes | None:
     None where the padding of the last symbol shows that they do not belong together.
     """
     members = block.members
-    decoded: list[bytes] = _decoder(members).decode(list(symbols.values()), list(symbols))
+    decoded: list[bytes] = _decoder(members, SYMBOLS).decode(list(symbols.values()), list(symbols))
     octets = b"".join(decoded)
     length = block.end - block.start
     return None if any(octets[length:]) else octets[:length]
-
-
-@lru_cache(maxsize=SYMBOLS)
-def _encoder(members: int) -> zfec.Encoder:
-    return zfec.Encoder(members, SYMBOLS)
-
-
-@lru_cache(maxsize=SYMBOLS)
-def _decoder(members: int) -> zfec.Decoder:
-    return zfec.Decoder(members, SYMBOLS)

@@ -14,11 +14,11 @@ from hosts.errors import HostError
 from hosts.kernel import profiles as kernel_profiles
 from hosts.kernel.bpf.eln import Eln, needs_eln
 from hosts.kernel.namespaces import NETNS_DIR, run_in
-from hosts.kernel.network import Network, clean, leftovers
-from hosts.kernel.ownership import RUN_DIR
-from hosts.kernel.probes import interface_counters
+from hosts.kernel.network import Network
+from hosts.kernel.ownership import RUN_DIR, Registry
 from hosts.kernel.profiles import PROFILES
 from hosts.kernel.tap import Tap
+from tests.harness.namespaces import interface_counters, read_back
 from tests.hosts.harness import ROOT, needs_network, program, run_name
 
 pytestmark = [*needs_network, pytest.mark.patient]
@@ -75,16 +75,16 @@ sys.stdin.read()
 def test_a_killed_run_is_found_and_cleaned_and_a_live_one_left_alone(net: Network) -> None:
     run = run_name()
     with program(SCRIPT, run) as (owner, child):
-        assert run not in [leftover.run for leftover in leftovers()]
-        assert clean(run) == []
+        assert run not in [leftover.run for leftover in Registry().leftovers()]
+        assert Registry().clean(run) == []
         assert len(traces(run)) == 5
         owner.send_signal(signal.SIGKILL)
     try:
-        (found,) = [leftover for leftover in leftovers() if leftover.run == run]
+        (found,) = [leftover for leftover in Registry().leftovers() if leftover.run == run]
         assert len(found.namespaces) == 4
         assert [process.pid for process in found.processes] == [int(child)]
     finally:
-        cleaned = clean(run)
+        cleaned = Registry().clean(run)
     assert cleaned == [found]
     assert not found.processes[0].alive()
     assert traces(run) == []
@@ -98,7 +98,7 @@ def test_a_profile_is_applied_and_read_back(net: Network, name: str) -> None:
             eln.load(net.run)
         profile = eln.of(PROFILES[name])
         kernel_profiles.apply(net.namespaces["h1"], profile)
-        values = kernel_profiles.read_back(net.namespaces["h1"])
+        values = read_back(net.namespaces["h1"])
     assert profile.sysctls.items() <= values.items()
     assert values["cc_algo"] == profile.congestion_control
     assert values.get("initcwnd") == (None if profile.initcwnd is None else str(profile.initcwnd))
@@ -107,10 +107,10 @@ def test_a_profile_is_applied_and_read_back(net: Network, name: str) -> None:
 
 def test_a_receive_buffer_is_applied_and_goes_with_the_next_profile(net: Network) -> None:
     kernel_profiles.apply(net.namespaces["h1"], kernel_profiles.kernel_profile("reno", 32_768))
-    values = kernel_profiles.read_back(net.namespaces["h1"])
+    values = read_back(net.namespaces["h1"])
     assert (values["tcp_rmem"], values["tcp_moderate_rcvbuf"]) == ("4096 65536 65536", "0")
     kernel_profiles.apply(net.namespaces["h1"], kernel_profiles.kernel_profile("reno"))
-    assert kernel_profiles.read_back(net.namespaces["h1"])["tcp_rmem"].endswith(" 16777216")
+    assert read_back(net.namespaces["h1"])["tcp_rmem"].endswith(" 16777216")
 
 
 def test_what_the_kernel_lacks_is_named(net: Network) -> None:

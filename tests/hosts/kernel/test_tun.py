@@ -13,10 +13,10 @@ import pytest
 from hosts.errors import HostError
 from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network
-from hosts.kernel.probes import tcp_counters
 from hosts.kernel.tun import TUN_NAME, Tun
 from tcpip.segment import ACK, PSH, RST, SYN, Flow, Segment
 from tcpip.wire import emit, parse
+from tests.harness.namespaces import tcp_counters
 from tests.harness.octets import with_checksums
 from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import Bridge, inside, needs_network, socket_at

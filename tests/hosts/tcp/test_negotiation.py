@@ -5,6 +5,7 @@ from typing import NamedTuple
 import pytest
 
 from hosts.tcp.config import TcpConfig
+from tests.harness.endpoints import agreed
 from tests.hosts.tcp.script import PLAIN, MakeScript
 
 
@@ -59,7 +60,7 @@ def test_without_an_answer_no_option_is_used(script: MakeScript) -> None:
     s.inject(100, "S 0:0 ack 1 mss 1000")
     assert s.skip() == ["1:1 ack 1 win 65535"]
     connection = s.connection
-    assert (connection.sack_agreed, connection.timestamps_agreed, connection.ecn_agreed) == (False, False, False)
+    assert not agreed(connection)
     s.inject(200, "1001:2001", sends=["ack 1"])
     s.write(1000, sends=["1:1001"])
 
@@ -68,7 +69,7 @@ def test_an_answer_to_what_was_not_asked_agrees_to_nothing(script: MakeScript) -
     s = script(PLAIN, peer="mss 1000 sackok smartok wscale 7 ts 7000/0")
     s.inject(110, "ack 1 win 3000")
     s.write(50_000, sends=["1:1001", "1001:2001", "2001:3001"])
-    assert (s.connection.sack_agreed, s.connection.timestamps_agreed) == (False, False)
+    assert not agreed(s.connection) & {"sack", "timestamps"}
     s.inject(200, "1001:2001", sends=["ack 1", ...])
 
 
@@ -81,7 +82,7 @@ def test_any_answer_but_ece_alone_is_a_no(script: MakeScript, answer: str) -> No
     s.connect(sends=...)
     s.inject(100, f"{answer} 0:0 ack 1 mss 1000", sends=...)
     s.write(1000, sends=["1:1001"])
-    assert not s.connection.ecn_agreed
+    assert "ecn" not in agreed(s.connection)
 
 
 @pytest.mark.parametrize("asked", ["SE", "SW"])

@@ -22,7 +22,6 @@ from flowgraphs.levels import path_gain_db
 from flowgraphs.phys import make_phy
 from hosts.kernel.namespaces import run_in
 from hosts.kernel.network import Network, Role
-from hosts.kernel.profiles import read_back
 from hosts.messages import FlowBroken
 from linklayer.station_counts import StationCounts, StationReport
 from telemetry.influx import Influx, InfluxServer
@@ -31,6 +30,7 @@ from testbed.cli.host import Meter
 from testbed.cli.station import tier_of
 from testbed.results.summary import link_record
 from tests.harness.live_runs import complaint, fadelab, finish, start
+from tests.harness.namespaces import read_back
 from tests.harness.radios import air_name, needs_vusrp
 from tests.harness.waiting import PATIENCE_S, wait_for
 from tests.hosts.harness import Bridge, needs_network, run_name
