@@ -74,8 +74,7 @@ def draw(runs: Sequence[Drawn], charts: Sequence[str], title: str, form: str) ->
             axes = figure.subplots(len(chosen), 1, squeeze=False, sharex=True)[:, 0]
             for axis, chart in zip(axes, chosen, strict=True):
                 _draw_chart(axis, chart, runs)
-            axes[-1].set_xlabel("time (s)")
-            axes[-1].set_xlim(left=0)
+            axes[-1].set(xlabel="time (s)", xlim=(0, None))
             figure.align_ylabels(axes)
             figure.suptitle(title, fontsize=9, x=0.01, ha="left")
             target = io.BytesIO()

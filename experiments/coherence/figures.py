@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from experiments.coherence.cells import METRICS, SCHEME_WORDS, TRACE_PER, Case, Cases
 from experiments.coherence.jobs import transfer
 from experiments.coherence.radio_path_runs import run
-from testbed.papers.plots import COLOURS, spreads, subplots, title
+from testbed.papers.plots import COLOURS, spreads, subplots, title, title_and_legend
 from testbed.papers.results import Results
 
 if TYPE_CHECKING:
@@ -47,25 +47,22 @@ def _goodput(cases: Cases, places: list[str]) -> "Figure":
     for axis, place in zip(grid.flat, places, strict=True):
         _lines(axis, cases, place, 1000)
         axis.set_title(f"wireless link: {_POSITIONS[place]}", loc="left", fontsize=10)
-    grid.flat[0].set_ylabel("goodput (1000 packets in 500 s)")
-    grid.flat[0].set_ylim(0, 82)
-    _finish(figure, grid.flat[0], "COHERENCE, figure 8: goodput by packet error rate")
+    grid.flat[0].set(ylabel="goodput (1000 packets in 500 s)", ylim=(0, 82))
+    title_and_legend(figure, grid.flat[0], "COHERENCE, figure 8: goodput by packet error rate")
     return figure
 
 
 def _details(cases: Cases, places: list[str]) -> "Figure":
-    """Figures 9 to 14."""
     rows = -(-len(places) // 3)
     figure, grid = subplots(rows, min(3, len(places)), figsize=(12, 0.8 + 3.4 * rows), squeeze=False)
     for axis, place in zip(grid.flat, places, strict=False):
         _, unit, words = METRICS[place]
         _lines(axis, cases, place)
         axis.set_title(f"figure {place.removeprefix('figure')}: {words}", loc="left", fontsize=10)
-        axis.set_ylabel(unit)
-        axis.set_ylim(bottom=0)
+        axis.set(ylabel=unit, ylim=(0, None))
     for axis in list(grid.flat)[len(places) :]:
         axis.set_axis_off()
-    _finish(figure, grid.flat[0], "COHERENCE, figures 9 to 14 (wireless link: last hop)")
+    title_and_legend(figure, grid.flat[0], "COHERENCE, figures 9 to 14 (wireless link: last hop)")
     return figure
 
 
@@ -88,8 +85,7 @@ def _lines(axis: "Axes", cases: Cases, place: str, scale: float = 1.0) -> None:
             markerfacecolor="white" if _MARKERS[scheme] != "x" else _COLOURS[scheme],
             label=word,
         )
-    axis.set_xscale("log")
-    axis.set_xlabel("packet error rate")
+    axis.set(xscale="log", xlabel="packet error rate")
 
 
 def _traces(seen: Mapping[str, Samples], seed: int) -> "Figure":
@@ -109,9 +105,3 @@ def _traces(seen: Mapping[str, Samples], seed: int) -> "Figure":
         axis.set_ylim(bottom=0)
     title(figure, f"COHERENCE, figure 7: window and queue at PER {TRACE_PER:g} (last hop, seed {seed})")
     return figure
-
-
-def _finish(figure: "Figure", axis: "Axes", text: str) -> None:
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=len(labels), fontsize=9)
-    title(figure, text)

@@ -5,9 +5,10 @@ Rules kept: a finding counts only cells that were computed, and names those for 
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from operator import gt, lt
 
 from experiments.coherence.cells import PERS, SCHEME_WORDS, Case, Cases
-from testbed.papers.results import Finding, Results, Tally
+from testbed.papers.results import Finding, Results, tally
 
 #: the ends of the paper's range of error rates
 LOW, HIGH = PERS[0], PERS[-1]
@@ -26,14 +27,12 @@ def findings(results: Results) -> list[Finding]:
     cases: Cases = results.by_case()
     found: list[Finding] = []
     for name, label, groups, holds in _statements():
-        known = [group for group in groups if all(case in cases for case in group)]
-        misses = tuple(
-            ", ".join(f"{case.name} {cases[case].ours.median:.4g}" for case in group)
-            for group in known
-            if not holds(*(cases[case].ours.median for case in group))
-        )
-        if known:
-            found.append(Tally(name, label, len(known) - len(misses), len(known), misses))
+        known = [[(case, cases[case].ours.median) for case in each] for each in groups if all(c in cases for c in each)]
+        checks = [
+            (", ".join(f"{case.name} {median:.4g}" for case, median in each), holds(*(median for _, median in each)))
+            for each in known
+        ]
+        found += tally(name, label, checks)
     return found
 
 
@@ -45,68 +44,46 @@ def _statements() -> Iterator[Statement]:
     others = [scheme for scheme in SCHEME_WORDS if scheme != "cc"]
     for place, words in _POSITIONS.items():
         best = _pairs(place, "cc", others)
-        yield f"{place}/cc_best", f"{words}: CC has more goodput than each other scheme", best, _more
+        yield f"{place}/cc_best", f"{words}: CC has more goodput than each other scheme", best, gt
         halves = [(Case(place, "cc", HIGH), Case(place, rival, HIGH)) for rival in ("tcp", "ecn")]
         yield (
             f"{place}/half",
             f"{words}: at PER {HIGH:g} TCP and ECN have less than half of CC's goodput",
             halves,
-            _half,
+            lambda ours, rivals: rivals < ours / 2,
         )
         least = [(Case(place, "cc", per),) for per in PERS]
-        yield f"{place}/least", f"{words}: CC has more than {LEAST_GOODPUT:,} packets", least, _above_least
+        yield (
+            f"{place}/least",
+            f"{words}: CC has more than {LEAST_GOODPUT:,} packets",
+            least,
+            lambda ours: ours > LEAST_GOODPUT,
+        )
     falls = [(Case("figure8", scheme, LOW), Case("figure8", scheme, HIGH)) for scheme in ("tcp", "ecn")]
     yield (
         "figure8/falls",
         f"TCP and ECN lose more than a third of their goodput from PER {LOW:g} to {HIGH:g}",
         falls,
-        _falls,
+        lambda low, high: high < low * 2 / 3,
     )
     ecn = _pairs("figure10", "cc", ["snoop", "dda"]) + _pairs("figure10", "ecn", ["snoop", "dda"])
-    yield "figure10/ecn_fewer", "ECN and CC lose less to congestion than Snoop and DDA", ecn, _fewer
+    yield "figure10/ecn_fewer", "ECN and CC lose less to congestion than Snoop and DDA", ecn, lt
     windows = [(Case("figure11", s, HIGH), Case("figure11", "tcp", HIGH)) for s in ("snoop", "dda", "cc")]
-    yield "figure11/kept", f"at PER {HIGH:g} Snoop, DDA and CC have more than twice TCP's window", windows, _twice
+    yield (
+        "figure11/kept",
+        f"at PER {HIGH:g} Snoop, DDA and CC have more than twice TCP's window",
+        windows,
+        lambda ours, tcps: ours > 2 * tcps,
+    )
     timeouts = _pairs("figure12", "cc", ["snoop", "dda"])
-    yield "figure12/cc_fewest", "CC has fewer timeouts than Snoop and DDA", timeouts, _fewer
+    yield "figure12/cc_fewest", "CC has fewer timeouts than Snoop and DDA", timeouts, lt
     most = _pairs("figure12", "cc", ["tcp"])
-    yield "figure12/cc_tcp", "CC has fewer timeouts than TCP", most, _fewer
+    yield "figure12/cc_tcp", "CC has fewer timeouts than TCP", most, lt
     repeats = _pairs("figure13", "cc", others)
-    yield "figure13/cc_fewest", "CC has the fewest end-to-end retransmissions", repeats, _fewer
+    yield "figure13/cc_fewest", "CC has the fewest end-to-end retransmissions", repeats, lt
     mistakes = [(Case("figure14", "cc", per),) for per in PERS]
-    yield "figure14/cc", f"CC's mistake rate is below {MOST_MISTAKES:g} %", mistakes, _few_mistakes
+    yield "figure14/cc", f"CC's mistake rate is below {MOST_MISTAKES:g} %", mistakes, lambda ours: ours < MOST_MISTAKES
     snoop = [(Case("figure14", "snoop", per),) for per in PERS]
-    yield "figure14/snoop", "Snoop makes no mistake", snoop, _none
+    yield "figure14/snoop", "Snoop makes no mistake", snoop, lambda ours: ours == 0
     dda = [(Case("figure14", "dda", lower), Case("figure14", "dda", higher)) for lower, higher in pairwise(PERS)]
-    yield "figure14/dda", "DDA's mistake rate falls with the error rate", dda, _more
-
-
-def _more(ours: float, rivals: float) -> bool:
-    return ours > rivals
-
-
-def _fewer(ours: float, rivals: float) -> bool:
-    return ours < rivals
-
-
-def _twice(ours: float, rivals: float) -> bool:
-    return ours > 2 * rivals
-
-
-def _half(ours: float, rivals: float) -> bool:
-    return rivals < ours / 2
-
-
-def _falls(low: float, high: float) -> bool:
-    return high < low * 2 / 3
-
-
-def _above_least(ours: float) -> bool:
-    return ours > LEAST_GOODPUT
-
-
-def _few_mistakes(ours: float) -> bool:
-    return ours < MOST_MISTAKES
-
-
-def _none(ours: float) -> bool:
-    return ours == 0
+    yield "figure14/dda", "DDA's mistake rate falls with the error rate", dda, gt

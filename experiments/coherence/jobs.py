@@ -23,6 +23,8 @@ from experiments.coherence.cells import Case
 from experiments.coherence.radio_path_runs import PathCase, PathOutcome, PathSettings, run
 from testbed.papers.results import Job, PaperError, Sample
 
+_COUNTED = ("wireless_losses", "congestion_losses", "residual_losses", "mean_cwnd", "mean_queue", "timeouts",
+            "retransmissions", "marks")  # fmt: skip
 _BY_KEY = {choice.key: choice for choice in parameters.CHOICES}
 
 
@@ -36,7 +38,7 @@ class Transfer:
     def __call__(self, seed: int) -> Sample:
         """Run one replication."""
         outcome = run(self.case, self.settings, seed)
-        return Sample(outcome.goodput_packets, counts(self.case, outcome))
+        return Sample(outcome.goodput_packets, counts(outcome))
 
 
 def job(case: Case, settings: Sequence[str]) -> Job:
@@ -50,15 +52,7 @@ def transfer(case: Case, settings: Sequence[str] = ()) -> Transfer:
     if case.place == "figure7":
         changes["duration_s"] = parameters.TRACE_S
     schemes = parameters.FIRST_HOP if case.position == "first" else parameters.SCHEMES
-    scheme = schemes[case.scheme]
-    path = PathCase(
-        position=case.position,
-        per=case.per,
-        scheme=scheme.link,
-        filters=scheme.filters,
-        tcp=scheme.tcp,
-        ecn=scheme.ecn,
-    )
+    path = PathCase(position=case.position, per=case.per, scheme=schemes[case.scheme])
     return Transfer(path, parameters.settings(changes))
 
 
@@ -82,18 +76,11 @@ def parsed(setting: str) -> tuple[str, Any]:
     return key, value
 
 
-def counts(case: PathCase, outcome: PathOutcome) -> dict[str, float]:
+def counts(outcome: PathOutcome) -> dict[str, float]:
     """Return the counters of a run, by which cells are named, and others that explain them."""
     losses = outcome.wireless_losses + outcome.congestion_losses
     found: dict[str, float] = {
-        "wireless_losses": outcome.wireless_losses,
-        "congestion_losses": outcome.congestion_losses,
-        "residual_losses": outcome.residual_losses,
-        "mean_cwnd": outcome.mean_cwnd,
-        "mean_queue": outcome.mean_queue,
-        "timeouts": outcome.timeouts,
-        "retransmissions": outcome.retransmissions,
-        "marks": outcome.marks,
+        **{name: getattr(outcome, name) for name in _COUNTED},
         "mistake_rate": 100 * outcome.wireless_losses / losses if losses else 0.0,
     }
     for truth in outcome.confusion.values():

@@ -11,9 +11,9 @@ Rules kept
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
-from experiments.coherence.radio_path_runs import PathSettings
+from experiments.coherence.radio_path_runs import PathSettings, Scheme
 from testbed.papers.runs import Parameter
 
 CHOICES: tuple[Parameter, ...] = (
@@ -49,15 +49,6 @@ CHOICES: tuple[Parameter, ...] = (
 REPLICATIONS = 5
 #: of the traces of figure 7
 TRACE_S = 40.0
-
-
-class Scheme(NamedTuple):
-    """A scheme of the paper, in our words."""
-
-    link: str
-    filters: tuple[str, ...] = ()
-    tcp: str = "reno"
-    ecn: bool = False
 
 
 SCHEMES: Mapping[str, Scheme] = MappingProxyType(

@@ -9,7 +9,7 @@ Rules kept
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from channel.errors import Fate
 from channel.errors.bernoulli import Bernoulli
@@ -65,17 +65,23 @@ class PathSettings:
     receive_buffer_bytes: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class PathCase:
-    """The differences between runs: the place of the wireless link, its losses, its scheme and filters, and the TCP."""
+class Scheme(NamedTuple):
+    """A scheme of the paper, in our words: the wireless link's scheme and filters, and the TCP."""
 
-    position: Position
-    per: float
-    scheme: str
+    link: str
     filters: tuple[str, ...] = ()
     #: a name in hosts/tcp/profiles/
     tcp: str = "reno"
     ecn: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathCase:
+    """The differences between runs: the place of the wireless link, its losses, and the scheme."""
+
+    position: Position
+    per: float
+    scheme: Scheme
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +179,7 @@ def _length(packet: Any) -> int:
 
 def _queue(case: PathCase, settings: PathSettings, seed: int, name: str) -> Queue:
     limit, mark = settings.buffer_packets, settings.mark_packets
-    if not case.ecn:
+    if not case.scheme.ecn:
         return DropTail(limit_packets=limit)
     options = RedOptions(min_packets=mark, max_packets=mark, weight=1, mark_above=True, limit_packets=limit)
     packet_time_ns = settings.packet_bytes * 8 * SECOND // settings.bottleneck_bps
@@ -181,9 +187,10 @@ def _queue(case: PathCase, settings: PathSettings, seed: int, name: str) -> Queu
 
 
 def _config(case: PathCase, settings: PathSettings) -> RadioPathConfig:
+    scheme = case.scheme
     hold = HoldOptions(wait_ms=settings.wait_ms)
     arq = ArqOptions(resend_after_ms=settings.resend_after_ms, retries=settings.retries)
-    options: Mapping[str, Any] = {name: hold for name in case.filters if name in ("dda", "cc", "cc-sender")}
+    options: Mapping[str, Any] = {name: hold for name in scheme.filters if name in ("dda", "cc", "cc-sender")}
     return RadioPathConfig(
         position=case.position,
         lan_bps=settings.lan_bps,
@@ -192,9 +199,9 @@ def _config(case: PathCase, settings: PathSettings) -> RadioPathConfig:
         bottleneck_delay_ns=ns(settings.bottleneck_delay_ms),
         cross_ect=settings.cross_ect,
         radio=RadioLinkConfig(
-            scheme=case.scheme,
-            options=arq if case.scheme == "arq" else {},
-            filters=case.filters,
+            scheme=scheme.link,
+            options=arq if scheme.link == "arq" else {},
+            filters=scheme.filters,
             filter_options=options,
             rate_bps=settings.wireless_bps,
             propagation_ns=ns(settings.wireless_delay_ms),
@@ -204,10 +211,10 @@ def _config(case: PathCase, settings: PathSettings) -> RadioPathConfig:
 
 
 def _tcp(case: PathCase, settings: PathSettings) -> TcpConfig:
-    return USER_PROFILES[case.tcp].config.but(
+    return USER_PROFILES[case.scheme.tcp].config.but(
         mss=settings.packet_bytes - _HEADER_BYTES,
         timestamps=False,
-        ecn=case.ecn,
+        ecn=case.scheme.ecn,
         delayed_ack_ns=ns(settings.delayed_ack_ms),
         min_rto_ns=ns(settings.min_rto_ms),
         limited_transmit=settings.limited_transmit,

@@ -72,8 +72,7 @@ def _throughput(cases: Cases) -> "Figure":
         axis.annotate("no errors", (0.995, _PEAK_MBPS[setting]), (0, 2), xycoords=("axes fraction", "data"),
                       textcoords="offset points", ha="right", fontsize=7, color="0.4")  # fmt: skip
         axis.set_title(_TITLES[setting], loc="left", fontsize=10)
-        axis.set_ylabel("Mbps")
-        axis.set_ylim(0, 1.7)
+        axis.set(ylabel="Mbps", ylim=(0, 1.7))
     grid.flat[-1].set_xticks(range(len(_SCHEMES)), [scheme for _, scheme in _SCHEMES], rotation=30, ha="right")
     _legend(figure, "COMPARISON, tables 2 to 4: throughput\nours filled, with quartiles; the paper's hollow")
     return figure
@@ -118,8 +117,7 @@ def _goodput(cases: Cases) -> "Figure":
                     )
                     axis.plot(result.ours.median, row, marker, color=colour, markersize=5)
         axis.set_title(_TITLES[setting], loc="left", fontsize=10)
-        axis.set_xlabel("goodput (%)")
-        axis.set_xlim(94.5, 100.4)
+        axis.set(xlabel="goodput (%)", xlim=(94.5, 100.4))
     first = grid.flat[0]
     first.set_yticks(range(len(_SCHEMES)), [scheme for _, scheme in _SCHEMES])
     first.invert_yaxis()
@@ -128,7 +126,6 @@ def _goodput(cases: Cases) -> "Figure":
 
 
 def _bursts(cases: Cases) -> "Figure":
-    """Table 5."""
     figure, axis = subplots(grid="y", figsize=(7, 4.2))
     schemes = list(dict.fromkeys(case.scheme for case in cases))
     bursts = sorted({case.burst for case in cases if case.burst is not None})
@@ -139,9 +136,7 @@ def _bursts(cases: Cases) -> "Figure":
     for scheme, colour in zip(schemes, COLOURS, strict=False):
         axis.bar(0, 0, color=colour, label=scheme)
     axis.set_xticks(range(len(bursts)), [str(burst) for burst in bursts])
-    axis.set_xlabel("packets lost in a burst, one burst every 64 KB")
-    axis.set_ylabel("Mbps")
-    axis.set_ylim(0, 1.7)
+    axis.set(xlabel="packets lost in a burst, one burst every 64 KB", ylabel="Mbps", ylim=(0, 1.7))
     figure.legend(frameon=False, loc="outside lower center", ncols=2, fontsize=9)
     title(figure, "COMPARISON, table 5: bursts (LAN, 32 KB)\nours filled, with quartiles; the paper's hollow")
     return figure
@@ -163,9 +158,7 @@ def _sweep(cases: Cases) -> "Figure":
     axis.set_xscale("log", base=2)
     axis.set_xticks(spacings, [str(spacing) for spacing in spacings])
     axis.minorticks_off()
-    axis.set_xlabel("mean distance of bit errors (KB)")
-    axis.set_ylabel("throughput (Mbps)")
-    axis.set_ylim(0, 1.6)
+    axis.set(xlabel="mean distance of bit errors (KB)", ylabel="throughput (Mbps)", ylim=(0, 1.6))
     figure.legend(frameon=False, loc="outside lower center", ncols=3, fontsize=9)
     title(figure, "COMPARISON, figure 12: error rates (LAN, 32 KB)\nours filled, with quartiles; the paper's hollow")
     return figure
@@ -196,10 +189,8 @@ def _traces(text: str, seen: Mapping[str, Trace]) -> "Figure":
         above.set_title(name, loc="left", fontsize=10)
         _draw_segments(below, segments, {"local": local, "fast": sender.fast_retransmits, "timeout": sender.timeouts})
         below.set_xlabel("time (s)")
-    grid[0, 0].set_ylabel("cwnd (KB)")
-    grid[0, 0].set_ylim(0, 66)
-    grid[1, 0].set_ylabel("sequence number (MB)")
-    grid[1, 0].set_ylim(0, 10.6)
+    grid[0, 0].set(ylabel="cwnd (KB)", ylim=(0, 66))
+    grid[1, 0].set(ylabel="sequence number (MB)", ylim=(0, 10.6))
     grid[1, 0].set_yticks(range(0, 9, 2))
     marks = {
         label: handle

@@ -83,16 +83,13 @@ class Meter(SinceSyn):
         self.useful_bytes = 0
 
     def sent(self, flow: str, segment: Segment, now: int) -> None:
-        """A segment leaves the sender."""
         super().sent(flow, segment, now)
         self.wired_bytes += segment.length
 
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
-        """The receiver's application has read so much in all."""
         if nbytes > self.useful_bytes:
             self.useful_bytes, self.read_at = nbytes, now
 
     def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:
-        """A frame has crossed the air, or was lost there."""
         if side == DATA:
             self.wireless_bytes += arrival.frame.payload.length

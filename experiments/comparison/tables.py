@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from experiments.comparison.cells import FAMILIES, METRICS, SETTINGS, SWEEP_SETTING, Case
 from experiments.comparison.parameters import SCHEMES
-from testbed.papers.report import section, table
+from testbed.papers.report import entry, section, table
 from testbed.papers.results import CellResult, Results
 
 _HEADINGS = {2: "link-layer schemes", 3: "end-to-end schemes", 4: "split connections"}
@@ -54,8 +54,4 @@ def schemes() -> Iterator[str]:
 
 
 def _entry(result: CellResult) -> str:
-    """Ours / the paper's, bold where they do not agree."""
-    digits = 1 if result.cell.unit == "%" else 2
-    ours, theirs = result.ours.median, result.cell.paper.median
-    text = f"{ours:.{digits}f} / {theirs:.{digits}f}"
-    return text if result.cell.agrees(ours) else f"**{text}**"
+    return entry(result, ("{:.1f}" if result.cell.unit == "%" else "{:.2f}").format, quartiles=False)

@@ -66,7 +66,6 @@ class Trace(Watch):
     _due: Counter[int] = field(default_factory=Counter)
 
     def sent(self, flow: str, segment: Segment, now: int) -> None:
-        """A segment leaves the sender; the first is the SYN."""
         if segment.length:
             first = self._octet(segment, wired=True)
             self.wired.append((now * 1e-9, first))
@@ -75,7 +74,6 @@ class Trace(Watch):
             self._iss.setdefault(True, segment.seq)
 
     def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:
-        """A frame has crossed the air, or was lost there."""
         if side != DATA:
             return
         segment = arrival.frame.payload

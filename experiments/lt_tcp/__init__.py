@@ -9,7 +9,6 @@
 | `tables.py` | the tables in the paper's layout |
 | `traces.py` | single runs: windows, queue, segment sizes and the estimator over time |
 | `figures.py` | the plots |
-| `search.py` | the search behind f(E) and g(E) (docs/lt-tcp.md): a program of its own |
 """
 
 from experiments.lt_tcp import cells, figures, findings, jobs, parameters, tables

@@ -62,7 +62,6 @@ def _line(axis: "Axes", cases: Cases, metric: str, scheme: str, colour: str) -> 
 
 
 def _sweep(cases: Cases, schemes: Sequence[str]) -> "Figure":
-    """Figure 5."""
     figure, axis = subplots(grid="y", figsize=(8, 5))
     for colour, scheme in zip(COLOURS, schemes, strict=False):
         _line(axis, cases, "goodput", scheme, colour)
@@ -70,9 +69,7 @@ def _sweep(cases: Cases, schemes: Sequence[str]) -> "Figure":
     axis.plot(PERS_PCT, ideal, color="0.6", linewidth=0.8, linestyle=(0, (4, 4)), zorder=0)
     axis.annotate("all that arrives is useful", (45, ideal[-1] + 0.46), (4, 4), textcoords="offset points", ha="left",
                   fontsize=7, color="0.4")  # fmt: skip
-    axis.set_xlabel("PER (%)")
-    axis.set_ylabel("goodput of ten flows (Mbps)")
-    axis.set_ylim(0, 10)
+    axis.set(xlabel="PER (%)", ylabel="goodput of ten flows (Mbps)", ylim=(0, 10))
     figure.legend(frameon=False, loc="outside lower center", ncols=4, fontsize=9)
     title(figure, "LT-TCP, figure 5: goodput\nours filled, with quartiles; the paper's hollow")
     return figure
@@ -94,8 +91,7 @@ def _costs(cases: Cases, schemes: Sequence[str]) -> "Figure":
     left.set_yscale("symlog", linthresh=10)
     for axis, words in ((left, "timeouts of a flow"), (middle, "throughput (Mbps)"), (right, "FEC segments (%)")):
         axis.set_title(words, loc="left", fontsize=10)
-        axis.set_xlabel("PER (%)")
-        axis.set_ylim(0)
+        axis.set(xlabel="PER (%)", ylim=(0, None))
     handles, labels = (
         [*one, *other]
         for one, other in zip(left.get_legend_handles_labels(), right.get_legend_handles_labels(), strict=True)
@@ -106,7 +102,6 @@ def _costs(cases: Cases, schemes: Sequence[str]) -> "Figure":
 
 
 def _components(cases: Cases) -> "Figure":
-    """Figure 4."""
     figure, axes = subplots(1, 2, grid="x", figsize=(11, 4), sharey=True)
     columns = (("goodput", "goodput (Mbps)"), ("timeouts", "timeouts of a flow"))
     for axis, (metric, words) in zip(axes, columns, strict=True):
@@ -121,8 +116,7 @@ def _components(cases: Cases) -> "Figure":
                           fontsize=8)  # fmt: skip
             if result.cell.paper.known:
                 axis.plot(result.cell.paper.median, place, "D", color="black", markersize=5)
-        axis.set_xlabel(words)
-        axis.set_xlim(0, 1.15 * axis.get_xlim()[1])
+        axis.set(xlabel=words, xlim=(0, 1.15 * axis.get_xlim()[1]))
     axes[0].set_yticks(range(len(_PARTS)), list(_PARTS.values()))
     axes[0].invert_yaxis()
     title(figure, f"LT-TCP, figure 4: component study, PER {COMPONENTS_PER_PCT} %\nbars: ours; diamonds: the paper's")
@@ -146,8 +140,7 @@ def _windows(seed: int, settings: Sequence[str]) -> "Figure":
             below.plot(seen.times, seen.queue, color=colour, linewidth=0.6)
         above.set_title(f"PER {per} %", loc="left", fontsize=10)
         below.set_xlabel("time (s)")
-    grid[0, 0].set_ylabel("cwnd of a flow (kB)")
-    grid[0, 0].set_ylim(0, 30)
+    grid[0, 0].set(ylabel="cwnd of a flow (kB)", ylim=(0, 30))
     grid[1, 0].set_ylabel("queue (packets)")
     figure.legend(*grid[0, 0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=2)
     title(figure, f"LT-TCP, figure 3: congestion window and bottleneck queue (seed {seed})")
@@ -185,8 +178,7 @@ def _estimates(seed: int, settings: Sequence[str]) -> "Figure":
         axis.plot(seen.times, [100 * per for per in seen.per], color="black", linewidth=1.2, label="PER")
         axis.set_title(words, loc="left", fontsize=10)
         axis.set_xlabel("time (s)")
-    axes[0].set_ylabel("%")
-    axes[0].set_ylim(0, 80)
+    axes[0].set(ylabel="%", ylim=(0, 80))
     axes[0].legend(frameon=False, fontsize=9)
     title(figure, f"LT-TCP, figure 8: the estimator of the erasure rate (one flow, seed {seed})")
     return figure

@@ -6,15 +6,14 @@ Rules kept
 """
 
 from collections.abc import Callable, Iterator
+from operator import gt, le
 
 from experiments.lt_tcp import parameters
 from experiments.lt_tcp.cells import Case, Cases
-from testbed.papers.results import Finding, Results, Tally, agreement
+from testbed.papers.results import Finding, Results, Tally, agreement, tally
 
 #: times a scheme's goodput: LT-TCP's, where that scheme has collapsed
 COLLAPSED = 4
-#: metrics that are compared with the paper's
-_NEAR = {"goodput": "goodput", "throughput": "throughput", "timeouts": "timeouts"}
 
 
 def findings(results: Results) -> list[Finding]:
@@ -23,23 +22,17 @@ def findings(results: Results) -> list[Finding]:
     return [*_reached(cases), *_collapse(cases), *_components(cases), *_near(results)]
 
 
-def _tally(name: str, label: str, checks: list[tuple[str, bool]]) -> Iterator[Tally]:
-    if checks:
-        misses = tuple(what for what, holds in checks if not holds)
-        yield Tally(name, label, len(checks) - len(misses), len(checks), misses)
-
-
 def _reached(cases: Cases) -> Iterator[Tally]:
     ours = {case: result for case, result in cases.items() if case[:2] == ("goodput", "lt-tcp")}
     at_least = [(case.name, r.ours.median >= r.cell.paper.median) for case, r in ours.items()]
-    yield from _tally("reached", "LT-TCP's goodput: the paper's, or more", at_least)
+    yield from tally("reached", "LT-TCP's goodput: the paper's, or more", at_least)
     goals = [
         (case.name, result.ours.median >= parameters.GOALS[case.per_pct])
         for case, result in ours.items()
         if case.per_pct in parameters.GOALS
     ]
     words = ", ".join(f"{goal:.1f} at {per} %" for per, goal in parameters.GOALS.items())
-    yield from _tally("goal", f"LT-TCP's goodput: our goal, in Mbps {words}, or more", goals)
+    yield from tally("goal", f"LT-TCP's goodput: our goal, in Mbps {words}, or more", goals)
 
 
 def _collapse(cases: Cases) -> Iterator[Tally]:
@@ -50,14 +43,14 @@ def _collapse(cases: Cases) -> Iterator[Tally]:
             continue
         if COLLAPSED * result.cell.paper.median <= best.cell.paper.median:
             checks.append((case.name, COLLAPSED * result.ours.median <= best.ours.median))
-    yield from _tally("collapse", "the other schemes collapse where they do in the paper", checks)
+    yield from tally("collapse", "the other schemes collapse where they do in the paper", checks)
 
 
 def _components(cases: Cases) -> Iterator[Tally]:
     per = parameters.COMPONENTS_PER_PCT
     better: tuple[tuple[str, str, Callable[[float, float], bool]], ...] = (
-        ("goodput", "more goodput", lambda with_it, without: with_it > without),
-        ("timeouts", "no more timeouts", lambda with_it, without: with_it <= without),
+        ("goodput", "more goodput", gt),
+        ("timeouts", "no more timeouts", le),
     )
     for metric, words, holds in better:
         checks = []
@@ -65,9 +58,9 @@ def _components(cases: Cases) -> Iterator[Tally]:
             with_it, without = cases.get(Case(metric, scheme, per)), cases.get(Case(metric, base, per))
             if with_it is not None and without is not None:
                 checks.append((f"{scheme} over {base}", holds(with_it.ours.median, without.ours.median)))
-        yield from _tally(f"components/{metric}", f"component study: each part gives {words}", checks)
+        yield from tally(f"components/{metric}", f"component study: each part gives {words}", checks)
 
 
 def _near(results: Results) -> Iterator[Tally]:
-    for metric, words in _NEAR.items():
-        yield from agreement(f"near/{metric}", f"{words} within 25 % of the paper's", results.below(f"{metric}/"))
+    for metric in ("goodput", "throughput", "timeouts"):
+        yield from agreement(f"near/{metric}", f"{metric} within 25 % of the paper's", results.below(f"{metric}/"))

@@ -55,8 +55,6 @@ class Run:
     scheme: str
     per_pct: int
     network: Values
-    #: changes of the scheme's TCP, for the search
-    tcp: Values = ()
 
     def flows(self, seed: int) -> BulkFlows:
         """Return the flows of a replication, ready to be run."""
@@ -66,7 +64,6 @@ class Run:
                  "red_max_p", "red_weight")  # fmt: skip
         config = BulkFlowsConfig(
             profile=parameters.TCP[self.scheme],
-            tcp=dict(self.tcp),
             per=per,
             link=None if link is None else link(per),
             stagger_ns=round(MS * values["stagger_ms"]),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from experiments.lt_tcp.cells import METRICS, PERS_PCT, Case
 from experiments.lt_tcp.parameters import ADDS_TO, COMPONENTS_PER_PCT, LINKS, TCP
-from testbed.papers.report import section, table
+from testbed.papers.report import entry, section, table
 from testbed.papers.results import CellResult, Results
 
 _WORDS = {
@@ -53,13 +53,4 @@ def schemes() -> Iterator[str]:
 
 
 def _entry(result: CellResult) -> str:
-    """Ours / the paper's, bold where they do not agree; ours alone where the paper has no figure."""
-    ours = _number(result.ours.median)
-    if not result.cell.paper.known:
-        return ours
-    text = f"{ours} / {_number(result.cell.paper.median)}"
-    return text if result.cell.agrees(result.ours.median) else f"**{text}**"
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if value >= 20 else f"{value:.3g}"
+    return entry(result, lambda value: f"{value:.0f}" if value >= 20 else f"{value:.3g}", quartiles=False)

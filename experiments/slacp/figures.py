@@ -17,7 +17,7 @@ from experiments.slacp import parameters
 from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, LINKS, WORKLOADS, Case
 from experiments.slacp.jobs import NS, scenario
 from testbed.model.watch import Segment
-from testbed.papers.plots import COLOURS, spreads, subplots, title
+from testbed.papers.plots import COLOURS, spreads, subplots, title, title_and_legend
 from testbed.papers.results import NEAR, CellResult, Results
 from testbed.papers.runs import seeded
 from testbed.papers.watching import SinceSyn, octet
@@ -33,6 +33,7 @@ _SHOWN_S, _SHOWN_BYTES = 60.0, 400_000
 #: transfers that did not finish are drawn here
 _LIMIT_S = 10_800.0
 _WORDS = {"ref": "reference", "enh": "enhanced", "enh+cbi": "with CBI", "enh-daass": "without DAASS"}
+_KEY = "\nours filled, the paper's hollow; bars: quartiles"
 _TICKS_S = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 _TICKS_RATIO = (0.1, 0.25, 0.5, 0.75, 1, 1.25, 1.5, 2, 4, 10, 40)
 
@@ -67,7 +68,6 @@ class Trace(SinceSyn):
         self._sent_bytes = 0
 
     def sent(self, flow: str, segment: Segment, now: int) -> None:
-        """A segment leaves the sender."""
         super().sent(flow, segment, now)
         if segment.length:
             first = octet(segment.seq, self.iss)
@@ -76,7 +76,6 @@ class Trace(SinceSyn):
             self._sent_bytes = max(self._sent_bytes, first + segment.length)
 
     def received(self, flow: str, segment: Segment, now: int) -> None:
-        """A segment comes back to the sender."""
         self.acked.append(((now - self.started_at) * NS, octet(segment.ack, self.iss)))
 
 
@@ -96,20 +95,18 @@ def _table2(cases: _Cases) -> "Figure":
         axes[0].set_ylabel("transfer time (s)")
     for axis in grid[-1]:
         axis.set_xlabel("error model")
-    _title(figure, grid.flat[0], "SLACP paper, table 2")
+    title_and_legend(figure, grid.flat[0], f"SLACP paper, table 2{_KEY}")
     return figure
 
 
 def _figure4(cases: _Cases) -> "Figure":
-    """Table 4 as the paper draws it."""
     figure, axis = subplots(figsize=(8, 5))
     for index, (colour, tcp) in enumerate(zip(COLOURS, parameters.TCP, strict=False)):
         row = [cases.get(Case(4, "vbdc", errors, tcp, "1x1MB", "slacp")) for errors in ERRORS]
         _draw_row(axis, row, colour, _WORDS[tcp], (index - 1.5) * 0.08)
     axis.set_xticks(range(len(ERRORS)), ERRORS)
-    axis.set_xlabel("error model")
-    axis.set_ylabel("transfer time (s)")
-    _title(figure, axis, "SLACP paper, table 4 and figure 4: 1 MB, SLACP, VBDC")
+    axis.set(xlabel="error model", ylabel="transfer time (s)")
+    title_and_legend(figure, axis, f"SLACP paper, table 4 and figure 4: 1 MB, SLACP, VBDC{_KEY}")
     return figure
 
 
@@ -141,15 +138,7 @@ def _draw_row(axis: "Axes", row: Sequence[CellResult | None], colour: str, label
             )
 
 
-def _title(figure: "Figure", axis: "Axes", text: str) -> None:
-    """A title, and the legend of one axis beside the figure."""
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=len(labels), fontsize=9)
-    title(figure, f"{text}\nours filled, the paper's hollow; bars: quartiles")
-
-
 def _ratios(cases: _Cases) -> "Figure":
-    """Our medians over the paper's."""
     figure, axis = subplots(figsize=(9, 5))
     axis.axhspan(1 - NEAR, 1 + NEAR, color="0.92", zorder=0)
     axis.axhline(1, color="0.5", linewidth=0.8)
@@ -163,8 +152,7 @@ def _ratios(cases: _Cases) -> "Figure":
             if points:
                 label = f"{_WORDS[tcp]}, {LINKS[link]}, table {table}"
                 axis.plot(*zip(*points, strict=True), marker, color=colour, alpha=0.75, markersize=5, label=label)
-    axis.set_xscale("log")
-    axis.set_yscale("log")
+    axis.set(xscale="log", yscale="log")
     for ticks, limits, put in (
         (_TICKS_S, axis.get_xlim(), axis.set_xticks),
         (_TICKS_RATIO, axis.get_ylim(), axis.set_yticks),
@@ -172,15 +160,13 @@ def _ratios(cases: _Cases) -> "Figure":
         inside = [tick for tick in ticks if limits[0] <= tick <= limits[1]]
         put(inside, [f"{tick:g}" for tick in inside])
     axis.minorticks_off()
-    axis.set_xlabel("the paper's median (s)")
-    axis.set_ylabel("our median / the paper's")
+    axis.set(xlabel="the paper's median (s)", ylabel="our median / the paper's")
     figure.legend(frameon=False, loc="outside right upper", fontsize=8)
     title(figure, "SLACP paper, all cells; grey: within 25 %")
     return figure
 
 
 def _figure3(seen: Trace) -> "Figure":
-    """Slow-start overshoot, as the paper draws it."""
     figure, axis = subplots(figsize=(8, 5))
     series = (
         ("sent", seen.first_sent, ".", 3),
@@ -191,10 +177,7 @@ def _figure3(seen: Trace) -> "Figure":
         shown = [(time, octet / 1000) for time, octet in points if time <= _SHOWN_S]
         if shown:
             axis.plot(*zip(*shown, strict=True), marker, color=colour, markersize=size, label=label)
-    axis.set_xlim(0, _SHOWN_S)
-    axis.set_ylim(0, _SHOWN_BYTES / 1000)
-    axis.set_xlabel("time (s)")
-    axis.set_ylabel("sequence number (kbytes)")
+    axis.set(xlim=(0, _SHOWN_S), ylim=(0, _SHOWN_BYTES / 1000), xlabel="time (s)", ylabel="sequence number (kbytes)")
     axis.legend(frameon=False)
     title(figure, "SLACP paper, figure 3: slow-start overshoot (enhanced TCP, VBDC, no errors, SLACP)")
     return figure

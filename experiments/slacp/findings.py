@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 
 from experiments.slacp.cells import COLUMNS, DAMA, ERRORS, WORKLOADS, Case
-from testbed.papers.results import Finding, Headline, Results, Tally, agreement, same_order
+from testbed.papers.results import Finding, Headline, Results, Tally, agreement, same_order, tally
 
 #: columns that are this close in the paper may be in any order in the lenient count
 TIED = 0.05
@@ -41,9 +41,8 @@ def orders(medians: Medians) -> Iterator[Tally]:
         ("order", "rows with the four columns in order", 0.0),
         ("order_but_ties", "the same, with columns that lie within 5 % in the paper in any order", TIED),
     ):
-        wrong = [row for row, cells in rows.items() if not same_order([medians[cell] for cell in cells], apart)]
-        if rows:
-            yield Tally(f"table2/{name}", f"table 2: {words}", len(rows) - len(wrong), len(rows), tuple(wrong))
+        checks = [(row, same_order([medians[cell] for cell in cells], apart)) for row, cells in rows.items()]
+        yield from tally(f"table2/{name}", f"table 2: {words}", checks)
 
 
 def headlines(medians: Medians) -> list[Headline]:

@@ -91,12 +91,10 @@ class _FirstBytesClock(SinceSyn):
         self._enough, self._at_sender = enough, at_sender
 
     def received(self, flow: str, segment: Segment, now: int) -> None:
-        """A segment comes back to the sender."""
         if self._at_sender and self._enough <= octet(segment.ack, self.iss) < 2**31:
             raise _Reached(now - self.started_at)
 
     def delivered(self, flow: str, nbytes: int, now: int) -> None:
-        """The receiver has so much in order."""
         if not self._at_sender and nbytes >= self._enough:
             raise _Reached(now - self.started_at)
 

@@ -131,9 +131,7 @@ def _overshoot(traced: Sequence[Case], seed: int, settings: tuple[str, ...]) -> 
             axis.scatter([at for at, _ in shown], [n for _, n in shown], marker=marker, color=colour, s=size,
                          linewidths=0.9, label=words)  # fmt: skip
         axis.set_title(f"{NAMES[case.variant]}: {len(flow.drops)} packets dropped", fontsize=10, loc="left")
-        axis.set_xlabel("time (s)")
-        axis.set_xlim(0, _TRACED_S)
-        axis.set_ylim(0, 60)
+        axis.set(xlabel="time (s)", xlim=(0, _TRACED_S), ylim=(0, 60))
     axes[0].set_ylabel("sequence number (KB)")
     figure.legend(*axes[0].get_legend_handles_labels(), frameon=False, loc="outside lower center", ncols=4)
     title(figure, f"SLOWLINK: slow-start overshoot, one flow, queue of {_TRACED_QUEUE} packets (seed {seed})")

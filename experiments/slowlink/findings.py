@@ -11,10 +11,11 @@ Rules kept
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import gt, lt
 
 from experiments.slowlink.cells import Case
 from experiments.slowlink.parameters import QUEUES, VARIANTS
-from testbed.papers.results import Finding, Results, Tally
+from testbed.papers.results import Finding, Results, Tally, tally
 
 CLEAR = LITTLE = 0.05
 #: less than this is a tie between the best ones
@@ -24,19 +25,11 @@ TIE = 0.01
 Holds = Callable[[float, float], bool]
 
 
-def _faster(ours: float, rivals: float) -> bool:
-    return ours < rivals
+_faster, _slower, _more = lt, gt, gt
 
 
 def _clearly_faster(ours: float, rivals: float) -> bool:
     return ours < rivals * (1 - CLEAR)
-
-
-def _slower(ours: float, rivals: float) -> bool:
-    return ours > rivals
-
-
-_more = _slower
 
 
 def _half(ours: float, rivals: float) -> bool:
@@ -60,19 +53,14 @@ class Statement:
     holds: Holds
     pairs: Sequence[tuple[Case, Case]]
 
-    def tally(self, figure: Callable[[Case], float | None]) -> Tally | None:
-        """Count the pairs that were computed; None without any."""
-        known = [
-            (case, rival, ours, rivals)
+    def tally(self, figure: Callable[[Case], float | None]) -> Iterator[Tally]:
+        """Count the pairs that were computed; nothing without any."""
+        checks = [
+            (f"{case.name} {ours:.1f}, {rival.variant} {rivals:.1f}", self.holds(ours, rivals))
             for case, rival in self.pairs
             if (ours := figure(case)) is not None and (rivals := figure(rival)) is not None
         ]
-        misses = tuple(
-            f"{case.name} {ours:.1f}, {rival.variant} {rivals:.1f}"
-            for case, rival, ours, rivals in known
-            if not self.holds(ours, rivals)
-        )
-        return Tally(self.name, self.label, len(known) - len(misses), len(known), misses) if known else None
+        return tally(self.name, self.label, checks)
 
 
 def _pairs(
@@ -223,24 +211,15 @@ def _statements(results: Results) -> Iterator[Tally]:
         return cases[case].ours.median if case in cases else None
 
     for statement in STATEMENTS:
-        tally = statement.tally(figure)
-        if tally is not None:
-            yield tally
+        yield from statement.tally(figure)
 
 
 def _losses(results: Results) -> Iterator[Tally]:
     """The well-set window avoids congestion losses."""
-    windows = [
-        result
-        for result in results.cells
-        if (result.cell.case.variant, result.cell.case.delays) == ("window", "steady")
-        and result.cell.case.metric in ("whole", "slowest")
-    ]
-    losing = tuple(
-        f"{result.cell.name} {result.means()['congestion_losses']:.1f} a run"
-        for result in windows
-        if result.means().get("congestion_losses")
-    )
-    if windows:
-        label = "the well-set window loses no packet in the queue"
-        yield Tally("window/no_losses", label, len(windows) - len(losing), len(windows), losing)
+    windows = {
+        case.name: result.means().get("congestion_losses", 0.0)
+        for case, result in results.by_case().items()
+        if (case.variant, case.delays) == ("window", "steady") and case.metric in ("whole", "slowest")
+    }
+    checks = [(f"{name} {losses:.1f} a run", not losses) for name, losses in windows.items()]
+    return tally("window/no_losses", "the well-set window loses no packet in the queue", checks)

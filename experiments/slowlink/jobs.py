@@ -99,12 +99,10 @@ class FirstBytes(Watch):
         self._times_ns: dict[str, int] = {}
 
     def sent(self, flow: str, segment: Segment, now: int) -> None:
-        """A segment leaves the sender; the first is the SYN."""
         if flow not in self._iss:
             self._iss[flow], self._started_at[flow] = segment.seq, now
 
     def received(self, flow: str, segment: Segment, now: int) -> None:
-        """A segment comes back to the sender."""
         if flow not in self._times_ns and (acknowledged(segment, self._iss[flow]) or 0) >= self._enough:
             self._times_ns[flow] = now - self._started_at[flow]
 

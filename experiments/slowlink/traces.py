@@ -42,7 +42,6 @@ class Trace(Watch):
         self._waiting: dict[int, tuple[Segment, str, Point]] = {}
 
     def sent(self, flow: str, segment: Segment, now: int) -> None:
-        """A segment leaves the sender; the first is the SYN."""
         known = self.flows.setdefault(flow, Flow(segment.seq))
         if segment.length:
             first = octet(segment.seq, known.iss)
@@ -52,14 +51,12 @@ class Trace(Watch):
             self._waiting[id(segment)] = segment, flow, point
 
     def received(self, flow: str, segment: Segment, now: int) -> None:
-        """A segment comes back to the sender."""
         known = self.flows[flow]
         acked = acknowledged(segment, known.iss)
         if acked is not None:
             known.acked.append((now * 1e-9, float(acked)))
 
     def carried(self, side: Side, arrival: Arrival[Any], now: int) -> None:
-        """A frame has crossed the link."""
         if side == DATA:
             self._waiting.pop(id(arrival.frame.payload), None)
 

@@ -1,8 +1,7 @@
 """Bulk flows over a dumbbell with RED at its bottleneck and independent losses at its last hops (LT-TCP section IV)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 from channel.errors.bernoulli import Bernoulli
 from common.units import MS, SECOND
@@ -23,9 +22,8 @@ _HEADER_BYTES: Final = 40
 class BulkFlowsConfig:
     """The flows, their path, and the queue in front of the bottleneck, which marks. The defaults are the paper's."""
 
-    #: of our own TCP, and changes of it
+    #: of our own TCP
     profile: str
-    tcp: Mapping[str, Any] = field(default_factory=dict)
     segment_bytes: int = 500
     receive_buffer_bytes: int = 1 << 20
     #: the flows start one after another
@@ -73,8 +71,9 @@ class BulkFlows:
             link=None if config.link is None else replace(config.link, mtu_bytes=packet_bytes),
         )
         # no timestamps, as in ns-2
-        same = {"mss": config.segment_bytes, "timestamps": False, "receive_buffer": config.receive_buffer_bytes}
-        tcp = USER_PROFILES[config.profile].config.but(**{**same, **config.tcp})
+        tcp = USER_PROFILES[config.profile].config.but(
+            mss=config.segment_bytes, timestamps=False, receive_buffer=config.receive_buffer_bytes
+        )
         starts_ns = [config.stagger_ns * i for i in range(dumbbell.pairs)]
         self.senders, self.counters = self.network.send_bulk(tcp, starts_ns)
 

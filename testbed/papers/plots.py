@@ -9,9 +9,10 @@ from testbed.papers.results import Quartiles
 from testbed.results.show import COLOURS, pyplot
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "save", "spreads", "subplots", "title"]
+__all__ = ["COLOURS", "save", "spreads", "subplots", "title", "title_and_legend"]
 
 
 def subplots(rows: int = 1, columns: int = 1, *, grid: str = "both", **options: Any) -> "tuple[Figure, Any]":
@@ -37,6 +38,13 @@ def save(figure: "Figure", target: Path) -> Path:
 def title(figure: "Figure", text: str) -> None:
     """Give a figure its title."""
     figure.suptitle(text, fontweight="bold", fontsize=11)
+
+
+def title_and_legend(figure: "Figure", axis: "Axes", text: str) -> None:
+    """Give a figure its title, and below its axes the legend of one of them."""
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=len(labels), fontsize=9)
+    title(figure, text)
 
 
 def spreads(figures: Iterable[Quartiles], limit: float = math.inf) -> tuple[list[float], list[float]]:

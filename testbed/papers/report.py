@@ -76,19 +76,20 @@ def section(
         yield from (f"## {title}", "", *table(headings, shown), "")
 
 
-def entry(result: CellResult, number: Callable[[float], str] = "{:.3g}".format) -> str:
-    """Return our median / the paper's, with their quartiles as far as they are known; bold where they do not agree.
+def entry(result: CellResult, number: Callable[[float], str] = "{:.3g}".format, *, quartiles: bool = True) -> str:
+    """Return our median / the paper's, with their `quartiles` as far as they are known; bold where they do not agree.
 
     Without a figure in the paper, ours alone.
     """
+    ours, theirs = (_figure(figure, number, quartiles) for figure in (result.ours, result.cell.paper))
     if not result.cell.paper.known:
-        return _figure(result.ours, number)
-    text = f"{_figure(result.ours, number)} / {_figure(result.cell.paper, number)}"
+        return ours
+    text = f"{ours} / {theirs}"
     return text if result.cell.agrees(result.ours.median) else f"**{text}**"
 
 
-def _figure(figure: Quartiles, number: Callable[[float], str]) -> str:
-    if figure.p25 is None or figure.p75 is None or math.isinf(figure.p25):
+def _figure(figure: Quartiles, number: Callable[[float], str], quartiles: bool) -> str:
+    if not quartiles or figure.p25 is None or figure.p75 is None or math.isinf(figure.p25):
         return number(figure.median)
     return f"{number(figure.median)} ({number(figure.p25)} to {number(figure.p75)})"
 

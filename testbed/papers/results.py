@@ -199,10 +199,15 @@ def reference(module: str, table: str) -> list[dict[str, str]]:
 
 def agreement(name: str, label: str, results: Sequence[CellResult]) -> Iterator[Tally]:
     """Count our medians that are near the paper's; without results that have one, nothing."""
-    results = [result for result in results if result.cell.paper.known]
-    if results:
-        misses = tuple(result.cell.name for result in results if not result.cell.agrees(result.ours.median))
-        yield Tally(name, label, len(results) - len(misses), len(results), misses)
+    known = [result for result in results if result.cell.paper.known]
+    return tally(name, label, [(result.cell.name, result.cell.agrees(result.ours.median)) for result in known])
+
+
+def tally(name: str, label: str, cases: Sequence[tuple[str, bool]]) -> Iterator[Tally]:
+    """Count the cases (in words) for which a statement holds; without cases, nothing."""
+    if cases:
+        misses = tuple(words for words, holds in cases if not holds)
+        yield Tally(name, label, len(cases) - len(misses), len(cases), misses)
 
 
 def same_order(pairs: Sequence[tuple[float, float]], apart: float = 0.0) -> bool:

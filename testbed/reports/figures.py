@@ -166,8 +166,7 @@ def _panels(campaign: Campaigned, name: str, title: str, x: str, y: str, draw: A
         axis.set_ylabel(y, fontsize=9)
         axis.tick_params(labelsize=8)
         if axis.lines:
-            axis.set_ylim(bottom=0)
-            axis.set_xlim(left=0)
+            axis.set(ylim=(0, None), xlim=(0, None))
         _tidy(axis, "both")
         labelled |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
     if not labelled:

@@ -311,8 +311,7 @@ def plot(folders: Sequence[tuple[str, Path]], target: Path, title: str) -> None:
             axis.set_ylim(bottom=0)
         axis.spines[["top", "right"]].set_visible(False)
     for axis in axes[-1]:
-        axis.set_xlabel("time (s)")
-        axis.set_xlim(left=0)
+        axis.set(xlabel="time (s)", xlim=(0, None))
     received.legend(frameon=False)
     # the colours are the runs', as in the other pictures
     styles = [losses.plot([], [], color="gray", linestyle=style)[0] for _, style, _ in _LOSSES]

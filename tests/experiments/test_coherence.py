@@ -45,7 +45,7 @@ def test_cells_differ_in_scheme_error_rate_and_place_alone() -> None:
         assert made.settings == one.settings
         assert (made.case.per, made.case.position) == (case.per, case.position)
     assert transfer(Case("figure12", "cc", 0.1)) == one
-    assert transfer(Case("first", "cc", 0.1)).case.filters == ("cc-sender",)
+    assert transfer(Case("first", "cc", 0.1)).case.scheme.filters == ("cc-sender",)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ GUESSES: Confusion = {
 def test_rates_of_mistakes(confusion: Confusion, rates: dict[str, float]) -> None:
     figures: Any = {field.name: 1 for field in fields(PathOutcome)}
     outcome = PathOutcome(**{**figures, "wireless_losses": 30, "congestion_losses": 10, "confusion": confusion})
-    assert counts(transfer(CC).case, outcome).items() >= rates.items()
+    assert counts(outcome).items() >= rates.items()
 
 
 def results(values: dict[str, float]) -> Results:
@@ -111,9 +111,9 @@ def test_congestion_coherence_keeps_the_window_that_link_arq_alone_loses(place: 
     cc, tcp = short(place, "cc", 0.1), short(place, "tcp", 0.1)
     assert cc.goodput_packets > 1.4 * tcp.goodput_packets
     assert cc.mean_cwnd > 2 * tcp.mean_cwnd
-    assert counts(transfer(CC).case, cc)["mistake_rate"] < 2
+    assert counts(cc)["mistake_rate"] < 2
 
 
 def test_dda_takes_congestion_for_corruption_and_cc_does_not() -> None:
-    dda, cc = (counts(transfer(CC).case, short("figure8", scheme, 0.01)) for scheme in ("dda", "cc"))
+    dda, cc = (counts(short("figure8", scheme, 0.01)) for scheme in ("dda", "cc"))
     assert dda["mistake_rate"] > 5 > cc["mistake_rate"]
