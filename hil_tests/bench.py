@@ -76,7 +76,6 @@ class Exchange:
 
     @property
     def snr_db(self) -> float:
-        """SNR per sample as the receiver measured it."""
         return self._mean("snr_db")
 
     @property
@@ -111,7 +110,6 @@ class Pair:
         return float(self.a.tx.block.get_gain())
 
     def set_rx_gain(self, db: float) -> float:
-        """Set the gain of `b`; return what the device made of it."""
         self.b.rx.set_gain(db)
         return self.b.rx.gain_db
 
@@ -230,7 +228,6 @@ class Bench(ABC):
 
     @contextmanager
     def pair(self, *, modulation: str = "qpsk", fec: str = "none", up_hz: float | None = None) -> Iterator[Pair]:
-        """Run two transceivers with PHY ofdm, without loss at first."""
         phy = OfdmPhy(rate_sps=RATE_SPS, modulation=modulation, fec=fec)
         with self.join(phy, up_hz=up_hz) as pair:
             yield pair

@@ -44,7 +44,6 @@ def transfer(bench: Bench, tmp_path: Path) -> Iterator[Run]:
 
 
 def stations(children: list[int]) -> list[int]:
-    """The processes that are stations."""
     return [pid for pid in children if b"testbed.live.station_process" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 

@@ -34,7 +34,6 @@ class Decoded(NamedTuple):
 
 @pytest.fixture(scope="module")
 def run(bench: Bench) -> Path:
-    """The folder of a run that was recorded."""
     scenario = bench.scenario(bench.at_snr(LOSSY_DB), workloads=[{"kind": "bulk", "bytes": 100_000}])
     options = scenario.radio.model_copy(update={"record": True})
     result = bench.run(scenario.model_copy(update={"radio": options, "capture": True}))

@@ -33,4 +33,4 @@ def test_the_attack_on_windows_opens_connections_and_changes_their_windows() -> 
     for _ in range(3000):
         door.shoot(rng)
     door.check()
-    assert door.checked.volume.changed > 300
+    assert door.checked.volume["changed"] > 300

@@ -27,8 +27,6 @@ CHANGES: dict[str, Any] = {
 
 
 class Door(Stage):
-    """A dashboard with a run that is over, and a client that may try to come in."""
-
     def __init__(self, runs: Path, **options: Any) -> None:
         super().__init__(runs, **options)
         keep(runs, "past-run", [TCP])

@@ -29,7 +29,6 @@ PROGRESS: dict[str, Any] = {
 
 
 def folder(store: Path, name: str, *, runs: int = 0, complete: bool | None = None) -> Path:
-    """A campaign's folder, as far as the dashboard reads it."""
     made = store / name
     (made / "runs").mkdir(parents=True)
     (made / "failed").mkdir()

@@ -25,8 +25,6 @@ S = 1_000_000_000
 
 
 class Stage:
-    """A served dashboard with one live run."""
-
     def __init__(self, runs: Path, port: int = 0, **options: Any) -> None:
         self.hub = Hub()
         self.feed = self.hub.open(info())
@@ -61,7 +59,6 @@ class Stream:
             fields[name] = value
 
     def frame(self) -> dict[str, Any]:
-        """What is new of the run in the next frame."""
         name = ""
         while name != "frame":
             name, data = self.event()

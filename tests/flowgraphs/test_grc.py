@@ -125,8 +125,6 @@ def test_a_recording_holds_the_frames_and_gives_them_back_on_the_air(programs: d
 
 
 class Program:
-    """A flowgraph running as a program of its own."""
-
     def __init__(self, process: subprocess.Popen[bytes], said: Path) -> None:
         self._process = process
         self._said = said

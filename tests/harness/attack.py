@@ -74,8 +74,6 @@ def require(holds: bool, what: object) -> None:
 
 
 class Target(NamedTuple):
-    """Packet filters in front of a link of bare frames, and the end under attack."""
-
     filters: tuple[str, ...]
     end: End = "base"
     #: whether the link reports lost packets
@@ -179,8 +177,8 @@ class FilterDoor(Door):
     def check(self) -> None:
         octets, objects = (network.attacked.checked.volume for network in self.networks)
         require(octets == objects, f"octets: {octets}, objects: {objects}")
-        require(self._guesses or not octets.guesses, "a filter guesses that declares no guesses")
-        require(self._resends or not octets.retransmissions, "a filter resends that declares no resending")
+        require(self._guesses or not octets["guesses"], "a filter guesses that declares no guesses")
+        require(self._resends or not octets["retransmissions"], "a filter resends that declares no resending")
         for network in self.networks:
             held = footprint(network.attacked.checked.link)
             require(held <= MOST_HELD, f"{held} octets are held")

@@ -66,8 +66,6 @@ class _NearWrap(Random):
 
 
 class _Application(Application):
-    """One end of a valid connection: sends its octets, closes, reads all that comes."""
-
     def __init__(self, data: bytes) -> None:
         self._left = memoryview(data)
         self.got = bytearray()
@@ -111,8 +109,6 @@ class Story:
 
 
 class _Slot:
-    """A victim and its connections, one after the other, without end."""
-
     def __init__(self, network: "Network", victim: Victim, number: int) -> None:
         self._network, self.victim, self._port = network, victim, _FIRST_PORT + number
         self.story = Story()
@@ -159,8 +155,6 @@ MakeEnd = Callable[[End, int], Link]
 
 
 class _Side:
-    """A station: its end of the link, its IP queue and its transmitter."""
-
     def __init__(self, network: "Network", end: End) -> None:
         self._network, self._end = network, end
         self._clock = network.clock
@@ -282,7 +276,6 @@ class Network:
             self.clock.at(restart_every_ns, self._restart)
 
     def shoot(self, shot: Shot, gap_ns: int) -> None:
-        """Go on for a while, and hand a hostile packet to the attacked end."""
         self.clock.run(self.clock.now + gap_ns)
         self.attacked.attack(shot)
 
@@ -305,7 +298,6 @@ class Network:
 
     @property
     def stories(self) -> dict[str, Story]:
-        """What became of the victims, by name."""
         return {slot.victim.name: slot.story for slot in self.slots}
 
     @property

@@ -127,7 +127,6 @@ class BaseStation:
         )  # fmt: skip
 
     def send(self, *places: float, **fields: Any) -> list[Any]:
-        """Let segments of data come from the IP side; return their packets, which have passed."""
         return [self.from_ip(self.segment(place, **fields)) for place in places]
 
     def ack(self, place: float, *sack: Places, times: int = 1, **fields: Any) -> list[bool]:
@@ -205,7 +204,6 @@ class BaseStation:
             assert fate == parts["fate"], word
 
     def guesses(self) -> list[tuple[float, Cause]]:
-        """What was guessed of which place, since the last call."""
         found, self._guesses = self._guesses, []
         assert all(guess.flow == self.flow for guess in found)
         return [(self.place(guess.seq), guess.cause) for guess in found]

@@ -66,7 +66,6 @@ class Stage:
         self._port = self._served.port
 
     def end(self) -> None:
-        """End the dashboard and its runs; idempotent."""
         self._open.close()
 
     def play(self, *schemes: str) -> None:

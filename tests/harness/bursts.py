@@ -34,13 +34,10 @@ class Mailbox(gr.basic_block):
 
     @property
     def heard(self) -> list[Received]:
-        """The received frames among the messages taken: all of them."""
         return [received_from_pdu(message) for message in self.taken]
 
 
 class Sender:
-    """A transmitter, and what it has put out."""
-
     def __init__(self, phy: Phy) -> None:
         # kept, since GNU Radio keeps no Python block alive
         self.mailbox, self.transmitter, self.sink = Mailbox(), phy.transmitter(), blocks.vector_sink_c()
@@ -64,7 +61,6 @@ def sending(phy: Phy) -> Iterator[Sender]:
 
 
 def modulated(phy: Phy, frames: Sequence[bytes]) -> list[Samples]:
-    """The bursts of frames, as their tags part them."""
     with sending(phy) as sender:
         for frame in frames:
             sender.mailbox.post(frame)

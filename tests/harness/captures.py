@@ -88,8 +88,6 @@ def lan_capture(path: Path) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """One TCP segment of a capture."""
-
     at: float
     comment: str
     from_port: int

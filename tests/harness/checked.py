@@ -11,9 +11,8 @@ unchanged. A deadline that was handled is over; one that is handled early change
 
 import gc
 import sys
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any, Final, Literal, NamedTuple
 
@@ -106,25 +105,14 @@ class Passed(NamedTuple):
     guesses: tuple[Guess, ...]
 
 
-@dataclass(slots=True)
-class Volume:
-    packets: int = 0
-    held_back: int = 0
-    #: of these, those that left later
-    released: int = 0
-    changed: int = 0
-    retransmissions: int = 0
-    guesses: int = 0
-    expiries: int = 0
-
-
 class Checked:
     """One end of a link. `probe` is how often (1 in n) a deadline is handled early, to see that nothing happens."""
 
     def __init__(self, link: Link, access: Access, *, probe: int = 64, retries: int | None = None) -> None:
         self.link = link
         self.access = access
-        self.volume = Volume()
+        #: how often what has happened
+        self.volume: Counter[str] = Counter()
         #: how often one packet may be put on the link again; None: any number of times
         self.retries = retries
         self._probe = probe
@@ -136,7 +124,7 @@ class Checked:
     def take(self, packet: Any, now: int) -> Passed:
         """Hand over a tagged packet of either side."""
         volume, side = self.volume, packet.side
-        volume.packets += 1
+        volume["packets"] += 1
         view = self.access.view(packet)
         if side == "ip":
             self.link.handle_packet(packet, 0)
@@ -166,7 +154,7 @@ class Checked:
             at = self.link.next_deadline()
             if at is None or at > now:
                 return Passed(tuple(to_link), tuple(to_ip), tuple(guesses))
-            self.volume.expiries += 1
+            self.volume["expiries"] += 1
             self.link.handle_deadline(now)
             passed = self._drain(now)
             if fresh := self._first(passed.to_ip, "link"):
@@ -192,7 +180,7 @@ class Checked:
                 guesses.append(guess)
                 if guess.at > now or not 0 <= guess.seq <= MASK:
                     raise RuleBrokenError(f"at {now}: {guess}")
-        self.volume.guesses += len(guesses)
+        self.volume["guesses"] += len(guesses)
         return Passed(tuple(to_link), tuple(to_ip), tuple(guesses))
 
     def _sort_out(self, packets: Iterable[Any], own: Any) -> list[Any]:
@@ -216,11 +204,11 @@ class Checked:
             packet.again += 1
             if self.retries is not None and packet.again > self.retries:
                 raise RuleBrokenError(f"{self._words(packet)} was put on the link again {packet.again} times")
-            volume.retransmissions += 1
+            volume["retransmissions"] += 1
         return fresh
 
     def _note_held(self, packet: Any, view: Segment | None, side: Side) -> None:
-        self.volume.held_back += 1
+        self.volume["held_back"] += 1
         self._check_pure_dupack(packet, view, side)
         self._held[id(packet)] = packet, side
         if len(self._held) > _REMEMBERED_HELD:
@@ -238,7 +226,7 @@ class Checked:
                 raise RuleBrokenError(f"{self._words(packet)} goes back where it came from")
             self._check_untouched(packet)
             del self._held[id(packet)]
-            self.volume.released += 1
+            self.volume["released"] += 1
         return others
 
     def _check_same(self, came: Any, leaves: Any) -> None:
@@ -246,7 +234,7 @@ class Checked:
         self._check_untouched(came)
         if leaves is came:
             return
-        self.volume.changed += 1
+        self.volume["changed"] += 1
         old, new = self.access.view(came), self.access.view(leaves)
         if old is None or new is None:
             raise RuleBrokenError(f"{self._words(came)} became {self._words(leaves)}")
@@ -301,7 +289,7 @@ class Checked:
             raise RuleBrokenError(f"{view} was swallowed: the ACKs before were {list(acks)[-5:]}")
 
     def _maybe_probe(self, now: int) -> None:
-        if self.volume.packets % self._probe:
+        if self.volume["packets"] % self._probe:
             return
         at = self.link.next_deadline()
         if at is not None and at <= now:

@@ -20,17 +20,14 @@ def assert_drawn_from(samples: NDArray[Any], cdf: Callable[[NDArray[Any]], NDArr
 
 
 def binomial_bound(trials: int, probability: float) -> float:
-    """Return how far a count of independent events may lie from its mean."""
     return SIGMAS * sqrt(trials * probability * (1.0 - probability))
 
 
 def poisson_bound(mean: float) -> float:
-    """Return how far a count of points of a Poisson process may lie from its mean."""
     return SIGMAS * sqrt(mean)
 
 
 def mean_bound(samples: NDArray[Any]) -> float:
-    """Return how far the mean of independent real samples may lie from its expectation."""
     return float(SIGMAS * np.std(samples, ddof=1) / sqrt(len(samples)))
 
 

@@ -84,7 +84,6 @@ def asking(board: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def targets(board: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Everything on a board that asks the database, but for its variables."""
     for panel in asking(board):
         yield from panel["targets"]
     for annotation in board["annotations"]["list"]:

@@ -42,7 +42,6 @@ def run_all(scenarios: Sequence[Scenario], runs: Path) -> list[Summary]:
 
 
 def run_schemes(schemes: Sequence[str], runs: Path, **changes: Any) -> dict[str, Summary]:
-    """The same scenario with each scheme, run at the same time."""
     return dict(
         zip(schemes, run_all([scenario(link={"scheme": scheme}, **changes) for scheme in schemes], runs), strict=True)
     )
@@ -111,7 +110,6 @@ def done(capture: pytest.CaptureFixture[str], *args: str | Path) -> str:
 
 
 def records_of(owner: int) -> list[dict[str, Any]]:
-    """The records of the runs a process owns."""
     return [json.loads(path.read_text()) for path in RUN_DIR.glob(f"{owner}-*.json")]
 
 

@@ -46,23 +46,19 @@ class MadeUpControls:
         }
 
     def describe(self) -> Sequence[Control]:
-        """Return all controls with their present values."""
         with self._lock:
             return list(self._controls.values())
 
     def set(self, name: str, value: Value) -> None:
-        """Change one; raises ControlError."""
         with self._lock:
             require(list(self._controls.values()), name, value)
             self._controls[name] = replace(self._controls[name], value=value)
             self._changes.append((name, value))
 
     def stop(self) -> None:
-        """End the run early."""
         self.stopped.set()
 
     def value(self, name: str) -> Value:
-        """Return the value of a control."""
         return self._controls[name].value
 
     def take(self) -> list[tuple[str, Value]]:
@@ -73,8 +69,6 @@ class MadeUpControls:
 
 
 class MadeUpRun:
-    """One made-up run, fed into a hub step by step."""
-
     def __init__(self, hub: Hub, name: str, scheme: str, seed: int) -> None:
         self.controls = MadeUpControls(scheme)
         title = f"made up, {scheme}: not measured"
@@ -102,7 +96,6 @@ class MadeUpRun:
             self.feed.write(record)
 
     def end(self) -> None:
-        """End the run with a summary."""
         self.feed.close()
         self.feed.ended(None, None)
 
@@ -171,20 +164,16 @@ class MadeUpRuns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the live runs."""
         with self._lock:
             return tuple(run.info.name for run in self._runs)
 
     def offers(self) -> Sequence[Offer]:
-        """Return the scenario of made-up runs."""
         return [Offer("made-up", "Two made-up runs at the same air", ("vusrp",), ("none", "slacp"))]
 
     def why_not(self) -> str:
-        """Return why no run can be started now, or an empty string."""
         return "made-up runs go on: stop them first" if self._runs else ""
 
     def start(self, request: RunRequest) -> None:
-        """Start a made-up run per scheme. Raises ControlError."""
         with self._lock:
             if self._runs:
                 raise ControlError(self.why_not())

@@ -5,6 +5,7 @@ Samples are numpy complex64 arrays. What the medium refuses raises ValueError wi
 
 import subprocess
 from collections.abc import Sequence
+from dataclasses import fields
 from fcntl import LOCK_EX, flock
 from pathlib import Path as File
 from typing import Any
@@ -71,8 +72,6 @@ def build() -> File:
 
 
 class Source:
-    """A transmitter's samples; made by `Medium.burst` and `Medium.interference`."""
-
     def __init__(self, lib: Any, ffi: FFI, handle: Any) -> None:
         self._lib, self._ffi = lib, ffi
         self.handle = ffi.gc(handle, lib.medium_source_free)
@@ -84,8 +83,6 @@ class Source:
 
 
 class Path:
-    """A directed path; made by `Medium.path`."""
-
     def __init__(self, lib: Any, ffi: FFI, handle: Any) -> None:
         self._lib, self._ffi = lib, ffi
         self._handle = ffi.gc(handle, lib.medium_path_free)
@@ -106,8 +103,6 @@ class Path:
 
 
 class Noise:
-    """A receiver's noise; made by `Medium.noise`."""
-
     def __init__(self, lib: Any, ffi: FFI, handle: Any) -> None:
         self._lib, self._ffi = lib, ffi
         self._handle = ffi.gc(handle, lib.medium_noise_free)
@@ -137,39 +132,23 @@ class Medium:
         return Source(self.lib, self.ffi, handle)
 
     def interference(self, path: File, start: int = 0) -> Source:
-        """Return a source that plays a recording over and over."""
         return Source(self.lib, self.ffi, self._made(self.lib.medium_interference_new(str(path).encode(), start)))
 
-    def path(
-        self,
-        *,
-        taps: Sequence[Tap] = (),
-        series: File | None = None,
-        gain_db: float = 0.0,
-        delay_ns: float = 0.0,
-        cfo_hz: float = 0.0,
-        seed_salt: int = 0,
-        flags: int = 0,
-        rate_sps: float = 1e6,
-        freq_offset_hz: float = 0.0,
-        tx_ppm: float = 0.0,
-        rx_ppm: float = 0.0,
-        scale: float = 1.0,
-        seed: int = 1,
-    ) -> Path:
-        """Return a path; unlike LinkOptions' own, the default gain is 0 dB."""
-        options = self.ffi.new("LinkOptions *")
-        self.lib.medium_default_options(options)
-        options.gain_db, options.delay_ns, options.cfo_hz = gain_db, delay_ns, cfo_hz
-        options.seed_salt, options.flags, options.n_taps = seed_salt, flags, len(taps)
-        for target, tap in zip(options.taps, taps, strict=False):
-            target.delay_ns, target.power_db, target.kind = tap.delay_ns, tap.power_db, tap.kind
-            target.k_db, target.doppler_hz = tap.k_db, tap.doppler_hz
-            target.los_doppler_hz, target.phase_rad = tap.los_doppler_hz, tap.phase_rad
+    def path(self, *, taps: Sequence[Tap] = (), series: File | None = None, seed: int = 1, **options: Any) -> Path:
+        """Return a path; `options` are fields of LinkOptions, of which the gain is 0 dB by default, and of Ends."""
+        chosen = self.ffi.new("LinkOptions *")
+        self.lib.medium_default_options(chosen)
+        ends = {"rate_sps": 1e6, "freq_offset_hz": 0.0, "tx_ppm": 0.0, "rx_ppm": 0.0, "scale": 1.0}
+        ends |= {name: options.pop(name) for name in ends.keys() & options.keys()}
+        for name, value in {"gain_db": 0.0, "n_taps": len(taps), **options}.items():
+            setattr(chosen, name, value)
+        for target, tap in zip(chosen.taps, taps, strict=False):
+            for field in fields(tap):
+                setattr(target, field.name, getattr(tap, field.name))
         if series is not None:
-            options.series_path = str(series).encode()
-        ends = self.ffi.new("Ends *", [rate_sps, freq_offset_hz, tx_ppm, rx_ppm, scale])
-        return Path(self.lib, self.ffi, self._made(self.lib.medium_path_new(options, ends, seed)))
+            chosen.series_path = str(series).encode()
+        made = self.lib.medium_path_new(chosen, self.ffi.new("Ends *", ends), seed)
+        return Path(self.lib, self.ffi, self._made(made))
 
     def noise(self, seed: int = 1, port: int = 0) -> Noise:
         return Noise(self.lib, self.ffi, self.lib.medium_noise_new(seed, port))

@@ -14,12 +14,10 @@ from tests.harness.scenarios import scenario
 
 
 def model(**changes: Any) -> Scenario:
-    """A small scenario on tier model."""
     return scenario(**{"tier": "model", "tcp": "sack", "trace": False, **changes})
 
 
 def kept(run: Scenario, folder: Path) -> tuple[Summary, Path]:
-    """The result of a run, and its folder."""
     summary = run_once(run, folder, lambda progress: None)
     return summary, Path(str(summary.folder))
 

@@ -40,8 +40,6 @@ class Piece:
 
 @dataclass(frozen=True)
 class Message:
-    """An asynchronous message of a transmit streamer."""
-
     event: str
     at: int
     channel: int
@@ -93,7 +91,6 @@ class Radio:
         self._usrp.set_time_now(self._time(at))
 
     def set_next_pps(self, at: int) -> None:
-        """Set the device's time at the next whole second of the air."""
         self._usrp.set_time_next_pps(self._time(at))
 
     def last_pps(self) -> int:
@@ -110,7 +107,6 @@ class Radio:
         return int(self._streams[direction].get_max_num_samps())
 
     def start(self, n: int | None = None, at: int | None = None, more: bool = False) -> None:
-        """Issue a stream command for n samples, or for all from now on."""
         modes = self._uhd.types.StreamMode
         command = self._uhd.types.StreamCMD(
             modes.start_cont if n is None else modes.num_more if more else modes.num_done
@@ -243,12 +239,10 @@ class RadioProcess:
         return result
 
     def kill(self) -> None:
-        """End the process as the kernel would: at once, wherever it is."""
         self._process.kill()
         self._process.join()
 
     def close(self) -> None:
-        """Let the process end by itself."""
         self._pipe.close()
         self._process.join(PATIENCE_S)
         self._process.kill()

@@ -12,7 +12,6 @@ from testbed.scenario.schema import Scenario
 
 
 def raw_scenario() -> dict[str, Any]:
-    """A small scenario, as a file would contain it."""
     return {
         "name": "sample",
         "channel": {"rate_bps": 2_000_000, "delay_ms": 25},
@@ -37,7 +36,6 @@ LINK = LinkSummary(2.1e6, 800, 700, 50, 48, 4, 1, 2, 80, 0.1, 0.0014)
 
 
 def summary(**changes: Any) -> Summary:
-    """The result of a run that went well."""
     made = Summary(
         run="20260101-000000-sample-emulated-slacp-s1",
         scenario="sample",

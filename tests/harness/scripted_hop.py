@@ -39,6 +39,5 @@ def scripted_hop(verdicts: Sequence[Verdict], *, buffer: int, delay_ns: int = DE
 
 
 def frames_of(sizes: Sequence[int]) -> list[bytes]:
-    """Frames of these sizes in octets."""
     rng = Random(7)
     return [rng.randbytes(size) for size in sizes]

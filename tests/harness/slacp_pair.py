@@ -27,12 +27,10 @@ Drop = Callable[[str, Frame], bool]
 
 
 def keep_all(direction: str, frame: Frame) -> bool:
-    """The medium without errors."""
     return False
 
 
 def packets(n: int) -> list[bytes]:
-    """Packets that differ."""
     return [index.to_bytes(4, "big") * 5 for index in range(n)]
 
 

@@ -69,7 +69,6 @@ class Drive:
         self._run = self._pool.submit(run_once, scenario, runs, lambda progress: None, lambda scenario, folder: hooks)
 
     def until(self, what: Callable[[], Any]) -> None:
-        """Wait for something to happen in a run that goes on."""
 
         def happened() -> bool:
             assert not self._run.done(), self._run.result()

@@ -35,7 +35,6 @@ def tshark(path: Path, *args: str, home: Path | None = None, script: Path | None
 
 
 def rows(path: Path, *fields: str, where: str = "", passes: int = 1, more: Sequence[str] = ()) -> list[Row]:
-    """These fields of every frame that matches the display filter `where`; `more` are further arguments."""
     args = ["-T", "json", *(part for field in fields for part in ("-e", field)), *more]
     if where:
         args += ["-Y", where]

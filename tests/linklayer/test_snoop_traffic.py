@@ -108,8 +108,8 @@ def test_no_dupack_of_a_wireless_loss_reaches_the_sender(
 ) -> None:
     network = Watched(*filters, seed=1, loss=loss, victims=victims)
     network.run_calm(20 * SECOND)
-    assert network.attacked.checked.volume.held_back > 100
-    assert network.attacked.checked.volume.retransmissions > 50
+    assert network.attacked.checked.volume["held_back"] > 100
+    assert network.attacked.checked.volume["retransmissions"] > 50
     assert network.dupacks["wireless loss"] == 0
     assert all(not story.broken for story in network.stories.values())
 

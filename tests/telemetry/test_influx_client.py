@@ -179,12 +179,9 @@ def test_labels(url: str, label: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:8086", "ftp://a", "http://", "http://a:b:c", "http://a/?db=x"])
-def test_urls_that_are_none(url: str) -> None:
+def test_urls_that_are_none_or_have_a_password(url: str) -> None:
     with pytest.raises(InfluxError, match="it must look like http://127"):
         Influx(url)
-
-
-def test_passwords_do_not_belong_into_urls() -> None:
     with pytest.raises(InfluxError, match="token file") as caught:
         Influx("http://user:hidden@127.0.0.1:8086")
     assert "hidden" not in str(caught.value)

@@ -54,7 +54,6 @@ class Bench:
         self._radios: list[RadioProcess] = []
 
     def radio(self, serial: str, rate: float = 1e6, args: str = "", **settings: float) -> RadioProcess:
-        """Open a device in a process of its own."""
         address = f"type=vusrp,air={self.air.name},serial={serial}{args}"
         radio = RadioProcess(self.folder, address, rate, **settings)
         self._radios.append(radio)
@@ -87,7 +86,6 @@ def uhd_modules() -> Path:
 @pytest.fixture
 def bench(request: pytest.FixtureRequest, air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Bench]:
     """A lockstep air without noise: every sample is known. Its parameter: bursts that time waits for."""
-    del uhd_modules
     wait_streams = getattr(request, "param", 0)
     with closing(Bench(tmp_path, Air.create(air_name, clock="lockstep", seed=5, wait_streams=wait_streams))) as bench:
         yield bench
@@ -95,6 +93,5 @@ def bench(request: pytest.FixtureRequest, air_name: str, uhd_modules: Path, tmp_
 
 @pytest.fixture
 def live_bench(air_name: str, uhd_modules: Path, tmp_path: Path) -> Iterator[Bench]:
-    del uhd_modules
     with closing(Bench(tmp_path, Air.create(air_name, seed=5))) as bench:
         yield bench
