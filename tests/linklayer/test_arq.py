@@ -5,8 +5,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from common.units import MS
 from linklayer.arq.frames import ACK_BITS, Ack, Data, Frame, describe, emit, parse
@@ -135,34 +133,6 @@ def test_end_gives_up_what_is_under_way_and_delivers_what_waits() -> None:
     assert pair.ends[0].poll_given_up() == b"a"
     assert pair.ends[0].poll_given_up() is None
     assert all(link.next_deadline() is None for link in pair.ends)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    lost=st.sets(st.integers(0, 60)),
-    lost_acks=st.sets(st.integers(0, 60)),
-    in_order=st.booleans(),
-    retries=st.integers(0, 3),
-)
-def test_each_packet_comes_once_or_is_given_up(
-    lost: set[int], lost_acks: set[int], in_order: bool, retries: int
-) -> None:
-    pair = Pair(lambda end, number, frame: number in (lost_acks if end else lost), in_order=in_order, retries=retries)
-    packets = [bytes([number]) for number in range(20)]
-    for number, packet in enumerate(packets):
-        pair.give(packet)
-        pair.run(7 * number)
-    pair.run(2000)
-    got = [packet for _, packet in pair.got[1]]
-    given_up: list[Any] = []
-    while (lost_packet := pair.ends[0].poll_given_up()) is not None:
-        given_up.append(lost_packet)
-    assert len(set(got)) == len(got)
-    assert sorted({*got, *given_up}) == packets
-    if in_order:
-        assert got == sorted(got)
-    if not lost:
-        assert got == packets
 
 
 def test_hostile_frames_neither_raise_nor_fill_the_memory() -> None:

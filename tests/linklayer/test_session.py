@@ -36,9 +36,10 @@ class World:
     def __init__(self) -> None:
         self.draws = [Draws(1000), Draws(2000)]
         self.ends = [self.begin(A), self.begin(B)]
-        self.sent: tuple[frozenset[Message], frozenset[Message]] = (frozenset(), frozenset())
+        #: HELLOs to each station
+        self.sent: list[frozenset[Message]] = [frozenset(), frozenset()]
         #: tags each station has accepted frames by, ever
-        self.used: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+        self.used: list[frozenset[int]] = [frozenset(), frozenset()]
         self.restarts = 0
 
     def begin(self, who: int, now: int = 0) -> Session:
@@ -48,6 +49,7 @@ class World:
         other = copy.copy(self)
         other.draws = [copy.copy(draws) for draws in self.draws]
         other.ends = [copy.copy(end) for end in self.ends]
+        other.sent, other.used = [*self.sent], [*self.used]
         for end, draws in zip(other.ends, other.draws, strict=True):
             end._rng = draws  # type: ignore[assignment]
         return other
@@ -57,7 +59,7 @@ class World:
             (e.state, e._ident, e.rx_tag, e.tx_tag, e._peer, e._candidate, e._offer, e._echo, e.hello_due)
             for e in self.ends
         )
-        return ends, self.sent, self.used, self.draws[A].last, self.draws[B].last
+        return ends, *self.sent, *self.used, self.draws[A].last, self.draws[B].last
 
     # -- what can happen -------------------------------------------------------------------------------------
 
@@ -66,9 +68,7 @@ class World:
         if hello is None:
             return None
         message = hello.ident, hello.offer, hello.echo, hello.established
-        sent = list(self.sent)
-        sent[1 - who] |= {message}
-        self.sent = sent[0], sent[1]
+        self.sent[1 - who] |= {message}
         return message
 
     def deliver(self, who: int, message: Message, now: int = 0) -> None:
@@ -78,9 +78,7 @@ class World:
         if end.handle_hello(Hello(ident, offer, echo, established, 0), now):
             assert end.rx_tag != before
             assert end.rx_tag not in self.used[who], "a session began with the tag of an earlier one"
-            used = list(self.used)
-            used[who] |= {end.rx_tag}
-            self.used = used[0], used[1]
+            self.used[who] |= {end.rx_tag}
         self.check()
 
     def restart(self, who: int) -> None:

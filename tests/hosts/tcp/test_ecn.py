@@ -48,15 +48,12 @@ ECN = PLAIN.but(ecn=True, initial_window=8)
         write 8000 > ...
         1100 > 1:1001 | ssthresh 4000
         1200 < E ack 1001 > ... | ssthresh 4000, ecn_reductions 0
+    without ecn a mark is nothing [ecn=False, ack_every=1, peer='mss 1000']
+        200 < 1:1001 CE > ack 1001
     """
 )
 def test_ecn(script: MakeScript, case: Case) -> None:
     case.play(script, ECN, peer="SE mss 1000 sackok")
-
-
-def test_without_ecn_a_mark_is_nothing(script: MakeScript) -> None:
-    s = script(PLAIN.but(ack_every=1))
-    s.inject(200, "1:1001 CE", sends=["ack 1001"])
 
 
 def test_the_window_stays_at_one_segment_at_least(script: MakeScript) -> None:

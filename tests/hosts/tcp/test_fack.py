@@ -1,6 +1,6 @@
 """FACK: Mathis and Mahdavi (SIGCOMM 1996), sections 2.2 and 2.3."""
 
-from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script, window_of
+from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 
 FACK = PLAIN.but(recovery="fack")
 
@@ -25,13 +25,11 @@ FACK = PLAIN.but(recovery="fack")
     a peer without sack gets newreno [peer='mss 1000']
         200 < ack 1 x3 > 1:1001 | fast_retransmits 1
         300 < ack 2001 > 2001:3001
+    one duplicate suffices
+        200 < ack 1 sack 3001:4001 > 1:1001
+    where sack waits [recovery='sack']
+        200 < ack 1 sack 3001:4001 > nothing
     """
 )
 def test_fack(script: MakeScript, case: Case) -> None:
     case.play(script, FACK, initial_window=10, nbytes=100_000, peer="mss 1000 sackok")
-
-
-def test_one_duplicate_suffices_where_sack_waits(script: MakeScript) -> None:
-    for recovery, sends in (("fack", ["1:1001"]), ("sack", [])):
-        s = window_of(10, script, FACK.but(recovery=recovery))
-        s.inject(200, "ack 1 sack 3001:4001", sends=sends)

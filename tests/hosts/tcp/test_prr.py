@@ -1,53 +1,36 @@
 """Proportional rate reduction: RFC 9937 section 6, and what of it is seen from outside."""
 
+import pytest
+
 from hosts.tcp.recovery.prr import Prr
 from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script
 
 MSS = 1000
 
 
-def reduction(ssthresh: int = 5000, flight: int = 10_000) -> Prr:
-    prr = Prr()
-    prr.begin(ssthresh, flight)
-    return prr
-
-
-def test_a_recovery_begins_with_a_retransmission() -> None:
-    prr = reduction()
+#: ssthresh, octets sent since a recovery with 10,000 in flight began; of each ACK: what arrives, what is in flight,
+#: whether it moves the window without a further loss, and the window
+WINDOWS = {
     # half of 1000 has arrived, which is less than a segment
-    assert prr.window(1000, 9000, False, MSS) == 10_000
-    prr.handle_sent(1000)
-    assert prr.window(1000, 9000, False, MSS) == 9000
-
-
-def test_above_ssthresh_the_window_falls_in_proportion_to_what_arrives() -> None:
-    prr = reduction(ssthresh=7000)
-    prr.handle_sent(1000)
+    "a recovery begins with a retransmission": (5000, 0, [(1000, 9000, False, 10_000)]),
+    "and then waits": (5000, 1000, [(1000, 9000, False, 9000), (1000, 9000, False, 9000)]),
     # ceil(delivered * 7 / 10) - out
-    assert prr.window(3000, 8000, True, MSS) == 8000 + 2100 - 1000
-    assert prr.window(1, 8000, True, MSS) == 8000 + 2101 - 1000
-
-
-def test_below_ssthresh_as_much_is_sent_as_arrives() -> None:
-    # the conservative reduction bound
-    prr = reduction()
-    prr.handle_sent(3000)
-    assert prr.window(1000, 2000, False, MSS) == 3000
-    # what has arrived and was not sent for is caught up on
-    assert prr.window(4000, 1000, False, MSS) == 5000
-
-
-def test_an_ack_that_moves_the_window_without_a_further_loss_sends_a_segment_more() -> None:
+    "above ssthresh it falls in proportion": (7000, 1000, [(3000, 8000, True, 9100), (1, 8000, True, 9101)]),
+    # the conservative reduction bound, and what has arrived and was not sent for
+    "below it as much is sent as arrives": (5000, 3000, [(1000, 2000, False, 3000), (4000, 1000, False, 5000)]),
     # the slow start reduction bound
-    prr = reduction()
-    prr.handle_sent(3000)
-    assert prr.window(1000, 2000, True, MSS) == 4000
+    "and a segment more without a further loss": (5000, 3000, [(1000, 2000, True, 4000)]),
+    "it returns to ssthresh and no further": (5000, 1000, [(9000, 4500, True, 5000)]),
+}
 
 
-def test_the_window_returns_to_ssthresh_and_no_further() -> None:
-    prr = reduction()
-    prr.handle_sent(1000)
-    assert prr.window(9000, 4500, True, MSS) == 5000
+@pytest.mark.parametrize(("ssthresh", "sent", "acks"), WINDOWS.values(), ids=WINDOWS)
+def test_window(ssthresh: int, sent: int, acks: list[tuple[int, int, bool, int]]) -> None:
+    prr = Prr()
+    prr.begin(ssthresh, 10_000)
+    prr.handle_sent(sent)
+    for delivered, in_flight, moves, window in acks:
+        assert prr.window(delivered, in_flight, moves, MSS) == window
 
 
 @by_script(

@@ -5,11 +5,9 @@ from functools import partial
 import pytest
 
 from common.units import MS
-from hosts.tcp.config import TcpConfig
 from tests.hosts.tcp.script import PLAIN, Case, MakeScript, by_script, window_of
 
 SMART = PLAIN.but(initial_window=8, recovery="smart")
-NEWRENO = SMART.but(recovery="newreno")
 window_of_8 = partial(window_of, 8, peer="mss 1000 smartok")
 ALL_BUT_THE_FIRST = [f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)]
 
@@ -82,16 +80,21 @@ ALL_BUT_THE_FIRST = [f"ack 1 smart {n}001:{n + 1}001" for n in range(1, 8)]
         300 < ack 8001 smart 9001:10001 > 8001:9001 | fast_retransmits 2
     corruption leaves the window as it is [eln='keep-window']
         200 < ack 1 smart 1001:2001 eln > 1:1001, 8001:9001 | cwnd 8000, ssthresh none
+    without the consent of the peer nothing is said [peer='mss 1000', nbytes=0]
+        200 < 1001:2001 > 1:1 ack 1
+    nor without our own [recovery='newreno', nbytes=0]
+        200 < 1001:2001 > 1:1 ack 1
+    without anything newer it takes the timer [window=8000]
+        # the peer's window lets nothing new out
+        200 < ack 1 smart 1001:2001, ack 1 smart 2001:3001, ack 1 smart 3001:4001, ack 1 smart 4001:5001,
+            ack 1 smart 5001:6001, ack 1 smart 6001:7001, ack 1 smart 7001:8001 > 1:1001
+        1100 > 1:1001 | timeouts 1
+        # and then nothing of what has arrived
+        1200 < ack 8001 smart 1:1001 > 8001:9001, ... | retransmits 2
     """
 )
 def test_smart(script: MakeScript, case: Case) -> None:
     case.play(script, SMART, initial_window=8, nbytes=100_000, peer="mss 1000 smartok")
-
-
-@pytest.mark.parametrize(("config", "peer"), [(SMART, "mss 1000"), (NEWRENO, "mss 1000 smartok")])
-def test_without_consent_nothing_is_said(script: MakeScript, config: TcpConfig, peer: str) -> None:
-    s = script(config, peer=peer)
-    s.inject(200, "1001:2001", sends=["1:1 ack 1"])
 
 
 @pytest.mark.parametrize(("tick_ms", "early_ms", "late_ms"), [(0, 299, 300), (500, 300, 700)])
@@ -101,17 +104,6 @@ def test_nor_before_a_round_trip_time_has_passed(script: MakeScript, tick_ms: in
     s.inject(200, *ALL_BUT_THE_FIRST, sends=["1:1001", "8001:9001", "9001:10001", "10001:11001"])
     s.inject(early_ms, "ack 1 smart 8001:9001", sends=["11001:12001"])
     s.inject(late_ms, "ack 1 smart 9001:10001", sends=["1:1001", "12001:13001"])
-
-
-def test_without_anything_newer_it_takes_the_timer(script: MakeScript) -> None:
-    # the peer's window lets nothing new out
-    s = script(SMART, peer="mss 1000 smartok", window=8000)
-    s.write(100_000)
-    assert len(s.skip()) == 8
-    s.inject(200, *ALL_BUT_THE_FIRST, sends=["1:1001"])
-    s.expect(1100, "1:1001", timeouts=1)
-    # and then nothing of what has arrived
-    s.inject(1200, "ack 8001 smart 1:1001", sends=["8001:9001", ...], retransmits=2)
 
 
 @pytest.mark.parametrize(
