@@ -9,12 +9,24 @@ from pathlib import Path
 
 import pytest
 
+from linklayer.schemes import LINKTYPE_USER0
+from telemetry.pcapng import Direction, PcapngWriter
+
 DISSECTOR = Path(__file__).parents[2] / "linklayer" / "wireshark" / "fadelab.lua"
 
 needs_tshark = pytest.mark.skipif(shutil.which("tshark") is None, reason="needs tshark: apt-get install tshark")
 
 #: one frame: the values of each field that is there
 Row = dict[str, list[str]]
+
+
+def capture(path: Path, frames: Sequence[bytes], link_type: int = LINKTYPE_USER0) -> Path:
+    """Write a capture of frames that came over a radio."""
+    with PcapngWriter(path, application="a test") as writer:
+        radio = writer.interface(link_type, name="radio", description="a test's")
+        for number, frame in enumerate(frames):
+            writer.packet(radio, number, frame, direction=Direction.INBOUND, comment=str(number))
+    return path
 
 
 def tshark(path: Path, *args: str, home: Path | None = None, script: Path | None = DISSECTOR) -> str:

@@ -21,10 +21,9 @@ from linklayer.schemes import LINKTYPE_USER0, LINKTYPE_USER1, LINKTYPE_USER5, SC
 from linklayer.slacp import wire
 from linklayer.slacp.describe import describe
 from linklayer.slacp.frames import Ack, Data, Fec, Frame, Hello, Sync
-from telemetry.pcapng import Direction, PcapngWriter
 from tests.harness.octets import changed
 from tests.harness.slacp_pair import documented_frames, sealed
-from tests.harness.tshark import DISSECTOR, Row, needs_tshark, rows, tshark
+from tests.harness.tshark import DISSECTOR, Row, capture, needs_tshark, rows, tshark
 
 pytestmark = [needs_tshark, pytest.mark.slow]
 
@@ -34,14 +33,6 @@ TAG = 0x5EED0001
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "air.pcapng"
-
-
-def capture(path: Path, frames: Sequence[bytes], link_type: int = LINKTYPE_USER0) -> Path:
-    with PcapngWriter(path, application="a test") as writer:
-        radio = writer.interface(link_type, name="radio", description="a test's")
-        for number, frame in enumerate(frames):
-            writer.packet(radio, number, frame, direction=Direction.INBOUND, comment=str(number))
-    return path
 
 
 def infos(path: Path) -> list[str]:

@@ -25,9 +25,11 @@ from tcpip.segment import (
 from tcpip.wire import Check, SegmentError, emit, parse
 from tests.harness.checked import fields
 from tests.harness.octets import changed, with_checksums
-from tests.harness.tshark import needs_tshark, rows
+from tests.harness.tshark import capture, needs_tshark, rows
 
 FLOW = Flow(0x0A4D0102, 40000, 0x0A4D0202, 5001)
+#: IP packets, by the registry of link-layer header types
+LINKTYPE_RAW = 101
 
 word = st.integers(0, 0xFFFF_FFFF)
 port = st.integers(0, 0xFFFF)
@@ -185,15 +187,6 @@ def test_a_size_without_octets_cannot_be_sent() -> None:
         emit(Segment(FLOW, 1, 2, ACK, 3, extra=(Option(253, bytes(39)),)))
 
 
-def write_pcap(path: Path, packets: list[bytes]) -> None:
-    """A classic capture file of raw IP packets, a millisecond apart."""
-    raw_ip = 101
-    octets = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, raw_ip)
-    for index, packet in enumerate(packets):
-        octets += struct.pack("<IIII", 0, index * 1000, len(packet), len(packet)) + packet
-    path.write_bytes(octets)
-
-
 @needs_tshark
 def test_wireshark_accepts_every_option(tmp_path: Path) -> None:
     rng = random.Random(5)
@@ -213,8 +206,7 @@ def test_wireshark_accepts_every_option(tmp_path: Path) -> None:
         ),
         Segment(back, 501, 1001, ACK, 200, sack=tuple((1100 + 20 * i, 1110 + 20 * i) for i in range(4))),
     ]  # fmt: skip
-    path = tmp_path / "segments.pcap"
-    write_pcap(path, [emit(segment) for segment in segments])
+    path = capture(tmp_path / "segments.pcapng", [emit(segment) for segment in segments], LINKTYPE_RAW)
     names = (
         "ip.checksum.status", "tcp.checksum.status", "tcp.len", "tcp.options.mss_val", "tcp.options.wscale.shift",
         "tcp.options.timestamp.tsval", "tcp.options.sack_perm", "tcp.options.sack_le", "ip.dsfield.ecn",

@@ -23,19 +23,6 @@ window_of_8 = partial(window_of, 8)
 
 
 @ALL
-@pytest.mark.parametrize("told", [(" eln", " eln", " eln"), (" eln", "", "")], ids=["all tell", "one tells"])
-def test_corruption_leaves_the_window_as_it_is(script: MakeScript, config: TcpConfig, told: tuple[str, ...]) -> None:
-    s = window_of_8(script, config)
-    first, second, third = (f"{text}{word}" for text, word in zip(THREE, told, strict=True))
-    s.inject(200, first, second, sends=[])
-    s.inject(200, third, sends=["1:1001", ...])
-    s.inject(300, "ack 8001", sends=...)
-    assert (s.cwnd, s.ssthresh) == (8000, None)
-    counters = s.connection.counters
-    assert (counters.fast_retransmits, counters.eln_kept, counters.timeouts) == (1, 1, 0)
-
-
-@ALL
 @pytest.mark.parametrize(("eln", "told"), [("keep-window", ""), ("retransmit", ""), ("ignore", " eln")])
 def test_a_loss_that_nobody_calls_corruption_takes_three_and_halves_it(
     script: MakeScript, config: TcpConfig, eln: str, told: str
@@ -59,10 +46,22 @@ def test_a_loss_that_nobody_calls_corruption_takes_three_and_halves_it(
     the loss is repaired by the timer and then the window is lost
         200 < ack 1 sack 1001:2001 eln
         1100 > 1:1001 | cwnd 1000, ssthresh 4000
+    corruption of which all duplicates tell leaves the window as it is
+        200 < ack 1 sack 1001:2001 eln, ack 1 sack 1001:3001 eln > nothing
+        200 < ack 1 sack 1001:4001 eln > 1:1001, ...
+        300 < ack 8001 > ... | cwnd 8000, ssthresh none, fast_retransmits 1, eln_kept 1, timeouts 0
+    corruption of which one duplicate tells leaves the window as it is
+        200 < ack 1 sack 1001:2001 eln, ack 1 sack 1001:3001 > nothing
+        200 < ack 1 sack 1001:4001 > 1:1001, ...
+        300 < ack 8001 > ... | cwnd 8000, ssthresh none, fast_retransmits 1, eln_kept 1, timeouts 0
+    the first duplicate that tells is enough to retransmit once [eln='retransmit']
+        200 < ack 1 sack 1001:2001 eln > 1:1001, ...
+        210 < ack 1 sack 1001:3001 eln, ack 1 sack 1001:4001 eln > ... | retransmits 1
+        300 < ack 8001 > ... | cwnd 8000, ssthresh none
     """
 )
 def test_every_recovery(script: MakeScript, config: TcpConfig, case: Case) -> None:
-    case.play(script, config, nbytes=100_000)
+    case.play(script, config, nbytes=100_000, peer="mss 1000 sackok")
 
 
 @NO_SACK
@@ -83,6 +82,26 @@ def test_every_recovery(script: MakeScript, config: TcpConfig, case: Case) -> No
 )
 def test_recoveries_without_sack(script: MakeScript, config: TcpConfig, case: Case) -> None:
     case.play(script, config, nbytes=100_000)
+
+
+@by_script(
+    """
+    the next hole goes at its first duplicate [eln='retransmit']
+        200 < ack 1 eln > ...
+        300 < ack 3001 eln > ...
+        310 < ack 3001 eln > 3001:4001, ... | eln_kept 2, ssthresh none
+    one hole may be the first to go at once [eln='retransmit', eln_once_per_window=True, one_reduction_per_window=False]
+        200 < ack 1 eln > 1:1001, ...
+        300 < ack 3001 eln, ack 3001 eln > ... | fast_retransmits 1
+        310 < ack 3001 eln, ack 3001 eln | fast_retransmits 2
+    a rescue retransmission is no hole [recovery='sack', peer='mss 1000 sackok', nbytes=8000]
+        # nothing new is left to send, and room in the window: RFC 6675 sends the last segment once more
+        200 < ack 1 sack 1001:2001 eln, ack 1 sack 1001:3001 eln, ack 1 sack 1001:4001 eln > 1:1001, 7001:8001
+        300 < ack 8001 | cwnd 8000, ssthresh none
+    """
+)
+def test_reno_and_sack(script: MakeScript, case: Case) -> None:
+    case.play(script, RENO, nbytes=100_000)
 
 
 # -- several holes -------------------------------------------------------------------------------------------
@@ -153,14 +172,6 @@ def test_several_holes(
     assert (s.connection.counters.eln_kept, s.ssthresh) == (kept, ssthresh)
 
 
-def test_the_one_hole_may_be_the_first_to_go_at_once(script: MakeScript) -> None:
-    config = ONCE.but(eln="retransmit", one_reduction_per_window=False)
-    s = window_of_8(script, config)
-    s.inject(200, "ack 1 eln", sends=["1:1001", ...])
-    s.inject(300, "ack 3001 eln", "ack 3001 eln", sends=..., fast_retransmits=1)
-    s.inject(310, "ack 3001 eln", "ack 3001 eln", fast_retransmits=2)
-
-
 @pytest.mark.parametrize("config", [NEWRENO, SACK], ids=["newreno", "sack"])
 def test_a_recovery_that_is_found_to_be_of_congestion_ends_where_it_would(
     script: MakeScript, config: TcpConfig
@@ -174,34 +185,7 @@ def test_a_recovery_that_is_found_to_be_of_congestion_ends_where_it_would(
     assert not [text for text in s.skip() if text.startswith("9001:")]
 
 
-def test_a_rescue_retransmission_is_no_hole(script: MakeScript) -> None:
-    # nothing new is left to send, and room in the window: RFC 6675 sends the last segment once more
-    s = window_of_8(script, SACK, nbytes=8000)
-    s.inject(200, *(f"{text} eln" for text in THREE), sends=["1:1001", "7001:8001"])
-    s.inject(300, "ack 8001")
-    assert (s.cwnd, s.ssthresh) == (8000, None)
-
-
 # -- retransmit ----------------------------------------------------------------------------------------------
-
-
-@ALL
-def test_the_first_duplicate_that_tells_is_enough_to_retransmit(script: MakeScript, config: TcpConfig) -> None:
-    s = window_of_8(script, config.but(eln="retransmit"))
-    s.inject(200, f"{THREE[0]} eln", sends=["1:1001", ...])
-    s.inject(210, *(f"{text} eln" for text in THREE[1:]))
-    # not twice
-    assert not [text for text in s.skip() if text.startswith("1:1001")]
-    s.inject(300, "ack 8001", sends=...)
-    assert (s.cwnd, s.ssthresh) == (8000, None)
-
-
-def test_the_next_hole_goes_at_its_first_duplicate(script: MakeScript) -> None:
-    s = window_of_8(script, RENO.but(eln="retransmit"))
-    s.inject(200, "ack 1 eln", sends=...)
-    s.inject(300, "ack 3001 eln", sends=...)
-    s.inject(310, "ack 3001 eln", sends=["3001:4001", ...])
-    assert (s.connection.counters.eln_kept, s.ssthresh) == (2, None)
 
 
 # -- as Linux with its eBPF control does it -------------------------------------------------------------------------
