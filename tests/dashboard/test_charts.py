@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dashboard.charts import ALL as ALL_CHARTS
-from dashboard.charts import CHARTS, Chart, Percentile, offered
+from dashboard.charts import CHARTS, Chart, Percentile
 from dashboard.curves import ALL, SOURCES, Curves, Mark, Note
 from telemetry.records import ControlRecord, FlowRecord, Record
 from tests.harness.dashboard_runs import LINK, TCP, records
@@ -199,11 +199,6 @@ def test_every_line_can_be_made_of_its_records() -> None:
     filled = {(chart, curve.line) for (chart, _), curve in curves.curves.items()}
     wanted = {(chart.name, number) for chart in CHARTS for number in range(len(chart.lines))}
     assert filled == wanted
-
-
-def test_only_runs_with_radios_have_a_chart_of_the_snr() -> None:
-    assert "snr" not in offered(radio=False)
-    assert len(offered(radio=True)) == len(CHARTS)
 
 
 # -- percentiles ----------------------------------------------------------------------------------------------

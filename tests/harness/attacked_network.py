@@ -279,13 +279,10 @@ class Network:
         self.clock.run(self.clock.now + gap_ns)
         self.attacked.attack(shot)
 
-    def settle(self, most: int = 1_000_000) -> int | None:
-        """Let all deadlines of the attacked end pass; return when nothing was due any more.
-
-        None: something is due even after `most` deadlines.
-        """
+    def settle(self) -> int | None:
+        """Let all deadlines of the attacked end pass; return when nothing was due any more, None if never."""
         checked, now = self.attacked.checked, self.clock.now
-        for _ in range(most):
+        for _ in range(1_000_000):
             at = checked.link.next_deadline()
             if at is None:
                 return now

@@ -2,10 +2,10 @@
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 from channel.capacity import Capacity
 from channel.capacity.cra import ConstantRate
-from channel.delay import ExcessDelay
 from channel.errors import ErrorModel
 from channel.errors.none import NoErrors
 from channel.framing import Framing, raw
@@ -19,23 +19,12 @@ Traffic = list[tuple[int, int]]
 
 
 def make_hop(
-    capacity: Capacity | None = None,
-    framing: Framing = raw,
-    error_model: ErrorModel | None = None,
-    propagation_ns: int = 250 * MS,
-    buffer_bytes: int = 6_000,
-    excess_delay: ExcessDelay | None = None,
-    far_bytes: int | None = None,
+    capacity: Capacity | None = None, framing: Framing = raw, error_model: ErrorModel | None = None, **changes: Any
 ) -> Hop[int]:
-    return Hop(
-        capacity=capacity or ConstantRate(1_000_000),
-        framing=framing,
-        errors=error_model or NoErrors(),
-        propagation_ns=propagation_ns,
-        buffer_bytes=buffer_bytes,
-        excess_delay=excess_delay,
-        far_bytes=far_bytes,
-    )
+    """A hop whose other options are a quarter of a second and four packets, unless `changes` say otherwise."""
+    usual: dict[str, Any] = {"propagation_ns": 250 * MS, "buffer_bytes": 6_000}
+    errors = error_model or NoErrors()
+    return Hop(capacity=capacity or ConstantRate(1_000_000), framing=framing, errors=errors, **usual | changes)
 
 
 def drain(hop: Hop[int], now: int) -> list[Arrival[int]]:

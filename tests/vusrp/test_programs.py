@@ -1,4 +1,4 @@
-"""Programs that know nothing of virtual USRPs run on them: UHD's tools and examples, and GNU Radio's."""
+"""Programs that know nothing of virtual USRPs run on them: UHD's tools and examples, and one of GNU Radio's."""
 
 import itertools
 import os
@@ -150,42 +150,3 @@ def test_samples_go_from_file_to_file(programs: Programs, tmp_path: Path, air_na
     expected = np.clip(sent.real, -1, 1) + 1j * np.clip(sent.imag, -1, 1)
     error = got[1_000:51_000] - expected
     assert np.mean(np.abs(error) ** 2) == pytest.approx(10**-4.8, rel=0.05)
-
-
-FLOWGRAPH = """
-import sys, time
-from gnuradio import blocks, gr, uhd
-import numpy as np, pmt
-
-def tag(offset):
-    made = gr.tag_t()
-    made.offset, made.key, made.value = offset, pmt.intern("packet_len"), pmt.from_long(1000)
-    return made
-
-args = sys.argv[1]
-graph = gr.top_block()
-stream = uhd.stream_args(cpu_format="fc32", channels=[0])
-source, sink = uhd.usrp_source(args, stream), uhd.usrp_sink(args, stream, "packet_len")
-for end, gain in ((source, 50.0), (sink, 40.0)):
-    end.set_samp_rate(1e6)
-    end.set_center_freq(1e9)
-    end.set_gain(gain)
-heard = blocks.vector_sink_c()
-bursts = blocks.vector_source_c([0.5] * 3000, False, 1, [tag(k * 1000) for k in range(3)])
-bursts.set_min_output_buffer(4096)
-graph.connect(source, blocks.head(gr.sizeof_gr_complex, 500_000), heard)
-graph.connect(bursts, sink)
-graph.run()
-np.array(heard.data(), np.complex64).tofile("iq")
-"""
-
-
-@pytest.mark.parametrize("clock", ["air_clock=realtime", "air_clock=lockstep,wait_streams=1"])
-def test_a_flowgraph_hears_the_bursts_it_sends(programs: Programs, tmp_path: Path, clock: str) -> None:
-    pytest.importorskip("gnuradio", reason="GNU Radio is not installed")
-    (tmp_path / "flowgraph.py").write_text(FLOWGRAPH)
-    programs.run(sys.executable, "flowgraph.py", f"{programs.args},{clock}")
-    level = np.abs(np.fromfile(tmp_path / "iq", np.complex64))
-    assert level.size == 500_000
-    # noise is at -48 dBFS
-    assert np.count_nonzero(level > 0.25) == 3_000
