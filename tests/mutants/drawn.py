@@ -25,7 +25,7 @@ from typing import Any
 import pytest
 
 from tests.mutants.making import FOLDERS, ROOT
-from tests.mutants.running import ERROR, KILLED, SURVIVED, Bench, Job, Outcome
+from tests.mutants.running import ERROR, KILLED, Bench, Job, Outcome
 
 #: an environment with cosmic-ray and coverage.py
 _TOOLS = ROOT / ".build" / "mutation"
@@ -177,7 +177,7 @@ class _InOrder:
 def _job(mutant: Drawn, tests: Sequence[str], seconds: float) -> Job[Drawn]:
     limit = int(_PATIENCE * seconds + _GRACE_S)
     # a test that is not there any more must not end the run: its file is given, and the function chosen by the plugin
-    kept = [test for test in tests if _is_there(test)]
+    kept = [test for test in tests if test.startswith("-") or _is_there(test)]
     return Job(mutant, mutant.file, mutant.text, kept, limit, _WALL_S, (_InOrder(kept),))
 
 
@@ -185,7 +185,9 @@ def _job(mutant: Drawn, tests: Sequence[str], seconds: float) -> Job[Drawn]:
 def _is_there(test: str) -> bool:
     file, _, function = test.split("[", 1)[0].partition("::")
     path = ROOT / file
-    return path.is_file() and f"def {function.rpartition('::')[2]}(" in path.read_text(encoding="utf-8")
+    return path.is_file() and (
+        not function or f"def {function.rpartition('::')[2]}(" in path.read_text(encoding="utf-8")
+    )
 
 
 def _round(
@@ -204,10 +206,8 @@ def _round(
                 left.append(mutant)
 
     for job, outcome in bench.run(jobs()):
-        # what cannot be imported fails every test
-        verdict = KILLED if outcome.verdict == ERROR else outcome.verdict
-        say(job.what, Outcome(verdict, outcome.seconds, outcome.by))
-        if verdict == SURVIVED:
+        say(job.what, outcome)
+        if outcome.verdict != KILLED:
             left.append(job.what)
     return sorted(left, key=lambda mutant: mutant.number)
 
@@ -249,11 +249,24 @@ def _run(seed: int, count: int, only: Sequence[int], workers: int) -> int:
 
             left = _round(bench, left, choose, say)
             print(f"-- {name}: {len(left)} of {count} survive", flush=True)
+        # where pytest cannot even collect tests that it collects without the mutant, the program cannot be imported
+        broken = [mutant for mutant in left if verdicts[mutant.number] == ERROR]
+        for job, outcome in bench.run(
+            _job(each, ["--collect-only", *_files(record.tests(each))], 9) for each in broken
+        ):
+            if outcome.verdict == ERROR and outcome.by.startswith("pytest ended with 2"):
+                left.remove(job.what)
+                print(f"import {job.what.number:3} killed: {job.what.file} cannot be imported", flush=True)
     for mutant in left:
         operator = mutant.operator.removeprefix("core/")
         print(f"{mutant.number:3} {mutant.file}:{mutant.line}:{mutant.column} {operator}: {mutant.difference()}")
     print(f"seed {seed}: {count - len(left)} of {count} killed")
     return 0
+
+
+def _files(tests: Sequence[str]) -> list[str]:
+    """Return the files of the first tests."""
+    return list(dict.fromkeys(test.partition("::")[0] for test in tests[:20]))
 
 
 def _within(tests: Sequence[str], seconds: Mapping[str, float], limit_s: float) -> tuple[list[str], float]:

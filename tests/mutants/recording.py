@@ -52,8 +52,10 @@ class Recorder:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         """Record one test."""
-        # cases of slow tests one by one
-        name = item.nodeid if item.get_closest_marker("slow") else item.nodeid.split("[", 1)[0]
+        name = item.nodeid.split("[", 1)[0]
+        if item.get_closest_marker("slow") or "frozen" in name:
+            # case by case, for each is a run of its own
+            name = item.nodeid
         if name != self._at:
             self._at = name
             self._coverage.switch_context(name)

@@ -112,10 +112,40 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     },
     "tcp modern": {"channel": _LOSSY, "link": _BARE, "tcp": "modern", "workloads": _BOTH_WAYS},
     **{
-        f"tcp {tcp} in bad weather": {"channel": _BAD_WEATHER, "link": _BARE, "tcp": tcp, "workloads": _BOTH_WAYS}
+        f"tcp {tcp} in bad weather, seed {seed}": {
+            "channel": _BAD_WEATHER,
+            "link": _BARE,
+            "tcp": tcp,
+            "workloads": _BOTH_WAYS,
+            "seed": seed,
+        }
         for tcp in (
             *("enhanced", "reno", "newreno", "sack", "smart", "bsd-eln", "fack", "rack", "modern", "sack-cubic-linux"),
-            *("slowlink-sack-lt", "lt-mss", "lt-proactive", "lt-reactive", "lt-tcp"),
+            *("slowlink-sack-lt", "lt-mss", "lt-reactive", "lt-tcp"),
+        )
+        for seed in (1, 2)
+    },
+    **{
+        f"scheme {scheme} in bad weather": {
+            "channel": _BAD_WEATHER,
+            "link": {"scheme": scheme, "eln": eln},
+            "tcp": tcp,
+            "workloads": [*_BOTH_WAYS, {"kind": "onoff-udp", "rate_bps": 100_000, "duration_s": 2}],
+        }
+        for scheme, eln, tcp in (
+            *(
+                ("none", "ends", "sack-eln"),
+                ("none", "base", "eln-rxmt"),
+                ("slacp", "none", "sack"),
+                ("arq", "none", "modern"),
+            ),
+            *(
+                ("hybrid", "none", "newreno"),
+                ("fec", "none", "sack"),
+                ("ll", "none", "sack"),
+                ("ll-smart", "none", "smart"),
+            ),
+            *(("snoop", "none", "newreno"), ("snoop-smart", "none", "smart"), ("split", "none", "sack")),
         )
     },
     **{
