@@ -79,7 +79,11 @@ def _places(root: Path) -> Iterator[tuple[str, str, int, _Place]]:
 def _mutated(text: str, name: str, occurrence: int) -> str | None:
     """Return the text of a mutant; None where it is none."""
     mutating, plugins = (importlib.import_module(f"cosmic_ray.{name}") for name in ("mutating", "plugins"))
-    changed: str | None = mutating.mutate_code(text, plugins.get_operator(name)(), occurrence)
+    try:
+        changed: str | None = mutating.mutate_code(text, plugins.get_operator(name)(), occurrence)
+    except AttributeError:
+        # cosmic-ray takes the exception of a handler for a bare name
+        return None
     if changed is None:
         return None
     try:
