@@ -91,7 +91,8 @@ class Receiver:
             tuned = _set_up(self.block, settings.rate_sps, settings.rx_hz, settings.rx_gain_db)
             # by default every packet of the device, of 0.1 to 1 ms, wakes all blocks behind the source
             self.block.set_recv_timeout(_RECEIVE_TIMEOUT_S, False)
-            self.block.set_max_noutput_items(_lot(settings.rate_sps))
+            # a power of two, so that the lots of PHYs fit in
+            self.block.set_max_noutput_items(1 << max(round(math.log2(settings.rate_sps * _LOT_S)), 8))
         except RuntimeError as error:
             raise _explain(settings.args, error) from None
         self.gain_db: float = tuned
@@ -123,11 +124,6 @@ class Transmitter:
     def close(self) -> None:
         """Release the device, and end its event thread. This object cannot be used afterwards."""
         del self.block
-
-
-def _lot(rate_sps: float) -> int:
-    """Return the samples that a receiver takes at a time: a power of two, so that the lots of PHYs fit in."""
-    return 1 << max(round(math.log2(rate_sps * _LOT_S)), 8)
 
 
 def _set_up(block: Any, rate_sps: float, hz: float, gain_db: float | None) -> float:

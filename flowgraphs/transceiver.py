@@ -95,7 +95,9 @@ class Transceiver(gr.top_block):
         Raises PermissionError.
         """
         # not `set_thread_priority`, which keeps a thread's scheduling policy
-        names = {_thread_name(block) for block in (self._modem[0], self.tx.block, self.rx.block)}
+        waited_for = (self._modem[0], self.tx.block, self.rx.block)
+        # GNU Radio's name of a block's thread, cut to the kernel's limit
+        names = {f"{block.name()}{block.unique_id()}"[:15] for block in waited_for}
         for task in Path("/proc/self/task").iterdir():
             if (task / "comm").read_text().rstrip("\n") in names:
                 os.sched_setscheduler(int(task.name), os.SCHED_RR, os.sched_param(priority))
@@ -173,8 +175,3 @@ class Transceiver(gr.top_block):
                 phy_options=self._phy_options,
                 frames=self._frames,
             )
-
-
-def _thread_name(block: Any) -> str:
-    """Return GNU Radio's name of a block's thread, cut to the kernel's limit."""
-    return f"{block.name()}{block.unique_id()}"[:15]

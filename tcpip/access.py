@@ -85,7 +85,9 @@ class Access(ABC):
         segment = self.view(packet)
         if segment is None or sack == segment.sack or _is_signed(segment):
             return packet
-        return self._changed(packet, segment, _copy(segment, sack, _extra_with(segment, sack)))
+        # a second SACK option must not replace the first
+        extra = segment.extra if sack else tuple(option for option in segment.extra if option.kind != _SACK)
+        return self._changed(packet, segment, _copy(segment, sack, extra))
 
 
 class Objects(Access):
@@ -174,11 +176,6 @@ def _options_with(segment: Segment, option: Option) -> tuple[tuple[SackBlock, ..
 
 def _is_signed(segment: Segment) -> bool:
     return bool(segment.extra) and any(option.kind in _SIGNATURES for option in segment.extra)
-
-
-def _extra_with(segment: Segment, sack: tuple[SackBlock, ...]) -> tuple[Option, ...]:
-    """Further options of a segment with other SACK blocks; a second SACK option must not replace the first."""
-    return segment.extra if sack else tuple(option for option in segment.extra if option.kind != _SACK)
 
 
 def _copy(segment: Segment, sack: tuple[SackBlock, ...], extra: tuple[Option, ...]) -> Segment:

@@ -208,19 +208,17 @@ class Agent:
         self.clock.at(start_at, self._start_counting, work.flow)
         self.clock.at(end_at, receiver.abort, None)
 
-    def send_datagrams(
-        self, work: Workload, *, rate_bps: float, on_ms: float, off_ms: float, packet_bytes: int, end_at: int
-    ) -> None:
+    def send_datagrams(self, work: "OnOffUdp", *, end_at: int) -> None:
         """Send on/off UDP from now on; see `UdpSender`."""
         end = UdpSender(
             self.context,
-            self._datagrams.sender(self._peer, work.port, packet_bytes),
+            self._datagrams.sender(self._peer, work.port, work.packet_bytes),
             partial(self._sent, work, work.port, work.flow, 0),
             flow=work.flow,
-            rate_bps=rate_bps,
-            on_ms=on_ms,
-            off_ms=off_ms,
-            packet_bytes=packet_bytes,
+            rate_bps=work.rate_bps,
+            on_ms=work.on_ms,
+            off_ms=work.off_ms,
+            packet_bytes=work.packet_bytes,
             end_at=end_at,
             paused=self._paused,
         )

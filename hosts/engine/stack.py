@@ -74,7 +74,6 @@ class Tap(ABC):
         """A segment arrives."""
 
 
-MakeConnection = Callable[[TcpConfig, Flow, int, Shared], Connection]
 #: makes the application of an accepted connection; None: it gets one later
 Accept = Callable[["Socket"], Application | None]
 
@@ -182,7 +181,7 @@ class Stack(Taker):
     """A host's TCP with one address, whose segments leave by `send`.
 
     `rng` draws initial sequence numbers. Connections without a given port get successive ports, or random ones
-    (RFC 6056). `make` makes the connections, for TCPs that need more than a configuration.
+    (RFC 6056).
     """
 
     def __init__(
@@ -193,16 +192,13 @@ class Stack(Taker):
         rng: Random,
         *,
         random_ports: bool = False,
-        shared: Shared | None = None,
-        make: MakeConnection = Connection,
     ) -> None:
         self.clock = clock
         self.address = address
         self.out = taker(send)
-        self.shared = shared or Shared()
+        self.shared = Shared()
         self._rng = rng
         self._random_ports = random_ports
-        self._make = make
         #: by the incoming direction; and the one that took the last packet, which mostly takes the next as well
         self._receivers: dict[Flow, Taker] = {}
         self._last_flow: Flow | None = None
@@ -294,7 +290,7 @@ class Stack(Taker):
             self.out.take(reset)
 
     def _socket(self, config: TcpConfig, flow: Flow, tap: Tap | None = None) -> Socket:
-        connection = self._make(config, flow, self._rng.getrandbits(32), self.shared)
+        connection = Connection(config, flow, self._rng.getrandbits(32), self.shared)
         if tap is None:
             socket = Socket(self, connection, flow, self.out)
             self._receivers[flow.reversed()] = socket

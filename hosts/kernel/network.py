@@ -24,7 +24,7 @@ from common.closing import Closing
 from hosts.errors import HostError
 from hosts.kernel.namespaces import namespace_name, run_in
 from hosts.kernel.ownership import Registry
-from hosts.kernel.tap import TUN_DEVICE, TUN_MISSING, create_persistent
+from hosts.kernel.tap import RING_PACKETS, TUN_DEVICE, TUN_MISSING, create_persistent
 
 if TYPE_CHECKING:
     from pyroute2 import IPRoute
@@ -50,8 +50,7 @@ class AddressPlan(NamedTuple):
 class Network(Closing):
     """The four namespaces of a run, with links, addresses and routes.
 
-    `mtu` is in octets of the IP packet and holds for every link, so TCP's MSS is `mtu` - 40; `txqueuelen` is
-    the TAPs' ring in packets.
+    `mtu` is in octets of the IP packet and holds for every link, so TCP's MSS is `mtu` - 40.
     """
 
     def __init__(
@@ -59,14 +58,12 @@ class Network(Closing):
         run: str,
         *,
         mtu: int = 1500,
-        txqueuelen: int = 1000,
         registry: Registry | None = None,
     ) -> None:
         if mtu < 68:
             raise HostError(f"mtu {mtu} is below IPv4's minimum of 68")
         self.run = run
         self.mtu = mtu
-        self.txqueuelen = txqueuelen
         self.addresses = AddressPlan()
         self.namespaces: dict[Role, str] = {role: namespace_name(run, role) for role in ROLES}
         self._registry = registry or Registry()
@@ -167,7 +164,7 @@ class Network(Closing):
         create_persistent(TAP_NAME)
         index = ip.link_lookup(ifname=TAP_NAME)[0]
         # a station with TCP of its own makes single segments, too
-        ip.link("set", index=index, mtu=self.mtu, txqlen=self.txqueuelen, arp=False, gso_max_segs=1)
+        ip.link("set", index=index, mtu=self.mtu, txqlen=RING_PACKETS, arp=False, gso_max_segs=1)
         ip.link("set", index=index, state="up")
         ip.addr("add", index=index, address=str(radio.ip), prefixlen=radio.network.prefixlen)
         ip.route("add", dst=str(far_host.network), gateway=str(far_radio.ip), oif=index)

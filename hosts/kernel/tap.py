@@ -45,6 +45,8 @@ _SIOCETHTOOL, _ETHTOOL_GLINK = 0x8946, 0xA
 _IFF_UP, _IFF_NOARP = 0x1, 0x80
 
 ETHERNET_BYTES = 14
+#: of the kernel's ring in front of a TAP (`txqueuelen`)
+RING_PACKETS = 1000
 _ETHERTYPES = {4: b"\x08\x00", 6: b"\x86\xdd"}
 #: errors by which the kernel refuses a packet; all others are faults of the program
 REFUSALS = frozenset({errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.EINVAL, errno.EIO, errno.EMSGSIZE})
@@ -67,13 +69,11 @@ def is_ip(frame: bytes) -> bool:
 class Tap(Closing):
     """One open TAP interface of the current namespace, created if necessary.
 
-    `mtu` in octets of the IP packet (None: leave it), `txqueuelen` in packets, `descriptor` as in `open_device`.
+    `mtu` in octets of the IP packet (None: leave it), `descriptor` as in `open_device`.
     Raises HostError.
     """
 
-    def __init__(
-        self, name: str = "fl0", *, mtu: int | None = None, txqueuelen: int = 1000, descriptor: int | None = None
-    ) -> None:
+    def __init__(self, name: str = "fl0", *, mtu: int | None = None, descriptor: int | None = None) -> None:
         self.name = name
         #: received frames without an IP packet
         self.non_ip_dropped = 0
@@ -81,7 +81,7 @@ class Tap(Closing):
         self.refused = 0
         self._fd = open_device(name, IFF_TAP, descriptor)
         try:
-            mac, self.mtu = configure(name, mtu, txqueuelen)
+            mac, self.mtu = configure(name, mtu, RING_PACKETS)
         except OSError as error:
             os.close(self._fd)
             raise HostError(f"cannot set up TAP {name}: {error.strerror}") from None

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from pyroute2 import IPRoute
 
 TUN_NAME = "tcp0"
+#: of the kernel's ring (`txqueuelen`)
+_RING_PACKETS = 10_000
 
 _CONF_DIR = Path("/proc/sys/net/ipv4/conf")
 _EARLY_DEMUX = Path("/proc/sys/net/ipv4/tcp_early_demux")
@@ -55,33 +57,31 @@ class Tun(Closing):
     are missing.
     """
 
-    def __init__(
-        self, peer: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000, descriptor: int | None = None
-    ) -> None:
+    def __init__(self, peer: str, *, descriptor: int | None = None) -> None:
         try:
             IPv4Address(peer)
         except ValueError:
             raise HostError(f"peer {peer!r} is no IPv4 address") from None
-        self._open(peer, name, txqueuelen, descriptor)
+        self._open(peer, descriptor)
 
-    def _open(self, source: str, name: str, txqueuelen: int, descriptor: int | None = None) -> None:
+    def _open(self, source: str, descriptor: int | None = None) -> None:
         from pyroute2 import IPRoute, NetlinkError  # 200 ms to import
 
-        self.name = name
+        self.name = TUN_NAME
         #: packets that the kernel refused
         self.refused = 0
         #: the peer or the interface from which TCP comes
         self._source = source
         #: the settings changed here, as they were
         self._before: dict[Path, str] = {}
-        self._fd = open_device(name, IFF_TUN, descriptor)
+        self._fd = open_device(TUN_NAME, IFF_TUN, descriptor)
         try:
             with IPRoute() as ip:
                 #: our address (None: all addresses), and the MTU of the path to the peer
-                self.address, self.mtu = self._route(ip, txqueuelen)
+                self.address, self.mtu = self._route(ip)
         except (NetlinkError, OSError) as error:
             self.close()
-            raise HostError(f"cannot lead TCP from {source} to TUN {name}: {error.args[1]}") from None
+            raise HostError(f"cannot lead TCP from {source} to TUN {TUN_NAME}: {error.args[1]}") from None
         except BaseException:
             self.close()
             raise
@@ -125,14 +125,14 @@ class Tun(Closing):
             for path, value in self._before.items():
                 path.write_text(value)
 
-    def _route(self, ip: "IPRoute", txqueuelen: int) -> tuple[str | None, int]:
+    def _route(self, ip: "IPRoute") -> tuple[str | None, int]:
         """Route TCP to the TUN; return our address, if any, and the MTU of the path."""
         [route] = ip.route("get", dst=self._source)
         if route.get("type") == _LOCAL_ROUTE:
             raise HostError(f"{self._source} is an address of this host: the peer must be another one")
         [link] = ip.get_links(route.get("oif"))
         mtu: int = link.get("mtu")
-        self._configure(ip, mtu, txqueuelen)
+        self._configure(ip, mtu)
         self._let_pass(link.get("ifname"))
         self._restore_rules(ip)
         ip.rule("add", priority=_LOCAL_RULE_AFTER, table=_LOCAL_TABLE)
@@ -140,8 +140,8 @@ class Tun(Closing):
         ip.rule("delete", priority=_LOCAL_RULE, table=_LOCAL_TABLE)
         return str(route.get("prefsrc")), mtu
 
-    def _configure(self, ip: "IPRoute", mtu: int, txqueuelen: int) -> None:
-        configure(self.name, mtu, txqueuelen)
+    def _configure(self, ip: "IPRoute", mtu: int) -> None:
+        configure(self.name, mtu, _RING_PACKETS)
         [tun] = ip.link_lookup(ifname=self.name)
         ip.route("add", family=socket.AF_INET, dst="default", oif=tun, table=_TABLE)
 
@@ -187,15 +187,15 @@ class TransitTun(Tun):
     or the interface are missing.
     """
 
-    def __init__(self, interface: str, *, name: str = TUN_NAME, txqueuelen: int = 10_000) -> None:
-        self._open(interface, name, txqueuelen)
+    def __init__(self, interface: str) -> None:
+        self._open(interface)
 
-    def _route(self, ip: "IPRoute", txqueuelen: int) -> tuple[str | None, int]:
+    def _route(self, ip: "IPRoute") -> tuple[str | None, int]:
         found = ip.link_lookup(ifname=self._source)
         if not found:
             raise HostError(f"there is no interface {self._source} to take TCP from")
         mtu: int = ip.get_links(found[0])[0].get("mtu")
-        self._configure(ip, mtu, txqueuelen)
+        self._configure(ip, mtu)
         self._restore_rules(ip)
         ip.rule("add", priority=_RULE, table=_TABLE, iifname=self._source, ip_proto=socket.IPPROTO_TCP)
         self._before[_EARLY_DEMUX] = _EARLY_DEMUX.read_text()

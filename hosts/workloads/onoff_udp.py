@@ -65,14 +65,7 @@ class OnOffUdp(Workload):
 
     @override
     def start(self, agent: "Agent") -> None:
-        agent.send_datagrams(
-            self,
-            rate_bps=self.rate_bps,
-            on_ms=self.on_ms,
-            off_ms=self.off_ms,
-            packet_bytes=self.packet_bytes,
-            end_at=agent.at(self.ends_s),
-        )
+        agent.send_datagrams(self, end_at=agent.at(self.ends_s))
 
     @override
     def outcome(self, senders: Sequence[Sent], receivers: Sequence[Received], until_s: float) -> Outcome:

@@ -99,7 +99,7 @@ class Receiver:
                 del self._partial[gone]
         if isinstance(frame, Data):
             self._take(seq, frame.payload, frame.channel)
-        elif self._has(seq):
+        elif seq <= self._top and self._had >> self._top - seq & 1:
             # behind enough fragments come the redundant ones: others are of a copy
             if frame.index < frame.data:
                 self._take(seq, frame.payload, frame.channel)
@@ -145,9 +145,6 @@ class Receiver:
         if max(fragments) >= partial.data:
             self.fec_repairs += 1
         return packet
-
-    def _has(self, seq: int) -> bool:
-        return seq <= self._top and bool(self._had >> self._top - seq & 1)
 
     def poll_ack(self) -> Ack | None:
         """Return the next acknowledgement, or None."""

@@ -32,7 +32,6 @@ from common.options import Bytes, Positive
 from common.sequence import MASK, unwrap
 from common.units import SECOND
 from linklayer.filters.filter import Filter, FilterPlugin
-from linklayer.link import LinkContext
 from tcpip.access import Access
 from tcpip.segment import ACK, FIN, RST, SYN, Flow, Segment
 
@@ -238,14 +237,12 @@ def _limit(connections: dict[Flow, _Connection], most: int) -> None:
         del connections[next(iter(connections))]
 
 
-def _make(options: WindowOptions, context: LinkContext) -> SharedWindow:
-    return SharedWindow(context.access, options.shared_bytes, max(1, round(options.idle_s * SECOND)))
-
-
 WINDOW: Final = FilterPlugin(
     name="window",
     summary="the mobile host's connections share a limited advertised window",
-    make=_make,
+    make=lambda options, context: SharedWindow(
+        context.access, options.shared_bytes, max(1, round(options.idle_s * SECOND))
+    ),
     ends=("mobile",),
     options_key="window",
     options=WindowOptions,

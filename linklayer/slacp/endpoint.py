@@ -105,11 +105,6 @@ class Slacp(Link):
         """Whether there is a session with the peer."""
         return self._session.established
 
-    @property
-    def has_work(self) -> bool:
-        """Whether a packet of ours waits to be sent or to be settled."""
-        return any(sender.has_work for sender in self._senders)
-
     def wants_packet(self, channel: int) -> bool:
         return self._senders[channel].wants_packet()
 

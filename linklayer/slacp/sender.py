@@ -99,11 +99,6 @@ class ArqSender:
         self._guard_due = False
         self._given_up: deque[Sized] = deque()
 
-    @property
-    def has_work(self) -> bool:
-        """Whether a packet waits to be sent or settled, or the receiver has not yet heard how it went."""
-        return bool(self._outstanding or self._verdicts) or self._unsent is not None or self._sync_due
-
     def unsettled(self) -> list[Sized]:
         """The packets sent and not settled, oldest first: they are lost when the session ends."""
         return [entry.packet for entry in self._outstanding.values()]
@@ -316,11 +311,6 @@ class FastSender:
         self._counters = counters
         self._next_seq = first
         self._unsent: Sized | None = None
-
-    @property
-    def has_work(self) -> bool:
-        """Whether a packet waits to be sent."""
-        return self._unsent is not None
 
     def wants_packet(self) -> bool:
         """Whether the next packet may be taken from the IP queue."""

@@ -27,7 +27,7 @@ from typing import Self
 import urllib3
 
 from common.closing import Closing
-from telemetry.influx.client import DATABASE, Influx
+from telemetry.influx.client import Influx
 from telemetry.influx.errors import AwayError, InfluxError
 
 _START_S = 30.0
@@ -76,10 +76,9 @@ class InfluxServer(Closing):
     `port` 0: a free port. Records are kept for `retention_days`. Raises InfluxError when it cannot start.
     """
 
-    def __init__(self, folder: Path, port: int = 8086, *, database: str = DATABASE, retention_days: int = 30) -> None:
+    def __init__(self, folder: Path, port: int = 8086, *, retention_days: int = 30) -> None:
         self.folder = folder.absolute()
         self.port = port
-        self._database = database
         self._retention_days = retention_days
         #: number of restarts since `start`
         self.restarts = 0
@@ -123,7 +122,7 @@ class InfluxServer(Closing):
         self._supervisor.start()
         try:
             self._wait_until_ready()
-            Influx(self.url, database=self._database).create_database(self._retention_days)
+            Influx(self.url).create_database(self._retention_days)
         except BaseException:
             self.close()
             raise

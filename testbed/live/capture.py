@@ -11,10 +11,10 @@ the scheme that was in use when it was sent or received.
 import time
 from collections import deque
 from pathlib import Path
-from typing import Self
 
 from channel.errors import Fate, Verdict
 from channel.hop import Arrival
+from common.closing import Closing
 from common.sides import STATIONS, Side, other
 from linklayer.link import Scheme
 from telemetry.pcapng import Direction, PcapngWriter
@@ -26,7 +26,7 @@ def capture_path(folder: Path, side: Side) -> Path:
     return folder / f"air-{STATIONS[side]}.pcapng"
 
 
-class CapturedRadio:
+class CapturedRadio(Closing):
     """A radio that captures all its frames, of the station that transmits on `side`; a context manager.
 
     It stands in for the radio that it wraps. Raises CaptureError.
@@ -83,10 +83,8 @@ class CapturedRadio:
         self._now = now
         self._radio.handle_deadline(now)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Complete the file."""
         self._writer.close()
 
     def _leaving(self, arrival: Arrival[bytes]) -> None:

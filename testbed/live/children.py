@@ -10,12 +10,14 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 
+from common.closing import Closing
 from hosts.messages import Decoder, Error, FromProcess, ToProcess, encode
 from testbed.errors import FadelabError
 from testbed.paths import root
 
 #: how long a process may take to end by itself
 _END_TIMEOUT_S = 5.0
+_TICK_S = 0.1
 
 
 class ChildError(FadelabError):
@@ -27,6 +29,8 @@ class Child:
 
     def __init__(self, name: str, module: str, *, pass_fds: Sequence[int] = ()) -> None:
         self.name = name
+        # the checkout, then the user's own path: GNU Radio modules may be in another folder
+        python_path = os.pathsep.join(filter(None, (str(root()), os.environ.get("PYTHONPATH"))))
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `end`
         self._process = subprocess.Popen(
             [sys.executable, "-m", module],
@@ -34,7 +38,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=self._stderr,
             pass_fds=pass_fds,
-            env={**os.environ, "PYTHONPATH": _python_path()},
+            env={**os.environ, "PYTHONPATH": python_path},
         )
         self._decoder = Decoder[FromProcess](FromProcess)
         #: whether its output has ended
@@ -102,12 +106,7 @@ class Child:
         self._stderr.close()
 
 
-def _python_path() -> str:
-    """The checkout, then the user's own path: GNU Radio modules may be in another folder."""
-    return os.pathsep.join(filter(None, (str(root()), os.environ.get("PYTHONPATH"))))
-
-
-class ChildGroup:
+class ChildGroup(Closing):
     """The children of one run; a context manager that ends them all."""
 
     def __init__(self) -> None:
@@ -132,19 +131,18 @@ class ChildGroup:
         *,
         timeout_s: float,
         tick: Callable[[], None] | None = None,
-        tick_s: float = 0.1,
         may_end: bool = False,
     ) -> bool:
         """Pass messages to `handle_message` until `until()`; return False after `timeout_s`.
 
-        `tick` is called about every `tick_s`. Raises ChildError when a process fails or, unless it `may_end`, ends.
+        `tick` is called about ten times a second. Raises ChildError when a process fails or, unless it `may_end`, ends.
         """
         deadline = time.monotonic() + timeout_s
         while not until():
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            for key, _ in self._selector.select(min(left, tick_s)):
+            for key, _ in self._selector.select(min(left, _TICK_S)):
                 child = key.fileobj
                 assert isinstance(child, Child)
                 for message in child.read():
@@ -157,10 +155,8 @@ class ChildGroup:
                 tick()
         return True
 
-    def __enter__(self) -> "ChildGroup":
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End them all."""
         self._selector.close()
         for child in self.children:
             child.end()

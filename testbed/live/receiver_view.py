@@ -1,7 +1,6 @@
 """Spectrum and constellation of a station's receiver, a few times a second, for the dashboard."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from flowgraphs.transceiver import Transceiver
 from telemetry.views import PhyView
@@ -29,6 +28,7 @@ class ReceiverView:
             return None
         self._next_at = now + _INTERVAL_NS
         constellation = self._transceiver.constellation()
+        symbols = np.round(() if constellation is None else constellation.symbols.astype(np.complex128), 3)
         settings = self._transceiver.settings
         return PhyView(
             time_ns=time_ns,
@@ -36,11 +36,6 @@ class ReceiverView:
             center_hz=settings.rx_hz,
             rate_sps=settings.rate_sps,
             spectrum_db=tuple(np.round(spectrum.astype(np.float64), 1).tolist()),
-            symbols=() if constellation is None else _pairs(constellation.symbols),
+            symbols=tuple(zip(symbols.real.tolist(), symbols.imag.tolist(), strict=True)),
             modulation="" if constellation is None else constellation.modulation,
         )
-
-
-def _pairs(symbols: NDArray[np.complex64]) -> tuple[tuple[float, float], ...]:
-    parts = np.round(symbols.astype(np.complex128), 3)
-    return tuple(zip(parts.real.tolist(), parts.imag.tolist(), strict=True))

@@ -140,7 +140,8 @@ class StationLoop:
                 if now >= report_at:
                     self._report(now)
                     report_at = max(report_at + self._report_interval_ns, now)
-                timer.set(_earliest(report_at, self.station.link.next_deadline(), self._radio.next_deadline()))
+                deadlines = (report_at, self.station.link.next_deadline(), self._radio.next_deadline())
+                timer.set(min(at for at in deadlines if at is not None))
                 readable = {fd for fd, _ in epoll.poll()}
                 for fd in readable.intersection(self._control_fds):
                     self._control(fd)
@@ -181,7 +182,3 @@ class StationLoop:
     def _write(self, packet: bytes) -> None:
         if not self._port.write(packet):
             self.port_refusals += 1
-
-
-def _earliest(*times: int | None) -> int:
-    return min(at for at in times if at is not None)

@@ -256,7 +256,9 @@ def _remedies(plan: Plan, phy: Phy, nbytes: int, slow: Mapping[Side, float]) -> 
             remedies.append(f"radio.{option} to {value}")
             break
     needed_sps = radio.rate_sps * max(slow.values())
-    rates_sps = [_MASTER_CLOCK_HZ // n for n in range(int(_MASTER_CLOCK_HZ / needed_sps), 0, -1) if _is_round(n)]
+    decimations = range(int(_MASTER_CLOCK_HZ / needed_sps), 0, -1)
+    # whole numbers of kHz
+    rates_sps = [_MASTER_CLOCK_HZ // n for n in decimations if _MASTER_CLOCK_HZ // 1000 % n == 0]
     if rates_sps and rates_sps[0] <= radio.most_sps:
         remedies.append(f"radio.rate_sps to {rates_sps[0]}")
     rates_bps = {side: plan.stations[side].hop.rate_bps for side in slow}
@@ -265,11 +267,6 @@ def _remedies(plan: Plan, phy: Phy, nbytes: int, slow: Mapping[Side, float]) -> 
     else:
         lower = {f"channel.{side}.rate_bps": _floor(bps / slow[side]) for side, bps in rates_bps.items()}
     return [*remedies, " and ".join(f"{key} to {bps}" for key, bps in lower.items())]
-
-
-def _is_round(decimation: int) -> bool:
-    """Whether this fraction of the master clock is a whole number of kHz."""
-    return _MASTER_CLOCK_HZ // 1000 % decimation == 0
 
 
 def _floor(bps: float) -> int:

@@ -78,7 +78,10 @@ class RadioLink:
         guess_score: GuessScore | None = None,
     ) -> None:
         self.guess_score = guess_score
-        self.loss_reporter = None if guess_score is None else _reporter(guess_score, scheme)
+        self.loss_reporter: LossReporter | None = None
+        if guess_score is not None:
+            take_loss, take_guess = guess_score.handle_loss, guess_score.handle_guess
+            self.loss_reporter = LossReporter(Objects(), scheme.name, scheme.repairs, take_loss, take_guess)
 
         def station(out: Direction, back: Direction) -> ModelStation:
             return ModelStation(
@@ -194,7 +197,3 @@ def make_radio_link(
         resends=any(filter_.plugin.resends for filter_ in filters),
         guess_score=guess_score,
     )
-
-
-def _reporter(score: GuessScore, scheme: Scheme) -> LossReporter:
-    return LossReporter(Objects(), scheme.name, scheme.repairs, score.handle_loss, score.handle_guess)

@@ -1,6 +1,5 @@
 """Single transfers between hosts in virtual time, for networks other than a scenario's."""
 
-from functools import partial
 from ipaddress import IPv4Address
 
 from hosts.engine.content import Numbers
@@ -8,14 +7,14 @@ from hosts.engine.context import Context, ignore
 from hosts.engine.own_tcp import OwnSender, OwnTcp
 from hosts.engine.probe import ConnectionProbe, FlowCounter
 from hosts.engine.stack import Stack, Tap
-from hosts.engine.streams import HasReceived, HasSent, Receive, ReceivingEnd, Transfer
+from hosts.engine.streams import HasReceived, HasSent, Transfer
 from hosts.tcp.config import TcpConfig
 
 
 def receive(stack: Stack, port: int, config: TcpConfig, done: HasReceived = ignore) -> FlowCounter:
     """Receive all data for a port of a host from now on; return its counter. `done` gets the result of each end."""
     counter = FlowCounter(str(IPv4Address(stack.address)), f"{port}")
-    OwnTcp(_context(stack), stack, config).accept(port, partial(_receive, counter, done))
+    OwnTcp(_context(stack), stack, config).accept(port, lambda receive: receive(Numbers().incoming(""), counter, done))
     return counter
 
 
@@ -48,7 +47,3 @@ def _context(stack: Stack) -> Context:
     """Return a host's part of a run whose time 0 is that of the clock."""
     name = str(IPv4Address(stack.address))
     return Context(clock=stack.clock, host=name, seed=0, contents=Numbers(), probe=ConnectionProbe(name))
-
-
-def _receive(counter: FlowCounter, done: HasReceived, receive: Receive) -> ReceivingEnd:
-    return receive(Numbers().incoming(""), counter, done)

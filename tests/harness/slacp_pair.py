@@ -17,6 +17,7 @@ from typing import cast
 from linklayer.classify import RELIABLE
 from linklayer.slacp import ReedSolomon, Slacp, SlacpConfig, frames
 from linklayer.slacp.frames import Frame
+from linklayer.slacp.sender import ArqSender, FastSender
 from linklayer.slacp.wire import emit, parse
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "slacp.md"
@@ -44,6 +45,17 @@ def sealed(checked: bytes, body: bytes = b"") -> bytes:
     """A frame whose checks are right, of a header without its check."""
     header = checked + binascii.crc_hqx(checked, 0xFFFF).to_bytes(2, "big")
     return header + body + zlib.crc32(header + body).to_bytes(4, "big")
+
+
+def has_work(end: Slacp) -> bool:
+    """Whether a packet waits to be sent or settled, or the peer has not yet heard how it went."""
+
+    def works(sender: ArqSender | FastSender) -> bool:
+        if sender._unsent is not None or isinstance(sender, FastSender):
+            return sender._unsent is not None
+        return bool(sender._outstanding or sender._verdicts) or sender._sync_due
+
+    return any(works(sender) for sender in end._senders)
 
 
 class Pair:
@@ -89,7 +101,7 @@ class Pair:
 
     @property
     def idle(self) -> bool:
-        return not any(self.backlog.values()) and not any(end.has_work for end in self.ends.values())
+        return not any(self.backlog.values()) and not any(has_work(end) for end in self.ends.values())
 
     def step(self) -> None:
         """Do everything that is due now, then jump to the next event."""

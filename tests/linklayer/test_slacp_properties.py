@@ -12,7 +12,7 @@ from linklayer.link import FrameError
 from linklayer.slacp import ChannelOptions, ReedSolomon, Slacp, SlacpConfig
 from linklayer.slacp.frames import Data, Frame
 from linklayer.slacp.wire import emit, parse
-from tests.harness.slacp_pair import MS, A, B, Pair, packets
+from tests.harness.slacp_pair import MS, A, B, Pair, has_work, packets
 
 ENDS = st.sampled_from([A, B])
 #: numbers begin just below the wrap
@@ -141,11 +141,11 @@ class Adversary(RuleBasedStateMachine):
             self.deliver_in_order(name, len(self.flying[name]))
         limit = self.now + 120_000 * MS
         probed = {A: False, B: False}
-        while not all(probed.values()) or any(end.has_work for end in self.ends.values()):
+        while not all(probed.values()) or any(has_work(end) for end in self.ends.values()):
             assert self.now < limit, "deadlock: work is left and nothing moves"
             for name, machine in self.ends.items():
                 # a probe may fall into a session whose other end has restarted: then another one is sent
-                if not probed[name] and not machine.has_work:
+                if not probed[name] and not has_work(machine):
                     self.send(name, RELIABLE, 60)
                 self.transmit(name, 1000)
             for name in (A, B):

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from hosts.tcp.recovery import Recovery, RecoveryPlugin
+from hosts.tcp.recovery import RecoveryPlugin
 from hosts.tcp.recovery.fast_recovery import FastRecovery, FastRecoveryOptions, Repair
-from hosts.tcp.send_state import SendState
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,8 +62,9 @@ def resend_first(recovery: FastRecovery) -> tuple[int, int]:
     return sender.una, min(sender.una + sender.smss, sender.max)
 
 
-def _make(sender: SendState, options: RenoOptions) -> Recovery:
-    return FastRecovery(sender, options, RenoRepair)
-
-
-RECOVERY = RecoveryPlugin(name="reno", summary="Reno (RFC 5681)", make=_make, options=RenoOptions)
+RECOVERY = RecoveryPlugin(
+    name="reno",
+    summary="Reno (RFC 5681)",
+    make=lambda sender, options: FastRecovery(sender, options, RenoRepair),
+    options=RenoOptions,
+)

@@ -129,7 +129,7 @@ def quiet() -> Iterator[Network]:
 
 
 def test_a_burst_waits_in_the_tap_in_order(quiet: Network) -> None:
-    with run_in(quiet.namespaces["st"], lambda: Tap("fl0", txqueuelen=1000)) as tap:
+    with run_in(quiet.namespaces["st"], lambda: Tap("fl0")) as tap:
         assert tap.mtu == 1450
         sender = run_in(quiet.namespaces["st"], lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         with sender:

@@ -25,8 +25,8 @@ pytestmark = [*needs_network, pytest.mark.patient]
 
 
 @contextmanager
-def tun_at_h1(net: Network, txqueuelen: int = 10_000) -> Iterator[Tun]:
-    tun = run_in(net.namespaces["h1"], lambda: Tun(net.address("h2"), txqueuelen=txqueuelen))
+def tun_at_h1(net: Network) -> Iterator[Tun]:
+    tun = run_in(net.namespaces["h1"], lambda: Tun(net.address("h2")))
     try:
         yield tun
     finally:
@@ -161,8 +161,9 @@ def test_what_a_killed_process_leaves_does_nothing_and_is_taken_over(net: Networ
     assert routing(net).replace("forwarding': '1", "forwarding': '0") == before
 
 
-def test_what_the_ring_could_not_hold_is_counted(net: Network) -> None:
-    with Bridge(net), tun_at_h1(net, txqueuelen=4) as tun, ExitStack() as stack:
+def test_what_the_ring_could_not_hold_is_counted(net: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hosts.kernel.tun._RING_PACKETS", 4)
+    with Bridge(net), tun_at_h1(net) as tun, ExitStack() as stack:
         assert run_in(net.namespaces["h1"], lambda: tun.lost) == 0
         for port in range(6000, 6010):
             stack.enter_context(connecting(net, port))
